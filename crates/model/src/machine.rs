@@ -1,0 +1,1 @@
+//! What the measured machine is.

@@ -1,0 +1,1 @@
+//! What this host is, read from /proc and /sys.

@@ -5,6 +5,7 @@ mod cpu_list;
 mod difference;
 mod kernel;
 mod limits;
+mod load;
 mod memory;
 
 use schemars::JsonSchema;
@@ -20,7 +21,8 @@ pub use kernel::{ClockSource, Kernel, Preemption, PreemptionModel};
 pub use limits::{
     Bound, Cgroup, CgroupLayout, CgroupLimit, CpuQuota, Cpuset, Limits, ResourceLimit,
 };
-pub use memory::{Load, Memory, Numa, NumaNode};
+pub use load::Load;
+pub use memory::{Memory, Numa, NumaNode};
 
 use crate::reading::Reading;
 

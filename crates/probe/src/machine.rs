@@ -1,1 +1,41 @@
-//! What this host is, read from /proc and /sys.
+//! What this host is, read from /proc and /sys below a root folder. One file a subject.
+//!
+//! Reading never fails as a whole: each value that could not be read says why. What the kernel
+//! shows only to root (/sys/kernel/debug) is unknown to others.
+
+mod cgroup;
+mod config;
+mod cpu;
+mod cpuinfo;
+mod frequency;
+mod kernel;
+mod limits;
+mod load;
+mod memory;
+mod preemption;
+mod tree;
+mod virtualization;
+
+use std::path::Path;
+
+use model::machine::Machine;
+
+use self::tree::{Tree, reading};
+
+/// Reads the machine below a root folder: `/` for this one, or a captured tree. No file outside
+/// of the root is read, even if a symbolic link leads there.
+pub fn read(root: &Path) -> Machine {
+    let tree = &Tree::new(root);
+    Machine {
+        kernel: kernel::read(tree),
+        cpu: cpu::read(tree),
+        frequency: frequency::read(tree),
+        mitigations: reading(virtualization::mitigations(tree)),
+        virtualization: virtualization::read(tree),
+        numa: memory::numa(tree),
+        memory: memory::read(tree),
+        cgroup: cgroup::read(tree),
+        limits: limits::read(tree),
+        load: load::read(tree),
+    }
+}

@@ -1,0 +1,334 @@
+//! Files below a root folder, and the errors that reading them gives.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use flate2::read::GzDecoder;
+use model::machine::CpuList;
+use model::reading::Reading;
+use thiserror::Error;
+
+/// No file read here comes near: /proc/cpuinfo of 1,024 CPUs has 1.5 MiB.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// Longest piece of a file's content that an error repeats.
+const MAX_ITEM_CHARS: usize = 40;
+
+/// Why a file gave no value. `path` is as seen from the root.
+#[derive(Debug, Error)]
+pub(super) enum ReadError {
+    #[error("{path}: {source}")]
+    Io { path: String, source: io::Error },
+    #[error("{path}: is not a regular file")]
+    NotAFile { path: String },
+    #[error("{path}: leads out of the root folder")]
+    Outside { path: String },
+    #[error("{path}: is larger than {MAX_BYTES} bytes")]
+    TooLarge { path: String },
+    #[error("{path}: is not UTF-8 text")]
+    NotText { path: String },
+    #[error("{path}: is empty")]
+    Empty { path: String },
+    #[error("{path}: has no '{item}'")]
+    NoItem { path: String, item: String },
+    #[error("{path}: {item:?} is not {wanted}")]
+    Invalid {
+        path: String,
+        item: String,
+        wanted: String,
+    },
+    #[error("{all}")]
+    Several { all: String },
+}
+
+impl ReadError {
+    /// Something in the file that is not what it should be.
+    pub(super) fn invalid(path: &str, item: &str, wanted: impl ToString) -> Self {
+        let item = item.chars().take(MAX_ITEM_CHARS).collect();
+        ReadError::Invalid {
+            path: path.to_owned(),
+            item,
+            wanted: wanted.to_string(),
+        }
+    }
+
+    /// Something that the file should have.
+    pub(super) fn no_item(path: &str, item: &str) -> Self {
+        ReadError::NoItem {
+            path: path.to_owned(),
+            item: item.to_owned(),
+        }
+    }
+
+    /// Whether the file is simply not there.
+    pub(super) fn is_missing(&self) -> bool {
+        matches!(self, ReadError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+pub(super) type Result<T> = std::result::Result<T, ReadError>;
+
+/// All that the readers see of the file system.
+pub(super) struct Tree {
+    root: io::Result<PathBuf>,
+}
+
+impl Tree {
+    pub(super) fn new(root: &Path) -> Self {
+        Tree {
+            root: fs::canonicalize(root),
+        }
+    }
+
+    /// The content without white space (and the NUL of device trees) at its ends; may be empty.
+    pub(super) fn text(&self, path: &str) -> Result<String> {
+        let file = self.open(path)?;
+        text_of(path, file)
+    }
+
+    /// As `text`, decompressed.
+    pub(super) fn gzip_text(&self, path: &str) -> Result<String> {
+        let file = self.open(path)?;
+        text_of(path, GzDecoder::new(file))
+    }
+
+    /// As `text`, where nothing is not a value.
+    pub(super) fn word(&self, path: &str) -> Result<String> {
+        match self.text(path)? {
+            empty if empty.is_empty() => Err(ReadError::Empty {
+                path: path.to_owned(),
+            }),
+            text => Ok(text),
+        }
+    }
+
+    /// The whole content as a number.
+    pub(super) fn number<T: FromStr>(&self, path: &str) -> Result<T> {
+        parse(path, &self.word(path)?)
+    }
+
+    /// The whole content as a CPU list.
+    pub(super) fn cpu_list(&self, path: &str) -> Result<CpuList> {
+        let text = self.text(path)?;
+        // nohz_full without the parameter: the kernel prints a mask that it never allocated.
+        let text = if text == "(null)" { "" } else { &text };
+        text.parse()
+            .map_err(|error| ReadError::invalid(path, text, format!("a CPU list: {error}")))
+    }
+
+    /// The word in brackets of `always [madvise] never`, or in parentheses.
+    pub(super) fn chosen(&self, path: &str) -> Result<String> {
+        let text = self.word(path)?;
+        let chosen = text.split_whitespace().find_map(|word| {
+            let bracketed = word
+                .strip_prefix('[')
+                .and_then(|word| word.strip_suffix(']'));
+            bracketed.or_else(|| {
+                word.strip_prefix('(')
+                    .and_then(|word| word.strip_suffix(')'))
+            })
+        });
+        let chosen = chosen.map(str::to_owned);
+        chosen.ok_or_else(|| ReadError::invalid(path, &text, "a choice with one in brackets"))
+    }
+
+    /// The names in a folder, sorted. Names that are not text are left out.
+    pub(super) fn folder(&self, path: &str) -> Result<Vec<String>> {
+        let error = |source| ReadError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let entries = fs::read_dir(self.resolve(path)?).map_err(error)?;
+        let names = entries.map(|entry| Ok(entry?.file_name().into_string().ok()));
+        let names = names.collect::<io::Result<Vec<_>>>().map_err(error)?;
+        let mut names: Vec<String> = names.into_iter().flatten().collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// The numbers N of all `prefixN` in a folder, rising; an error if there are none.
+    pub(super) fn numbered(&self, path: &str, prefix: &str) -> Result<Vec<u32>> {
+        let names = self.folder(path)?;
+        let number = |name: &String| name.strip_prefix(prefix)?.parse().ok();
+        let mut numbers: Vec<u32> = names.iter().filter_map(number).collect();
+        // `cpu1` and `cpu01` are two names of one number in a damaged tree.
+        numbers.sort_unstable();
+        numbers.dedup();
+        if numbers.is_empty() {
+            return Err(ReadError::no_item(path, &format!("{prefix}0")));
+        }
+        Ok(numbers)
+    }
+
+    fn open(&self, path: &str) -> Result<File> {
+        let error = |source| ReadError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let found = self.resolve(path)?;
+        // Opening a FIFO would wait for its writer.
+        if !fs::metadata(&found).map_err(error)?.is_file() {
+            return Err(ReadError::NotAFile {
+                path: path.to_owned(),
+            });
+        }
+        File::open(found).map_err(error)
+    }
+
+    fn resolve(&self, path: &str) -> Result<PathBuf> {
+        let error = |source| ReadError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let root = self
+            .root
+            .as_ref()
+            .map_err(|source| error(copy_of(source)))?;
+        let found = fs::canonicalize(root.join(path.trim_start_matches('/'))).map_err(error)?;
+        if !found.starts_with(root) {
+            return Err(ReadError::Outside {
+                path: path.to_owned(),
+            });
+        }
+        Ok(found)
+    }
+}
+
+/// Parses a piece of a file.
+pub(super) fn parse<T: FromStr>(path: &str, item: &str) -> Result<T> {
+    item.parse()
+        .map_err(|_| ReadError::invalid(path, item, "a number in range"))
+}
+
+/// The value after `key` and a colon, of lines like `MemTotal:  1 kB`.
+pub(super) fn value_of<'a>(path: &str, text: &'a str, key: &str) -> Result<&'a str> {
+    let values = text.lines().filter_map(|line| line.split_once(':'));
+    let mut values = values.filter(|(found, _)| found.trim() == key);
+    let value = values.next().map(|(_, value)| value.trim());
+    value.ok_or_else(|| ReadError::no_item(path, key))
+}
+
+/// Bytes of a value like `123 kB`.
+pub(super) fn kilobytes(path: &str, value: &str) -> Result<u64> {
+    let number = value.strip_suffix("kB").map(str::trim);
+    let bytes = number.and_then(|number| number.parse::<u64>().ok()?.checked_mul(1024));
+    bytes.ok_or_else(|| ReadError::invalid(path, value, "a number of kB"))
+}
+
+/// A value that is known only if its file says so.
+pub(super) fn reading<T>(result: Result<T>) -> Reading<T> {
+    result.into()
+}
+
+fn text_of(path: &str, file: impl Read) -> Result<String> {
+    let mut bytes = Vec::new();
+    let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
+    let read = read.map_err(|source| ReadError::Io {
+        path: path.to_owned(),
+        source,
+    })?;
+    if read as u64 > MAX_BYTES {
+        return Err(ReadError::TooLarge {
+            path: path.to_owned(),
+        });
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(text
+            .trim_matches(|c: char| c.is_whitespace() || c == '\0')
+            .to_owned()),
+        Err(_) => Err(ReadError::NotText {
+            path: path.to_owned(),
+        }),
+    }
+}
+
+fn copy_of(error: &io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(errno) => io::Error::from_raw_os_error(errno),
+        None => error.kind().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn tree_with(path: &str, content: &[u8]) -> (tempfile::TempDir, Tree) {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(path), content).unwrap();
+        let tree = Tree::new(folder.path());
+        (folder, tree)
+    }
+
+    #[test]
+    fn a_link_out_of_the_root_is_refused_and_one_within_is_followed() {
+        let (folder, tree) = tree_with("inside", b"1\n");
+        symlink("/proc/version", folder.path().join("absolute")).unwrap();
+        symlink(
+            "../../../../../../proc/version",
+            folder.path().join("climbing"),
+        )
+        .unwrap();
+        symlink("inside", folder.path().join("relative")).unwrap();
+        for path in [
+            "/absolute",
+            "/climbing",
+            "/../../../../../../../proc/version",
+        ] {
+            let why = tree.text(path).unwrap_err().to_string();
+            assert_eq!(why, format!("{path}: leads out of the root folder"));
+        }
+        assert_eq!(tree.number::<u32>("/relative").unwrap(), 1);
+    }
+
+    #[test]
+    fn errors_carry_the_path_the_item_and_errno() {
+        let (_folder, tree) = tree_with("x", b" 12three \n");
+        let why = |result: Result<u32>| result.unwrap_err().to_string();
+        assert_eq!(
+            why(tree.number("/y")),
+            "/y: No such file or directory (os error 2)"
+        );
+        assert_eq!(
+            why(tree.number("/x/y")),
+            "/x/y: Not a directory (os error 20)"
+        );
+        assert_eq!(why(tree.number("/")), "/: is not a regular file");
+        assert_eq!(
+            why(tree.number("/x")),
+            r#"/x: "12three" is not a number in range"#
+        );
+        let nowhere = Tree::new(Path::new("/no/such/root"));
+        assert_eq!(
+            why(nowhere.number("/x")),
+            "/x: No such file or directory (os error 2)"
+        );
+    }
+
+    #[test]
+    fn content_that_is_no_text_empty_or_huge_says_so() {
+        let (folder, tree) = tree_with("x", b"\xff\xfe");
+        let why = |result: Result<String>| result.unwrap_err().to_string();
+        assert_eq!(why(tree.word("/x")), "/x: is not UTF-8 text");
+        fs::write(folder.path().join("x"), b"\0 \n").unwrap();
+        assert_eq!(why(tree.word("/x")), "/x: is empty");
+        assert_eq!(why(tree.gzip_text("/x")), "/x: unexpected end of file");
+        let huge = File::create(folder.path().join("x")).unwrap();
+        huge.set_len(MAX_BYTES + 1).unwrap();
+        assert_eq!(why(tree.word("/x")), "/x: is larger than 16777216 bytes");
+    }
+
+    #[test]
+    fn the_choice_in_brackets_or_parentheses_is_taken() {
+        let (folder, tree) = tree_with("x", b"none voluntary (full) lazy");
+        assert_eq!(tree.chosen("/x").unwrap(), "full");
+        fs::write(folder.path().join("x"), b"always [madvise] never").unwrap();
+        assert_eq!(tree.chosen("/x").unwrap(), "madvise");
+        fs::write(folder.path().join("x"), b"always").unwrap();
+        assert!(tree.chosen("/x").is_err());
+    }
+}

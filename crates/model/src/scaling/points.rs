@@ -8,6 +8,9 @@ use super::EQUIVALENCE;
 /// Half-width of a 95 % interval in standard errors.
 const Z: f64 = 1.959_963_985;
 
+/// Nothing costs more in any unit; beyond it the curves would overflow.
+const LARGEST_COST: f64 = 1e100;
+
 /// The cost of one switch in a ring of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
@@ -23,7 +26,7 @@ pub struct Point {
 
 impl Point {
     fn usable(&self) -> bool {
-        self.members > 0 && self.cost_ns.is_finite()
+        self.members > 0 && self.cost_ns.abs() <= LARGEST_COST
     }
 
     /// Standard error from the interval; `None` without a sound one.

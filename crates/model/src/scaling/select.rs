@@ -180,9 +180,19 @@ fn misfit(data: &Prepared, fit: &Fit) -> Option<String> {
     let errors = (fit.chi2 / n).sqrt();
     (off > FAR && errors > FAR_ERRORS).then(|| {
         let law = shape_name(fit.shape);
+        let off = percent(off);
+        too_few_for_growth(data)
+            .unwrap_or_else(|| format!("the points lie {off} off even the best law ({law})"))
+    })
+}
+
+fn too_few_for_growth(data: &Prepared) -> Option<String> {
+    let count = data.observations.len();
+    let too_few = data.noise == Noise::Estimated && count < FEWEST_WITHOUT_INTERVALS;
+    too_few.then(|| {
         format!(
-            "the points lie {} off even the best law ({law})",
-            percent(off)
+            "{count} points without intervals are too few to tell growth from noise \
+             ({FEWEST_WITHOUT_INTERVALS} are needed)"
         )
     })
 }
@@ -257,12 +267,8 @@ fn flatness(data: &Prepared, constant: &Fit) -> Result<f64, String> {
     if bound <= FLAT_LIMIT {
         return Ok(bound);
     }
-    let count = data.observations.len();
-    if data.noise == Noise::Estimated && count < FEWEST_WITHOUT_INTERVALS {
-        return Err(format!(
-            "{count} points without intervals are too few to tell growth from noise \
-             ({FEWEST_WITHOUT_INTERVALS} are needed)"
-        ));
+    if let Some(why) = too_few_for_growth(data) {
+        return Err(why);
     }
     Err(format!(
         "a flat cost and a trend of up to {} from {} to {} members both fit",

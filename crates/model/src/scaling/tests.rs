@@ -295,6 +295,64 @@ fn wide_intervals_are_not_called_flat() {
 }
 
 #[test]
+fn two_laws_that_fit_alike_are_not_told_apart() {
+    let rising = [(2, 1000.0), (4, 1300.0), (8, 1600.0), (16, 2200.0)];
+    let words = law(&points(&rising, 250.0)).in_words();
+    assert!(words.starts_with("cannot tell: l"), "{words}");
+    assert!(
+        words.contains("fit about equally well but differ by"),
+        "{words}"
+    );
+}
+
+#[test]
+fn what_follows_no_law_gets_none() {
+    let jagged: Vec<(u32, f64)> = NINE
+        .iter()
+        .zip([1.0, 3.0, 1.0, 3.0, 1.0, 3.0, 1.0, 3.0, 1.0])
+        .map(|(&n, thousands)| (n, 1000.0 * thousands))
+        .collect();
+    let words = law(&points(&jagged, 20.0)).in_words();
+    assert!(words.contains("off even the best law"), "{words}");
+}
+
+#[test]
+fn few_points_without_intervals_claim_nothing() {
+    let rising = |n: u32| Point {
+        members: n,
+        cost_ns: 100.0 * f64::from(n),
+        low_ns: None,
+        high_ns: None,
+    };
+    let words = law(&[2, 4, 8, 16].map(rising)).in_words();
+    assert!(
+        words.starts_with("cannot tell: 4 points without intervals"),
+        "{words}"
+    );
+}
+
+#[test]
+fn senseless_points_are_left_out() {
+    let mut costs = points(&[(2, 500.0), (8, 500.0), (32, 500.0), (48, 500.0)], 5.0);
+    let sound = law(&costs);
+    for (members, cost_ns) in [
+        (0, 500.0),
+        (4, f64::NAN),
+        (4, f64::INFINITY),
+        (64, f64::MAX),
+    ] {
+        costs.push(Point {
+            members,
+            cost_ns,
+            ..costs[0]
+        });
+    }
+    let verdict = law(&costs);
+    assert_eq!(verdict.ignored, 4);
+    assert_eq!(verdict.in_words(), sound.in_words());
+}
+
+#[test]
 fn a_falling_cost_keeps_its_sign() {
     let falls = [2, 4, 8, 16, 32, 64].map(|n| (n, 900.0 - 20.0 * f64::from(n)));
     let verdict = law(&points(&falls, 3.0));

@@ -113,7 +113,7 @@ pub struct Verdict {
     pub smallest_members: u32,
     /// Largest measured size; 0 without points.
     pub largest_members: u32,
-    /// Points left out: no members, or a cost that is not a number.
+    /// Points left out: no members, or a cost that is no sensible number.
     pub ignored: usize,
 }
 

@@ -1,0 +1,106 @@
+//! Where the knees are, how surely, and how much they cost.
+
+use super::CONFIDENCE;
+use super::fit::Fit;
+use super::points::Prepared;
+use super::select::{Scored, half_width};
+use super::shape::MOST_TERMS;
+use super::verdict::{Knee, KneeKind};
+
+/// The knees of the chosen law.
+pub(super) fn find_knees(data: &Prepared, all: &[Scored], chosen: &Scored) -> Vec<Knee> {
+    let count = chosen.fit.shape.knees();
+    (0..count)
+        .map(|which| {
+            let (first, last) = credible_brackets(data, all, &chosen.fit, which);
+            knee(data, &chosen.fit, which, (first, last))
+        })
+        .collect()
+}
+
+/// The brackets that carry [`CONFIDENCE`] of the Akaike weight (Burnham and Anderson 2002,
+/// section 2.9) of all laws with as many knees, and everything between them.
+fn credible_brackets(
+    data: &Prepared,
+    all: &[Scored],
+    chosen: &Fit,
+    which: usize,
+) -> (usize, usize) {
+    let same = all
+        .iter()
+        .filter(|s| s.fit.shape.knees() == chosen.shape.knees());
+    let same: Vec<&Scored> = same.collect();
+    let best = same
+        .iter()
+        .map(|s| s.criterion)
+        .fold(f64::INFINITY, f64::min);
+    let mut weights: Vec<(f64, usize)> = (0..data.sizes.len()).map(|i| (0.0, i)).collect();
+    for scored in &same {
+        weights[scored.fit.brackets[which]].0 += ((best - scored.criterion) / 2.0).exp();
+    }
+    let total: f64 = weights.iter().map(|(weight, _)| weight).sum();
+    weights.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let (mut first, mut last) = (chosen.brackets[which], chosen.brackets[which]);
+    let mut covered = 0.0;
+    for (weight, bracket) in weights {
+        if covered >= CONFIDENCE * total {
+            break;
+        }
+        covered += weight;
+        first = first.min(bracket);
+        last = last.max(bracket);
+    }
+    (first, last)
+}
+
+fn knee(data: &Prepared, fit: &Fit, which: usize, brackets: (usize, usize)) -> Knee {
+    let stepped = fit.shape.has_steps();
+    let after = fit.brackets[which] + 1;
+    let end = match fit.brackets.get(which + 1) {
+        Some(&next) => next + 1,
+        None => data.sizes.len(),
+    };
+    let next_turn = fit.turns.get(which + 1).copied();
+    let at_members = if stepped {
+        f64::from(data.sizes[after])
+    } else {
+        next_turn.unwrap_or(data.largest())
+    };
+    let (factor, interval) = factor(data, fit, which, at_members);
+    Knee {
+        kind: if stepped {
+            KneeKind::Step
+        } else {
+            KneeKind::Hinge
+        },
+        low_members: data.sizes[brackets.0],
+        high_members: data.sizes[brackets.1 + 1],
+        factor,
+        factor_low: interval.map(|(low, _)| low),
+        factor_high: interval.map(|(_, high)| high),
+        at_members,
+        sizes_after: end - after,
+    }
+}
+
+/// Cost after over cost by the law before, and its interval by the delta method.
+fn factor(data: &Prepared, fit: &Fit, which: usize, at: f64) -> (Option<f64>, Option<(f64, f64)>) {
+    let after = fit.shape.basis(&fit.turns, at);
+    let before = fit.shape.basis_before(&fit.turns, which, at);
+    let (cost_after, cost_before) = (fit.combine(after), fit.combine(before));
+    if cost_after <= 0.0 || cost_before <= 0.0 {
+        return (None, None);
+    }
+    let factor = cost_after / cost_before;
+    let gradient: [f64; MOST_TERMS] =
+        std::array::from_fn(|i| after[i] / cost_after - before[i] / cost_before);
+    // Where the old cost may be zero the ratio has no upper end, and the delta method no meaning.
+    let resolved = half_width(data, fit, before).is_some_and(|half| half < cost_before);
+    let half = half_width(data, fit, gradient).filter(|_| resolved);
+    let interval = half.map(|half| (factor * (-half).exp(), factor * half.exp()));
+    let finite = |&(low, high): &(f64, f64)| low.is_finite() && high.is_finite();
+    (
+        Some(factor).filter(|f| f.is_finite()),
+        interval.filter(finite),
+    )
+}

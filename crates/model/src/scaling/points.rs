@@ -1,0 +1,157 @@
+//! Measured points, and what is assumed of their errors.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::EQUIVALENCE;
+
+/// Half-width of a 95 % interval in standard errors.
+const Z: f64 = 1.959_963_985;
+
+/// Nothing costs more in any unit; beyond it the curves would overflow.
+const LARGEST_COST: f64 = 1e100;
+
+/// The cost of one switch in a ring of one size.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Point {
+    /// Members of the ring.
+    pub members: u32,
+    /// Cost of one switch; signed, a difference of two rings may be below zero.
+    pub cost_ns: f64,
+    /// Lower end of its interval at [`super::CONFIDENCE`], if there is one.
+    pub low_ns: Option<f64>,
+    /// Upper end of that interval.
+    pub high_ns: Option<f64>,
+}
+
+impl Point {
+    fn usable(&self) -> bool {
+        self.members > 0 && self.cost_ns.abs() <= LARGEST_COST
+    }
+
+    /// Standard error from the interval; `None` without a sound one.
+    fn standard_error(&self) -> Option<f64> {
+        let half = (self.high_ns? / 2.0 - self.low_ns? / 2.0) / Z;
+        (half.is_finite() && half >= 0.0).then_some(half)
+    }
+}
+
+/// Where the size of the errors is known from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Noise {
+    /// Every point came with its interval.
+    Known,
+    /// Errors in proportion to the cost, their size estimated from the scatter about the law.
+    Estimated,
+}
+
+/// One usable point, in units of [`Prepared::unit`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Observation {
+    pub(super) members: f64,
+    pub(super) cost: f64,
+    /// The level that its relative error refers to.
+    pub(super) scale: f64,
+    /// 1 / standard error.
+    pub(super) precision: f64,
+}
+
+/// The usable points in order of size, with the standard errors that the fits use.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) observations: Vec<Observation>,
+    /// Different sizes, ascending.
+    pub(super) sizes: Vec<u32>,
+    /// The largest absolute cost. All fits work in this unit, so that they depend on ratios only.
+    pub(super) unit: f64,
+    pub(super) noise: Noise,
+    pub(super) ignored: usize,
+}
+
+impl Prepared {
+    pub(super) fn new(points: &[Point]) -> Self {
+        let mut usable: Vec<Point> = points.iter().copied().filter(Point::usable).collect();
+        usable.sort_by(|a, b| {
+            a.members
+                .cmp(&b.members)
+                .then(a.cost_ns.total_cmp(&b.cost_ns))
+        });
+        let mut sizes: Vec<u32> = usable.iter().map(|point| point.members).collect();
+        sizes.dedup();
+        let unit = usable.iter().map(|p| p.cost_ns.abs()).fold(0.0, f64::max);
+        let known = usable.iter().all(|point| point.standard_error().is_some());
+        let noise = if known {
+            Noise::Known
+        } else {
+            Noise::Estimated
+        };
+        let observations = if unit > 0.0 {
+            observe(&usable, unit)
+        } else {
+            Vec::new()
+        };
+        Prepared {
+            observations,
+            sizes,
+            unit,
+            noise,
+            ignored: points.len() - usable.len(),
+        }
+    }
+
+    pub(super) fn smallest(&self) -> f64 {
+        self.sizes.first().copied().map_or(0.0, f64::from)
+    }
+
+    pub(super) fn largest(&self) -> f64 {
+        self.sizes.last().copied().map_or(0.0, f64::from)
+    }
+}
+
+fn observe(usable: &[Point], unit: f64) -> Vec<Observation> {
+    let costs: Vec<f64> = usable.iter().map(|point| point.cost_ns / unit).collect();
+    let scales = scales(&costs);
+    let errors: Vec<Option<f64>> = usable
+        .iter()
+        .map(|point| point.standard_error().map(|error| error / unit))
+        .collect();
+    // A point without an interval among points with one: as uncertain as the worst of them.
+    let worst = errors
+        .iter()
+        .zip(&scales)
+        .filter_map(|(error, scale)| error.map(|error| error / scale))
+        .fold(0.0, f64::max);
+    usable
+        .iter()
+        .enumerate()
+        .map(|(i, point)| {
+            let error = errors[i].unwrap_or(worst * scales[i]);
+            Observation {
+                members: f64::from(point.members),
+                cost: costs[i],
+                scale: scales[i],
+                precision: 1.0 / error.hypot(EQUIVALENCE * scales[i]),
+            }
+        })
+        .collect()
+}
+
+/// The level that each point's relative error refers to: a running median of three, which keeps
+/// steps but does not let one low point give itself a high weight (Tukey 1977, chapter 7).
+fn scales(costs: &[f64]) -> Vec<f64> {
+    let last = costs.len().saturating_sub(1);
+    let mean = costs.iter().map(|cost| cost.abs()).sum::<f64>() / costs.len() as f64;
+    (0..costs.len())
+        .map(|i| {
+            let mut near = [
+                costs[i.saturating_sub(1)].abs(),
+                costs[i].abs(),
+                costs[(i + 1).min(last)].abs(),
+            ];
+            near.sort_by(f64::total_cmp);
+            // Costs that pass through zero would otherwise claim to be exact there.
+            near[1].max(0.1 * mean)
+        })
+        .collect()
+}

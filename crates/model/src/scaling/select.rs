@@ -1,0 +1,314 @@
+//! The criterion, and the choice among the candidates.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use super::fit::{Fit, fits};
+use super::knees::find_knees;
+use super::points::{Noise, Point, Prepared};
+use super::verdict::{Candidate, Curve, Law, Verdict};
+use super::words::{percent, shape_name};
+use super::{CONFIDENCE, Shape};
+
+/// Fewer sizes than this say nothing about a law.
+const FEWEST_SIZES: usize = 4;
+/// A knee's position counts for 3 coefficients, not 1: it is searched for, and does not exist
+/// where there is no knee (Davies 1987; the 3 is that of Ninomiya 2015, 6m + 2p).
+const KNEE_CHARGE: f64 = 3.0;
+/// Points beyond the freedoms of a law that must be left to estimate the noise from, by number of
+/// knees. Two knees on Sloan's nine points would leave 4, and fit their noise.
+const LEFT_FOR_NOISE: [usize; 3] = [4, 4, 7];
+/// Where that leaves nothing but the flat law.
+const FEWEST_WITHOUT_INTERVALS: usize = 6;
+/// A richer law must beat the simpler one inside it by this much. "Considerably less support"
+/// starts here (Burnham and Anderson 2002, section 2.6).
+const CLEARLY_BETTER: f64 = 4.0;
+/// Laws this near to each other fit about equally (same source).
+const ABOUT_EQUAL: f64 = 2.0;
+/// Laws whose curves stay this near to each other may be told as one.
+const SAME_CURVE: f64 = 0.10;
+/// A trend that the points must exclude before they may be called flat.
+const FLAT_LIMIT: f64 = 0.25;
+
+/// Points further than this part of the cost from the best law, and further than
+/// `FAR_ERRORS` standard errors (root mean square both), follow none of the laws.
+const FAR: f64 = 0.20;
+/// See [`FAR`].
+const FAR_ERRORS: f64 = 3.0;
+
+/// A fit with its criterion.
+#[derive(Debug, Clone)]
+pub(super) struct Scored {
+    pub(super) fit: Fit,
+    pub(super) criterion: f64,
+}
+
+/// The law that the cost per switch follows.
+///
+/// Points may come in any order, and several may have the same size. Intervals are taken to be at
+/// [`CONFIDENCE`]. Deterministic. Multiplying all costs by a positive number changes nothing but
+/// the unit of the answer.
+#[must_use]
+pub fn law(points: &[Point]) -> Verdict {
+    let data = Prepared::new(points);
+    let count = data.sizes.len();
+    if count < FEWEST_SIZES {
+        let sizes = if count == 1 { "size is" } else { "sizes are" };
+        let why = format!("{count} {sizes} too few ({FEWEST_SIZES} are needed)");
+        return cannot_tell(&data, &[], why);
+    }
+    if data.unit <= 0.0 {
+        return cannot_tell(&data, &[], "all costs are zero".into());
+    }
+    let all = score(&data);
+    let Some(chosen) = choose(&all) else {
+        return cannot_tell(&data, &all, "the intervals are too wide".into());
+    };
+    if let Some(why) = misfit(&data, &chosen.fit).or_else(|| contested(&data, &all, chosen)) {
+        return cannot_tell(&data, &all, why);
+    }
+    let mut trend_below = None;
+    if chosen.fit.shape == Shape::Constant {
+        match flatness(&data, &chosen.fit) {
+            Ok(bound) => trend_below = Some(bound),
+            Err(why) => return cannot_tell(&data, &all, why),
+        }
+    }
+    Verdict {
+        law: Law::Follows {
+            shape: chosen.fit.shape,
+        },
+        curve: Some(curve(&data, &chosen.fit)),
+        knees: find_knees(&data, &all, chosen),
+        trend_below,
+        ..cannot_tell(&data, &all, String::new())
+    }
+}
+
+fn curve(data: &Prepared, fit: &Fit) -> Curve {
+    Curve {
+        shape: fit.shape,
+        coefficients: fit.coefficients.iter().map(|c| c * data.unit).collect(),
+        turns: fit.turns.clone(),
+    }
+}
+
+fn cannot_tell(data: &Prepared, all: &[Scored], why: String) -> Verdict {
+    Verdict {
+        law: Law::CannotTell { why },
+        curve: None,
+        knees: Vec::new(),
+        trend_below: None,
+        candidates: candidates(data, all),
+        noise: data.noise,
+        smallest_members: data.sizes.first().copied().unwrap_or(0),
+        largest_members: data.sizes.last().copied().unwrap_or(0),
+        ignored: data.ignored,
+    }
+}
+
+fn score(data: &Prepared) -> Vec<Scored> {
+    let scored = |fit: Fit| {
+        let criterion = criterion(data, &fit)?;
+        Some(Scored { fit, criterion })
+    };
+    let every = Shape::ALL.iter().flat_map(|&shape| fits(data, shape));
+    every.filter_map(scored).collect()
+}
+
+/// Minus twice the log-likelihood plus ln n for each freedom (Schwarz 1978).
+///
+/// The errors are the given ones times a common factor of at least 1 (Birge 1932), here replaced
+/// by its maximum-likelihood value. `None` means too few points for this shape.
+fn criterion(data: &Prepared, fit: &Fit) -> Option<f64> {
+    let left = data.observations.len().checked_sub(fit.freedoms())?;
+    let needed = match (data.noise, fit.shape) {
+        (Noise::Known, _) | (_, Shape::Constant) => 1,
+        (Noise::Estimated, shape) => LEFT_FOR_NOISE[shape.knees()],
+    };
+    if left < needed {
+        return None;
+    }
+    let n = data.observations.len() as f64;
+    let dispersion = (fit.chi2 / n).max(1.0);
+    let deviance = n * dispersion.ln() + fit.chi2 / dispersion;
+    let charged = fit.shape.terms() as f64 + KNEE_CHARGE * fit.shape.knees() as f64;
+    Some(deviance + charged * n.ln())
+}
+
+/// The best fit of each shape.
+fn leaders(all: &[Scored]) -> Vec<&Scored> {
+    let of_shape = |&shape: &Shape| lowest(all.iter().filter(|s| s.fit.shape == shape));
+    Shape::ALL.iter().filter_map(of_shape).collect()
+}
+
+/// The lowest criterion; of equal ones (to rounding) the first.
+fn lowest<'a>(mut scored: impl Iterator<Item = &'a Scored>) -> Option<&'a Scored> {
+    let first = scored.next()?;
+    let lower = |best: &'a Scored, next: &'a Scored| {
+        if next.criterion < best.criterion - 1e-7 {
+            next
+        } else {
+            best
+        }
+    };
+    Some(scored.fold(first, lower))
+}
+
+/// The best candidate, or the simplest law inside it that is not clearly worse.
+fn choose(all: &[Scored]) -> Option<&Scored> {
+    let leaders = leaders(all);
+    let best = lowest(leaders.iter().copied())?;
+    let inside = |s: &&&Scored| {
+        best.fit.shape.contains(s.fit.shape) && s.criterion <= best.criterion + CLEARLY_BETTER
+    };
+    let simpler = leaders.iter().filter(inside);
+    let simplest = simpler.min_by(|a, b| {
+        let freedoms = a.fit.freedoms().cmp(&b.fit.freedoms());
+        freedoms.then(a.criterion.total_cmp(&b.criterion))
+    });
+    Some(simplest.copied().unwrap_or(best))
+}
+
+/// Why even the best law does not describe the points.
+fn misfit(data: &Prepared, fit: &Fit) -> Option<String> {
+    let squares = data.observations.iter().map(|seen| {
+        let off = (seen.cost - fit.at(seen.members)) / seen.scale;
+        off * off
+    });
+    let n = data.observations.len() as f64;
+    let off = (squares.sum::<f64>() / n).sqrt();
+    let errors = (fit.chi2 / n).sqrt();
+    (off > FAR && errors > FAR_ERRORS).then(|| {
+        let law = shape_name(fit.shape);
+        let off = percent(off);
+        too_few_for_growth(data)
+            .unwrap_or_else(|| format!("the points lie {off} off even the best law ({law})"))
+    })
+}
+
+fn too_few_for_growth(data: &Prepared) -> Option<String> {
+    let count = data.observations.len();
+    let too_few = data.noise == Noise::Estimated && count < FEWEST_WITHOUT_INTERVALS;
+    too_few.then(|| {
+        format!(
+            "{count} points without intervals are too few to tell growth from noise \
+             ({FEWEST_WITHOUT_INTERVALS} are needed)"
+        )
+    })
+}
+
+/// Why another law would be as good an answer, where that matters.
+fn contested(data: &Prepared, all: &[Scored], chosen: &Scored) -> Option<String> {
+    let rivals = leaders(all).into_iter().filter(|rival| {
+        let (a, b) = (chosen.fit.shape, rival.fit.shape);
+        a != b
+            && !a.contains(b)
+            && !b.contains(a)
+            && rival.criterion <= chosen.criterion + ABOUT_EQUAL
+            && !same_knees(&chosen.fit, &rival.fit)
+    });
+    let (rival, difference, at) = rivals
+        .map(|rival| {
+            let (difference, at) = furthest_apart(data, &chosen.fit, &rival.fit);
+            (rival, difference, at)
+        })
+        .find(|&(_, difference, _)| difference > SAME_CURVE)?;
+    Some(format!(
+        "{} and {} fit about equally well but differ by {} at {at:.0} members",
+        shape_name(chosen.fit.shape),
+        shape_name(rival.fit.shape),
+        percent(difference),
+    ))
+}
+
+/// A step or a hinge at the same place is one finding, whichever it is.
+fn same_knees(a: &Fit, b: &Fit) -> bool {
+    let near = |(i, j): (&usize, &usize)| i.abs_diff(*j) <= 1;
+    let some = !a.brackets.is_empty() && a.brackets.len() == b.brackets.len();
+    some && a.brackets.iter().zip(&b.brackets).all(near)
+}
+
+/// Largest relative difference at the measured sizes and at twice the largest, and where.
+fn furthest_apart(data: &Prepared, a: &Fit, b: &Fit) -> (f64, f64) {
+    let sizes = data.sizes.iter().map(|&size| f64::from(size));
+    let apart = |members: f64| {
+        let (a, b) = (a.at(members), b.at(members));
+        let largest = a.abs().max(b.abs());
+        let part = if largest > 0.0 {
+            (a - b).abs() / largest
+        } else {
+            0.0
+        };
+        (part, members)
+    };
+    let all = sizes.chain([2.0 * data.largest()]).map(apart);
+    all.fold((0.0, 0.0), |x, y| if y.0 > x.0 { y } else { x })
+}
+
+/// The largest trend that the points do not exclude, as a part of the level; or why they are not
+/// flat enough to be called so.
+fn flatness(data: &Prepared, constant: &Fit) -> Result<f64, String> {
+    let level = constant.at(data.largest());
+    let unresolved = half_width(data, constant, [1.0, 0.0, 0.0]);
+    if unresolved.is_none_or(|half| half >= level.abs()) {
+        return Err("the costs are not resolved from zero".into());
+    }
+    let trends = [Shape::Logarithmic, Shape::Linear].map(|shape| {
+        let fit = fits(data, shape).pop()?;
+        let (low, high) = (data.smallest(), data.largest());
+        let (low, high) = (shape.basis(&[], low), shape.basis(&[], high));
+        let across = std::array::from_fn(|i| high[i] - low[i]);
+        Some((fit.combine(across).abs() + half_width(data, &fit, across)?) / level.abs())
+    });
+    let bound = trends
+        .iter()
+        .map(|trend| trend.unwrap_or(f64::INFINITY))
+        .fold(0.0, f64::max);
+    if bound <= FLAT_LIMIT {
+        return Ok(bound);
+    }
+    if let Some(why) = too_few_for_growth(data) {
+        return Err(why);
+    }
+    Err(format!(
+        "a flat cost and a trend of up to {} from {} to {} members both fit",
+        percent(bound),
+        data.smallest(),
+        data.largest()
+    ))
+}
+
+/// Half-width of the interval of a combination of coefficients, at [`CONFIDENCE`].
+pub(super) fn half_width(data: &Prepared, fit: &Fit, combination: [f64; 3]) -> Option<f64> {
+    let left = data.observations.len().checked_sub(fit.freedoms())?;
+    let dispersion = match left {
+        0 => 1.0,
+        _ => (fit.chi2 / left as f64).max(1.0),
+    };
+    let quantile = match (data.noise, left) {
+        // Student's t for very many degrees of freedom: the normal distribution.
+        (Noise::Known, _) => student(1e6)?,
+        (Noise::Estimated, 0) => return None,
+        (Noise::Estimated, _) => student(left as f64)?,
+    };
+    Some(quantile * (fit.variance_of(combination) * dispersion).sqrt())
+}
+
+fn student(freedom: f64) -> Option<f64> {
+    let distribution = StudentsT::new(0.0, 1.0, freedom).ok()?;
+    Some(distribution.inverse_cdf(0.5 + CONFIDENCE / 2.0))
+}
+
+fn candidates(data: &Prepared, all: &[Scored]) -> Vec<Candidate> {
+    let mut leaders = leaders(all);
+    leaders.sort_by(|a, b| a.criterion.total_cmp(&b.criterion));
+    let best = leaders.first().map_or(0.0, |s| s.criterion);
+    let candidate = |s: &&Scored| Candidate {
+        shape: s.fit.shape,
+        freedoms: s.fit.freedoms(),
+        criterion: s.criterion,
+        above_best: s.criterion - best,
+        scatter: (s.fit.chi2 / data.observations.len() as f64).sqrt(),
+    };
+    leaders.iter().map(candidate).collect()
+}

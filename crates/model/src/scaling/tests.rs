@@ -1,0 +1,420 @@
+//! Known laws under seeded noise, and exact sentences.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::*;
+
+/// Sloan's sizes.
+const NINE: [u32; 9] = [2, 4, 8, 10, 16, 20, 32, 48, 64];
+/// What a run of today measures.
+const THIRTEEN: [u32; 13] = [2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128];
+
+/// One deviate of the standard normal distribution (Box and Muller 1958).
+fn normal(random: &mut ChaCha8Rng) -> f64 {
+    let radius = (-2.0 * (1.0 - random.random::<f64>()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * random.random::<f64>()).cos()
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Intervals {
+    Given,
+    Absent,
+}
+
+/// A seeded trial: `truth` at `sizes` with relative noise.
+fn trial(
+    truth: &dyn Fn(f64) -> f64,
+    sizes: &[u32],
+    noise: f64,
+    intervals: Intervals,
+    seed: u64,
+) -> Vec<Point> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let point = |&members: &u32| {
+        let level = truth(f64::from(members));
+        let cost_ns = level * (1.0 + noise * normal(&mut random));
+        let half = (intervals == Intervals::Given).then_some(1.96 * noise * level);
+        Point {
+            members,
+            cost_ns,
+            low_ns: half.map(|half| cost_ns - half),
+            high_ns: half.map(|half| cost_ns + half),
+        }
+    };
+    sizes.iter().map(point).collect()
+}
+
+/// The part of the trials whose verdict passes.
+fn rate(
+    truth: &dyn Fn(f64) -> f64,
+    sizes: &[u32],
+    noise: f64,
+    intervals: Intervals,
+    trials: u64,
+    pass: &dyn Fn(&Verdict) -> bool,
+) -> f64 {
+    let passed = (0..trials)
+        .filter(|&seed| pass(&law(&trial(truth, sizes, noise, intervals, seed))))
+        .count();
+    passed as f64 / trials as f64
+}
+
+fn step(n: f64, knee: f64) -> f64 {
+    if n > knee { 1.0 } else { 0.0 }
+}
+
+fn brackets(verdict: &Verdict, truth: &[f64]) -> bool {
+    let inside = |(knee, &at): (&Knee, &f64)| {
+        f64::from(knee.low_members) <= at && at <= f64::from(knee.high_members)
+    };
+    verdict.knees.iter().zip(truth).all(inside)
+}
+
+/// Name, shape, cost, positions of the knees.
+type Truth = (&'static str, Shape, fn(f64) -> f64, &'static [f64]);
+
+const TRUTHS: [Truth; 12] = [
+    ("constant", Shape::Constant, |_| 4000.0, &[]),
+    (
+        "logarithmic",
+        Shape::Logarithmic,
+        |n| 3000.0 + 700.0 * n.ln(),
+        &[],
+    ),
+    (
+        "falling",
+        Shape::Logarithmic,
+        |n| 6000.0 - 700.0 * n.ln(),
+        &[],
+    ),
+    ("linear", Shape::Linear, |n| 3000.0 + 50.0 * n, &[]),
+    ("quadratic", Shape::Quadratic, |n| 3000.0 + 2.0 * n * n, &[]),
+    (
+        "step",
+        Shape::Step,
+        |n| 4000.0 + 4000.0 * step(n, 14.0),
+        &[14.0],
+    ),
+    (
+        "hinge",
+        Shape::Hinge,
+        |n| 4000.0 + 200.0 * (n - 24.0).max(0.0),
+        &[24.0],
+    ),
+    (
+        "log step",
+        Shape::LogarithmicStep,
+        |n| 3000.0 + 700.0 * n.ln() + 5000.0 * step(n, 40.0),
+        &[40.0],
+    ),
+    (
+        "linear step",
+        Shape::LinearStep,
+        |n| 3000.0 + 50.0 * n + 6000.0 * step(n, 20.0),
+        &[20.0],
+    ),
+    (
+        "log hinge",
+        Shape::LogarithmicHinge,
+        |n| 3000.0 + 700.0 * n.ln() + 300.0 * (n - 40.0).max(0.0),
+        &[40.0],
+    ),
+    (
+        "two steps",
+        Shape::TwoSteps,
+        |n| 2000.0 + 2000.0 * step(n, 5.0) + 4000.0 * step(n, 40.0),
+        &[5.0, 40.0],
+    ),
+    (
+        "ramp",
+        Shape::Ramp,
+        |n| 2000.0 + 200.0 * ((n - 8.0).max(0.0) - (n - 48.0).max(0.0)),
+        &[8.0, 48.0],
+    ),
+];
+
+#[test]
+fn each_law_is_recovered() {
+    for intervals in [Intervals::Given, Intervals::Absent] {
+        for (name, shape, truth, _) in TRUTHS {
+            let right = |verdict: &Verdict| verdict.shape() == Some(shape);
+            let rate = rate(&truth, &THIRTEEN, 0.03, intervals, 20, &right);
+            assert!(rate >= 0.9, "{name}: {rate}");
+        }
+    }
+}
+
+#[test]
+fn a_flat_cost_seldom_gets_a_knee() {
+    for noise in [0.01, 0.03, 0.1] {
+        for intervals in [Intervals::Given, Intervals::Absent] {
+            let kneed = |verdict: &Verdict| !verdict.knees.is_empty();
+            let rate = rate(&|_| 4000.0, &NINE, noise, intervals, 100, &kneed);
+            assert!(rate <= 0.05, "noise {noise}: {rate}");
+        }
+    }
+}
+
+#[test]
+fn the_bracket_covers_the_knee() {
+    for intervals in [Intervals::Given, Intervals::Absent] {
+        for (name, _, truth, knees) in TRUTHS.into_iter().filter(|truth| !truth.3.is_empty()) {
+            let found = |v: &Verdict| v.knees.len() == knees.len() && brackets(v, knees);
+            let rate = rate(&truth, &THIRTEEN, 0.05, intervals, 20, &found);
+            assert!(rate >= 0.9, "{name}: {rate}");
+        }
+    }
+}
+
+#[test]
+fn a_bracket_is_no_wider_than_the_points_make_it() {
+    let truth: fn(f64) -> f64 = |n| 4000.0 + 4000.0 * step(n, 14.0);
+    let tight = |v: &Verdict| {
+        v.knees.len() == 1 && (v.knees[0].low_members, v.knees[0].high_members) == (12, 16)
+    };
+    assert!(rate(&truth, &THIRTEEN, 0.03, Intervals::Absent, 30, &tight) >= 0.9);
+}
+
+#[test]
+fn the_factor_of_a_step_is_covered_by_its_interval() {
+    let truth: fn(f64) -> f64 = |n| 4000.0 + 3600.0 * step(n, 14.0);
+    for intervals in [Intervals::Given, Intervals::Absent] {
+        let covered = |v: &Verdict| {
+            let ends = v
+                .knees
+                .first()
+                .and_then(|k| k.factor_low.zip(k.factor_high));
+            ends.is_some_and(|(low, high)| low <= 1.9 && 1.9 <= high)
+        };
+        let rate = rate(&truth, &NINE, 0.04, intervals, 100, &covered);
+        assert!((0.88..=1.0).contains(&rate), "{rate}");
+    }
+}
+
+/// Points with intervals of half-width `half`.
+fn points(costs: &[(u32, f64)], half: f64) -> Vec<Point> {
+    let point = |&(members, cost_ns): &(u32, f64)| Point {
+        members,
+        cost_ns,
+        low_ns: Some(cost_ns - half),
+        high_ns: Some(cost_ns + half),
+    };
+    costs.iter().map(point).collect()
+}
+
+#[test]
+fn a_small_difference_is_no_law_however_exact() {
+    let wiggle = [
+        (2, 1000.0),
+        (4, 1000.0),
+        (8, 1000.0),
+        (16, 1020.0),
+        (32, 1020.0),
+        (64, 1020.0),
+    ];
+    let verdict = law(&points(&wiggle, 0.1));
+    assert_eq!(verdict.shape(), Some(Shape::Constant), "{verdict}");
+    let step = wiggle.map(|(n, cost)| (n, if cost > 1000.0 { 1200.0 } else { cost }));
+    let verdict = law(&points(&step, 0.1));
+    assert_eq!(verdict.shape(), Some(Shape::Step), "{verdict}");
+    assert!((verdict.knees[0].factor.unwrap() - 1.2).abs() < 1e-9);
+}
+
+#[test]
+fn sentences() {
+    let flat = points(
+        &[
+            (2, 3950.0),
+            (4, 4050.0),
+            (8, 3980.0),
+            (16, 4020.0),
+            (32, 4000.0),
+        ],
+        50.0,
+    );
+    assert_eq!(
+        law(&flat).in_words(),
+        "flat from 2 to 32 members: 4.00 us a switch, any trend below 6 %"
+    );
+    let knee = points(
+        &[
+            (2, 500.0),
+            (8, 500.0),
+            (32, 500.0),
+            (48, 950.0),
+            (64, 950.0),
+        ],
+        5.0,
+    );
+    assert_eq!(
+        law(&knee).to_string(),
+        "flat from 2 to 32 members, then a knee between 32 and 48: 1.90x dearer (1.83x to 1.97x)"
+    );
+    let log = [2, 4, 8, 16, 32].map(|n| (n, 300.0 + 63.0 * f64::from(n).log2()));
+    assert_eq!(
+        law(&points(&log, 2.0)).to_string(),
+        "grows with the logarithm of the ring: +63.0 ns for each doubling \
+         (from 363 ns at 2 to 615 ns at 32 members)"
+    );
+    assert_eq!(
+        law(&flat[..3]).to_string(),
+        "cannot tell: 3 sizes are too few (4 are needed)"
+    );
+    assert_eq!(
+        law(&[]).to_string(),
+        "cannot tell: 0 sizes are too few (4 are needed)"
+    );
+    let three_sizes = [flat[0], flat[0], flat[1], flat[2], flat[2]];
+    assert_eq!(law(&three_sizes).shape(), None);
+}
+
+#[test]
+fn wide_intervals_are_not_called_flat() {
+    let sizes = [
+        (2, 1000.0),
+        (4, 1100.0),
+        (8, 900.0),
+        (16, 1050.0),
+        (32, 1000.0),
+    ];
+    let verdict = law(&points(&sizes, 300.0));
+    assert!(
+        verdict
+            .in_words()
+            .starts_with("cannot tell: a flat cost and a trend of up to"),
+        "{verdict}"
+    );
+    let around_zero = sizes.map(|(n, cost)| (n, cost - 1000.0));
+    let verdict = law(&points(&around_zero, 300.0));
+    assert_eq!(
+        verdict.in_words(),
+        "cannot tell: the costs are not resolved from zero"
+    );
+    assert_eq!(verdict.cost_at(8.0), None);
+}
+
+#[test]
+fn two_laws_that_fit_alike_are_not_told_apart() {
+    let rising = [(2, 1000.0), (4, 1300.0), (8, 1600.0), (16, 2200.0)];
+    let words = law(&points(&rising, 250.0)).in_words();
+    assert!(words.starts_with("cannot tell: l"), "{words}");
+    assert!(
+        words.contains("fit about equally well but differ by"),
+        "{words}"
+    );
+}
+
+#[test]
+fn what_follows_no_law_gets_none() {
+    let jagged: Vec<(u32, f64)> = NINE
+        .iter()
+        .zip([1.0, 3.0, 1.0, 3.0, 1.0, 3.0, 1.0, 3.0, 1.0])
+        .map(|(&n, thousands)| (n, 1000.0 * thousands))
+        .collect();
+    let words = law(&points(&jagged, 20.0)).in_words();
+    assert!(words.contains("off even the best law"), "{words}");
+}
+
+#[test]
+fn few_points_without_intervals_claim_nothing() {
+    let rising = |n: u32| Point {
+        members: n,
+        cost_ns: 100.0 * f64::from(n),
+        low_ns: None,
+        high_ns: None,
+    };
+    let words = law(&[2, 4, 8, 16].map(rising)).in_words();
+    assert!(
+        words.starts_with("cannot tell: 4 points without intervals"),
+        "{words}"
+    );
+}
+
+#[test]
+fn senseless_points_are_left_out() {
+    let mut costs = points(&[(2, 500.0), (8, 500.0), (32, 500.0), (48, 500.0)], 5.0);
+    let sound = law(&costs);
+    for (members, cost_ns) in [
+        (0, 500.0),
+        (4, f64::NAN),
+        (4, f64::INFINITY),
+        (64, f64::MAX),
+    ] {
+        costs.push(Point {
+            members,
+            cost_ns,
+            ..costs[0]
+        });
+    }
+    let verdict = law(&costs);
+    assert_eq!(verdict.ignored, 4);
+    assert_eq!(verdict.in_words(), sound.in_words());
+}
+
+#[test]
+fn a_falling_cost_keeps_its_sign() {
+    let falls = [2, 4, 8, 16, 32, 64].map(|n| (n, 900.0 - 20.0 * f64::from(n)));
+    let verdict = law(&points(&falls, 3.0));
+    assert_eq!(verdict.shape(), Some(Shape::Linear), "{verdict}");
+    assert!((verdict.cost_at(64.0).unwrap() + 380.0).abs() < 1.0);
+    assert!(
+        verdict
+            .in_words()
+            .contains("falls linearly with the ring: -20.0 ns"),
+        "{verdict}"
+    );
+}
+
+#[test]
+fn projected_is_half_the_ring_times_two_processes() {
+    assert!((projected(763.0, 64) - 24416.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_verdict_survives_json() {
+    let verdict = law(&trial(
+        &|n| 4000.0 + 4000.0 * step(n, 14.0),
+        &NINE,
+        0.03,
+        Intervals::Given,
+        7,
+    ));
+    let text = serde_json::to_string(&verdict).unwrap();
+    assert_eq!(
+        serde_json::from_str::<Verdict>(&text).unwrap().in_words(),
+        verdict.in_words()
+    );
+}
+
+/// How often each law gets its own name, none, the right number of knees, and the knees bracketed.
+#[test]
+#[ignore = "prints the table of docs/method-scaling.md; run it with --release"]
+fn figures() {
+    for intervals in [Intervals::Given, Intervals::Absent] {
+        for (sizes, noise) in [
+            (&NINE[..], 0.03),
+            (&THIRTEEN[..], 0.03),
+            (&THIRTEEN[..], 0.05),
+        ] {
+            let given = if intervals == Intervals::Given {
+                "with"
+            } else {
+                "without"
+            };
+            println!("{} sizes, noise {noise}, {given} intervals", sizes.len());
+            for (name, shape, truth, knees) in TRUTHS {
+                let part = |pass: &dyn Fn(&Verdict) -> bool| {
+                    rate(&truth, sizes, noise, intervals, 1000, pass)
+                };
+                let right = part(&|v| v.shape() == Some(shape));
+                let silent = part(&|v| v.shape().is_none());
+                let counted = part(&|v| v.shape().is_some() && v.knees.len() == knees.len());
+                let bracketed = part(&|v| v.knees.len() == knees.len() && brackets(v, knees));
+                println!(
+                    "{name:12} law {right:.3} cannot tell {silent:.3} knees {counted:.3} bracketed {bracketed:.3}"
+                );
+            }
+        }
+    }
+}

@@ -1,7 +1,20 @@
 //! The nouns of switchcost and all its arithmetic. No unsafe code, no input or output, and no
 //! randomness without a seed: the same samples always give the same record.
+//!
+//! Data flows one way: [`plan::Plan`] -> [`case::Case`]s in shuffled rounds -> [`sample::Sample`]s
+//! -> [`run::Run`] -> [`record::Record`].
 #![forbid(unsafe_code)]
 
+pub mod case;
+pub mod estimate;
+pub mod grid;
 pub mod machine;
+pub mod noise;
+pub mod pairing;
+pub mod plan;
 pub mod reading;
+pub mod record;
+pub mod run;
+pub mod sample;
 pub mod scaling;
+pub mod stats;

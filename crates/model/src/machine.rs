@@ -57,9 +57,7 @@ impl Machine {
     pub fn smt_siblings_of(&self, cpu: u32) -> Reading<CpuList> {
         let place = self.cpu.topology.as_ref().and_then(|topology| {
             let place = topology.iter().find(|place| place.cpu == cpu);
-            place
-                .ok_or_else(|| format!("CPU {cpu} is not online"))
-                .into()
+            place.ok_or_else(|| format!("CPU {cpu} is not online")).into()
         });
         place.and_then(|place| place.smt_siblings.clone())
     }
@@ -67,12 +65,8 @@ impl Machine {
     /// The CPUs that share the CPU's data (or unified) cache of the level, the CPU among them.
     pub fn cpus_sharing_cache(&self, cpu: u32, level: u32) -> Reading<CpuList> {
         let cache = self.data_caches_of(cpu).and_then(|caches| {
-            let cache = caches
-                .into_iter()
-                .find(|cache| cache.level.known() == Some(&level));
-            cache
-                .ok_or_else(|| format!("CPU {cpu} has no data cache of level {level}"))
-                .into()
+            let cache = caches.into_iter().find(|cache| cache.level.known() == Some(&level));
+            cache.ok_or_else(|| format!("CPU {cpu} has no data cache of level {level}")).into()
         });
         cache.and_then(|cache| cache.shared_cpus.clone())
     }
@@ -87,9 +81,7 @@ impl Machine {
         let is_private = |cache: &Cache| cache.shared_cpus.known().map(|cpus| cpus.is_subset(&own));
         self.data_caches_of(cpu).and_then(|caches| {
             let unclear = caches.iter().find_map(|cache| cache.shared_cpus.why());
-            let private = caches
-                .iter()
-                .filter(|cache| is_private(cache) == Some(true));
+            let private = caches.iter().filter(|cache| is_private(cache) == Some(true));
             match (unclear, private.max_by_key(|cache| cache.level.known())) {
                 (Some(why), _) => Reading::unknown(why),
                 (None, Some(cache)) => Reading::Known(*cache),
@@ -113,9 +105,7 @@ impl Machine {
 
     fn data_caches_of(&self, cpu: u32) -> Reading<Vec<&Cache>> {
         self.cpu.caches.as_ref().and_then(|caches| {
-            let serving = caches
-                .iter()
-                .filter(|cache| cache.holds_data() && cache.serves(cpu));
+            let serving = caches.iter().filter(|cache| cache.holds_data() && cache.serves(cpu));
             match serving.collect::<Vec<_>>() {
                 none if none.is_empty() => {
                     Reading::unknown(format!("CPU {cpu} has no data cache listed"))

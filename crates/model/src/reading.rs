@@ -147,14 +147,8 @@ mod tests {
     fn two_failed_sources_give_both_reasons() {
         let neither = Reading::<u8>::unknown("a: absent").or_else(|| Reading::unknown("b: absent"));
         assert_eq!(neither.why(), Some("a: absent; b: absent"));
-        assert_eq!(
-            Reading::unknown("a").or_else(|| Reading::Known(2)),
-            Reading::Known(2)
-        );
-        assert_eq!(
-            Reading::Known(1).or_else(|| Reading::Known(2)),
-            Reading::Known(1)
-        );
+        assert_eq!(Reading::unknown("a").or_else(|| Reading::Known(2)), Reading::Known(2));
+        assert_eq!(Reading::Known(1).or_else(|| Reading::Known(2)), Reading::Known(1));
     }
 
     proptest! {

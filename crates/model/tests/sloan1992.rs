@@ -82,10 +82,7 @@ fn sun_4_470_has_its_knee_after_32() {
     let [knee] = &verdict.knees[..] else {
         panic!("{verdict}");
     };
-    assert!(
-        knee.low_members >= 32 && knee.high_members <= 64,
-        "{verdict}"
-    );
+    assert!(knee.low_members >= 32 && knee.high_members <= 64, "{verdict}");
     assert!(knee.factor_low.unwrap() > 1.0, "{verdict}");
     assert!(verdict.in_words().contains("seen at one size only"));
 }
@@ -112,10 +109,8 @@ fn sun_4_630_is_flat() {
 fn the_other_machines_get_modest_verdicts() {
     let aviion = verdict("AViiON AV400 DG/UX 5.4");
     assert_eq!(aviion.shape(), Some(Shape::Logarithmic), "{aviion}");
-    for (machine, most) in [
-        ("HP 9000/720 HP-UX A.B8.05", 1.25),
-        ("370/4381 VM AIX/370 1.2", 1.15),
-    ] {
+    for (machine, most) in [("HP 9000/720 HP-UX A.B8.05", 1.25), ("370/4381 VM AIX/370 1.2", 1.15)]
+    {
         let verdict = verdict(machine);
         assert!(verdict.knees.is_empty(), "{verdict}");
         assert!((1.0..most).contains(&growth(&verdict)), "{verdict}");

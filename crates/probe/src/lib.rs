@@ -1,3 +1,9 @@
 //! All of switchcost that touches the kernel. A case comes in, samples go out.
 
+pub mod limits;
 pub mod machine;
+pub mod placement;
+pub mod ring;
+
+mod counters;
+mod sys;

@@ -95,19 +95,12 @@ pub struct Cache {
 impl Cache {
     /// Whether it holds data.
     pub fn holds_data(&self) -> bool {
-        matches!(
-            self.kind.known(),
-            Some(CacheKind::Data | CacheKind::Unified)
-        )
+        matches!(self.kind.known(), Some(CacheKind::Data | CacheKind::Unified))
     }
 
     /// Whether it serves the CPU.
     pub fn serves(&self, cpu: u32) -> bool {
-        self.of_cpu == cpu
-            || self
-                .shared_cpus
-                .known()
-                .is_some_and(|cpus| cpus.contains(cpu))
+        self.of_cpu == cpu || self.shared_cpus.known().is_some_and(|cpus| cpus.contains(cpu))
     }
 }
 

@@ -92,11 +92,7 @@ impl FromStr for CpuList {
             }
             present[first as usize..=last as usize].fill(true);
         }
-        Ok((0..)
-            .zip(present)
-            .filter(|(_, is_in)| *is_in)
-            .map(|(cpu, _)| cpu)
-            .collect())
+        Ok((0..).zip(present).filter(|(_, is_in)| *is_in).map(|(cpu, _)| cpu).collect())
     }
 }
 
@@ -173,10 +169,7 @@ mod tests {
             ("0,,2", "'' is neither a CPU number nor a range"),
             ("-1", "'-1' is neither a CPU number nor a range"),
             ("0,5-2", "the range '5-2' ends before it begins"),
-            (
-                "0-4294967295",
-                "'0-4294967295' names a CPU of 65536 or more",
-            ),
+            ("0-4294967295", "'0-4294967295' names a CPU of 65536 or more"),
         ] {
             assert_eq!(text.parse::<CpuList>().unwrap_err().to_string(), message);
         }

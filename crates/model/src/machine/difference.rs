@@ -73,11 +73,7 @@ fn compare(field: &str, base: &Value, other: &Value, found: &mut Vec<Difference>
 }
 
 fn difference(field: &str, base: impl Into<Value>, other: impl Into<Value>) -> Difference {
-    Difference {
-        field: field.to_owned(),
-        base: base.into(),
-        other: other.into(),
-    }
+    Difference { field: field.to_owned(), base: base.into(), other: other.into() }
 }
 
 /// The JSON form of `Reading::Unknown`.

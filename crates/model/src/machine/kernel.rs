@@ -45,11 +45,7 @@ impl Kernel {
 
     /// All values of a parameter of the command line, in order.
     pub fn parameters<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
-        let words = self
-            .command_line
-            .known()
-            .map_or("", String::as_str)
-            .split_whitespace();
+        let words = self.command_line.known().map_or("", String::as_str).split_whitespace();
         words
             .map(|word| word.split_once('=').unwrap_or((word, "")))
             .filter(move |(key, _)| *key == name)

@@ -36,11 +36,8 @@ fn any_points() -> impl Strategy<Value = Vec<Point>> {
 /// Positive costs of one order of magnitude, with or without intervals.
 fn sound_points() -> impl Strategy<Value = Vec<Point>> {
     let point = (1_u32..100, 100.0..1000.0_f64);
-    (
-        proptest::collection::vec(point, 0..=14),
-        proptest::option::of(0.5..50.0_f64),
-    )
-        .prop_map(|(costs, half)| {
+    (proptest::collection::vec(point, 0..=14), proptest::option::of(0.5..50.0_f64)).prop_map(
+        |(costs, half)| {
             let point = |&(members, cost_ns): &(u32, f64)| Point {
                 members,
                 cost_ns,
@@ -48,7 +45,8 @@ fn sound_points() -> impl Strategy<Value = Vec<Point>> {
                 high_ns: half.map(|half| cost_ns + half),
             };
             costs.iter().map(point).collect()
-        })
+        },
+    )
 }
 
 proptest! {

@@ -148,20 +148,10 @@ fn solve(data: &Prepared, shape: Shape, brackets: &[usize], turns: Vec<f64>) -> 
         subtract(&mut rest, right[j], column);
     }
     let inverse = invert_upper(&upper, terms);
-    let coefficients: Vec<f64> = inverse[..terms]
-        .iter()
-        .map(|row| dot(row, &right))
-        .collect();
+    let coefficients: Vec<f64> = inverse[..terms].iter().map(|row| dot(row, &right)).collect();
     let chi2 = dot(&rest, &rest);
     let sound = chi2.is_finite() && coefficients.iter().all(|c| c.is_finite());
-    sound.then(|| Fit {
-        shape,
-        brackets: brackets.to_vec(),
-        turns,
-        coefficients,
-        inverse,
-        chi2,
-    })
+    sound.then(|| Fit { shape, brackets: brackets.to_vec(), turns, coefficients, inverse, chi2 })
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {

@@ -26,14 +26,9 @@ fn credible_brackets(
     chosen: &Fit,
     which: usize,
 ) -> (usize, usize) {
-    let same = all
-        .iter()
-        .filter(|s| s.fit.shape.knees() == chosen.shape.knees());
+    let same = all.iter().filter(|s| s.fit.shape.knees() == chosen.shape.knees());
     let same: Vec<&Scored> = same.collect();
-    let best = same
-        .iter()
-        .map(|s| s.criterion)
-        .fold(f64::INFINITY, f64::min);
+    let best = same.iter().map(|s| s.criterion).fold(f64::INFINITY, f64::min);
     let mut weights: Vec<(f64, usize)> = (0..data.sizes.len()).map(|i| (0.0, i)).collect();
     for scored in &same {
         weights[scored.fit.brackets[which]].0 += ((best - scored.criterion) / 2.0).exp();
@@ -61,18 +56,11 @@ fn knee(data: &Prepared, fit: &Fit, which: usize, brackets: (usize, usize)) -> K
         None => data.sizes.len(),
     };
     let next_turn = fit.turns.get(which + 1).copied();
-    let at_members = if stepped {
-        f64::from(data.sizes[after])
-    } else {
-        next_turn.unwrap_or(data.largest())
-    };
+    let at_members =
+        if stepped { f64::from(data.sizes[after]) } else { next_turn.unwrap_or(data.largest()) };
     let (factor, interval) = factor(data, fit, which, at_members);
     Knee {
-        kind: if stepped {
-            KneeKind::Step
-        } else {
-            KneeKind::Hinge
-        },
+        kind: if stepped { KneeKind::Step } else { KneeKind::Hinge },
         low_members: data.sizes[brackets.0],
         high_members: data.sizes[brackets.1 + 1],
         factor,
@@ -99,8 +87,5 @@ fn factor(data: &Prepared, fit: &Fit, which: usize, at: f64) -> (Option<f64>, Op
     let half = half_width(data, fit, gradient).filter(|_| resolved);
     let interval = half.map(|half| (factor * (-half).exp(), factor * half.exp()));
     let finite = |&(low, high): &(f64, f64)| low.is_finite() && high.is_finite();
-    (
-        Some(factor).filter(|f| f.is_finite()),
-        interval.filter(finite),
-    )
+    (Some(factor).filter(|f| f.is_finite()), interval.filter(finite))
 }

@@ -72,32 +72,14 @@ pub(super) struct Prepared {
 impl Prepared {
     pub(super) fn new(points: &[Point]) -> Self {
         let mut usable: Vec<Point> = points.iter().copied().filter(Point::usable).collect();
-        usable.sort_by(|a, b| {
-            a.members
-                .cmp(&b.members)
-                .then(a.cost_ns.total_cmp(&b.cost_ns))
-        });
+        usable.sort_by(|a, b| a.members.cmp(&b.members).then(a.cost_ns.total_cmp(&b.cost_ns)));
         let mut sizes: Vec<u32> = usable.iter().map(|point| point.members).collect();
         sizes.dedup();
         let unit = usable.iter().map(|p| p.cost_ns.abs()).fold(0.0, f64::max);
         let known = usable.iter().all(|point| point.standard_error().is_some());
-        let noise = if known {
-            Noise::Known
-        } else {
-            Noise::Estimated
-        };
-        let observations = if unit > 0.0 {
-            observe(&usable, unit)
-        } else {
-            Vec::new()
-        };
-        Prepared {
-            observations,
-            sizes,
-            unit,
-            noise,
-            ignored: points.len() - usable.len(),
-        }
+        let noise = if known { Noise::Known } else { Noise::Estimated };
+        let observations = if unit > 0.0 { observe(&usable, unit) } else { Vec::new() };
+        Prepared { observations, sizes, unit, noise, ignored: points.len() - usable.len() }
     }
 
     pub(super) fn smallest(&self) -> f64 {
@@ -112,10 +94,8 @@ impl Prepared {
 fn observe(usable: &[Point], unit: f64) -> Vec<Observation> {
     let costs: Vec<f64> = usable.iter().map(|point| point.cost_ns / unit).collect();
     let scales = scales(&costs);
-    let errors: Vec<Option<f64>> = usable
-        .iter()
-        .map(|point| point.standard_error().map(|error| error / unit))
-        .collect();
+    let errors: Vec<Option<f64>> =
+        usable.iter().map(|point| point.standard_error().map(|error| error / unit)).collect();
     // A point without an interval among points with one: as uncertain as the worst of them.
     let worst = errors
         .iter()
@@ -144,11 +124,8 @@ fn scales(costs: &[f64]) -> Vec<f64> {
     let mean = costs.iter().map(|cost| cost.abs()).sum::<f64>() / costs.len() as f64;
     (0..costs.len())
         .map(|i| {
-            let mut near = [
-                costs[i.saturating_sub(1)].abs(),
-                costs[i].abs(),
-                costs[(i + 1).min(last)].abs(),
-            ];
+            let mut near =
+                [costs[i.saturating_sub(1)].abs(), costs[i].abs(), costs[(i + 1).min(last)].abs()];
             near.sort_by(f64::total_cmp);
             // Costs that pass through zero would otherwise claim to be exact there.
             near[1].max(0.1 * mean)

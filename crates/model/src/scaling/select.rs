@@ -74,9 +74,7 @@ pub fn law(points: &[Point]) -> Verdict {
         }
     }
     Verdict {
-        law: Law::Follows {
-            shape: chosen.fit.shape,
-        },
+        law: Law::Follows { shape: chosen.fit.shape },
         curve: Some(curve(&data, &chosen.fit)),
         knees: find_knees(&data, &all, chosen),
         trend_below,
@@ -145,11 +143,7 @@ fn leaders(all: &[Scored]) -> Vec<&Scored> {
 fn lowest<'a>(mut scored: impl Iterator<Item = &'a Scored>) -> Option<&'a Scored> {
     let first = scored.next()?;
     let lower = |best: &'a Scored, next: &'a Scored| {
-        if next.criterion < best.criterion - 1e-7 {
-            next
-        } else {
-            best
-        }
+        if next.criterion < best.criterion - 1e-7 { next } else { best }
     };
     Some(scored.fold(first, lower))
 }
@@ -234,11 +228,7 @@ fn furthest_apart(data: &Prepared, a: &Fit, b: &Fit) -> (f64, f64) {
     let apart = |members: f64| {
         let (a, b) = (a.at(members), b.at(members));
         let largest = a.abs().max(b.abs());
-        let part = if largest > 0.0 {
-            (a - b).abs() / largest
-        } else {
-            0.0
-        };
+        let part = if largest > 0.0 { (a - b).abs() / largest } else { 0.0 };
         (part, members)
     };
     let all = sizes.chain([2.0 * data.largest()]).map(apart);
@@ -260,10 +250,7 @@ fn flatness(data: &Prepared, constant: &Fit) -> Result<f64, String> {
         let across = std::array::from_fn(|i| high[i] - low[i]);
         Some((fit.combine(across).abs() + half_width(data, &fit, across)?) / level.abs())
     });
-    let bound = trends
-        .iter()
-        .map(|trend| trend.unwrap_or(f64::INFINITY))
-        .fold(0.0, f64::max);
+    let bound = trends.iter().map(|trend| trend.unwrap_or(f64::INFINITY)).fold(0.0, f64::max);
     if bound <= FLAT_LIMIT {
         return Ok(bound);
     }

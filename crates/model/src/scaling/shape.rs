@@ -77,10 +77,7 @@ impl Shape {
     }
 
     pub(super) fn has_steps(self) -> bool {
-        matches!(
-            self,
-            Shape::Step | Shape::LogarithmicStep | Shape::LinearStep | Shape::TwoSteps
-        )
+        matches!(self, Shape::Step | Shape::LogarithmicStep | Shape::LinearStep | Shape::TwoSteps)
     }
 
     /// The law before the first knee.

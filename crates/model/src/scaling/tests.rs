@@ -76,44 +76,19 @@ type Truth = (&'static str, Shape, fn(f64) -> f64, &'static [f64]);
 
 const TRUTHS: [Truth; 12] = [
     ("constant", Shape::Constant, |_| 4000.0, &[]),
-    (
-        "logarithmic",
-        Shape::Logarithmic,
-        |n| 3000.0 + 700.0 * n.ln(),
-        &[],
-    ),
-    (
-        "falling",
-        Shape::Logarithmic,
-        |n| 6000.0 - 700.0 * n.ln(),
-        &[],
-    ),
+    ("logarithmic", Shape::Logarithmic, |n| 3000.0 + 700.0 * n.ln(), &[]),
+    ("falling", Shape::Logarithmic, |n| 6000.0 - 700.0 * n.ln(), &[]),
     ("linear", Shape::Linear, |n| 3000.0 + 50.0 * n, &[]),
     ("quadratic", Shape::Quadratic, |n| 3000.0 + 2.0 * n * n, &[]),
-    (
-        "step",
-        Shape::Step,
-        |n| 4000.0 + 4000.0 * step(n, 14.0),
-        &[14.0],
-    ),
-    (
-        "hinge",
-        Shape::Hinge,
-        |n| 4000.0 + 200.0 * (n - 24.0).max(0.0),
-        &[24.0],
-    ),
+    ("step", Shape::Step, |n| 4000.0 + 4000.0 * step(n, 14.0), &[14.0]),
+    ("hinge", Shape::Hinge, |n| 4000.0 + 200.0 * (n - 24.0).max(0.0), &[24.0]),
     (
         "log step",
         Shape::LogarithmicStep,
         |n| 3000.0 + 700.0 * n.ln() + 5000.0 * step(n, 40.0),
         &[40.0],
     ),
-    (
-        "linear step",
-        Shape::LinearStep,
-        |n| 3000.0 + 50.0 * n + 6000.0 * step(n, 20.0),
-        &[20.0],
-    ),
+    ("linear step", Shape::LinearStep, |n| 3000.0 + 50.0 * n + 6000.0 * step(n, 20.0), &[20.0]),
     (
         "log hinge",
         Shape::LogarithmicHinge,
@@ -181,10 +156,7 @@ fn the_factor_of_a_step_is_covered_by_its_interval() {
     let truth: fn(f64) -> f64 = |n| 4000.0 + 3600.0 * step(n, 14.0);
     for intervals in [Intervals::Given, Intervals::Absent] {
         let covered = |v: &Verdict| {
-            let ends = v
-                .knees
-                .first()
-                .and_then(|k| k.factor_low.zip(k.factor_high));
+            let ends = v.knees.first().and_then(|k| k.factor_low.zip(k.factor_high));
             ends.is_some_and(|(low, high)| low <= 1.9 && 1.9 <= high)
         };
         let rate = rate(&truth, &NINE, 0.04, intervals, 100, &covered);
@@ -205,14 +177,7 @@ fn points(costs: &[(u32, f64)], half: f64) -> Vec<Point> {
 
 #[test]
 fn a_small_difference_is_no_law_however_exact() {
-    let wiggle = [
-        (2, 1000.0),
-        (4, 1000.0),
-        (8, 1000.0),
-        (16, 1020.0),
-        (32, 1020.0),
-        (64, 1020.0),
-    ];
+    let wiggle = [(2, 1000.0), (4, 1000.0), (8, 1000.0), (16, 1020.0), (32, 1020.0), (64, 1020.0)];
     let verdict = law(&points(&wiggle, 0.1));
     assert_eq!(verdict.shape(), Some(Shape::Constant), "{verdict}");
     let step = wiggle.map(|(n, cost)| (n, if cost > 1000.0 { 1200.0 } else { cost }));
@@ -223,30 +188,12 @@ fn a_small_difference_is_no_law_however_exact() {
 
 #[test]
 fn sentences() {
-    let flat = points(
-        &[
-            (2, 3950.0),
-            (4, 4050.0),
-            (8, 3980.0),
-            (16, 4020.0),
-            (32, 4000.0),
-        ],
-        50.0,
-    );
+    let flat = points(&[(2, 3950.0), (4, 4050.0), (8, 3980.0), (16, 4020.0), (32, 4000.0)], 50.0);
     assert_eq!(
         law(&flat).in_words(),
         "flat from 2 to 32 members: 4.00 us a switch, any trend below 6 %"
     );
-    let knee = points(
-        &[
-            (2, 500.0),
-            (8, 500.0),
-            (32, 500.0),
-            (48, 950.0),
-            (64, 950.0),
-        ],
-        5.0,
-    );
+    let knee = points(&[(2, 500.0), (8, 500.0), (32, 500.0), (48, 950.0), (64, 950.0)], 5.0);
     assert_eq!(
         law(&knee).to_string(),
         "flat from 2 to 32 members, then a knee between 32 and 48: 1.90x dearer (1.83x to 1.97x)"
@@ -257,40 +204,23 @@ fn sentences() {
         "grows with the logarithm of the ring: +63.0 ns for each doubling \
          (from 363 ns at 2 to 615 ns at 32 members)"
     );
-    assert_eq!(
-        law(&flat[..3]).to_string(),
-        "cannot tell: 3 sizes are too few (4 are needed)"
-    );
-    assert_eq!(
-        law(&[]).to_string(),
-        "cannot tell: 0 sizes are too few (4 are needed)"
-    );
+    assert_eq!(law(&flat[..3]).to_string(), "cannot tell: 3 sizes are too few (4 are needed)");
+    assert_eq!(law(&[]).to_string(), "cannot tell: 0 sizes are too few (4 are needed)");
     let three_sizes = [flat[0], flat[0], flat[1], flat[2], flat[2]];
     assert_eq!(law(&three_sizes).shape(), None);
 }
 
 #[test]
 fn wide_intervals_are_not_called_flat() {
-    let sizes = [
-        (2, 1000.0),
-        (4, 1100.0),
-        (8, 900.0),
-        (16, 1050.0),
-        (32, 1000.0),
-    ];
+    let sizes = [(2, 1000.0), (4, 1100.0), (8, 900.0), (16, 1050.0), (32, 1000.0)];
     let verdict = law(&points(&sizes, 300.0));
     assert!(
-        verdict
-            .in_words()
-            .starts_with("cannot tell: a flat cost and a trend of up to"),
+        verdict.in_words().starts_with("cannot tell: a flat cost and a trend of up to"),
         "{verdict}"
     );
     let around_zero = sizes.map(|(n, cost)| (n, cost - 1000.0));
     let verdict = law(&points(&around_zero, 300.0));
-    assert_eq!(
-        verdict.in_words(),
-        "cannot tell: the costs are not resolved from zero"
-    );
+    assert_eq!(verdict.in_words(), "cannot tell: the costs are not resolved from zero");
     assert_eq!(verdict.cost_at(8.0), None);
 }
 
@@ -299,10 +229,7 @@ fn two_laws_that_fit_alike_are_not_told_apart() {
     let rising = [(2, 1000.0), (4, 1300.0), (8, 1600.0), (16, 2200.0)];
     let words = law(&points(&rising, 250.0)).in_words();
     assert!(words.starts_with("cannot tell: l"), "{words}");
-    assert!(
-        words.contains("fit about equally well but differ by"),
-        "{words}"
-    );
+    assert!(words.contains("fit about equally well but differ by"), "{words}");
 }
 
 #[test]
@@ -318,34 +245,18 @@ fn what_follows_no_law_gets_none() {
 
 #[test]
 fn few_points_without_intervals_claim_nothing() {
-    let rising = |n: u32| Point {
-        members: n,
-        cost_ns: 100.0 * f64::from(n),
-        low_ns: None,
-        high_ns: None,
-    };
+    let rising =
+        |n: u32| Point { members: n, cost_ns: 100.0 * f64::from(n), low_ns: None, high_ns: None };
     let words = law(&[2, 4, 8, 16].map(rising)).in_words();
-    assert!(
-        words.starts_with("cannot tell: 4 points without intervals"),
-        "{words}"
-    );
+    assert!(words.starts_with("cannot tell: 4 points without intervals"), "{words}");
 }
 
 #[test]
 fn senseless_points_are_left_out() {
     let mut costs = points(&[(2, 500.0), (8, 500.0), (32, 500.0), (48, 500.0)], 5.0);
     let sound = law(&costs);
-    for (members, cost_ns) in [
-        (0, 500.0),
-        (4, f64::NAN),
-        (4, f64::INFINITY),
-        (64, f64::MAX),
-    ] {
-        costs.push(Point {
-            members,
-            cost_ns,
-            ..costs[0]
-        });
+    for (members, cost_ns) in [(0, 500.0), (4, f64::NAN), (4, f64::INFINITY), (64, f64::MAX)] {
+        costs.push(Point { members, cost_ns, ..costs[0] });
     }
     let verdict = law(&costs);
     assert_eq!(verdict.ignored, 4);
@@ -358,12 +269,7 @@ fn a_falling_cost_keeps_its_sign() {
     let verdict = law(&points(&falls, 3.0));
     assert_eq!(verdict.shape(), Some(Shape::Linear), "{verdict}");
     assert!((verdict.cost_at(64.0).unwrap() + 380.0).abs() < 1.0);
-    assert!(
-        verdict
-            .in_words()
-            .contains("falls linearly with the ring: -20.0 ns"),
-        "{verdict}"
-    );
+    assert!(verdict.in_words().contains("falls linearly with the ring: -20.0 ns"), "{verdict}");
 }
 
 #[test]
@@ -373,18 +279,10 @@ fn projected_is_half_the_ring_times_two_processes() {
 
 #[test]
 fn a_verdict_survives_json() {
-    let verdict = law(&trial(
-        &|n| 4000.0 + 4000.0 * step(n, 14.0),
-        &NINE,
-        0.03,
-        Intervals::Given,
-        7,
-    ));
+    let verdict =
+        law(&trial(&|n| 4000.0 + 4000.0 * step(n, 14.0), &NINE, 0.03, Intervals::Given, 7));
     let text = serde_json::to_string(&verdict).unwrap();
-    assert_eq!(
-        serde_json::from_str::<Verdict>(&text).unwrap().in_words(),
-        verdict.in_words()
-    );
+    assert_eq!(serde_json::from_str::<Verdict>(&text).unwrap().in_words(), verdict.in_words());
 }
 
 /// How often each law gets its own name, none, the right number of knees, and the knees bracketed.
@@ -392,16 +290,8 @@ fn a_verdict_survives_json() {
 #[ignore = "prints the table of docs/method-scaling.md; run it with --release"]
 fn figures() {
     for intervals in [Intervals::Given, Intervals::Absent] {
-        for (sizes, noise) in [
-            (&NINE[..], 0.03),
-            (&THIRTEEN[..], 0.03),
-            (&THIRTEEN[..], 0.05),
-        ] {
-            let given = if intervals == Intervals::Given {
-                "with"
-            } else {
-                "without"
-            };
+        for (sizes, noise) in [(&NINE[..], 0.03), (&THIRTEEN[..], 0.03), (&THIRTEEN[..], 0.05)] {
+            let given = if intervals == Intervals::Given { "with" } else { "without" };
             println!("{} sizes, noise {noise}, {given} intervals", sizes.len());
             for (name, shape, truth, knees) in TRUTHS {
                 let part = |pass: &dyn Fn(&Verdict) -> bool| {

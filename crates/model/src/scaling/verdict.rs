@@ -125,9 +125,7 @@ impl Verdict {
     pub fn cost_at(&self, members: f64) -> Option<f64> {
         let curve = self.curve.as_ref()?;
         let sensible = members.is_finite() && members >= 1.0;
-        sensible
-            .then(|| curve.at(members))
-            .filter(|cost| cost.is_finite())
+        sensible.then(|| curve.at(members)).filter(|cost| cost.is_finite())
     }
 
     /// The shape, if the points could tell.

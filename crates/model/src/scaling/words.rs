@@ -33,9 +33,8 @@ impl Verdict {
             );
             return match curve.shape {
                 Shape::Constant => {
-                    let bound = self
-                        .trend_below
-                        .map(|b| format!(", any trend below {}", percent(b)));
+                    let bound =
+                        self.trend_below.map(|b| format!(", any trend below {}", percent(b)));
                     let level = time(curve.at(low));
                     let bound = bound.unwrap_or_default();
                     format!("flat from {low:.0} to {high:.0} members: {level} a switch{bound}")
@@ -62,34 +61,23 @@ fn slope(curve: &Curve, low: f64, high: f64) -> String {
     match curve.shape.base() {
         Shape::Logarithmic => {
             let doubling = signed(rate * std::f64::consts::LN_2);
-            format!(
-                "{} with the logarithm of the ring: {doubling} for each doubling",
-                verb(rate)
-            )
+            format!("{} with the logarithm of the ring: {doubling} for each doubling", verb(rate))
         }
         Shape::Linear => format!(
             "{} linearly with the ring: {} for each further member",
             verb(rate),
             signed(rate)
         ),
-        Shape::Quadratic => format!(
-            "{} with the square of the ring",
-            verb(curve.at(high) - curve.at(low))
-        ),
+        Shape::Quadratic => {
+            format!("{} with the square of the ring", verb(curve.at(high) - curve.at(low)))
+        }
         _ => "flat".into(),
     }
 }
 
 fn tell(curve: &Curve, knee: &Knee) -> String {
-    let place = format!(
-        "a knee between {} and {}",
-        knee.low_members, knee.high_members
-    );
-    let single = if knee.sizes_after == 1 {
-        " (seen at one size only)"
-    } else {
-        ""
-    };
+    let place = format!("a knee between {} and {}", knee.low_members, knee.high_members);
+    let single = if knee.sizes_after == 1 { " (seen at one size only)" } else { "" };
     let levels_off = curve.shape == Shape::Ramp && knee.at_members > curve.turns[1];
     if levels_off {
         return format!("flat again after {place}{single}");

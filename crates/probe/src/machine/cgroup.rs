@@ -43,9 +43,7 @@ fn cpu_quota(tree: &Tree, place: &Place) -> Result<Option<CpuQuota>> {
     })?;
     // Cross-multiplied, in a type that cannot overflow: the shares are compared exactly.
     let product = |a: &CpuQuota, b: &CpuQuota| u128::from(a.quota_us) * u128::from(b.period_us);
-    Ok(quotas
-        .into_iter()
-        .min_by(|a, b| product(a, b).cmp(&product(b, a))))
+    Ok(quotas.into_iter().min_by(|a, b| product(a, b).cmp(&product(b, a))))
 }
 
 /// `max 100000` or `50000 100000`.
@@ -77,11 +75,7 @@ fn quota_of(path: &str, folder: &str, quota: &str, period: &str) -> Result<CpuQu
     if period_us == 0 {
         return Err(ReadError::invalid(path, period, "a period above zero"));
     }
-    Ok(CpuQuota {
-        quota_us: parse(path, quota)?,
-        period_us,
-        path: folder.to_owned(),
-    })
+    Ok(CpuQuota { quota_us: parse(path, quota)?, period_us, path: folder.to_owned() })
 }
 
 /// The nearest level with the file: what it says already regards those above.
@@ -95,10 +89,7 @@ fn cpuset(tree: &Tree, place: &Place) -> Result<Cpuset> {
         for name in names {
             match tree.cpu_list(&format!("{folder}/{name}")) {
                 Ok(cpus) => {
-                    return Ok(Cpuset {
-                        cpus,
-                        path: folder.to_owned(),
-                    });
+                    return Ok(Cpuset { cpus, path: folder.to_owned() });
                 }
                 Err(error) if error.is_missing() => missing = missing.or(Some(error)),
                 Err(error) => return Err(error),
@@ -114,12 +105,7 @@ fn pids(tree: &Tree, place: &Place) -> Result<Option<CgroupLimit>> {
 
 fn memory(tree: &Tree, place: &Place) -> Result<Option<CgroupLimit>> {
     match place.version {
-        Version::V1 => tightest(
-            tree,
-            place,
-            "memory.limit_in_bytes",
-            "memory.usage_in_bytes",
-        ),
+        Version::V1 => tightest(tree, place, "memory.limit_in_bytes", "memory.usage_in_bytes"),
         Version::V2 => tightest(tree, place, "memory.max", "memory.current"),
     }
 }
@@ -134,11 +120,7 @@ fn tightest(tree: &Tree, place: &Place, max: &str, current: &str) -> Result<Opti
         let max = parse(&path, &text)?;
         let is_limit = place.version == Version::V2 || max < V1_UNLIMITED_BYTES;
         let current = reading(tree.number(&format!("{folder}/{current}")));
-        Ok(is_limit.then(|| CgroupLimit {
-            max,
-            current,
-            path: folder.to_owned(),
-        }))
+        Ok(is_limit.then(|| CgroupLimit { max, current, path: folder.to_owned() }))
     })?;
     Ok(limits.into_iter().min_by_key(|limit| limit.max))
 }

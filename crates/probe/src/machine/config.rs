@@ -10,16 +10,10 @@ pub(super) struct Config {
 
 impl Config {
     pub(super) fn read(tree: &Tree, release: Option<&str>) -> Self {
-        let mut config = Config {
-            found: None,
-            tried: Vec::new(),
-        };
+        let mut config = Config { found: None, tried: Vec::new() };
         config.attempt("/proc/config.gz", |path| tree.gzip_text(path));
         for path in release.iter().flat_map(|release| {
-            [
-                format!("/boot/config-{release}"),
-                format!("/lib/modules/{release}/config"),
-            ]
+            [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")]
         }) {
             config.attempt(&path, |path| tree.text(path));
         }
@@ -40,17 +34,11 @@ impl Config {
     pub(super) fn value(&self, option: &str) -> Result<(&str, &str)> {
         let Some((path, text)) = &self.found else {
             let tried: Vec<String> = self.tried.iter().map(ToString::to_string).collect();
-            return Err(ReadError::Several {
-                all: tried.join("; "),
-            });
+            return Err(ReadError::Several { all: tried.join("; ") });
         };
         let mut options = text.lines().filter_map(|line| line.split_once('='));
-        let value = options
-            .find(|(key, _)| *key == option)
-            .map(|(_, value)| value.trim());
-        value
-            .map(|value| (path.as_str(), value))
-            .ok_or_else(|| ReadError::no_item(path, option))
+        let value = options.find(|(key, _)| *key == option).map(|(_, value)| value.trim());
+        value.map(|value| (path.as_str(), value)).ok_or_else(|| ReadError::no_item(path, option))
     }
 
     /// The file, if there is one.

@@ -37,8 +37,7 @@ fn allowed(tree: &Tree) -> Result<CpuList> {
     let path = "/proc/self/status";
     let text = tree.text(path)?;
     let list = value_of(path, &text, "Cpus_allowed_list")?;
-    list.parse()
-        .map_err(|error| ReadError::invalid(path, list, format!("a CPU list: {error}")))
+    list.parse().map_err(|error| ReadError::invalid(path, list, format!("a CPU list: {error}")))
 }
 
 fn topology(tree: &Tree, cpus: &[u32]) -> Vec<LogicalCpu> {
@@ -106,10 +105,7 @@ fn is_same(seen: &Cache, new: &Cache) -> bool {
         && seen.shared_cpus == new.shared_cpus
         && seen.level == new.level
         && seen.kind == new.kind
-        && new
-            .shared_cpus
-            .known()
-            .is_some_and(|cpus| cpus.contains(seen.of_cpu))
+        && new.shared_cpus.known().is_some_and(|cpus| cpus.contains(seen.of_cpu))
 }
 
 fn kind(tree: &Tree, path: &str) -> Result<CacheKind> {

@@ -12,10 +12,7 @@ pub(super) fn models(tree: &Tree) -> Result<Vec<CpuModel>> {
     let text = tree.text(PATH)?;
     let mut kinds: Vec<(CpuModel, Vec<u32>)> = Vec::new();
     for block in text.split("\n\n") {
-        let Some(cpu) = value_of(PATH, block, "processor")
-            .ok()
-            .and_then(|n| n.parse().ok())
-        else {
+        let Some(cpu) = value_of(PATH, block, "processor").ok().and_then(|n| n.parse().ok()) else {
             continue;
         };
         let kind = kind_of(block);
@@ -73,11 +70,7 @@ fn arm_kind(
         value("CPU revision").map(|revision| format!("r{variant}p{revision}"))
     });
     CpuModel {
-        vendor: Reading::Known(
-            arm_implementer(implementer)
-                .unwrap_or(implementer)
-                .to_owned(),
-        ),
+        vendor: Reading::Known(arm_implementer(implementer).unwrap_or(implementer).to_owned()),
         name: kind.name.known().cloned().map_or(name, Reading::Known),
         family: value("CPU architecture"),
         model: part,

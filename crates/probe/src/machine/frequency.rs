@@ -34,10 +34,7 @@ fn policies(tree: &Tree) -> Result<Vec<FrequencyPolicy>> {
     }
     match first_error {
         Some(error) if kinds.is_empty() => Err(error),
-        _ => Ok(kinds
-            .into_iter()
-            .map(|(policy, cpus)| with_cpus(policy, cpus))
-            .collect()),
+        _ => Ok(kinds.into_iter().map(|(policy, cpus)| with_cpus(policy, cpus)).collect()),
     }
 }
 
@@ -53,10 +50,7 @@ fn policy(tree: &Tree, folder: &str) -> FrequencyPolicy {
 }
 
 fn with_cpus(policy: FrequencyPolicy, cpus: Vec<u32>) -> FrequencyPolicy {
-    FrequencyPolicy {
-        cpus: cpus.into_iter().collect(),
-        ..policy
-    }
+    FrequencyPolicy { cpus: cpus.into_iter().collect(), ..policy }
 }
 
 /// `cpufreq/boost`, or the reverse in intel_pstate, which has a file of its own.
@@ -65,9 +59,7 @@ fn boost(tree: &Tree) -> Result<bool> {
     match (no_turbo, flag(tree, &format!("{CPUS}/cpufreq/boost"))) {
         (Ok(no_turbo), _) => Ok(!no_turbo),
         (Err(_), Ok(boost)) => Ok(boost),
-        (Err(a), Err(b)) => Err(ReadError::Several {
-            all: format!("{a}; {b}"),
-        }),
+        (Err(a), Err(b)) => Err(ReadError::Several { all: format!("{a}; {b}") }),
     }
 }
 

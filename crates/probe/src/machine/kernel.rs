@@ -30,10 +30,7 @@ pub(super) fn read(tree: &Tree) -> Kernel {
 
 /// Words after `--` are for init.
 fn kernel_part(line: &str) -> String {
-    let words: Vec<&str> = line
-        .split_whitespace()
-        .take_while(|word| *word != "--")
-        .collect();
+    let words: Vec<&str> = line.split_whitespace().take_while(|word| *word != "--").collect();
     words.join(" ")
 }
 

@@ -9,10 +9,7 @@ const PATH: &str = "/proc/self/limits";
 
 pub(super) fn read(tree: &Tree) -> Limits {
     let text = reading(tree.text(PATH));
-    let limit = |name: &str| {
-        text.as_ref()
-            .and_then(|text| reading(limit_named(text, name)))
-    };
+    let limit = |name: &str| text.as_ref().and_then(|text| reading(limit_named(text, name)));
     let number = |path: &str| -> Reading<u64> { reading(tree.number(path)) };
     Limits {
         processes: limit("Max processes"),
@@ -33,15 +30,9 @@ fn limit_named(text: &str, name: &str) -> Result<ResourceLimit> {
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     let line = line.ok_or_else(|| ReadError::no_item(PATH, name))?;
     let mut bounds = line.split_whitespace().map(bound);
-    let mut next = || {
-        bounds
-            .next()
-            .unwrap_or_else(|| Err(ReadError::invalid(PATH, line, "a limit")))
-    };
-    Ok(ResourceLimit {
-        soft: next()?,
-        hard: next()?,
-    })
+    let mut next =
+        || bounds.next().unwrap_or_else(|| Err(ReadError::invalid(PATH, line, "a limit")));
+    Ok(ResourceLimit { soft: next()?, hard: next()? })
 }
 
 fn bound(item: &str) -> Result<Bound> {

@@ -35,9 +35,7 @@ fn uptime_s(tree: &Tree) -> Reading<f64> {
 /// `12.34`. By way of a whole number, so that JSON gives back exactly what was read: `inf` and
 /// `nan`, which `f64` takes too, have no JSON form.
 fn hundredths(path: &str, item: &str) -> Result<f64> {
-    let parts = item
-        .split_once('.')
-        .filter(|(_, fraction)| fraction.len() == 2);
+    let parts = item.split_once('.').filter(|(_, fraction)| fraction.len() == 2);
     let count = parts.and_then(|(whole, fraction)| {
         let whole = u64::from(whole.parse::<u32>().ok()?);
         Some(whole * 100 + u64::from(fraction.parse::<u8>().ok()?))

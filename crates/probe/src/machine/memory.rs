@@ -29,9 +29,7 @@ pub(super) fn read(tree: &Tree) -> Memory {
 
 pub(super) fn numa(tree: &Tree) -> Numa {
     let nodes = reading(tree.numbered(NODES, "node"));
-    Numa {
-        nodes: nodes.map(|nodes| nodes.into_iter().map(|n| node(tree, n)).collect()),
-    }
+    Numa { nodes: nodes.map(|nodes| nodes.into_iter().map(|n| node(tree, n)).collect()) }
 }
 
 fn node(tree: &Tree, node: u32) -> NumaNode {
@@ -46,15 +44,9 @@ fn node(tree: &Tree, node: u32) -> NumaNode {
 
 fn node_memory(tree: &Tree, node: u32, path: &str) -> Result<u64> {
     let text = tree.text(path)?;
-    kilobytes(
-        path,
-        value_of(path, &text, &format!("Node {node} MemTotal"))?,
-    )
+    kilobytes(path, value_of(path, &text, &format!("Node {node} MemTotal"))?)
 }
 
 fn numbers(tree: &Tree, path: &str) -> Result<Vec<u32>> {
-    tree.word(path)?
-        .split_whitespace()
-        .map(|item| parse(path, item))
-        .collect()
+    tree.word(path)?.split_whitespace().map(|item| parse(path, item)).collect()
 }

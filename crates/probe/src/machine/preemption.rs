@@ -102,9 +102,9 @@ fn from_version(words: &Words) -> Told {
             Reading::Known((PreemptionModel::Full, VERSION.to_owned()))
         }
         Words::Dynamic => Reading::unknown(format!("{VERSION}: dynamic, without the choice")),
-        Words::No => Reading::unknown(format!(
-            "{VERSION}: none or voluntary, without saying which"
-        )),
+        Words::No => {
+            Reading::unknown(format!("{VERSION}: none or voluntary, without saying which"))
+        }
         Words::Unknown(why) => Reading::unknown(why.clone()),
     }
 }
@@ -123,10 +123,7 @@ fn is_dynamic(words: &Words, config: &Config) -> Reading<bool> {
 }
 
 fn is_realtime(tree: &Tree, words: &Words, config: &Config) -> Reading<bool> {
-    if tree
-        .number::<u32>(REALTIME)
-        .is_ok_and(|is_realtime| is_realtime == 1)
-    {
+    if tree.number::<u32>(REALTIME).is_ok_and(|is_realtime| is_realtime == 1) {
         return Reading::Known(true);
     }
     match words {

@@ -34,11 +34,7 @@ pub(super) enum ReadError {
     #[error("{path}: has no '{item}'")]
     NoItem { path: String, item: String },
     #[error("{path}: {item:?} is not {wanted}")]
-    Invalid {
-        path: String,
-        item: String,
-        wanted: String,
-    },
+    Invalid { path: String, item: String, wanted: String },
     #[error("{all}")]
     Several { all: String },
 }
@@ -47,19 +43,12 @@ impl ReadError {
     /// Something in the file that is not what it should be.
     pub(super) fn invalid(path: &str, item: &str, wanted: impl ToString) -> Self {
         let item = item.chars().take(MAX_ITEM_CHARS).collect();
-        ReadError::Invalid {
-            path: path.to_owned(),
-            item,
-            wanted: wanted.to_string(),
-        }
+        ReadError::Invalid { path: path.to_owned(), item, wanted: wanted.to_string() }
     }
 
     /// Something that the file should have.
     pub(super) fn no_item(path: &str, item: &str) -> Self {
-        ReadError::NoItem {
-            path: path.to_owned(),
-            item: item.to_owned(),
-        }
+        ReadError::NoItem { path: path.to_owned(), item: item.to_owned() }
     }
 
     /// Whether the file is simply not there.
@@ -77,9 +66,7 @@ pub(super) struct Tree {
 
 impl Tree {
     pub(super) fn new(root: &Path) -> Self {
-        Tree {
-            root: fs::canonicalize(root),
-        }
+        Tree { root: fs::canonicalize(root) }
     }
 
     /// The content without white space (and the NUL of device trees) at its ends; may be empty.
@@ -97,9 +84,7 @@ impl Tree {
     /// As `text`, where nothing is not a value.
     pub(super) fn word(&self, path: &str) -> Result<String> {
         match self.text(path)? {
-            empty if empty.is_empty() => Err(ReadError::Empty {
-                path: path.to_owned(),
-            }),
+            empty if empty.is_empty() => Err(ReadError::Empty { path: path.to_owned() }),
             text => Ok(text),
         }
     }
@@ -114,21 +99,15 @@ impl Tree {
         let text = self.text(path)?;
         // nohz_full without the parameter: the kernel prints a mask that it never allocated.
         let text = if text == "(null)" { "" } else { &text };
-        text.parse()
-            .map_err(|error| ReadError::invalid(path, text, format!("a CPU list: {error}")))
+        text.parse().map_err(|error| ReadError::invalid(path, text, format!("a CPU list: {error}")))
     }
 
     /// The word in brackets of `always [madvise] never`, or in parentheses.
     pub(super) fn chosen(&self, path: &str) -> Result<String> {
         let text = self.word(path)?;
         let chosen = text.split_whitespace().find_map(|word| {
-            let bracketed = word
-                .strip_prefix('[')
-                .and_then(|word| word.strip_suffix(']'));
-            bracketed.or_else(|| {
-                word.strip_prefix('(')
-                    .and_then(|word| word.strip_suffix(')'))
-            })
+            let bracketed = word.strip_prefix('[').and_then(|word| word.strip_suffix(']'));
+            bracketed.or_else(|| word.strip_prefix('(').and_then(|word| word.strip_suffix(')')))
         });
         let chosen = chosen.map(str::to_owned);
         chosen.ok_or_else(|| ReadError::invalid(path, &text, "a choice with one in brackets"))
@@ -136,10 +115,7 @@ impl Tree {
 
     /// The names in a folder, sorted. Names that are not text are left out.
     pub(super) fn folder(&self, path: &str) -> Result<Vec<String>> {
-        let error = |source| ReadError::Io {
-            path: path.to_owned(),
-            source,
-        };
+        let error = |source| ReadError::Io { path: path.to_owned(), source };
         let entries = fs::read_dir(self.resolve(path)?).map_err(error)?;
         let names = entries.map(|entry| Ok(entry?.file_name().into_string().ok()));
         let names = names.collect::<io::Result<Vec<_>>>().map_err(error)?;
@@ -163,34 +139,21 @@ impl Tree {
     }
 
     fn open(&self, path: &str) -> Result<File> {
-        let error = |source| ReadError::Io {
-            path: path.to_owned(),
-            source,
-        };
+        let error = |source| ReadError::Io { path: path.to_owned(), source };
         let found = self.resolve(path)?;
         // Opening a FIFO would wait for its writer.
         if !fs::metadata(&found).map_err(error)?.is_file() {
-            return Err(ReadError::NotAFile {
-                path: path.to_owned(),
-            });
+            return Err(ReadError::NotAFile { path: path.to_owned() });
         }
         File::open(found).map_err(error)
     }
 
     fn resolve(&self, path: &str) -> Result<PathBuf> {
-        let error = |source| ReadError::Io {
-            path: path.to_owned(),
-            source,
-        };
-        let root = self
-            .root
-            .as_ref()
-            .map_err(|source| error(copy_of(source)))?;
+        let error = |source| ReadError::Io { path: path.to_owned(), source };
+        let root = self.root.as_ref().map_err(|source| error(copy_of(source)))?;
         let found = fs::canonicalize(root.join(path.trim_start_matches('/'))).map_err(error)?;
         if !found.starts_with(root) {
-            return Err(ReadError::Outside {
-                path: path.to_owned(),
-            });
+            return Err(ReadError::Outside { path: path.to_owned() });
         }
         Ok(found)
     }
@@ -198,8 +161,7 @@ impl Tree {
 
 /// Parses a piece of a file.
 pub(super) fn parse<T: FromStr>(path: &str, item: &str) -> Result<T> {
-    item.parse()
-        .map_err(|_| ReadError::invalid(path, item, "a number in range"))
+    item.parse().map_err(|_| ReadError::invalid(path, item, "a number in range"))
 }
 
 /// The value after `key` and a colon, of lines like `MemTotal:  1 kB`.
@@ -225,22 +187,13 @@ pub(super) fn reading<T>(result: Result<T>) -> Reading<T> {
 fn text_of(path: &str, file: impl Read) -> Result<String> {
     let mut bytes = Vec::new();
     let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
-    let read = read.map_err(|source| ReadError::Io {
-        path: path.to_owned(),
-        source,
-    })?;
+    let read = read.map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
     if read as u64 > MAX_BYTES {
-        return Err(ReadError::TooLarge {
-            path: path.to_owned(),
-        });
+        return Err(ReadError::TooLarge { path: path.to_owned() });
     }
     match String::from_utf8(bytes) {
-        Ok(text) => Ok(text
-            .trim_matches(|c: char| c.is_whitespace() || c == '\0')
-            .to_owned()),
-        Err(_) => Err(ReadError::NotText {
-            path: path.to_owned(),
-        }),
+        Ok(text) => Ok(text.trim_matches(|c: char| c.is_whitespace() || c == '\0').to_owned()),
+        Err(_) => Err(ReadError::NotText { path: path.to_owned() }),
     }
 }
 
@@ -268,17 +221,9 @@ mod tests {
     fn a_link_out_of_the_root_is_refused_and_one_within_is_followed() {
         let (folder, tree) = tree_with("inside", b"1\n");
         symlink("/proc/version", folder.path().join("absolute")).unwrap();
-        symlink(
-            "../../../../../../proc/version",
-            folder.path().join("climbing"),
-        )
-        .unwrap();
+        symlink("../../../../../../proc/version", folder.path().join("climbing")).unwrap();
         symlink("inside", folder.path().join("relative")).unwrap();
-        for path in [
-            "/absolute",
-            "/climbing",
-            "/../../../../../../../proc/version",
-        ] {
+        for path in ["/absolute", "/climbing", "/../../../../../../../proc/version"] {
             let why = tree.text(path).unwrap_err().to_string();
             assert_eq!(why, format!("{path}: leads out of the root folder"));
         }
@@ -289,24 +234,12 @@ mod tests {
     fn errors_carry_the_path_the_item_and_errno() {
         let (_folder, tree) = tree_with("x", b" 12three \n");
         let why = |result: Result<u32>| result.unwrap_err().to_string();
-        assert_eq!(
-            why(tree.number("/y")),
-            "/y: No such file or directory (os error 2)"
-        );
-        assert_eq!(
-            why(tree.number("/x/y")),
-            "/x/y: Not a directory (os error 20)"
-        );
+        assert_eq!(why(tree.number("/y")), "/y: No such file or directory (os error 2)");
+        assert_eq!(why(tree.number("/x/y")), "/x/y: Not a directory (os error 20)");
         assert_eq!(why(tree.number("/")), "/: is not a regular file");
-        assert_eq!(
-            why(tree.number("/x")),
-            r#"/x: "12three" is not a number in range"#
-        );
+        assert_eq!(why(tree.number("/x")), r#"/x: "12three" is not a number in range"#);
         let nowhere = Tree::new(Path::new("/no/such/root"));
-        assert_eq!(
-            why(nowhere.number("/x")),
-            "/x: No such file or directory (os error 2)"
-        );
+        assert_eq!(why(nowhere.number("/x")), "/x: No such file or directory (os error 2)");
     }
 
     #[test]

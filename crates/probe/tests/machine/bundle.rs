@@ -14,9 +14,7 @@ pub(crate) fn files(name: &str) -> Vec<(String, String)> {
     let text = fs::read_to_string(folder.join(name)).unwrap();
     let mut files: Vec<(String, String)> = Vec::new();
     for line in text.split_inclusive('\n') {
-        let header = line
-            .strip_prefix("==> ")
-            .and_then(|line| line.strip_suffix(" <==\n"));
+        let header = line.strip_prefix("==> ").and_then(|line| line.strip_suffix(" <==\n"));
         match (header, files.last_mut()) {
             (Some(path), _) => files.push((path.to_owned(), String::new())),
             (None, Some((_, content))) => content.push_str(line),
@@ -29,9 +27,7 @@ pub(crate) fn files(name: &str) -> Vec<(String, String)> {
 /// A folder that holds the bundle's files.
 pub(crate) fn unpack(name: &str) -> TempDir {
     // In memory where there is such a folder: on a slow disk the many small files take half a minute.
-    let root = tempfile::tempdir_in("/dev/shm")
-        .or_else(|_| tempfile::tempdir())
-        .unwrap();
+    let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     for (path, content) in files(name) {
         put(root.path(), &path, content.as_bytes());
     }
@@ -48,9 +44,7 @@ pub(crate) fn put(root: &Path, path: &str, content: &[u8]) {
     fs::create_dir_all(place.parent().unwrap()).unwrap();
     let file = fs::File::create(place).unwrap();
     if path.ends_with(".gz") {
-        GzEncoder::new(file, Compression::fast())
-            .write_all(content)
-            .unwrap();
+        GzEncoder::new(file, Compression::fast()).write_all(content).unwrap();
     } else {
         (&file).write_all(content).unwrap();
     }

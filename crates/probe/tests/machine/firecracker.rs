@@ -12,20 +12,11 @@ fn the_kernel_is_read_without_debugfs() {
     let kernel = read(BUNDLE).kernel;
     assert_eq!(kernel.release, known("6.18.44-fc-v445"));
     assert_eq!(kernel.version, known("#1 SMP PREEMPT_DYNAMIC @0"));
-    assert_eq!(
-        kernel.parameter("mitigations"),
-        Some("auto,no_guest_host,no_guest_guest")
-    );
+    assert_eq!(kernel.parameter("mitigations"), Some("auto,no_guest_host,no_guest_guest"));
     assert_eq!(kernel.hz, Reading::Known(250));
     // PREEMPT_DYNAMIC in the version does not mean that the kernel is preempted.
-    assert_eq!(
-        kernel.preemption.model,
-        Reading::Known(PreemptionModel::None)
-    );
-    assert_eq!(
-        kernel.preemption.source,
-        known("/proc/config.gz (CONFIG_PREEMPT_NONE)")
-    );
+    assert_eq!(kernel.preemption.model, Reading::Known(PreemptionModel::None));
+    assert_eq!(kernel.preemption.source, known("/proc/config.gz (CONFIG_PREEMPT_NONE)"));
     assert_eq!(kernel.preemption.dynamic, Reading::Known(true));
     assert_eq!(kernel.preemption.realtime, Reading::Known(false));
     assert_eq!(kernel.clock_source.current, known("tsc"));
@@ -39,9 +30,7 @@ fn the_kernel_is_read_without_debugfs() {
 #[test]
 fn the_cpus_and_their_caches_are_read() {
     let machine = read(BUNDLE);
-    let [epyc] = &machine.cpu.models.known().unwrap()[..] else {
-        panic!("one kind of CPU")
-    };
+    let [epyc] = &machine.cpu.models.known().unwrap()[..] else { panic!("one kind of CPU") };
     assert_eq!(epyc.cpus, cpus("0-1"));
     assert_eq!(epyc.name, known("AMD EPYC"));
     assert_eq!(
@@ -58,12 +47,7 @@ fn the_cpus_and_their_caches_are_read() {
 
     let caches = each(&machine.cpu.caches, |cache| {
         let size = *cache.size_bytes.known().unwrap() >> 10;
-        (
-            cache.of_cpu,
-            *cache.level.known().unwrap(),
-            *cache.kind.known().unwrap(),
-            size,
-        )
+        (cache.of_cpu, *cache.level.known().unwrap(), *cache.kind.known().unwrap(), size)
     });
     use CacheKind::{Data, Instruction, Unified};
     let expected = [
@@ -76,44 +60,26 @@ fn the_cpus_and_their_caches_are_read() {
         (1, 2, Unified, 512),
     ];
     assert_eq!(caches, expected);
-    let private = machine
-        .last_private_cache(1)
-        .map(|cache| cache.size_bytes.clone());
+    let private = machine.last_private_cache(1).map(|cache| cache.size_bytes.clone());
     assert_eq!(private, Reading::Known(Reading::Known(512 << 10)));
-    assert_eq!(
-        machine.cpus_sharing_cache(1, 3),
-        Reading::Known(cpus("0-1"))
-    );
+    assert_eq!(machine.cpus_sharing_cache(1, 3), Reading::Known(cpus("0-1")));
 }
 
 #[test]
 fn a_guest_without_frequency_control_says_so() {
     let machine = read(BUNDLE);
     assert_eq!(machine.virtualization.cpu_flag, Reading::Known(true));
-    assert!(
-        machine
-            .virtualization
-            .dmi_vendor
-            .why()
-            .unwrap()
-            .starts_with("/sys/class/dmi/id/")
-    );
+    assert!(machine.virtualization.dmi_vendor.why().unwrap().starts_with("/sys/class/dmi/id/"));
     assert_eq!(
         machine.frequency.policies.why(),
         Some("/sys/devices/system/cpu/cpu0/cpufreq: No such file or directory (os error 2)")
     );
     let boost = machine.frequency.boost.why().unwrap();
-    assert!(
-        boost.contains("intel_pstate/no_turbo") && boost.contains("cpufreq/boost"),
-        "{boost}"
-    );
+    assert!(boost.contains("intel_pstate/no_turbo") && boost.contains("cpufreq/boost"), "{boost}");
     assert_eq!(machine.frequency.idle_governor, known("haltpoll"));
     let mitigations = machine.mitigations.known().unwrap();
     assert_eq!(mitigations.len(), 19);
-    assert_eq!(
-        mitigations["spec_rstack_overflow"],
-        known("Vulnerable: Safe RET, no microcode")
-    );
+    assert_eq!(mitigations["spec_rstack_overflow"], known("Vulnerable: Safe RET, no microcode"));
 }
 
 #[test]
@@ -122,13 +88,7 @@ fn version_1_control_groups_are_followed_each_to_its_own_place() {
     assert_eq!(cgroup.layout, Reading::Known(CgroupLayout::Hybrid));
     assert_eq!(cgroup.cpu_quota, Reading::Known(None));
     let path = "/sys/fs/cgroup/cpuset".to_owned();
-    assert_eq!(
-        cgroup.cpuset,
-        Reading::Known(Cpuset {
-            cpus: cpus("0-1"),
-            path
-        })
-    );
+    assert_eq!(cgroup.cpuset, Reading::Known(Cpuset { cpus: cpus("0-1"), path }));
     assert_eq!(cgroup.pids_max, Reading::Known(None));
     assert_eq!(cgroup.memory_max_bytes, Reading::Known(None));
 }
@@ -136,35 +96,18 @@ fn version_1_control_groups_are_followed_each_to_its_own_place() {
 #[test]
 fn limits_memory_and_load_are_read() {
     let machine = read(BUNDLE);
-    let both = |bound| {
-        Reading::Known(ResourceLimit {
-            soft: bound,
-            hard: bound,
-        })
-    };
+    let both = |bound| Reading::Known(ResourceLimit { soft: bound, hard: bound });
     assert_eq!(machine.limits.processes, both(Bound::At(96_343)));
     assert_eq!(machine.limits.open_files, both(Bound::At(20_000)));
     assert_eq!(machine.limits.realtime_priority, both(Bound::At(0)));
     assert_eq!(machine.limits.realtime_timeout_us, both(Bound::Unlimited));
     assert_eq!(machine.limits.pipe_user_pages_hard, Reading::Known(0));
     assert_eq!(machine.limits.pid_max, Reading::Known(32_768));
-    assert_eq!(
-        machine.memory.total_bytes,
-        Reading::Known(24_682_416 * 1024)
-    );
+    assert_eq!(machine.memory.total_bytes, Reading::Known(24_682_416 * 1024));
     assert_eq!(machine.memory.swap_total_bytes, Reading::Known(0));
     assert_eq!(machine.memory.thp_enabled, known("madvise"));
     assert_eq!(machine.memory.ksm_run, Reading::Known(0));
     // The node has less than the machine here: the guest's memory is started lazily.
-    assert_eq!(
-        each(&machine.numa.nodes, |node| node.distances.clone()),
-        [known([10])]
-    );
-    assert!(
-        machine
-            .load
-            .uptime_s
-            .known()
-            .is_some_and(|uptime_s| *uptime_s > 0.0)
-    );
+    assert_eq!(each(&machine.numa.nodes, |node| node.distances.clone()), [known([10])]);
+    assert!(machine.load.uptime_s.known().is_some_and(|uptime_s| *uptime_s > 0.0));
 }

@@ -7,12 +7,8 @@ use serde_json::{Value, json};
 use super::bundle::{below, files, put, unpack};
 use super::{assert_round_trip, known, read};
 
-const BUNDLES: &[&str] = &[
-    "firecracker-epyc.txt",
-    "xeon-two-sockets.txt",
-    "rockpi-rt.txt",
-    "garbage.txt",
-];
+const BUNDLES: &[&str] =
+    &["firecracker-epyc.txt", "xeon-two-sockets.txt", "rockpi-rt.txt", "garbage.txt"];
 
 /// The paths in the JSON form at which something is known.
 fn known_fields(machine: &Machine) -> Vec<String> {
@@ -20,8 +16,7 @@ fn known_fields(machine: &Machine) -> Vec<String> {
         match value {
             Value::Object(map) if map.contains_key("unknown") => {}
             Value::Object(map) => {
-                map.iter()
-                    .for_each(|(key, value)| walk(&format!("{at}/{key}"), value, found));
+                map.iter().for_each(|(key, value)| walk(&format!("{at}/{key}"), value, found));
             }
             _ => found.push(at.to_owned()),
         }
@@ -36,14 +31,8 @@ fn of_an_empty_tree_nothing_is_known_and_everything_says_its_path() {
     let machine = read("empty.txt");
     assert_eq!(known_fields(&machine), [""; 0]);
     let json = serde_json::to_string(&machine).unwrap();
-    assert!(
-        !json.contains("not recorded"),
-        "a field without a reader: {json}"
-    );
-    for path in [
-        "/proc/sys/kernel/osrelease",
-        "/sys/devices/system/cpu/online",
-    ] {
+    assert!(!json.contains("not recorded"), "a field without a reader: {json}");
+    for path in ["/proc/sys/kernel/osrelease", "/sys/devices/system/cpu/online"] {
         assert!(json.contains(&format!("{path}: No such file or directory (os error 2)")));
     }
     let nowhere = probe::machine::read(std::path::Path::new("/no/such/root"));
@@ -57,10 +46,7 @@ fn of_garbage_only_what_is_true_is_known() {
     let expected = [
         // Of the kernel.
         ("/kernel/release", json!("../../../../../../etc/passwd")),
-        (
-            "/kernel/version/unknown",
-            json!("/proc/sys/kernel/version: is empty"),
-        ),
+        ("/kernel/version/unknown", json!("/proc/sys/kernel/version: is empty")),
         ("/kernel/command_line", json!("==== preempt=sideways")),
         (
             "/kernel/hz/unknown",
@@ -91,10 +77,7 @@ fn of_garbage_only_what_is_true_is_known() {
             ),
         ),
         ("/cpu/models/0/cpus", json!("0")),
-        (
-            "/cpu/models/0/name/unknown",
-            json!("/proc/cpuinfo: has no 'model name'"),
-        ),
+        ("/cpu/models/0/name/unknown", json!("/proc/cpuinfo: has no 'model name'")),
         (
             "/cpu/caches/0/kind/unknown",
             json!(
@@ -121,36 +104,21 @@ fn of_garbage_only_what_is_true_is_known() {
             "/memory/swap_total_bytes/unknown",
             json!("/proc/meminfo: \"5 pages\" is not a number of kB"),
         ),
-        (
-            "/memory/swap_free_bytes/unknown",
-            json!("/proc/meminfo: has no 'SwapFree'"),
-        ),
+        ("/memory/swap_free_bytes/unknown", json!("/proc/meminfo: has no 'SwapFree'")),
         (
             "/load/over_1_min/unknown",
             json!("/proc/loadavg: \"inf\" is not a number with two decimals"),
         ),
-        (
-            "/load/tasks/unknown",
-            json!("/proc/loadavg: \"2\" is not two numbers with '/'"),
-        ),
+        ("/load/tasks/unknown", json!("/proc/loadavg: \"2\" is not two numbers with '/'")),
         // Of the limits.
-        (
-            "/cgroup/cpu_quota/unknown",
-            json!("/cg/a/cpu.max: \"0\" is not a period above zero"),
-        ),
-        (
-            "/cgroup/pids_max/unknown",
-            json!("/cg/a/pids.max: \"-5\" is not a number in range"),
-        ),
+        ("/cgroup/cpu_quota/unknown", json!("/cg/a/cpu.max: \"0\" is not a period above zero")),
+        ("/cgroup/pids_max/unknown", json!("/cg/a/pids.max: \"-5\" is not a number in range")),
         // The level above may be tighter than the one byte here, for all that we can know.
         (
             "/cgroup/memory_max_bytes/unknown",
             json!("/cg/memory.max: \"lots\" is not a number in range"),
         ),
-        (
-            "/limits/processes/unknown",
-            json!("/proc/self/limits: \"   12\" is not a limit"),
-        ),
+        ("/limits/processes/unknown", json!("/proc/self/limits: \"   12\" is not a limit")),
         (
             "/limits/open_files/unknown",
             json!("/proc/self/limits: \"lots\" is not a number in range"),
@@ -171,10 +139,7 @@ fn a_fifo_or_a_folder_in_place_of_a_file_does_not_hold_the_reader() {
     let mode = rustix::fs::Mode::from_raw_mode(0o600);
     rustix::fs::mknodat(rustix::fs::CWD, &place, rustix::fs::FileType::Fifo, mode, 0).unwrap();
     let machine = probe::machine::read(root.path());
-    assert_eq!(
-        machine.load.uptime_s.why(),
-        Some("/proc/uptime: is not a regular file")
-    );
+    assert_eq!(machine.load.uptime_s.why(), Some("/proc/uptime: is not a regular file"));
 }
 
 #[test]
@@ -185,38 +150,21 @@ fn the_preemption_model_falls_back_from_source_to_source() {
 
     remove("/sys/kernel/debug/sched/preempt");
     let config = "/boot/config-5.14.0-427.13.1.el9_4.x86_64";
-    assert_eq!(
-        model().source,
-        known(format!("{config} (CONFIG_PREEMPT_VOLUNTARY)"))
-    );
+    assert_eq!(model().source, known(format!("{config} (CONFIG_PREEMPT_VOLUNTARY)")));
 
-    put(
-        root.path(),
-        "/proc/cmdline",
-        b"quiet preempt=full preempt=sideways -- preempt=none\n",
-    );
+    put(root.path(), "/proc/cmdline", b"quiet preempt=full preempt=sideways -- preempt=none\n");
     assert_eq!(model().source, known("/proc/cmdline"));
     assert_eq!(model().model, known(model::machine::PreemptionModel::Full));
 
     put(root.path(), "/proc/cmdline", b"quiet\n");
     remove(config);
     let why = model().model.why().unwrap().to_owned();
-    assert!(
-        why.starts_with("/sys/kernel/debug/sched/preempt: No such file"),
-        "{why}"
-    );
-    assert!(
-        why.ends_with("/proc/sys/kernel/version: dynamic, without the choice"),
-        "{why}"
-    );
+    assert!(why.starts_with("/sys/kernel/debug/sched/preempt: No such file"), "{why}");
+    assert!(why.ends_with("/proc/sys/kernel/version: dynamic, without the choice"), "{why}");
     assert_eq!(model().dynamic, known(true));
 
     // The parameter means nothing to a kernel of a fixed model.
-    put(
-        root.path(),
-        "/proc/sys/kernel/version",
-        b"#1 SMP PREEMPT Mon May 6\n",
-    );
+    put(root.path(), "/proc/sys/kernel/version", b"#1 SMP PREEMPT Mon May 6\n");
     put(root.path(), "/proc/cmdline", b"preempt=none\n");
     assert_eq!(model().source, known("/proc/sys/kernel/version"));
     assert_eq!(model().model, known(model::machine::PreemptionModel::Full));
@@ -248,20 +196,13 @@ fn content() -> impl Strategy<Value = Vec<u8>> {
     ];
     let separator = prop::sample::select(vec![" ", "\n", "\n\n", "\t", ":", ",", "", "\0", " - "]);
     let text = prop::collection::vec((piece, separator), 0..12).prop_map(|pieces| {
-        pieces
-            .into_iter()
-            .flat_map(|(piece, end)| (piece + end).into_bytes())
-            .collect()
+        pieces.into_iter().flat_map(|(piece, end)| (piece + end).into_bytes()).collect()
     });
     prop_oneof![4 => text, 1 => prop::collection::vec(any::<u8>(), 0..200)]
 }
 
 fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        failure_persistence: None,
-        cases,
-        ..Default::default()
-    }
+    ProptestConfig { failure_persistence: None, cases, ..Default::default() }
 }
 
 #[test]

@@ -55,8 +55,5 @@ fn two_machines_differ_where_they_should() {
     let found = base.differences(&other);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].field, "frequency.boost");
-    assert_eq!(
-        (&found[0].base, &found[0].other),
-        (&false.into(), &true.into())
-    );
+    assert_eq!((&found[0].base, &found[0].other), (&false.into(), &true.into()));
 }

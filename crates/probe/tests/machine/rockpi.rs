@@ -11,10 +11,7 @@ const BUNDLE: &str = "rockpi-rt.txt";
 fn a_real_time_kernel_is_known_without_its_configuration() {
     let kernel = read(BUNDLE).kernel;
     assert_eq!(kernel.preemption.realtime, Reading::Known(true));
-    assert_eq!(
-        kernel.preemption.model,
-        Reading::Known(PreemptionModel::Full)
-    );
+    assert_eq!(kernel.preemption.model, Reading::Known(PreemptionModel::Full));
     assert_eq!(kernel.preemption.source, known("/proc/sys/kernel/version"));
     assert!(kernel.preemption.dynamic.why().is_some());
     assert_eq!(
@@ -33,11 +30,7 @@ fn a_real_time_kernel_is_known_without_its_configuration() {
 fn both_kinds_of_core_are_named_from_their_part_numbers() {
     let machine = read(BUNDLE);
     let models = each(&machine.cpu.models, |model| {
-        (
-            model.cpus.clone(),
-            model.name.clone(),
-            model.stepping.clone(),
-        )
+        (model.cpus.clone(), model.name.clone(), model.stepping.clone())
     });
     let expected = [
         (cpus("0-3"), known("Cortex-A53"), known("r0p4")),
@@ -46,13 +39,8 @@ fn both_kinds_of_core_are_named_from_their_part_numbers() {
     assert_eq!(models, expected);
     let model = &machine.cpu.models.known().unwrap()[0];
     assert_eq!(model.vendor, known("ARM"));
-    assert_eq!(
-        model.microcode.why(),
-        Some("/proc/cpuinfo: has no 'microcode'")
-    );
-    let capacities = each(&machine.cpu.topology, |place| {
-        *place.capacity.known().unwrap()
-    });
+    assert_eq!(model.microcode.why(), Some("/proc/cpuinfo: has no 'microcode'"));
+    let capacities = each(&machine.cpu.topology, |place| *place.capacity.known().unwrap());
     assert_eq!(capacities, [485, 485, 485, 485, 1024]);
 }
 
@@ -60,25 +48,15 @@ fn both_kinds_of_core_are_named_from_their_part_numbers() {
 fn an_offline_cpu_is_present_and_has_no_place() {
     let machine = read(BUNDLE);
     assert_eq!(machine.cpu.present, Reading::Known(cpus("0-5")));
-    assert_eq!(
-        machine.smt_siblings_of(5).why(),
-        Some("CPU 5 is not online")
-    );
+    assert_eq!(machine.smt_siblings_of(5).why(), Some("CPU 5 is not online"));
     assert_eq!(machine.smt_siblings_of(4), Reading::Known(cpus("4")));
 }
 
 #[test]
 fn the_cluster_shares_its_level_2_cache() {
     let machine = read(BUNDLE);
-    assert_eq!(
-        machine.cpus_sharing_cache(2, 2),
-        Reading::Known(cpus("0-3"))
-    );
-    let level = |cpu| {
-        machine
-            .last_private_cache(cpu)
-            .map(|cache| cache.level.clone())
-    };
+    assert_eq!(machine.cpus_sharing_cache(2, 2), Reading::Known(cpus("0-3")));
+    let level = |cpu| machine.last_private_cache(cpu).map(|cache| cache.level.clone());
     assert_eq!(level(2), Reading::Known(Reading::Known(1)));
     let instruction = &machine.cpu.caches.known().unwrap()[1];
     let why = instruction.size_bytes.why().unwrap();
@@ -88,33 +66,14 @@ fn the_cluster_shares_its_level_2_cache() {
 #[test]
 fn what_the_board_lacks_says_why() {
     let machine = read(BUNDLE);
-    assert_eq!(
-        machine.virtualization.cpu_flag.why(),
-        Some("/proc/cpuinfo: has no 'flags'")
-    );
-    assert_eq!(
-        machine.virtualization.device_tree_model,
-        known("Radxa ROCK Pi 4B")
-    );
-    assert!(
-        machine
-            .numa
-            .nodes
-            .why()
-            .unwrap()
-            .starts_with("/sys/devices/system/node: No such")
-    );
+    assert_eq!(machine.virtualization.cpu_flag.why(), Some("/proc/cpuinfo: has no 'flags'"));
+    assert_eq!(machine.virtualization.device_tree_model, known("Radxa ROCK Pi 4B"));
+    assert!(machine.numa.nodes.why().unwrap().starts_with("/sys/devices/system/node: No such"));
     assert!(machine.memory.ksm_run.why().is_some());
     assert_eq!(machine.frequency.idle_governor, known("menu"));
     assert_eq!(
-        each(&machine.frequency.policies, |policy| (
-            policy.cpus.clone(),
-            policy.max_khz.clone()
-        )),
-        [
-            (cpus("0-3"), known(1_416_000_u64)),
-            (cpus("4"), known(1_800_000_u64))
-        ]
+        each(&machine.frequency.policies, |policy| (policy.cpus.clone(), policy.max_khz.clone())),
+        [(cpus("0-3"), known(1_416_000_u64)), (cpus("4"), known(1_800_000_u64))]
     );
 }
 
@@ -124,20 +83,10 @@ fn limits_at_the_root_of_a_cgroup_namespace_count() {
     assert_eq!(machine.cgroup.layout, Reading::Known(CgroupLayout::V2));
     assert_eq!(machine.cgroup.cpu_quota, Reading::Known(None));
     let path = "/sys/fs/cgroup".to_owned();
-    let pids = CgroupLimit {
-        max: 4915,
-        current: Reading::Known(1),
-        path,
-    };
+    let pids = CgroupLimit { max: 4915, current: Reading::Known(1), path };
     assert_eq!(machine.cgroup.pids_max, Reading::Known(Some(pids)));
-    let timeout = ResourceLimit {
-        soft: Bound::At(200_000),
-        hard: Bound::Unlimited,
-    };
+    let timeout = ResourceLimit { soft: Bound::At(200_000), hard: Bound::Unlimited };
     assert_eq!(machine.limits.realtime_timeout_us, Reading::Known(timeout));
-    let priority = ResourceLimit {
-        soft: Bound::At(99),
-        hard: Bound::At(99),
-    };
+    let priority = ResourceLimit { soft: Bound::At(99), hard: Bound::At(99) };
     assert_eq!(machine.limits.realtime_priority, Reading::Known(priority));
 }

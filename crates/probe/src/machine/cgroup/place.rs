@@ -58,17 +58,9 @@ pub(super) struct Places<'a> {
 
 impl<'a> Places<'a> {
     pub(super) fn read(tree: &'a Tree) -> Result<Self> {
-        let memberships = tree
-            .text(CGROUP)?
-            .lines()
-            .map(membership)
-            .collect::<Result<Vec<_>>>()?;
+        let memberships = tree.text(CGROUP)?.lines().map(membership).collect::<Result<Vec<_>>>()?;
         let mounts = tree.text(MOUNTS)?.lines().filter_map(mount).collect();
-        Ok(Places {
-            tree,
-            memberships,
-            mounts,
-        })
+        Ok(Places { tree, memberships, mounts })
     }
 
     pub(super) fn layout(&self) -> Result<CgroupLayout> {
@@ -87,30 +79,17 @@ impl<'a> Places<'a> {
 
     /// The folder of this process for a controller; it is there.
     pub(super) fn of(&self, controller: &str) -> Result<Place> {
-        let v1 = self
-            .memberships
-            .iter()
-            .find(|of| of.controllers.iter().any(|n| n == controller));
+        let v1 = self.memberships.iter().find(|of| of.controllers.iter().any(|n| n == controller));
         let v2 = self.memberships.iter().find(|of| of.version == Version::V2);
-        let membership = v1
-            .or(v2)
-            .ok_or_else(|| ReadError::no_item(CGROUP, controller))?;
+        let membership = v1.or(v2).ok_or_else(|| ReadError::no_item(CGROUP, controller))?;
         let fits = |mount: &&Mount| match membership.version {
             Version::V1 => mount.options.iter().any(|option| option == controller),
             Version::V2 => true,
         };
-        let mounts = self
-            .mounts
-            .iter()
-            .filter(|mount| mount.version == membership.version);
-        let place = mounts
-            .filter(fits)
-            .find_map(|mount| place(mount, membership));
+        let mounts = self.mounts.iter().filter(|mount| mount.version == membership.version);
+        let place = mounts.filter(fits).find_map(|mount| place(mount, membership));
         let place = place.ok_or_else(|| {
-            let wanted = format!(
-                "a cgroup mount of '{controller}' that holds {}",
-                membership.path
-            );
+            let wanted = format!("a cgroup mount of '{controller}' that holds {}", membership.path);
             ReadError::no_item(MOUNTS, &wanted)
         })?;
         self.tree.folder(&place.folder)?;
@@ -120,20 +99,14 @@ impl<'a> Places<'a> {
 
 /// `None` if the mount shows another part of the hierarchy (a bind mount, another namespace).
 fn place(mount: &Mount, membership: &Membership) -> Option<Place> {
-    let below = membership
-        .path
-        .strip_prefix(mount.root.trim_end_matches('/'))?;
+    let below = membership.path.strip_prefix(mount.root.trim_end_matches('/'))?;
     let is_below = below.is_empty() || below.starts_with('/');
     if !is_below || below.split('/').any(|part| part == "..") {
         return None;
     }
     let mount_point = mount.point.trim_end_matches('/').to_owned();
     let folder = format!("{mount_point}{}", below.trim_end_matches('/'));
-    Some(Place {
-        version: mount.version,
-        mount_point,
-        folder,
-    })
+    Some(Place { version: mount.version, mount_point, folder })
 }
 
 fn membership(line: &str) -> Result<Membership> {
@@ -142,17 +115,9 @@ fn membership(line: &str) -> Result<Membership> {
     else {
         return Err(ReadError::invalid(CGROUP, line, "id:controllers:path"));
     };
-    let version = if id == "0" && controllers.is_empty() {
-        Version::V2
-    } else {
-        Version::V1
-    };
+    let version = if id == "0" && controllers.is_empty() { Version::V2 } else { Version::V1 };
     let controllers = controllers.split(',').map(str::to_owned).collect();
-    Ok(Membership {
-        version,
-        controllers,
-        path: path.to_owned(),
-    })
+    Ok(Membership { version, controllers, path: path.to_owned() })
 }
 
 /// `31 23 0:28 /root /point rw - cgroup2 cgroup2 rw`; `None` for other file systems.
@@ -166,18 +131,8 @@ fn mount(line: &str) -> Option<Mount> {
         "cgroup2" => Version::V2,
         _ => return None,
     };
-    let options = kind
-        .nth(1)
-        .unwrap_or_default()
-        .split(',')
-        .map(str::to_owned)
-        .collect();
-    Some(Mount {
-        version,
-        root,
-        point,
-        options,
-    })
+    let options = kind.nth(1).unwrap_or_default().split(',').map(str::to_owned).collect();
+    Some(Mount { version, root, point, options })
 }
 
 /// mountinfo writes blanks and backslashes as `\040`.
@@ -185,9 +140,7 @@ fn unescape(text: &str) -> String {
     let mut parts = text.split('\\');
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let code = part
-            .get(..3)
-            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        let code = part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok());
         match code.filter(u8::is_ascii) {
             Some(code) => {
                 plain.push(char::from(code));
@@ -228,10 +181,7 @@ mod tests {
         let mount = mount("30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw").unwrap();
         let place = place(&mount, &membership("0::/a/b").unwrap()).unwrap();
         let levels: Vec<&str> = place.levels().collect();
-        assert_eq!(
-            levels,
-            ["/sys/fs/cgroup/a/b", "/sys/fs/cgroup/a", "/sys/fs/cgroup"]
-        );
+        assert_eq!(levels, ["/sys/fs/cgroup/a/b", "/sys/fs/cgroup/a", "/sys/fs/cgroup"]);
     }
 
     #[test]

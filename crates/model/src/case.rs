@@ -1,0 +1,288 @@
+//! One point of the grid: what ring, carried by what, doing what, where and under which policy.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What the members of the ring are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Each member is a process of its own: a switch changes the address space.
+    Process,
+    /// All members are threads of one process.
+    Thread,
+}
+
+/// How a member touches its working set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Op {
+    /// Load each element.
+    Read,
+    /// Store each element.
+    Write,
+    /// Load, add and store each element.
+    Rmw,
+}
+
+/// Bytes of one element of the working set: the double of Li, Ding and Shen (2007).
+pub const ELEMENT_BYTES: u64 = 8;
+
+/// The memory that a member touches in every hop, private to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Work {
+    /// Size of the array in bytes, a multiple of [`ELEMENT_BYTES`].
+    pub bytes: u64,
+    /// Distance between successive accesses in bytes, a multiple of [`ELEMENT_BYTES`].
+    pub stride_bytes: u64,
+    /// What is done to each element.
+    pub op: Op,
+}
+
+/// A working set that cannot be walked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WorkError {
+    /// The array is empty or not made of whole elements.
+    #[error(
+        "--work {0}: the array must be a multiple of {ELEMENT_BYTES} bytes and not empty (0 is no work)"
+    )]
+    Bytes(u64),
+    /// The stride is zero or not made of whole elements.
+    #[error("--stride {0}: the stride must be a multiple of {ELEMENT_BYTES} bytes and above 0")]
+    Stride(u64),
+    /// The stride steps over the whole array at once.
+    #[error("--stride {stride_bytes}: larger than the array of {bytes} bytes (--work)")]
+    StrideBeyondArray {
+        /// The stride asked for.
+        stride_bytes: u64,
+        /// The size of the array.
+        bytes: u64,
+    },
+}
+
+impl Work {
+    /// A working set that can be walked, or which of its figures forbids it.
+    pub fn new(bytes: u64, stride_bytes: u64, op: Op) -> Result<Self, WorkError> {
+        if bytes == 0 || !bytes.is_multiple_of(ELEMENT_BYTES) {
+            return Err(WorkError::Bytes(bytes));
+        }
+        if stride_bytes == 0 || !stride_bytes.is_multiple_of(ELEMENT_BYTES) {
+            return Err(WorkError::Stride(stride_bytes));
+        }
+        if stride_bytes > bytes {
+            return Err(WorkError::StrideBeyondArray { stride_bytes, bytes });
+        }
+        Ok(Self { bytes, stride_bytes, op })
+    }
+}
+
+/// On which CPUs the members run, as resolved on the machine that was measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "mode", rename_all = "lowercase")]
+pub enum Placement {
+    /// All members on one CPU.
+    Same {
+        /// The CPU that was chosen.
+        cpu: u32,
+    },
+    /// The scheduler decides among these CPUs.
+    Free {
+        /// The CPUs that the ring may use.
+        cpus: Vec<u32>,
+    },
+    /// Member i on the i-th of these CPUs, starting again at the end of the list.
+    Pinned {
+        /// The list, in the order given.
+        cpus: Vec<u32>,
+    },
+}
+
+impl Placement {
+    /// The CPUs that member `index` (0 is the leader) may run on.
+    pub fn cpus_of(&self, index: u32) -> Vec<u32> {
+        match self {
+            Self::Same { cpu } => vec![*cpu],
+            Self::Free { cpus } => cpus.clone(),
+            Self::Pinned { cpus } => {
+                let slot = index as usize % cpus.len().max(1);
+                cpus.get(slot).copied().into_iter().collect()
+            }
+        }
+    }
+
+    /// Every CPU that some member may run on, sorted, each once.
+    pub fn cpus(&self) -> Vec<u32> {
+        let mut all = match self {
+            Self::Same { cpu } => vec![*cpu],
+            Self::Free { cpus } | Self::Pinned { cpus } => cpus.clone(),
+        };
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Whether the whole ring shares one CPU, so that at most one member runs at a time.
+    pub fn is_one_cpu(&self) -> bool {
+        self.cpus().len() == 1
+    }
+}
+
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Same { .. } => f.write_str("same"),
+            Self::Free { .. } => f.write_str("free"),
+            Self::Pinned { cpus } => {
+                let list: Vec<String> = cpus.iter().map(u32::to_string).collect();
+                f.write_str(&list.join(","))
+            }
+        }
+    }
+}
+
+/// The scheduling policy of every member (sched(7)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Policy {
+    /// SCHED_OTHER, the normal policy.
+    Other,
+    /// SCHED_BATCH: normal, without wake-up preemption.
+    Batch,
+    /// SCHED_FIFO at the lowest real-time priority, which already outranks all normal tasks.
+    Fifo,
+    /// SCHED_RR at the lowest real-time priority.
+    Rr,
+}
+
+impl Policy {
+    /// The real-time priority asked of the kernel; 0 for the normal policies.
+    pub fn priority(self) -> i32 {
+        match self {
+            Self::Other | Self::Batch => 0,
+            Self::Fifo | Self::Rr => 1,
+        }
+    }
+
+    /// Whether the kernel asks for a privilege before it grants the policy.
+    pub fn is_realtime(self) -> bool {
+        self.priority() > 0
+    }
+}
+
+/// Names shared by the command line, CSV and JSON.
+macro_rules! named {
+    ($type:ty, $what:literal, $($variant:ident => $name:literal),+) => {
+        impl $type {
+            /// Every value, in the order in which help lists them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+            /// The name used on the command line, in CSV and in JSON.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+        }
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+        impl FromStr for $type {
+            type Err = String;
+            fn from_str(text: &str) -> Result<Self, String> {
+                match text {
+                    $($name => Ok(Self::$variant),)+
+                    other => Err(format!(
+                        concat!("'{}' is not a ", $what, " (accepted: {})"),
+                        other,
+                        [$($name),+].join(", ")
+                    )),
+                }
+            }
+        }
+    };
+}
+
+named!(Kind, "kind of member", Process => "process", Thread => "thread");
+named!(Op, "kind of access", Read => "read", Write => "write", Rmw => "rmw");
+named!(Policy, "policy", Other => "other", Fifo => "fifo", Rr => "rr", Batch => "batch");
+
+/// One point of the grid.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Case {
+    /// Ring size; 1 is the solo ring, a member that passes the token to itself.
+    pub members: u32,
+    /// Processes or threads.
+    pub kind: Kind,
+    /// What carries the token, by its name in the registry of links.
+    pub link: String,
+    /// What each member touches per hop; nothing when absent.
+    pub work: Option<Work>,
+    /// Where the members run.
+    pub placement: Placement,
+    /// Under which scheduling policy.
+    pub policy: Policy,
+}
+
+impl Case {
+    /// Whether `self` is the ring of one that `other` is compared with.
+    pub fn is_solo_of(&self, other: &Case) -> bool {
+        let solo = Case { members: 1, ..other.clone() };
+        *self == solo
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(members: u32) -> Case {
+        Case {
+            members,
+            kind: Kind::Process,
+            link: "pipe".into(),
+            work: None,
+            placement: Placement::Pinned { cpus: vec![3, 1] },
+            policy: Policy::Other,
+        }
+    }
+
+    #[test]
+    fn pinned_members_go_round_the_list() {
+        let placement = case(4).placement;
+        let cpus: Vec<_> = (0..4).flat_map(|i| placement.cpus_of(i)).collect();
+        assert_eq!(cpus, [3, 1, 3, 1]);
+        assert_eq!(placement.cpus(), [1, 3]);
+        assert!(!placement.is_one_cpu());
+        assert!(Placement::Same { cpu: 5 }.is_one_cpu());
+    }
+
+    #[test]
+    fn solo_differs_in_nothing_but_its_size() {
+        assert!(case(1).is_solo_of(&case(8)));
+        assert!(!case(2).is_solo_of(&case(8)));
+        let other_policy = Case { policy: Policy::Batch, ..case(1) };
+        assert!(!other_policy.is_solo_of(&case(8)));
+    }
+
+    #[test]
+    fn impossible_walks_are_refused_by_name() {
+        assert!(Work::new(64, 8, Op::Read).is_ok());
+        assert_eq!(Work::new(0, 8, Op::Read), Err(WorkError::Bytes(0)));
+        assert_eq!(Work::new(12, 8, Op::Read), Err(WorkError::Bytes(12)));
+        assert_eq!(Work::new(64, 0, Op::Read), Err(WorkError::Stride(0)));
+        assert_eq!(Work::new(64, 7, Op::Read), Err(WorkError::Stride(7)));
+        let beyond = Work::new(64, 128, Op::Rmw).unwrap_err().to_string();
+        assert!(beyond.contains("128") && beyond.contains("64"), "{beyond}");
+    }
+
+    #[test]
+    fn names_read_back() {
+        for policy in Policy::ALL {
+            assert_eq!(policy.name().parse(), Ok(*policy));
+        }
+        let error = "realtime".parse::<Policy>().unwrap_err();
+        assert!(error.contains("realtime") && error.contains("fifo"), "{error}");
+    }
+}

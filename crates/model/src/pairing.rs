@@ -1,0 +1,185 @@
+//! Samples grouped by case and round, and the figures that are taken within a round.
+
+use std::collections::BTreeMap;
+
+use rand::{Rng, RngExt};
+
+use crate::sample::Sample;
+use crate::stats::{Rounds, median};
+
+/// Samples of one case in one round.
+type Batch<'a> = Vec<&'a Sample>;
+
+/// All samples of a run by case and round.
+#[derive(Debug, Default)]
+pub struct Grouped<'a> {
+    cases: BTreeMap<usize, BTreeMap<u32, Batch<'a>>>,
+}
+
+impl<'a> Grouped<'a> {
+    /// Groups `samples`, whatever their order. Samples without a hop or without time say nothing
+    /// and are passed over.
+    pub fn new(samples: &'a [Sample]) -> Self {
+        let mut grouped = Self::default();
+        for sample in samples.iter().filter(|s| s.hops > 0 && s.elapsed_ns > 0) {
+            let rounds = grouped.cases.entry(sample.case).or_default();
+            rounds.entry(sample.round).or_default().push(sample);
+        }
+        grouped
+    }
+
+    /// Samples of a case in the order of rounds.
+    pub fn samples(&self, case: usize) -> impl Iterator<Item = &'a Sample> + '_ {
+        self.cases.get(&case).into_iter().flat_map(|rounds| rounds.values().flatten().copied())
+    }
+
+    /// Number of rounds in which a case was measured.
+    pub fn rounds(&self, case: usize) -> u32 {
+        self.cases.get(&case).map_or(0, |rounds| rounds.len() as u32)
+    }
+
+    /// A figure of one case, by rounds.
+    pub fn single(&'a self, case: usize, of: fn(&Sample) -> f64) -> Single<'a> {
+        let rounds = self.cases.get(&case).map_or_else(Vec::new, |r| r.values().collect());
+        Single { rounds, of }
+    }
+
+    /// Cost of a counted switch above the solo ring, by the rounds in which both were measured and
+    /// in which the ring switched at all.
+    pub fn above_solo(&'a self, case: usize, solo: usize) -> AboveSolo<'a> {
+        let (Some(ring), Some(alone)) = (self.cases.get(&case), self.cases.get(&solo)) else {
+            return AboveSolo { rounds: Vec::new() };
+        };
+        let switched = |batch: &Batch| batch.iter().any(|s| s.counters.switches() > 0);
+        let pair = |(round, batch): (&u32, &'a Batch<'a>)| Some((batch, alone.get(round)?));
+        let rounds = ring.iter().filter(|(_, b)| switched(b)).filter_map(pair).collect();
+        AboveSolo { rounds }
+    }
+}
+
+/// As many samples of a round, drawn with replacement.
+fn draw<'a>(batch: &Batch<'a>, rng: &mut dyn Rng) -> Batch<'a> {
+    batch.iter().map(|_| batch[rng.random_range(0..batch.len())]).collect()
+}
+
+fn middle(batch: &Batch, of: fn(&Sample) -> f64) -> f64 {
+    let values: Vec<f64> = batch.iter().map(|sample| of(sample)).collect();
+    median(&values).unwrap_or(f64::NAN)
+}
+
+/// A figure of one case: the median over the samples of a round.
+pub struct Single<'a> {
+    rounds: Vec<&'a Batch<'a>>,
+    of: fn(&Sample) -> f64,
+}
+
+impl Rounds for Single<'_> {
+    fn len(&self) -> usize {
+        self.rounds.len()
+    }
+    fn figure(&self, round: usize) -> f64 {
+        middle(self.rounds[round], self.of)
+    }
+    fn resampled(&self, round: usize, rng: &mut dyn Rng) -> f64 {
+        middle(&draw(self.rounds[round], rng), self.of)
+    }
+}
+
+/// (hop(N) - hop(1)) / counted switches per hop, within a round. Signed.
+pub struct AboveSolo<'a> {
+    rounds: Vec<(&'a Batch<'a>, &'a Batch<'a>)>,
+}
+
+fn above_solo(ring: &Batch, solo: &Batch) -> f64 {
+    let difference = middle(ring, Sample::ns_per_hop) - middle(solo, Sample::ns_per_hop);
+    let switches: u64 = ring.iter().map(|s| s.counters.switches()).sum();
+    let hops: u64 = ring.iter().map(|s| s.hops).sum();
+    difference * hops as f64 / switches as f64
+}
+
+impl Rounds for AboveSolo<'_> {
+    fn len(&self) -> usize {
+        self.rounds.len()
+    }
+    fn figure(&self, round: usize) -> f64 {
+        let (ring, solo) = self.rounds[round];
+        above_solo(ring, solo)
+    }
+    fn resampled(&self, round: usize, rng: &mut dyn Rng) -> f64 {
+        let (ring, solo) = self.rounds[round];
+        let drawn = draw(ring, rng);
+        // A draw in which nothing switched has no cost per switch: keep the round as it was.
+        if drawn.iter().all(|s| s.counters.switches() == 0) {
+            return self.figure(round);
+        }
+        above_solo(&drawn, &draw(solo, rng))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Counters;
+
+    fn sample(case: usize, round: u32, hops: u64, ns: u64, v: u64, i: u64) -> Sample {
+        let counters = Counters { voluntary: v, involuntary: i, ..Counters::default() };
+        Sample {
+            case,
+            round,
+            sample: 0,
+            laps: hops,
+            hops,
+            elapsed_ns: ns,
+            counters,
+            steal_ns: None,
+            setup_ns: 0,
+        }
+    }
+
+    #[test]
+    fn cost_is_divided_by_counted_switches_of_both_kinds() {
+        // 4000 ns a hop against 1000 alone, at 1.5 switches a hop: 2000 ns a switch.
+        let all = [sample(0, 0, 100, 100_000, 0, 0), sample(1, 0, 100, 400_000, 100, 50)];
+        let grouped = Grouped::new(&all);
+        assert!((grouped.above_solo(1, 0).figure(0) - 2000.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_negative_difference_stays_negative() {
+        let all = [sample(0, 0, 100, 300_000, 0, 0), sample(1, 0, 100, 200_000, 100, 0)];
+        let grouped = Grouped::new(&all);
+        assert!((grouped.above_solo(1, 0).figure(0) + 1000.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn differences_are_taken_within_rounds_only() {
+        // Drift: the second round is 1000 ns slower for both. Round 2 lacks the solo, round 3 the
+        // ring: neither may be paired with another round.
+        let all = [
+            sample(0, 0, 100, 100_000, 0, 0),
+            sample(1, 0, 100, 400_000, 100, 0),
+            sample(0, 1, 100, 200_000, 0, 0),
+            sample(1, 1, 100, 500_000, 100, 0),
+            sample(1, 2, 100, 900_000, 100, 0),
+            sample(0, 3, 100, 100_000, 0, 0),
+        ];
+        let grouped = Grouped::new(&all);
+        let pairs = grouped.above_solo(1, 0);
+        assert_eq!(pairs.len(), 2);
+        assert!((0..2).all(|round| (pairs.figure(round) - 3000.0).abs() < 1e-9));
+    }
+
+    #[test]
+    fn a_ring_that_never_switched_has_no_cost_per_switch() {
+        let all = [sample(0, 0, 100, 100_000, 0, 0), sample(1, 0, 100, 400_000, 0, 0)];
+        let grouped = Grouped::new(&all);
+        assert!(grouped.above_solo(1, 0).is_empty());
+        assert!(grouped.above_solo(1, 7).is_empty());
+    }
+
+    #[test]
+    fn empty_samples_are_passed_over() {
+        let all = [sample(0, 0, 0, 100, 0, 0), sample(0, 1, 10, 0, 0, 0)];
+        assert_eq!(Grouped::new(&all).rounds(0), 0);
+    }
+}

@@ -1,0 +1,169 @@
+//! All cases of a run, how they are sampled, in which order, and when the run may stop.
+
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::case::Case;
+
+/// Rounds before an interval is given and before precision may stop a run.
+pub const MINIMUM_ROUNDS: u32 = 5;
+
+/// How a worker batches laps into samples.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Batching {
+    /// Laps of every sample; calibrated in each worker when absent.
+    pub laps: Option<u64>,
+    /// Wanted duration of a calibrated sample, in nanoseconds.
+    pub sample_ns: u64,
+    /// Samples that a worker takes in one round, at most.
+    pub samples_per_round: u32,
+    /// A worker takes no further sample once its samples have lasted this long, in nanoseconds.
+    pub enough_ns: u64,
+}
+
+impl Default for Batching {
+    /// 10 ms a sample: at least one timer tick down to HZ=100, so that the kernel's user/system
+    /// split has something to say, and long enough that two clock reads do not count.
+    fn default() -> Self {
+        Self { laps: None, sample_ns: 10_000_000, samples_per_round: 3, enough_ns: 250_000_000 }
+    }
+}
+
+/// When a run may stop.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stopping {
+    /// Relative half-width of the interval at which a case is precise enough: 0.01 is 1 %.
+    pub precision: f64,
+    /// Time for the whole plan, in nanoseconds. The first round is always finished.
+    pub budget_ns: u64,
+    /// Rounds after which the run stops in any case; no such limit when absent.
+    pub rounds: Option<u32>,
+    /// Confidence of every interval: 0.95 is 95 %.
+    pub confidence: f64,
+}
+
+/// All cases of a run, its seed and its stopping rule.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Plan {
+    /// The experiment's name: the subcommand that made the plan.
+    pub experiment: String,
+    /// The grid, solo rings included.
+    pub cases: Vec<Case>,
+    /// Seed of the order of cases and of every resampling.
+    pub seed: u64,
+    /// How laps become samples.
+    pub batching: Batching,
+    /// When to stop.
+    pub stopping: Stopping,
+}
+
+impl Plan {
+    /// The order in which the cases of round `round` (from 0) are run: a permutation of the case
+    /// numbers, different from round to round and fixed by the seed.
+    pub fn order(&self, round: u32) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.cases.len()).collect();
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        rng.set_stream(u64::from(round));
+        order.shuffle(&mut rng);
+        order
+    }
+
+    /// The number of the solo ring that case `case` is compared with, if the plan has it.
+    pub fn solo_of(&self, case: usize) -> Option<usize> {
+        let of = self.cases.get(case)?;
+        self.cases.iter().position(|candidate| candidate.is_solo_of(of))
+    }
+
+    /// Adds the missing solo rings, so that every ring has one to be compared with.
+    pub fn with_solos(mut self) -> Self {
+        let mut solos: Vec<Case> = Vec::new();
+        for case in &self.cases {
+            let known = self.cases.iter().chain(&solos).any(|other| other.is_solo_of(case));
+            if !known {
+                solos.push(Case { members: 1, ..case.clone() });
+            }
+        }
+        solos.append(&mut self.cases);
+        self.cases = solos;
+        self
+    }
+}
+
+/// Whether the precision is looked at after `rounds` rounds. Looks are spaced by half as much
+/// again (5, 8, 12, 18, 27, ...): a rule asked after every round stops too soon by luck.
+pub fn is_look(rounds: u32) -> bool {
+    let mut look = MINIMUM_ROUNDS;
+    while look < rounds {
+        look += look.div_ceil(2);
+    }
+    look == rounds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::{Kind, Placement, Policy};
+
+    fn plan(sizes: &[u32], seed: u64) -> Plan {
+        let case = |members: &u32| Case {
+            members: *members,
+            kind: Kind::Process,
+            link: "pipe".into(),
+            work: None,
+            placement: Placement::Same { cpu: 1 },
+            policy: Policy::Other,
+        };
+        Plan {
+            experiment: "ring".into(),
+            cases: sizes.iter().map(case).collect(),
+            seed,
+            batching: Batching::default(),
+            stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
+        }
+    }
+
+    #[test]
+    fn every_round_holds_each_case_once_in_an_order_of_its_own() {
+        let plan = plan(&[1, 2, 4, 8, 10, 16, 20, 32, 48, 64], 7);
+        let orders: Vec<_> = (0..20).map(|round| plan.order(round)).collect();
+        for order in &orders {
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..10).collect::<Vec<_>>());
+        }
+        let mut distinct = orders.clone();
+        distinct.sort();
+        distinct.dedup();
+        assert_eq!(distinct.len(), 20, "two of twenty rounds have the same order");
+        // No place in the round belongs to one case: drift must not fall on it alone.
+        for place in 0..10 {
+            let first = orders[0][place];
+            assert!(orders.iter().any(|order| order[place] != first), "place {place} is fixed");
+        }
+    }
+
+    #[test]
+    fn the_seed_fixes_the_order() {
+        let sizes = [1, 2, 4, 8, 16, 32];
+        assert_eq!(plan(&sizes, 7).order(3), plan(&sizes, 7).order(3));
+        assert_ne!(plan(&sizes, 7).order(3), plan(&sizes, 8).order(3));
+    }
+
+    #[test]
+    fn solos_are_added_once_and_found() {
+        let plan = plan(&[2, 4], 1).with_solos();
+        assert_eq!(plan.cases.iter().map(|c| c.members).collect::<Vec<_>>(), [1, 2, 4]);
+        assert_eq!(plan.clone().with_solos(), plan);
+        assert_eq!(plan.solo_of(2), Some(0));
+        assert_eq!(plan.solo_of(9), None);
+    }
+
+    #[test]
+    fn looks_are_spaced() {
+        let looks: Vec<u32> = (0..50).filter(|rounds| is_look(*rounds)).collect();
+        assert_eq!(looks, [5, 8, 12, 18, 27, 41]);
+    }
+}

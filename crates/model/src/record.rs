@@ -1,0 +1,241 @@
+//! What a run says: its cases with their estimates, the scaling law, the verdicts.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::case::Case;
+use crate::estimate::Estimate;
+use crate::noise::{self, NoiseVerdict};
+use crate::pairing::Grouped;
+use crate::plan::{MINIMUM_ROUNDS, Plan};
+use crate::run::{End, Failure, Header, Run};
+use crate::sample::Sample;
+use crate::scaling;
+
+/// Switches per hop further than this from one are flagged.
+pub const COUNT_TOLERANCE: f64 = 0.05;
+
+/// Sums over the timed laps of all samples of a case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Totals {
+    /// Timed laps.
+    pub laps: u64,
+    /// Timed hops.
+    pub hops: u64,
+    /// Real time in nanoseconds.
+    pub real_ns: u64,
+    /// CPU time of all members in nanoseconds, by the scheduler's precise sum.
+    pub cpu_ns: u64,
+    /// User part of `cpu_ns`, by the kernel's tick sampling; absent when no tick was seen.
+    pub user_ns: Option<u64>,
+    /// System part of `cpu_ns`, by the kernel's tick sampling; absent when no tick was seen.
+    pub system_ns: Option<u64>,
+    /// Voluntary switches.
+    pub voluntary: u64,
+    /// Involuntary switches.
+    pub involuntary: u64,
+}
+
+/// One case and what was found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CaseSummary {
+    /// The case.
+    pub case: Case,
+    /// Rounds in which it was measured.
+    pub rounds: u32,
+    /// Samples taken.
+    pub samples: u32,
+    /// Samples that were disturbed.
+    pub disturbed_samples: u32,
+    /// Sums over the timed laps; absent when nothing was measured.
+    pub totals: Option<Totals>,
+    /// CPU time of the ring of two scaled to this size, in nanoseconds per lap (Sloan's projected
+    /// line); absent without a ring of two.
+    pub projected_cpu_ns_per_lap: Option<f64>,
+    /// Time of a hop in nanoseconds.
+    pub ns_per_hop: Option<Estimate>,
+    /// Switches per hop as the kernel counted them.
+    pub switches_per_hop: Option<Estimate>,
+    /// (hop(N) - hop(1)) / switches per hop, paired within rounds, in nanoseconds; absent for the
+    /// solo ring and for a ring that never switched.
+    pub ns_per_switch_above_solo: Option<Estimate>,
+    /// The kernel's count differs from one switch per hop by more than 5 %.
+    pub counts_disagree: bool,
+    /// Why the case was not measured (any further).
+    pub failure: Option<String>,
+}
+
+impl CaseSummary {
+    /// The estimate that stands for the case: cost per switch, or per hop for a solo ring.
+    pub fn headline(&self) -> Option<&Estimate> {
+        match self.case.members {
+            1 => self.ns_per_hop.as_ref(),
+            _ => self.ns_per_switch_above_solo.as_ref(),
+        }
+    }
+}
+
+/// How the cost grows with the ring, for the cases that differ in nothing but their size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Series {
+    /// Numbers of the cases, by ring size.
+    pub cases: Vec<usize>,
+    /// The law of `ns_per_switch_above_solo` against ring size.
+    pub law: scaling::Verdict,
+    /// The law in words.
+    pub in_words: String,
+}
+
+/// All that a run says. Computed on reading, never stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Record {
+    /// The first line of the run file.
+    pub header: Header,
+    /// The last line; absent for a run that was killed.
+    pub end: Option<End>,
+    /// Cases in the order of the plan.
+    pub cases: Vec<CaseSummary>,
+    /// Scaling laws, one for each series of sizes.
+    pub scaling: Vec<Series>,
+    /// The verdict on the machine's noise.
+    pub noise: NoiseVerdict,
+    /// What could not be measured or read.
+    pub warnings: Vec<String>,
+}
+
+impl Record {
+    /// The record of a run.
+    pub fn of(run: &Run) -> Self {
+        let plan = &run.header.plan;
+        let grouped = Grouped::new(&run.samples);
+        let cases = summaries(plan, &grouped, &run.failures);
+        let scaling = series(&cases);
+        Self {
+            header: run.header.clone(),
+            end: run.end.clone(),
+            noise: noise::judge(&plan.cases, &run.samples, &grouped),
+            cases,
+            scaling,
+            warnings: run.warnings.clone(),
+        }
+    }
+}
+
+/// Summaries of all cases of a plan; also used for the looks while a run is going on.
+pub fn summaries(plan: &Plan, grouped: &Grouped, failures: &[Failure]) -> Vec<CaseSummary> {
+    let mut all: Vec<CaseSummary> =
+        (0..plan.cases.len()).map(|case| summarise(plan, grouped, failures, case)).collect();
+    for index in 0..all.len() {
+        let two = Case { members: 2, ..all[index].case.clone() };
+        let cpu_per_lap = all
+            .iter()
+            .find(|s| s.case == two)
+            .and_then(|s| s.totals)
+            .map(|t| t.cpu_ns as f64 / t.laps as f64);
+        let members = all[index].case.members;
+        all[index].projected_cpu_ns_per_lap = (members > 1)
+            .then_some(cpu_per_lap)
+            .flatten()
+            .map(|cpu| scaling::projected(cpu, members));
+    }
+    all
+}
+
+fn summarise(plan: &Plan, grouped: &Grouped, failures: &[Failure], index: usize) -> CaseSummary {
+    let case = plan.cases[index].clone();
+    let samples: Vec<&Sample> = grouped.samples(index).collect();
+    let confidence = plan.stopping.confidence;
+    // Every estimate has a random stream of its own, fixed by the plan's seed.
+    let seed = |estimate: u64| plan.seed.wrapping_add(1 + 3 * index as u64 + estimate);
+    let single = |of: fn(&Sample) -> f64, estimate: u64| {
+        Estimate::over(&grouped.single(index, of), MINIMUM_ROUNDS, confidence, seed(estimate))
+    };
+    let above_solo = plan.solo_of(index).filter(|solo| *solo != index).and_then(|solo| {
+        let pairs = grouped.above_solo(index, solo);
+        Estimate::over(&pairs, MINIMUM_ROUNDS, confidence, seed(2))
+    });
+    let switches_per_hop = single(Sample::switches_per_hop, 1);
+    let counts_disagree = case.members > 1
+        && switches_per_hop.is_some_and(|e| (e.value - 1.0).abs() > COUNT_TOLERANCE);
+    let disturbed = samples.iter().filter(|s| !s.disturbances(&case).is_empty()).count();
+    CaseSummary {
+        rounds: grouped.rounds(index),
+        samples: samples.len() as u32,
+        disturbed_samples: disturbed as u32,
+        totals: totals(&samples),
+        projected_cpu_ns_per_lap: None,
+        ns_per_hop: single(Sample::ns_per_hop, 0),
+        switches_per_hop,
+        ns_per_switch_above_solo: above_solo,
+        counts_disagree,
+        failure: failures.iter().rev().find(|f| f.case == index).map(|f| f.message.clone()),
+        case,
+    }
+}
+
+fn totals(samples: &[&Sample]) -> Option<Totals> {
+    if samples.is_empty() {
+        return None;
+    }
+    let mut totals = Totals::default();
+    let (mut user_ns, mut split_ns) = (0, 0);
+    for sample in samples {
+        let counters = &sample.counters;
+        totals.laps += sample.laps;
+        totals.hops += sample.hops;
+        totals.real_ns += sample.elapsed_ns;
+        totals.cpu_ns += counters.cpu_ns;
+        totals.voluntary += counters.voluntary;
+        totals.involuntary += counters.involuntary;
+        if let (Some(user), Some(system)) = (counters.user_ns, counters.system_ns) {
+            user_ns += user;
+            split_ns += user + system;
+        }
+    }
+    // The split of the samples that have one stands for all.
+    if split_ns > 0 {
+        let user = (totals.cpu_ns as f64 * user_ns as f64 / split_ns as f64).round() as u64;
+        totals.user_ns = Some(user);
+        totals.system_ns = Some(totals.cpu_ns.saturating_sub(user));
+    }
+    Some(totals)
+}
+
+/// Laws for the cases that differ in nothing but their size, solo rings aside.
+fn series(cases: &[CaseSummary]) -> Vec<Series> {
+    let mut groups: Vec<(Case, Vec<usize>)> = Vec::new();
+    for (index, summary) in cases.iter().enumerate().filter(|(_, s)| s.case.members > 1) {
+        let key = Case { members: 1, ..summary.case.clone() };
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, members)) => members.push(index),
+            None => groups.push((key, vec![index])),
+        }
+    }
+    let law_of = |mut indices: Vec<usize>| {
+        indices.sort_by_key(|index| cases[*index].case.members);
+        let points: Vec<scaling::Point> =
+            indices.iter().filter_map(|index| point(&cases[*index])).collect();
+        let law = scaling::law(&points);
+        Series { cases: indices, in_words: law.in_words(), law }
+    };
+    groups.into_iter().map(|(_, indices)| law_of(indices)).collect()
+}
+
+fn point(summary: &CaseSummary) -> Option<scaling::Point> {
+    let cost = summary.ns_per_switch_above_solo.as_ref()?;
+    Some(scaling::Point {
+        members: summary.case.members,
+        cost_ns: cost.value,
+        low_ns: cost.low,
+        high_ns: cost.high,
+    })
+}
+
+/// The widest relative half-width among the cases that are still measured; absent as long as one
+/// of them has no interval.
+pub fn worst_precision(cases: &[CaseSummary]) -> Option<f64> {
+    let open = cases.iter().filter(|case| case.failure.is_none());
+    let widths: Option<Vec<f64>> =
+        open.map(|case| case.headline().and_then(Estimate::relative_half_width)).collect();
+    widths?.into_iter().reduce(f64::max)
+}

@@ -1,0 +1,228 @@
+//! The run file: JSON Lines, a header, a line per sample as each arrives, an end line.
+//!
+//! Reading is forgiving where nothing is lost by it: a file without its end line is a run that was
+//! killed; a last line that was cut off is passed over with a word.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::machine::Machine;
+use crate::plan::Plan;
+use crate::sample::Sample;
+
+/// Version of the format that this program writes. Older ones stay readable.
+pub const SCHEMA: u32 = 1;
+
+/// What was built.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Build {
+    /// Version of the program.
+    pub version: String,
+    /// Commit, where the build could tell.
+    pub commit: Option<String>,
+    /// `release` or `debug`.
+    pub profile: String,
+    /// Target triple.
+    pub target: String,
+}
+
+/// First line of a run file: everything that is known before the first sample.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Header {
+    /// Version of the format.
+    pub schema: u32,
+    /// Name of the run, also of its file.
+    pub run: String,
+    /// Start of the run, RFC 3339, UTC.
+    pub started: String,
+    /// The command line as given.
+    pub invocation: Vec<String>,
+    /// What was built.
+    pub build: Build,
+    /// What is measured, and the seed.
+    pub plan: Plan,
+    /// What it is measured on.
+    pub machine: Machine,
+    /// What was asked for and not granted, and how to get it.
+    #[serde(default)]
+    pub notices: Vec<String>,
+}
+
+/// A case that could not be measured, and why. Its smaller rings are still measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Failure {
+    /// Number of the case in the plan.
+    pub case: usize,
+    /// Round in which it failed.
+    pub round: u32,
+    /// What happened: the value, the limit or errno, the next step.
+    pub message: String,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// Every interval is narrow enough.
+    Precise,
+    /// The time is spent.
+    BudgetSpent,
+    /// The asked number of rounds is done.
+    RoundsDone,
+    /// Somebody asked to stop.
+    Interrupted,
+    /// No case could be measured any further.
+    Failed,
+}
+
+/// Last line of a run file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct End {
+    /// Why the run ended.
+    pub reason: StopReason,
+    /// End of the run, RFC 3339, UTC.
+    pub finished: String,
+    /// Time spent measuring, in nanoseconds, all sessions of a resumed run together.
+    pub spent_ns: u64,
+}
+
+/// A run that goes on in a later session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Resumed {
+    /// When, RFC 3339, UTC.
+    pub at: String,
+    /// Time spent measuring before, in nanoseconds.
+    pub spent_ns: u64,
+    /// What differs from the machine of the header, one line a field.
+    pub differences: Vec<String>,
+}
+
+/// One line of a run file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Line {
+    /// Always the first.
+    Header(Box<Header>),
+    /// One timed batch.
+    Sample(Sample),
+    /// A case that could not be measured.
+    Failure(Failure),
+    /// The run went on after an earlier end.
+    Resumed(Resumed),
+    /// Always the last of a run that was not killed.
+    End(End),
+}
+
+/// A run as read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// The first line.
+    pub header: Header,
+    /// All samples in the order of arrival.
+    pub samples: Vec<Sample>,
+    /// Cases that could not be measured.
+    pub failures: Vec<Failure>,
+    /// The end line; absent for a run that was killed or is still going on.
+    pub end: Option<End>,
+    /// Later sessions.
+    pub resumed: Vec<Resumed>,
+    /// Lines that could not be read, in words.
+    pub warnings: Vec<String>,
+}
+
+/// Text that is not a run file of ours.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// Nothing in it.
+    #[error("is empty: not a run file")]
+    Empty,
+    /// The first line is no header.
+    #[error("is not a run file: its first line is no header ({0})")]
+    NotARun(String),
+    /// Written by a later version.
+    #[error(
+        "has schema version {found}, this program reads up to {SCHEMA}: read it with a newer switchcost"
+    )]
+    Newer {
+        /// Version found.
+        found: u64,
+    },
+}
+
+impl Run {
+    /// Reads the text of a run file.
+    pub fn parse(text: &str) -> Result<Self, RunError> {
+        let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        let (_, first) = lines.next().ok_or(RunError::Empty)?;
+        let mut run = Self {
+            header: parse_header(first)?,
+            samples: Vec::new(),
+            failures: Vec::new(),
+            end: None,
+            resumed: Vec::new(),
+            warnings: Vec::new(),
+        };
+        for (number, line) in lines {
+            match serde_json::from_str::<Line>(line) {
+                Ok(line) => run.push(line),
+                Err(error) => run.warnings.push(unreadable(number + 1, line, &error)),
+            }
+        }
+        run.drop_foreign_samples();
+        Ok(run)
+    }
+
+    fn push(&mut self, line: Line) {
+        match line {
+            Line::Header(_) => self.warnings.push("a second header was passed over".to_string()),
+            Line::Sample(sample) => self.samples.push(sample),
+            Line::Failure(failure) => self.failures.push(failure),
+            Line::Resumed(resumed) => {
+                self.resumed.push(resumed);
+                self.end = None;
+            }
+            Line::End(end) => self.end = Some(end),
+        }
+    }
+
+    /// Samples of cases that the plan does not have would only be miscounted.
+    fn drop_foreign_samples(&mut self) {
+        let cases = self.header.plan.cases.len();
+        let before = self.samples.len();
+        self.samples.retain(|sample| sample.case < cases);
+        self.failures.retain(|failure| failure.case < cases);
+        if self.samples.len() < before {
+            let lost = before - self.samples.len();
+            self.warnings.push(format!("{lost} samples of cases not in the plan were passed over"));
+        }
+    }
+
+    /// Time spent measuring by all sessions, in nanoseconds, as far as the file tells.
+    pub fn spent_ns(&self) -> u64 {
+        let earlier = self.resumed.last().map_or(0, |resumed| resumed.spent_ns);
+        self.end.as_ref().map_or(earlier, |end| end.spent_ns)
+    }
+}
+
+fn parse_header(line: &str) -> Result<Header, RunError> {
+    let not_a_run = |error: serde_json::Error| RunError::NotARun(error.to_string());
+    let value: serde_json::Value = serde_json::from_str(line).map_err(not_a_run)?;
+    let schema = value.pointer("/header/schema").and_then(serde_json::Value::as_u64);
+    // The version first: a newer header may not be readable as ours at all.
+    match schema {
+        None => Err(RunError::NotARun("no schema version".to_string())),
+        Some(found) if found > u64::from(SCHEMA) => Err(RunError::Newer { found }),
+        Some(_) => match serde_json::from_value::<Line>(value).map_err(not_a_run)? {
+            Line::Header(header) => Ok(*header),
+            _ => Err(RunError::NotARun("another kind of line".to_string())),
+        },
+    }
+}
+
+fn unreadable(number: usize, line: &str, error: &serde_json::Error) -> String {
+    if error.is_eof() {
+        format!("line {number} is cut off after {} bytes and was passed over", line.len())
+    } else {
+        format!("line {number} cannot be read and was passed over: {error}")
+    }
+}

@@ -1,0 +1,192 @@
+//! One timed batch of laps, as the worker saw it. Raw figures only.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::case::Case;
+
+/// What the kernel counted for all members of a ring between two moments at which the ring stood
+/// still. A figure that the kernel did not give is absent, never zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Counters {
+    /// Switches made because the member had to wait (`nr_voluntary_switches`).
+    pub voluntary: u64,
+    /// Switches made because another was to run (`nr_involuntary_switches`).
+    pub involuntary: u64,
+    /// Moves from one CPU to another.
+    pub migrations: Option<u64>,
+    /// Page faults served without input or output.
+    pub minor_faults: u64,
+    /// Page faults that had to wait for input.
+    pub major_faults: u64,
+    /// CPU time by the scheduler's precise sum, in nanoseconds.
+    pub cpu_ns: u64,
+    /// Part of `cpu_ns` in user mode by the kernel's tick sampling, in nanoseconds; absent when no
+    /// tick fell into the sample.
+    pub user_ns: Option<u64>,
+    /// Part of `cpu_ns` in the kernel by its tick sampling, in nanoseconds; absent as `user_ns`.
+    pub system_ns: Option<u64>,
+}
+
+impl Counters {
+    /// All switches: the voluntary ones alone miss those of a writer whom the woken member preempts.
+    pub fn switches(&self) -> u64 {
+        self.voluntary + self.involuntary
+    }
+}
+
+/// One timed batch of laps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Sample {
+    /// Number of the case in the plan.
+    pub case: usize,
+    /// Round, from 0: one fresh worker for each case.
+    pub round: u32,
+    /// Sample within the round, from 0.
+    pub sample: u32,
+    /// Timed laps.
+    pub laps: u64,
+    /// Timed hops: laps times members.
+    pub hops: u64,
+    /// Time of the timed laps, in nanoseconds (CLOCK_MONOTONIC_RAW).
+    pub elapsed_ns: u64,
+    /// What the kernel counted around the timed laps.
+    pub counters: Counters,
+    /// Time stolen by the hypervisor from the ring's CPUs, in nanoseconds, in steps of the
+    /// kernel's 10 ms; absent where it is not reported.
+    pub steal_ns: Option<u64>,
+    /// Time from the start of the worker to its first lap, in nanoseconds.
+    pub setup_ns: u64,
+}
+
+/// What disturbed a sample.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub enum Disturbance {
+    /// The hypervisor ran something else.
+    Steal {
+        /// For how long, in nanoseconds.
+        ns: u64,
+    },
+    /// On the ring's one CPU something else ran: other tasks, interrupts, unreported steal.
+    OtherWork {
+        /// Share of the elapsed time, 0 to 1.
+        share: f64,
+    },
+    /// Members waited for pages.
+    MajorFaults {
+        /// How often.
+        count: u64,
+    },
+    /// A pinned member changed its CPU.
+    Migrations {
+        /// How often.
+        count: u64,
+    },
+}
+
+impl fmt::Display for Disturbance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Steal { ns } => write!(f, "steal:{ns}ns"),
+            Self::OtherWork { share } => write!(f, "other-work:{:.0}%", share * 100.0),
+            Self::MajorFaults { count } => write!(f, "major-faults:{count}"),
+            Self::Migrations { count } => write!(f, "migrations:{count}"),
+        }
+    }
+}
+
+/// Share of the elapsed time that may go to others before a one-CPU sample counts as disturbed.
+/// The timer tick and its soft interrupts take well below this on an idle machine.
+pub const OTHER_WORK_LIMIT: f64 = 0.05;
+
+impl Sample {
+    /// Nanoseconds per hop.
+    pub fn ns_per_hop(&self) -> f64 {
+        self.elapsed_ns as f64 / self.hops as f64
+    }
+
+    /// Counted switches per hop.
+    pub fn switches_per_hop(&self) -> f64 {
+        self.counters.switches() as f64 / self.hops as f64
+    }
+
+    /// By what the sample was disturbed, as far as the kernel's counts tell.
+    pub fn disturbances(&self, case: &Case) -> Vec<Disturbance> {
+        let mut all = Vec::new();
+        if let Some(ns) = self.steal_ns.filter(|ns| *ns > 0) {
+            all.push(Disturbance::Steal { ns });
+        }
+        if case.placement.is_one_cpu() && self.elapsed_ns > 0 {
+            let share = 1.0 - self.counters.cpu_ns as f64 / self.elapsed_ns as f64;
+            if share > OTHER_WORK_LIMIT {
+                all.push(Disturbance::OtherWork { share });
+            }
+        }
+        if self.counters.major_faults > 0 {
+            all.push(Disturbance::MajorFaults { count: self.counters.major_faults });
+        }
+        let pinned = !matches!(case.placement, crate::case::Placement::Free { .. });
+        if let Some(count) = self.counters.migrations.filter(|count| pinned && *count > 0) {
+            all.push(Disturbance::Migrations { count });
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::{Kind, Placement, Policy};
+
+    fn sample() -> Sample {
+        Sample {
+            case: 0,
+            round: 0,
+            sample: 0,
+            laps: 500,
+            hops: 1000,
+            elapsed_ns: 4_000_000,
+            counters: Counters {
+                voluntary: 1000,
+                involuntary: 370,
+                migrations: Some(0),
+                cpu_ns: 3_950_000,
+                ..Counters::default()
+            },
+            steal_ns: Some(0),
+            setup_ns: 1,
+        }
+    }
+
+    fn case(placement: Placement) -> Case {
+        let (kind, policy) = (Kind::Process, Policy::Other);
+        Case { members: 2, kind, link: "pipe".into(), work: None, placement, policy }
+    }
+
+    #[test]
+    fn switches_are_voluntary_and_involuntary_ones() {
+        assert_eq!(sample().counters.switches(), 1370);
+        assert!((sample().switches_per_hop() - 1.37).abs() < 1e-12);
+        assert!((sample().ns_per_hop() - 4000.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_disturbed_sample_says_by_what() {
+        let same = case(Placement::Same { cpu: 1 });
+        assert_eq!(sample().disturbances(&same), []);
+        let mut disturbed = sample();
+        disturbed.counters.cpu_ns = 3_000_000;
+        disturbed.counters.migrations = Some(2);
+        disturbed.steal_ns = Some(10_000_000);
+        let words: Vec<String> =
+            disturbed.disturbances(&same).iter().map(Disturbance::to_string).collect();
+        assert_eq!(words, ["steal:10000000ns", "other-work:25%", "migrations:2"]);
+        // With several CPUs the members' CPU time says nothing of others, and moving is allowed.
+        let free = case(Placement::Free { cpus: vec![0, 1] });
+        disturbed.steal_ns = None;
+        assert_eq!(disturbed.disturbances(&free), []);
+    }
+}

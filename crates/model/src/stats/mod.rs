@@ -1,0 +1,8 @@
+//! Statistics for repeated measurements: location, spread, and intervals that resample rounds
+//! first and the samples within them second. `docs/method.md` gives every formula and its source.
+
+mod bootstrap;
+mod location;
+
+pub use bootstrap::{Interval, RESAMPLES, Rounds, hierarchical_interval};
+pub use location::{Center, mad_sigma, mean, median, quantile};

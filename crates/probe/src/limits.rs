@@ -1,0 +1,206 @@
+//! When the machine runs out: which limit it was, its value, and how to raise it.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use model::machine::{Bound, Machine};
+use rustix::io::Errno;
+
+use crate::machine;
+
+/// A limit that stands in the way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Its name, as the manuals call it.
+    pub name: String,
+    /// Its value.
+    pub value: u64,
+    /// How much of it is in use, where that can be told.
+    pub in_use: Option<u64>,
+    /// How to raise it.
+    pub raise: String,
+}
+
+impl Limit {
+    fn new(name: &str, value: u64, in_use: Option<u64>, raise: impl Into<String>) -> Self {
+        Self { name: name.to_string(), value, in_use, raise: raise.into() }
+    }
+
+    /// Within two per cent of the limit: others of the same user come and go meanwhile.
+    fn is_reached(&self) -> bool {
+        self.in_use.is_some_and(|used| used.saturating_add(self.value / 50) >= self.value)
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is {}", self.name, self.value)?;
+        if let Some(used) = self.in_use {
+            write!(f, " ({used} in use)")?;
+        }
+        write!(f, "; to raise it: {}", self.raise)
+    }
+}
+
+/// The limits behind a refusal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Those that are reached, or all that could be behind it where none stands out.
+    pub suspects: Vec<Limit>,
+    /// Whether the suspects are reached.
+    pub certain: bool,
+}
+
+impl fmt::Display for Limits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words: Vec<String> = self.suspects.iter().map(Limit::to_string).collect();
+        match (words.is_empty(), self.certain) {
+            (true, _) => f.write_str("No limit that this program knows is behind it"),
+            (false, true) => write!(f, "Limit reached: {}", words.join("; also ")),
+            (false, false) => {
+                write!(f, "One of these limits is behind it: {}", words.join("; or "))
+            }
+        }
+    }
+}
+
+impl Limits {
+    /// The limits behind `errno` of `call`, as the machine is now: to be asked before anything that
+    /// was made is given back.
+    pub fn behind(call: &str, errno: Errno) -> Self {
+        let machine = machine::read(Path::new("/"));
+        let in_use = InUse::read(Path::new("/"));
+        Self::judge(candidates(call, errno, &machine, &in_use))
+    }
+
+    fn judge(all: Vec<Limit>) -> Self {
+        let reached: Vec<Limit> = all.iter().filter(|limit| limit.is_reached()).cloned().collect();
+        match reached.is_empty() {
+            true => Self { suspects: all, certain: false },
+            false => Self { suspects: reached, certain: true },
+        }
+    }
+}
+
+/// What is in use of the limits that the kernel does not count itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct InUse {
+    tasks: Option<u64>,
+    own_tasks: Option<u64>,
+    open_files: Option<u64>,
+}
+
+impl InUse {
+    fn read(root: &Path) -> Self {
+        let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
+        // loadavg's fourth field is runnable/all tasks (proc_loadavg(5)).
+        let tasks = text("proc/loadavg")
+            .split_whitespace()
+            .nth(3)
+            .and_then(|field| field.split_once('/')?.1.parse().ok());
+        let open_files = text("proc/sys/fs/file-nr")
+            .split_whitespace()
+            .next()
+            .and_then(|field| field.parse().ok());
+        Self { tasks, own_tasks: own_tasks(root), open_files }
+    }
+}
+
+/// Tasks of the calling user, as RLIMIT_NPROC counts them.
+fn own_tasks(root: &Path) -> Option<u64> {
+    let uid = rustix::process::getuid().as_raw();
+    let mut count = 0;
+    for entry in fs::read_dir(root.join("proc")).ok()?.flatten() {
+        let is_pid = entry.file_name().to_string_lossy().bytes().all(|b| b.is_ascii_digit());
+        if is_pid && entry.metadata().is_ok_and(|meta| meta.uid() == uid) {
+            let threads = fs::read_dir(entry.path().join("task")).map_or(0, Iterator::count);
+            count += threads as u64;
+        }
+    }
+    Some(count)
+}
+
+fn candidates(call: &str, errno: Errno, machine: &Machine, in_use: &InUse) -> Vec<Limit> {
+    match errno {
+        Errno::MFILE => open_files(machine),
+        Errno::NFILE => system_files(machine, in_use),
+        Errno::NOMEM => memory(machine),
+        _ if call == "fork" || call == "thread start" => {
+            let mut all = tasks(machine, in_use);
+            // A thread whose stack cannot be had fails with EAGAIN too.
+            all.extend(memory(machine).into_iter().filter(Limit::is_reached));
+            all
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn tasks(machine: &Machine, in_use: &InUse) -> Vec<Limit> {
+    let mut all = Vec::new();
+    if let Some(limit) = machine.cgroup.pids_max.known().and_then(Option::as_ref) {
+        let file = format!("{}/pids.max", limit.path);
+        let used = limit.current.known().copied();
+        all.push(Limit::new(
+            "pids.max of the control group",
+            limit.max,
+            used,
+            format!("write more to {file}"),
+        ));
+    }
+    if let Some(Bound::At(value)) = machine.limits.processes.known().map(|l| l.soft) {
+        let raise = format!("ulimit -u {} (root, or the hard limit in limits.conf(5))", value * 2);
+        all.push(Limit::new("RLIMIT_NPROC", value, in_use.own_tasks, raise));
+    }
+    if let Some(value) = machine.limits.pid_max.known() {
+        let raise = "sysctl kernel.pid_max=4194304";
+        all.push(Limit::new("kernel.pid_max", *value, in_use.tasks, raise));
+    }
+    if let Some(value) = machine.limits.threads_max.known() {
+        let raise = format!("sysctl kernel.threads-max={}", value * 2);
+        all.push(Limit::new("kernel.threads-max", *value, in_use.tasks, raise));
+    }
+    all
+}
+
+fn open_files(machine: &Machine) -> Vec<Limit> {
+    let soft = machine.limits.open_files.known().map(|limit| limit.soft);
+    let Some(Bound::At(value)) = soft else { return Vec::new() };
+    let used = fs::read_dir("/proc/self/fd").map(|all| all.count() as u64).ok();
+    let raise = format!("ulimit -n {} (members that are threads share one table)", value * 2);
+    vec![Limit::new("RLIMIT_NOFILE", value, used, raise)]
+}
+
+fn system_files(machine: &Machine, in_use: &InUse) -> Vec<Limit> {
+    let mut all = Vec::new();
+    if let Some(value) = machine.limits.file_max.known() {
+        let raise = format!("sysctl fs.file-max={}", value.saturating_mul(2));
+        all.push(Limit::new("fs.file-max", *value, in_use.open_files, raise));
+    }
+    if let Some(value) = machine.limits.pipe_user_pages_hard.known().filter(|v| **v > 0) {
+        let raise = "sysctl fs.pipe-user-pages-hard=0 (or run as root)";
+        all.push(Limit::new("fs.pipe-user-pages-hard", *value, None, raise));
+    }
+    all
+}
+
+fn memory(machine: &Machine) -> Vec<Limit> {
+    let mut all = Vec::new();
+    if let Some(limit) = machine.cgroup.memory_max_bytes.known().and_then(Option::as_ref) {
+        let used = limit.current.known().copied();
+        let raise = format!("raise the memory limit of {}", limit.path);
+        all.push(Limit::new("the control group's memory in bytes", limit.max, used, raise));
+    }
+    let total = machine.memory.total_bytes.known();
+    if let Some((total, free)) = total.zip(machine.memory.available_bytes.known()) {
+        let used = total.saturating_sub(*free);
+        all.push(Limit::new(
+            "the machine's memory in bytes",
+            *total,
+            Some(used),
+            "ask for fewer members",
+        ));
+    }
+    all
+}

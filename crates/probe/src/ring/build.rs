@@ -1,0 +1,172 @@
+//! Makes the members of a ring, one joint at a time, in time linear in its size. Of a ring of
+//! processes no process ever holds more than three joints, as in Sloan's program.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use model::case::{Case, Kind, Placement};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::thread::gettid;
+
+use super::error::RingError;
+use super::link::{Link, LinkError};
+use super::member::Seat;
+use super::others::{Others, STATUS_LOST, STATUS_ORPHAN, STATUS_PLACE};
+use super::work::Work;
+use crate::limits::Limits;
+use crate::placement;
+use crate::sys::{Forked, SharedArea, exit_now, fork};
+
+/// Stack of a member that is a thread: it calls a few functions deep.
+const STACK_BYTES: usize = 64 * 1024;
+
+/// A ring that is ready for its first lap.
+pub struct Ring<L: Link, W> {
+    /// The leader's place in it.
+    pub seat: Seat<L::Sender, L::Receiver, W>,
+    /// What it shares with the members.
+    pub area: Arc<SharedArea>,
+    /// The members besides the leader.
+    pub others: Others,
+}
+
+/// Makes a ring as `case` describes it. `work` is called in each member, so that its memory is the
+/// member's own.
+pub fn build<L: Link, W: Work, F: Fn() -> W + Copy + Send + 'static>(
+    case: &Case,
+    work: F,
+) -> Result<Ring<L, W>, RingError> {
+    let members = case.members;
+    let area =
+        SharedArea::new(members as usize).map_err(|errno| RingError::Memory { members, errno })?;
+    let mut builder = Builder { case, work, area: Arc::new(area), others: Others::none(case.kind) };
+    match builder.seats::<L>() {
+        Ok((sender, receiver)) => {
+            let seat = Seat { sender, receiver, work: work() };
+            Ok(Ring { seat, area: builder.area, others: builder.others })
+        }
+        Err(error) => {
+            builder.others.kill();
+            Err(error)
+        }
+    }
+}
+
+struct Builder<'a, F> {
+    case: &'a Case,
+    work: F,
+    area: Arc<SharedArea>,
+    others: Others,
+}
+
+impl<W: Work, F: Fn() -> W + Copy + Send + 'static> Builder<'_, F> {
+    /// Makes all joints and members; gives the leader's ends. Joint i leads from member i to
+    /// i + 1, the last one back to the leader.
+    fn seats<L: Link>(&mut self) -> Result<(L::Sender, L::Receiver), RingError> {
+        let leader = getpid();
+        let last = self.case.members - 1;
+        let (back_sender, own_receiver) = self.joint::<L>(0)?;
+        if last == 0 {
+            return Ok((back_sender, own_receiver));
+        }
+        let (own_sender, mut receiver) = self.joint::<L>(0)?;
+        for member in 1..last {
+            let (sender, next_receiver) = self.joint::<L>(member)?;
+            let seat = (self.work, sender, receiver);
+            match self.case.kind {
+                Kind::Thread => self.start_thread::<L>(member, seat)?,
+                Kind::Process => match self.fork(member)? {
+                    Forked::Parent(pid) => self.others.push_process(pid),
+                    Forked::Child => {
+                        // What a member holds besides its own ends would hide a broken ring.
+                        drop((own_sender, own_receiver, back_sender, next_receiver));
+                        self.be_member::<L>(member, leader, seat);
+                    }
+                },
+            }
+            receiver = next_receiver;
+        }
+        let seat = (self.work, back_sender, receiver);
+        match self.case.kind {
+            Kind::Thread => self.start_thread::<L>(last, seat)?,
+            Kind::Process => match self.fork(last)? {
+                Forked::Parent(pid) => self.others.push_process(pid),
+                Forked::Child => {
+                    drop((own_sender, own_receiver));
+                    self.be_member::<L>(last, leader, seat);
+                }
+            },
+        }
+        Ok((own_sender, own_receiver))
+    }
+
+    fn joint<L: Link>(&self, member: u32) -> Result<(L::Sender, L::Receiver), RingError> {
+        L::joint().map_err(|errno| self.refused(member, L::CALL, errno))
+    }
+
+    fn fork(&self, member: u32) -> Result<Forked, RingError> {
+        fork().map_err(|errno| self.refused(member, "fork", errno))
+    }
+
+    /// The limits are read while all members still live: only then do their counts tell.
+    fn refused(&self, made: u32, call: &'static str, errno: Errno) -> RingError {
+        let limits = Box::new(Limits::behind(call, errno));
+        RingError::Refused { wanted: self.case.members, made, call, errno, limits }
+    }
+
+    fn start_thread<L: Link>(&mut self, member: u32, seat: Seed<L, F>) -> Result<(), RingError> {
+        let (case, area) = (self.case.clone(), Arc::clone(&self.area));
+        let life = move || live::<L, W, F>(&case, &area, member, seat);
+        let builder = thread::Builder::new().stack_size(STACK_BYTES);
+        let handle = builder.spawn(life).map_err(|error| {
+            let errno = Errno::from_io_error(&error).unwrap_or(Errno::AGAIN);
+            self.refused(member, "thread start", errno)
+        })?;
+        self.others.push_thread(handle);
+        Ok(())
+    }
+
+    /// The life of a member that is a process. A leader that is gone takes its members with it,
+    /// also when it went before they could ask for that.
+    fn be_member<L: Link>(&self, member: u32, leader: Pid, seat: Seed<L, F>) -> ! {
+        let asked = set_parent_process_death_signal(Some(Signal::KILL));
+        if asked.is_err() || getppid() != Some(leader) {
+            exit_now(STATUS_ORPHAN);
+        }
+        exit_now(live::<L, W, F>(self.case, &self.area, member, seat));
+    }
+}
+
+/// What a member is made of: its work, where it sends to, where it receives from.
+type Seed<L, F> = (F, <L as Link>::Sender, <L as Link>::Receiver);
+
+/// A member from its start to its end; gives its exit status.
+fn live<L: Link, W: Work, F: Fn() -> W>(
+    case: &Case,
+    area: &SharedArea,
+    member: u32,
+    seed: Seed<L, F>,
+) -> i32 {
+    let cell = &area.cells()[member as usize];
+    cell.tid.store(gettid().as_raw_pid() as u32, Ordering::Release);
+    let (work, sender, receiver) = seed;
+    // With all members alike the leader's CPUs are inherited.
+    let placed = match case.placement {
+        Placement::Pinned { .. } => placement::pin(&case.placement.cpus_of(member)),
+        Placement::Same { .. } | Placement::Free { .. } => Ok(()),
+    };
+    if let Err(errno) = placed {
+        cell.errno.store(errno.raw_os_error() as u32, Ordering::Release);
+        return STATUS_PLACE;
+    }
+    match (Seat { sender, receiver, work: work() }).follow(area, cell) {
+        Ok(()) => 0,
+        Err(LinkError::Closed) => STATUS_LOST,
+        Err(LinkError::Kernel(errno)) => {
+            cell.errno.store(errno.raw_os_error() as u32, Ordering::Release);
+            STATUS_LOST
+        }
+    }
+}

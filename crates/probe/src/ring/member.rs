@@ -1,0 +1,246 @@
+//! The timed loops: what every member does, and what the leader does.
+
+use std::sync::atomic::Ordering;
+
+use super::link::{LinkError, Receive, Send};
+use super::work::Work;
+use crate::sys::{Cell, SharedArea};
+
+/// A member's two ends and its work.
+pub struct Seat<S, R, W> {
+    /// Where the token goes.
+    pub sender: S,
+    /// Where it comes from.
+    pub receiver: R,
+    /// What is done with it in hand.
+    pub work: W,
+}
+
+impl<S: Send, R: Receive, W: Work> Seat<S, R, W> {
+    /// A member's laps. Measured code: every instruction here is paid in every hop.
+    #[inline(never)]
+    fn pass(&mut self, laps: u64) -> Result<(), LinkError> {
+        for _ in 0..laps {
+            let token = self.receiver.receive()?;
+            self.work.touch();
+            self.sender.send(token.wrapping_add(1))?;
+        }
+        Ok(())
+    }
+
+    /// The leader's laps: it starts with the token in hand and ends so. Measured code.
+    #[inline(never)]
+    fn drive(&mut self, token: u8, laps: u64) -> Result<u8, LinkError> {
+        let mut token = token;
+        for _ in 0..laps {
+            self.sender.send(token.wrapping_add(1))?;
+            token = self.receiver.receive()?;
+            self.work.touch();
+        }
+        Ok(token)
+    }
+
+    /// A member's life: a control lap announces the laps of the next batch and settles the account
+    /// of the last one; zero laps announce the end.
+    pub fn follow(&mut self, area: &SharedArea, cell: &Cell) -> Result<(), LinkError> {
+        let mut hops = 0;
+        loop {
+            let token = self.receiver.receive()?;
+            cell.hops.store(hops, Ordering::Release);
+            let laps = area.laps();
+            self.sender.send(token.wrapping_add(1))?;
+            if laps == 0 {
+                return Ok(());
+            }
+            self.pass(laps)?;
+            hops += laps;
+        }
+    }
+}
+
+/// The leader: it holds the token whenever the ring stands still.
+pub struct Leader<'a, S, R, W> {
+    seat: Seat<S, R, W>,
+    area: &'a SharedArea,
+    token: u8,
+    hops: u64,
+}
+
+/// The ring did not do what it was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeadError {
+    /// The token was lost.
+    Link(LinkError),
+    /// The token came back without having been changed by every member.
+    Token {
+        /// What every member's change makes of it.
+        expected: u8,
+        /// What came.
+        found: u8,
+    },
+    /// A member made other hops than it was told.
+    Hops {
+        /// Which one, the leader being 0.
+        member: usize,
+        /// Hops that it was told to make.
+        expected: u64,
+        /// Hops that it made.
+        found: u64,
+    },
+}
+
+impl From<LinkError> for LeadError {
+    fn from(error: LinkError) -> Self {
+        Self::Link(error)
+    }
+}
+
+impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
+    /// The leader of the ring whose members share `area`.
+    pub fn new(seat: Seat<S, R, W>, area: &'a SharedArea) -> Self {
+        Self { seat, area, token: 0, hops: 0 }
+    }
+
+    fn members(&self) -> usize {
+        self.area.cells().len()
+    }
+
+    /// Runs `laps` laps and checks that each member has changed the token in each.
+    fn laps(&mut self, laps: u64) -> Result<(), LeadError> {
+        let changes = (laps as u8).wrapping_mul(self.members() as u8);
+        let expected = self.token.wrapping_add(changes);
+        let found = self.seat.drive(self.token, laps)?;
+        if found != expected {
+            return Err(LeadError::Token { expected, found });
+        }
+        self.token = found;
+        Ok(())
+    }
+
+    /// A control lap: announces the laps of the next batch (0: the end) and checks that every
+    /// member made all hops of those before.
+    pub fn announce(&mut self, laps: u64) -> Result<(), LeadError> {
+        self.area.set_laps(laps);
+        self.laps(1)?;
+        for (member, cell) in self.area.cells().iter().enumerate().skip(1) {
+            let found = cell.hops.load(Ordering::Acquire);
+            if found != self.hops {
+                return Err(LeadError::Hops { member, expected: self.hops, found });
+            }
+        }
+        Ok(())
+    }
+
+    /// The announced batch, between two readings of `clock` and no more. Gives the time.
+    pub fn batch(&mut self, laps: u64, clock: &mut dyn FnMut() -> u64) -> Result<u64, LeadError> {
+        let start = clock();
+        let done = self.laps(laps);
+        let end = clock();
+        done?;
+        self.hops += laps;
+        Ok(end.wrapping_sub(start))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ring::link::Link;
+    use crate::ring::pipe::Pipe;
+    use crate::ring::work::NoWork;
+    use std::thread;
+
+    /// A ring of threads over pipes; member `skip` passes the token on unchanged, as a
+    /// short-circuited one would look.
+    fn with_ring<T>(
+        members: usize,
+        skip: Option<usize>,
+        lead: impl FnOnce(&mut Leader<<Pipe as Link>::Sender, <Pipe as Link>::Receiver, NoWork>) -> T,
+    ) -> T {
+        let area = SharedArea::new(members).unwrap();
+        let joints: Vec<_> = (0..members).map(|_| Pipe::joint().unwrap()).collect();
+        let (mut senders, mut receivers): (Vec<_>, Vec<_>) =
+            joints.into_iter().map(|(s, r)| (Some(s), Some(r))).unzip();
+        thread::scope(|scope| {
+            for member in 1..members {
+                let mut sender = senders[member].take().unwrap();
+                let mut receiver = receivers[member - 1].take().unwrap();
+                let area = &area;
+                scope.spawn(move || {
+                    if skip == Some(member) {
+                        while let Ok(token) = receiver.receive() {
+                            if sender.send(token).is_err() {
+                                break;
+                            }
+                        }
+                    } else {
+                        let mut seat = Seat { sender, receiver, work: NoWork };
+                        let _ = seat.follow(area, &area.cells()[member]);
+                    }
+                });
+            }
+            let sender = senders[0].take().unwrap();
+            let receiver = receivers[members - 1].take().unwrap();
+            let mut leader = Leader::new(Seat { sender, receiver, work: NoWork }, &area);
+            lead(&mut leader)
+        })
+    }
+
+    #[test]
+    fn every_member_makes_every_hop() {
+        for members in [1, 2, 3, 256, 257] {
+            with_ring(members, None, |leader| {
+                for laps in [1, 3, 300] {
+                    leader.announce(laps).unwrap();
+                    leader.batch(laps, &mut || 0).unwrap();
+                }
+                leader.announce(0).unwrap();
+                let hops = |cell: &Cell| cell.hops.load(Ordering::Relaxed);
+                assert!(leader.area.cells().iter().skip(1).all(|cell| hops(cell) == 304));
+            });
+        }
+    }
+
+    #[test]
+    fn a_member_that_is_left_out_is_an_error() {
+        let error = with_ring(4, Some(2), |leader| leader.announce(5)).unwrap_err();
+        assert_eq!(error, LeadError::Token { expected: 4, found: 3 });
+    }
+
+    #[test]
+    fn a_member_that_makes_fewer_hops_is_an_error() {
+        with_ring(3, None, |leader| {
+            leader.announce(5).unwrap();
+            leader.batch(5, &mut || 0).unwrap();
+            leader.hops += 1;
+            let found = leader.announce(0).unwrap_err();
+            assert_eq!(found, LeadError::Hops { member: 1, expected: 6, found: 5 });
+        });
+    }
+
+    #[test]
+    fn the_clock_is_read_twice_a_batch_whatever_its_laps() {
+        for laps in [1, 10, 1000] {
+            let mut readings = 0;
+            let elapsed = with_ring(2, None, |leader| {
+                leader.announce(laps).unwrap();
+                let elapsed = leader.batch(laps, &mut || {
+                    readings += 1;
+                    readings * 1000
+                });
+                leader.announce(0).unwrap();
+                elapsed
+            });
+            assert_eq!((elapsed, readings), (Ok(1000), 2), "{laps} laps");
+        }
+    }
+
+    #[test]
+    fn a_ring_whose_member_is_gone_is_closed() {
+        let area = SharedArea::new(2).unwrap();
+        let (sender, _) = Pipe::joint().unwrap();
+        let (_, receiver) = Pipe::joint().unwrap();
+        let mut leader = Leader::new(Seat { sender, receiver, work: NoWork }, &area);
+        assert!(matches!(leader.announce(1), Err(LeadError::Link(_))));
+    }
+}

@@ -1,0 +1,45 @@
+//! The pipe: Sloan's link, and the one that others are compared with (pipe(2)).
+
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::link::{Link, LinkError, Receive, Send};
+
+/// One byte through a pipe: one write(2), one read(2).
+pub struct Pipe;
+
+impl Link for Pipe {
+    const NAME: &'static str = "pipe";
+    const SUMMARY: &'static str = "one byte through a pipe";
+    const NEEDS: &'static str = "pipe(2)";
+    const CALL: &'static str = "pipe";
+    type Sender = OwnedFd;
+    type Receiver = OwnedFd;
+
+    fn joint() -> Result<(OwnedFd, OwnedFd), Errno> {
+        let (receiver, sender) = pipe_with(PipeFlags::CLOEXEC)?;
+        Ok((sender, receiver))
+    }
+}
+
+impl Send for OwnedFd {
+    #[inline(always)]
+    fn send(&mut self, token: u8) -> Result<(), LinkError> {
+        // A blocking write of one byte writes it or fails.
+        rustix::io::write(&*self, &[token])?;
+        Ok(())
+    }
+}
+
+impl Receive for OwnedFd {
+    #[inline(always)]
+    fn receive(&mut self) -> Result<u8, LinkError> {
+        let mut token = [0];
+        match rustix::io::read(&*self, &mut token)? {
+            0 => Err(LinkError::Closed),
+            _ => Ok(token[0]),
+        }
+    }
+}

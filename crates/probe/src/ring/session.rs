@@ -1,0 +1,211 @@
+//! One worker's round of one case: set-up, warm-up, samples, end.
+
+use model::case::Policy;
+use model::sample::Sample;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::Assignment;
+use super::build::{Ring, build};
+use super::error::RingError;
+use super::link::Link;
+use super::member::{LeadError, Leader};
+use super::work::{NoWork, Work};
+use crate::counters::{Snapshot, Task, steal_ns};
+use crate::placement;
+use crate::sys::{self, Array, monotonic_raw_ns};
+
+/// Longest time a real-time member may run without waiting once: a ring's members wait in every
+/// hop, so one that spins is broken, and must not hold the CPU (setrlimit(2), RLIMIT_RTTIME).
+const RT_SPIN_LIMIT_US: u64 = 2_000_000;
+
+/// Seconds that a hop may take before the worker is taken for hung.
+const HUNG_HOP_S: f64 = 0.01;
+
+/// Runs an assignment over links of kind `L`.
+pub fn run<L: Link>(
+    assignment: &Assignment,
+    sink: &mut dyn FnMut(Sample),
+) -> Result<(), RingError> {
+    match assignment.case.work {
+        None => run_with::<L, _>(assignment, sink, || NoWork),
+        Some(work) => run_with::<L, _>(assignment, sink, move || Array::new(&work)),
+    }
+}
+
+fn run_with<L: Link, W: Work>(
+    assignment: &Assignment,
+    sink: &mut dyn FnMut(Sample),
+    work: impl Fn() -> W + Copy + Send + 'static,
+) -> Result<(), RingError> {
+    let start_ns = monotonic_raw_ns();
+    let case = &assignment.case;
+    sys::deadline(deadline_s(u64::from(case.members)));
+    let cpus = case.placement.cpus_of(0);
+    placement::pin(&cpus).map_err(|errno| RingError::Affinity { member: 0, cpus, errno })?;
+    take_policy(case.policy)?;
+    raise_open_files();
+    let Ring { seat, area, others } = build::<L, W, _>(case, work)?;
+    let mut leader = Leader::new(seat, &area);
+    let sampled = leader.announce(1).map_err(RingError::Lead).and_then(|()| {
+        let setup_ns = monotonic_raw_ns() - start_ns;
+        let tasks = others.tasks(&area);
+        Sampler::<L, W> { assignment, leader: &mut leader, tasks, setup_ns }.run(sink)
+    });
+    // Without the leader's ends the members notice a loss, wherever it happened.
+    drop(leader);
+    match sampled {
+        Ok(()) => others.finish(),
+        Err(error @ RingError::Lead(LeadError::Link(_))) => {
+            Err(others.post_mortem().unwrap_or(error))
+        }
+        Err(error) => {
+            others.kill();
+            Err(error)
+        }
+    }
+}
+
+/// Takes the samples of a ring whose first batch of one lap has been announced.
+struct Sampler<'a, 'ring, L: Link, W> {
+    assignment: &'a Assignment,
+    leader: &'a mut Leader<'ring, L::Sender, L::Receiver, W>,
+    tasks: Vec<Task>,
+    setup_ns: u64,
+}
+
+impl<L: Link, W: Work> Sampler<'_, '_, L, W> {
+    fn run(&mut self, sink: &mut dyn FnMut(Sample)) -> Result<(), RingError> {
+        let batching = &self.assignment.batching;
+        let calibrated = self.warm_up()?;
+        let laps = batching.laps.unwrap_or(calibrated);
+        let mut sampled_ns = 0;
+        let mut number = 0;
+        self.announce(laps)?;
+        while number < batching.samples_per_round.max(1) {
+            let sample = self.sample(number, laps)?;
+            number += 1;
+            sampled_ns += sample.elapsed_ns;
+            let enough = number >= batching.samples_per_round || sampled_ns >= batching.enough_ns;
+            // The next announcement is also the proof that every member made all its hops.
+            self.announce(if enough { 0 } else { laps })?;
+            sink(sample);
+            if enough {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn announce(&mut self, laps: u64) -> Result<(), RingError> {
+        sys::deadline(deadline_s(laps.max(1).saturating_mul(u64::from(self.members()))));
+        self.leader.announce(laps).map_err(RingError::Lead)
+    }
+
+    fn batch(&mut self, laps: u64) -> Result<u64, RingError> {
+        self.leader.batch(laps, &mut monotonic_raw_ns).map_err(RingError::Lead)
+    }
+
+    fn members(&self) -> u32 {
+        self.assignment.case.members
+    }
+
+    /// Untimed laps in growing batches until one lasts an eighth of a sample; gives the laps that a
+    /// whole sample needs. Reckoned from the fastest batch: a disturbed one must not make the
+    /// samples too short.
+    fn warm_up(&mut self) -> Result<u64, RingError> {
+        let wanted_ns = self.assignment.batching.sample_ns.max(1);
+        let mut ns_per_lap = f64::INFINITY;
+        let mut laps = 1;
+        loop {
+            let elapsed_ns = self.batch(laps)?.max(1);
+            ns_per_lap = ns_per_lap.min(elapsed_ns as f64 / laps as f64);
+            if elapsed_ns >= wanted_ns / 8 {
+                return Ok((wanted_ns as f64 / ns_per_lap).ceil() as u64);
+            }
+            laps *= 2;
+            self.announce(laps)?;
+        }
+    }
+
+    /// One timed batch with the kernel's counts around it. The members' are read while they all
+    /// wait; the leader, which cannot wait, reads its own as the last and the first thing.
+    fn sample(&mut self, number: u32, laps: u64) -> Result<Sample, RingError> {
+        let case = &self.assignment.case;
+        let cpus = case.placement.cpus();
+        let own = own_task();
+        let steal_before = steal_ns(&cpus);
+        let others_before = Snapshot::of_resting(&self.tasks)?;
+        let own_before = Snapshot::of_self_before(own)?;
+        let elapsed_ns = self.batch(laps)?;
+        let own_after = Snapshot::of_self_after(own)?;
+        let others_after = Snapshot::of_resting(&self.tasks)?;
+        let steal_after = steal_ns(&cpus);
+        let before = others_before.plus(&own_before);
+        Ok(Sample {
+            case: self.assignment.case_number,
+            round: self.assignment.round,
+            sample: number,
+            laps,
+            hops: laps * u64::from(case.members),
+            elapsed_ns,
+            counters: others_after.plus(&own_after).since(&before),
+            steal_ns: steal_after.zip(steal_before).map(|(after, before)| after - before),
+            setup_ns: self.setup_ns,
+        })
+    }
+}
+
+fn own_task() -> Task {
+    Task { pid: std::process::id() as i32, tid: rustix::thread::gettid().as_raw_pid() }
+}
+
+/// Seconds until a step of so many hops is taken for hung: far more than any machine needs.
+fn deadline_s(hops: u64) -> u32 {
+    (30.0 + hops as f64 * HUNG_HOP_S).min(f64::from(u32::MAX)) as u32
+}
+
+/// Takes the policy for the worker and all that it forks or starts.
+fn take_policy(policy: Policy) -> Result<(), RingError> {
+    if policy.is_realtime() {
+        let limit = Rlimit { current: Some(RT_SPIN_LIMIT_US), maximum: Some(RT_SPIN_LIMIT_US) };
+        // Lowering it needs no privilege; where a lower one is set, that one holds.
+        let _ = setrlimit(Resource::Rttime, limit);
+    }
+    set_thread_policy(policy)
+}
+
+fn set_thread_policy(policy: Policy) -> Result<(), RingError> {
+    let number = match policy {
+        Policy::Other => return Ok(()),
+        Policy::Batch => libc::SCHED_BATCH,
+        Policy::Fifo => libc::SCHED_FIFO,
+        Policy::Rr => libc::SCHED_RR,
+    };
+    sys::set_policy(number, policy.priority()).map_err(|errno| RingError::Policy {
+        policy,
+        errno,
+        needs: policy_needs(policy),
+    })
+}
+
+/// What a policy needs, and what there is of it.
+fn policy_needs(policy: Policy) -> String {
+    let limit = getrlimit(Resource::Rtprio).current;
+    let limit = limit.map_or("unlimited".to_string(), |limit| limit.to_string());
+    format!(
+        "it needs CAP_SYS_NICE (run as root) or RLIMIT_RTPRIO of {} or more (ulimit -r; now {limit})",
+        policy.priority()
+    )
+}
+
+/// Whether the calling process may use `policy`; tried on a thread of its own, which then ends.
+pub fn check_policy(policy: Policy) -> Result<(), RingError> {
+    std::thread::spawn(move || set_thread_policy(policy)).join().unwrap_or(Ok(()))
+}
+
+/// Threads of a ring share one table of descriptors: use all of it that is granted.
+fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    // A refusal shows later as the limit that it is, with its value.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}

@@ -1,0 +1,52 @@
+//! Processes: fork without allocation in the child, leaving without destructors, policies.
+
+use rustix::io::Errno;
+use rustix::process::Pid;
+
+/// On which side of a fork the caller is.
+pub enum Forked {
+    /// In the new process.
+    Child,
+    /// In the old one.
+    Parent(Pid),
+}
+
+fn last_errno() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)
+}
+
+/// Forks the calling process. The child of a process with several threads may only use what is
+/// async-signal-safe; the worker forks before it starts any thread.
+pub fn fork() -> Result<Forked, Errno> {
+    // SAFETY: fork has no memory-safety conditions in a single-threaded process; the child has
+    // copies of everything.
+    match unsafe { libc::fork() } {
+        -1 => Err(last_errno()),
+        0 => Ok(Forked::Child),
+        pid => Pid::from_raw(pid).map(Forked::Parent).ok_or(Errno::INVAL),
+    }
+}
+
+/// Ends the calling process at once: no destructor, no buffer of the parent's is written twice.
+pub fn exit_now(status: i32) -> ! {
+    // SAFETY: _exit does not return and touches no memory of ours.
+    unsafe { libc::_exit(status) }
+}
+
+/// Lets SIGALRM end the calling process after `seconds`, unless it is called again before; 0 takes
+/// the deadline away. A process that hangs takes its members with it.
+pub fn deadline(seconds: u32) {
+    // SAFETY: alarm touches no memory; the default action of SIGALRM is to terminate.
+    unsafe { libc::alarm(seconds) };
+}
+
+/// Gives the calling thread, and what it forks or starts from now on, a scheduling policy
+/// (`libc::SCHED_*`) at a priority.
+pub fn set_policy(policy: i32, priority: i32) -> Result<(), Errno> {
+    let param = libc::sched_param { sched_priority: priority };
+    // SAFETY: the kernel reads one sched_param from a valid address.
+    match unsafe { libc::sched_setscheduler(0, policy, &param) } {
+        -1 => Err(last_errno()),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,17 @@
+//! Tells the program what it is built as; every record carries it.
+
+use std::env;
+use std::process::Command;
+
+fn main() {
+    for (name, from) in [("SWITCHCOST_TARGET", "TARGET"), ("SWITCHCOST_PROFILE", "PROFILE")] {
+        println!("cargo::rustc-env={name}={}", env::var(from).unwrap_or_default());
+    }
+    // A source archive has no commit; then the record says that it does not know.
+    let commit = Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output().ok();
+    let commit = commit.filter(|output| output.status.success());
+    let commit = commit.and_then(|output| String::from_utf8(output.stdout).ok());
+    println!("cargo::rustc-env=SWITCHCOST_COMMIT={}", commit.unwrap_or_default().trim());
+    println!("cargo::rerun-if-changed=../../.git/HEAD");
+    println!("cargo::rerun-if-changed=build.rs");
+}

@@ -1,0 +1,49 @@
+//! What may be typed. One definition feeds parser, help, manual and completions.
+
+mod ring;
+mod runs;
+mod values;
+
+use clap::{Parser, Subcommand};
+use clap_complete::Shell;
+
+pub(crate) use ring::{Output, PlacementArg, RingArgs};
+pub(crate) use runs::{ExportFormat, RunsCommand};
+pub(crate) use values::Destination;
+
+/// What a context switch costs here, at your scale, with your working set, and whether the number
+/// can be trusted.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure a ring of processes that pass a token round, against its size
+    ///
+    /// The members of a ring pass a one-byte token round, so that the kernel has to switch from
+    /// each to the next (Sloan 1992). A ring of one, which passes the token to itself and never
+    /// switches, is measured in every round; what the others cost above it, divided by the
+    /// switches that the kernel counted, is the cost of a switch.
+    Ring(RingArgs),
+    /// List, show, export, resume or remove stored runs
+    #[command(subcommand)]
+    Runs(RunsCommand),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page
+    Man,
+    /// Take the samples of one case in one round: the program starts itself so
+    #[command(hide = true)]
+    Worker {
+        /// Process that started the worker; without it the worker ends
+        #[arg(long)]
+        parent: i32,
+    },
+}

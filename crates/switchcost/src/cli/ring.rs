@@ -1,0 +1,126 @@
+//! `switchcost ring` as typed.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::Args;
+use model::case::{Kind, Op, Policy};
+
+use super::values::{Destination, Sizes, above_zero, bytes, duration, share};
+
+/// Placement as typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PlacementArg {
+    Same,
+    Free,
+    Cpus(Vec<u32>),
+}
+
+impl FromStr for PlacementArg {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let cpu = |item: &str| item.trim().parse::<u32>();
+        match text {
+            "same" => Ok(Self::Same),
+            "free" => Ok(Self::Free),
+            list => {
+                list.split(',').map(cpu).collect::<Result<_, _>>().map(Self::Cpus).map_err(|_| {
+                    "accepted: same, free, or CPU numbers such as 1 or 0,2".to_string()
+                })
+            }
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RingArgs {
+    /// Ring sizes: a list (2,4,8), a range (2..64, 2..64:4) or a geometric one (2..20000:x2)
+    ///
+    /// The ring of one (solo) is always measured with the others, in every round.
+    #[arg(long, short = 'N', value_name = "LIST", default_value = "2,4,8,10,16,20,32,48,64")]
+    pub(crate) members: Sizes,
+
+    /// What the members are: process or thread
+    #[arg(long, default_value_t = Kind::Process, help_heading = "Ring")]
+    pub(crate) kind: Kind,
+
+    /// What carries the token: pipe
+    #[arg(long, default_value = "pipe", value_name = "LINK", help_heading = "Ring")]
+    pub(crate) link: String,
+
+    /// Bytes that each member touches before it passes the token on; 0 is none
+    ///
+    /// Suffixes K, M and G are powers of 1024. The array is private to its member.
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = bytes, help_heading = "Ring")]
+    pub(crate) work: u64,
+
+    /// Distance between successive accesses; every element is touched, whatever the stride
+    #[arg(long, value_name = "BYTES", default_value = "8", value_parser = bytes, help_heading = "Ring")]
+    pub(crate) stride: u64,
+
+    /// What is done to each element: read, write, or rmw (load, add, store)
+    #[arg(long, default_value_t = Op::Rmw, help_heading = "Ring")]
+    pub(crate) op: Op,
+
+    /// Where the members run: same, free, or a list of CPUs
+    ///
+    /// same: all on one CPU, away from CPU 0 and from this program where there is a choice. free:
+    /// the scheduler decides. A list such as 1 or 0,2 pins member i to the i-th CPU of the list,
+    /// starting again at its end.
+    #[arg(long, default_value = "same", value_name = "same|free|CPU,...", help_heading = "Ring")]
+    pub(crate) placement: PlacementArg,
+
+    /// Scheduling policy of the members: other, fifo, rr or batch
+    ///
+    /// fifo and rr need CAP_SYS_NICE or an RLIMIT_RTPRIO of 1 or more.
+    #[arg(long, default_value_t = Policy::Other, help_heading = "Ring")]
+    pub(crate) policy: Policy,
+
+    #[command(flatten)]
+    pub(crate) effort: Effort,
+
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// How long to measure.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Effort")]
+pub(crate) struct Effort {
+    /// Stop when every interval's half-width is below this share of its figure
+    #[arg(long, default_value = "1%", value_name = "SHARE", value_parser = share)]
+    pub(crate) precision: f64,
+
+    /// Stop when this much time is spent; the first round is always finished
+    #[arg(long, default_value = "20s", value_name = "TIME", value_parser = duration)]
+    pub(crate) budget: Duration,
+
+    /// Laps of every sample, instead of as many as last 10 ms (Sloan used 1000000)
+    #[arg(long, value_name = "COUNT", value_parser = above_zero::<u64>)]
+    pub(crate) laps: Option<u64>,
+
+    /// Stop after this many rounds in any case
+    #[arg(long, value_name = "COUNT", value_parser = above_zero::<u32>)]
+    pub(crate) rounds: Option<u32>,
+
+    /// Seed of the order of cases and of the statistics' resampling; recorded
+    #[arg(long, default_value_t = 1992, value_name = "NUMBER")]
+    pub(crate) seed: u64,
+}
+
+/// Where results go.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Output {
+    /// Write the record as JSON (docs/record-format.md) to a file, or - for standard output
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) json: Option<Destination>,
+
+    /// Write one row a sample as CSV to a file, or - for standard output
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) csv: Option<Destination>,
+
+    /// No progress and no table: only errors, and what --json and --csv ask for
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}

@@ -1,0 +1,59 @@
+//! `switchcost runs` as typed.
+
+use std::time::Duration;
+
+use clap::{Subcommand, ValueEnum};
+
+use super::values::{Destination, duration, share};
+
+/// Formats that a run can be exported to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// The record: estimates, scaling law, verdicts, machine
+    Json,
+    /// One row a sample
+    Csv,
+}
+
+/// RUN is a name from `runs list`, the start of one that no other shares, `last`, or a file.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsCommand {
+    /// List the stored runs, oldest first
+    List,
+    /// Print a run as it was printed when it was measured
+    Show {
+        /// Name, start of a name, `last`, or a file
+        run: String,
+    },
+    /// Write a run in another format
+    Export {
+        /// Name, start of a name, `last`, or a file
+        run: String,
+        /// The format
+        #[arg(long, value_enum, default_value_t = ExportFormat::Json)]
+        format: ExportFormat,
+        /// Where to; - is standard output
+        #[arg(long, short, default_value = "-", value_name = "FILE|-")]
+        output: Destination,
+    },
+    /// Go on with a run that was killed, interrupted or not precise enough
+    Resume {
+        /// Name, start of a name, `last`, or a file
+        run: String,
+        /// More time than the run's own budget has left
+        #[arg(long, value_name = "TIME", value_parser = duration)]
+        budget: Option<Duration>,
+        /// Another precision than the run's own
+        #[arg(long, value_name = "SHARE", value_parser = share)]
+        precision: Option<f64>,
+        /// No progress and no table
+        #[arg(long, short)]
+        quiet: bool,
+    },
+    /// Remove stored runs
+    Remove {
+        /// Names, starts of names, `last`, or files
+        #[arg(required = true)]
+        runs: Vec<String>,
+    },
+}

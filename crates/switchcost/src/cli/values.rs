@@ -1,0 +1,115 @@
+//! Values as typed: sizes, shares, durations, lists, places to write to.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use model::grid;
+
+/// Where machine-readable output goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Destination {
+    /// `-`
+    Stdout,
+    /// Anything else.
+    File(PathBuf),
+}
+
+impl FromStr for Destination {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "" => Err("an empty name (accepted: a file, or - for standard output)".to_string()),
+            "-" => Ok(Self::Stdout),
+            path => Ok(Self::File(PathBuf::from(path))),
+        }
+    }
+}
+
+/// Largest ring: the kernel has no more process ids (PID_MAX_LIMIT, proc_sys_kernel(5)).
+const MOST_MEMBERS: u64 = 4_194_304;
+
+/// Ring sizes; a list that is one argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sizes(pub(crate) Vec<u32>);
+
+impl FromStr for Sizes {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let one = |item: &str| match item.parse::<u64>() {
+            Ok(size @ 1..=MOST_MEMBERS) => Ok(size),
+            Ok(_) => Err(format!("a ring has 1 to {MOST_MEMBERS} members")),
+            Err(_) => Err("not a whole number".to_string()),
+        };
+        let sizes = grid::parse(text, one).map_err(|error| error.to_string())?;
+        Ok(Self(sizes.into_iter().filter_map(|size| u32::try_from(size).ok()).collect()))
+    }
+}
+
+/// Bytes with an optional suffix in powers of 1024: 4096, 64K, 8MiB.
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
+    parse_size::Config::new()
+        .with_binary()
+        .parse_size(text)
+        .map_err(|error| format!("{error} (accepted: bytes, or with K, M, G in powers of 1024)"))
+}
+
+/// A share as `1%` or `0.01`, above 0 and below 1.
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    let number = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
+        None => text.parse(),
+    };
+    match number {
+        Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
+        _ => Err("accepted: above 0% and below 100%, as 1% or 0.01".to_string()),
+    }
+}
+
+/// A duration above zero, as `20s`, `1m 30s` or `500ms`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let accepted = "(accepted: above zero, as 20s, 90s, 2m or 500ms)";
+    match humantime::parse_duration(text) {
+        Ok(Duration::ZERO) => Err(format!("no time at all {accepted}")),
+        Ok(duration) => Ok(duration),
+        Err(error) => Err(format!("{error} {accepted}")),
+    }
+}
+
+/// A count above zero.
+pub(crate) fn above_zero<T: FromStr + Default + PartialEq>(text: &str) -> Result<T, String> {
+    match text.parse::<T>() {
+        Ok(count) if count != T::default() => Ok(count),
+        _ => Err("accepted: whole numbers from 1 on".to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_and_durations_and_sizes() {
+        assert_eq!(share("1%"), Ok(0.01));
+        assert_eq!(share("0.02"), Ok(0.02));
+        for bad in ["0", "0%", "100%", "1", "-1%", "nan", "x", ""] {
+            assert!(share(bad).is_err(), "{bad}");
+        }
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        for bad in ["0s", "", "20", "-1s", "soon"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+        assert_eq!(bytes("64K"), Ok(65536));
+        assert_eq!(bytes("1MiB"), Ok(1 << 20));
+        assert!(bytes("lots").is_err());
+    }
+
+    #[test]
+    fn ring_sizes() {
+        assert_eq!("2..16:x2,3".parse(), Ok(Sizes(vec![2, 3, 4, 8, 16])));
+        for bad in ["0", "0..4", "4194305", "-2", "2.5", "", "99999999999999999999"] {
+            let error = bad.parse::<Sizes>().unwrap_err();
+            assert!(error.contains("accepted"), "{bad}: {error}");
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! One file a subcommand.
+
+mod ring;
+mod runs;
+mod shell;
+mod worker;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::cli::{Cli, Command};
+
+/// Does what was asked.
+pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
+    match cli.command {
+        Command::Ring(args) => ring::run(&args),
+        Command::Runs(command) => runs::run(command),
+        Command::Completions { shell } => shell::completions(shell),
+        Command::Man => shell::manual(),
+        Command::Worker { parent } => worker::run(parent),
+    }
+}

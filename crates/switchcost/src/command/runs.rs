@@ -1,0 +1,97 @@
+//! `switchcost runs`: what is stored.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use comfy_table::{Table, presets};
+use model::record::Record;
+use model::run::{Run, StopReason};
+
+use crate::cli::{Output, RunsCommand};
+use crate::store::{Entry, Folder, read};
+use crate::{measure, report};
+
+pub(super) fn run(command: RunsCommand) -> Result<ExitCode> {
+    let folder = Folder::of_user()?;
+    match command {
+        RunsCommand::List => list(&folder),
+        RunsCommand::Show { run } => {
+            let entry = folder.find(&run)?;
+            report::show(&Record::of(&read(&entry.path)?), &entry.path)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        RunsCommand::Export { run, format, output } => {
+            let run = read(&folder.find(&run)?.path)?;
+            report::export(&run, &Record::of(&run), format, &output)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        RunsCommand::Resume { run, budget, precision, quiet } => {
+            let output = Output { json: None, csv: None, quiet };
+            measure::resume(&folder.find(&run)?.path, budget, precision, &output)
+        }
+        RunsCommand::Remove { runs } => remove(&folder, &runs),
+    }
+}
+
+fn list(folder: &Folder) -> Result<ExitCode> {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["name", "experiment", "cases", "rounds", "samples", "state"]);
+    for entry in folder.entries()? {
+        table.add_row(list_row(&entry));
+    }
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = match table.is_empty() {
+        true => writeln!(text, "no runs in {}", folder.path().display()),
+        false => writeln!(text, "{table}"),
+    };
+    report::print(text.as_bytes()).context("cannot print the list")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A file that cannot be read is listed with the reason: it is still there.
+fn list_row(entry: &Entry) -> Vec<String> {
+    let run = match read(&entry.path) {
+        Ok(run) => run,
+        Err(error) => {
+            let dash = || "-".to_string();
+            return vec![entry.name.clone(), dash(), dash(), dash(), dash(), format!("{error:#}")];
+        }
+    };
+    let rounds = run.samples.iter().map(|sample| sample.round + 1).max().unwrap_or(0);
+    vec![
+        entry.name.clone(),
+        run.header.plan.experiment.clone(),
+        run.header.plan.cases.len().to_string(),
+        rounds.to_string(),
+        run.samples.len().to_string(),
+        state(entry, &run).to_string(),
+    ]
+}
+
+fn state(entry: &Entry, run: &Run) -> &'static str {
+    match run.end.as_ref().map(|end| end.reason) {
+        _ if entry.is_running() => "running",
+        None => "killed (can be resumed)",
+        Some(StopReason::Interrupted) => "interrupted (can be resumed)",
+        Some(StopReason::Failed) => "failed",
+        Some(StopReason::Precise | StopReason::BudgetSpent | StopReason::RoundsDone) => "complete",
+    }
+}
+
+fn remove(folder: &Folder, runs: &[String]) -> Result<ExitCode> {
+    // All are found before any is removed: a typing error must not leave half of it done.
+    let entries: Vec<Entry> = runs.iter().map(|run| folder.find(run)).collect::<Result<_>>()?;
+    for entry in entries {
+        if entry.is_running() {
+            bail!("{} is still running: stop it first", entry.name);
+        }
+        // Whoever names another kind of file by mistake keeps it.
+        read(&entry.path)?;
+        std::fs::remove_file(&entry.path)
+            .with_context(|| format!("cannot remove {}", entry.path.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

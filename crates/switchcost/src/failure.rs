@@ -1,0 +1,36 @@
+//! How failures are told: one line on standard error, exit 2 for what was typed, 1 for the rest.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Something typed that cannot be done here.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// A usage error from anything that can be said.
+pub(crate) fn usage(message: impl fmt::Display) -> anyhow::Error {
+    Usage(message.to_string()).into()
+}
+
+/// Prints the error with its causes on one line; gives the exit code.
+pub(crate) fn tell(error: &anyhow::Error) -> ExitCode {
+    say(&format!("error: {error:#}"));
+    match error.downcast_ref::<Usage>() {
+        Some(_) => ExitCode::from(2),
+        None => ExitCode::FAILURE,
+    }
+}
+
+/// A line on standard error. Nobody there to read it is no reason to fail.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}

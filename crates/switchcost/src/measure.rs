@@ -1,0 +1,239 @@
+//! A plan from its first case to its report: every experiment ends here.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, Result};
+use model::machine::Machine;
+use model::plan::Plan;
+use model::record::Record;
+use model::run::{End, Failure, Header, Line, Resumed, Run, SCHEMA, StopReason};
+use model::sample::Sample;
+use probe::placement;
+
+use crate::cli::Output;
+use crate::failure::say;
+use crate::interrupt::Interrupt;
+use crate::launch::Workers;
+use crate::progress::Progress;
+use crate::report;
+use crate::schedule::{Outcome, Schedule, State, Watch};
+use crate::store::{Folder, RunFile};
+use crate::{build, resolve, store};
+
+/// The machine, and the CPUs that this process was started on.
+pub(crate) fn look_around() -> Result<(Machine, Vec<u32>)> {
+    let allowed = placement::allowed_cpus().context("cannot read the affinity mask")?;
+    Ok((probe::machine::read(Path::new("/")), allowed))
+}
+
+/// Measures a plan, stores it, prints it.
+pub(crate) fn new_run(
+    plan: Plan,
+    machine: Machine,
+    allowed: &[u32],
+    output: &Output,
+) -> Result<ExitCode> {
+    let started = SystemTime::now();
+    let mut header = Header {
+        schema: SCHEMA,
+        run: run_name(&plan.experiment, started),
+        started: humantime::format_rfc3339_seconds(started).to_string(),
+        invocation: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
+        build: build::info(),
+        plan,
+        machine,
+        notices: Vec::new(),
+    };
+    header.notices = keep_away(&header.plan, allowed, &header.machine);
+    let (file, store_error) =
+        split(Folder::of_user().and_then(|folder| RunFile::create(folder.path(), &header)));
+    if let Some(error) = &store_error {
+        say(&format!(
+            "error: the run is not stored: {error:#}; it is measured and printed all the same"
+        ));
+    }
+    let run = Run {
+        header,
+        samples: Vec::new(),
+        failures: Vec::new(),
+        end: None,
+        resumed: Vec::new(),
+        warnings: Vec::new(),
+    };
+    finish(run, file, store_error.is_some(), output)
+}
+
+/// Goes on with a stored run.
+pub(crate) fn resume(
+    path: &Path,
+    budget: Option<Duration>,
+    precision: Option<f64>,
+    output: &Output,
+) -> Result<ExitCode> {
+    let mut file = RunFile::reopen(path)?;
+    let mut run = store::read(path)?;
+    let (machine, allowed) = look_around()?;
+    for cpu in run.header.plan.cases.iter().flat_map(|case| case.placement.cpus()) {
+        resolve::check_cpu(cpu, &allowed, &machine)?;
+    }
+    let spent_ns = run.spent_ns();
+    let stopping = &mut run.header.plan.stopping;
+    stopping.precision = precision.unwrap_or(stopping.precision);
+    if let Some(more) = budget {
+        stopping.budget_ns = spent_ns.saturating_add(nanoseconds(more));
+    }
+    if spent_ns >= stopping.budget_ns {
+        return Err(crate::failure::usage(format!(
+            "the run's budget of {} is spent: give it more with --budget",
+            humantime::format_duration(Duration::from_nanos(stopping.budget_ns))
+        )));
+    }
+    let differences: Vec<String> = run
+        .header
+        .machine
+        .differences(&machine)
+        .iter()
+        .map(|d| format!("{}: {} then, {} now", d.field, d.base, d.other))
+        .collect();
+    for difference in &differences {
+        say(&format!("warning: the machine differs from the run's: {difference}"));
+    }
+    keep_away(&run.header.plan, &allowed, &machine);
+    let at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let resumed = Resumed { at, spent_ns, differences };
+    file.write(&Line::Resumed(resumed.clone()))?;
+    run.resumed.push(resumed);
+    run.failures.clear();
+    finish(run, Some(file), false, output)
+}
+
+fn split<T>(result: Result<T>) -> (Option<T>, Option<anyhow::Error>) {
+    match result {
+        Ok(value) => (Some(value), None),
+        Err(error) => (None, Some(error)),
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Names sort by time; the process id tells two runs of one second apart.
+fn run_name(experiment: &str, started: SystemTime) -> String {
+    let time = humantime::format_rfc3339_seconds(started).to_string();
+    let time: String = time.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+    format!("{time}-{experiment}-{}", std::process::id())
+}
+
+/// Moves this process, and every thread that it starts from now on, off the CPUs that are measured.
+/// Gives what could not be had.
+fn keep_away(plan: &Plan, allowed: &[u32], machine: &Machine) -> Vec<String> {
+    let mut ring: Vec<u32> = plan.cases.iter().flat_map(|case| case.placement.cpus()).collect();
+    ring.sort_unstable();
+    ring.dedup();
+    let mut notices = Vec::new();
+    if allowed.iter().all(|cpu| ring.contains(cpu)) && allowed.len() == 1 {
+        notices.push(format!(
+            "this program shares CPU {} with the ring, the only one it may use: it sleeps while samples \
+             are taken; for a CPU of its own allow it a second one (taskset, cpuset)",
+            allowed[0]
+        ));
+    }
+    if let Err(errno) = placement::pin(&placement::for_controller(allowed, &ring, machine)) {
+        notices.push(format!("this program could not move off the ring's CPUs: {errno}"));
+    }
+    notices
+}
+
+/// Measures, then writes the end, the outputs and the report.
+fn finish(
+    mut run: Run,
+    file: Option<RunFile>,
+    not_stored: bool,
+    output: &Output,
+) -> Result<ExitCode> {
+    let interrupt = Interrupt::watch()?;
+    let mut workers = Workers::new(interrupt.clone());
+    let plan = run.header.plan.clone();
+    let mut recorder = Recorder {
+        file,
+        lost: not_stored,
+        progress: Progress::new(&plan, output.quiet),
+        plan: &plan,
+    };
+    let spent = Duration::from_nanos(run.spent_ns());
+    let samples = std::mem::take(&mut run.samples);
+    let schedule = Schedule::new(&plan, samples, spent, &mut workers, &mut recorder);
+    let Outcome { samples, failures, reason, spent } = schedule.run();
+    recorder.progress.end();
+    run.samples = samples;
+    run.failures = failures;
+    let end = End {
+        reason,
+        finished: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        spent_ns: nanoseconds(spent),
+    };
+    recorder.keep(&Line::End(end.clone()));
+    recorder.pause();
+    run.end = Some(end);
+    let record = Record::of(&run);
+    let path = recorder.file.as_ref().map(|file| file.path().to_path_buf());
+    let written = report::write(&run, &record, path.as_deref(), output);
+    let lost = recorder.lost;
+    written?;
+    Ok(match interrupt.signal() {
+        Some(signal) => ExitCode::from(128 + u8::try_from(signal).unwrap_or(0)),
+        None if lost || !run.failures.is_empty() || reason == StopReason::Failed => {
+            ExitCode::FAILURE
+        }
+        None => ExitCode::SUCCESS,
+    })
+}
+
+/// Keeps every sample as it arrives, and shows how far the run is.
+struct Recorder<'a> {
+    file: Option<RunFile>,
+    lost: bool,
+    progress: Progress,
+    plan: &'a Plan,
+}
+
+impl Recorder<'_> {
+    /// A file that cannot be written any more is given up with a word; measuring goes on.
+    fn keep(&mut self, line: &Line) {
+        self.with_file(|file| file.write(line));
+    }
+
+    fn with_file(&mut self, act: impl FnOnce(&mut RunFile) -> Result<()>) {
+        let Some(file) = &mut self.file else { return };
+        if let Err(error) = act(file) {
+            self.progress.say(&format!(
+                "error: the run is not stored any further: {error:#}; it is measured and printed all the same"
+            ));
+            self.file = None;
+            self.lost = true;
+        }
+    }
+}
+
+impl Watch for Recorder<'_> {
+    fn case(&mut self, state: &State) {
+        self.progress.show(state);
+    }
+
+    fn sample(&mut self, sample: &Sample) {
+        self.keep(&Line::Sample(sample.clone()));
+    }
+
+    fn pause(&mut self) {
+        self.with_file(RunFile::sync);
+    }
+
+    fn failure(&mut self, failure: &Failure) {
+        let members = self.plan.cases[failure.case].members;
+        self.progress.say(&format!("error: ring of {members}: {}", failure.message));
+        self.keep(&Line::Failure(failure.clone()));
+    }
+}

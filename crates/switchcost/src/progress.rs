@@ -1,0 +1,67 @@
+//! The progress bar: on a terminal only, drawn between measurements, never by a thread of its own,
+//! so that it cannot run while something is measured.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use model::plan::Plan;
+
+use crate::schedule::State;
+
+/// Shows how far a run is.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    budget: Duration,
+    precision: f64,
+    sizes: Vec<u32>,
+}
+
+impl Progress {
+    /// A bar over the budget of `plan`; hidden when standard error is no terminal.
+    pub(crate) fn new(plan: &Plan, quiet: bool) -> Self {
+        let budget = Duration::from_nanos(plan.stopping.budget_ns);
+        let target = match quiet {
+            true => ProgressDrawTarget::hidden(),
+            false => ProgressDrawTarget::stderr(),
+        };
+        let length = u64::try_from(budget.as_millis()).unwrap_or(u64::MAX);
+        let bar = ProgressBar::with_draw_target(Some(length), target);
+        if let Ok(style) = ProgressStyle::with_template("{wide_bar} {msg}") {
+            bar.set_style(style);
+        }
+        let sizes = plan.cases.iter().map(|case| case.members).collect();
+        Self { bar, budget, precision: plan.stopping.precision, sizes }
+    }
+
+    /// Draws the state before a case.
+    pub(crate) fn show(&self, state: &State) {
+        let left = self.budget.saturating_sub(state.spent);
+        let reached = match state.precision {
+            Some(reached) => {
+                format!("+-{:.1} % of +-{:.1} %", reached * 100.0, self.precision * 100.0)
+            }
+            None => format!("+-? of +-{:.1} %", self.precision * 100.0),
+        };
+        let size = self.sizes.get(state.case).copied().unwrap_or_default();
+        let round = state.round + 1;
+        self.bar.set_message(format!(
+            "round {round}, ring of {size}, {reached}, {} s left",
+            left.as_secs()
+        ));
+        self.bar.set_position(u64::try_from(state.spent.as_millis()).unwrap_or(u64::MAX));
+    }
+
+    /// Prints a line above the bar.
+    pub(crate) fn say(&self, line: &str) {
+        if self.bar.is_hidden() {
+            crate::failure::say(line);
+        } else {
+            self.bar.println(line);
+        }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,194 @@
+//! The table and the words below it.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use comfy_table::{CellAlignment, Table, TableComponent, presets};
+use model::estimate::Estimate;
+use model::record::{CaseSummary, Record, Totals};
+use model::run::StopReason;
+
+/// Laps that Sloan's columns are scaled to: his own, so that his table can be laid beside ours.
+const SLOAN_LAPS: f64 = 1e6;
+
+/// The whole report, ending with a newline.
+pub(crate) fn report(record: &Record, path: Option<&Path>) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "{}\n", heading(record));
+    let _ = writeln!(text, "{}\n", table(record));
+    let _ = writeln!(text, "{LEGEND}");
+    for line in findings(record) {
+        let _ = writeln!(text, "{line}");
+    }
+    let file = path.map_or("not stored".to_string(), |path| path.display().to_string());
+    let _ = writeln!(text, "run file: {file}");
+    text
+}
+
+const LEGEND: &str = "real to projected: seconds for a million laps; projected = CPU of the ring of two x members / 2\n\
+ns/switch: (ns/hop - ns/hop of the ring of one) / counted switches, paired within rounds, 95 % interval\n\
+! the kernel counts over 5 % more or fewer switches than there are hops\n";
+
+fn heading(record: &Record) -> String {
+    let header = &record.header;
+    let cpu = header.machine.cpu.models.known().and_then(|models| models.first());
+    let cpu = cpu.and_then(|model| model.name.known()).map_or("unknown CPU", String::as_str);
+    let kernel = header.machine.kernel.release.known().map_or("unknown", String::as_str);
+    let mut words = format!("{} on {cpu}, Linux {kernel}", header.plan.experiment);
+    if let Some(case) = header.plan.cases.iter().find(|case| case.members > 1) {
+        let cpus: Vec<String> = case.placement.cpus().iter().map(u32::to_string).collect();
+        let _ = write!(
+            words,
+            "\n{} members by {}, policy {}, placement {} (CPU {})",
+            case.kind,
+            case.link,
+            case.policy,
+            case.placement,
+            cpus.join(",")
+        );
+        match &case.work {
+            None => words.push_str(", no work"),
+            Some(work) => {
+                let _ =
+                    write!(words, ", {} of {} bytes by {}", work.op, work.bytes, work.stride_bytes);
+            }
+        }
+    }
+    words
+}
+
+fn table(record: &Record) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_style(TableComponent::HeaderLines, '-');
+    table.set_style(TableComponent::MiddleHeaderIntersections, '-');
+    let columns = [
+        "members",
+        "real",
+        "CPU",
+        "user",
+        "system",
+        "projected",
+        "ns/hop",
+        "switches/hop",
+        "",
+        "ns/switch",
+        "interval",
+        "rounds",
+    ];
+    table.set_header(columns);
+    for case in &record.cases {
+        table.add_row(row(case));
+    }
+    for column in table.column_iter_mut() {
+        column.set_cell_alignment(CellAlignment::Right);
+        column.set_padding((0, 1));
+    }
+    table
+}
+
+fn row(case: &CaseSummary) -> Vec<String> {
+    let seconds = |of: &dyn Fn(&Totals) -> Option<u64>| {
+        let per_lap = case.totals.as_ref().and_then(|t| Some(of(t)? as f64 / t.laps as f64));
+        figure(per_lap.map(|ns| ns * SLOAN_LAPS / 1e9))
+    };
+    let (cost, interval) = cost_words(case);
+    let switches = case.switches_per_hop.map(|e| format!("{:.3}", e.value));
+    vec![
+        case.case.members.to_string(),
+        seconds(&|t| Some(t.real_ns)),
+        seconds(&|t| Some(t.cpu_ns)),
+        seconds(&|t| t.user_ns),
+        seconds(&|t| t.system_ns),
+        figure(case.projected_cpu_ns_per_lap.map(|ns| ns * SLOAN_LAPS / 1e9)),
+        figure(case.ns_per_hop.map(|e| e.value)),
+        switches.unwrap_or_else(|| "-".to_string()),
+        if case.counts_disagree { "!" } else { "" }.to_string(),
+        cost,
+        interval,
+        case.rounds.to_string(),
+    ]
+}
+
+/// Cost of a switch and its interval, or why there is none.
+fn cost_words(case: &CaseSummary) -> (String, String) {
+    if case.case.members == 1 {
+        return ("-".to_string(), "(solo)".to_string());
+    }
+    let Some(estimate) = &case.ns_per_switch_above_solo else {
+        let why = if case.totals.is_some() { "no switch counted" } else { "not measured" };
+        return ("-".to_string(), why.to_string());
+    };
+    (figure(Some(estimate.value)), interval_words(estimate))
+}
+
+fn interval_words(estimate: &Estimate) -> String {
+    match estimate.interval() {
+        None => format!("not resolved ({} rounds)", estimate.rounds),
+        Some(i) if estimate.resolved => {
+            format!("{} to {}", figure(Some(i.low)), figure(Some(i.high)))
+        }
+        Some(i) => {
+            format!("not resolved ({} to {})", figure(Some(i.low)), figure(Some(i.high)))
+        }
+    }
+}
+
+/// Three significant digits or all before the point; a dash for what is not known.
+fn figure(value: Option<f64>) -> String {
+    match value {
+        None => "-".to_string(),
+        Some(value) => {
+            let decimals = match value.abs() {
+                size if size >= 100.0 || size == 0.0 => 0,
+                size if size >= 10.0 => 1,
+                size if size >= 1.0 => 2,
+                _ => 3,
+            };
+            format!("{value:.decimals$}")
+        }
+    }
+}
+
+fn findings(record: &Record) -> Vec<String> {
+    let mut lines = Vec::new();
+    for case in &record.cases {
+        if let Some(failure) = &case.failure {
+            lines.push(format!("not measured: ring of {}: {failure}", case.case.members));
+        }
+    }
+    for series in &record.scaling {
+        lines.push(format!("scaling: {}", series.in_words));
+    }
+    lines.push(format!("machine: {}", record.noise.in_words()));
+    lines.push(format!("stopped: {}", stop_words(record)));
+    lines.extend(record.header.notices.iter().map(|notice| format!("note: {notice}")));
+    lines.extend(record.warnings.iter().map(|warning| format!("warning: {warning}")));
+    lines
+}
+
+fn stop_words(record: &Record) -> String {
+    let stopping = &record.header.plan.stopping;
+    let Some(end) = &record.end else {
+        return "no end line: the run was killed or is still going on".to_string();
+    };
+    let spent = Duration::from_millis(end.spent_ns / 1_000_000);
+    let spent = format!("{:.1} s", spent.as_secs_f64());
+    let rounds = record.cases.iter().map(|case| case.rounds).max().unwrap_or(0);
+    let widest = model::record::worst_precision(&record.cases);
+    let widest = match widest {
+        Some(widest) => format!("widest interval +-{:.1} %", widest * 100.0),
+        None => "not every case has an interval: more time (--budget) gives it".to_string(),
+    };
+    let asked = format!("+-{:.1} % asked", stopping.precision * 100.0);
+    let facts = format!("{rounds} rounds in {spent}; {widest}, {asked}");
+    match end.reason {
+        StopReason::Precise => format!("precise enough ({facts})"),
+        StopReason::BudgetSpent => format!("the budget is spent ({facts})"),
+        StopReason::RoundsDone => format!("all rounds are done ({facts})"),
+        StopReason::Interrupted => format!("interrupted ({facts})"),
+        StopReason::Failed => "nothing could be measured".to_string(),
+    }
+}

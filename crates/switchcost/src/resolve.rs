@@ -1,0 +1,111 @@
+//! From what was typed to a plan that this machine can run.
+
+use anyhow::{Context, Result};
+use model::case::{Case, Placement, Work};
+use model::machine::Machine;
+use model::plan::{Batching, Plan, Stopping};
+use probe::{placement, ring};
+
+use crate::cli::{PlacementArg, RingArgs};
+use crate::failure::usage;
+
+/// Confidence of all intervals.
+const CONFIDENCE: f64 = 0.95;
+
+/// The plan of `switchcost ring`. `allowed` are the CPUs that this process was started on.
+pub(crate) fn ring(args: &RingArgs, allowed: &[u32], machine: &Machine) -> Result<Plan> {
+    let Some(link) = ring::link(&args.link) else {
+        let names: Vec<&str> = ring::LINKS.iter().map(|link| link.name).collect();
+        return Err(usage(format!(
+            "--link '{}': no such link (accepted: {})",
+            args.link,
+            names.join(", ")
+        )));
+    };
+    ring::check_policy(args.policy).with_context(|| format!("--policy {}", args.policy))?;
+    let placement = placement(&args.placement, allowed, machine)?;
+    let work = match args.work {
+        0 => None,
+        bytes => Some(Work::new(bytes, args.stride, args.op).map_err(usage)?),
+    };
+    check_memory(args, machine)?;
+    let case = |members: &u32| Case {
+        members: *members,
+        kind: args.kind,
+        link: link.name.to_string(),
+        work,
+        placement: placement.clone(),
+        policy: args.policy,
+    };
+    let plan = Plan {
+        experiment: "ring".to_string(),
+        cases: args.members.0.iter().map(case).collect(),
+        seed: args.effort.seed,
+        batching: Batching { laps: args.effort.laps, ..Batching::default() },
+        stopping: Stopping {
+            precision: args.effort.precision,
+            budget_ns: u64::try_from(args.effort.budget.as_nanos()).unwrap_or(u64::MAX),
+            rounds: args.effort.rounds,
+            confidence: CONFIDENCE,
+        },
+    };
+    Ok(plan.with_solos())
+}
+
+fn placement(asked: &PlacementArg, allowed: &[u32], machine: &Machine) -> Result<Placement> {
+    match asked {
+        PlacementArg::Free => Ok(Placement::Free { cpus: allowed.to_vec() }),
+        PlacementArg::Same => {
+            let cpu = placement::choose_one(allowed, machine).context("no CPU is allowed")?;
+            Ok(Placement::Same { cpu })
+        }
+        PlacementArg::Cpus(cpus) => {
+            for cpu in cpus {
+                check_cpu(*cpu, allowed, machine)?;
+            }
+            Ok(Placement::Pinned { cpus: cpus.clone() })
+        }
+    }
+}
+
+/// Why a CPU cannot be used, told apart: it is not there, it is off, or it is not ours.
+pub(crate) fn check_cpu(cpu: u32, allowed: &[u32], machine: &Machine) -> Result<()> {
+    if allowed.contains(&cpu) {
+        return Ok(());
+    }
+    let list = |cpus: &[u32]| cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let have = list(allowed);
+    if let Some(present) = machine.cpu.present.known().filter(|list| !list.contains(cpu)) {
+        return Err(usage(format!(
+            "--placement: CPU {cpu} is not present (this machine has {present}; accepted here: {have})"
+        )));
+    }
+    if let Some(online) = machine.cpu.online.known().filter(|list| !list.contains(cpu)) {
+        return Err(usage(format!(
+            "--placement: CPU {cpu} is offline (online: {online}; accepted here: {have})"
+        )));
+    }
+    Err(usage(format!(
+        "--placement: CPU {cpu} is not in this process's cpuset or affinity mask (accepted here: {have}; \
+         see taskset -p $$ and the control group's cpuset)"
+    )))
+}
+
+/// A ring whose arrays do not fit would be ended by the out-of-memory killer, or end others.
+fn check_memory(args: &RingArgs, machine: &Machine) -> Result<()> {
+    let (Some(free), Some(largest)) =
+        (machine.memory.available_bytes.known(), args.members.0.iter().max())
+    else {
+        return Ok(());
+    };
+    let needed = u128::from(args.work) * u128::from(*largest);
+    if needed <= u128::from(*free) * 9 / 10 {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "--work {} in {largest} members needs {} MiB, {} MiB are free: ask for less work or fewer --members",
+        args.work,
+        needed >> 20,
+        free >> 20
+    )))
+}

@@ -1,0 +1,357 @@
+//! Rounds: every case once in each, in shuffled order, until the figures are precise enough or the
+//! time is spent.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use model::pairing::Grouped;
+use model::plan::{Plan, is_look};
+use model::record::{summaries, worst_precision};
+use model::run::{Failure, StopReason};
+use model::sample::Sample;
+use probe::ring::Assignment;
+
+use crate::launch::{Launch, LaunchError};
+
+/// What is told while the rounds go on.
+pub(crate) trait Watch {
+    /// A case is about to be measured.
+    fn case(&mut self, state: &State);
+    /// A sample has arrived.
+    fn sample(&mut self, sample: &Sample);
+    /// A worker has ended: nothing is being measured.
+    fn pause(&mut self);
+    /// A case cannot be measured.
+    fn failure(&mut self, failure: &Failure);
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct State {
+    /// Number of the coming case.
+    pub(crate) case: usize,
+    /// Round, from 0.
+    pub(crate) round: u32,
+    /// Time spent measuring.
+    pub(crate) spent: Duration,
+    /// Widest relative half-width at the last look.
+    pub(crate) precision: Option<f64>,
+}
+
+/// Runs the rounds of a plan.
+pub(crate) struct Schedule<'a> {
+    plan: &'a Plan,
+    launch: &'a mut dyn Launch,
+    watch: &'a mut dyn Watch,
+    samples: Vec<Sample>,
+    failures: Vec<Failure>,
+    first_round: u32,
+    spent_before: Duration,
+    started: Instant,
+    precision: Option<f64>,
+    last_took: BTreeMap<usize, Duration>,
+}
+
+/// How a schedule ended.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// All samples, those of earlier sessions first.
+    pub(crate) samples: Vec<Sample>,
+    /// Cases that could not be measured.
+    pub(crate) failures: Vec<Failure>,
+    /// Why it ended.
+    pub(crate) reason: StopReason,
+    /// Time spent measuring, earlier sessions included.
+    pub(crate) spent: Duration,
+}
+
+enum Step {
+    Measured,
+    Skipped,
+    Stop(StopReason),
+}
+
+impl<'a> Schedule<'a> {
+    /// A schedule that goes on after `samples` of earlier sessions, which took `spent`.
+    pub(crate) fn new(
+        plan: &'a Plan,
+        samples: Vec<Sample>,
+        spent: Duration,
+        launch: &'a mut dyn Launch,
+        watch: &'a mut dyn Watch,
+    ) -> Self {
+        let first_round = samples.iter().map(|sample| sample.round + 1).max().unwrap_or(0);
+        Self {
+            plan,
+            launch,
+            watch,
+            samples,
+            failures: Vec::new(),
+            first_round,
+            spent_before: spent,
+            started: Instant::now(),
+            precision: None,
+            last_took: BTreeMap::new(),
+        }
+    }
+
+    /// Runs rounds until a reason to stop comes up.
+    pub(crate) fn run(mut self) -> Outcome {
+        let mut round = self.first_round;
+        let reason = loop {
+            if let Some(reason) = self.round(round) {
+                break reason;
+            }
+            round += 1;
+            if self.plan.stopping.rounds.is_some_and(|most| round >= most) {
+                break StopReason::RoundsDone;
+            }
+            if is_look(round) && self.is_precise() {
+                break StopReason::Precise;
+            }
+        };
+        let spent = self.spent();
+        Outcome { samples: self.samples, failures: self.failures, reason, spent }
+    }
+
+    /// One round; a reason to stop if there is one.
+    fn round(&mut self, round: u32) -> Option<StopReason> {
+        let mut measured = 0;
+        for case in self.plan.order(round) {
+            match self.case(case, round) {
+                Step::Measured => measured += 1,
+                Step::Skipped => {}
+                Step::Stop(reason) => return Some(reason),
+            }
+        }
+        match (measured, self.failures.is_empty()) {
+            (0, false) if self.samples.is_empty() => Some(StopReason::Failed),
+            (0, _) => Some(StopReason::BudgetSpent),
+            _ => None,
+        }
+    }
+
+    fn case(&mut self, case: usize, round: u32) -> Step {
+        if self.has_failed(case) {
+            return Step::Skipped;
+        }
+        let budget = Duration::from_nanos(self.plan.stopping.budget_ns);
+        // The first round is always finished: every size is measured once.
+        if round > 0 && self.spent() >= budget {
+            return Step::Stop(StopReason::BudgetSpent);
+        }
+        // A large ring that no longer fits leaves the rest of the time to the small ones.
+        let took = self.last_took.get(&case).copied().unwrap_or_default();
+        if round > 0 && self.spent() + took > budget {
+            return Step::Skipped;
+        }
+        let spent = self.spent();
+        self.watch.case(&State { case, round, spent, precision: self.precision });
+        let result = self.measure(case, round);
+        self.last_took.insert(case, self.spent().saturating_sub(spent));
+        self.watch.pause();
+        match result {
+            Ok(()) => Step::Measured,
+            Err(LaunchError::Interrupted) => Step::Stop(StopReason::Interrupted),
+            Err(LaunchError::Case(message)) => {
+                let failure = Failure { case, round, message };
+                self.watch.failure(&failure);
+                self.failures.push(failure);
+                Step::Skipped
+            }
+        }
+    }
+
+    fn measure(&mut self, case: usize, round: u32) -> Result<(), LaunchError> {
+        let assignment = Assignment {
+            case_number: case,
+            case: self.plan.cases[case].clone(),
+            round,
+            batching: self.plan.batching.clone(),
+        };
+        let (samples, watch) = (&mut self.samples, &mut *self.watch);
+        self.launch.launch(&assignment, &mut |sample| {
+            watch.sample(&sample);
+            samples.push(sample);
+        })
+    }
+
+    /// A size at which the machine ran out is not tried again, nor is a larger one of its kind.
+    fn has_failed(&self, case: usize) -> bool {
+        let asked = &self.plan.cases[case];
+        self.failures.iter().any(|failure| {
+            let failed = &self.plan.cases[failure.case];
+            let same_kind = model::case::Case { members: asked.members, ..failed.clone() };
+            same_kind == *asked && asked.members >= failed.members
+        })
+    }
+
+    fn is_precise(&mut self) -> bool {
+        let grouped = Grouped::new(&self.samples);
+        self.precision = worst_precision(&summaries(self.plan, &grouped, &self.failures));
+        self.precision.is_some_and(|worst| worst <= self.plan.stopping.precision)
+    }
+
+    fn spent(&self) -> Duration {
+        self.spent_before + self.started.elapsed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::case::{Case, Kind, Placement, Policy};
+    use model::plan::{Batching, Stopping};
+    use model::sample::Counters;
+
+    /// Samples without a kernel: a hop costs 1000 ns alone and 3000 ns in company, plus `wobble`.
+    struct Fake {
+        asked: Vec<(u32, usize)>,
+        most_members: u32,
+        wobble: u64,
+        interrupt_after: usize,
+    }
+
+    impl Default for Fake {
+        fn default() -> Self {
+            Self {
+                asked: Vec::new(),
+                most_members: u32::MAX,
+                wobble: 0,
+                interrupt_after: usize::MAX,
+            }
+        }
+    }
+
+    impl Launch for Fake {
+        fn launch(
+            &mut self,
+            assignment: &Assignment,
+            sink: &mut dyn FnMut(Sample),
+        ) -> Result<(), LaunchError> {
+            let members = assignment.case.members;
+            if self.asked.len() >= self.interrupt_after {
+                return Err(LaunchError::Interrupted);
+            }
+            self.asked.push((assignment.round, assignment.case_number));
+            if members > self.most_members {
+                return Err(LaunchError::Case("out of members".into()));
+            }
+            let turn = self.asked.len() as u64 % 7;
+            let ns_per_hop = if members == 1 { 1000 } else { 3000 } + self.wobble * turn;
+            let switches = if members == 1 { 0 } else { 1000 };
+            sink(Sample {
+                case: assignment.case_number,
+                round: assignment.round,
+                sample: 0,
+                laps: 1000,
+                hops: 1000,
+                elapsed_ns: 1000 * ns_per_hop,
+                counters: Counters { voluntary: switches, ..Counters::default() },
+                steal_ns: None,
+                setup_ns: 0,
+            });
+            Ok(())
+        }
+    }
+
+    #[derive(Default)]
+    struct Quiet(Vec<Failure>);
+    impl Watch for Quiet {
+        fn case(&mut self, _: &State) {}
+        fn sample(&mut self, _: &Sample) {}
+        fn pause(&mut self) {}
+        fn failure(&mut self, failure: &Failure) {
+            self.0.push(failure.clone());
+        }
+    }
+
+    fn plan(budget_ns: u64, rounds: Option<u32>) -> Plan {
+        let case = |members| Case {
+            members,
+            kind: Kind::Process,
+            link: "pipe".into(),
+            work: None,
+            placement: Placement::Same { cpu: 1 },
+            policy: Policy::Other,
+        };
+        let stopping = Stopping { precision: 0.01, budget_ns, rounds, confidence: 0.95 };
+        let cases = [2, 4, 8, 16, 32].map(case).to_vec();
+        let experiment = "ring".to_string();
+        Plan { experiment, cases, seed: 3, batching: Batching::default(), stopping }.with_solos()
+    }
+
+    fn run(plan: &Plan, fake: &mut Fake) -> Outcome {
+        Schedule::new(plan, Vec::new(), Duration::ZERO, fake, &mut Quiet::default()).run()
+    }
+
+    const LONG: u64 = 3_600_000_000_000;
+
+    #[test]
+    fn rounds_are_shuffled_as_the_plan_says_and_solos_take_part() {
+        let (plan, mut fake) = (plan(LONG, Some(4)), Fake::default());
+        let outcome = run(&plan, &mut fake);
+        assert_eq!(outcome.reason, StopReason::RoundsDone);
+        let expected: Vec<(u32, usize)> = (0..4)
+            .flat_map(|round| plan.order(round).into_iter().map(move |c| (round, c)))
+            .collect();
+        assert_eq!(fake.asked, expected);
+        let in_order = |round: u32| {
+            fake.asked.iter().filter(|(r, _)| *r == round).map(|(_, c)| *c).collect::<Vec<_>>()
+        };
+        assert!((0..4).any(|round| !in_order(round).is_sorted()), "no round was shuffled");
+        assert_eq!(plan.cases[0].members, 1);
+    }
+
+    #[test]
+    fn a_spent_budget_still_finishes_the_first_round() {
+        let mut fake = Fake::default();
+        let outcome = run(&plan(1, None), &mut fake);
+        assert_eq!(outcome.reason, StopReason::BudgetSpent);
+        assert_eq!(fake.asked.len(), 6);
+    }
+
+    #[test]
+    fn it_stops_at_the_first_look_that_is_precise() {
+        let mut fake = Fake::default();
+        let outcome = run(&plan(LONG, None), &mut fake);
+        assert_eq!(outcome.reason, StopReason::Precise);
+        assert_eq!(fake.asked.len(), 6 * 5);
+        let mut noisy = Fake { wobble: 300, ..Fake::default() };
+        let outcome = run(&plan(LONG, Some(9)), &mut noisy);
+        assert_eq!(outcome.reason, StopReason::RoundsDone);
+    }
+
+    #[test]
+    fn sizes_beyond_a_failed_one_are_not_tried_again_and_the_others_go_on() {
+        let (plan, mut fake) = (plan(LONG, Some(5)), Fake { most_members: 8, ..Fake::default() });
+        let outcome = run(&plan, &mut fake);
+        let rounds_of = |members: u32| {
+            let is_size = |case: &usize| plan.cases[*case].members == members;
+            fake.asked.iter().filter(|(_, case)| is_size(case)).count()
+        };
+        assert_eq!((rounds_of(1), rounds_of(2), rounds_of(8)), (5, 5, 5));
+        assert!(rounds_of(16) <= 1 && rounds_of(32) <= 1);
+        assert!(!outcome.failures.is_empty() && !outcome.samples.is_empty());
+    }
+
+    #[test]
+    fn an_interrupt_keeps_what_was_measured() {
+        let mut fake = Fake { interrupt_after: 9, ..Fake::default() };
+        let outcome = run(&plan(LONG, None), &mut fake);
+        assert_eq!((outcome.reason, outcome.samples.len()), (StopReason::Interrupted, 9));
+    }
+
+    #[test]
+    fn a_resumed_run_goes_on_with_the_next_round() {
+        let plan = plan(LONG, Some(7));
+        let mut fake = Fake { wobble: 300, interrupt_after: 9, ..Fake::default() };
+        let earlier = run(&plan, &mut fake).samples;
+        let mut fake = Fake { wobble: 300, ..Fake::default() };
+        let mut quiet = Quiet::default();
+        let schedule = Schedule::new(&plan, earlier, Duration::ZERO, &mut fake, &mut quiet);
+        let outcome = schedule.run();
+        assert_eq!(fake.asked.first().map(|(round, _)| *round), Some(2));
+        assert_eq!(outcome.samples.len(), 9 + 5 * 6);
+    }
+}

@@ -1,0 +1,92 @@
+//! One run file: a header, a line per sample as it arrives, an end line.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use model::run::{Header, Line};
+
+/// A run file that is being written. While it is open it is locked, so that nobody resumes or
+/// removes a run that is going on; the kernel takes the lock back with the process.
+pub(crate) struct RunFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl RunFile {
+    /// Makes the file of a new run, with its header.
+    pub(crate) fn create(folder: &Path, header: &Header) -> Result<Self> {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        let path = folder.join(format!("{}.jsonl", header.run));
+        let file = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .open(&path)
+            .with_context(|| format!("cannot make {}", path.display()))?;
+        let mut run = Self { path, file };
+        run.lock()?;
+        if let Err(error) =
+            run.write(&Line::Header(Box::new(header.clone()))).and_then(|()| run.sync())
+        {
+            // A file without its header is nobody's run.
+            let _ = std::fs::remove_file(&run.path);
+            return Err(error);
+        }
+        Ok(run)
+    }
+
+    /// Opens the file of an earlier run to add to it. A last line that was cut off is taken away:
+    /// the next one must start on a line of its own.
+    pub(crate) fn reopen(path: &Path) -> Result<Self> {
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .open(path)
+            .with_context(|| format!("cannot open {} for writing", path.display()))?;
+        let mut run = Self { path: path.to_path_buf(), file };
+        run.lock()?;
+        run.cut_broken_tail()?;
+        Ok(run)
+    }
+
+    fn lock(&self) -> Result<()> {
+        if self.file.try_lock().is_err() {
+            bail!("{} is being written by another switchcost", self.path.display());
+        }
+        Ok(())
+    }
+
+    fn cut_broken_tail(&mut self) -> Result<()> {
+        let mut text = Vec::new();
+        let path = self.path.display().to_string();
+        self.file.seek(SeekFrom::Start(0)).with_context(|| format!("cannot read {path}"))?;
+        self.file.read_to_end(&mut text).with_context(|| format!("cannot read {path}"))?;
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        if whole < text.len() {
+            self.file.set_len(whole as u64).with_context(|| format!("cannot mend {path}"))?;
+        }
+        Ok(())
+    }
+
+    /// Hands a line to the kernel: from then on it outlives this process.
+    pub(crate) fn write(&mut self, line: &Line) -> Result<()> {
+        let mut text = serde_json::to_string(line).context("cannot write a line as JSON")?;
+        text.push('\n');
+        self.file
+            .write_all(text.as_bytes())
+            .with_context(|| format!("cannot write to {}", self.path.display()))
+    }
+
+    /// Hands all lines to the disk: from then on they outlive the machine. Asked for between
+    /// workers only, as the disk's interrupts would end up in the samples.
+    pub(crate) fn sync(&mut self) -> Result<()> {
+        self.file.sync_data().with_context(|| format!("cannot write to {}", self.path.display()))
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}

@@ -1,0 +1,103 @@
+//! The folder of all stored runs, under the user's data directory (XDG).
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use directories::ProjectDirs;
+use model::run::Run;
+
+use crate::failure::usage;
+
+/// The folder of stored runs.
+pub(crate) struct Folder {
+    path: PathBuf,
+}
+
+/// A stored run.
+pub(crate) struct Entry {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its file.
+    pub(crate) path: PathBuf,
+}
+
+impl Folder {
+    /// `$XDG_DATA_HOME/switchcost/runs`, by default `~/.local/share/switchcost/runs`. The folder
+    /// need not exist.
+    pub(crate) fn of_user() -> Result<Self> {
+        let dirs = ProjectDirs::from("", "", "switchcost").ok_or_else(|| {
+            anyhow!("there is no home directory to keep runs in: set HOME or XDG_DATA_HOME")
+        })?;
+        Ok(Self { path: dirs.data_dir().join("runs") })
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// All runs, oldest first: a name starts with the time.
+    pub(crate) fn entries(&self) -> Result<Vec<Entry>> {
+        let files = match std::fs::read_dir(&self.path) {
+            Ok(files) => files,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => {
+                return Err(error).context(format!("cannot read {}", self.path.display()));
+            }
+        };
+        let mut entries: Vec<Entry> = files
+            .flatten()
+            .map(|file| file.path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+            .filter_map(|path| {
+                let name = path.file_stem()?.to_string_lossy().into_owned();
+                Some(Entry { name, path })
+            })
+            .collect();
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    /// The run meant by a name, the start of one that no other shares, `last`, or a file.
+    pub(crate) fn find(&self, wanted: &str) -> Result<Entry> {
+        let path = Path::new(wanted);
+        if path.is_file() {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            return Ok(Entry { name, path: path.to_path_buf() });
+        }
+        let mut entries = self.entries()?;
+        if wanted == "last" {
+            let folder = self.path.display();
+            return entries.pop().ok_or_else(|| anyhow!("there is no stored run in {folder}"));
+        }
+        let exact = entries.iter().position(|entry| entry.name == wanted);
+        if let Some(index) = exact {
+            return Ok(entries.swap_remove(index));
+        }
+        entries.retain(|entry| !wanted.is_empty() && entry.name.starts_with(wanted));
+        match (entries.pop(), entries.is_empty()) {
+            (Some(entry), true) => Ok(entry),
+            (None, _) => bail!(
+                "no stored run and no file is called '{wanted}' (see `switchcost runs list`; runs are in {})",
+                self.path.display()
+            ),
+            (Some(_), false) => Err(usage(format!("'{wanted}' is the start of several names"))),
+        }
+    }
+}
+
+impl Entry {
+    /// Whether another process is writing it.
+    pub(crate) fn is_running(&self) -> bool {
+        File::open(&self.path).is_ok_and(|file| file.try_lock_shared().is_err())
+    }
+}
+
+/// Reads a run file.
+pub(crate) fn read(path: &Path) -> Result<Run> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    // A line cut off within a character is one line that cannot be read, not a file.
+    let text = String::from_utf8_lossy(&bytes);
+    Run::parse(&text).map_err(|error| anyhow!("{} {error}", path.display()))
+}

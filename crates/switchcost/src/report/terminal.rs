@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use comfy_table::{CellAlignment, Table, TableComponent, presets};
+use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use model::estimate::Estimate;
 use model::record::{CaseSummary, Record, Totals};
 use model::run::StopReason;
@@ -61,9 +61,8 @@ fn heading(record: &Record) -> String {
 
 fn table(record: &Record) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_style(TableComponent::HeaderLines, '-');
-    table.set_style(TableComponent::MiddleHeaderIntersections, '-');
+    let below_header = LineStyle::none().fill('-').junction('-');
+    table.load_style(TableStyle::new().header_separator(below_header));
     let columns = [
         "members",
         "real",

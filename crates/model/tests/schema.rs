@@ -1,0 +1,27 @@
+//! The schemas in docs/ are those of the types. `UPDATE_SCHEMA=1 cargo test -p switchcost-model
+//! --test schema` writes them anew.
+
+use std::path::Path;
+
+use schemars::Schema;
+
+fn check(schema: &Schema, file: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(file);
+    let mut now = serde_json::to_string_pretty(schema).unwrap();
+    now.push('\n');
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        std::fs::write(&path, &now).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(kept == now, "docs/{file} is not the schema of the types: see this test's first lines");
+}
+
+#[test]
+fn the_record_is_documented() {
+    check(&schemars::schema_for!(model::record::Record), "record.schema.json");
+}
+
+#[test]
+fn the_lines_of_a_run_file_are_documented() {
+    check(&schemars::schema_for!(model::run::Line), "run-line.schema.json");
+}

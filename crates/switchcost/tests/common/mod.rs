@@ -1,0 +1,338 @@
+//! What the tests of the program share: a home of its own for each test, and the program run in it.
+
+// Every test file is a crate of its own and uses its own part of this one.
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The program under test.
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_switchcost");
+
+/// Longest wait for something that has to come: only a hang lasts so long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Environment variable that tells the processes of one test from all others.
+const MARK: &str = "SWITCHCOST_TEST_MARK";
+
+/// A data directory that goes with the test, and the processes that were started in it.
+pub struct Home {
+    folder: TempDir,
+    mark: String,
+}
+
+impl Home {
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        Self { folder, mark: format!("{}-{number}", std::process::id()) }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// `program` in this home; for the program under test behind a wrapper such as `taskset`.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env("XDG_DATA_HOME", self.path())
+            .env("HOME", self.path())
+            .env(MARK, &self.mark)
+            .env_remove("NO_COLOR")
+            .env_remove("CLICOLOR")
+            .env_remove("CLICOLOR_FORCE")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the program to its end.
+    pub fn run(&self, args: &[&str]) -> Said {
+        Said::of(self.command(PROGRAM).args(args))
+    }
+
+    /// Measures a small ring, which must succeed: `args` bound it by rounds and laps, so that counts
+    /// are known.
+    pub fn measure(&self, args: &[&str]) -> Said {
+        let said = self.run(&[&["ring", "--budget", "60s"], args].concat());
+        assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
+        said
+    }
+
+    /// Starts the program with both its outputs piped.
+    pub fn start(&self, args: &[&str]) -> Child {
+        let mut command = self.command(PROGRAM);
+        command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("the program starts")
+    }
+
+    /// Where run files are kept; it need not exist.
+    pub fn runs_folder(&self) -> PathBuf {
+        self.path().join("switchcost/runs")
+    }
+
+    /// The run files, sorted by name.
+    pub fn run_files(&self) -> Vec<PathBuf> {
+        let Ok(files) = fs::read_dir(self.runs_folder()) else { return Vec::new() };
+        let mut files: Vec<_> = files.flatten().map(|file| file.path()).collect();
+        files.sort();
+        files
+    }
+
+    /// The one run file that there is.
+    pub fn run_file(&self) -> PathBuf {
+        let files = self.run_files();
+        assert_eq!(files.len(), 1, "{files:?}");
+        files[0].clone()
+    }
+
+    /// Waits until the run file holds a sample; gives the file.
+    pub fn wait_for_sample(&self) -> PathBuf {
+        wait_for("a stored sample", || {
+            let file = self.run_files().pop()?;
+            let text = fs::read_to_string(&file).ok()?;
+            text.contains("\n{\"sample\":").then_some(file)
+        })
+    }
+
+    /// All living processes that were started in this home, by whomever.
+    pub fn processes(&self) -> Vec<Process> {
+        let mark = format!("{MARK}={}", self.mark);
+        let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+        let pids = entries.flatten().filter_map(|e| e.file_name().to_str()?.parse::<i32>().ok());
+        pids.filter_map(|pid| Process::read(pid, &mark)).collect()
+    }
+
+    /// The worker of `controller` once it has `members` members that are processes of their own
+    /// and has measured for a while.
+    pub fn wait_for_worker(&self, controller: u32, members: usize) -> Process {
+        wait_for("a worker in the midst of its laps", || {
+            let all = self.processes();
+            let is_worker = |p: &&Process| p.parent == controller as i32 && p.is_worker;
+            let worker = *all.iter().find(is_worker)?;
+            let others = all.iter().filter(|p| p.parent == worker.pid).count();
+            (others + 1 == members && worker.cpu_ticks() >= 5).then_some(worker)
+        })
+    }
+
+    /// Waits until no process of this home is left.
+    pub fn wait_until_alone(&self) {
+        let end = Instant::now() + Duration::from_secs(5);
+        while !self.processes().is_empty() && Instant::now() < end {
+            sleep(Duration::from_millis(5));
+        }
+        assert_eq!(self.processes(), [], "processes are left behind");
+    }
+}
+
+impl Drop for Home {
+    /// A test that failed must not leave its ring turning.
+    fn drop(&mut self) {
+        for process in self.processes() {
+            process.kill();
+        }
+    }
+}
+
+/// A living process of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process {
+    pub pid: i32,
+    pub parent: i32,
+    pub is_worker: bool,
+}
+
+impl Process {
+    fn read(pid: i32, mark: &str) -> Option<Self> {
+        let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+        environment.split(|byte| *byte == 0).find(|variable| *variable == mark.as_bytes())?;
+        let arguments = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let is_worker = arguments.split(|byte| *byte == 0).nth(1) == Some(b"worker");
+        let parent = stat_field(pid, 4)?.parse().ok()?;
+        Some(Self { pid, parent, is_worker })
+    }
+
+    pub fn kill(&self) {
+        let pid = Pid::from_raw(self.pid).expect("a process id");
+        // One that has gone meanwhile is gone.
+        let _ = kill_process(pid, Signal::KILL);
+    }
+
+    fn cpu_ticks(&self) -> u64 {
+        let field = |number| stat_field(self.pid, number)?.parse::<u64>().ok();
+        field(14).zip(field(15)).map_or(0, |(user, system)| user + system)
+    }
+}
+
+/// Field of /proc/PID/stat, numbered from 1 as in proc_pid_stat(5), behind the name.
+fn stat_field(pid: i32, number: usize) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, behind_name) = stat.rsplit_once(')')?;
+    behind_name.split_whitespace().nth(number - 3).map(str::to_string)
+}
+
+/// What a program said and how it ended.
+#[derive(Debug)]
+pub struct Said {
+    pub out: String,
+    pub err: String,
+    /// Absent when a signal ended it.
+    pub code: Option<i32>,
+}
+
+impl Said {
+    pub fn of(command: &mut Command) -> Self {
+        command.output().expect("the program starts").into()
+    }
+
+    /// Of a program that was started before.
+    pub fn at_end(child: Child) -> Self {
+        child.wait_with_output().expect("the program ends").into()
+    }
+
+    /// The one line that starts with `error:`; a panic has none.
+    pub fn error(&self) -> &str {
+        assert!(!self.err.contains("panicked"), "{}", self.err);
+        let lines: Vec<_> = self.err.lines().filter(|line| line.starts_with("error:")).collect();
+        assert_eq!(lines.len(), 1, "standard error: {}", self.err);
+        lines[0]
+    }
+
+    /// The rows of the table, by column; those without a name are left out.
+    pub fn table(&self) -> Vec<Vec<String>> {
+        let lines = self.out.lines().skip_while(|line| !line.starts_with("---")).skip(1);
+        let rows = lines.take_while(|line| !line.trim().is_empty());
+        rows.map(|row| row.split_whitespace().map(str::to_string).collect()).collect()
+    }
+
+    /// The first column of the table.
+    pub fn sizes(&self) -> Vec<String> {
+        self.table().into_iter().map(|row| row[0].clone()).collect()
+    }
+
+    pub fn rows(&self) -> Rows {
+        Rows::parse(&self.out)
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.out).expect("JSON on standard output")
+    }
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+        Self { out: text(output.stdout), err: text(output.stderr), code: output.status.code() }
+    }
+}
+
+/// CSV as written by the program.
+pub struct Rows {
+    pub columns: Vec<String>,
+    pub rows: Vec<Row>,
+}
+
+impl Rows {
+    pub fn parse(text: &str) -> Self {
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let columns: Vec<String> =
+            reader.headers().expect("a header").iter().map(str::to_string).collect();
+        let named = |record: csv::StringRecord| {
+            Row(columns.iter().cloned().zip(record.iter().map(str::to_string)).collect())
+        };
+        let rows = reader.records().map(|record| named(record.expect("a row"))).collect();
+        Self { columns, rows }
+    }
+
+    pub fn of_members(&self, members: u64) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(move |row| row.number("members") == members)
+    }
+}
+
+/// A row by the names of its columns.
+#[derive(Debug)]
+pub struct Row(BTreeMap<String, String>);
+
+impl Row {
+    pub fn text(&self, column: &str) -> &str {
+        self.0.get(column).unwrap_or_else(|| panic!("no column {column} in {self:?}"))
+    }
+
+    pub fn number(&self, column: &str) -> u64 {
+        self.text(column).parse().unwrap_or_else(|_| panic!("{column} of {self:?}"))
+    }
+
+    pub fn switches(&self) -> u64 {
+        self.number("voluntary") + self.number("involuntary")
+    }
+}
+
+/// The lines of a run file; each must be whole.
+pub fn lines_of(file: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(file).expect("a run file");
+    text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+}
+
+/// Round and case of every sample, in the order in which they were stored.
+pub fn order_of(file: &Path) -> Vec<(u64, u64)> {
+    let number = |sample: &Value, name: &str| sample[name].as_u64().expect("a number");
+    let lines = lines_of(file);
+    let samples = lines.iter().filter_map(|line| line.get("sample"));
+    let mut order: Vec<_> = samples.map(|s| (number(s, "round"), number(s, "case"))).collect();
+    order.dedup();
+    order
+}
+
+/// A seed with which ring `members` is the last in the first round: then the others are measured
+/// by the time that it runs.
+pub fn seed_that_ends_with(members: &str, list: &str) -> String {
+    let home = Home::new();
+    let is_last = |seed: &u32| {
+        let seed = seed.to_string();
+        let small = ["--rounds", "1", "--laps", "1", "--csv", "-", "--members", list];
+        let rows = home.measure(&[&small[..], &["--seed", &seed]].concat()).rows();
+        rows.rows.last().is_some_and(|row| row.text("members") == members)
+    };
+    (0..100).find(is_last).expect("orders differ from seed to seed").to_string()
+}
+
+/// Asks again and again until there is an answer.
+pub fn wait_for<T>(what: &str, ask: impl Fn() -> Option<T>) -> T {
+    let end = Instant::now() + PATIENCE;
+    while Instant::now() < end {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        sleep(Duration::from_millis(5));
+    }
+    panic!("no {what} after {PATIENCE:?}");
+}
+
+/// Says why a test could not be made here.
+pub fn skip(why: &str) {
+    eprintln!("skipped: {why}");
+}
+
+pub fn is_root() -> bool {
+    rustix::process::getuid().is_root()
+}
+
+/// Whether a program that a test needs is there.
+pub fn has(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok()
+}
+
+/// CPUs that this test may use.
+pub fn allowed_cpus() -> Vec<u32> {
+    probe::placement::allowed_cpus().expect("an affinity mask")
+}

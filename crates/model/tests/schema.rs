@@ -7,10 +7,10 @@ use schemars::Schema;
 
 fn check(schema: &Schema, file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(file);
-    let mut now = serde_json::to_string_pretty(schema).unwrap();
+    let mut now = serde_json::to_string_pretty(schema).expect("a schema is JSON");
     now.push('\n');
     if std::env::var_os("UPDATE_SCHEMA").is_some() {
-        std::fs::write(&path, &now).unwrap();
+        std::fs::write(&path, &now).expect("docs/ can be written");
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(kept == now, "docs/{file} is not the schema of the types: see this test's first lines");

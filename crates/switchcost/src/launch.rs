@@ -4,7 +4,7 @@
 //! is small enough to fork rings from, and its crash costs one sample, not the run.
 
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use model::sample::Sample;
@@ -59,6 +59,8 @@ impl Workers {
             .args(["worker", "--parent", &std::process::id().to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            // Ctrl-C comes to this program alone, which then ends the worker.
+            .process_group(0)
             .spawn()?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         *slot = Some(child);

@@ -124,10 +124,12 @@ impl<'a> Schedule<'a> {
                 Step::Stop(reason) => return Some(reason),
             }
         }
-        match (measured, self.failures.is_empty()) {
-            (0, false) if self.samples.is_empty() => Some(StopReason::Failed),
-            (0, _) => Some(StopReason::BudgetSpent),
-            _ => None,
+        if measured > 0 {
+            return None;
+        }
+        match (0..self.plan.cases.len()).all(|case| self.has_failed(case)) {
+            true => Some(StopReason::Failed),
+            false => Some(StopReason::BudgetSpent),
         }
     }
 
@@ -333,6 +335,12 @@ mod tests {
         assert_eq!((rounds_of(1), rounds_of(2), rounds_of(8)), (5, 5, 5));
         assert!(rounds_of(16) <= 1 && rounds_of(32) <= 1);
         assert!(!outcome.failures.is_empty() && !outcome.samples.is_empty());
+    }
+
+    #[test]
+    fn a_run_in_which_nothing_can_be_measured_says_so() {
+        let outcome = run(&plan(LONG, None), &mut Fake { most_members: 0, ..Fake::default() });
+        assert_eq!((outcome.reason, outcome.samples.len()), (StopReason::Failed, 0));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::{
     Home, PROGRAM, Process, Said, allowed_cpus, has, is_root, lines_of, order_of,
-    seed_that_ends_with, skip, wait_for,
+    seed_that_ends_with_64, skip, wait_for,
 };
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
@@ -28,10 +28,10 @@ struct Midst {
 impl Midst {
     fn of_run(more: &[&str]) -> Self {
         let home = Home::new();
-        let seed = seed_that_ends_with("64", "2,64");
+        let seed = seed_that_ends_with_64();
         let large = ["ring", "--members", "2,64", "--laps", "50000", "--rounds", "1"];
         let mut command = home.command(PROGRAM);
-        command.args(large).args(["--seed", &seed, "--budget", "60s"]).args(more);
+        command.args(large).args(["--seed", seed, "--budget", "60s"]).args(more);
         // A group of its own, as a shell gives to each job.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
@@ -183,12 +183,15 @@ fn a_killed_worker_costs_its_ring_and_no_other() {
     assert!(said.error().starts_with("error: ring of 64: "), "{}", said.err);
     assert!(said.error().contains("killed by signal 9"), "{}", said.err);
     let rows = said.rows();
-    assert_eq!((rows.of_members(1).count(), rows.of_members(64).count()), (3, 0));
-    assert!(rows.of_members(2).count() >= 1);
+    assert!(rows.of_members(1).count() >= 1 && rows.of_members(2).count() >= 1);
+    assert_eq!(rows.of_members(64).count(), 0);
     assert_eq!(cases_in(&file), [0, 1]);
     assert!(lines_of(&file).iter().any(|line| line.get("failure").is_some()));
     let shown = home.run(&["runs", "show", "last"]).out;
-    assert!(shown.contains("not measured: ring of 64: the worker was killed by signal 9"), "{shown}");
+    assert!(
+        shown.contains("not measured: ring of 64: the worker was killed by signal 9"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -273,7 +276,8 @@ fn nobody_at_standard_error_is_no_failure() {
 fn a_full_standard_output_is_told() {
     let home = Home::new();
     let full = || File::options().write(true).open("/dev/full").expect("/dev/full");
-    for args in [&SMALL[..], &[&SMALL[..], &["--json", "-"]].concat(), &["runs", "list"], &["man"]] {
+    for args in [&SMALL[..], &[&SMALL[..], &["--json", "-"]].concat(), &["runs", "list"], &["man"]]
+    {
         let said = Said::of(home.command(PROGRAM).args(args).stdout(full()));
         assert_eq!(said.code, Some(1), "{args:?}: {said:?}");
         assert!(said.error().contains("No space left on device"), "{}", said.err);

@@ -18,8 +18,8 @@ use crate::sys::{self, Array, monotonic_raw_ns};
 /// hop, so one that spins is broken, and must not hold the CPU (setrlimit(2), RLIMIT_RTTIME).
 const RT_SPIN_LIMIT_US: u64 = 2_000_000;
 
-/// Seconds that a hop may take before the worker is taken for hung.
-const HUNG_HOP_S: f64 = 0.01;
+/// Nanoseconds a hop is taken to last before one was timed: far more than it does anywhere.
+const SLOW_HOP_NS: f64 = 10e6;
 
 /// Runs an assignment over links of kind `L`.
 pub fn run<L: Link>(
@@ -39,7 +39,7 @@ fn run_with<L: Link, W: Work>(
 ) -> Result<(), RingError> {
     let start_ns = monotonic_raw_ns();
     let case = &assignment.case;
-    sys::deadline(deadline_s(u64::from(case.members)));
+    sys::deadline(deadline_s(f64::from(case.members) * SLOW_HOP_NS));
     let cpus = case.placement.cpus_of(0);
     placement::pin(&cpus).map_err(|errno| RingError::Affinity { member: 0, cpus, errno })?;
     take_policy(case.policy)?;
@@ -49,7 +49,8 @@ fn run_with<L: Link, W: Work>(
     let sampled = leader.announce(1).map_err(RingError::Lead).and_then(|()| {
         let setup_ns = monotonic_raw_ns() - start_ns;
         let tasks = others.tasks(&area);
-        Sampler::<L, W> { assignment, leader: &mut leader, tasks, setup_ns }.run(sink)
+        let ns_per_lap = f64::from(case.members) * SLOW_HOP_NS;
+        Sampler::<L, W> { assignment, leader: &mut leader, tasks, setup_ns, ns_per_lap }.run(sink)
     });
     // Without the leader's ends the members notice a loss, wherever it happened.
     drop(leader);
@@ -71,6 +72,7 @@ struct Sampler<'a, 'ring, L: Link, W> {
     leader: &'a mut Leader<'ring, L::Sender, L::Receiver, W>,
     tasks: Vec<Task>,
     setup_ns: u64,
+    ns_per_lap: f64,
 }
 
 impl<L: Link, W: Work> Sampler<'_, '_, L, W> {
@@ -97,7 +99,7 @@ impl<L: Link, W: Work> Sampler<'_, '_, L, W> {
     }
 
     fn announce(&mut self, laps: u64) -> Result<(), RingError> {
-        sys::deadline(deadline_s(laps.max(1).saturating_mul(u64::from(self.members()))));
+        sys::deadline(deadline_s((laps + 1) as f64 * self.ns_per_lap));
         self.leader.announce(laps).map_err(RingError::Lead)
     }
 
@@ -105,22 +107,17 @@ impl<L: Link, W: Work> Sampler<'_, '_, L, W> {
         self.leader.batch(laps, &mut monotonic_raw_ns).map_err(RingError::Lead)
     }
 
-    fn members(&self) -> u32 {
-        self.assignment.case.members
-    }
-
     /// Untimed laps in growing batches until one lasts an eighth of a sample; gives the laps that a
     /// whole sample needs. Reckoned from the fastest batch: a disturbed one must not make the
     /// samples too short.
     fn warm_up(&mut self) -> Result<u64, RingError> {
         let wanted_ns = self.assignment.batching.sample_ns.max(1);
-        let mut ns_per_lap = f64::INFINITY;
         let mut laps = 1;
         loop {
             let elapsed_ns = self.batch(laps)?.max(1);
-            ns_per_lap = ns_per_lap.min(elapsed_ns as f64 / laps as f64);
+            self.ns_per_lap = self.ns_per_lap.min(elapsed_ns as f64 / laps as f64);
             if elapsed_ns >= wanted_ns / 8 {
-                return Ok((wanted_ns as f64 / ns_per_lap).ceil() as u64);
+                return Ok((wanted_ns as f64 / self.ns_per_lap).ceil() as u64);
             }
             laps *= 2;
             self.announce(laps)?;
@@ -159,9 +156,9 @@ fn own_task() -> Task {
     Task { pid: std::process::id() as i32, tid: rustix::thread::gettid().as_raw_pid() }
 }
 
-/// Seconds until a step of so many hops is taken for hung: far more than any machine needs.
-fn deadline_s(hops: u64) -> u32 {
-    (30.0 + hops as f64 * HUNG_HOP_S).min(f64::from(u32::MAX)) as u32
+/// Seconds until a step that should last `expected_ns` is taken for hung.
+fn deadline_s(expected_ns: f64) -> u32 {
+    (60.0 + 20.0 * expected_ns / 1e9).min(f64::from(u32::MAX)) as u32
 }
 
 /// Takes the policy for the worker and all that it forks or starts.

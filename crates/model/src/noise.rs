@@ -30,7 +30,9 @@ pub struct NoiseVerdict {
     /// Relative scatter of a case from round to round (MAD times 1.4826 over median), the median
     /// over cases. Absent below two rounds.
     pub round_spread: Option<f64>,
-    /// Share of samples that were disturbed, 0 to 1.
+    /// Share of disturbed samples, 0 to 1, of the case that was disturbed most. The cases do not
+    /// share a disturbance evenly: a solo ring never sleeps, so the scheduler gives others more of
+    /// its time than of a ring whose members sleep.
     pub disturbed_share: f64,
     /// What it was, in words; empty when quiet.
     pub reasons: Vec<String>,
@@ -51,7 +53,8 @@ pub fn judge(cases: &[Case], samples: &[Sample], grouped: &Grouped) -> NoiseVerd
     let spreads: Vec<f64> = (0..cases.len()).filter_map(|case| spread(grouped, case)).collect();
     let round_spread = median(&spreads);
     let kinds = Kinds::count(cases, samples);
-    let disturbed_share = kinds.disturbed as f64 / samples.len().max(1) as f64;
+    let shares = shares(cases, samples);
+    let disturbed_share = shares.iter().copied().fold(0.0, f64::max);
     let level = match round_spread {
         None => NoiseLevel::Unknown,
         Some(s) if s > UNUSABLE_SPREAD || disturbed_share > UNUSABLE_DISTURBED => {
@@ -61,6 +64,14 @@ pub fn judge(cases: &[Case], samples: &[Sample], grouped: &Grouped) -> NoiseVerd
         Some(_) => NoiseLevel::Quiet,
     };
     let mut reasons = kinds.in_words(samples.len());
+    let solo = cases.iter().zip(&shares).filter(|(case, _)| case.members == 1);
+    let solo_share = solo.map(|(_, share)| *share).fold(0.0, f64::max);
+    if solo_share > NOISY_DISTURBED {
+        reasons.push(format!(
+            "{:.0} % of the solo ring's: what lies above it by real time is biased, mostly down",
+            solo_share * 100.0
+        ));
+    }
     match round_spread {
         None => reasons.insert(0, "a single round cannot tell".to_string()),
         Some(s) if s > NOISY_SPREAD => {
@@ -77,10 +88,23 @@ fn spread(grouped: &Grouped, case: usize) -> Option<f64> {
     Some(mad_sigma(&figures)? / median(&figures)?)
 }
 
+/// Share of disturbed samples of each case, 0 for a case without samples.
+fn shares(cases: &[Case], samples: &[Sample]) -> Vec<f64> {
+    let mut counts = vec![(0_u32, 0_u32); cases.len()];
+    for sample in samples {
+        let Some((case, count)) = cases.get(sample.case).zip(counts.get_mut(sample.case)) else {
+            continue;
+        };
+        count.0 += u32::from(!sample.disturbances(case).is_empty());
+        count.1 += 1;
+    }
+    let share = |(disturbed, all): &(u32, u32)| f64::from(*disturbed) / f64::from(*all).max(1.0);
+    counts.iter().map(share).collect()
+}
+
 /// Disturbed samples by what disturbed them.
 #[derive(Default)]
 struct Kinds {
-    disturbed: usize,
     steal: usize,
     other_work: usize,
     major_faults: usize,
@@ -92,9 +116,7 @@ impl Kinds {
         let mut kinds = Self::default();
         for sample in samples {
             let Some(case) = cases.get(sample.case) else { continue };
-            let disturbances = sample.disturbances(case);
-            kinds.disturbed += usize::from(!disturbances.is_empty());
-            for disturbance in disturbances {
+            for disturbance in sample.disturbances(case) {
                 *match disturbance {
                     Disturbance::Steal { .. } => &mut kinds.steal,
                     Disturbance::OtherWork { .. } => &mut kinds.other_work,
@@ -135,5 +157,66 @@ impl NoiseVerdict {
         }
         facts.extend(self.reasons.iter().cloned());
         format!("{level} ({})", facts.join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::{Kind, Placement, Policy};
+    use crate::sample::Counters;
+
+    fn case(members: u32) -> Case {
+        let placement = Placement::Same { cpu: 1 };
+        let (kind, policy) = (Kind::Process, Policy::Other);
+        Case { members, kind, link: "pipe".into(), work: None, placement, policy }
+    }
+
+    /// Ten rounds of a solo ring and a ring of two; `busy` of the solo's samples and all rounds from
+    /// `slow` on are not what they should be.
+    fn judged(busy: u32, slow: u32, factor: u64) -> NoiseVerdict {
+        let cases = [case(1), case(2)];
+        let sample = |case: usize, round: u32| {
+            let elapsed_ns = if round >= slow { 1_000_000 * factor } else { 1_000_000 };
+            let cpu_ns = if case == 0 && round < busy { elapsed_ns / 2 } else { elapsed_ns };
+            Sample {
+                case,
+                round,
+                sample: 0,
+                laps: 1000,
+                hops: 1000,
+                elapsed_ns,
+                counters: Counters { cpu_ns, ..Counters::default() },
+                steal_ns: Some(0),
+                setup_ns: 0,
+            }
+        };
+        let samples: Vec<Sample> =
+            (0..10).flat_map(|round| [sample(0, round), sample(1, round)]).collect();
+        judge(&cases, &samples, &Grouped::new(&samples))
+    }
+
+    #[test]
+    fn steady_rounds_are_quiet_and_one_round_cannot_tell() {
+        let quiet = judged(0, 10, 1);
+        assert_eq!((quiet.level, quiet.reasons.len()), (NoiseLevel::Quiet, 0));
+        let one = judge(&[case(1)], &[], &Grouped::default());
+        assert_eq!(one.level, NoiseLevel::Unknown);
+    }
+
+    #[test]
+    fn the_case_that_was_disturbed_most_decides() {
+        // 2 of 20 samples, but 2 of the solo's 10.
+        let noisy = judged(2, 10, 1);
+        assert_eq!((noisy.level, noisy.disturbed_share), (NoiseLevel::Noisy, 0.2));
+        assert!(noisy.in_words().contains("20 % of the solo ring's"), "{}", noisy.in_words());
+        assert_eq!(judged(6, 10, 1).level, NoiseLevel::Unusable);
+    }
+
+    #[test]
+    fn rounds_that_scatter_are_noise() {
+        let unusable = judged(0, 5, 3);
+        assert_eq!(unusable.level, NoiseLevel::Unusable);
+        assert!(unusable.in_words().contains("scatter"), "{}", unusable.in_words());
     }
 }

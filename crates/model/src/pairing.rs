@@ -45,15 +45,15 @@ impl<'a> Grouped<'a> {
     }
 
     /// Cost of a counted switch above the solo ring, by the rounds in which both were measured and
-    /// in which the ring switched at all.
-    pub fn above_solo(&'a self, case: usize, solo: usize) -> AboveSolo<'a> {
+    /// in which the ring switched at all. `of` is the cost of a hop: by real or by CPU time.
+    pub fn above_solo(&'a self, case: usize, solo: usize, of: fn(&Sample) -> f64) -> AboveSolo<'a> {
         let (Some(ring), Some(alone)) = (self.cases.get(&case), self.cases.get(&solo)) else {
-            return AboveSolo { rounds: Vec::new() };
+            return AboveSolo { rounds: Vec::new(), of };
         };
         let switched = |batch: &Batch| batch.iter().any(|s| s.counters.switches() > 0);
         let pair = |(round, batch): (&u32, &'a Batch<'a>)| Some((batch, alone.get(round)?));
         let rounds = ring.iter().filter(|(_, b)| switched(b)).filter_map(pair).collect();
-        AboveSolo { rounds }
+        AboveSolo { rounds, of }
     }
 }
 
@@ -88,10 +88,11 @@ impl Rounds for Single<'_> {
 /// (hop(N) - hop(1)) / counted switches per hop, within a round. Signed.
 pub struct AboveSolo<'a> {
     rounds: Vec<(&'a Batch<'a>, &'a Batch<'a>)>,
+    of: fn(&Sample) -> f64,
 }
 
-fn above_solo(ring: &Batch, solo: &Batch) -> f64 {
-    let difference = middle(ring, Sample::ns_per_hop) - middle(solo, Sample::ns_per_hop);
+fn above_solo(ring: &Batch, solo: &Batch, of: fn(&Sample) -> f64) -> f64 {
+    let difference = middle(ring, of) - middle(solo, of);
     let switches: u64 = ring.iter().map(|s| s.counters.switches()).sum();
     let hops: u64 = ring.iter().map(|s| s.hops).sum();
     difference * hops as f64 / switches as f64
@@ -103,7 +104,7 @@ impl Rounds for AboveSolo<'_> {
     }
     fn figure(&self, round: usize) -> f64 {
         let (ring, solo) = self.rounds[round];
-        above_solo(ring, solo)
+        above_solo(ring, solo, self.of)
     }
     fn resampled(&self, round: usize, rng: &mut dyn Rng) -> f64 {
         let (ring, solo) = self.rounds[round];
@@ -112,7 +113,7 @@ impl Rounds for AboveSolo<'_> {
         if drawn.iter().all(|s| s.counters.switches() == 0) {
             return self.figure(round);
         }
-        above_solo(&drawn, &draw(solo, rng))
+        above_solo(&drawn, &draw(solo, rng), self.of)
     }
 }
 
@@ -141,14 +142,14 @@ mod tests {
         // 4000 ns a hop against 1000 alone, at 1.5 switches a hop: 2000 ns a switch.
         let all = [sample(0, 0, 100, 100_000, 0, 0), sample(1, 0, 100, 400_000, 100, 50)];
         let grouped = Grouped::new(&all);
-        assert!((grouped.above_solo(1, 0).figure(0) - 2000.0).abs() < 1e-9);
+        assert!((grouped.above_solo(1, 0, Sample::ns_per_hop).figure(0) - 2000.0).abs() < 1e-9);
     }
 
     #[test]
     fn a_negative_difference_stays_negative() {
         let all = [sample(0, 0, 100, 300_000, 0, 0), sample(1, 0, 100, 200_000, 100, 0)];
         let grouped = Grouped::new(&all);
-        assert!((grouped.above_solo(1, 0).figure(0) + 1000.0).abs() < 1e-9);
+        assert!((grouped.above_solo(1, 0, Sample::ns_per_hop).figure(0) + 1000.0).abs() < 1e-9);
     }
 
     #[test]
@@ -164,7 +165,7 @@ mod tests {
             sample(0, 3, 100, 100_000, 0, 0),
         ];
         let grouped = Grouped::new(&all);
-        let pairs = grouped.above_solo(1, 0);
+        let pairs = grouped.above_solo(1, 0, Sample::ns_per_hop);
         assert_eq!(pairs.len(), 2);
         assert!((0..2).all(|round| (pairs.figure(round) - 3000.0).abs() < 1e-9));
     }
@@ -173,8 +174,8 @@ mod tests {
     fn a_ring_that_never_switched_has_no_cost_per_switch() {
         let all = [sample(0, 0, 100, 100_000, 0, 0), sample(1, 0, 100, 400_000, 0, 0)];
         let grouped = Grouped::new(&all);
-        assert!(grouped.above_solo(1, 0).is_empty());
-        assert!(grouped.above_solo(1, 7).is_empty());
+        assert!(grouped.above_solo(1, 0, Sample::ns_per_hop).is_empty());
+        assert!(grouped.above_solo(1, 7, Sample::ns_per_hop).is_empty());
     }
 
     #[test]

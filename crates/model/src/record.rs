@@ -59,6 +59,9 @@ pub struct CaseSummary {
     /// (hop(N) - hop(1)) / switches per hop, paired within rounds, in nanoseconds; absent for the
     /// solo ring and for a ring that never switched.
     pub ns_per_switch_above_solo: Option<Estimate>,
+    /// The same by CPU time, which other work on the CPU does not enter; absent where the members do
+    /// not share one CPU, as then their waits are part of the cost.
+    pub cpu_ns_per_switch_above_solo: Option<Estimate>,
     /// The kernel's count differs from one switch per hop by more than 5 %.
     pub counts_disagree: bool,
     /// Why the case was not measured (any further).
@@ -146,14 +149,15 @@ fn summarise(plan: &Plan, grouped: &Grouped, failures: &[Failure], index: usize)
     let samples: Vec<&Sample> = grouped.samples(index).collect();
     let confidence = plan.stopping.confidence;
     // Every estimate has a random stream of its own, fixed by the plan's seed.
-    let seed = |estimate: u64| plan.seed.wrapping_add(1 + 3 * index as u64 + estimate);
+    let seed = |estimate: u64| plan.seed.wrapping_add(1 + 4 * index as u64 + estimate);
     let single = |of: fn(&Sample) -> f64, estimate: u64| {
         Estimate::over(&grouped.single(index, of), MINIMUM_ROUNDS, confidence, seed(estimate))
     };
-    let above_solo = plan.solo_of(index).filter(|solo| *solo != index).and_then(|solo| {
-        let pairs = grouped.above_solo(index, solo);
-        Estimate::over(&pairs, MINIMUM_ROUNDS, confidence, seed(2))
-    });
+    let solo = plan.solo_of(index).filter(|solo| *solo != index);
+    let above_solo = |of: fn(&Sample) -> f64, estimate: u64| {
+        let pairs = grouped.above_solo(index, solo?, of);
+        Estimate::over(&pairs, MINIMUM_ROUNDS, confidence, seed(estimate))
+    };
     let switches_per_hop = single(Sample::switches_per_hop, 1);
     let counts_disagree = case.members > 1
         && switches_per_hop.is_some_and(|e| (e.value - 1.0).abs() > COUNT_TOLERANCE);
@@ -166,7 +170,12 @@ fn summarise(plan: &Plan, grouped: &Grouped, failures: &[Failure], index: usize)
         projected_cpu_ns_per_lap: None,
         ns_per_hop: single(Sample::ns_per_hop, 0),
         switches_per_hop,
-        ns_per_switch_above_solo: above_solo,
+        ns_per_switch_above_solo: above_solo(Sample::ns_per_hop, 2),
+        cpu_ns_per_switch_above_solo: case
+            .placement
+            .is_one_cpu()
+            .then(|| above_solo(Sample::cpu_ns_per_hop, 3))
+            .flatten(),
         counts_disagree,
         failure: failures.iter().rev().find(|f| f.case == index).map(|f| f.message.clone()),
         case,

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
-use crate::plan::Plan;
+use crate::plan::{Plan, Stopping};
 use crate::sample::Sample;
 
 /// Version of the format that this program writes. Older ones stay readable.
@@ -93,6 +93,8 @@ pub struct Resumed {
     pub at: String,
     /// Time spent measuring before, in nanoseconds.
     pub spent_ns: u64,
+    /// The stopping rule from here on.
+    pub stopping: Stopping,
     /// What differs from the machine of the header, one line a field.
     pub differences: Vec<String>,
 }
@@ -172,14 +174,18 @@ impl Run {
         Ok(run)
     }
 
-    fn push(&mut self, line: Line) {
+    /// Takes up the next line of the file.
+    pub fn push(&mut self, line: Line) {
         match line {
             Line::Header(_) => self.warnings.push("a second header was passed over".to_string()),
             Line::Sample(sample) => self.samples.push(sample),
             Line::Failure(failure) => self.failures.push(failure),
             Line::Resumed(resumed) => {
-                self.resumed.push(resumed);
+                // What failed is tried again, under the new stopping rule.
+                self.failures.clear();
                 self.end = None;
+                self.header.plan.stopping = resumed.stopping.clone();
+                self.resumed.push(resumed);
             }
             Line::End(end) => self.end = Some(end),
         }

@@ -57,7 +57,8 @@ pub struct Sample {
     /// Time stolen by the hypervisor from the ring's CPUs, in nanoseconds, in steps of the
     /// kernel's 10 ms; absent where it is not reported.
     pub steal_ns: Option<u64>,
-    /// Time from the start of the worker to its first lap, in nanoseconds.
+    /// Time from the start of the ring's set-up to the end of its first, untimed, lap, in
+    /// nanoseconds.
     pub setup_ns: u64,
 }
 
@@ -106,6 +107,11 @@ impl Sample {
     /// Nanoseconds per hop.
     pub fn ns_per_hop(&self) -> f64 {
         self.elapsed_ns as f64 / self.hops as f64
+    }
+
+    /// Nanoseconds of CPU time of all members per hop.
+    pub fn cpu_ns_per_hop(&self) -> f64 {
+        self.counters.cpu_ns as f64 / self.hops as f64
     }
 
     /// Counted switches per hop.

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use model::machine::{Bound, Machine};
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
 use crate::machine;
 
@@ -70,6 +71,10 @@ impl Limits {
     /// The limits behind `errno` of `call`, as the machine is now: to be asked before anything that
     /// was made is given back.
     pub fn behind(call: &str, errno: Errno) -> Self {
+        // Without a free descriptor nothing else can be read, and nothing else can be behind it.
+        if errno == Errno::MFILE {
+            return open_files();
+        }
         let machine = machine::read(Path::new("/"));
         let in_use = InUse::read(Path::new("/"));
         Self::judge(candidates(call, errno, &machine, &in_use))
@@ -124,7 +129,6 @@ fn own_tasks(root: &Path) -> Option<u64> {
 
 fn candidates(call: &str, errno: Errno, machine: &Machine, in_use: &InUse) -> Vec<Limit> {
     match errno {
-        Errno::MFILE => open_files(machine),
         Errno::NFILE => system_files(machine, in_use),
         Errno::NOMEM => memory(machine),
         _ if call == "fork" || call == "thread start" => {
@@ -164,12 +168,11 @@ fn tasks(machine: &Machine, in_use: &InUse) -> Vec<Limit> {
     all
 }
 
-fn open_files(machine: &Machine) -> Vec<Limit> {
-    let soft = machine.limits.open_files.known().map(|limit| limit.soft);
-    let Some(Bound::At(value)) = soft else { return Vec::new() };
-    let used = fs::read_dir("/proc/self/fd").map(|all| all.count() as u64).ok();
-    let raise = format!("ulimit -n {} (members that are threads share one table)", value * 2);
-    vec![Limit::new("RLIMIT_NOFILE", value, used, raise)]
+fn open_files() -> Limits {
+    let value = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let twice = value.saturating_mul(2);
+    let raise = format!("ulimit -n {twice} (members that are threads share one table)");
+    Limits { suspects: vec![Limit::new("RLIMIT_NOFILE", value, None, raise)], certain: true }
 }
 
 fn system_files(machine: &Machine, in_use: &InUse) -> Vec<Limit> {

@@ -10,6 +10,7 @@ use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use model::sample::Sample;
 use probe::ring::Assignment;
 use serde::{Deserialize, Serialize};
+use signal_hook::consts::{SIGALRM, SIGKILL, SIGXCPU};
 
 use crate::interrupt::Interrupt;
 
@@ -20,7 +21,12 @@ pub(crate) enum Word {
     /// A sample, proven.
     Sample(Sample),
     /// Why there are no more.
-    Failure(String),
+    Failure {
+        /// In words.
+        message: String,
+        /// The machine has run out of something: a larger ring would too.
+        exhausted: bool,
+    },
 }
 
 /// Why a worker gave no (further) samples.
@@ -28,8 +34,19 @@ pub(crate) enum Word {
 pub(crate) enum LaunchError {
     /// Somebody asked to stop.
     Interrupted,
-    /// The case cannot be measured: in words.
-    Case(String),
+    /// This round of the case gave no (further) samples.
+    Case {
+        /// In words.
+        message: String,
+        /// The machine has run out of something: a larger ring would too.
+        exhausted: bool,
+    },
+}
+
+impl LaunchError {
+    fn once(message: String) -> Self {
+        Self::Case { message, exhausted: false }
+    }
 }
 
 /// Measures one case in one round.
@@ -54,6 +71,11 @@ impl Workers {
 
     fn start(&self) -> std::io::Result<(ChildStdin, ChildStdout)> {
         let mut slot = self.interrupt.worker();
+        // The signal is noted before the worker is looked for: with the lock held, either it is
+        // seen here or the worker is seen there.
+        if self.interrupt.signal().is_some() {
+            return Err(std::io::ErrorKind::Interrupted.into());
+        }
         // /proc/self/exe is this very program, also when its file has been replaced meanwhile.
         let mut child = Command::new("/proc/self/exe")
             .args(["worker", "--parent", &std::process::id().to_string()])
@@ -68,7 +90,9 @@ impl Workers {
     }
 
     fn finish(&self) -> std::io::Result<ExitStatus> {
-        match self.interrupt.worker().take() {
+        // The lock is not kept while waiting: the thread that waits for signals needs it.
+        let child = self.interrupt.worker().take();
+        match child {
             Some(mut child) => child.wait(),
             None => Err(std::io::Error::other("the worker is gone")),
         }
@@ -82,10 +106,12 @@ impl Launch for Workers {
         sink: &mut dyn FnMut(Sample),
     ) -> Result<(), LaunchError> {
         let case = |what: &str, error: &dyn std::fmt::Display| {
-            LaunchError::Case(format!("{what}: {error}"))
+            LaunchError::once(format!("{what}: {error}"))
         };
-        let (mut stdin, stdout) =
-            self.start().map_err(|error| case("cannot start a worker", &error))?;
+        let (mut stdin, stdout) = self.start().map_err(|error| match self.interrupt.signal() {
+            Some(_) => LaunchError::Interrupted,
+            None => case("cannot start a worker", &error),
+        })?;
         let told = serde_json::to_writer(&mut stdin, assignment).map_err(std::io::Error::from);
         let told = told.and_then(|()| stdin.flush());
         drop(stdin);
@@ -93,7 +119,9 @@ impl Launch for Workers {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
             match serde_json::from_str(&line) {
                 Ok(Word::Sample(sample)) => sink(sample),
-                Ok(Word::Failure(message)) => failure = Some(message),
+                Ok(Word::Failure { message, exhausted }) => {
+                    failure = Some(LaunchError::Case { message, exhausted });
+                }
                 // Cut off by a kill: the status below says so.
                 Err(_) => {}
             }
@@ -103,24 +131,28 @@ impl Launch for Workers {
             return Err(LaunchError::Interrupted);
         }
         match (failure, status.success()) {
-            (Some(message), _) => Err(LaunchError::Case(message)),
+            (Some(failure), _) => Err(failure),
             (None, true) => told.map_err(|error| case("cannot tell the worker its case", &error)),
-            (None, false) => Err(LaunchError::Case(end_in_words(status))),
+            (None, false) => Err(LaunchError::once(end_in_words(status))),
         }
     }
 }
 
 fn end_in_words(status: ExitStatus) -> String {
     match status.signal() {
-        Some(14) => {
+        Some(SIGALRM) => {
             "the worker did not come to an end within its deadline and was ended".to_string()
         }
-        Some(9) => "the worker was killed by signal 9; if nobody did that, the kernel ran out of \
+        Some(SIGKILL) => {
+            "the worker was killed by signal 9; if nobody did that, the kernel ran out of \
                     memory (see dmesg): ask for fewer --members or less --work"
-            .to_string(),
-        Some(24) => "the worker ran under a real-time policy without ever waiting and was ended \
+                .to_string()
+        }
+        Some(SIGXCPU) => {
+            "the worker ran under a real-time policy without ever waiting and was ended \
                      (RLIMIT_RTTIME)"
-            .to_string(),
+                .to_string()
+        }
         Some(signal) => format!("the worker was killed by signal {signal}"),
         None => format!("the worker ended with {status} and without a word"),
     }

@@ -6,21 +6,21 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use model::machine::Machine;
-use model::plan::Plan;
+use model::plan::{Plan, Stopping};
 use model::record::Record;
 use model::run::{End, Failure, Header, Line, Resumed, Run, SCHEMA, StopReason};
 use model::sample::Sample;
 use probe::placement;
 
 use crate::cli::Output;
-use crate::failure::say;
+use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
 use crate::launch::Workers;
 use crate::progress::Progress;
 use crate::report;
 use crate::schedule::{Outcome, Schedule, State, Watch};
 use crate::store::{Folder, RunFile};
-use crate::{build, resolve, store};
+use crate::{build, resolve};
 
 /// The machine, and the CPUs that this process was started on.
 pub(crate) fn look_around() -> Result<(Machine, Vec<u32>)> {
@@ -66,30 +66,14 @@ pub(crate) fn new_run(
 }
 
 /// Goes on with a stored run.
-pub(crate) fn resume(
-    path: &Path,
-    budget: Option<Duration>,
-    precision: Option<f64>,
-    output: &Output,
-) -> Result<ExitCode> {
-    let mut file = RunFile::reopen(path)?;
-    let mut run = store::read(path)?;
+pub(crate) fn resume(path: &Path, more: &More, output: &Output) -> Result<ExitCode> {
+    let (mut file, mut run) = RunFile::reopen(path)?;
     let (machine, allowed) = look_around()?;
     for cpu in run.header.plan.cases.iter().flat_map(|case| case.placement.cpus()) {
         resolve::check_cpu(cpu, &allowed, &machine)?;
     }
     let spent_ns = run.spent_ns();
-    let stopping = &mut run.header.plan.stopping;
-    stopping.precision = precision.unwrap_or(stopping.precision);
-    if let Some(more) = budget {
-        stopping.budget_ns = spent_ns.saturating_add(nanoseconds(more));
-    }
-    if spent_ns >= stopping.budget_ns {
-        return Err(crate::failure::usage(format!(
-            "the run's budget of {} is spent: give it more with --budget",
-            humantime::format_duration(Duration::from_nanos(stopping.budget_ns))
-        )));
-    }
+    let stopping = more.stopping(&run, spent_ns)?;
     let differences: Vec<String> = run
         .header
         .machine
@@ -102,11 +86,45 @@ pub(crate) fn resume(
     }
     keep_away(&run.header.plan, &allowed, &machine);
     let at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let resumed = Resumed { at, spent_ns, differences };
-    file.write(&Line::Resumed(resumed.clone()))?;
-    run.resumed.push(resumed);
-    run.failures.clear();
+    let resumed = Line::Resumed(Resumed { at, spent_ns, stopping, differences });
+    file.write(&resumed)?;
+    run.push(resumed);
     finish(run, Some(file), false, output)
+}
+
+/// What a resumed run may have beyond its own plan.
+pub(crate) struct More {
+    /// Time on top of what is spent.
+    pub(crate) budget: Option<Duration>,
+    /// Another precision.
+    pub(crate) precision: Option<f64>,
+    /// Rounds on top of those done.
+    pub(crate) rounds: Option<u32>,
+}
+
+impl More {
+    /// The stopping rule from here on, or what is missing for anything to be left to do.
+    fn stopping(&self, run: &Run, spent_ns: u64) -> Result<Stopping> {
+        let mut stopping = run.header.plan.stopping.clone();
+        stopping.precision = self.precision.unwrap_or(stopping.precision);
+        if let Some(more) = self.budget {
+            stopping.budget_ns = spent_ns.saturating_add(nanoseconds(more));
+        }
+        let done = run.samples.iter().map(|sample| sample.round + 1).max().unwrap_or(0);
+        if let Some(more) = self.rounds {
+            stopping.rounds = Some(done.saturating_add(more));
+        }
+        if spent_ns >= stopping.budget_ns {
+            return Err(usage(format!(
+                "the run's budget of {} is spent: give it more with --budget",
+                humantime::format_duration(Duration::from_nanos(stopping.budget_ns))
+            )));
+        }
+        if stopping.rounds.is_some_and(|most| done >= most) {
+            return Err(usage(format!("all {done} rounds are done: ask for more with --rounds")));
+        }
+        Ok(stopping)
+    }
 }
 
 fn split<T>(result: Result<T>) -> (Option<T>, Option<anyhow::Error>) {
@@ -134,12 +152,13 @@ fn keep_away(plan: &Plan, allowed: &[u32], machine: &Machine) -> Vec<String> {
     ring.sort_unstable();
     ring.dedup();
     let mut notices = Vec::new();
-    if allowed.iter().all(|cpu| ring.contains(cpu)) && allowed.len() == 1 {
-        notices.push(format!(
-            "this program shares CPU {} with the ring, the only one it may use: it sleeps while samples \
-             are taken; for a CPU of its own allow it a second one (taskset, cpuset)",
-            allowed[0]
-        ));
+    if allowed.iter().all(|cpu| ring.contains(cpu)) {
+        notices.push(
+            "the ring may use every CPU that this program may, which wakes up there to take each \
+             sample; for a CPU of its own leave one out of --placement or allow it one more \
+             (taskset, cpuset)"
+                .to_string(),
+        );
     }
     if let Err(errno) = placement::pin(&placement::for_controller(allowed, &ring, machine)) {
         notices.push(format!("this program could not move off the ring's CPUs: {errno}"));

@@ -93,13 +93,14 @@ pub(crate) fn check_cpu(cpu: u32, allowed: &[u32], machine: &Machine) -> Result<
 
 /// A ring whose arrays do not fit would be ended by the out-of-memory killer, or end others.
 fn check_memory(args: &RingArgs, machine: &Machine) -> Result<()> {
-    let (Some(free), Some(largest)) =
-        (machine.memory.available_bytes.known(), args.members.0.iter().max())
-    else {
+    let group = machine.cgroup.memory_max_bytes.known().and_then(|limit| limit.as_ref());
+    let left = group.map(|limit| limit.max - limit.current.known().unwrap_or(&0).min(&limit.max));
+    let free = machine.memory.available_bytes.known().copied().into_iter().chain(left).min();
+    let (Some(free), Some(largest)) = (free, args.members.0.iter().max()) else {
         return Ok(());
     };
     let needed = u128::from(args.work) * u128::from(*largest);
-    if needed <= u128::from(*free) * 9 / 10 {
+    if needed <= u128::from(free) * 9 / 10 {
         return Ok(());
     }
     Err(usage(format!(

@@ -1,9 +1,10 @@
 //! Rounds: every case once in each, in shuffled order, until the figures are precise enough or the
 //! time is spent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use model::case::Case;
 use model::pairing::Grouped;
 use model::plan::{Plan, is_look};
 use model::record::{summaries, worst_precision};
@@ -50,7 +51,12 @@ pub(crate) struct Schedule<'a> {
     started: Instant,
     precision: Option<f64>,
     last_took: BTreeMap<usize, Duration>,
+    retired: BTreeSet<usize>,
+    failed_in_a_row: BTreeMap<usize, u32>,
 }
+
+/// Failures in a row, without running out of anything, after which a case is given up.
+const MOST_FAILURES: u32 = 3;
 
 /// How a schedule ended.
 #[derive(Debug)]
@@ -66,7 +72,8 @@ pub(crate) struct Outcome {
 }
 
 enum Step {
-    Measured,
+    Tried,
+    /// Did not fit into the budget, or was given up before.
     Skipped,
     Stop(StopReason),
 }
@@ -92,6 +99,8 @@ impl<'a> Schedule<'a> {
             started: Instant::now(),
             precision: None,
             last_took: BTreeMap::new(),
+            retired: BTreeSet::new(),
+            failed_in_a_row: BTreeMap::new(),
         }
     }
 
@@ -99,13 +108,13 @@ impl<'a> Schedule<'a> {
     pub(crate) fn run(mut self) -> Outcome {
         let mut round = self.first_round;
         let reason = loop {
+            if self.plan.stopping.rounds.is_some_and(|most| round >= most) {
+                break StopReason::RoundsDone;
+            }
             if let Some(reason) = self.round(round) {
                 break reason;
             }
             round += 1;
-            if self.plan.stopping.rounds.is_some_and(|most| round >= most) {
-                break StopReason::RoundsDone;
-            }
             if is_look(round) && self.is_precise() {
                 break StopReason::Precise;
             }
@@ -116,25 +125,23 @@ impl<'a> Schedule<'a> {
 
     /// One round; a reason to stop if there is one.
     fn round(&mut self, round: u32) -> Option<StopReason> {
-        let mut measured = 0;
+        let mut tried = 0;
         for case in self.plan.order(round) {
             match self.case(case, round) {
-                Step::Measured => measured += 1,
+                Step::Tried => tried += 1,
                 Step::Skipped => {}
                 Step::Stop(reason) => return Some(reason),
             }
         }
-        if measured > 0 {
-            return None;
-        }
-        match (0..self.plan.cases.len()).all(|case| self.has_failed(case)) {
+        match (0..self.plan.cases.len()).all(|case| self.retired.contains(&case)) {
             true => Some(StopReason::Failed),
-            false => Some(StopReason::BudgetSpent),
+            false if tried == 0 => Some(StopReason::BudgetSpent),
+            false => None,
         }
     }
 
     fn case(&mut self, case: usize, round: u32) -> Step {
-        if self.has_failed(case) {
+        if self.retired.contains(&case) {
             return Step::Skipped;
         }
         let budget = Duration::from_nanos(self.plan.stopping.budget_ns);
@@ -153,14 +160,37 @@ impl<'a> Schedule<'a> {
         self.last_took.insert(case, self.spent().saturating_sub(spent));
         self.watch.pause();
         match result {
-            Ok(()) => Step::Measured,
+            Ok(()) => {
+                self.failed_in_a_row.remove(&case);
+                Step::Tried
+            }
             Err(LaunchError::Interrupted) => Step::Stop(StopReason::Interrupted),
-            Err(LaunchError::Case(message)) => {
+            Err(LaunchError::Case { message, exhausted }) => {
                 let failure = Failure { case, round, message };
                 self.watch.failure(&failure);
                 self.failures.push(failure);
-                Step::Skipped
+                self.count_failure(case, exhausted);
+                Step::Tried
             }
+        }
+    }
+
+    /// A size at which the machine ran out is not tried again, nor is a larger one of its kind. Any
+    /// other failure costs its round; only a case that keeps failing is given up.
+    fn count_failure(&mut self, case: usize, exhausted: bool) {
+        let cases = &self.plan.cases;
+        if exhausted {
+            let failed = &cases[case];
+            let is_larger = |other: &usize| {
+                let same_kind = Case { members: cases[*other].members, ..failed.clone() };
+                same_kind == cases[*other] && cases[*other].members >= failed.members
+            };
+            self.retired.extend((0..cases.len()).filter(is_larger));
+        }
+        let in_a_row = self.failed_in_a_row.entry(case).or_default();
+        *in_a_row += 1;
+        if *in_a_row >= MOST_FAILURES {
+            self.retired.insert(case);
         }
     }
 
@@ -178,16 +208,6 @@ impl<'a> Schedule<'a> {
         })
     }
 
-    /// A size at which the machine ran out is not tried again, nor is a larger one of its kind.
-    fn has_failed(&self, case: usize) -> bool {
-        let asked = &self.plan.cases[case];
-        self.failures.iter().any(|failure| {
-            let failed = &self.plan.cases[failure.case];
-            let same_kind = model::case::Case { members: asked.members, ..failed.clone() };
-            same_kind == *asked && asked.members >= failed.members
-        })
-    }
-
     fn is_precise(&mut self) -> bool {
         let grouped = Grouped::new(&self.samples);
         self.precision = worst_precision(&summaries(self.plan, &grouped, &self.failures));
@@ -202,7 +222,7 @@ impl<'a> Schedule<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::case::{Case, Kind, Placement, Policy};
+    use model::case::{Kind, Placement, Policy};
     use model::plan::{Batching, Stopping};
     use model::sample::Counters;
 
@@ -212,6 +232,7 @@ mod tests {
         most_members: u32,
         wobble: u64,
         interrupt_after: usize,
+        fail: Vec<(u32, u32)>,
     }
 
     impl Default for Fake {
@@ -221,6 +242,7 @@ mod tests {
                 most_members: u32::MAX,
                 wobble: 0,
                 interrupt_after: usize::MAX,
+                fail: Vec::new(),
             }
         }
     }
@@ -237,7 +259,12 @@ mod tests {
             }
             self.asked.push((assignment.round, assignment.case_number));
             if members > self.most_members {
-                return Err(LaunchError::Case("out of members".into()));
+                let message = "out of members".to_string();
+                return Err(LaunchError::Case { message, exhausted: true });
+            }
+            if self.fail.contains(&(assignment.round, members)) {
+                let message = "once".to_string();
+                return Err(LaunchError::Case { message, exhausted: false });
             }
             let turn = self.asked.len() as u64 % 7;
             let ns_per_hop = if members == 1 { 1000 } else { 3000 } + self.wobble * turn;
@@ -341,6 +368,21 @@ mod tests {
     fn a_run_in_which_nothing_can_be_measured_says_so() {
         let outcome = run(&plan(LONG, None), &mut Fake { most_members: 0, ..Fake::default() });
         assert_eq!((outcome.reason, outcome.samples.len()), (StopReason::Failed, 0));
+    }
+
+    #[test]
+    fn a_failure_costs_its_round_and_a_case_that_keeps_failing_is_given_up() {
+        let plan = plan(LONG, Some(8));
+        let fail = vec![(1, 1), (2, 4), (4, 32), (5, 32), (6, 32)];
+        let mut fake = Fake { fail, wobble: 300, ..Fake::default() };
+        let outcome = run(&plan, &mut fake);
+        assert_eq!(outcome.reason, StopReason::RoundsDone);
+        let tries = |members: u32| {
+            let is_size = |case: &usize| plan.cases[*case].members == members;
+            fake.asked.iter().filter(|(_, case)| is_size(case)).count()
+        };
+        assert_eq!((tries(1), tries(4), tries(16), tries(32)), (8, 8, 8, 7));
+        assert_eq!(outcome.failures.len(), 5);
     }
 
     #[test]

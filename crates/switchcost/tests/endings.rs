@@ -60,10 +60,11 @@ impl Midst {
     }
 
     /// Waits for the end of the controller, then until none of its processes is left.
-    fn end(self) -> (Home, PathBuf, Said) {
-        let said = Said::at_end(self.child);
+    fn end(mut self) -> (Home, PathBuf, Said) {
+        // Its outputs are read last: a worker that is left behind would hold them open.
+        self.child.wait().expect("the controller ends");
         self.home.wait_until_alone();
-        (self.home, self.file, said)
+        (self.home, self.file, Said::at_end(self.child))
     }
 }
 
@@ -91,7 +92,7 @@ fn a_killed_controller_leaves_a_readable_file_and_no_process() {
 #[test]
 fn a_controller_of_threads_leaves_no_process_either() {
     let home = Home::new();
-    let long = ["ring", "--members", "2", "--kind", "thread", "--laps", "1000000"];
+    let long = ["ring", "--members", "2", "--kind", "thread", "--laps", "100000000"];
     let mut child = home.start(&long);
     wait_for("a worker", || home.processes().iter().any(|p| p.is_worker).then_some(()));
     child.kill().expect("the controller is killed");

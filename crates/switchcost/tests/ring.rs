@@ -150,18 +150,34 @@ fn the_same_cpu_is_not_the_first_where_there_is_a_choice() {
     }
 }
 
+/// Asks the kernel under which policy and priority the members run.
+fn assert_policy(name: &str, number: u64, priority: u64) {
+    let home = Home::new();
+    let child = home.start(&["ring", "--members", "2", "--laps", "100000", "--policy", name]);
+    let pid = child.id();
+    let worker = home.wait_for_worker(pid, 2);
+    let ring: Vec<_> = home.processes().into_iter().filter(|p| p.is_worker).collect();
+    assert_eq!(ring.len(), 2, "leader and member: {ring:?}");
+    for member in ring {
+        assert_eq!(member.policy(), (number, priority), "{name}: {member:?} of {worker:?}");
+    }
+    let controller = home.processes().into_iter().find(|p| p.pid == pid as i32);
+    assert_eq!(controller.map(|p| p.policy()), Some((0, 0)), "the controller is none of them");
+}
+
 #[test]
-fn the_batch_policy_is_kept() {
+fn the_normal_policies_are_kept() {
+    assert_policy("other", 0, 0);
+    assert_policy("batch", 3, 0);
     let rows = Home::new().measure(&[&SMALL[..], &["--policy", "batch"]].concat()).rows();
     assert_eq!(rows.rows.len(), 18);
     assert!(rows.rows.iter().all(|row| row.text("policy") == "batch"));
 }
 
 /// Under a real-time policy a woken member never preempts the writer: one switch a hop at any size.
-fn assert_realtime(policy: &str) {
-    let home = Home::new();
+fn assert_realtime(policy: &str, number: u64) {
     let args = [&["ring", "--budget", "60s"], &SMALL[..], &["--policy", policy]].concat();
-    let said = home.run(&args);
+    let said = Home::new().run(&args);
     if said.code == Some(1) && said.error().contains("CAP_SYS_NICE") {
         return skip(&format!("policy {policy} is refused here"));
     }
@@ -171,16 +187,17 @@ fn assert_realtime(policy: &str) {
     assert_no_switch_is_missing(rows.of_members(4));
     let four = fewest_switches_per_hop(rows.of_members(4));
     assert!((four - 1.0).abs() <= 0.05, "{policy}: {four} switches per hop of four");
+    assert_policy(policy, number, 1);
 }
 
 #[test]
 fn the_fifo_policy_is_kept() {
-    assert_realtime("fifo");
+    assert_realtime("fifo", 1);
 }
 
 #[test]
 fn the_round_robin_policy_is_kept() {
-    assert_realtime("rr");
+    assert_realtime("rr", 2);
 }
 
 #[test]

@@ -76,6 +76,13 @@ pub enum RingError {
     Count(#[from] CountError),
 }
 
+impl RingError {
+    /// Whether the machine ran out of something, so that a larger ring would fail too.
+    pub fn is_exhaustion(&self) -> bool {
+        matches!(self, Self::Refused { .. } | Self::Memory { .. })
+    }
+}
+
 fn lead_words(error: &LeadError) -> String {
     match error {
         LeadError::Link(error) => format!("the token was lost: {error:?}"),

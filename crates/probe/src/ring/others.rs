@@ -93,24 +93,27 @@ impl Others {
     }
 
     /// After the token was lost: which member went first, if any did. Members that only noticed the
-    /// loss come after one that was killed. Ends all that are left.
-    pub fn post_mortem(self) -> Option<RingError> {
-        let Self::Processes(pids) = self else { return None };
+    /// loss come after one that was killed or refused. Ends all that are left.
+    pub fn post_mortem(self, area: &SharedArea) -> Option<RingError> {
         // The loss travels round the ring before it reaches the leader, but deaths are reported
         // when the kernel gets to it.
         std::thread::sleep(Duration::from_millis(20));
+        let refused = refusal(area);
+        let Self::Processes(pids) = self else { return refused };
         let ends: Vec<(u32, WaitStatus)> = pids
             .iter()
             .enumerate()
             .filter_map(|(i, pid)| Some((i as u32 + 1, reap(*pid, WaitOptions::NOHANG)?)))
             .collect();
         let killed = ends.iter().find(|(_, status)| status.terminating_signal().is_some());
-        let placed = ends.iter().find(|(_, s)| s.exit_status() == Some(STATUS_PLACE));
-        let lost = ends.iter().find(|(_, s)| s.exit_status() != Some(STATUS_LOST));
-        let first = killed.or(placed).or(lost).or(ends.first());
-        let error = first.and_then(|(member, status)| {
+        let strange = ends.iter().find(|(_, s)| s.exit_status() != Some(STATUS_LOST));
+        let member = |(member, status): &(u32, WaitStatus)| {
             Some(RingError::Member { member: *member, how: bad_end(*status)? })
-        });
+        };
+        let error = killed
+            .and_then(member)
+            .or(refused)
+            .or_else(|| strange.or(ends.first()).and_then(member));
         Self::Processes(pids).kill();
         error
     }
@@ -126,6 +129,15 @@ impl Others {
             reap(pid, WaitOptions::empty());
         }
     }
+}
+
+/// The first member to which the kernel refused something.
+fn refusal(area: &SharedArea) -> Option<RingError> {
+    area.cells().iter().enumerate().find_map(|(member, cell)| {
+        let errno = cell.errno.load(Ordering::Acquire);
+        let how = std::io::Error::from_raw_os_error(errno as i32).to_string();
+        (errno != 0).then_some(RingError::Member { member: member as u32, how })
+    })
 }
 
 fn reap(pid: Pid, options: WaitOptions) -> Option<WaitStatus> {

@@ -1,6 +1,6 @@
 //! One worker's round of one case: set-up, warm-up, samples, end.
 
-use model::case::Policy;
+use model::case::{Case, ELEMENT_BYTES, Policy};
 use model::sample::Sample;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -14,9 +14,13 @@ use crate::counters::{Snapshot, Task, steal_ns};
 use crate::placement;
 use crate::sys::{self, Array, monotonic_raw_ns};
 
-/// Longest time a real-time member may run without waiting once: a ring's members wait in every
-/// hop, so one that spins is broken, and must not hold the CPU (setrlimit(2), RLIMIT_RTTIME).
+/// Longest time a real-time member may run without waiting once, beyond its work: in a ring of
+/// several each waits in every hop, so one that spins is broken, and must not hold the CPU
+/// (setrlimit(2), RLIMIT_RTTIME).
 const RT_SPIN_LIMIT_US: u64 = 2_000_000;
+
+/// Nanoseconds an element of the working set is taken to last before one was timed.
+const SLOW_ELEMENT_NS: f64 = 1000.0;
 
 /// Nanoseconds a hop is taken to last before one was timed: far more than it does anywhere.
 const SLOW_HOP_NS: f64 = 10e6;
@@ -39,17 +43,19 @@ fn run_with<L: Link, W: Work>(
 ) -> Result<(), RingError> {
     let start_ns = monotonic_raw_ns();
     let case = &assignment.case;
-    sys::deadline(deadline_s(f64::from(case.members) * SLOW_HOP_NS));
+    sys::default_alarm();
+    let slow_lap_ns = f64::from(case.members) * slow_hop_ns(case);
+    sys::deadline(deadline_s(slow_lap_ns));
     let cpus = case.placement.cpus_of(0);
     placement::pin(&cpus).map_err(|errno| RingError::Affinity { member: 0, cpus, errno })?;
-    take_policy(case.policy)?;
+    take_policy(case)?;
     raise_open_files();
     let Ring { seat, area, others } = build::<L, W, _>(case, work)?;
     let mut leader = Leader::new(seat, &area);
     let sampled = leader.announce(1).map_err(RingError::Lead).and_then(|()| {
         let setup_ns = monotonic_raw_ns() - start_ns;
         let tasks = others.tasks(&area);
-        let ns_per_lap = f64::from(case.members) * SLOW_HOP_NS;
+        let ns_per_lap = slow_lap_ns;
         Sampler::<L, W> { assignment, leader: &mut leader, tasks, setup_ns, ns_per_lap }.run(sink)
     });
     // Without the leader's ends the members notice a loss, wherever it happened.
@@ -57,7 +63,7 @@ fn run_with<L: Link, W: Work>(
     match sampled {
         Ok(()) => others.finish(),
         Err(error @ RingError::Lead(LeadError::Link(_))) => {
-            Err(others.post_mortem().unwrap_or(error))
+            Err(others.post_mortem(&area).unwrap_or(error))
         }
         Err(error) => {
             others.kill();
@@ -82,6 +88,8 @@ impl<L: Link, W: Work> Sampler<'_, '_, L, W> {
         let laps = batching.laps.unwrap_or(calibrated);
         let mut sampled_ns = 0;
         let mut number = 0;
+        // A first snapshot for nothing: its buffers' page faults are not the ring's.
+        self.counts_before()?;
         self.announce(laps)?;
         while number < batching.samples_per_round.max(1) {
             let sample = self.sample(number, laps)?;
@@ -128,16 +136,10 @@ impl<L: Link, W: Work> Sampler<'_, '_, L, W> {
     /// wait; the leader, which cannot wait, reads its own as the last and the first thing.
     fn sample(&mut self, number: u32, laps: u64) -> Result<Sample, RingError> {
         let case = &self.assignment.case;
-        let cpus = case.placement.cpus();
-        let own = own_task();
-        let steal_before = steal_ns(&cpus);
-        let others_before = Snapshot::of_resting(&self.tasks)?;
-        let own_before = Snapshot::of_self_before(own)?;
+        let before = self.counts_before()?;
         let elapsed_ns = self.batch(laps)?;
-        let own_after = Snapshot::of_self_after(own)?;
-        let others_after = Snapshot::of_resting(&self.tasks)?;
-        let steal_after = steal_ns(&cpus);
-        let before = others_before.plus(&own_before);
+        let after = self.counts_after()?;
+        let steal = after.steal_ns.zip(before.steal_ns);
         Ok(Sample {
             case: self.assignment.case_number,
             round: self.assignment.round,
@@ -145,11 +147,38 @@ impl<L: Link, W: Work> Sampler<'_, '_, L, W> {
             laps,
             hops: laps * u64::from(case.members),
             elapsed_ns,
-            counters: others_after.plus(&own_after).since(&before),
-            steal_ns: steal_after.zip(steal_before).map(|(after, before)| after - before),
+            counters: after.ring.since(&before.ring),
+            // A machine that was moved may count from anew: then it is not known.
+            steal_ns: steal.and_then(|(after, before)| after.checked_sub(before)),
             setup_ns: self.setup_ns,
         })
     }
+
+    fn counts_before(&self) -> Result<Counts, RingError> {
+        let others = Snapshot::of_resting(&self.tasks)?;
+        let steal_ns = steal_ns(&self.assignment.case.placement.cpus());
+        let own = Snapshot::of_self_before(own_task())?;
+        Ok(Counts { ring: others.plus(&own), steal_ns })
+    }
+
+    fn counts_after(&self) -> Result<Counts, RingError> {
+        let own = Snapshot::of_self_after(own_task())?;
+        let steal_ns = steal_ns(&self.assignment.case.placement.cpus());
+        let others = Snapshot::of_resting(&self.tasks)?;
+        Ok(Counts { ring: others.plus(&own), steal_ns })
+    }
+}
+
+/// The kernel's counts at one moment.
+struct Counts {
+    ring: Snapshot,
+    steal_ns: Option<u64>,
+}
+
+/// Far longer than a hop takes on any machine.
+fn slow_hop_ns(case: &Case) -> f64 {
+    let elements = case.work.map_or(0, |work| work.bytes / ELEMENT_BYTES);
+    SLOW_HOP_NS + elements as f64 * SLOW_ELEMENT_NS
 }
 
 fn own_task() -> Task {
@@ -162,18 +191,22 @@ fn deadline_s(expected_ns: f64) -> u32 {
 }
 
 /// Takes the policy for the worker and all that it forks or starts.
-fn take_policy(policy: Policy) -> Result<(), RingError> {
-    if policy.is_realtime() {
-        let limit = Rlimit { current: Some(RT_SPIN_LIMIT_US), maximum: Some(RT_SPIN_LIMIT_US) };
+fn take_policy(case: &Case) -> Result<(), RingError> {
+    // A ring of one never waits, and a broken one ends by its deadline.
+    if case.policy.is_realtime() && case.members > 1 {
+        let work_us = 20.0 * slow_hop_ns(case) / 1000.0;
+        let soft = RT_SPIN_LIMIT_US + work_us as u64;
+        let limit = Rlimit { current: Some(soft), maximum: Some(soft + RT_SPIN_LIMIT_US) };
         // Lowering it needs no privilege; where a lower one is set, that one holds.
         let _ = setrlimit(Resource::Rttime, limit);
     }
-    set_thread_policy(policy)
+    set_thread_policy(case.policy)
 }
 
 fn set_thread_policy(policy: Policy) -> Result<(), RingError> {
     let number = match policy {
-        Policy::Other => return Ok(()),
+        // Also the normal policy is set: the program may have been started under another.
+        Policy::Other => libc::SCHED_OTHER,
         Policy::Batch => libc::SCHED_BATCH,
         Policy::Fifo => libc::SCHED_FIFO,
         Policy::Rr => libc::SCHED_RR,

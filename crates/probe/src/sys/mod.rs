@@ -8,6 +8,6 @@ mod shared;
 mod walk;
 
 pub use clock::{CpuClock, cpu_clock_ns, monotonic_raw_ns};
-pub use process::{Forked, deadline, exit_now, fork, set_policy};
+pub use process::{Forked, deadline, default_alarm, exit_now, fork, set_policy};
 pub use shared::{Cell, SharedArea};
 pub use walk::Array;

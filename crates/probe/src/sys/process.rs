@@ -33,6 +33,19 @@ pub fn exit_now(status: i32) -> ! {
     unsafe { libc::_exit(status) }
 }
 
+/// Makes SIGALRM end the process again, whatever it was started with: signals that are ignored or
+/// blocked stay so over exec.
+pub fn default_alarm() {
+    // SAFETY: the set is initialised before it is used; the default action needs no handler.
+    unsafe {
+        libc::signal(libc::SIGALRM, libc::SIG_DFL);
+        let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGALRM);
+        libc::sigprocmask(libc::SIG_UNBLOCK, set.as_ptr(), std::ptr::null_mut());
+    }
+}
+
 /// Lets SIGALRM end the calling process after `seconds`, unless it is called again before; 0 takes
 /// the deadline away. A process that hangs takes its members with it.
 pub fn deadline(seconds: u32) {

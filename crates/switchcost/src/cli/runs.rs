@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Subcommand, ValueEnum};
 
-use super::values::{Destination, duration, share};
+use super::values::{Destination, above_zero, duration, share};
 
 /// Formats that a run can be exported to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -46,6 +46,9 @@ pub(crate) enum RunsCommand {
         /// Another precision than the run's own
         #[arg(long, value_name = "SHARE", value_parser = share)]
         precision: Option<f64>,
+        /// Rounds on top of those done, instead of the run's own limit
+        #[arg(long, value_name = "COUNT", value_parser = above_zero::<u32>)]
+        rounds: Option<u32>,
         /// No progress and no table
         #[arg(long, short)]
         quiet: bool,

@@ -9,6 +9,7 @@ use model::record::Record;
 use model::run::{Run, StopReason};
 
 use crate::cli::{Output, RunsCommand};
+use crate::measure::More;
 use crate::store::{Entry, Folder, read};
 use crate::{measure, report};
 
@@ -26,9 +27,10 @@ pub(super) fn run(command: RunsCommand) -> Result<ExitCode> {
             report::export(&run, &Record::of(&run), format, &output)?;
             Ok(ExitCode::SUCCESS)
         }
-        RunsCommand::Resume { run, budget, precision, quiet } => {
+        RunsCommand::Resume { run, budget, precision, rounds, quiet } => {
             let output = Output { json: None, csv: None, quiet };
-            measure::resume(&folder.find(&run)?.path, budget, precision, &output)
+            let more = More { budget, precision, rounds };
+            measure::resume(&folder.find(&run)?.path, &more, &output)
         }
         RunsCommand::Remove { runs } => remove(&folder, &runs),
     }

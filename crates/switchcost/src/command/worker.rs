@@ -22,7 +22,7 @@ pub(super) fn run(parent: i32) -> Result<ExitCode> {
         lost = lost.take().or(speak(&Word::Sample(sample)).err());
     });
     if let Err(error) = measured {
-        speak(&Word::Failure(error.to_string()))?;
+        speak(&Word::Failure { message: error.to_string(), exhausted: error.is_exhaustion() })?;
         return Ok(ExitCode::FAILURE);
     }
     match lost {

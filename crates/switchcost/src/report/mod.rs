@@ -12,6 +12,7 @@ use model::record::Record;
 use model::run::Run;
 
 use crate::cli::{Destination, ExportFormat, Output};
+use crate::failure::say;
 
 /// Writes all that `output` asks for. The table goes to standard output, or to standard error where
 /// that belongs to a machine-readable format.
@@ -37,10 +38,10 @@ pub(crate) fn write(
             errors.extend(export(run, record, format, to).err());
         }
     }
-    match errors.into_iter().next() {
-        Some(error) => Err(error),
-        None => Ok(()),
-    }
+    // The last is told by whoever asked; the others would be lost.
+    let last = errors.pop();
+    errors.iter().for_each(|error| say(&format!("error: {error:#}")));
+    last.map_or(Ok(()), Err)
 }
 
 /// Prints the report of a stored run.

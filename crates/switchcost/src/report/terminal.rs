@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use model::estimate::Estimate;
+use model::noise::NoiseLevel;
 use model::record::{CaseSummary, Record, Totals};
 use model::run::StopReason;
 
@@ -27,8 +28,8 @@ pub(crate) fn report(record: &Record, path: Option<&Path>) -> String {
     text
 }
 
-const LEGEND: &str = "real to projected: seconds for a million laps; projected = CPU of the ring of two x members / 2\n\
-ns/switch: (ns/hop - ns/hop of the ring of one) / counted switches, paired within rounds, 95 % interval\n\
+const LEGEND: &str = "real to projected: seconds for a million laps, mean of all samples; projected = CPU(2) x members / 2\n\
+ns/hop: median of rounds; ns/switch: what a hop costs above the ring of one / counted switches,\n  paired within rounds, median and 95 % interval\n\
 ! the kernel counts over 5 % more or fewer switches than there are hops\n";
 
 fn heading(record: &Record) -> String {
@@ -117,7 +118,11 @@ fn cost_words(case: &CaseSummary) -> (String, String) {
         return ("-".to_string(), "(solo)".to_string());
     }
     let Some(estimate) = &case.ns_per_switch_above_solo else {
-        let why = if case.totals.is_some() { "no switch counted" } else { "not measured" };
+        let why = match &case.totals {
+            None => "not measured",
+            Some(totals) if totals.voluntary + totals.involuntary == 0 => "no switch counted",
+            Some(_) => "no solo ring beside it",
+        };
         return ("-".to_string(), why.to_string());
     };
     (figure(Some(estimate.value)), interval_words(estimate))
@@ -155,17 +160,32 @@ fn findings(record: &Record) -> Vec<String> {
     let mut lines = Vec::new();
     for case in &record.cases {
         if let Some(failure) = &case.failure {
-            lines.push(format!("not measured: ring of {}: {failure}", case.case.members));
+            let further = if case.rounds > 0 { "failed in some rounds" } else { "not measured" };
+            lines.push(format!("{further}: ring of {}: {failure}", case.case.members));
         }
     }
     for series in &record.scaling {
         lines.push(format!("scaling: {}", series.in_words));
     }
     lines.push(format!("machine: {}", record.noise.in_words()));
+    lines.extend(by_cpu_time(record));
     lines.push(format!("stopped: {}", stop_words(record)));
     lines.extend(record.header.notices.iter().map(|notice| format!("note: {notice}")));
     lines.extend(record.warnings.iter().map(|warning| format!("warning: {warning}")));
     lines
+}
+
+/// Where the machine was not quiet: the cost of a switch by CPU time, which other work on the CPU
+/// does not enter.
+fn by_cpu_time(record: &Record) -> Option<String> {
+    let one = |case: &CaseSummary| {
+        let estimate = case.cpu_ns_per_switch_above_solo.as_ref()?;
+        let cost = figure(Some(estimate.value));
+        Some(format!("{}: {cost} ({})", case.case.members, interval_words(estimate)))
+    };
+    let all: Vec<String> = record.cases.iter().filter_map(one).collect();
+    (record.noise.level != NoiseLevel::Quiet && !all.is_empty())
+        .then(|| format!("ns/switch by CPU time, without that other work: {}", all.join("; ")))
 }
 
 fn stop_words(record: &Record) -> String {

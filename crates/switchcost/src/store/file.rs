@@ -1,11 +1,11 @@
 //! One run file: a header, a line per sample as it arrives, an end line.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use model::run::{Header, Line};
+use model::run::{Header, Line, Run};
 
 /// A run file that is being written. While it is open it is locked, so that nobody resumes or
 /// removes a run that is going on; the kernel takes the lock back with the process.
@@ -37,9 +37,10 @@ impl RunFile {
         Ok(run)
     }
 
-    /// Opens the file of an earlier run to add to it. A last line that was cut off is taken away:
-    /// the next one must start on a line of its own.
-    pub(crate) fn reopen(path: &Path) -> Result<Self> {
+    /// Opens the file of an earlier run to add to it, and reads it. A last line that was cut off is
+    /// taken away, as the next one must start on a line of its own; but only of a file that is a
+    /// run of ours.
+    pub(crate) fn reopen(path: &Path) -> Result<(Self, Run)> {
         let file = OpenOptions::new()
             .read(true)
             .append(true)
@@ -47,15 +48,19 @@ impl RunFile {
             .with_context(|| format!("cannot open {} for writing", path.display()))?;
         let mut run = Self { path: path.to_path_buf(), file };
         run.lock()?;
+        let earlier = super::read(path)?;
         run.cut_broken_tail()?;
-        Ok(run)
+        Ok((run, earlier))
     }
 
     fn lock(&self) -> Result<()> {
-        if self.file.try_lock().is_err() {
-            bail!("{} is being written by another switchcost", self.path.display());
+        match self.file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                bail!("{} is being written by another switchcost", self.path.display())
+            }
+            // A file system without locks is no reason not to keep a run.
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
         }
-        Ok(())
     }
 
     fn cut_broken_tail(&mut self) -> Result<()> {

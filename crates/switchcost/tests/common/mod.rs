@@ -169,9 +169,17 @@ impl Process {
         let _ = kill_process(pid, Signal::KILL);
     }
 
+    /// Its scheduling policy (sched(7)) and real-time priority.
+    pub fn policy(&self) -> (u64, u64) {
+        self.field(41).zip(self.field(40)).expect("a living process")
+    }
+
+    fn field(&self, number: usize) -> Option<u64> {
+        stat_field(self.pid, number)?.parse().ok()
+    }
+
     fn cpu_ticks(&self) -> u64 {
-        let field = |number| stat_field(self.pid, number)?.parse::<u64>().ok();
-        field(14).zip(field(15)).map_or(0, |(user, system)| user + system)
+        self.field(14).zip(self.field(15)).map_or(0, |(user, system)| user + system)
     }
 }
 

@@ -130,7 +130,7 @@ fn cost_words(case: &CaseSummary) -> (String, String) {
 
 fn interval_words(estimate: &Estimate) -> String {
     match estimate.interval() {
-        None => format!("not resolved ({} rounds)", estimate.rounds),
+        None => format!("not resolved ({})", rounds_words(estimate.rounds)),
         Some(i) if estimate.resolved => {
             format!("{} to {}", figure(Some(i.low)), figure(Some(i.high)))
         }
@@ -138,6 +138,10 @@ fn interval_words(estimate: &Estimate) -> String {
             format!("not resolved ({} to {})", figure(Some(i.low)), figure(Some(i.high)))
         }
     }
+}
+
+fn rounds_words(rounds: u32) -> String {
+    if rounds == 1 { "1 round".to_string() } else { format!("{rounds} rounds") }
 }
 
 /// Three significant digits or all before the point; a dash for what is not known.
@@ -184,7 +188,8 @@ fn by_cpu_time(record: &Record) -> Option<String> {
         Some(format!("{}: {cost} ({})", case.case.members, interval_words(estimate)))
     };
     let all: Vec<String> = record.cases.iter().filter_map(one).collect();
-    (record.noise.level != NoiseLevel::Quiet && !all.is_empty())
+    let disturbed = matches!(record.noise.level, NoiseLevel::Noisy | NoiseLevel::Unusable);
+    (disturbed && !all.is_empty())
         .then(|| format!("ns/switch by CPU time, without that other work: {}", all.join("; ")))
 }
 
@@ -202,7 +207,7 @@ fn stop_words(record: &Record) -> String {
         None => "not every case has an interval: more time (--budget) gives it".to_string(),
     };
     let asked = format!("+-{:.1} % asked", stopping.precision * 100.0);
-    let facts = format!("{rounds} rounds in {spent}; {widest}, {asked}");
+    let facts = format!("{} in {spent}; {widest}, {asked}", rounds_words(rounds));
     match end.reason {
         StopReason::Precise => format!("precise enough ({facts})"),
         StopReason::BudgetSpent => format!("the budget is spent ({facts})"),

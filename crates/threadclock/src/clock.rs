@@ -293,6 +293,9 @@ mod tests {
     fn a_base_taken_within_a_read_refuses_the_older_stamp() {
         on_fast_tiers(|clock| {
             let mut inner = CpuTime::default();
+            // So that the old base's stamp with the new base's time would be 5 ms off.
+            let until_ns = sys::thread_cpu_ns() + 5_000_000;
+            while sys::thread_cpu_ns() < until_ns {}
             let outer = clock.now_by(|| {
                 let stamp = arch::stamp();
                 sleep(OFF_CPU);

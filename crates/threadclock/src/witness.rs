@@ -137,3 +137,33 @@ fn shows_switches(arm: impl Fn() -> u64, word: &AtomicU64) -> Result<(), WhyNot>
     }
     Err(WhyNot::NotTried)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_that_a_switch_leaves_alone_is_refused() {
+        let word = AtomicU64::new(7);
+        assert_eq!(
+            shows_switches(|| 7, &word),
+            Err(WhyNot::SwitchInSyscallUnseen)
+        );
+    }
+
+    #[test]
+    fn a_word_that_will_not_hold_still_is_refused() {
+        let word = AtomicU64::new(7);
+        assert_eq!(shows_switches(|| 8, &word), Err(WhyNot::NotTried));
+    }
+
+    #[test]
+    fn verdicts_are_found_once() {
+        let verdict = Verdict::unknown();
+        assert_eq!(
+            verdict.get_or(|| Err(WhyNot::NotCalibrated)),
+            Err(WhyNot::NotCalibrated)
+        );
+        assert_eq!(verdict.get_or(|| Ok(())), Err(WhyNot::NotCalibrated));
+    }
+}

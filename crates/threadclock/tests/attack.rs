@@ -95,14 +95,14 @@ fn signalled() {
         HANDLED.store(0, Relaxed);
         INTERRUPTED.store((&raw const *clock).cast_mut(), Relaxed);
         // SAFETY: no arguments.
-        let reader = unsafe { libc::pthread_self() };
+        let (process, reader) = unsafe { (libc::getpid(), libc::gettid()) };
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !stop.load(Relaxed) {
                     for _ in 0..3 {
                         // SAFETY: the reader is alive until this scope ends.
-                        unsafe { libc::pthread_kill(reader, libc::SIGUSR1) };
+                        unsafe { libc::syscall(libc::SYS_tgkill, process, reader, libc::SIGUSR1) };
                     }
                     std::thread::sleep(Duration::from_micros(20));
                 }

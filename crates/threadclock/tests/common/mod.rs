@@ -155,9 +155,18 @@ pub fn cpus() -> Vec<usize> {
 
 /// Makes the calling thread real-time. `false`: no privilege.
 pub fn become_real_time() -> bool {
-    let parameters = libc::sched_param { sched_priority: 10 };
-    // SAFETY: reads `parameters`.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) == 0 }
+    // By the system call, as musl's function refuses; its sched_param is the kernel's and more.
+    // SAFETY: zeroes are a value of it, and the call only reads it.
+    unsafe {
+        let mut parameters: libc::sched_param = std::mem::zeroed();
+        parameters.sched_priority = 10;
+        libc::syscall(
+            libc::SYS_sched_setscheduler,
+            0,
+            libc::SCHED_FIFO,
+            &raw const parameters,
+        ) == 0
+    }
 }
 
 /// Stops the other threads of a test when it ends, by a failed assertion too.

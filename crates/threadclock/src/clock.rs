@@ -179,6 +179,7 @@ impl ThreadClock {
 
     /// Sets the bound for this thread and tier, between 5 us and 4 s, and gives what it became. A
     /// smaller one asks the kernel more often: once per bound of running time, if read that often.
+    /// The child of a fork has the default again.
     pub fn set_error_bound_ns(&self, bound_ns: u64) -> u64 {
         if self.tier() == Tier::Kernel {
             return 0;

@@ -168,7 +168,7 @@ impl Slot {
         unsafe { &*(address as *const AtomicU64) }
     }
 
-    /// Reads the clock at the stamp that `take_stamp` gives, or `None` if the base will not do.
+    /// Reads the clock at the stamp that `take_stamp` gives, or gives the stamp back if the base will not do.
     #[inline(always)]
     pub(crate) fn read(&self, take_stamp: impl FnOnce() -> u64) -> Result<CpuTime, u64> {
         let stamp = take_stamp();
@@ -374,7 +374,11 @@ impl Slot {
         let mut best: Option<Pair> = None;
         for _ in 0..TRIES {
             if kind == kind::STORE {
-                self.witness().store(self.token.load(Relaxed), Relaxed);
+                // The address first: a handler that forks here leaves the child a wiped slot, whose
+                // witness is its own first word, which must stay 0.
+                let witness = self.witness();
+                compiler_fence(SeqCst);
+                witness.store(self.token.load(Relaxed), Relaxed);
             }
             let token = self.witness().load(Relaxed);
             let first = arch::stamp_ordered();

@@ -45,15 +45,19 @@ fn our_own_serves_as_well() {
 #[repr(C, align(32))]
 struct Area([u8; 32]);
 
+/// Registers as another library would have. `false`: no rseq here.
+fn registered_by_somebody_else() -> bool {
+    let area = Box::leak(Box::new(Area([0; 32])));
+    // SAFETY: the area is leaked; the signature is any.
+    unsafe { libc::syscall(libc::SYS_rseq, &raw mut *area, 32, 0, 0x5305_3053) == 0 }
+}
+
 #[test]
 fn somebody_elses_refuses_ours() {
     if !without_the_c_librarys("somebody_elses_refuses_ours") {
         return;
     }
-    let area = Box::leak(Box::new(Area([0; 32])));
-    // SAFETY: the area is leaked; the signature is any.
-    let status = unsafe { libc::syscall(libc::SYS_rseq, &raw mut *area, 32, 0, 0x5305_3053) };
-    if status != 0 {
+    if !registered_by_somebody_else() {
         println!("skipped: no rseq here");
         return;
     }
@@ -65,4 +69,32 @@ fn somebody_elses_refuses_ours() {
     let clock = ThreadClock::for_this_thread();
     assert!(clock.tier() > Tier::Rseq);
     assert_eq!(clock.not_taken().next(), Some((Tier::Rseq, refused)));
+}
+
+/// No rseq, and no descriptor for a perf event either.
+#[test]
+fn at_worst_the_kernel_is_asked() {
+    if !without_the_c_librarys("at_worst_the_kernel_is_asked") {
+        return;
+    }
+    if !registered_by_somebody_else() {
+        println!("skipped: no rseq here");
+        return;
+    }
+    let none = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: reads `none`.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &none) }, 0);
+    let clock = ThreadClock::for_this_thread();
+    assert_eq!(clock.tier(), Tier::Kernel);
+    let reasons: Vec<_> = clock.not_taken().collect();
+    assert_eq!(reasons.len(), 3, "{reasons:?}");
+    assert_eq!(
+        reasons[1],
+        (Tier::PerfPage, WhyNot::PerfRefused(libc::EMFILE))
+    );
+    let mut checker = common::Checker::new(&clock);
+    checker.reads(1_000);
 }

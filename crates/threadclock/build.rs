@@ -1,0 +1,8 @@
+//! Link flags of the shared library.
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    // A thread's end runs our pthread key destructor: after dlclose() it would not be there.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libthreadclock.so.0");
+}

@@ -1,0 +1,195 @@
+//! The counter's rate, process-wide: known after 100 us, refined for as long as the process lives.
+//!
+//! One anchor (stamp, CLOCK_MONOTONIC_RAW) is taken at first use. The rate is the slope from it to
+//! a later such pair, and is taken anew each time the age has doubled: the error of a pair, some
+//! 40 ns, is spread over ever more time. No thread ever waits for another but at the first 100 us.
+//!
+//! On top comes a small correction to the rate of the kernel's scheduler clock, which is what
+//! CLOCK_THREAD_CPUTIME_ID ticks by: see [`agree_with_kernel`].
+
+use crate::{arch, sys};
+use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::*};
+
+/// Even: the anchor is valid (0: none yet). Odd: being written.
+static SEQUENCE: AtomicU32 = AtomicU32::new(0);
+static ANCHOR_STAMP: AtomicU64 = AtomicU64::new(0);
+static ANCHOR_RAW_NS: AtomicU64 = AtomicU64::new(0);
+/// Age of the anchor, in ticks, when the rate was last taken.
+static TAKEN_AT_AGE: AtomicU64 = AtomicU64::new(0);
+/// Nanoseconds per tick times 2^32, by CLOCK_MONOTONIC_RAW. 0: not known yet.
+static NS_PER_TICK: AtomicU64 = AtomicU64::new(0);
+/// Parts in 10^9 by which the scheduler clock is faster.
+static KERNEL_EXCESS_PPB: AtomicI64 = AtomicI64::new(0);
+
+/// 40 ns at both ends of this make 800 ppm: 40 ns over the default period of 48 us.
+const FIRST_AGE_NS: u64 = 100_000;
+/// 10 GHz and 1 MHz: what lies outside is a broken clock.
+const PLAUSIBLE: core::ops::Range<u64> = (1 << 32) / 10..1000 << 32;
+
+/// Nanoseconds per tick, times 2^32, with the correction: what readers use. 0: not known yet.
+static RATE: AtomicU64 = AtomicU64::new(0);
+/// Its inverse: ticks per nanosecond, times 2^32.
+static INVERSE: AtomicU64 = AtomicU64::new(0);
+
+/// Nanoseconds per tick, times 2^32, or 0 if not known yet.
+#[inline]
+pub(crate) fn ns_per_tick() -> u64 {
+    RATE.load(Relaxed)
+}
+
+/// Ticks in so many nanoseconds, or 0 if the rate is not known yet.
+#[inline]
+pub(crate) fn ticks_of(ns: u64) -> u64 {
+    ((u128::from(ns) * u128::from(INVERSE.load(Relaxed))) >> 32) as u64
+}
+
+fn publish() {
+    let raw = i128::from(NS_PER_TICK.load(Relaxed));
+    let excess = i128::from(KERNEL_EXCESS_PPB.load(Relaxed));
+    let rate = (raw + raw * excess / 1_000_000_000) as u128;
+    INVERSE.store((1u128 << 64).checked_div(rate).unwrap_or(0) as u64, Relaxed);
+    RATE.store(rate as u64, Relaxed);
+}
+
+/// Takes the anchor, if nobody has.
+pub(crate) fn start() {
+    if SEQUENCE.compare_exchange(0, 1, Acquire, Relaxed).is_ok() {
+        write_anchor();
+        SEQUENCE.store(2, Release);
+    }
+}
+
+/// Makes the rate known, waiting out the rest of the first 100 us if it must. False: it cannot be.
+pub(crate) fn finish() -> bool {
+    start();
+    // Bounded: if the thread that took the anchor died in a fork, the answer is "no".
+    for _ in 0..1_000 {
+        if ns_per_tick() != 0 {
+            return true;
+        }
+        refine(arch::stamp());
+        sys::sleep_ns(10_000);
+    }
+    false
+}
+
+/// Takes the rate anew if the anchor has doubled its age. Called at each re-sync; cheap if not due.
+#[inline]
+pub(crate) fn refine(now: u64) {
+    let age = now.wrapping_sub(ANCHOR_STAMP.load(Relaxed));
+    if age >= TAKEN_AT_AGE.load(Relaxed).saturating_mul(2) {
+        take_rate();
+    }
+}
+
+#[cold]
+fn take_rate() {
+    let before = SEQUENCE.load(Acquire);
+    if before == 0 || before % 2 == 1 {
+        return;
+    }
+    let (anchor_stamp, anchor_ns) = (ANCHOR_STAMP.load(Relaxed), ANCHOR_RAW_NS.load(Relaxed));
+    let (stamp, raw_ns) = pair();
+    let age = stamp.wrapping_sub(anchor_stamp);
+    let elapsed_ns = raw_ns.wrapping_sub(anchor_ns);
+    if elapsed_ns < FIRST_AGE_NS {
+        return;
+    }
+    let rate = (u128::from(elapsed_ns) << 32).checked_div(u128::from(age)).unwrap_or(0);
+    let known = NS_PER_TICK.load(Relaxed);
+    // A machine that was suspended or moved may have changed its counter under us: start again.
+    let jumped = known != 0 && (rate as u64).abs_diff(known) > known / 500;
+    if !PLAUSIBLE.contains(&(rate as u64)) || age > i64::MAX as u64 || jumped {
+        if SEQUENCE.compare_exchange(before, before.wrapping_add(1), Acquire, Relaxed).is_ok() {
+            write_anchor();
+            SEQUENCE.store(before.wrapping_add(2).max(2), Release);
+        }
+        return;
+    }
+    if SEQUENCE.load(Acquire) == before {
+        NS_PER_TICK.store(rate as u64, Relaxed);
+        TAKEN_AT_AGE.store(age, Relaxed);
+        publish();
+    }
+}
+
+fn write_anchor() {
+    let (stamp, raw_ns) = pair();
+    ANCHOR_STAMP.store(stamp, Relaxed);
+    ANCHOR_RAW_NS.store(raw_ns, Relaxed);
+    TAKEN_AT_AGE.store(0, Relaxed);
+    NS_PER_TICK.store(0, Relaxed);
+    publish();
+}
+
+/// A stamp and CLOCK_MONOTONIC_RAW, the tightest of a few.
+fn pair() -> (u64, u64) {
+    let mut best = (u64::MAX, 0, 0);
+    for _ in 0..5 {
+        let first = arch::stamp();
+        let raw_ns = sys::monotonic_raw_ns();
+        let width = arch::stamp().wrapping_sub(first);
+        if width < best.0 {
+            best = (width, first.wrapping_add(width / 2), raw_ns);
+        }
+    }
+    (best.1, best.2)
+}
+
+/// Tells what the scheduler clock did in a stretch without a switch, long enough to have a rate.
+pub(crate) fn agree_with_kernel(kernel_ns: u64, ticks: u64) {
+    let raw = NS_PER_TICK.load(Relaxed);
+    let by_raw_ns = (u128::from(ticks) * u128::from(raw)) >> 32;
+    let excess = KERNEL_EXCESS_PPB.load(Relaxed);
+    KERNEL_EXCESS_PPB.store(next_excess_ppb(excess, kernel_ns, by_raw_ns as u64), Relaxed);
+    publish();
+}
+
+/// One step of a running median: up if this stretch was faster than the estimate, down if slower.
+/// A median, since steal makes some stretches slower by any amount; steps of 0.5 ppm.
+fn next_excess_ppb(estimate: i64, kernel_ns: u64, by_raw_ns: u64) -> i64 {
+    const STEP_PPB: i64 = 500;
+    const MOST_PPB: i64 = 1_000_000;
+    let (kernel, raw) = (i128::from(kernel_ns), i128::from(by_raw_ns));
+    let faster = (kernel - raw) * 1_000_000_000 > i128::from(estimate) * raw;
+    let step = if faster { STEP_PPB } else { -STEP_PPB };
+    (estimate + step).clamp(-MOST_PPB, MOST_PPB)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::next_excess_ppb;
+
+    #[test]
+    fn the_median_finds_the_rate_through_steal() {
+        for truth_ppb in [-300_000i64, 0, 42_000, 300_000] {
+            let mut estimate = 0;
+            for round in 0..4_000u64 {
+                let raw_ns = 10_000_000;
+                let steal_ns = if round % 3 == 0 { 1_000_000 } else { 0 };
+                let noise_ns = (round * 7919 % 201) as i64 - 100;
+                let kernel_ns = raw_ns as i64 + truth_ppb / 100 + noise_ns - steal_ns;
+                estimate = next_excess_ppb(estimate, kernel_ns as u64, raw_ns);
+            }
+            // A third of the stretches pull down: the noise's lower quarter, 50 ns in 10 ms.
+            assert!((estimate - truth_ppb).abs() < 10_000, "{estimate} for {truth_ppb}");
+        }
+    }
+
+    #[test]
+    fn the_correction_is_bounded() {
+        let mut estimate = 0;
+        for _ in 0..10_000 {
+            estimate = next_excess_ppb(estimate, 9_000_000, 10_000_000);
+        }
+        assert_eq!(estimate, -1_000_000);
+    }
+
+    #[test]
+    fn the_rate_is_known_at_once_and_plausible() {
+        if crate::arch::HAS_COUNTER {
+            assert!(super::finish());
+            assert!(super::PLAUSIBLE.contains(&super::ns_per_tick()));
+        }
+    }
+}

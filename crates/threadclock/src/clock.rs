@@ -1,0 +1,316 @@
+//! The clock as its users see it.
+
+use crate::slot::{self, Resyncs, Slot, kind};
+use crate::thread::{self, Thread};
+use crate::{CpuTime, Stopwatch, Tier, WhyNot, arch, calibrate, sys};
+use core::fmt;
+use core::marker::PhantomData;
+use core::sync::atomic::Ordering::Relaxed;
+
+/// The CPU time of the thread that made it.
+///
+/// Clocks of one thread and tier are one clock: they share its base, its bound and its count of
+/// re-syncs. A clock can neither be sent to nor shared with another thread:
+///
+/// ```compile_fail
+/// let clock = threadclock::ThreadClock::for_this_thread();
+/// std::thread::spawn(move || clock.now());
+/// ```
+///
+/// It may be read in a signal handler (make it before), and goes on in the child of a fork, where
+/// it tells the child's time.
+pub struct ThreadClock {
+    slot: *const Slot,
+    /// `None` if no memory could be had.
+    thread: Option<&'static Thread>,
+    no_memory: Option<WhyNot>,
+    asked: bool,
+    not_send: PhantomData<*mut ()>,
+}
+
+impl ThreadClock {
+    /// The best clock to be had here; at worst the kernel's. The first in a process takes some
+    /// 300 us (it lets itself be switched out, to see that it notices), the first in a thread some 10.
+    pub fn for_this_thread() -> Self {
+        match Thread::current() {
+            Ok(thread) => Self::on(thread, thread.best(), false),
+            Err(why) => Self {
+                slot: thread::bare(),
+                thread: None,
+                no_memory: Some(why),
+                asked: false,
+                not_send: PhantomData,
+            },
+        }
+    }
+
+    /// A clock of this tier, or why it is not to be had.
+    pub fn with_tier(tier: Tier) -> Result<Self, WhyNot> {
+        if tier == Tier::CoreCycles {
+            return Err(crate::CoreClock::for_this_thread().err().unwrap_or(WhyNot::OtherUnit));
+        }
+        let thread = Thread::current()?;
+        Ok(Self::on(thread, thread.slot(tier)?, true))
+    }
+
+    fn on(thread: &'static Thread, slot: &Slot, asked: bool) -> Self {
+        thread.hold();
+        let thread = Some(thread);
+        Self { slot, thread, no_memory: None, asked, not_send: PhantomData }
+    }
+
+    #[inline(always)]
+    fn slot(&self) -> &Slot {
+        // SAFETY: lies in the thread's pages, which `hold` keeps, or is the static one.
+        unsafe { &*self.slot }
+    }
+
+    /// The thread's CPU time. Out of order by as much as the processor's time stamp is: some tens
+    /// of instructions around the call may be counted or not.
+    #[inline(always)]
+    pub fn now(&self) -> CpuTime {
+        match self.slot().read(arch::stamp) {
+            Ok(time) => time,
+            Err(stamp) => self.ask(stamp),
+        }
+    }
+
+    /// The thread's CPU time after everything before the call is done and before anything after it
+    /// has begun.
+    #[inline(always)]
+    pub fn now_ordered(&self) -> CpuTime {
+        match self.slot().read(arch::stamp_ordered) {
+            Ok(time) => time,
+            Err(stamp) => self.ask(stamp),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ask(&self, stamp: u64) -> CpuTime {
+        slow_read(self.thread, self.slot(), stamp)
+    }
+
+    /// Starts a stopwatch.
+    #[inline]
+    pub fn stopwatch(&self) -> Stopwatch<'_> {
+        Stopwatch::start(self)
+    }
+
+    /// How this clock reads the time.
+    pub fn tier(&self) -> Tier {
+        match self.slot().kind.load(Relaxed) {
+            kind::STORE => Tier::Rseq,
+            kind::COUNT => Tier::PerfPage,
+            kind::WIPED => {
+                self.now();
+                self.tier()
+            }
+            _ => Tier::Kernel,
+        }
+    }
+
+    /// The tiers better than this clock's, and why each was not taken.
+    pub fn not_taken(&self) -> impl Iterator<Item = (Tier, WhyNot)> {
+        let own = self.tier();
+        let (thread, asked, no_memory) = (self.thread, self.asked, self.no_memory);
+        Tier::ALL.into_iter().filter(move |&tier| tier < own).filter_map(move |tier| {
+            let refused = thread.and_then(|thread| thread.refused(tier));
+            let not_asked = asked.then_some(WhyNot::NotAsked);
+            Some((tier, refused.or(no_memory).or(not_asked)?))
+        })
+    }
+
+    /// The smallest step that a reading can show, in ns.
+    pub fn resolution_ns(&self) -> u64 {
+        match self.tier() {
+            Tier::Kernel => 1,
+            _ => (calibrate::ns_per_tick() >> 32).max(1),
+        }
+    }
+
+    /// What one [`now`](Self::now) costs here and now: the least of some batches of reads, without
+    /// re-syncs, which take one kernel clock reading per [`error_bound_ns`](Self::error_bound_ns)
+    /// and per switch on top.
+    pub fn read_cost(&self) -> CpuTime {
+        const BATCHES: usize = 16;
+        const READS: u64 = 64;
+        let mut least: Option<CpuTime> = None;
+        for _ in 0..BATCHES {
+            let (first_ns, first) = (sys::monotonic_raw_ns(), arch::stamp_ordered());
+            for _ in 0..READS {
+                core::hint::black_box(self.now());
+            }
+            let cycles = arch::stamp_ordered().wrapping_sub(first);
+            let ns = sys::monotonic_raw_ns().wrapping_sub(first_ns);
+            let each = CpuTime { ns: ns.div_ceil(READS), cycles: cycles.div_ceil(READS) };
+            least = Some(least.map_or(each, |least| if each < least { each } else { least }));
+        }
+        least.unwrap_or_default()
+    }
+
+    /// How far a reading can be from `CLOCK_THREAD_CPUTIME_ID` read around it, in ns. 0 on the
+    /// kernel tier, which reads that.
+    ///
+    /// It is the error of pairing the two (2.2 us at most, in quiet 0.3) plus the time for which a
+    /// pair is used. Only time that the hypervisor stole, or that the kernel books as interrupt
+    /// time, brings a reading beyond the first part: the counter goes on in it and the thread's
+    /// clock does not.
+    pub fn error_bound_ns(&self) -> u64 {
+        match self.tier() {
+            Tier::Kernel => 0,
+            _ => self.slot().bound_ns.load(Relaxed),
+        }
+    }
+
+    /// Sets the bound for this thread and tier, between 5 us and 4 s, and gives what it became. A
+    /// smaller one asks the kernel more often: once per bound of running time, if read that often.
+    /// The child of a fork has the default again.
+    pub fn set_error_bound_ns(&self, bound_ns: u64) -> u64 {
+        if self.tier() == Tier::Kernel {
+            return 0;
+        }
+        let bound_ns = bound_ns.clamp(slot::SMALLEST_BOUND_NS, slot::LARGEST_BOUND_NS);
+        self.slot().bound_ns.store(bound_ns, Relaxed);
+        self.slot().forget();
+        bound_ns
+    }
+
+    /// How often this thread and tier had to ask the kernel, by cause.
+    pub fn resyncs(&self) -> Resyncs {
+        self.slot().resyncs()
+    }
+
+    /// As `now`, with the stamp from `take_stamp`: to put things between the parts of a read.
+    #[cfg(test)]
+    pub(crate) fn now_by(&self, take_stamp: impl FnOnce() -> u64) -> CpuTime {
+        match self.slot().read(take_stamp) {
+            Ok(time) => time,
+            Err(stamp) => self.ask(stamp),
+        }
+    }
+}
+
+impl fmt::Debug for ThreadClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThreadClock")
+            .field("tier", &self.tier())
+            .field("error_bound_ns", &self.error_bound_ns())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for ThreadClock {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread {
+            thread.release();
+        }
+    }
+}
+
+/// What a read does when its base will not do.
+fn slow_read(thread: Option<&Thread>, slot: &Slot, stamp: u64) -> CpuTime {
+    if slot.kind.load(Relaxed) == kind::WIPED
+        && let Some(thread) = thread
+    {
+        thread.revive(slot);
+    }
+    slot.resync(stamp)
+}
+
+/// The calling thread's time by its best clock, without a handle: one look-up dearer.
+#[inline]
+pub fn now() -> CpuTime {
+    let Ok(thread) = Thread::current() else {
+        return thread::bare().resync(0);
+    };
+    match thread.best().read(arch::stamp) {
+        Ok(time) => time,
+        Err(stamp) => slow_read(Some(thread), thread.best(), stamp),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread::sleep;
+    use std::time::Duration;
+
+    const OFF_CPU: Duration = Duration::from_millis(5);
+
+    /// Both fast tiers, with a bound so wide that only the witness can refuse a base.
+    fn on_fast_tiers(attack: impl Fn(&ThreadClock)) {
+        for clock in [Tier::Rseq, Tier::PerfPage].into_iter().flat_map(ThreadClock::with_tier) {
+            clock.set_error_bound_ns(u64::MAX);
+            clock.now();
+            attack(&clock);
+        }
+    }
+
+    #[test]
+    fn a_switch_between_call_and_stamp_is_seen() {
+        on_fast_tiers(|clock| {
+            let seen = clock.resyncs().switched;
+            clock.now_by(|| {
+                sleep(OFF_CPU);
+                arch::stamp()
+            });
+            assert!(clock.resyncs().switched > seen, "{}", clock.tier());
+        });
+    }
+
+    #[test]
+    fn a_switch_between_stamp_and_check_is_seen() {
+        on_fast_tiers(|clock| {
+            let seen = clock.resyncs().switched;
+            clock.now_by(|| {
+                let stamp = arch::stamp();
+                sleep(OFF_CPU);
+                stamp
+            });
+            assert!(clock.resyncs().switched > seen, "{}", clock.tier());
+        });
+    }
+
+    /// As a signal handler would: switched out, then read, so that the witness is armed anew.
+    #[test]
+    fn a_base_taken_within_a_read_refuses_the_older_stamp() {
+        on_fast_tiers(|clock| {
+            let mut inner = CpuTime::default();
+            // So that the old base's stamp with the new base's time would be 5 ms off.
+            let until_ns = sys::thread_cpu_ns() + 5_000_000;
+            while sys::thread_cpu_ns() < until_ns {}
+            let outer = clock.now_by(|| {
+                let stamp = arch::stamp();
+                sleep(OFF_CPU);
+                inner = clock.now();
+                stamp
+            });
+            assert!(outer >= inner, "{}: {outer:?} after {inner:?}", clock.tier());
+            let kernel_ns = sys::thread_cpu_ns();
+            assert!(outer.ns < kernel_ns + 2_000_000, "{outer:?}, kernel {kernel_ns}");
+        });
+    }
+
+    #[test]
+    fn another_user_of_rseq_costs_a_resync_and_no_more() {
+        let Ok(clock) = ThreadClock::with_tier(Tier::Rseq) else {
+            return;
+        };
+        let before = clock.now();
+        let seen = clock.resyncs().switched;
+        clock.slot().overwrite_witness(0);
+        assert!(clock.now() >= before);
+        assert!(clock.resyncs().switched > seen);
+    }
+
+    #[test]
+    fn a_refusal_is_told() {
+        let clock = ThreadClock::with_tier(Tier::Kernel).unwrap();
+        let not_taken: std::vec::Vec<_> = clock.not_taken().collect();
+        assert_eq!(not_taken.len(), 3, "{not_taken:?}");
+        assert!(ThreadClock::with_tier(Tier::CoreCycles).is_err());
+        assert_eq!(clock.error_bound_ns(), 0);
+        assert_eq!(clock.set_error_bound_ns(7), 0);
+    }
+}

@@ -1,0 +1,89 @@
+//! The C interface: include/threadclock.h says what each does.
+
+use crate::{CpuTime, Error, ThreadClock, Tier, sys};
+use libc::{c_char, c_int, pid_t};
+
+/// `struct threadclock_time`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct ThreadclockTime {
+    /// Nanoseconds.
+    pub ns: u64,
+    /// Ticks of the time-stamp counter.
+    pub cycles: u64,
+}
+
+fn answer(time: Result<CpuTime, Error>, out: *mut ThreadclockTime) -> c_int {
+    if out.is_null() {
+        sys::set_errno(libc::EINVAL);
+        return -1;
+    }
+    match time {
+        Ok(CpuTime { ns, cycles }) => {
+            // SAFETY: not null, and the header asks for a valid pointer.
+            unsafe { out.write(ThreadclockTime { ns, cycles }) };
+            0
+        }
+        Err(error) => {
+            sys::set_errno(error.errno());
+            -1
+        }
+    }
+}
+
+/// [`getpinfo`](crate::getpinfo()) for C.
+///
+/// # Safety
+/// `out` is null or points to a `struct threadclock_time`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn getpinfo(id: pid_t, out: *mut ThreadclockTime) -> c_int {
+    answer(crate::getpinfo(id), out)
+}
+
+/// [`getpinfo_process`](crate::getpinfo_process()) for C.
+///
+/// # Safety
+/// `out` is null or points to a `struct threadclock_time`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn getpinfo_process(pid: pid_t, out: *mut ThreadclockTime) -> c_int {
+    answer(crate::getpinfo_process(pid), out)
+}
+
+/// The calling thread's CPU time in nanoseconds.
+#[unsafe(no_mangle)]
+pub extern "C" fn threadclock_now_ns() -> u64 {
+    crate::now().ns
+}
+
+/// The name of the calling thread's tier, a static string.
+#[unsafe(no_mangle)]
+pub extern "C" fn threadclock_tier() -> *const c_char {
+    let name = match ThreadClock::for_this_thread().tier() {
+        Tier::Rseq => c"rseq",
+        Tier::PerfPage => c"perf-page",
+        Tier::CoreCycles => c"core-cycles",
+        Tier::Kernel => c"kernel",
+    };
+    name.as_ptr()
+}
+
+/// The calling thread's published bound in nanoseconds.
+#[unsafe(no_mangle)]
+pub extern "C" fn threadclock_error_bound_ns() -> u64 {
+    ThreadClock::for_this_thread().error_bound_ns()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Tier;
+    use core::ffi::CStr;
+
+    #[test]
+    fn the_names_are_those_of_the_tiers() {
+        // SAFETY: a static string.
+        let name = unsafe { CStr::from_ptr(super::threadclock_tier()) };
+        let own = crate::ThreadClock::for_this_thread().tier();
+        assert_eq!(name.to_str(), Ok(own.name()));
+        assert!(Tier::ALL.contains(&own));
+    }
+}

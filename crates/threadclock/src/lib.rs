@@ -1,0 +1,48 @@
+//! The CPU time of the calling thread, for the price of one time-stamp read.
+//!
+//! ```
+//! let clock = threadclock::ThreadClock::for_this_thread();
+//! let watch = clock.stopwatch();
+//! let sum: u64 = (0..1_000).sum();
+//! println!("{sum}: {} ns of CPU time, {} tier", watch.elapsed().ns, clock.tier());
+//! ```
+//!
+//! The figure is that of `clock_gettime(CLOCK_THREAD_CPUTIME_ID)`, to within
+//! [`ThreadClock::error_bound_ns`], at about a fiftieth of its cost. The method, the tiers, their
+//! limits and measured figures: `docs/threadclock.md`. Linux only.
+#![no_std]
+// The workspace denies unsafe code; this crate is one of the two places that are for it: it reads
+// processor registers, the thread's rseq area, and pages that the kernel shares.
+#![allow(unsafe_code)]
+#![deny(unsafe_op_in_unsafe_fn)]
+#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+// The panic handler of the C libraries, and the harness of the tests.
+#[cfg(any(feature = "std", test))]
+extern crate std;
+
+mod arch;
+mod calibrate;
+mod clock;
+mod core_clock;
+mod error;
+pub mod ffi;
+mod getpinfo;
+mod perf;
+mod rseq;
+mod slot;
+mod stopwatch;
+mod sys;
+mod thread;
+mod tier;
+mod time;
+mod witness;
+
+pub use clock::{ThreadClock, now};
+pub use core_clock::CoreClock;
+pub use error::Error;
+pub use getpinfo::{getpinfo, getpinfo_process};
+pub use slot::Resyncs;
+pub use stopwatch::{Scope, Stopwatch};
+pub use tier::{Tier, WhyNot};
+pub use time::{CoreCycles, CpuTime};

@@ -1,0 +1,409 @@
+//! One thread's base pair, and the read that trusts it: the fast path of the crate.
+//!
+//! A reading is `base + (stamp - base_stamp)`, valid if the witness word still holds what it held
+//! when the base was taken. The witness is `rseq_cs` (the kernel clears it) or a perf page's `lock`
+//! (the kernel moves it). Why it may be read in a signal handler, and after a fork:
+//!
+//! - The stamp is taken first. A switch before it shows in the witness; one after it does not matter.
+//! - The base's stamp is loaded last. A handler that re-synced in between left a stamp later than
+//!   ours, so that the difference wraps to a huge number and the limit refuses it.
+//! - A handler that interrupts a re-sync does not touch the slot: it asks the kernel ([`Slot::busy_read`]).
+//! - The slot lies in memory that the kernel zeroes in a fork's child, and a zero limit refuses all.
+
+use crate::{CpuTime, arch, calibrate, sys};
+use core::sync::atomic::{AtomicIsize, AtomicU64, Ordering::*, compiler_fence};
+
+/// No witness ever holds this: `rseq_cs` is an aligned address or 0, an idle `lock` word is even,
+/// and an all-ones word has an odd lock too.
+const NEVER: u64 = u64::MAX;
+/// A pair of kernel clock and stamp wider than this is not used. In quiet: 0.2 to 0.8 us.
+pub(crate) const WIDEST_PAIR_NS: u64 = 4_000;
+/// What of the published bound is not the period: half the widest pair, and 0.2 us for the rate.
+pub(crate) const PAIR_ERROR_NS: u64 = WIDEST_PAIR_NS / 2 + 200;
+/// The bound unless the caller sets another.
+pub(crate) const DEFAULT_BOUND_NS: u64 = 50_000;
+/// Products of ticks and rate must fit 64 bits: 2^32 ns.
+pub(crate) const LARGEST_BOUND_NS: u64 = 4_000_000_000;
+pub(crate) const SMALLEST_BOUND_NS: u64 = 5_000;
+const TRIES: usize = 4;
+/// Stretches without a switch are compared with the scheduler clock's rate over at least this.
+const RATE_STRETCH_NS: u64 = 5_000_000;
+
+/// How a slot gets its figure. 0 is what a fork leaves.
+pub(crate) mod kind {
+    pub(crate) const WIPED: u64 = 0;
+    /// The witness is `rseq_cs`, and `token` what is stored there.
+    pub(crate) const STORE: u64 = 1;
+    /// The witness is a word that the kernel counts up.
+    pub(crate) const COUNT: u64 = 2;
+    /// No witness: every read asks the kernel.
+    pub(crate) const ASK: u64 = 3;
+    /// Shared by threads that could get no memory: asks the kernel and writes nothing.
+    pub(crate) const BARE: u64 = 4;
+}
+
+/// Why a read had to ask the kernel, counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Resyncs {
+    /// The thread had been switched out, had moved or had taken a signal.
+    pub switched: u64,
+    /// The base was older than the published bound allows.
+    pub expired: u64,
+    /// There was no valid base: first read, child of a fork, a pair that was too wide.
+    pub unset: u64,
+}
+
+const FREE: u64 = 0;
+/// The fields are whole, but no longer trusted.
+const CLOSING: u64 = 1;
+/// The fields are being written; `floor_*` hold what the clock has reached.
+const WRITING: u64 = 2;
+
+/// All words are atomic since a signal handler may run between any two instructions; all accesses
+/// are relaxed since no other thread ever sees them.
+#[repr(C, align(128))]
+pub(crate) struct Slot {
+    // What a read uses, in one cache line. First, so that a wiped slot's witness is this very word.
+    witness_offset: AtomicIsize,
+    expected: AtomicU64,
+    base_ns: AtomicU64,
+    base_cycles: AtomicU64,
+    ns_per_tick: AtomicU64,
+    /// Ticks from `base_stamp` for which the base may be used.
+    limit: AtomicU64,
+    base_stamp: AtomicU64,
+    last_stamp: AtomicU64,
+
+    pub(crate) kind: AtomicU64,
+    token: AtomicU64,
+    pub(crate) bound_ns: AtomicU64,
+    /// When the base was taken. `base_stamp` is later than that while the clock is held.
+    synced_stamp: AtomicU64,
+    phase: AtomicU64,
+    floor_ns: AtomicU64,
+    floor_cycles: AtomicU64,
+    /// The highest figure given to a handler that interrupted a re-sync.
+    handler_ns: AtomicU64,
+    stretch_ns: AtomicU64,
+    stretch_stamp: AtomicU64,
+    switched: AtomicU64,
+    expired: AtomicU64,
+    unset: AtomicU64,
+}
+
+enum Cause {
+    Switched,
+    Expired,
+    Unset,
+}
+
+/// A pair of kernel figure and stamp.
+struct Pair {
+    kernel_ns: u64,
+    stamp: u64,
+    width: u64,
+    token: u64,
+}
+
+impl Slot {
+    /// Sets the slot up. The first read then syncs.
+    pub(crate) fn set_up(&self, kind: u64, witness: *const AtomicU64, token: u64) {
+        let here = &raw const *self as isize;
+        self.expected.store(NEVER, Relaxed);
+        self.limit.store(0, Relaxed);
+        self.witness_offset.store((witness as isize).wrapping_sub(here), Relaxed);
+        self.token.store(token, Relaxed);
+        self.bound_ns.store(DEFAULT_BOUND_NS, Relaxed);
+        self.kind.store(kind, Relaxed);
+    }
+
+    /// A slot that is never synced.
+    pub(crate) const fn bare() -> Self {
+        #[expect(clippy::declare_interior_mutable_const, reason = "each use is a new word")]
+        const ZERO: AtomicU64 = AtomicU64::new(0);
+        Self {
+            witness_offset: AtomicIsize::new(0),
+            expected: AtomicU64::new(NEVER),
+            kind: AtomicU64::new(kind::BARE),
+            base_ns: ZERO,
+            base_cycles: ZERO,
+            ns_per_tick: ZERO,
+            limit: ZERO,
+            base_stamp: ZERO,
+            last_stamp: ZERO,
+            token: ZERO,
+            bound_ns: ZERO,
+            synced_stamp: ZERO,
+            phase: ZERO,
+            floor_ns: ZERO,
+            floor_cycles: ZERO,
+            handler_ns: ZERO,
+            stretch_ns: ZERO,
+            stretch_stamp: ZERO,
+            switched: ZERO,
+            expired: ZERO,
+            unset: ZERO,
+        }
+    }
+
+    /// As `set_up`, without a witness.
+    pub(crate) fn set_up_asking(&self) {
+        self.set_up(kind::ASK, self.witness_offset.as_ptr().cast_const().cast(), 0);
+    }
+
+    #[inline(always)]
+    fn witness(&self) -> &AtomicU64 {
+        let here = &raw const *self as usize;
+        let address = here.wrapping_add_signed(self.witness_offset.load(Relaxed));
+        // SAFETY: set_up stored the distance to a word that lives as long as the slot does (the
+        // thread's rseq area, or its perf page); a wiped slot's distance is 0, the slot itself.
+        unsafe { &*(address as *const AtomicU64) }
+    }
+
+    /// Reads the clock at the stamp that `take_stamp` gives, or gives the stamp back if the base will not do.
+    #[inline(always)]
+    pub(crate) fn read(&self, take_stamp: impl FnOnce() -> u64) -> Result<CpuTime, u64> {
+        let stamp = take_stamp();
+        compiler_fence(SeqCst);
+        let unswitched = self.witness().load(Relaxed) == self.expected.load(Relaxed);
+        compiler_fence(SeqCst);
+        let base_ns = self.base_ns.load(Relaxed);
+        let base_cycles = self.base_cycles.load(Relaxed);
+        let ns_per_tick = self.ns_per_tick.load(Relaxed);
+        let limit = self.limit.load(Relaxed);
+        compiler_fence(SeqCst);
+        let ticks = stamp.wrapping_sub(self.base_stamp.load(Relaxed));
+        if !(unswitched && ticks < limit) {
+            return Err(stamp);
+        }
+        self.last_stamp.store(stamp, Relaxed);
+        Ok(CpuTime {
+            ns: base_ns.wrapping_add(ticks.wrapping_mul(ns_per_tick) >> 32),
+            cycles: base_cycles.wrapping_add(ticks),
+        })
+    }
+
+    /// The read when the base will not do: holds, or asks the kernel and takes a new base.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn resync(&self, stamp: u64) -> CpuTime {
+        if self.kind.load(Relaxed) == kind::BARE {
+            let ns = sys::thread_cpu_ns();
+            return CpuTime { ns, cycles: calibrate::ticks_of(ns) };
+        }
+        if self.phase.load(Relaxed) != FREE {
+            return self.busy_read();
+        }
+        if let Some(held) = self.held(stamp) {
+            return held;
+        }
+        loop {
+            let reading = self.take_base();
+            // A handler that interrupted this was told more: catch up before anyone reads again.
+            if self.handler_ns.load(Relaxed) <= reading.ns {
+                return reading;
+            }
+        }
+    }
+
+    /// The reading while the clock stands still to let the kernel's figure catch up.
+    fn held(&self, stamp: u64) -> Option<CpuTime> {
+        let unswitched = self.witness().load(Relaxed) == self.expected.load(Relaxed);
+        let synced = self.synced_stamp.load(Relaxed);
+        let until = self.base_stamp.load(Relaxed);
+        let holding =
+            unswitched && synced <= stamp && stamp < until && self.limit.load(Relaxed) > 0;
+        holding.then(|| self.base())
+    }
+
+    fn base(&self) -> CpuTime {
+        CpuTime { ns: self.base_ns.load(Relaxed), cycles: self.base_cycles.load(Relaxed) }
+    }
+
+    /// The most that any read has returned. Only while the fields are whole.
+    fn reached(&self) -> CpuTime {
+        let last = self.last_stamp.load(Relaxed);
+        let since_base = |stamp: u64| {
+            let ticks = stamp.wrapping_sub(self.base_stamp.load(Relaxed));
+            if (ticks as i64) < 0 { 0 } else { ticks.min(self.limit.load(Relaxed)) }
+        };
+        // A read that a signal interrupted before its last store leaves a stamp from before the
+        // handler's sync. What the handler read after that is not known: assume a read just now.
+        let stale = last < self.synced_stamp.load(Relaxed);
+        let ticks = since_base(if stale { arch::stamp() } else { last });
+        let base = self.base();
+        CpuTime {
+            ns: base.ns.wrapping_add(ticks.wrapping_mul(self.ns_per_tick.load(Relaxed)) >> 32),
+            cycles: base.cycles.wrapping_add(ticks),
+        }
+    }
+
+    /// A read by a handler that interrupted `take_base`: the kernel's figure, nothing written that
+    /// the interrupted code will read half of.
+    fn busy_read(&self) -> CpuTime {
+        let floor = if self.phase.load(Relaxed) == CLOSING {
+            self.reached()
+        } else {
+            CpuTime { ns: self.floor_ns.load(Relaxed), cycles: self.floor_cycles.load(Relaxed) }
+        };
+        let told = self.handler_ns.load(Relaxed);
+        let ns = sys::thread_cpu_ns().max(floor.ns).max(told);
+        self.handler_ns.store(ns, Relaxed);
+        CpuTime { ns, cycles: floor.cycles.wrapping_add(calibrate::ticks_of(ns - floor.ns)) }
+    }
+
+    /// Counts why the base would not do.
+    fn note_cause(&self) -> Cause {
+        let add = |counter: &AtomicU64| counter.store(counter.load(Relaxed) + 1, Relaxed);
+        if self.expected.load(Relaxed) == NEVER {
+            add(&self.unset);
+            Cause::Unset
+        } else if self.witness().load(Relaxed) != self.expected.load(Relaxed) {
+            add(&self.switched);
+            Cause::Switched
+        } else {
+            add(&self.expired);
+            Cause::Expired
+        }
+    }
+
+    /// Asks the kernel and takes a new base. The order of the stores is what a handler relies on.
+    fn take_base(&self) -> CpuTime {
+        self.phase.store(CLOSING, Relaxed);
+        compiler_fence(SeqCst);
+        let cause = self.note_cause();
+        self.expected.store(NEVER, Relaxed);
+        compiler_fence(SeqCst);
+        let reached = self.reached();
+        let floor_ns = reached.ns.max(self.handler_ns.load(Relaxed));
+        let floor_cycles = reached.cycles.wrapping_add(calibrate::ticks_of(floor_ns - reached.ns));
+        self.floor_ns.store(floor_ns, Relaxed);
+        self.floor_cycles.store(floor_cycles, Relaxed);
+        compiler_fence(SeqCst);
+        self.phase.store(WRITING, Relaxed);
+        compiler_fence(SeqCst);
+
+        let pair = self.pair();
+        let kernel_ns = pair.as_ref().map_or_else(sys::thread_cpu_ns, |pair| pair.kernel_ns);
+        let base_ns = kernel_ns.max(floor_ns);
+        let base =
+            CpuTime { ns: base_ns, cycles: floor_cycles + calibrate::ticks_of(base_ns - floor_ns) };
+        self.base_ns.store(base.ns, Relaxed);
+        self.base_cycles.store(base.cycles, Relaxed);
+        let token = match pair {
+            // A handler forked inside this call, and this is the child: keep nothing.
+            _ if self.kind.load(Relaxed) == kind::WIPED => {
+                self.wipe();
+                0
+            }
+            Some(pair) => {
+                self.watch_rate(&cause, &pair);
+                self.store_period(&pair, base.ns - kernel_ns);
+                pair.token
+            }
+            None => {
+                self.limit.store(0, Relaxed);
+                NEVER
+            }
+        };
+        compiler_fence(SeqCst);
+        self.expected.store(token, Relaxed);
+        compiler_fence(SeqCst);
+        self.phase.store(FREE, Relaxed);
+        compiler_fence(SeqCst);
+        base
+    }
+
+    /// Sets from when and for how long the base counts: a base `ahead_ns` of the kernel stands
+    /// still for that long, and none is used longer than the period, held or not. So a reading is
+    /// never further ahead of the kernel than the period, whatever was stolen meanwhile.
+    fn store_period(&self, pair: &Pair, ahead_ns: u64) {
+        let period = calibrate::ticks_of(self.bound_ns.load(Relaxed).saturating_sub(PAIR_ERROR_NS));
+        let hold = calibrate::ticks_of(ahead_ns).min(period);
+        let synced = arch::stamp();
+        self.ns_per_tick.store(calibrate::ns_per_tick(), Relaxed);
+        self.base_stamp.store(pair.stamp.wrapping_add(hold), Relaxed);
+        self.limit.store(period - hold, Relaxed);
+        self.synced_stamp.store(synced, Relaxed);
+        self.last_stamp.store(synced, Relaxed);
+    }
+
+    /// A kernel figure with its stamp, the tightest of a few; `None` if there is none tight enough.
+    fn pair(&self) -> Option<Pair> {
+        let kind = self.kind.load(Relaxed);
+        if kind == kind::ASK {
+            return None;
+        }
+        calibrate::refine(arch::stamp());
+        let widest = calibrate::ticks_of(WIDEST_PAIR_NS);
+        let mut best: Option<Pair> = None;
+        for _ in 0..TRIES {
+            if kind == kind::STORE {
+                // The address first: a handler that forks here leaves the child a wiped slot, whose
+                // witness is its own first word, which must stay 0.
+                let witness = self.witness();
+                compiler_fence(SeqCst);
+                witness.store(self.token.load(Relaxed), Relaxed);
+            }
+            let token = self.witness().load(Relaxed);
+            let first = arch::stamp_ordered();
+            let kernel_ns = sys::thread_cpu_ns();
+            let width = arch::stamp_ordered().wrapping_sub(first);
+            if self.witness().load(Relaxed) != token {
+                best = None;
+                continue;
+            }
+            if best.as_ref().is_none_or(|best| width < best.width) {
+                let stamp = first.wrapping_add(width / 2);
+                best = Some(Pair { kernel_ns, stamp, width, token });
+            }
+            if width <= widest / 2 {
+                break;
+            }
+        }
+        best.filter(|best| best.width <= widest)
+    }
+
+    /// Feeds the rate of long stretches without a switch to the calibration.
+    fn watch_rate(&self, cause: &Cause, pair: &Pair) {
+        let ticks = pair.stamp.wrapping_sub(self.stretch_stamp.load(Relaxed));
+        let unbroken = matches!(cause, Cause::Expired);
+        if unbroken && ticks < calibrate::ticks_of(RATE_STRETCH_NS) {
+            return;
+        }
+        if unbroken {
+            let kernel_ns = pair.kernel_ns.saturating_sub(self.stretch_ns.load(Relaxed));
+            calibrate::agree_with_kernel(kernel_ns, ticks);
+        }
+        self.stretch_ns.store(pair.kernel_ns, Relaxed);
+        self.stretch_stamp.store(pair.stamp, Relaxed);
+    }
+
+    /// Drops the base: the next read asks the kernel.
+    pub(crate) fn forget(&self) {
+        self.expected.store(NEVER, Relaxed);
+    }
+
+    fn wipe(&self) {
+        self.limit.store(0, Relaxed);
+        self.base_ns.store(0, Relaxed);
+        self.base_cycles.store(0, Relaxed);
+        self.handler_ns.store(0, Relaxed);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn overwrite_witness(&self, value: u64) {
+        self.witness().store(value, Relaxed);
+    }
+
+    pub(crate) fn resyncs(&self) -> Resyncs {
+        Resyncs {
+            switched: self.switched.load(Relaxed),
+            expired: self.expired.load(Relaxed),
+            unset: self.unset.load(Relaxed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

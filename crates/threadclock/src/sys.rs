@@ -1,0 +1,116 @@
+//! The system calls that the crate makes, each as one plain function.
+
+use core::ffi::CStr;
+use core::mem::MaybeUninit;
+use core::ptr;
+use libc::{c_int, c_void, clockid_t};
+
+/// errno of the last failed call.
+pub(crate) fn errno() -> i32 {
+    // SAFETY: the location is this thread's own for as long as the thread lives.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Sets errno, for C callers.
+pub(crate) fn set_errno(errno: i32) {
+    // SAFETY: as `errno`.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+/// A clock in nanoseconds, or errno.
+pub(crate) fn clock_ns(clock: clockid_t) -> Result<u64, i32> {
+    let mut time = MaybeUninit::<libc::timespec>::uninit();
+    // SAFETY: the kernel fills `time`, which outlives the call.
+    let status = unsafe { libc::clock_gettime(clock, time.as_mut_ptr()) };
+    if status != 0 {
+        return Err(errno());
+    }
+    // SAFETY: filled, as the call succeeded.
+    let time = unsafe { time.assume_init() };
+    Ok((time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64))
+}
+
+/// The kernel's figure for the calling thread. Cannot fail on Linux 2.6.12 or later; 0 if it does.
+#[inline]
+pub(crate) fn thread_cpu_ns() -> u64 {
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
+}
+
+/// Monotonic time at the oscillator's own rate. 0 if the kernel has no such clock.
+pub(crate) fn monotonic_raw_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC_RAW).unwrap_or(0)
+}
+
+/// Sleeps; a signal may cut it short.
+pub(crate) fn sleep_ns(ns: i64) {
+    // The fields' types differ between the C libraries.
+    let time = libc::timespec { tv_sec: 0, tv_nsec: ns as _ };
+    // SAFETY: reads `time`, and writes nothing (null remainder).
+    unsafe { libc::nanosleep(&time, ptr::null_mut()) };
+}
+
+/// Times that this thread gave the CPU up of itself.
+pub(crate) fn voluntary_switches() -> libc::c_long {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel fills `usage`; zeroes are a valid rusage if it does not.
+    unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        usage.assume_init().ru_nvcsw
+    }
+}
+
+/// A private, zeroed mapping of `bytes`, or errno.
+pub(crate) fn map_zeroed(bytes: usize) -> Result<*mut u8, i32> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new anonymous mapping overlaps nothing.
+    let address = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, -1, 0) };
+    if address == libc::MAP_FAILED { Err(errno()) } else { Ok(address.cast()) }
+}
+
+/// Has a fork's child find zeroes in this mapping (Linux 4.14), or errno.
+pub(crate) fn wipe_on_fork(address: *mut u8, bytes: usize) -> Result<(), i32> {
+    // SAFETY: changes what fork does with the mapping, not its contents.
+    let status = unsafe { libc::madvise(address.cast(), bytes, libc::MADV_WIPEONFORK) };
+    if status == 0 { Ok(()) } else { Err(errno()) }
+}
+
+/// Unmaps what `map_zeroed` or a file mapping gave.
+///
+/// # Safety
+/// Nothing may point into the mapping any longer.
+pub(crate) unsafe fn unmap(address: *mut u8, bytes: usize) {
+    // SAFETY: the caller vouches that it is unused.
+    unsafe { libc::munmap(address.cast::<c_void>(), bytes) };
+}
+
+/// Closes a descriptor.
+pub(crate) fn close(descriptor: c_int) {
+    // SAFETY: closing is safe; the callers own what they close.
+    unsafe { libc::close(descriptor) };
+}
+
+/// The page size.
+pub(crate) fn page_bytes() -> usize {
+    // SAFETY: no pointers.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).unwrap_or(4096)
+}
+
+/// The start of a file, or errno. Interrupted reads are tried again.
+pub(crate) fn read_start<'a>(path: &CStr, buffer: &'a mut [u8]) -> Result<&'a [u8], i32> {
+    // SAFETY: a CStr ends in NUL.
+    let file = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    if file < 0 {
+        return Err(errno());
+    }
+    let length = loop {
+        // SAFETY: `buffer` is writable for its length.
+        let length = unsafe { libc::read(file, buffer.as_mut_ptr().cast(), buffer.len()) };
+        if length >= 0 || errno() != libc::EINTR {
+            break if length < 0 { Err(errno()) } else { Ok(length as usize) };
+        }
+    };
+    close(file);
+    length.map(|length| &buffer[..length.min(buffer.len())])
+}

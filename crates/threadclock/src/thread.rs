@@ -1,0 +1,258 @@
+//! What a thread keeps: two pages, mapped at its first clock and freed at its end.
+//!
+//! The first page survives a fork (the rseq descriptor and area, which the child's kernel state still
+//! points to); the second holds the slots and is zeroed in the child.
+
+use crate::slot::{self, Slot, kind};
+use crate::{Tier, WhyNot, arch, calibrate, perf, rseq, sys, witness};
+use core::cell::Cell;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
+
+/// The page that a fork copies.
+#[repr(C)]
+pub(crate) struct Thread {
+    descriptor: rseq::Descriptor,
+    area: rseq::Area,
+    registered: Cell<Option<rseq::Registered>>,
+    /// Clocks that point here.
+    clocks: Cell<usize>,
+    ended: Cell<bool>,
+    best: Cell<*const Slot>,
+    /// Why rseq, the perf page and core cycles were not taken.
+    refused: [Cell<Option<WhyNot>>; 3],
+}
+
+/// The page that a fork wipes.
+#[repr(C)]
+struct Wiped {
+    slots: [Slot; 3],
+    perf_page: AtomicPtr<perf::Page>,
+}
+
+/// The key that finds a thread's pages, plus one. 0: not made yet.
+static KEY: AtomicU32 = AtomicU32::new(0);
+
+impl Thread {
+    /// The calling thread's, made if need be.
+    #[inline]
+    pub(crate) fn current() -> Result<&'static Self, WhyNot> {
+        let key = KEY.load(Acquire);
+        if key != 0 {
+            // SAFETY: the key was made and is never deleted.
+            let thread = unsafe { libc::pthread_getspecific(key - 1) }.cast::<Self>();
+            // SAFETY: the value is null or this thread's page, mapped until the thread ends.
+            if let Some(thread) = unsafe { thread.as_ref() } {
+                return Ok(thread);
+            }
+        }
+        Self::new()
+    }
+
+    #[cold]
+    fn new() -> Result<&'static Self, WhyNot> {
+        calibrate::start();
+        let key = make_key().map_err(WhyNot::NoMemory)?;
+        let bytes = sys::page_bytes();
+        debug_assert!(size_of::<Self>() <= bytes && size_of::<Wiped>() <= bytes);
+        let start = sys::map_zeroed(2 * bytes).map_err(WhyNot::NoMemory)?;
+        let second = start.wrapping_add(bytes);
+        if let Err(errno) = sys::wipe_on_fork(second, bytes) {
+            // SAFETY: nothing points there yet.
+            unsafe { sys::unmap(start, 2 * bytes) };
+            return Err(WhyNot::NoMemory(errno));
+        }
+        let thread = start.cast::<Self>();
+        // SAFETY: the page is mapped, zeroed, aligned and large enough, and not shared yet.
+        let thread = unsafe {
+            (*thread).descriptor.place();
+            ptr::write(&raw mut (*thread).registered, Cell::new(None));
+            // What a signal handler finds until the choice is made.
+            ptr::write(&raw mut (*thread).best, Cell::new(bare()));
+            ptr::write(&raw mut (*thread).refused, [const { Cell::new(None) }; 3]);
+            &*thread
+        };
+        // SAFETY: the key exists; its destructor takes exactly this pointer.
+        let status = unsafe { libc::pthread_setspecific(key, start.cast()) };
+        if status != 0 {
+            // SAFETY: `thread` is not used again.
+            unsafe { sys::unmap(start, 2 * bytes) };
+            return Err(WhyNot::NoMemory(status));
+        }
+        thread.best.set(thread.choose());
+        Ok(thread)
+    }
+
+    /// The best tier's slot.
+    #[inline]
+    pub(crate) fn best(&self) -> &Slot {
+        // SAFETY: set at creation to a slot in the second page.
+        unsafe { &*self.best.get() }
+    }
+
+    fn choose(&self) -> &Slot {
+        for (index, tier) in [Tier::Rseq, Tier::PerfPage].into_iter().enumerate() {
+            match self.slot(tier) {
+                Ok(slot) => return slot,
+                Err(why) => self.refused[index].set(Some(why)),
+            }
+        }
+        let cycles = crate::CoreClock::for_this_thread();
+        self.refused[2].set(Some(cycles.err().unwrap_or(WhyNot::OtherUnit)));
+        self.kernel()
+    }
+
+    /// Why a tier was not taken for this thread, if it was not.
+    pub(crate) fn refused(&self, tier: Tier) -> Option<WhyNot> {
+        self.refused.get(tier as usize - 1).and_then(Cell::get)
+    }
+
+    fn wiped(&self) -> &Wiped {
+        let second = (&raw const *self).cast::<u8>().wrapping_add(sys::page_bytes());
+        // SAFETY: the second page is mapped with the first; all-zero is a valid Wiped.
+        unsafe { &*second.cast() }
+    }
+
+    fn kernel(&self) -> &Slot {
+        let slot = &self.wiped().slots[2];
+        if slot.kind.load(Relaxed) == kind::WIPED {
+            slot.set_up_asking();
+        }
+        slot
+    }
+
+    /// The slot of a tier, set up if it is not (or no longer, in the child of a fork).
+    pub(crate) fn slot(&self, tier: Tier) -> Result<&Slot, WhyNot> {
+        let slots = &self.wiped().slots;
+        let slot = match tier {
+            Tier::Rseq => &slots[0],
+            Tier::PerfPage => &slots[1],
+            Tier::CoreCycles => return Err(WhyNot::OtherUnit),
+            Tier::Kernel => return Ok(self.kernel()),
+        };
+        if slot.kind.load(Relaxed) == kind::WIPED {
+            witness::counter_is_good()?;
+            match tier {
+                Tier::Rseq => self.set_up_rseq(slot)?,
+                _ => self.set_up_perf(slot)?,
+            }
+        }
+        Ok(slot)
+    }
+
+    /// Sets a slot up again in the child of a fork. A tier that is not to be had there asks.
+    pub(crate) fn revive(&self, slot: &Slot) {
+        let slots = &self.wiped().slots;
+        let tier = if ptr::eq(slot, &slots[0]) { Tier::Rseq } else { Tier::PerfPage };
+        if ptr::eq(slot, &slots[2]) || self.slot(tier).is_err() {
+            slot.set_up_asking();
+        }
+    }
+
+    fn token(&self) -> u64 {
+        &raw const self.descriptor as u64
+    }
+
+    fn own_area(&self) -> *mut rseq::Area {
+        (&raw const self.area).cast_mut()
+    }
+
+    fn set_up_rseq(&self, slot: &Slot) -> Result<(), WhyNot> {
+        let registered = match self.registered.get() {
+            Some(registered) => registered,
+            None => rseq::find_or_register(self.own_area())?,
+        };
+        self.registered.set(Some(registered));
+        witness::rseq_shows_switches(registered.rseq_cs, self.token())?;
+        slot.set_up(kind::STORE, registered.rseq_cs, self.token());
+        Ok(())
+    }
+
+    fn set_up_perf(&self, slot: &Slot) -> Result<(), WhyNot> {
+        let page = perf::switch_page()?;
+        let generation = perf::Page::generation(page);
+        if let Err(why) = witness::perf_shows_switches(generation) {
+            // SAFETY: the slot does not point there yet.
+            unsafe { sys::unmap(page.cast_mut().cast(), sys::page_bytes()) };
+            return Err(why);
+        }
+        self.wiped().perf_page.store(page.cast_mut(), Relaxed);
+        slot.set_up(kind::COUNT, generation, 0);
+        Ok(())
+    }
+
+    /// Counts a clock that points here.
+    pub(crate) fn hold(&self) {
+        self.clocks.set(self.clocks.get() + 1);
+    }
+
+    /// Counts it off. A clock in another thread-local may outlive our destructor.
+    pub(crate) fn release(&self) {
+        self.clocks.set(self.clocks.get() - 1);
+        self.free_if_unused();
+    }
+
+    fn free_if_unused(&self) {
+        if !self.ended.get() || self.clocks.get() != 0 {
+            return;
+        }
+        if let Some(registered) = self.registered.get() {
+            // SAFETY: the thread's rseq area is mapped until the thread is gone.
+            let word = unsafe { &*registered.rseq_cs };
+            if word.load(Relaxed) == self.token() {
+                word.store(0, Relaxed);
+            }
+            // The kernel goes on writing to an area that it will not let go: leave it mapped.
+            if registered.by_us && rseq::unregister(self.own_area()).is_err() {
+                return;
+            }
+        }
+        let bytes = sys::page_bytes();
+        let page = self.wiped().perf_page.load(Relaxed);
+        // SAFETY: no clock points here, the key is cleared, and the kernel has been told.
+        unsafe {
+            if !page.is_null() {
+                sys::unmap(page.cast(), bytes);
+            }
+            sys::unmap((&raw const *self).cast_mut().cast(), 2 * bytes);
+        }
+    }
+}
+
+extern "C" fn thread_ends(thread: *mut libc::c_void) {
+    // SAFETY: the key holds this thread's page and nothing else.
+    let thread = unsafe { &*thread.cast::<Thread>() };
+    thread.ended.set(true);
+    thread.free_if_unused();
+}
+
+/// The key, made by whichever thread comes first.
+fn make_key() -> Result<libc::pthread_key_t, i32> {
+    let known = KEY.load(Acquire);
+    if known != 0 {
+        return Ok(known - 1);
+    }
+    let mut key: libc::pthread_key_t = 0;
+    // SAFETY: the destructor fits what is stored under the key.
+    let status = unsafe { libc::pthread_key_create(&raw mut key, Some(thread_ends)) };
+    if status != 0 {
+        return Err(status);
+    }
+    match KEY.compare_exchange(0, key + 1, AcqRel, Acquire) {
+        Ok(_) => Ok(key),
+        Err(winner) => {
+            // SAFETY: nothing was stored under our key.
+            unsafe { libc::pthread_key_delete(key) };
+            Ok(winner - 1)
+        }
+    }
+}
+
+/// The slot of threads that could get no pages.
+pub(crate) fn bare() -> &'static Slot {
+    static BARE: Slot = Slot::bare();
+    &BARE
+}
+
+const _: () = assert!(arch::RSEQ_SIG != 0 || !arch::HAS_COUNTER);
+const _: () = assert!(slot::DEFAULT_BOUND_NS > slot::PAIR_ERROR_NS);

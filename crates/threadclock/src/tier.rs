@@ -1,0 +1,109 @@
+//! The ways to tell the time, and why a better one was not taken.
+
+use core::fmt;
+
+/// A way to read a thread's CPU time, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Tier {
+    /// Time stamp, and the kernel's clearing of `rseq_cs` as the sign that the thread was switched.
+    Rseq = 1,
+    /// Time stamp, and the `lock` word of a perf event's page as the switch generation.
+    PerfPage = 2,
+    /// Hardware cycle counter by RDPMC. It counts core cycles, which are not time:
+    /// [`CoreClock`](crate::CoreClock) reads it; a `ThreadClock` never takes it.
+    CoreCycles = 3,
+    /// `clock_gettime(CLOCK_THREAD_CPUTIME_ID)` at every read.
+    Kernel = 4,
+}
+
+impl Tier {
+    /// All tiers, best first.
+    pub const ALL: [Self; 4] = [Self::Rseq, Self::PerfPage, Self::CoreCycles, Self::Kernel];
+
+    /// The name that `threadclock_tier()` gives, without its terminating NUL.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rseq => "rseq",
+            Self::PerfPage => "perf-page",
+            Self::CoreCycles => "core-cycles",
+            Self::Kernel => "kernel",
+        }
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Why a tier was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WhyNot {
+    /// The caller asked for a lower one ([`ThreadClock::with_tier`](crate::ThreadClock::with_tier)).
+    NotAsked,
+    /// No time-stamp counter that user space can read is known for this processor.
+    NoCounter,
+    /// The counter's rate changes with the core's (no "invariant TSC" bit).
+    CounterNotInvariant,
+    /// The kernel keeps time by something else than this counter (`current_clocksource`), which
+    /// means that it distrusts the counter.
+    ClockSourceDistrusted,
+    /// The counter could not be calibrated against `CLOCK_MONOTONIC_RAW`.
+    NotCalibrated,
+    /// A reading of the kernel's clock takes so long that pairing it with a time stamp would be
+    /// coarser than the published bound.
+    KernelClockTooSlow,
+    /// rseq could not be registered (errno).
+    RseqRefused(i32),
+    /// `perf_event_open` or its mmap failed (errno).
+    PerfRefused(i32),
+    /// A call that blocked left the sign untouched (rseq in the optimised mode of Linux 6.19 and
+    /// later): a switch could go unseen.
+    SwitchInSyscallUnseen,
+    /// No blocking call would block, so the sign could not be tried.
+    NotTried,
+    /// There is no cycle counter, or it cannot be read from user space.
+    CountersUnreadable,
+    /// It could be had, but its unit is not time: use [`CoreClock`](crate::CoreClock).
+    OtherUnit,
+    /// The page for this thread's state could not be mapped (errno).
+    NoMemory(i32),
+}
+
+impl WhyNot {
+    /// The errno that came with the refusal, where one did.
+    pub fn errno(self) -> Option<i32> {
+        match self {
+            Self::RseqRefused(errno) | Self::PerfRefused(errno) | Self::NoMemory(errno) => {
+                Some(errno)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for WhyNot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            Self::NotAsked => "not asked for",
+            Self::NoCounter => "no readable time-stamp counter on this processor",
+            Self::CounterNotInvariant => "the time-stamp counter is not invariant",
+            Self::ClockSourceDistrusted => "the kernel does not keep time by this counter",
+            Self::NotCalibrated => "the counter could not be calibrated",
+            Self::KernelClockTooSlow => "the kernel clock is too slow to be paired with a stamp",
+            Self::RseqRefused(errno) => return write!(f, "rseq refused (errno {errno})"),
+            Self::PerfRefused(errno) => return write!(f, "perf event refused (errno {errno})"),
+            Self::SwitchInSyscallUnseen => "a switch inside a system call is not shown",
+            Self::NotTried => "no blocking call blocked, so it could not be tried",
+            Self::CountersUnreadable => "no cycle counter readable from user space",
+            Self::OtherUnit => "counts core cycles, which are not time",
+            Self::NoMemory(errno) => return write!(f, "no page for the state (errno {errno})"),
+        };
+        f.write_str(text)
+    }
+}
+
+impl core::error::Error for WhyNot {}

@@ -1,0 +1,156 @@
+//! What must be true of this machine before a tier is trusted, found out once per process.
+
+use crate::slot::WIDEST_PAIR_NS;
+use crate::{WhyNot, arch, calibrate, sys};
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::*};
+
+/// Results are kept: 0 is "not asked yet", 1 "good", others index the reasons below, plus two.
+struct Verdict(AtomicU8);
+
+const REASONS: [WhyNot; 7] = [
+    WhyNot::NoCounter,
+    WhyNot::CounterNotInvariant,
+    WhyNot::ClockSourceDistrusted,
+    WhyNot::NotCalibrated,
+    WhyNot::KernelClockTooSlow,
+    WhyNot::SwitchInSyscallUnseen,
+    WhyNot::NotTried,
+];
+
+impl Verdict {
+    const fn unknown() -> Self {
+        Self(AtomicU8::new(0))
+    }
+
+    /// Threads that come at once each find out for themselves; they find the same.
+    fn get_or(&self, find_out: impl FnOnce() -> Result<(), WhyNot>) -> Result<(), WhyNot> {
+        match self.0.load(Relaxed) {
+            0 => {
+                let found = find_out();
+                let code = found.err().and_then(|why| REASONS.iter().position(|&r| r == why));
+                if found.is_ok() || code.is_some() {
+                    self.0.store(code.map_or(1, |code| code as u8 + 2), Relaxed);
+                }
+                found
+            }
+            1 => Ok(()),
+            code => Err(REASONS[usize::from(code) - 2]),
+        }
+    }
+}
+
+static COUNTER: Verdict = Verdict::unknown();
+static RSEQ: Verdict = Verdict::unknown();
+static PERF: Verdict = Verdict::unknown();
+
+/// Clock sources that are the counter, or are computed from it by the hypervisor's scale. The
+/// counter's offset between CPUs does not matter here (a move is a switch), only its rate.
+const TRUSTED: [&[u8]; 5] =
+    [b"tsc", b"kvm-clock", b"hyperv_clocksource_tsc_page", b"xen", b"arch_sys_counter"];
+
+/// Whether the counter is there, steady, calibrated, and can be paired with the kernel's clock.
+pub(crate) fn counter_is_good() -> Result<(), WhyNot> {
+    COUNTER.get_or(|| {
+        if !arch::HAS_COUNTER {
+            return Err(WhyNot::NoCounter);
+        }
+        if !arch::counter_is_invariant() {
+            return Err(WhyNot::CounterNotInvariant);
+        }
+        let mut buffer = [0; 64];
+        let path = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
+        // Unreadable (no sysfs in the container) is no sign of distrust.
+        if let Ok(name) = sys::read_start(path, &mut buffer)
+            && !TRUSTED.contains(&name.trim_ascii())
+        {
+            return Err(WhyNot::ClockSourceDistrusted);
+        }
+        if !calibrate::finish() {
+            return Err(WhyNot::NotCalibrated);
+        }
+        let narrowest = (0..16).map(|_| pair_width()).min().unwrap_or(u64::MAX);
+        if narrowest > calibrate::ticks_of(WIDEST_PAIR_NS / 2) {
+            return Err(WhyNot::KernelClockTooSlow);
+        }
+        Ok(())
+    })
+}
+
+fn pair_width() -> u64 {
+    let first = arch::stamp();
+    sys::thread_cpu_ns();
+    arch::stamp().wrapping_sub(first)
+}
+
+/// Whether `rseq_cs` is cleared by a call that blocks.
+pub(crate) fn rseq_shows_switches(rseq_cs: *const AtomicU64, token: u64) -> Result<(), WhyNot> {
+    // SAFETY: the caller's word is this thread's and mapped.
+    let word = unsafe { &*rseq_cs };
+    RSEQ.get_or(|| {
+        let verdict = shows_switches(
+            || {
+                word.store(token, Relaxed);
+                token
+            },
+            word,
+        );
+        word.store(0, Relaxed);
+        verdict
+    })
+}
+
+/// Whether a perf page's generation moves in a call that blocks.
+pub(crate) fn perf_shows_switches(generation: *const AtomicU64) -> Result<(), WhyNot> {
+    // SAFETY: the caller's word is in a mapped perf page.
+    let word = unsafe { &*generation };
+    PERF.get_or(|| shows_switches(|| word.load(Relaxed), word))
+}
+
+/// Blocks until the kernel has counted two switches; both must show in the word. Two, since a
+/// preemption can clear the word that the blocking call itself did not (Linux 6.19).
+fn shows_switches(arm: impl Fn() -> u64, word: &AtomicU64) -> Result<(), WhyNot> {
+    let mut seen = 0;
+    for _ in 0..10 {
+        let before = arm();
+        let switches = sys::voluntary_switches();
+        if word.load(Relaxed) != before {
+            continue;
+        }
+        sys::sleep_ns(20_000);
+        if sys::voluntary_switches() == switches {
+            continue;
+        }
+        if word.load(Relaxed) == before {
+            return Err(WhyNot::SwitchInSyscallUnseen);
+        }
+        seen += 1;
+        if seen == 2 {
+            return Ok(());
+        }
+    }
+    Err(WhyNot::NotTried)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_that_a_switch_leaves_alone_is_refused() {
+        let word = AtomicU64::new(7);
+        assert_eq!(shows_switches(|| 7, &word), Err(WhyNot::SwitchInSyscallUnseen));
+    }
+
+    #[test]
+    fn a_word_that_will_not_hold_still_is_refused() {
+        let word = AtomicU64::new(7);
+        assert_eq!(shows_switches(|| 8, &word), Err(WhyNot::NotTried));
+    }
+
+    #[test]
+    fn verdicts_are_found_once() {
+        let verdict = Verdict::unknown();
+        assert_eq!(verdict.get_or(|| Err(WhyNot::NotCalibrated)), Err(WhyNot::NotCalibrated));
+        assert_eq!(verdict.get_or(|| Ok(())), Err(WhyNot::NotCalibrated));
+    }
+}

@@ -1,0 +1,87 @@
+//! Without the C library's rseq (`glibc.pthread.rseq=0`, musl): the crate registers its own, and
+//! takes the next tier where somebody else has. Each test runs itself again in such a process.
+#![allow(unsafe_code, clippy::unwrap_used)]
+
+mod common;
+use std::process::Command;
+use threadclock::{ThreadClock, Tier, WhyNot};
+
+const TUNABLE: &str = "GLIBC_TUNABLES";
+const NO_RSEQ: &str = "glibc.pthread.rseq=0";
+
+/// Whether this is the process without. If not, runs the test of this name in one.
+fn without_the_c_librarys(test: &str) -> bool {
+    if std::env::var(TUNABLE).is_ok_and(|value| value == NO_RSEQ) {
+        return true;
+    }
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    let status = again.args([test, "--exact"]).env(TUNABLE, NO_RSEQ).status().unwrap();
+    assert!(status.success());
+    false
+}
+
+#[test]
+fn our_own_serves_as_well() {
+    if !without_the_c_librarys("our_own_serves_as_well") {
+        return;
+    }
+    common::on_every_tier(|clock| {
+        let mut checker = common::Checker::new(clock);
+        for round in 0..2_000 {
+            checker.reads(50);
+            if round % 10 == 0 {
+                std::thread::yield_now();
+                std::thread::sleep(std::time::Duration::from_micros(10));
+            }
+        }
+    });
+}
+
+/// Another library's area, which must stay mapped: the kernel writes to it.
+#[repr(C, align(32))]
+struct Area([u8; 32]);
+
+/// Registers as another library would have. `false`: no rseq here.
+fn registered_by_somebody_else() -> bool {
+    let area = Box::leak(Box::new(Area([0; 32])));
+    // SAFETY: the area is leaked; the signature is any.
+    unsafe { libc::syscall(libc::SYS_rseq, &raw mut *area, 32, 0, 0x5305_3053) == 0 }
+}
+
+#[test]
+fn somebody_elses_refuses_ours() {
+    if !without_the_c_librarys("somebody_elses_refuses_ours") {
+        return;
+    }
+    if !registered_by_somebody_else() {
+        println!("skipped: no rseq here");
+        return;
+    }
+    let refused = ThreadClock::with_tier(Tier::Rseq).unwrap_err();
+    assert!(matches!(refused, WhyNot::RseqRefused(errno) if errno != 0), "{refused:?}");
+    let clock = ThreadClock::for_this_thread();
+    assert!(clock.tier() > Tier::Rseq);
+    assert_eq!(clock.not_taken().next(), Some((Tier::Rseq, refused)));
+}
+
+/// No rseq, and no descriptor for a perf event either.
+#[test]
+fn at_worst_the_kernel_is_asked() {
+    if !without_the_c_librarys("at_worst_the_kernel_is_asked") {
+        return;
+    }
+    if !registered_by_somebody_else() {
+        println!("skipped: no rseq here");
+        return;
+    }
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: reads `none`.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &none) }, 0);
+    let clock = ThreadClock::for_this_thread();
+    assert_eq!(clock.tier(), Tier::Kernel);
+    let reasons: Vec<_> = clock.not_taken().collect();
+    assert_eq!(reasons.len(), 3, "{reasons:?}");
+    assert_eq!(reasons[1], (Tier::PerfPage, WhyNot::PerfRefused(libc::EMFILE)));
+    let mut checker = common::Checker::new(&clock);
+    checker.reads(1_000);
+}

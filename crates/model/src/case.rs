@@ -69,13 +69,19 @@ impl Work {
         if bytes == 0 || !bytes.is_multiple_of(ELEMENT_BYTES) {
             return Err(WorkError::Bytes(bytes));
         }
-        if stride_bytes == 0 || !stride_bytes.is_multiple_of(ELEMENT_BYTES) {
-            return Err(WorkError::Stride(stride_bytes));
-        }
+        Self::check_stride(stride_bytes)?;
         if stride_bytes > bytes {
             return Err(WorkError::StrideBeyondArray { stride_bytes, bytes });
         }
         Ok(Self { bytes, stride_bytes, op })
+    }
+
+    /// Whether any array could be walked by this stride.
+    pub fn check_stride(stride_bytes: u64) -> Result<(), WorkError> {
+        match stride_bytes > 0 && stride_bytes.is_multiple_of(ELEMENT_BYTES) {
+            true => Ok(()),
+            false => Err(WorkError::Stride(stride_bytes)),
+        }
     }
 }
 

@@ -138,9 +138,9 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Names sort by time; the process id tells two runs of one second apart.
+/// Names sort by time; the process id tells two runs of one moment apart.
 fn run_name(experiment: &str, started: SystemTime) -> String {
-    let time = humantime::format_rfc3339_seconds(started).to_string();
+    let time = humantime::format_rfc3339_millis(started).to_string();
     let time: String = time.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
     format!("{time}-{experiment}-{}", std::process::id())
 }

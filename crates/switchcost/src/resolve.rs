@@ -24,6 +24,7 @@ pub(crate) fn ring(args: &RingArgs, allowed: &[u32], machine: &Machine) -> Resul
     };
     ring::check_policy(args.policy).with_context(|| format!("--policy {}", args.policy))?;
     let placement = placement(&args.placement, allowed, machine)?;
+    Work::check_stride(args.stride).map_err(usage)?;
     let work = match args.work {
         0 => None,
         bytes => Some(Work::new(bytes, args.stride, args.op).map_err(usage)?),

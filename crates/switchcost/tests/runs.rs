@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 const SMALL: [&str; 6] = ["--members", "2", "--rounds", "2", "--laps", "200"];
 
-/// Another budget than the run's: its own is spent, or too long.
-const GO_ON: [&str; 5] = ["runs", "resume", "last", "--budget", "200ms"];
+/// One round more than there are.
+const GO_ON: [&str; 7] = ["runs", "resume", "last", "--budget", "60s", "--rounds", "1"];
 
 fn stored() -> (Home, PathBuf) {
     let home = Home::new();
@@ -33,6 +33,11 @@ fn rewrite(file: &Path, lines: &[Value]) {
 fn kinds(file: &Path) -> Vec<String> {
     let kind = |line: &Value| line.as_object().and_then(|o| o.keys().next().cloned());
     lines_of(file).iter().map(|line| kind(line).expect("a kind of line")).collect()
+}
+
+/// The round of each ring, in the order in which they were measured.
+fn rounds(file: &Path) -> Vec<u64> {
+    order_of(file).iter().map(|(round, _)| *round).collect()
 }
 
 /// Fails with one line that holds `words`; nothing is printed.
@@ -57,7 +62,10 @@ fn name(file: &Path) -> String {
 #[test]
 fn a_run_file_is_a_header_then_samples_then_an_end() {
     let (_home, file) = stored();
-    assert_eq!(kinds(&file), [&["header"][..], &["sample"; 12], &["end"]].concat());
+    let mut order = kinds(&file);
+    order.dedup();
+    assert_eq!(order, ["header", "sample", "end"]);
+    assert_eq!(rounds(&file), [0, 0, 1, 1], "two rings in each of two rounds");
 }
 
 #[test]
@@ -163,14 +171,16 @@ fn runs_are_listed_oldest_first_with_what_became_of_them() {
     let mut lines = lines_of(&file);
     lines.pop();
     rewrite(&old, &lines);
+    let samples = lines.len() - 1;
     fs::write(file.with_file_name("20210101-bad.jsonl"), "not a run\n").expect("a file");
     fs::write(file.with_file_name("notes.txt"), "not ours\n").expect("a file");
     let listed = listed(&home);
     assert_eq!(listed[0], "name experiment cases rounds samples state");
-    assert_eq!(listed[1], "20200101T000000Z-ring-1 ring 2 2 12 killed (can be resumed)");
+    let killed = format!("20200101T000000Z-ring-1 ring 2 2 {samples} killed (can be resumed)");
+    assert_eq!(listed[1], killed);
     assert!(listed[2].starts_with("20210101-bad - - - - "), "{}", listed[2]);
     assert!(listed[2].contains("is not a run file"), "{}", listed[2]);
-    assert_eq!(listed[3], format!("{} ring 2 2 12 complete", name(&file)));
+    assert_eq!(listed[3], format!("{} ring 2 2 {samples} complete", name(&file)));
     assert_eq!(listed.len(), 4);
 }
 
@@ -186,12 +196,9 @@ fn a_file_without_an_end_goes_on_where_it_stopped() {
     assert_eq!(resumed.code, Some(0), "{}", resumed.err);
     assert!(text(&file).starts_with(&before), "what there was has changed");
     let kinds = kinds(&file);
-    assert_eq!(kinds[13], "resumed");
+    assert_eq!(kinds[lines.len()], "resumed");
     assert_eq!(kinds.last().map(String::as_str), Some("end"));
-    // The plan's two rounds are done; the third is what was asked for.
-    assert_eq!(kinds.iter().filter(|kind| *kind == "sample").count(), 18);
-    let rounds: Vec<u64> = order_of(&file).iter().map(|(round, _)| *round).collect();
-    assert_eq!(rounds, [0, 0, 1, 1, 2, 2]);
+    assert_eq!(rounds(&file), [0, 0, 1, 1, 2, 2]);
     for row in resumed.table() {
         assert_eq!(row.last().map(String::as_str), Some("3"), "{row:?}");
     }
@@ -243,9 +250,22 @@ fn a_complete_run_can_be_made_more_precise() {
     let (home, file) = stored();
     let resumed = home.run(&GO_ON);
     assert_eq!(resumed.code, Some(0), "{}", resumed.err);
-    assert_eq!(kinds(&file).iter().filter(|kind| *kind == "sample").count(), 18);
+    assert_eq!(rounds(&file), [0, 0, 1, 1, 2, 2]);
     assert_eq!(kinds(&file).iter().filter(|kind| *kind == "end").count(), 2);
-    assert_eq!(home.run(&["runs", "resume", "last", "--quiet"]).out, "");
+    let quiet = home.run(&[&GO_ON[..], &["--quiet"]].concat());
+    assert_eq!((quiet.code, &*quiet.out, &*quiet.err), (Some(0), "", ""));
+    assert_eq!(rounds(&file), [0, 0, 1, 1, 2, 2, 3, 3]);
+}
+
+#[test]
+fn a_run_whose_rounds_are_done_asks_for_more() {
+    let (home, file) = stored();
+    let before = text(&file);
+    let said = home.run(&["runs", "resume", "last"]);
+    assert_eq!((said.code, &*said.out), (Some(2), ""), "{}", said.err);
+    assert!(said.error().contains("all 2 rounds are done"), "{}", said.err);
+    assert!(said.error().contains("--rounds"), "{}", said.err);
+    assert_eq!(text(&file), before);
 }
 
 #[test]
@@ -286,7 +306,7 @@ fn a_failure_that_is_made_good_by_resuming_is_over() {
     lines[last] = json!({"failure": {"case": 1, "round": 1, "message": "out of everything"}});
     rewrite(&file, &lines);
     let shown = home.run(&["runs", "show", "last"]).out;
-    assert!(shown.contains("not measured: ring of 2: out of everything"), "{shown}");
+    assert!(shown.contains("failed in some rounds: ring of 2: out of everything"), "{shown}");
     let printed = home.run(&GO_ON);
     assert_eq!(printed.code, Some(0), "{}", printed.err);
     assert!(!printed.out.contains("out of everything"), "{}", printed.out);

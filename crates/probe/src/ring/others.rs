@@ -100,11 +100,15 @@ impl Others {
         std::thread::sleep(Duration::from_millis(20));
         let refused = refusal(area);
         let Self::Processes(pids) = self else { return refused };
-        let ends: Vec<(u32, WaitStatus)> = pids
-            .iter()
-            .enumerate()
-            .filter_map(|(i, pid)| Some((i as u32 + 1, reap(*pid, WaitOptions::NOHANG)?)))
-            .collect();
+        let mut ends: Vec<(u32, WaitStatus)> = Vec::new();
+        // A pid that was waited for may be somebody else's by now: only the others are killed.
+        let mut left = Vec::new();
+        for (index, pid) in pids.into_iter().enumerate() {
+            match reap(pid, WaitOptions::NOHANG) {
+                Some(status) => ends.push((index as u32 + 1, status)),
+                None => left.push(pid),
+            }
+        }
         let killed = ends.iter().find(|(_, status)| status.terminating_signal().is_some());
         let strange = ends.iter().find(|(_, s)| s.exit_status() != Some(STATUS_LOST));
         let member = |(member, status): &(u32, WaitStatus)| {
@@ -114,7 +118,7 @@ impl Others {
             .and_then(member)
             .or(refused)
             .or_else(|| strange.or(ends.first()).and_then(member));
-        Self::Processes(pids).kill();
+        Self::Processes(left).kill();
         error
     }
 

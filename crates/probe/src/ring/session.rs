@@ -62,7 +62,8 @@ fn run_with<L: Link, W: Work>(
     drop(leader);
     match sampled {
         Ok(()) => others.finish(),
-        Err(error @ RingError::Lead(LeadError::Link(_))) => {
+        // A member that is gone shows as a lost token or, between batches, in its counters.
+        Err(error @ (RingError::Lead(LeadError::Link(_)) | RingError::Count(_))) => {
             Err(others.post_mortem(&area).unwrap_or(error))
         }
         Err(error) => {

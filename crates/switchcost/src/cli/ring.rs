@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use model::case::{Kind, Op, Policy};
 
-use super::values::{Destination, Sizes, above_zero, bytes, duration, share};
+use super::values::{Destination, Sizes, above_zero, bytes, duration, seed, share};
 
 /// Placement as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +37,13 @@ pub(crate) struct RingArgs {
     /// Ring sizes: a list (2,4,8), a range (2..64, 2..64:4) or a geometric one (2..20000:x2)
     ///
     /// The ring of one (solo) is always measured with the others, in every round.
-    #[arg(long, short = 'N', value_name = "LIST", default_value = "2,4,8,10,16,20,32,48,64")]
+    #[arg(
+        long,
+        short = 'N',
+        value_name = "LIST",
+        default_value = "2,4,8,10,16,20,32,48,64",
+        allow_hyphen_values = true
+    )]
     pub(crate) members: Sizes,
 
     /// What the members are: process or thread
@@ -51,11 +57,11 @@ pub(crate) struct RingArgs {
     /// Bytes that each member touches before it passes the token on; 0 is none
     ///
     /// Suffixes K, M and G are powers of 1024. The array is private to its member.
-    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = bytes, help_heading = "Ring")]
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = bytes, allow_hyphen_values = true, help_heading = "Ring")]
     pub(crate) work: u64,
 
     /// Distance between successive accesses; every element is touched, whatever the stride
-    #[arg(long, value_name = "BYTES", default_value = "8", value_parser = bytes, help_heading = "Ring")]
+    #[arg(long, value_name = "BYTES", default_value = "8", value_parser = bytes, allow_hyphen_values = true, help_heading = "Ring")]
     pub(crate) stride: u64,
 
     /// What is done to each element: read, write, or rmw (load, add, store)
@@ -88,23 +94,23 @@ pub(crate) struct RingArgs {
 #[command(next_help_heading = "Effort")]
 pub(crate) struct Effort {
     /// Stop when every interval's half-width is below this share of its figure
-    #[arg(long, default_value = "1%", value_name = "SHARE", value_parser = share)]
+    #[arg(long, default_value = "1%", value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
     pub(crate) precision: f64,
 
     /// Stop when this much time is spent; the first round is always finished
-    #[arg(long, default_value = "20s", value_name = "TIME", value_parser = duration)]
+    #[arg(long, default_value = "20s", value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
     pub(crate) budget: Duration,
 
     /// Laps of every sample, instead of as many as last 10 ms (Sloan used 1000000)
-    #[arg(long, value_name = "COUNT", value_parser = above_zero::<u64>)]
+    #[arg(long, value_name = "COUNT", value_parser = above_zero::<u64>, allow_hyphen_values = true)]
     pub(crate) laps: Option<u64>,
 
     /// Stop after this many rounds in any case
-    #[arg(long, value_name = "COUNT", value_parser = above_zero::<u32>)]
+    #[arg(long, value_name = "COUNT", value_parser = above_zero::<u32>, allow_hyphen_values = true)]
     pub(crate) rounds: Option<u32>,
 
     /// Seed of the order of cases and of the statistics' resampling; recorded
-    #[arg(long, default_value_t = 1992, value_name = "NUMBER")]
+    #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = seed, allow_hyphen_values = true)]
     pub(crate) seed: u64,
 }
 

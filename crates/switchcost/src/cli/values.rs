@@ -1,5 +1,6 @@
 //! Values as typed: sizes, shares, durations, lists, places to write to.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -13,6 +14,15 @@ pub(crate) enum Destination {
     Stdout,
     /// Anything else.
     File(PathBuf),
+}
+
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stdout => f.write_str("-"),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
 }
 
 impl FromStr for Destination {
@@ -74,6 +84,11 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         Ok(duration) => Ok(duration),
         Err(error) => Err(format!("{error} {accepted}")),
     }
+}
+
+/// A seed.
+pub(crate) fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("accepted: whole numbers from 0 to {}", u64::MAX))
 }
 
 /// A count above zero.

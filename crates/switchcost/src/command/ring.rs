@@ -10,8 +10,12 @@ use crate::{measure, resolve};
 
 pub(super) fn run(args: &RingArgs) -> Result<ExitCode> {
     let output = &args.output;
-    if output.json == Some(Destination::Stdout) && output.csv == Some(Destination::Stdout) {
-        return Err(usage("--json - and --csv -: only one of them can have standard output"));
+    if let (Some(json), Some(csv)) = (&output.json, &output.csv)
+        && json == csv
+    {
+        let place = if *json == Destination::Stdout { "standard output" } else { "that file" };
+        let both = format!("--json {json} and --csv {csv}");
+        return Err(usage(format!("{both}: only one of them can have {place}")));
     }
     let (machine, allowed) = measure::look_around()?;
     let plan = resolve::ring(args, &allowed, &machine)?;

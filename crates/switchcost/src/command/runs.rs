@@ -84,14 +84,16 @@ fn state(entry: &Entry, run: &Run) -> &'static str {
 }
 
 fn remove(folder: &Folder, runs: &[String]) -> Result<ExitCode> {
-    // All are found before any is removed: a typing error must not leave half of it done.
+    // All are found and looked at before any is removed: a slip must not leave half of it done.
     let entries: Vec<Entry> = runs.iter().map(|run| folder.find(run)).collect::<Result<_>>()?;
-    for entry in entries {
+    for entry in &entries {
         if entry.is_running() {
             bail!("{} is still running: stop it first", entry.name);
         }
         // Whoever names another kind of file by mistake keeps it.
         read(&entry.path)?;
+    }
+    for entry in &entries {
         std::fs::remove_file(&entry.path)
             .with_context(|| format!("cannot remove {}", entry.path.display()))?;
     }

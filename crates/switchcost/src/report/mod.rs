@@ -27,7 +27,7 @@ pub(crate) fn write(
         let text = terminal::report(record, path);
         let shared = [&output.json, &output.csv].into_iter().flatten();
         let printed = match shared.into_iter().any(|to| *to == Destination::Stdout) {
-            true => io::stderr().write_all(text.as_bytes()),
+            true => forgive(io::stderr().write_all(text.as_bytes())),
             false => print(text.as_bytes()),
         };
         errors.extend(printed.err().map(|error| anyhow!(error).context("cannot print the report")));
@@ -72,10 +72,15 @@ pub(crate) fn export(
     }
 }
 
-/// A reader that has had enough (`| head`) is no failure.
+/// Prints to standard output.
 pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+    forgive(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+}
+
+/// A reader that has had enough (`| head`) is no failure.
+fn forgive(result: io::Result<()>) -> io::Result<()> {
+    match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }

@@ -69,10 +69,13 @@ impl RunFile {
         self.file.seek(SeekFrom::Start(0)).with_context(|| format!("cannot read {path}"))?;
         self.file.read_to_end(&mut text).with_context(|| format!("cannot read {path}"))?;
         let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        if whole < text.len() {
-            self.file.set_len(whole as u64).with_context(|| format!("cannot mend {path}"))?;
-        }
-        Ok(())
+        let mended = match &text[whole..] {
+            [] => Ok(()),
+            // Only its end of line is missing.
+            tail if serde_json::from_slice::<Line>(tail).is_ok() => self.file.write_all(b"\n"),
+            _ => self.file.set_len(whole as u64),
+        };
+        mended.with_context(|| format!("cannot mend {path}"))
     }
 
     /// Hands a line to the kernel: from then on it outlives this process.

@@ -82,7 +82,14 @@ impl Folder {
                 "no stored run and no file is called '{wanted}' (see `switchcost runs list`; runs are in {})",
                 self.path.display()
             ),
-            (Some(_), false) => Err(usage(format!("'{wanted}' is the start of several names"))),
+            (Some(last), false) => {
+                entries.push(last);
+                let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+                Err(usage(format!(
+                    "'{wanted}' is the start of several names: {}",
+                    names.join(", ")
+                )))
+            }
         }
     }
 }

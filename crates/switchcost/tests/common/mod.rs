@@ -174,6 +174,11 @@ impl Process {
         self.field(41).zip(self.field(40)).expect("a living process")
     }
 
+    /// Its process group.
+    pub fn group(&self) -> u64 {
+        self.field(5).expect("a living process")
+    }
+
     fn field(&self, number: usize) -> Option<u64> {
         stat_field(self.pid, number)?.parse().ok()
     }
@@ -263,6 +268,16 @@ impl Rows {
         Self { columns, rows }
     }
 
+    /// Round and size of each ring measured, without repetition and sorted. How many samples each
+    /// has is for the worker to say: one to three, fewer when something else takes the CPU.
+    pub fn rings(&self) -> Vec<(u64, u64)> {
+        let ring = |row: &Row| (row.number("round"), row.number("members"));
+        let mut all: Vec<_> = self.rows.iter().map(ring).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
     pub fn of_members(&self, members: u64) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(move |row| row.number("members") == members)
     }
@@ -283,6 +298,38 @@ impl Row {
 
     pub fn switches(&self) -> u64 {
         self.number("voluntary") + self.number("involuntary")
+    }
+}
+
+/// Of the sample with the fewest, which nothing is known to have disturbed: whatever else runs on
+/// the CPU adds switches and takes none away.
+fn fewest_switches_per_hop<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<f64> {
+    let undisturbed = rows.filter(|row| row.text("disturbed").is_empty());
+    undisturbed.map(|row| row.switches() as f64 / row.number("hops") as f64).reduce(f64::min)
+}
+
+/// Measures until each ring of `members` has an undisturbed sample; gives their switches per hop.
+/// Every ring must have all its switches in any case. Absent where the CPU is never left alone.
+pub fn switches_per_hop<const N: usize>(members: [u64; N], args: &[&str]) -> Option<[f64; N]> {
+    for _ in 0..40 {
+        let rows = Home::new().measure(args).rows();
+        assert_no_switch_is_missing(rows.rows.iter().filter(|row| row.number("members") > 1));
+        for size in members {
+            assert!(rows.of_members(size).next().is_some(), "no ring of {size} was measured");
+        }
+        let found = members.map(|members| fewest_switches_per_hop(rows.of_members(members)));
+        if found.iter().all(Option::is_some) {
+            return Some(found.map(Option::unwrap_or_default));
+        }
+    }
+    skip("something else is running on the CPU all the time");
+    None
+}
+
+/// Every hop is at least one switch, in every sample.
+pub fn assert_no_switch_is_missing<'a>(rows: impl Iterator<Item = &'a Row>) {
+    for row in rows {
+        assert!(row.switches() * 100 >= row.number("hops") * 95, "{row:?}");
     }
 }
 

@@ -3,8 +3,8 @@
 #
 # Part 1 alternates a ring of two with `perf bench sched pipe`, both on one CPU (taskset) under the
 # same policy, and prints the ratio of ns per switch that the kernel counted.
-# Part 2 alternates the set-up of large rings, up to the end of their first lap, with a loop that
-# only forks as many children, and prints the ratio of times.
+# Part 2 alternates the set-up of large rings, up to their first lap, with a loop that only forks as
+# many children, and prints the ratio of times.
 #
 # Ratios only, medians with their range: times of a shared machine mean nothing by themselves.
 #   bench/against-perf.sh [REPEATS]         (default 10)
@@ -78,8 +78,8 @@ setup_ns() {
 }
 
 for members in 1000 5000 20000; do
-    echo "set-up to the end of the first lap / bare fork loop, $members processes:"
-    n=$((members == 20000 ? (repeats + 4) / 5 : (repeats + 1) / 2))
+    echo "set-up to the first lap / bare fork loop, $members processes:"
+    n=$((members == 20000 ? (repeats + 2) / 3 : repeats))
     for i in $(seq "$n"); do
         if ((i % 2)); then a=$(setup_ns "$members") b=$(taskset -c "$cpu" "$bare" "$members")
         else b=$(taskset -c "$cpu" "$bare" "$members") a=$(setup_ns "$members"); fi

@@ -57,8 +57,7 @@ pub struct Sample {
     /// Time stolen by the hypervisor from the ring's CPUs, in nanoseconds, in steps of the
     /// kernel's 10 ms; absent where it is not reported.
     pub steal_ns: Option<u64>,
-    /// Time from the start of the ring's set-up to the end of its first, untimed, lap, in
-    /// nanoseconds.
+    /// Time from the start of the ring's set-up to its first, untimed, lap, in nanoseconds.
     pub setup_ns: u64,
 }
 

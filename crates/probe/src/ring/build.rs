@@ -41,7 +41,8 @@ pub fn build<L: Link, W: Work, F: Fn() -> W + Copy + Send + 'static>(
     let members = case.members;
     let area =
         SharedArea::new(members as usize).map_err(|errno| RingError::Memory { members, errno })?;
-    let mut builder = Builder { case, work, area: Arc::new(area), others: Others::none(case.kind) };
+    let mut builder =
+        Builder { case, work, area: Arc::new(area), others: Others::none(case.kind, members) };
     match builder.seats::<L>() {
         Ok((sender, receiver)) => {
             let seat = Seat { sender, receiver, work: work() };

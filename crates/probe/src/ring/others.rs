@@ -28,11 +28,12 @@ pub enum Others {
 }
 
 impl Others {
-    /// No members yet.
-    pub fn none(kind: Kind) -> Self {
+    /// No members yet, with room for as many as the ring has: a list that grows between forks is
+    /// copied page by page.
+    pub fn none(kind: Kind, members: u32) -> Self {
         match kind {
-            Kind::Process => Self::Processes(Vec::new()),
-            Kind::Thread => Self::Threads(Vec::new()),
+            Kind::Process => Self::Processes(Vec::with_capacity(members as usize)),
+            Kind::Thread => Self::Threads(Vec::with_capacity(members as usize)),
         }
     }
 

@@ -51,9 +51,9 @@ fn run_with<L: Link, W: Work>(
     take_policy(case)?;
     raise_open_files();
     let Ring { seat, area, others } = build::<L, W, _>(case, work)?;
+    let setup_ns = monotonic_raw_ns() - start_ns;
     let mut leader = Leader::new(seat, &area);
     let sampled = leader.announce(1).map_err(RingError::Lead).and_then(|()| {
-        let setup_ns = monotonic_raw_ns() - start_ns;
         let tasks = others.tasks(&area);
         let ns_per_lap = slow_lap_ns;
         Sampler::<L, W> { assignment, leader: &mut leader, tasks, setup_ns, ns_per_lap }.run(sink)

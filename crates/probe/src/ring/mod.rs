@@ -52,7 +52,7 @@ const fn register<L: Link>() -> Registered {
     Registered { name: L::NAME, summary: L::SUMMARY, needs: L::NEEDS, run: session::run::<L> }
 }
 
-/// Every link there is. A new one is a file that implements [`link::Link`] and a line here.
+/// Every link there is. A new one is a file that implements `link::Link` and a line here.
 pub const LINKS: &[Registered] = &[register::<pipe::Pipe>()];
 
 /// The link of that name.

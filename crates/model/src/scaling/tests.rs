@@ -287,7 +287,7 @@ fn a_verdict_survives_json() {
 
 /// How often each law gets its own name, none, the right number of knees, and the knees bracketed.
 #[test]
-#[ignore = "prints the table of docs/method-scaling.md; run it with --release"]
+#[ignore = "prints the table of docs/method.md; run it with --release"]
 fn figures() {
     for intervals in [Intervals::Given, Intervals::Absent] {
         for (sizes, noise) in [(&NINE[..], 0.03), (&THIRTEEN[..], 0.03), (&THIRTEEN[..], 0.05)] {

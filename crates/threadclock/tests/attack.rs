@@ -3,6 +3,7 @@
 
 mod common;
 use common::{Checker, StopOnDrop, kernel_ns, on_every_tier, spin_ns};
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::*};
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
@@ -42,7 +43,7 @@ fn preempted() {
                 println!("{} switches", common::switches() - switches);
                 checker.report("preempted");
             } else {
-                println!("skipped: SCHED_FIFO is not permitted here");
+                let _ = writeln!(std::io::stderr(), "skipped: SCHED_FIFO is not permitted here");
             }
         });
     });
@@ -129,7 +130,7 @@ fn migrated() {
     on_every_tier(|clock| {
         let cpus = common::cpus();
         if cpus.len() < 2 {
-            println!("skipped: one CPU only");
+            let _ = writeln!(std::io::stderr(), "skipped: one CPU only");
             return;
         }
         let mut checker = Checker::new(clock);

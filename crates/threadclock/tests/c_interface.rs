@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -41,7 +42,7 @@ fn install(prefix: &Path) {
 fn here(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output().is_ok();
     if !found {
-        println!("skipped: there is no {program} here");
+        let _ = writeln!(std::io::stderr(), "skipped: there is no {program} here");
     }
     found
 }

@@ -3,6 +3,7 @@
 #![allow(unsafe_code, clippy::unwrap_used)]
 
 mod common;
+use std::io::Write;
 use std::process::Command;
 use threadclock::{ThreadClock, Tier, WhyNot};
 
@@ -54,7 +55,7 @@ fn somebody_elses_refuses_ours() {
         return;
     }
     if !registered_by_somebody_else() {
-        println!("skipped: no rseq here");
+        let _ = writeln!(std::io::stderr(), "skipped: no rseq here");
         return;
     }
     let refused = ThreadClock::with_tier(Tier::Rseq).unwrap_err();
@@ -71,7 +72,7 @@ fn at_worst_the_kernel_is_asked() {
         return;
     }
     if !registered_by_somebody_else() {
-        println!("skipped: no rseq here");
+        let _ = writeln!(std::io::stderr(), "skipped: no rseq here");
         return;
     }
     let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

@@ -4,6 +4,7 @@
 
 mod common;
 use common::{StopOnDrop, on_every_tier, spin_ns, switches};
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -50,7 +51,7 @@ fn migrations_are_seen() {
     on_every_fast_tier(|clock| {
         let cpus = common::cpus();
         if cpus.len() < 2 {
-            println!("skipped: one CPU only");
+            let _ = writeln!(std::io::stderr(), "skipped: one CPU only");
             return;
         }
         let count = (0..500)
@@ -93,7 +94,7 @@ fn preemptions_are_seen() {
                 println!("{}: {count} preemptions", clock.tier());
                 assert!(count > 0);
             } else {
-                println!("skipped: SCHED_FIFO is not permitted here");
+                let _ = writeln!(std::io::stderr(), "skipped: SCHED_FIFO is not permitted here");
             }
         });
     });

@@ -2,7 +2,7 @@
 //!
 //! [`law`] takes the cost per switch at some ring sizes and says which of twelve [`Shape`]s they
 //! follow, where the knees are, and how sure that is; or that the points cannot tell. The method,
-//! its sources and its measured error rates are in `docs/method-scaling.md`.
+//! its sources and its measured error rates are in `docs/method.md`.
 //!
 //! Costs may be in any one unit, except that sentences call them nanoseconds. Rings are sizes in
 //! members.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -381,7 +382,8 @@ pub fn wait_for<T>(what: &str, ask: impl Fn() -> Option<T>) -> T {
 
 /// Says why a test could not be made here.
 pub fn skip(why: &str) {
-    eprintln!("skipped: {why}");
+    // Not by eprintln: the test runner would swallow it.
+    let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
 pub fn is_root() -> bool {

@@ -2,10 +2,13 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use model::run::{Header, Line, Run};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
 
 /// A run file that is being written. While it is open it is locked, so that nobody resumes or
 /// removes a run that is going on; the kernel takes the lock back with the process.
@@ -15,23 +18,33 @@ pub(crate) struct RunFile {
 }
 
 impl RunFile {
-    /// Makes the file of a new run, with its header.
+    /// Makes the file of a new run, with its header. It gets its name once the header is in it: a
+    /// program killed at any moment leaves a run file or none, never an empty one.
     pub(crate) fn create(folder: &Path, header: &Header) -> Result<Self> {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
         let path = folder.join(format!("{}.jsonl", header.run));
-        let file = OpenOptions::new()
-            .append(true)
-            .create_new(true)
-            .open(&path)
-            .with_context(|| format!("cannot make {}", path.display()))?;
-        let mut run = Self { path, file };
-        run.lock()?;
-        if let Err(error) =
-            run.write(&Line::Header(Box::new(header.clone()))).and_then(|()| run.sync())
-        {
-            // A file without its header is nobody's run.
-            let _ = std::fs::remove_file(&run.path);
+        let cannot = || format!("cannot make {}", path.display());
+        let nameless = nameless_file(folder).with_context(cannot)?;
+        let is_named = nameless.is_none();
+        let file = match nameless {
+            Some(file) => file,
+            None => named_file(&path).with_context(cannot)?,
+        };
+        let mut run = Self { path: path.clone(), file };
+        let made = run
+            .lock()
+            .and_then(|()| run.write(&Line::Header(Box::new(header.clone()))))
+            .and_then(|()| run.sync())
+            .and_then(|()| match is_named {
+                true => Ok(()),
+                false => give_name(&run.file, &path).with_context(cannot),
+            });
+        if let Err(error) = made {
+            if is_named {
+                // A file without its header is nobody's run.
+                let _ = std::fs::remove_file(&path);
+            }
             return Err(error);
         }
         Ok(run)
@@ -97,4 +110,27 @@ impl RunFile {
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// A file without a name, which the kernel takes back if it never gets one; none on a file system
+/// that has no such files (open(2), O_TMPFILE).
+fn nameless_file(folder: &Path) -> std::io::Result<Option<File>> {
+    let how = OFlags::TMPFILE | OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(0o666);
+    match rustix::fs::open(folder, how, mode) {
+        Ok(file) => Ok(Some(File::from(file))),
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => Ok(None),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn named_file(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().append(true).create_new(true).open(path)
+}
+
+/// Gives a nameless file its name, unless another has it.
+fn give_name(file: &File, path: &Path) -> std::io::Result<()> {
+    let by_descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
+    rustix::fs::linkat(CWD, by_descriptor, CWD, path, AtFlags::SYMLINK_FOLLOW)?;
+    Ok(())
 }

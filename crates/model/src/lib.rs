@@ -8,12 +8,14 @@
 pub mod case;
 pub mod estimate;
 pub mod grid;
+pub mod instrument;
 pub mod machine;
 pub mod noise;
 pub mod pairing;
 pub mod plan;
 pub mod reading;
 pub mod record;
+pub mod ring;
 pub mod run;
 pub mod sample;
 pub mod scaling;

@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
+use crate::instrument::Instrument;
+use crate::ring::Ring;
 
 /// Rounds before an interval is given and before precision may stop a run.
 pub const MINIMUM_ROUNDS: u32 = 5;
@@ -47,20 +49,22 @@ pub struct Stopping {
 
 /// All cases of a run, its seed and its stopping rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Plan {
+#[serde(bound = "")]
+#[schemars(rename = "Plan_of_{I}")]
+pub struct Plan<I: Instrument = Ring> {
     /// The experiment's name: the subcommand that made the plan.
     pub experiment: String,
-    /// The grid, solo rings included.
-    pub cases: Vec<Case>,
+    /// The grid; of rings, solo rings included.
+    pub cases: Vec<I::Case>,
     /// Seed of the order of cases and of every resampling.
     pub seed: u64,
-    /// How laps become samples.
-    pub batching: Batching,
+    /// How a worker makes samples; of rings, how laps become samples.
+    pub batching: I::Batching,
     /// When to stop.
     pub stopping: Stopping,
 }
 
-impl Plan {
+impl<I: Instrument> Plan<I> {
     /// The order in which the cases of round `round` (from 0) are run: a permutation of the case
     /// numbers, different from round to round and fixed by the seed.
     pub fn order(&self, round: u32) -> Vec<usize> {
@@ -71,6 +75,16 @@ impl Plan {
         order
     }
 
+    /// Every CPU that is measured on, sorted, each once.
+    pub fn cpus(&self) -> Vec<u32> {
+        let mut all: Vec<u32> = self.cases.iter().flat_map(I::cpus).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
+impl Plan {
     /// The number of the solo ring that case `case` is compared with, if the plan has it.
     pub fn solo_of(&self, case: usize) -> Option<usize> {
         let of = self.cases.get(case)?;

@@ -6,9 +6,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::instrument::{Instrument, Numbered};
 use crate::machine::Machine;
 use crate::plan::{Plan, Stopping};
-use crate::sample::Sample;
+use crate::ring::Ring;
 
 /// Version of the format that this program writes. Older ones stay readable.
 pub const SCHEMA: u32 = 1;
@@ -28,7 +29,9 @@ pub struct Build {
 
 /// First line of a run file: everything that is known before the first sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Header {
+#[serde(bound = "")]
+#[schemars(rename = "Header_of_{I}")]
+pub struct Header<I: Instrument = Ring> {
     /// Version of the format.
     pub schema: u32,
     /// Name of the run, also of its file.
@@ -40,7 +43,7 @@ pub struct Header {
     /// What was built.
     pub build: Build,
     /// What is measured, and the seed.
-    pub plan: Plan,
+    pub plan: Plan<I>,
     /// What it is measured on.
     pub machine: Machine,
     /// What was asked for and not granted, and how to get it.
@@ -101,12 +104,13 @@ pub struct Resumed {
 
 /// One line of a run file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Line {
+#[serde(rename_all = "snake_case", bound = "")]
+#[schemars(rename = "Line_of_{I}")]
+pub enum Line<I: Instrument = Ring> {
     /// Always the first.
-    Header(Box<Header>),
-    /// One timed batch.
-    Sample(Sample),
+    Header(Box<Header<I>>),
+    /// One measurement; of rings, one timed batch of laps.
+    Sample(I::Sample),
     /// A case that could not be measured.
     Failure(Failure),
     /// The run went on after an earlier end.
@@ -117,11 +121,11 @@ pub enum Line {
 
 /// A run as read.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Run {
+pub struct Run<I: Instrument = Ring> {
     /// The first line.
-    pub header: Header,
+    pub header: Header<I>,
     /// All samples in the order of arrival.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<I::Sample>,
     /// Cases that could not be measured.
     pub failures: Vec<Failure>,
     /// The end line; absent for a run that was killed or is still going on.
@@ -151,21 +155,26 @@ pub enum RunError {
     },
 }
 
-impl Run {
-    /// Reads the text of a run file.
-    pub fn parse(text: &str) -> Result<Self, RunError> {
-        let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-        let (_, first) = lines.next().ok_or(RunError::Empty)?;
-        let mut run = Self {
-            header: parse_header(first)?,
+impl<I: Instrument> Run<I> {
+    /// A run that has just begun.
+    pub fn new(header: Header<I>) -> Self {
+        Self {
+            header,
             samples: Vec::new(),
             failures: Vec::new(),
             end: None,
             resumed: Vec::new(),
             warnings: Vec::new(),
-        };
+        }
+    }
+
+    /// Reads the text of a run file.
+    pub fn parse(text: &str) -> Result<Self, RunError> {
+        let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        let (_, first) = lines.next().ok_or(RunError::Empty)?;
+        let mut run = Self::new(parse_header(first)?);
         for (number, line) in lines {
-            match serde_json::from_str::<Line>(line) {
+            match serde_json::from_str::<Line<I>>(line) {
                 Ok(line) => run.push(line),
                 Err(error) => run.warnings.push(unreadable(number + 1, line, &error)),
             }
@@ -175,7 +184,7 @@ impl Run {
     }
 
     /// Takes up the next line of the file.
-    pub fn push(&mut self, line: Line) {
+    pub fn push(&mut self, line: Line<I>) {
         match line {
             Line::Header(_) => self.warnings.push("a second header was passed over".to_string()),
             Line::Sample(sample) => self.samples.push(sample),
@@ -195,12 +204,17 @@ impl Run {
     fn drop_foreign_samples(&mut self) {
         let cases = self.header.plan.cases.len();
         let before = self.samples.len();
-        self.samples.retain(|sample| sample.case < cases);
+        self.samples.retain(|sample| sample.case() < cases);
         self.failures.retain(|failure| failure.case < cases);
         if self.samples.len() < before {
             let lost = before - self.samples.len();
             self.warnings.push(format!("{lost} samples of cases not in the plan were passed over"));
         }
+    }
+
+    /// Rounds that were begun.
+    pub fn rounds(&self) -> u32 {
+        self.samples.iter().map(|sample| sample.round() + 1).max().unwrap_or(0)
     }
 
     /// Time spent measuring by all sessions, in nanoseconds, as far as the file tells.
@@ -210,7 +224,25 @@ impl Run {
     }
 }
 
-fn parse_header(line: &str) -> Result<Header, RunError> {
+/// The name of the experiment whose run file starts so.
+pub fn experiment_of(text: &str) -> Result<String, RunError> {
+    let first = text.lines().find(|line| !line.trim().is_empty()).ok_or(RunError::Empty)?;
+    let value = versioned(first)?;
+    let experiment = value.pointer("/header/plan/experiment").and_then(serde_json::Value::as_str);
+    let none = || RunError::NotARun("no experiment".to_string());
+    experiment.map(str::to_string).ok_or_else(none)
+}
+
+fn parse_header<I: Instrument>(line: &str) -> Result<Header<I>, RunError> {
+    let not_a_run = |error: serde_json::Error| RunError::NotARun(error.to_string());
+    match serde_json::from_value::<Line<I>>(versioned(line)?).map_err(not_a_run)? {
+        Line::Header(header) => Ok(*header),
+        _ => Err(RunError::NotARun("another kind of line".to_string())),
+    }
+}
+
+/// A first line of a version that this program reads.
+fn versioned(line: &str) -> Result<serde_json::Value, RunError> {
     let not_a_run = |error: serde_json::Error| RunError::NotARun(error.to_string());
     let value: serde_json::Value = serde_json::from_str(line).map_err(not_a_run)?;
     let schema = value.pointer("/header/schema").and_then(serde_json::Value::as_u64);
@@ -218,10 +250,7 @@ fn parse_header(line: &str) -> Result<Header, RunError> {
     match schema {
         None => Err(RunError::NotARun("no schema version".to_string())),
         Some(found) if found > u64::from(SCHEMA) => Err(RunError::Newer { found }),
-        Some(_) => match serde_json::from_value::<Line>(value).map_err(not_a_run)? {
-            Line::Header(header) => Ok(*header),
-            _ => Err(RunError::NotARun("another kind of line".to_string())),
-        },
+        Some(_) => Ok(value),
     }
 }
 

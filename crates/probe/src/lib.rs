@@ -1,5 +1,6 @@
 //! All of switchcost that touches the kernel. A case comes in, samples go out.
 
+pub mod assignment;
 pub mod limits;
 pub mod machine;
 pub mod placement;

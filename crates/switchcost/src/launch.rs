@@ -7,8 +7,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
-use model::sample::Sample;
-use probe::ring::Assignment;
+use model::instrument::Instrument;
+use probe::assignment::{Assignment, Measure};
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGALRM, SIGKILL, SIGXCPU};
 
@@ -17,14 +17,14 @@ use crate::interrupt::Interrupt;
 /// What a worker says, a line each.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Word {
+pub(crate) enum Word<S> {
     /// A sample, proven.
-    Sample(Sample),
+    Sample(S),
     /// Why there are no more.
     Failure {
         /// In words.
         message: String,
-        /// The machine has run out of something: a larger ring would too.
+        /// The machine has run out of something: a case that needs as much would fail too.
         exhausted: bool,
     },
 }
@@ -38,7 +38,7 @@ pub(crate) enum LaunchError {
     Case {
         /// In words.
         message: String,
-        /// The machine has run out of something: a larger ring would too.
+        /// The machine has run out of something: a case that needs as much would fail too.
         exhausted: bool,
     },
 }
@@ -50,12 +50,12 @@ impl LaunchError {
 }
 
 /// Measures one case in one round.
-pub(crate) trait Launch {
+pub(crate) trait Launch<I: Instrument> {
     /// Hands each sample to `sink` as it arrives.
     fn launch(
         &mut self,
-        assignment: &Assignment,
-        sink: &mut dyn FnMut(Sample),
+        assignment: &Assignment<I>,
+        sink: &mut dyn FnMut(I::Sample),
     ) -> Result<(), LaunchError>;
 }
 
@@ -69,7 +69,7 @@ impl Workers {
         Self { interrupt }
     }
 
-    fn start(&self) -> std::io::Result<(ChildStdin, ChildStdout)> {
+    fn start<I: Measure>(&self, case: &I::Case) -> std::io::Result<(ChildStdin, ChildStdout)> {
         let mut slot = self.interrupt.worker();
         // The signal is noted before the worker is looked for: with the lock held, either it is
         // seen here or the worker is seen there.
@@ -78,7 +78,8 @@ impl Workers {
         }
         // /proc/self/exe is this very program, also when its file has been replaced meanwhile.
         let mut child = Command::new("/proc/self/exe")
-            .args(["worker", "--parent", &std::process::id().to_string()])
+            .args(["worker", "--parent", &std::process::id().to_string(), I::NAME])
+            .envs(I::environment(case))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             // Ctrl-C comes to this program alone, which then ends the worker.
@@ -99,19 +100,20 @@ impl Workers {
     }
 }
 
-impl Launch for Workers {
+impl<I: Measure> Launch<I> for Workers {
     fn launch(
         &mut self,
-        assignment: &Assignment,
-        sink: &mut dyn FnMut(Sample),
+        assignment: &Assignment<I>,
+        sink: &mut dyn FnMut(I::Sample),
     ) -> Result<(), LaunchError> {
         let case = |what: &str, error: &dyn std::fmt::Display| {
             LaunchError::once(format!("{what}: {error}"))
         };
-        let (mut stdin, stdout) = self.start().map_err(|error| match self.interrupt.signal() {
-            Some(_) => LaunchError::Interrupted,
-            None => case("cannot start a worker", &error),
-        })?;
+        let (mut stdin, stdout) =
+            self.start::<I>(&assignment.case).map_err(|error| match self.interrupt.signal() {
+                Some(_) => LaunchError::Interrupted,
+                None => case("cannot start a worker", &error),
+            })?;
         let told = serde_json::to_writer(&mut stdin, assignment).map_err(std::io::Error::from);
         let told = told.and_then(|()| stdin.flush());
         drop(stdin);

@@ -7,6 +7,7 @@ mod build;
 mod cli;
 mod command;
 mod failure;
+mod instruments;
 mod interrupt;
 mod launch;
 mod measure;

@@ -7,9 +7,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, Result};
 use model::machine::Machine;
 use model::plan::{Plan, Stopping};
-use model::record::Record;
 use model::run::{End, Failure, Header, Line, Resumed, Run, SCHEMA, StopReason};
-use model::sample::Sample;
 use probe::placement;
 
 use crate::cli::Output;
@@ -17,7 +15,7 @@ use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
 use crate::launch::Workers;
 use crate::progress::Progress;
-use crate::report;
+use crate::report::{self, Report};
 use crate::schedule::{Outcome, Schedule, State, Watch};
 use crate::store::{Folder, RunFile};
 use crate::{build, resolve};
@@ -29,8 +27,8 @@ pub(crate) fn look_around() -> Result<(Machine, Vec<u32>)> {
 }
 
 /// Measures a plan, stores it, prints it.
-pub(crate) fn new_run(
-    plan: Plan,
+pub(crate) fn new_run<I: Report>(
+    plan: Plan<I>,
     machine: Machine,
     allowed: &[u32],
     output: &Output,
@@ -54,22 +52,14 @@ pub(crate) fn new_run(
             "error: the run is not stored: {error:#}; it is measured and printed all the same"
         ));
     }
-    let run = Run {
-        header,
-        samples: Vec::new(),
-        failures: Vec::new(),
-        end: None,
-        resumed: Vec::new(),
-        warnings: Vec::new(),
-    };
-    finish(run, file, store_error.is_some(), output)
+    finish(Run::new(header), file, store_error.is_some(), output)
 }
 
 /// Goes on with a stored run.
-pub(crate) fn resume(path: &Path, more: &More, output: &Output) -> Result<ExitCode> {
-    let (mut file, mut run) = RunFile::reopen(path)?;
+pub(crate) fn resume<I: Report>(path: &Path, more: &More, output: &Output) -> Result<ExitCode> {
+    let (mut file, mut run) = RunFile::reopen::<I>(path)?;
     let (machine, allowed) = look_around()?;
-    for cpu in run.header.plan.cases.iter().flat_map(|case| case.placement.cpus()) {
+    for cpu in run.header.plan.cpus() {
         resolve::check_cpu(cpu, &allowed, &machine)?;
     }
     let spent_ns = run.spent_ns();
@@ -104,13 +94,13 @@ pub(crate) struct More {
 
 impl More {
     /// The stopping rule from here on, or what is missing for anything to be left to do.
-    fn stopping(&self, run: &Run, spent_ns: u64) -> Result<Stopping> {
+    fn stopping<I: Report>(&self, run: &Run<I>, spent_ns: u64) -> Result<Stopping> {
         let mut stopping = run.header.plan.stopping.clone();
         stopping.precision = self.precision.unwrap_or(stopping.precision);
         if let Some(more) = self.budget {
             stopping.budget_ns = spent_ns.saturating_add(nanoseconds(more));
         }
-        let done = run.samples.iter().map(|sample| sample.round + 1).max().unwrap_or(0);
+        let done = run.rounds();
         if let Some(more) = self.rounds {
             stopping.rounds = Some(done.saturating_add(more));
         }
@@ -147,28 +137,27 @@ fn run_name(experiment: &str, started: SystemTime) -> String {
 
 /// Moves this process, and every thread that it starts from now on, off the CPUs that are measured.
 /// Gives what could not be had.
-fn keep_away(plan: &Plan, allowed: &[u32], machine: &Machine) -> Vec<String> {
-    let mut ring: Vec<u32> = plan.cases.iter().flat_map(|case| case.placement.cpus()).collect();
-    ring.sort_unstable();
-    ring.dedup();
+fn keep_away<I: Report>(plan: &Plan<I>, allowed: &[u32], machine: &Machine) -> Vec<String> {
+    let measured = plan.cpus();
     let mut notices = Vec::new();
-    if allowed.iter().all(|cpu| ring.contains(cpu)) {
+    if allowed.iter().all(|cpu| measured.contains(cpu)) {
         notices.push(
-            "the ring may use every CPU that this program may, which wakes up there to take each \
-             sample; for a CPU of its own leave one out of --placement or allow it one more \
+            "what is measured may use every CPU that this program may, which wakes up there to take \
+             each sample; for a CPU of its own leave one out of --placement or allow it one more \
              (taskset, cpuset)"
                 .to_string(),
         );
     }
-    if let Err(errno) = placement::pin(&placement::for_controller(allowed, &ring, machine)) {
-        notices.push(format!("this program could not move off the ring's CPUs: {errno}"));
+    if let Err(errno) = placement::pin(&placement::for_controller(allowed, &measured, machine)) {
+        notices
+            .push(format!("this program could not move off the CPUs that are measured: {errno}"));
     }
     notices
 }
 
 /// Measures, then writes the end, the outputs and the report.
-fn finish(
-    mut run: Run,
+fn finish<I: Report>(
+    mut run: Run<I>,
     file: Option<RunFile>,
     not_stored: bool,
     output: &Output,
@@ -197,9 +186,9 @@ fn finish(
     recorder.keep(&Line::End(end.clone()));
     recorder.pause();
     run.end = Some(end);
-    let record = Record::of(&run);
+    let record = I::record(&run);
     let path = recorder.file.as_ref().map(|file| file.path().to_path_buf());
-    let written = report::write(&run, &record, path.as_deref(), output);
+    let written = report::write::<I>(&run, &record, path.as_deref(), output);
     let lost = recorder.lost;
     written?;
     Ok(match interrupt.signal() {
@@ -212,16 +201,16 @@ fn finish(
 }
 
 /// Keeps every sample as it arrives, and shows how far the run is.
-struct Recorder<'a> {
+struct Recorder<'a, I: Report> {
     file: Option<RunFile>,
     lost: bool,
     progress: Progress,
-    plan: &'a Plan,
+    plan: &'a Plan<I>,
 }
 
-impl Recorder<'_> {
+impl<I: Report> Recorder<'_, I> {
     /// A file that cannot be written any more is given up with a word; measuring goes on.
-    fn keep(&mut self, line: &Line) {
+    fn keep(&mut self, line: &Line<I>) {
         self.with_file(|file| file.write(line));
     }
 
@@ -237,12 +226,12 @@ impl Recorder<'_> {
     }
 }
 
-impl Watch for Recorder<'_> {
+impl<I: Report> Watch<I> for Recorder<'_, I> {
     fn case(&mut self, state: &State) {
         self.progress.show(state);
     }
 
-    fn sample(&mut self, sample: &Sample) {
+    fn sample(&mut self, sample: &I::Sample) {
         self.keep(&Line::Sample(sample.clone()));
     }
 
@@ -251,8 +240,8 @@ impl Watch for Recorder<'_> {
     }
 
     fn failure(&mut self, failure: &Failure) {
-        let members = self.plan.cases[failure.case].members;
-        self.progress.say(&format!("error: ring of {members}: {}", failure.message));
+        let title = I::title(&self.plan.cases[failure.case]);
+        self.progress.say(&format!("error: {title}: {}", failure.message));
         self.keep(&Line::Failure(failure.clone()));
     }
 }

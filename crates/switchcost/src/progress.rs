@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use model::instrument::Instrument;
 use model::plan::Plan;
 
 use crate::schedule::State;
@@ -13,12 +14,12 @@ pub(crate) struct Progress {
     bar: ProgressBar,
     budget: Duration,
     precision: f64,
-    sizes: Vec<u32>,
+    titles: Vec<String>,
 }
 
 impl Progress {
     /// A bar over the budget of `plan`; hidden when standard error is no terminal.
-    pub(crate) fn new(plan: &Plan, quiet: bool) -> Self {
+    pub(crate) fn new<I: Instrument>(plan: &Plan<I>, quiet: bool) -> Self {
         let budget = Duration::from_nanos(plan.stopping.budget_ns);
         let target = match quiet {
             true => ProgressDrawTarget::hidden(),
@@ -29,8 +30,8 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template("{wide_bar} {msg}") {
             bar.set_style(style);
         }
-        let sizes = plan.cases.iter().map(|case| case.members).collect();
-        Self { bar, budget, precision: plan.stopping.precision, sizes }
+        let titles = plan.cases.iter().map(I::title).collect();
+        Self { bar, budget, precision: plan.stopping.precision, titles }
     }
 
     /// Draws the state before a case.
@@ -42,12 +43,10 @@ impl Progress {
             }
             None => format!("+-? of +-{:.1} %", self.precision * 100.0),
         };
-        let size = self.sizes.get(state.case).copied().unwrap_or_default();
+        let title = self.titles.get(state.case).map_or("", String::as_str);
         let round = state.round + 1;
-        self.bar.set_message(format!(
-            "round {round}, ring of {size}, {reached}, {} s left",
-            left.as_secs()
-        ));
+        self.bar
+            .set_message(format!("round {round}, {title}, {reached}, {} s left", left.as_secs()));
         self.bar.set_position(u64::try_from(state.spent.as_millis()).unwrap_or(u64::MAX));
     }
 

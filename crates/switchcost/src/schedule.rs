@@ -4,22 +4,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use model::case::Case;
-use model::pairing::Grouped;
+use model::instrument::{Instrument, Numbered};
 use model::plan::{Plan, is_look};
-use model::record::{summaries, worst_precision};
 use model::run::{Failure, StopReason};
-use model::sample::Sample;
-use probe::ring::Assignment;
+use probe::assignment::Assignment;
 
 use crate::launch::{Launch, LaunchError};
 
 /// What is told while the rounds go on.
-pub(crate) trait Watch {
+pub(crate) trait Watch<I: Instrument> {
     /// A case is about to be measured.
     fn case(&mut self, state: &State);
     /// A sample has arrived.
-    fn sample(&mut self, sample: &Sample);
+    fn sample(&mut self, sample: &I::Sample);
     /// A worker has ended: nothing is being measured.
     fn pause(&mut self);
     /// A case cannot be measured.
@@ -40,11 +37,11 @@ pub(crate) struct State {
 }
 
 /// Runs the rounds of a plan.
-pub(crate) struct Schedule<'a> {
-    plan: &'a Plan,
-    launch: &'a mut dyn Launch,
-    watch: &'a mut dyn Watch,
-    samples: Vec<Sample>,
+pub(crate) struct Schedule<'a, I: Instrument> {
+    plan: &'a Plan<I>,
+    launch: &'a mut dyn Launch<I>,
+    watch: &'a mut dyn Watch<I>,
+    samples: Vec<I::Sample>,
     failures: Vec<Failure>,
     first_round: u32,
     spent_before: Duration,
@@ -60,9 +57,9 @@ const MOST_FAILURES: u32 = 3;
 
 /// How a schedule ended.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct Outcome<I: Instrument> {
     /// All samples, those of earlier sessions first.
-    pub(crate) samples: Vec<Sample>,
+    pub(crate) samples: Vec<I::Sample>,
     /// Cases that could not be measured.
     pub(crate) failures: Vec<Failure>,
     /// Why it ended.
@@ -78,16 +75,16 @@ enum Step {
     Stop(StopReason),
 }
 
-impl<'a> Schedule<'a> {
+impl<'a, I: Instrument> Schedule<'a, I> {
     /// A schedule that goes on after `samples` of earlier sessions, which took `spent`.
     pub(crate) fn new(
-        plan: &'a Plan,
-        samples: Vec<Sample>,
+        plan: &'a Plan<I>,
+        samples: Vec<I::Sample>,
         spent: Duration,
-        launch: &'a mut dyn Launch,
-        watch: &'a mut dyn Watch,
+        launch: &'a mut dyn Launch<I>,
+        watch: &'a mut dyn Watch<I>,
     ) -> Self {
-        let first_round = samples.iter().map(|sample| sample.round + 1).max().unwrap_or(0);
+        let first_round = samples.iter().map(|sample| sample.round() + 1).max().unwrap_or(0);
         Self {
             plan,
             launch,
@@ -105,7 +102,7 @@ impl<'a> Schedule<'a> {
     }
 
     /// Runs rounds until a reason to stop comes up.
-    pub(crate) fn run(mut self) -> Outcome {
+    pub(crate) fn run(mut self) -> Outcome<I> {
         let mut round = self.first_round;
         let reason = loop {
             if self.plan.stopping.rounds.is_some_and(|most| round >= most) {
@@ -175,17 +172,13 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// A size at which the machine ran out is not tried again, nor is a larger one of its kind. Any
+    /// A case at which the machine ran out is not tried again, nor is one that needs as much. Any
     /// other failure costs its round; only a case that keeps failing is given up.
     fn count_failure(&mut self, case: usize, exhausted: bool) {
         let cases = &self.plan.cases;
         if exhausted {
-            let failed = &cases[case];
-            let is_larger = |other: &usize| {
-                let same_kind = Case { members: cases[*other].members, ..failed.clone() };
-                same_kind == cases[*other] && cases[*other].members >= failed.members
-            };
-            self.retired.extend((0..cases.len()).filter(is_larger));
+            let as_much = |other: &usize| I::needs_as_much(&cases[*other], &cases[case]);
+            self.retired.extend((0..cases.len()).filter(as_much));
         }
         let in_a_row = self.failed_in_a_row.entry(case).or_default();
         *in_a_row += 1;
@@ -209,8 +202,7 @@ impl<'a> Schedule<'a> {
     }
 
     fn is_precise(&mut self) -> bool {
-        let grouped = Grouped::new(&self.samples);
-        self.precision = worst_precision(&summaries(self.plan, &grouped, &self.failures));
+        self.precision = I::worst_precision(self.plan, &self.samples, &self.failures);
         self.precision.is_some_and(|worst| worst <= self.plan.stopping.precision)
     }
 
@@ -222,9 +214,10 @@ impl<'a> Schedule<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::case::{Kind, Placement, Policy};
+    use model::case::{Case, Kind, Placement, Policy};
     use model::plan::{Batching, Stopping};
-    use model::sample::Counters;
+    use model::ring::Ring;
+    use model::sample::{Counters, Sample};
 
     /// Samples without a kernel: a hop costs 1000 ns alone and 3000 ns in company, plus `wobble`.
     struct Fake {
@@ -247,10 +240,10 @@ mod tests {
         }
     }
 
-    impl Launch for Fake {
+    impl Launch<Ring> for Fake {
         fn launch(
             &mut self,
-            assignment: &Assignment,
+            assignment: &Assignment<Ring>,
             sink: &mut dyn FnMut(Sample),
         ) -> Result<(), LaunchError> {
             let members = assignment.case.members;
@@ -286,7 +279,7 @@ mod tests {
 
     #[derive(Default)]
     struct Quiet(Vec<Failure>);
-    impl Watch for Quiet {
+    impl Watch<Ring> for Quiet {
         fn case(&mut self, _: &State) {}
         fn sample(&mut self, _: &Sample) {}
         fn pause(&mut self) {}
@@ -310,7 +303,7 @@ mod tests {
         Plan { experiment, cases, seed: 3, batching: Batching::default(), stopping }.with_solos()
     }
 
-    fn run(plan: &Plan, fake: &mut Fake) -> Outcome {
+    fn run(plan: &Plan, fake: &mut Fake) -> Outcome<Ring> {
         Schedule::new(plan, Vec::new(), Duration::ZERO, fake, &mut Quiet::default()).run()
     }
 

@@ -88,16 +88,19 @@ fn the_worker_is_hidden_and_cannot_be_started_by_hand() {
         let listed = said.out.lines().any(|line| line.trim_start().starts_with("worker"));
         assert!(!listed, "{args:?}: {}", said.out);
     }
-    let said = home.run(&["worker", "--parent", "1"]);
+    let said = home.run(&["worker", "--parent", "1", "ring"]);
     assert_eq!((said.code, &*said.out), (Some(1), ""));
     assert!(said.error().contains("not by hand"), "{}", said.err);
 }
 
 #[test]
 fn a_worker_that_is_told_nonsense_says_so() {
-    let said = Home::new().run(&["worker", "--parent", &std::process::id().to_string()]);
-    assert_eq!((said.code, &*said.out), (Some(1), ""));
-    assert!(said.error().contains("case cannot be read"), "{}", said.err);
+    let own = std::process::id().to_string();
+    for (instrument, word) in [("ring", "case cannot be read"), ("lyre", "'lyre'")] {
+        let said = Home::new().run(&["worker", "--parent", &own, instrument]);
+        assert_eq!((said.code, &*said.out), (Some(1), ""));
+        assert!(said.error().contains(word), "{}", said.err);
+    }
 }
 
 #[test]

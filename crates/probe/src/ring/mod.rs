@@ -12,27 +12,13 @@ mod pipe;
 mod session;
 mod work;
 
-use model::case::Case;
-use model::plan::Batching;
 use model::sample::Sample;
-use serde::{Deserialize, Serialize};
 
 pub use error::RingError;
 use link::Link;
 pub use session::check_policy;
 
-/// What a worker is told: one case, one round.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Assignment {
-    /// Number of the case in the plan.
-    pub case_number: usize,
-    /// The case.
-    pub case: Case,
-    /// The round.
-    pub round: u32,
-    /// How laps become samples.
-    pub batching: Batching,
-}
+use crate::assignment::Assignment;
 
 /// Takes the samples of an assignment and gives each to the sink as soon as it is proven.
 type Run = fn(&Assignment, &mut dyn FnMut(Sample)) -> Result<(), RingError>;

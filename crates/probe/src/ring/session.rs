@@ -4,12 +4,12 @@ use model::case::{Case, ELEMENT_BYTES, Policy};
 use model::sample::Sample;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::Assignment;
 use super::build::{Ring, build};
 use super::error::RingError;
 use super::link::Link;
 use super::member::{LeadError, Leader};
 use super::work::{NoWork, Work};
+use crate::assignment::Assignment;
 use crate::counters::{Snapshot, Task, steal_ns};
 use crate::placement;
 use crate::sys::{self, Array, monotonic_raw_ns};

@@ -45,5 +45,7 @@ pub(crate) enum Command {
         /// Process that started the worker; without it the worker ends
         #[arg(long)]
         parent: i32,
+        /// What takes the samples
+        instrument: String,
     },
 }

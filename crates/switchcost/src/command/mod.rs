@@ -18,6 +18,6 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Runs(command) => runs::run(command),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man => shell::manual(),
-        Command::Worker { parent } => worker::run(parent),
+        Command::Worker { parent, instrument } => worker::run(parent, &instrument),
     }
 }

@@ -1,15 +1,17 @@
 //! `switchcost runs`: what is stored.
 
 use std::fmt::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use comfy_table::{Table, presets};
-use model::record::Record;
-use model::run::{Run, StopReason};
+use model::run::{End, Run, StopReason};
 
-use crate::cli::{Output, RunsCommand};
+use crate::cli::{Destination, ExportFormat, Output, RunsCommand};
+use crate::instruments::with_instrument_of;
 use crate::measure::More;
+use crate::report::Report;
 use crate::store::{Entry, Folder, read};
 use crate::{measure, report};
 
@@ -18,22 +20,32 @@ pub(super) fn run(command: RunsCommand) -> Result<ExitCode> {
     match command {
         RunsCommand::List => list(&folder),
         RunsCommand::Show { run } => {
-            let entry = folder.find(&run)?;
-            report::show(&Record::of(&read(&entry.path)?), &entry.path)?;
-            Ok(ExitCode::SUCCESS)
+            let path = folder.find(&run)?.path;
+            with_instrument_of!(&path, I => show::<I>(&path))
         }
         RunsCommand::Export { run, format, output } => {
-            let run = read(&folder.find(&run)?.path)?;
-            report::export(&run, &Record::of(&run), format, &output)?;
-            Ok(ExitCode::SUCCESS)
+            let path = folder.find(&run)?.path;
+            with_instrument_of!(&path, I => export::<I>(&path, format, &output))
         }
         RunsCommand::Resume { run, budget, precision, rounds, quiet } => {
             let output = Output { json: None, csv: None, quiet };
             let more = More { budget, precision, rounds };
-            measure::resume(&folder.find(&run)?.path, &more, &output)
+            let path = folder.find(&run)?.path;
+            with_instrument_of!(&path, I => measure::resume::<I>(&path, &more, &output))
         }
         RunsCommand::Remove { runs } => remove(&folder, &runs),
     }
+}
+
+fn show<I: Report>(path: &Path) -> Result<ExitCode> {
+    report::show::<I>(&I::record(&read(path)?), path)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn export<I: Report>(path: &Path, format: ExportFormat, to: &Destination) -> Result<ExitCode> {
+    let run = read(path)?;
+    report::export::<I>(&run, &I::record(&run), format, to)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn list(folder: &Folder) -> Result<ExitCode> {
@@ -55,26 +67,28 @@ fn list(folder: &Folder) -> Result<ExitCode> {
 
 /// A file that cannot be read is listed with the reason: it is still there.
 fn list_row(entry: &Entry) -> Vec<String> {
-    let run = match read(&entry.path) {
-        Ok(run) => run,
-        Err(error) => {
-            let dash = || "-".to_string();
-            return vec![entry.name.clone(), dash(), dash(), dash(), dash(), format!("{error:#}")];
-        }
-    };
-    let rounds = run.samples.iter().map(|sample| sample.round + 1).max().unwrap_or(0);
-    vec![
-        entry.name.clone(),
-        run.header.plan.experiment.clone(),
-        run.header.plan.cases.len().to_string(),
-        rounds.to_string(),
-        run.samples.len().to_string(),
-        state(entry, &run).to_string(),
-    ]
+    readable_row(entry).unwrap_or_else(|error| {
+        let dash = || "-".to_string();
+        vec![entry.name.clone(), dash(), dash(), dash(), dash(), format!("{error:#}")]
+    })
 }
 
-fn state(entry: &Entry, run: &Run) -> &'static str {
-    match run.end.as_ref().map(|end| end.reason) {
+fn readable_row(entry: &Entry) -> Result<Vec<String>> {
+    with_instrument_of!(&entry.path, I => {
+        let run: Run<I> = read(&entry.path)?;
+        Ok(vec![
+            entry.name.clone(),
+            run.header.plan.experiment.clone(),
+            run.header.plan.cases.len().to_string(),
+            run.rounds().to_string(),
+            run.samples.len().to_string(),
+            state(entry, run.end.as_ref()).to_string(),
+        ])
+    })
+}
+
+fn state(entry: &Entry, end: Option<&End>) -> &'static str {
+    match end.map(|end| end.reason) {
         _ if entry.is_running() => "running",
         None => "killed (can be resumed)",
         Some(StopReason::Interrupted) => "interrupted (can be resumed)",
@@ -91,7 +105,7 @@ fn remove(folder: &Folder, runs: &[String]) -> Result<ExitCode> {
             bail!("{} is still running: stop it first", entry.name);
         }
         // Whoever names another kind of file by mistake keeps it.
-        read(&entry.path)?;
+        with_instrument_of!(&entry.path, I => read::<I>(&entry.path).map(|_| ()))?;
     }
     for entry in &entries {
         std::fs::remove_file(&entry.path)

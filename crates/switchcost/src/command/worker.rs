@@ -4,25 +4,36 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use probe::ring::{self, Assignment};
+use model::instrument::Instrument;
+use model::ring::Ring;
+use probe::assignment::{Assignment, Measure};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use serde::Serialize;
 
 use crate::launch::Word;
 
-pub(super) fn run(parent: i32) -> Result<ExitCode> {
+pub(super) fn run(parent: i32, instrument: &str) -> Result<ExitCode> {
     // Asked for first, then checked: a parent that went before the asking is noticed too.
     set_parent_process_death_signal(Some(Signal::KILL)).context("prctl(PR_SET_PDEATHSIG)")?;
     if getppid().map(|pid| pid.as_raw_pid()) != Some(parent) {
         bail!("the worker is started by switchcost itself, not by hand");
     }
-    let assignment: Assignment =
+    match instrument {
+        Ring::NAME => take_samples::<Ring>(),
+        other => bail!("the worker knows no instrument called '{other}'"),
+    }
+}
+
+fn take_samples<I: Measure>() -> Result<ExitCode> {
+    let assignment: Assignment<I> =
         serde_json::from_reader(io::stdin()).context("the worker's case cannot be read")?;
     let mut lost = None;
-    let measured = ring::run(&assignment, &mut |sample| {
+    let measured = I::measure(&assignment, &mut |sample| {
         lost = lost.take().or(speak(&Word::Sample(sample)).err());
     });
     if let Err(error) = measured {
-        speak(&Word::Failure { message: error.to_string(), exhausted: error.is_exhaustion() })?;
+        let (message, exhausted) = (error.message, error.exhausted);
+        speak(&Word::<I::Sample>::Failure { message, exhausted })?;
         return Ok(ExitCode::FAILURE);
     }
     match lost {
@@ -31,7 +42,7 @@ pub(super) fn run(parent: i32) -> Result<ExitCode> {
     }
 }
 
-fn speak(word: &Word) -> Result<()> {
+fn speak<S: Serialize>(word: &Word<S>) -> Result<()> {
     let mut line = serde_json::to_vec(word)?;
     line.push(b'\n');
     let mut stdout = io::stdout().lock();

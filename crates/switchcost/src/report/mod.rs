@@ -8,23 +8,43 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
-use model::record::Record;
+use model::ring::Ring;
 use model::run::Run;
+use probe::assignment::Measure;
 
 use crate::cli::{Destination, ExportFormat, Output};
 use crate::failure::say;
 
+/// An instrument whose runs this program prints.
+pub(crate) trait Report: Measure {
+    /// All that is printed of a run, ending with a newline; `path` is where it is stored.
+    fn terminal(record: &Self::Record, path: Option<&Path>) -> String;
+
+    /// All samples as CSV, with a header line.
+    fn csv(run: &Run<Self>) -> Result<Vec<u8>>;
+}
+
+impl Report for Ring {
+    fn terminal(record: &Self::Record, path: Option<&Path>) -> String {
+        terminal::report(record, path)
+    }
+
+    fn csv(run: &Run) -> Result<Vec<u8>> {
+        csv::rows(run)
+    }
+}
+
 /// Writes all that `output` asks for. The table goes to standard output, or to standard error where
 /// that belongs to a machine-readable format.
-pub(crate) fn write(
-    run: &Run,
-    record: &Record,
+pub(crate) fn write<I: Report>(
+    run: &Run<I>,
+    record: &I::Record,
     path: Option<&Path>,
     output: &Output,
 ) -> Result<()> {
     let mut errors = Vec::new();
     if !output.quiet {
-        let text = terminal::report(record, path);
+        let text = I::terminal(record, path);
         let shared = [&output.json, &output.csv].into_iter().flatten();
         let printed = match shared.into_iter().any(|to| *to == Destination::Stdout) {
             true => forgive(io::stderr().write_all(text.as_bytes())),
@@ -35,7 +55,7 @@ pub(crate) fn write(
     let wanted = [(ExportFormat::Json, &output.json), (ExportFormat::Csv, &output.csv)];
     for (format, to) in wanted {
         if let Some(to) = to {
-            errors.extend(export(run, record, format, to).err());
+            errors.extend(export::<I>(run, record, format, to).err());
         }
     }
     // The last is told by whoever asked; the others would be lost.
@@ -45,14 +65,14 @@ pub(crate) fn write(
 }
 
 /// Prints the report of a stored run.
-pub(crate) fn show(record: &Record, path: &Path) -> Result<()> {
-    print(terminal::report(record, Some(path)).as_bytes()).context("cannot print the report")
+pub(crate) fn show<I: Report>(record: &I::Record, path: &Path) -> Result<()> {
+    print(I::terminal(record, Some(path)).as_bytes()).context("cannot print the report")
 }
 
 /// Writes a run in a machine-readable format.
-pub(crate) fn export(
-    run: &Run,
-    record: &Record,
+pub(crate) fn export<I: Report>(
+    run: &Run<I>,
+    record: &I::Record,
     format: ExportFormat,
     to: &Destination,
 ) -> Result<()> {
@@ -62,7 +82,7 @@ pub(crate) fn export(
             bytes.push(b'\n');
             bytes
         }
-        ExportFormat::Csv => csv::rows(run)?,
+        ExportFormat::Csv => I::csv(run)?,
     };
     match to {
         Destination::Stdout => print(&bytes).context("cannot write to standard output"),

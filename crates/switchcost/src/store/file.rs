@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use model::instrument::Instrument;
 use model::run::{Header, Line, Run};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -20,7 +21,7 @@ pub(crate) struct RunFile {
 impl RunFile {
     /// Makes the file of a new run, with its header. It gets its name once the header is in it: a
     /// program killed at any moment leaves a run file or none, never an empty one.
-    pub(crate) fn create(folder: &Path, header: &Header) -> Result<Self> {
+    pub(crate) fn create<I: Instrument>(folder: &Path, header: &Header<I>) -> Result<Self> {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
         let path = folder.join(format!("{}.jsonl", header.run));
@@ -53,7 +54,7 @@ impl RunFile {
     /// Opens the file of an earlier run to add to it, and reads it. A last line that was cut off is
     /// taken away, as the next one must start on a line of its own; but only of a file that is a
     /// run of ours.
-    pub(crate) fn reopen(path: &Path) -> Result<(Self, Run)> {
+    pub(crate) fn reopen<I: Instrument>(path: &Path) -> Result<(Self, Run<I>)> {
         let file = OpenOptions::new()
             .read(true)
             .append(true)
@@ -62,7 +63,7 @@ impl RunFile {
         let mut run = Self { path: path.to_path_buf(), file };
         run.lock()?;
         let earlier = super::read(path)?;
-        run.cut_broken_tail()?;
+        run.cut_broken_tail::<I>()?;
         Ok((run, earlier))
     }
 
@@ -76,7 +77,7 @@ impl RunFile {
         }
     }
 
-    fn cut_broken_tail(&mut self) -> Result<()> {
+    fn cut_broken_tail<I: Instrument>(&mut self) -> Result<()> {
         let mut text = Vec::new();
         let path = self.path.display().to_string();
         self.file.seek(SeekFrom::Start(0)).with_context(|| format!("cannot read {path}"))?;
@@ -85,14 +86,14 @@ impl RunFile {
         let mended = match &text[whole..] {
             [] => Ok(()),
             // Only its end of line is missing.
-            tail if serde_json::from_slice::<Line>(tail).is_ok() => self.file.write_all(b"\n"),
+            tail if serde_json::from_slice::<Line<I>>(tail).is_ok() => self.file.write_all(b"\n"),
             _ => self.file.set_len(whole as u64),
         };
         mended.with_context(|| format!("cannot mend {path}"))
     }
 
     /// Hands a line to the kernel: from then on it outlives this process.
-    pub(crate) fn write(&mut self, line: &Line) -> Result<()> {
+    pub(crate) fn write<I: Instrument>(&mut self, line: &Line<I>) -> Result<()> {
         let mut text = serde_json::to_string(line).context("cannot write a line as JSON")?;
         text.push('\n');
         self.file

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use directories::ProjectDirs;
-use model::run::Run;
+use model::instrument::Instrument;
+use model::run::{Run, experiment_of};
 
 use crate::failure::usage;
 
@@ -101,10 +102,18 @@ impl Entry {
     }
 }
 
-/// Reads a run file.
-pub(crate) fn read(path: &Path) -> Result<Run> {
+/// Reads a run file of an instrument.
+pub(crate) fn read<I: Instrument>(path: &Path) -> Result<Run<I>> {
+    Run::parse(&text(path)?).map_err(|error| anyhow!("{} {error}", path.display()))
+}
+
+/// Which experiment a run file is of.
+pub(crate) fn experiment(path: &Path) -> Result<String> {
+    experiment_of(&text(path)?).map_err(|error| anyhow!("{} {error}", path.display()))
+}
+
+fn text(path: &Path) -> Result<String> {
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     // A line cut off within a character is one line that cannot be read, not a file.
-    let text = String::from_utf8_lossy(&bytes);
-    Run::parse(&text).map_err(|error| anyhow!("{} {error}", path.display()))
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

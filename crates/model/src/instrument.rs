@@ -1,0 +1,61 @@
+//! What takes samples. An experiment is a plan over one instrument and a reading of its samples;
+//! plan, run file, schedule and worker are the same for all instruments.
+
+use std::fmt::Debug;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::plan::Plan;
+use crate::run::{Failure, Run};
+
+/// Something that is kept in a run file.
+pub trait Kept: Clone + Debug + PartialEq + Serialize + DeserializeOwned + JsonSchema {}
+impl<T: Clone + Debug + PartialEq + Serialize + DeserializeOwned + JsonSchema> Kept for T {}
+
+/// A sample of whatever instrument.
+pub trait Numbered {
+    /// Number of its case in the plan.
+    fn case(&self) -> usize;
+    /// Its round, from 0.
+    fn round(&self) -> u32;
+}
+
+/// A way to take samples: what a case is, what a sample is, what a run of them says.
+pub trait Instrument: Kept + Copy + Send + Sync + 'static {
+    /// A point of the grid.
+    type Case: Kept;
+    /// What one measurement gives.
+    type Sample: Kept + Numbered;
+    /// How a worker makes samples of the case that it is told.
+    type Batching: Kept;
+    /// What a run says.
+    type Record: Serialize;
+
+    /// Its name, by which a worker is told what to do.
+    const NAME: &'static str;
+
+    /// The experiments that rest on it: what stands in a plan's `experiment`.
+    const EXPERIMENTS: &'static [&'static str];
+
+    /// A case in a few words, for progress and failures: `ring of 64`.
+    fn title(case: &Self::Case) -> String;
+
+    /// The CPUs that are measured on, sorted, each once.
+    fn cpus(case: &Self::Case) -> Vec<u32>;
+
+    /// Whether `other` needs at least as much of the machine as `failed`, on which it ran out.
+    fn needs_as_much(other: &Self::Case, failed: &Self::Case) -> bool;
+
+    /// The widest relative half-width among the cases that are still measured; absent as long as
+    /// one of them has no interval.
+    fn worst_precision(
+        plan: &Plan<Self>,
+        samples: &[Self::Sample],
+        failures: &[Failure],
+    ) -> Option<f64>;
+
+    /// What a run says. Computed on reading, never stored.
+    fn record(run: &Run<Self>) -> Self::Record;
+}

@@ -1,0 +1,56 @@
+//! The ring as an instrument: its case, its sample and its record under one name.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::case::Case;
+use crate::instrument::{Instrument, Numbered};
+use crate::pairing::Grouped;
+use crate::plan::{Batching, Plan};
+use crate::record::{Record, summaries, worst_precision};
+use crate::run::{Failure, Run};
+use crate::sample::Sample;
+
+/// The ring: members that pass a token round, on which the cost of a switch rests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ring;
+
+impl Instrument for Ring {
+    type Case = Case;
+    type Sample = Sample;
+    type Batching = Batching;
+    type Record = Record;
+
+    const NAME: &'static str = "ring";
+    const EXPERIMENTS: &'static [&'static str] = &["ring"];
+
+    fn title(case: &Case) -> String {
+        format!("ring of {}", case.members)
+    }
+
+    fn cpus(case: &Case) -> Vec<u32> {
+        case.placement.cpus()
+    }
+
+    fn needs_as_much(other: &Case, failed: &Case) -> bool {
+        let same_kind = Case { members: other.members, ..failed.clone() };
+        same_kind == *other && other.members >= failed.members
+    }
+
+    fn worst_precision(plan: &Plan, samples: &[Sample], failures: &[Failure]) -> Option<f64> {
+        worst_precision(&summaries(plan, &Grouped::new(samples), failures))
+    }
+
+    fn record(run: &Run) -> Record {
+        Record::of(run)
+    }
+}
+
+impl Numbered for Sample {
+    fn case(&self) -> usize {
+        self.case
+    }
+    fn round(&self) -> u32 {
+        self.round
+    }
+}

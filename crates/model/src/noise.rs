@@ -55,14 +55,6 @@ pub fn judge(cases: &[Case], samples: &[Sample], grouped: &Grouped) -> NoiseVerd
     let kinds = Kinds::count(cases, samples);
     let shares = shares(cases, samples);
     let disturbed_share = shares.iter().copied().fold(0.0, f64::max);
-    let level = match round_spread {
-        None => NoiseLevel::Unknown,
-        Some(s) if s > UNUSABLE_SPREAD || disturbed_share > UNUSABLE_DISTURBED => {
-            NoiseLevel::Unusable
-        }
-        Some(s) if s > NOISY_SPREAD || disturbed_share > NOISY_DISTURBED => NoiseLevel::Noisy,
-        Some(_) => NoiseLevel::Quiet,
-    };
     let mut reasons = kinds.in_words(samples.len());
     let solo = cases.iter().zip(&shares).filter(|(case, _)| case.members == 1);
     let solo_share = solo.map(|(_, share)| *share).fold(0.0, f64::max);
@@ -72,6 +64,24 @@ pub fn judge(cases: &[Case], samples: &[Sample], grouped: &Grouped) -> NoiseVerd
             solo_share * 100.0
         ));
     }
+    verdict(round_spread, disturbed_share, reasons)
+}
+
+/// The verdict from a relative scatter between rounds and a share of disturbed samples; `reasons`
+/// are those of the disturbances.
+pub fn verdict(
+    round_spread: Option<f64>,
+    disturbed_share: f64,
+    mut reasons: Vec<String>,
+) -> NoiseVerdict {
+    let level = match round_spread {
+        None => NoiseLevel::Unknown,
+        Some(s) if s > UNUSABLE_SPREAD || disturbed_share > UNUSABLE_DISTURBED => {
+            NoiseLevel::Unusable
+        }
+        Some(s) if s > NOISY_SPREAD || disturbed_share > NOISY_DISTURBED => NoiseLevel::Noisy,
+        Some(_) => NoiseLevel::Quiet,
+    };
     match round_spread {
         None => reasons.insert(0, "a single round cannot tell".to_string()),
         Some(s) if s > NOISY_SPREAD => {

@@ -25,3 +25,14 @@ fn the_record_is_documented() {
 fn the_lines_of_a_run_file_are_documented() {
     check(&schemars::schema_for!(model::run::Line), "run-line.schema.json");
 }
+
+#[test]
+fn the_record_of_trials_is_documented() {
+    check(&schemars::schema_for!(model::trial::Record), "trials-record.schema.json");
+}
+
+#[test]
+fn the_lines_of_a_run_file_of_trials_are_documented() {
+    let schema = schemars::schema_for!(model::run::Line<model::trial::Trials>);
+    check(&schema, "trials-run-line.schema.json");
+}

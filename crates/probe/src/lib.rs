@@ -4,7 +4,9 @@ pub mod assignment;
 pub mod limits;
 pub mod machine;
 pub mod placement;
+pub mod policy;
 pub mod ring;
+pub mod trial;
 
 mod counters;
 mod sys;

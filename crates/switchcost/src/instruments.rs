@@ -10,6 +10,9 @@ macro_rules! with_instrument_of {
         if model::ring::Ring::EXPERIMENTS.contains(&&*experiment) {
             type $I = model::ring::Ring;
             $body
+        } else if model::trial::Trials::EXPERIMENTS.contains(&&*experiment) {
+            type $I = model::trial::Trials;
+            $body
         } else {
             Err(anyhow::anyhow!(
                 "{} is a run of '{experiment}', an experiment that this switchcost does not know",

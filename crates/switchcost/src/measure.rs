@@ -31,6 +31,7 @@ pub(crate) fn new_run<I: Report>(
     plan: Plan<I>,
     machine: Machine,
     allowed: &[u32],
+    notices: Vec<String>,
     output: &Output,
 ) -> Result<ExitCode> {
     let started = SystemTime::now();
@@ -42,9 +43,9 @@ pub(crate) fn new_run<I: Report>(
         build: build::info(),
         plan,
         machine,
-        notices: Vec::new(),
+        notices,
     };
-    header.notices = keep_away(&header.plan, allowed, &header.machine);
+    header.notices.extend(keep_away(&header.plan, allowed, &header.machine));
     let (file, store_error) =
         split(Folder::of_user().and_then(|folder| RunFile::create(folder.path(), &header)));
     if let Some(error) = &store_error {
@@ -60,7 +61,7 @@ pub(crate) fn resume<I: Report>(path: &Path, more: &More, output: &Output) -> Re
     let (mut file, mut run) = RunFile::reopen::<I>(path)?;
     let (machine, allowed) = look_around()?;
     for cpu in run.header.plan.cpus() {
-        resolve::check_cpu(cpu, &allowed, &machine)?;
+        resolve::check_cpu("--placement", cpu, &allowed, &machine)?;
     }
     let spent_ns = run.spent_ns();
     let stopping = more.stopping(&run, spent_ns)?;

@@ -46,3 +46,17 @@ pub use slot::Resyncs;
 pub use stopwatch::{Scope, Stopwatch};
 pub use tier::{Tier, WhyNot};
 pub use time::{CoreCycles, CpuTime};
+
+/// The bare time stamp of this processor (TSC, CNTVCT_EL0); `None` where user space has none.
+///
+/// It goes on while the thread does not run. Out of order, as [`ThreadClock::now`].
+#[inline(always)]
+pub fn time_stamp() -> Option<u64> {
+    arch::HAS_COUNTER.then(arch::stamp)
+}
+
+/// As [`time_stamp`], in order, as [`ThreadClock::now_ordered`].
+#[inline(always)]
+pub fn time_stamp_ordered() -> Option<u64> {
+    arch::HAS_COUNTER.then(arch::stamp_ordered)
+}

@@ -12,6 +12,7 @@ use super::work::{NoWork, Work};
 use crate::assignment::Assignment;
 use crate::counters::{Snapshot, Task, steal_ns};
 use crate::placement;
+use crate::policy;
 use crate::sys::{self, Array, monotonic_raw_ns};
 
 /// Longest time a real-time member may run without waiting once, beyond its work: in a ring of
@@ -205,28 +206,8 @@ fn take_policy(case: &Case) -> Result<(), RingError> {
 }
 
 fn set_thread_policy(policy: Policy) -> Result<(), RingError> {
-    let number = match policy {
-        // Also the normal policy is set: the program may have been started under another.
-        Policy::Other => libc::SCHED_OTHER,
-        Policy::Batch => libc::SCHED_BATCH,
-        Policy::Fifo => libc::SCHED_FIFO,
-        Policy::Rr => libc::SCHED_RR,
-    };
-    sys::set_policy(number, policy.priority()).map_err(|errno| RingError::Policy {
-        policy,
-        errno,
-        needs: policy_needs(policy),
-    })
-}
-
-/// What a policy needs, and what there is of it.
-fn policy_needs(policy: Policy) -> String {
-    let limit = getrlimit(Resource::Rtprio).current;
-    let limit = limit.map_or("unlimited".to_string(), |limit| limit.to_string());
-    format!(
-        "it needs CAP_SYS_NICE (run as root) or RLIMIT_RTPRIO of {} or more (ulimit -r; now {limit})",
-        policy.priority()
-    )
+    let needs = || policy::needs(policy);
+    policy::take(policy).map_err(|errno| RingError::Policy { policy, errno, needs: needs() })
 }
 
 /// Whether the calling process may use `policy`; tried on a thread of its own, which then ends.

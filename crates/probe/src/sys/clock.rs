@@ -4,6 +4,7 @@ use std::mem::MaybeUninit;
 
 use rustix::io::Errno;
 
+#[inline(always)]
 fn gettime(clock: libc::clockid_t) -> Result<u64, Errno> {
     let mut time = MaybeUninit::<libc::timespec>::uninit();
     // SAFETY: the kernel writes one timespec to the address given, or fails.
@@ -19,6 +20,24 @@ fn gettime(clock: libc::clockid_t) -> Result<u64, Errno> {
 /// the kernel where the clock source allows.
 pub fn monotonic_raw_ns() -> u64 {
     gettime(libc::CLOCK_MONOTONIC_RAW).unwrap_or(0)
+}
+
+/// CLOCK_MONOTONIC in nanoseconds: the clock that the kernel's timers and its tick run by.
+#[inline(always)]
+pub fn monotonic_ns() -> u64 {
+    gettime(libc::CLOCK_MONOTONIC).unwrap_or(0)
+}
+
+/// CLOCK_THREAD_CPUTIME_ID in nanoseconds.
+#[inline(always)]
+pub fn own_thread_cpu_ns() -> u64 {
+    gettime(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
+}
+
+/// CLOCK_PROCESS_CPUTIME_ID in nanoseconds.
+#[inline(always)]
+pub fn own_process_cpu_ns() -> u64 {
+    gettime(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap_or(0)
 }
 
 /// Which CPU clock of a thread or process (`kernel/time/posix-cpu-timers.c`).

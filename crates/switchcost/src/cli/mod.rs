@@ -1,5 +1,7 @@
 //! What may be typed. One definition feeds parser, help, manual and completions.
 
+mod clock;
+mod common;
 mod ring;
 mod runs;
 mod values;
@@ -7,7 +9,9 @@ mod values;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
-pub(crate) use ring::{Output, PlacementArg, RingArgs};
+pub(crate) use clock::{ClockCommand, MallocArgs, OverheadArgs, PrimesArgs, SamplingArgs};
+pub(crate) use common::{Effort, Output};
+pub(crate) use ring::{PlacementArg, RingArgs};
 pub(crate) use runs::{ExportFormat, RunsCommand};
 pub(crate) use values::Destination;
 
@@ -29,6 +33,9 @@ pub(crate) enum Command {
     /// switches, is measured in every round; what the others cost above it, divided by the
     /// switches that the kernel counted, is the cost of a switch.
     Ring(RingArgs),
+    /// Measure clocks: what reading them costs, and how far they can be trusted
+    #[command(subcommand)]
+    Clock(ClockCommand),
     /// List, show, export, resume or remove stored runs
     #[command(subcommand)]
     Runs(RunsCommand),

@@ -1,12 +1,12 @@
 //! `switchcost ring` as typed.
 
 use std::str::FromStr;
-use std::time::Duration;
 
 use clap::Args;
 use model::case::{Kind, Op, Policy};
 
-use super::values::{Destination, Sizes, above_zero, bytes, duration, seed, share};
+use super::common::{Effort, Output};
+use super::values::{Sizes, above_zero, bytes};
 
 /// Placement as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,51 +82,13 @@ pub(crate) struct RingArgs {
     #[arg(long, default_value_t = Policy::Other, help_heading = "Ring")]
     pub(crate) policy: Policy,
 
+    /// Laps of every sample, instead of as many as last 10 ms (Sloan used 1000000)
+    #[arg(long, value_name = "COUNT", value_parser = above_zero::<u64>, allow_hyphen_values = true, help_heading = "Effort")]
+    pub(crate) laps: Option<u64>,
+
     #[command(flatten)]
     pub(crate) effort: Effort,
 
     #[command(flatten)]
     pub(crate) output: Output,
-}
-
-/// How long to measure.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Effort")]
-pub(crate) struct Effort {
-    /// Stop when every interval's half-width is below this share of its figure
-    #[arg(long, default_value = "1%", value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
-    pub(crate) precision: f64,
-
-    /// Stop when this much time is spent; the first round is always finished
-    #[arg(long, default_value = "20s", value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
-    pub(crate) budget: Duration,
-
-    /// Laps of every sample, instead of as many as last 10 ms (Sloan used 1000000)
-    #[arg(long, value_name = "COUNT", value_parser = above_zero::<u64>, allow_hyphen_values = true)]
-    pub(crate) laps: Option<u64>,
-
-    /// Stop after this many rounds in any case
-    #[arg(long, value_name = "COUNT", value_parser = above_zero::<u32>, allow_hyphen_values = true)]
-    pub(crate) rounds: Option<u32>,
-
-    /// Seed of the order of cases and of the statistics' resampling; recorded
-    #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = seed, allow_hyphen_values = true)]
-    pub(crate) seed: u64,
-}
-
-/// Where results go.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct Output {
-    /// Write the record as JSON (docs/record-format.md) to a file, or - for standard output
-    #[arg(long, value_name = "FILE|-")]
-    pub(crate) json: Option<Destination>,
-
-    /// Write one row a sample as CSV to a file, or - for standard output
-    #[arg(long, value_name = "FILE|-")]
-    pub(crate) csv: Option<Destination>,
-
-    /// No progress and no table: only errors, and what --json and --csv ask for
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }

@@ -56,6 +56,26 @@ impl FromStr for Sizes {
     }
 }
 
+/// Largest count of things tried: no machine has the memory or the patience for more.
+const MOST_COUNTS: u64 = 1 << 30;
+
+/// Counts or sizes above zero; a list that is one argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Counts(pub(crate) Vec<u32>);
+
+impl FromStr for Counts {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let one = |item: &str| match item.parse::<u64>() {
+            Ok(count @ 1..=MOST_COUNTS) => Ok(count),
+            Ok(_) => Err(format!("accepted are 1 to {MOST_COUNTS}")),
+            Err(_) => Err("not a whole number".to_string()),
+        };
+        let counts = grid::parse(text, one).map_err(|error| error.to_string())?;
+        Ok(Self(counts.into_iter().filter_map(|count| u32::try_from(count).ok()).collect()))
+    }
+}
+
 /// Bytes with an optional suffix in powers of 1024: 4096, 64K, 8MiB.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     parse_size::Config::new()

@@ -4,20 +4,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use crate::cli::{Destination, RingArgs};
-use crate::failure::usage;
+use crate::cli::RingArgs;
 use crate::{measure, resolve};
 
 pub(super) fn run(args: &RingArgs) -> Result<ExitCode> {
-    let output = &args.output;
-    if let (Some(json), Some(csv)) = (&output.json, &output.csv)
-        && json == csv
-    {
-        let place = if *json == Destination::Stdout { "standard output" } else { "that file" };
-        let both = format!("--json {json} and --csv {csv}");
-        return Err(usage(format!("{both}: only one of them can have {place}")));
-    }
+    args.output.check()?;
     let (machine, allowed) = measure::look_around()?;
-    let plan = resolve::ring(args, &allowed, &machine)?;
-    measure::new_run(plan, machine, &allowed, output)
+    let plan = resolve::ring::plan(args, &allowed, &machine)?;
+    measure::new_run(plan, machine, &allowed, Vec::new(), &args.output)
 }

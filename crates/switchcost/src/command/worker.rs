@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use model::instrument::Instrument;
 use model::ring::Ring;
+use model::trial::Trials;
 use probe::assignment::{Assignment, Measure};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use serde::Serialize;
@@ -20,6 +21,7 @@ pub(super) fn run(parent: i32, instrument: &str) -> Result<ExitCode> {
     }
     match instrument {
         Ring::NAME => take_samples::<Ring>(),
+        Trials::NAME => take_samples::<Trials>(),
         other => bail!("the worker knows no instrument called '{other}'"),
     }
 }

@@ -1,7 +1,9 @@
 //! What is printed and written at the end of a run.
 
 mod csv;
+mod parts;
 mod terminal;
+mod trials;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,6 +12,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow};
 use model::ring::Ring;
 use model::run::Run;
+use model::trial::Trials;
 use probe::assignment::Measure;
 
 use crate::cli::{Destination, ExportFormat, Output};
@@ -31,6 +34,16 @@ impl Report for Ring {
 
     fn csv(run: &Run) -> Result<Vec<u8>> {
         csv::rows(run)
+    }
+}
+
+impl Report for Trials {
+    fn terminal(record: &Self::Record, path: Option<&Path>) -> String {
+        trials::report(record, path)
+    }
+
+    fn csv(run: &Run<Self>) -> Result<Vec<u8>> {
+        trials::rows(run)
     }
 }
 

@@ -2,13 +2,12 @@
 
 use std::fmt::Write;
 use std::path::Path;
-use std::time::Duration;
 
-use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
-use model::estimate::Estimate;
+use comfy_table::Table;
 use model::noise::NoiseLevel;
 use model::record::{CaseSummary, Record, Totals};
-use model::run::StopReason;
+
+use super::parts::{self, figure, interval_words, stop_words};
 
 /// Laps that Sloan's columns are scaled to: his own, so that his table can be laid beside ours.
 const SLOAN_LAPS: f64 = 1e6;
@@ -23,8 +22,7 @@ pub(crate) fn report(record: &Record, path: Option<&Path>) -> String {
     for line in findings(record) {
         let _ = writeln!(text, "{line}");
     }
-    let file = path.map_or("not stored".to_string(), |path| path.display().to_string());
-    let _ = writeln!(text, "run file: {file}");
+    let _ = writeln!(text, "{}", parts::place(path));
     text
 }
 
@@ -33,12 +31,8 @@ ns/hop: median of rounds; ns/switch: what a hop costs above the ring of one / co
 ! the kernel counts over 5 % more or fewer switches than there are hops\n";
 
 fn heading(record: &Record) -> String {
-    let header = &record.header;
-    let cpu = header.machine.cpu.models.known().and_then(|models| models.first());
-    let cpu = cpu.and_then(|model| model.name.known()).map_or("unknown CPU", String::as_str);
-    let kernel = header.machine.kernel.release.known().map_or("unknown", String::as_str);
-    let mut words = format!("{} on {cpu}, Linux {kernel}", header.plan.experiment);
-    if let Some(case) = header.plan.cases.iter().find(|case| case.members > 1) {
+    let mut words = parts::heading(&record.header);
+    if let Some(case) = record.header.plan.cases.iter().find(|case| case.members > 1) {
         let cpus: Vec<String> = case.placement.cpus().iter().map(u32::to_string).collect();
         let _ = write!(
             words,
@@ -61,10 +55,7 @@ fn heading(record: &Record) -> String {
 }
 
 fn table(record: &Record) -> Table {
-    let mut table = Table::new();
-    let below_header = LineStyle::none().fill('-').junction('-');
-    table.load_style(TableStyle::new().header_separator(below_header));
-    let columns = [
+    let mut table = parts::table([
         "members",
         "real",
         "CPU",
@@ -77,15 +68,11 @@ fn table(record: &Record) -> Table {
         "ns/switch",
         "interval",
         "rounds",
-    ];
-    table.set_header(columns);
+    ]);
     for case in &record.cases {
         table.add_row(row(case));
     }
-    for column in table.column_iter_mut() {
-        column.set_cell_alignment(CellAlignment::Right);
-        column.set_padding((0, 1));
-    }
+    parts::align(&mut table);
     table
 }
 
@@ -128,38 +115,6 @@ fn cost_words(case: &CaseSummary) -> (String, String) {
     (figure(Some(estimate.value)), interval_words(estimate))
 }
 
-fn interval_words(estimate: &Estimate) -> String {
-    match estimate.interval() {
-        None => format!("not resolved ({})", rounds_words(estimate.rounds)),
-        Some(i) if estimate.resolved => {
-            format!("{} to {}", figure(Some(i.low)), figure(Some(i.high)))
-        }
-        Some(i) => {
-            format!("not resolved ({} to {})", figure(Some(i.low)), figure(Some(i.high)))
-        }
-    }
-}
-
-fn rounds_words(rounds: u32) -> String {
-    if rounds == 1 { "1 round".to_string() } else { format!("{rounds} rounds") }
-}
-
-/// Three significant digits or all before the point; a dash for what is not known.
-fn figure(value: Option<f64>) -> String {
-    match value {
-        None => "-".to_string(),
-        Some(value) => {
-            let decimals = match value.abs() {
-                size if size >= 100.0 || size == 0.0 => 0,
-                size if size >= 10.0 => 1,
-                size if size >= 1.0 => 2,
-                _ => 3,
-            };
-            format!("{value:.decimals$}")
-        }
-    }
-}
-
 fn findings(record: &Record) -> Vec<String> {
     let mut lines = Vec::new();
     for case in &record.cases {
@@ -173,7 +128,10 @@ fn findings(record: &Record) -> Vec<String> {
     }
     lines.push(format!("machine: {}", record.noise.in_words()));
     lines.extend(by_cpu_time(record));
-    lines.push(format!("stopped: {}", stop_words(record)));
+    let rounds = record.cases.iter().map(|case| case.rounds).max().unwrap_or(0);
+    let widest = model::record::worst_precision(&record.cases);
+    let stopped = stop_words(&record.header, record.end.as_ref(), rounds, widest);
+    lines.push(format!("stopped: {stopped}"));
     lines.extend(record.header.notices.iter().map(|notice| format!("note: {notice}")));
     lines.extend(record.warnings.iter().map(|warning| format!("warning: {warning}")));
     lines
@@ -191,28 +149,4 @@ fn by_cpu_time(record: &Record) -> Option<String> {
     let disturbed = matches!(record.noise.level, NoiseLevel::Noisy | NoiseLevel::Unusable);
     (disturbed && !all.is_empty())
         .then(|| format!("ns/switch by CPU time, without that other work: {}", all.join("; ")))
-}
-
-fn stop_words(record: &Record) -> String {
-    let stopping = &record.header.plan.stopping;
-    let Some(end) = &record.end else {
-        return "no end line: the run was killed or is still going on".to_string();
-    };
-    let spent = Duration::from_millis(end.spent_ns / 1_000_000);
-    let spent = format!("{:.1} s", spent.as_secs_f64());
-    let rounds = record.cases.iter().map(|case| case.rounds).max().unwrap_or(0);
-    let widest = model::record::worst_precision(&record.cases);
-    let widest = match widest {
-        Some(widest) => format!("widest interval +-{:.1} %", widest * 100.0),
-        None => "not every case has an interval: more time (--budget) gives it".to_string(),
-    };
-    let asked = format!("+-{:.1} % asked", stopping.precision * 100.0);
-    let facts = format!("{} in {spent}; {widest}, {asked}", rounds_words(rounds));
-    match end.reason {
-        StopReason::Precise => format!("precise enough ({facts})"),
-        StopReason::BudgetSpent => format!("the budget is spent ({facts})"),
-        StopReason::RoundsDone => format!("all rounds are done ({facts})"),
-        StopReason::Interrupted => format!("interrupted ({facts})"),
-        StopReason::Failed => "nothing could be measured".to_string(),
-    }
 }

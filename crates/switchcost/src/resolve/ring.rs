@@ -1,19 +1,17 @@
-//! From what was typed to a plan that this machine can run.
+//! `switchcost ring`, from what was typed to a plan.
 
 use anyhow::{Context, Result};
 use model::case::{Case, Placement, Work};
 use model::machine::Machine;
-use model::plan::{Batching, Plan, Stopping};
+use model::plan::{Batching, Plan};
 use probe::{placement, ring};
 
+use super::check_cpu;
 use crate::cli::{PlacementArg, RingArgs};
 use crate::failure::usage;
 
-/// Confidence of all intervals.
-const CONFIDENCE: f64 = 0.95;
-
 /// The plan of `switchcost ring`. `allowed` are the CPUs that this process was started on.
-pub(crate) fn ring(args: &RingArgs, allowed: &[u32], machine: &Machine) -> Result<Plan> {
+pub(crate) fn plan(args: &RingArgs, allowed: &[u32], machine: &Machine) -> Result<Plan> {
     let Some(link) = ring::link(&args.link) else {
         let names: Vec<&str> = ring::LINKS.iter().map(|link| link.name).collect();
         return Err(usage(format!(
@@ -42,13 +40,8 @@ pub(crate) fn ring(args: &RingArgs, allowed: &[u32], machine: &Machine) -> Resul
         experiment: "ring".to_string(),
         cases: args.members.0.iter().map(case).collect(),
         seed: args.effort.seed,
-        batching: Batching { laps: args.effort.laps, ..Batching::default() },
-        stopping: Stopping {
-            precision: args.effort.precision,
-            budget_ns: u64::try_from(args.effort.budget.as_nanos()).unwrap_or(u64::MAX),
-            rounds: args.effort.rounds,
-            confidence: CONFIDENCE,
-        },
+        batching: Batching { laps: args.laps, ..Batching::default() },
+        stopping: super::stopping(&args.effort),
     };
     Ok(plan.with_solos())
 }
@@ -62,34 +55,11 @@ fn placement(asked: &PlacementArg, allowed: &[u32], machine: &Machine) -> Result
         }
         PlacementArg::Cpus(cpus) => {
             for cpu in cpus {
-                check_cpu(*cpu, allowed, machine)?;
+                check_cpu("--placement", *cpu, allowed, machine)?;
             }
             Ok(Placement::Pinned { cpus: cpus.clone() })
         }
     }
-}
-
-/// Why a CPU cannot be used, told apart: it is not there, it is off, or it is not ours.
-pub(crate) fn check_cpu(cpu: u32, allowed: &[u32], machine: &Machine) -> Result<()> {
-    if allowed.contains(&cpu) {
-        return Ok(());
-    }
-    let list = |cpus: &[u32]| cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-    let have = list(allowed);
-    if let Some(present) = machine.cpu.present.known().filter(|list| !list.contains(cpu)) {
-        return Err(usage(format!(
-            "--placement: CPU {cpu} is not present (this machine has {present}; accepted here: {have})"
-        )));
-    }
-    if let Some(online) = machine.cpu.online.known().filter(|list| !list.contains(cpu)) {
-        return Err(usage(format!(
-            "--placement: CPU {cpu} is offline (online: {online}; accepted here: {have})"
-        )));
-    }
-    Err(usage(format!(
-        "--placement: CPU {cpu} is not in this process's cpuset or affinity mask (accepted here: {have}; \
-         see taskset -p $$ and the control group's cpuset)"
-    )))
 }
 
 /// A ring whose arrays do not fit would be ended by the out-of-memory killer, or end others.

@@ -1,0 +1,3 @@
+//! Figures that others have published, to set beside ours. The tables are in `data/`.
+
+pub mod hines2000;

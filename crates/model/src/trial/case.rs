@@ -1,0 +1,89 @@
+//! What is tried, where and under which policy.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::case::Policy;
+
+/// When a process that sleeps and wakes does so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// It sleeps whenever the timer tick comes: the worst case of sampled accounting.
+    AcrossTicks,
+    /// It sleeps as long, but moves over all phases of the tick: the sampling error averages out.
+    Anywhere,
+}
+
+/// What is tried.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "of", rename_all = "snake_case")]
+pub enum Trial {
+    /// One call that reads a clock or a count.
+    Call {
+        /// Its name in the registry of calls.
+        call: String,
+    },
+    /// The first so many primes, by trial division.
+    Primes {
+        /// How many.
+        primes: u32,
+    },
+    /// Blocks of one size, all allocated, then all freed.
+    Malloc {
+        /// Size of a block in bytes.
+        bytes: u64,
+        /// The library that provides malloc, as LD_PRELOAD has it; the C library's when absent.
+        preload: Option<String>,
+    },
+    /// Two processes on one CPU, of which one sleeps and wakes.
+    Sampling {
+        /// When it sleeps.
+        phase: Phase,
+        /// How long they are watched, in nanoseconds.
+        duration_ns: u64,
+    },
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::AcrossTicks => "across ticks",
+            Self::Anywhere => "anywhere",
+        })
+    }
+}
+
+impl fmt::Display for Trial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Call { call } => f.write_str(call),
+            Self::Primes { primes } => write!(f, "{primes} primes"),
+            Self::Malloc { bytes, preload: None } => write!(f, "malloc of {bytes} bytes"),
+            Self::Malloc { bytes, preload: Some(library) } => {
+                write!(f, "malloc of {bytes} bytes by {library}")
+            }
+            Self::Sampling { phase, .. } => write!(f, "sleeping {phase}"),
+        }
+    }
+}
+
+/// One point of the grid.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Case {
+    /// What is tried.
+    pub trial: Trial,
+    /// On which CPU.
+    pub cpu: u32,
+    /// Under which scheduling policy.
+    pub policy: Policy,
+}
+
+/// How a worker makes a sample.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Repeats {
+    /// Trials in a sample, of each thing that is compared in it.
+    pub trials: u32,
+}

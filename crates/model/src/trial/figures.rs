@@ -1,0 +1,84 @@
+//! Figures that are taken within a round, each from one sample, and what they come to.
+
+use rand::Rng;
+
+use super::Trials;
+use super::case::Trial;
+use super::sample::Sample;
+use crate::estimate::Estimate;
+use crate::plan::{MINIMUM_ROUNDS, Plan};
+use crate::stats::Rounds;
+
+/// One figure a round. A sample holds hundreds of trials, whose scatter the scatter between rounds
+/// already carries: there is no second level to resample.
+struct Figures(Vec<f64>);
+
+impl Rounds for Figures {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+    fn figure(&self, round: usize) -> f64 {
+        self.0[round]
+    }
+    fn resampled(&self, round: usize, _: &mut dyn Rng) -> f64 {
+        self.0[round]
+    }
+}
+
+/// All samples of a run by case, in the order of arrival.
+pub(super) struct ByCase<'a> {
+    plan: &'a Plan<Trials>,
+    cases: Vec<Vec<&'a Sample>>,
+}
+
+impl<'a> ByCase<'a> {
+    pub(super) fn new(plan: &'a Plan<Trials>, samples: &'a [Sample]) -> Self {
+        let mut cases = vec![Vec::new(); plan.cases.len()];
+        for sample in samples {
+            if let Some(case) = cases.get_mut(sample.case) {
+                case.push(sample);
+            }
+        }
+        Self { plan, cases }
+    }
+
+    /// What is tried in a case.
+    pub(super) fn trial(&self, case: usize) -> Option<&'a Trial> {
+        self.plan.cases.get(case).map(|case| &case.trial)
+    }
+
+    /// The samples of a case.
+    pub(super) fn of(&self, case: usize) -> &[&'a Sample] {
+        self.cases.get(case).map_or(&[], Vec::as_slice)
+    }
+
+    /// The estimate over rounds of a figure of one case; rounds without it are passed over.
+    pub(super) fn estimate(
+        &self,
+        case: usize,
+        of: impl Fn(&Sample) -> Option<f64>,
+    ) -> Option<Estimate> {
+        estimate(self.plan, self.of(case).iter().filter_map(|sample| of(sample)).collect())
+    }
+
+    /// The estimate over rounds of a figure of several cases together; `of` is given their samples
+    /// of one round. Only rounds count in which each of them was measured.
+    pub(super) fn estimate_together(
+        &self,
+        cases: &[usize],
+        of: impl Fn(&[&Sample]) -> Option<f64>,
+    ) -> Option<Estimate> {
+        let rounds = cases.iter().flat_map(|case| self.of(*case)).map(|s| s.round + 1).max()?;
+        let together = |round: u32| -> Option<Vec<&Sample>> {
+            let in_round = |case: &usize| self.of(*case).iter().copied().find(|s| s.round == round);
+            cases.iter().map(in_round).collect()
+        };
+        estimate(self.plan, (0..rounds).filter_map(together).filter_map(|all| of(&all)).collect())
+    }
+}
+
+fn estimate(plan: &Plan<Trials>, figures: Vec<f64>) -> Option<Estimate> {
+    let finite: Vec<f64> = figures.into_iter().filter(|figure| figure.is_finite()).collect();
+    let confidence = plan.stopping.confidence;
+    Estimate::over(&Figures(finite), MINIMUM_ROUNDS, confidence, plan.seed)
+}

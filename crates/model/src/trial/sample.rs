@@ -1,0 +1,50 @@
+//! What one worker saw in one round. Raw figures only.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::tally::Tally;
+use crate::instrument::Numbered;
+
+/// The trials of one case in one round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sample {
+    /// Number of the case in the plan.
+    pub case: usize,
+    /// Round, from 0: one fresh worker for each case.
+    pub round: u32,
+    /// Time of all trials together, in nanoseconds (CLOCK_MONOTONIC_RAW).
+    pub elapsed_ns: u64,
+    /// The same time by the time-stamp counter, in its ticks; absent without such a counter.
+    pub elapsed_ticks: Option<u64>,
+    /// Outcomes by name; each name ends in its unit (docs/record-format.md).
+    pub tallies: BTreeMap<String, Tally>,
+    /// Sums over the trials by name; a figure that was not to be had is absent.
+    pub counts: BTreeMap<String, i64>,
+    /// Time stolen by the hypervisor from the CPU, in nanoseconds, in steps of the kernel's 10 ms;
+    /// absent where it is not reported.
+    pub steal_ns: Option<u64>,
+}
+
+impl Sample {
+    /// The tally of that name.
+    pub fn tally(&self, name: &str) -> Option<&Tally> {
+        self.tallies.get(name)
+    }
+
+    /// The count of that name.
+    pub fn count(&self, name: &str) -> Option<i64> {
+        self.counts.get(name).copied()
+    }
+}
+
+impl Numbered for Sample {
+    fn case(&self) -> usize {
+        self.case
+    }
+    fn round(&self) -> u32 {
+        self.round
+    }
+}

@@ -1,0 +1,201 @@
+//! Known answers of every experiment on made-up samples, and the run file of trials.
+
+use std::collections::BTreeMap;
+
+use super::sampling::count;
+use super::*;
+use crate::case::Policy;
+use crate::machine::Machine;
+use crate::plan::Stopping;
+use crate::run::{Build, Header, Line, RunError, SCHEMA, experiment_of};
+
+fn run(experiment: &str, trials: Vec<Trial>, samples: Vec<Sample>) -> Run<Trials> {
+    let case = |trial| Case { trial, cpu: 1, policy: Policy::Other };
+    let plan = Plan {
+        experiment: experiment.to_string(),
+        cases: trials.into_iter().map(case).collect(),
+        seed: 1,
+        batching: Repeats { trials: 4 },
+        stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
+    };
+    let mut run = Run::new(Header {
+        schema: SCHEMA,
+        run: "made-up".to_string(),
+        started: String::new(),
+        invocation: Vec::new(),
+        build: Build {
+            version: String::new(),
+            commit: None,
+            profile: String::new(),
+            target: String::new(),
+        },
+        plan,
+        machine: Machine::default(),
+        notices: Vec::new(),
+    });
+    run.samples = samples;
+    run
+}
+
+fn sample(case: usize, round: u32, tallies: &[(&str, &[i64])], counts: &[(&str, i64)]) -> Sample {
+    let tally =
+        |(name, values): &(&str, &[i64])| (name.to_string(), values.iter().copied().collect());
+    Sample {
+        case,
+        round,
+        elapsed_ns: 1_000_000_000,
+        elapsed_ticks: Some(2_000_000_000),
+        tallies: tallies.iter().map(tally).collect(),
+        counts: counts.iter().map(|(name, count)| (name.to_string(), *count)).collect(),
+        steal_ns: Some(0),
+    }
+}
+
+fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() < 1e-9 * b.abs().max(1.0)
+}
+
+#[test]
+fn a_call_costs_what_it_takes_above_nothing_and_less_than_nothing_stays_so() {
+    let trials = ["dear", "free"].map(|call| Trial::Call { call: call.to_string() }).to_vec();
+    let of = |case: usize, round: u32, calls: &[i64]| {
+        let tallies: [(&str, &[i64]); 3] = [
+            (overhead::CALL_TICKS, calls),
+            (overhead::EMPTY_TICKS, &[40, 40, 41]),
+            (overhead::BATCH_TICKS, &[2500]),
+        ];
+        sample(case, round, &tallies, &[])
+    };
+    let samples = (0..6).flat_map(|round| {
+        let wobble = i64::from(round) % 2;
+        [of(0, round, &[140 + wobble, 140, 900]), of(1, round, &[30, 31, 30])]
+    });
+    let record = Record::of(&run(overhead::NAME, trials, samples.collect()));
+    let Findings::Overhead(found) = &record.findings else { panic!("{:?}", record.findings) };
+    let [dear, free] = &found.calls[..] else { panic!("two calls") };
+    assert!(close(dear.median_ticks.unwrap().value, 100.5), "{dear:?}");
+    assert_eq!((dear.net_ticks.p50, dear.net_ticks.max, dear.net_ticks.count), (100, 860, 18));
+    assert!(close(dear.back_to_back_ticks.unwrap().value, 25.0));
+    let free = free.median_ticks.unwrap();
+    assert!(close(free.value, -10.0) && free.resolved, "{free:?}");
+    assert_eq!(record.ns_per_tick, Some(0.5));
+}
+
+#[test]
+fn the_gain_in_precision_is_the_ratio_of_deviations() {
+    // Deviations of 1 and 11 around means of 101: 1000 % more. Empty trials take 1 by either way.
+    let of = |round: u32, shift: i64| {
+        let own = [100, 102];
+        let usage = [90 + shift, 112 + shift];
+        let coarse = [0, 0];
+        let names = [primes::GETRUSAGE_NS, primes::GETRUSAGE_USER_NS, primes::GETRUSAGE_THREAD_NS];
+        let empties: Vec<String> =
+            names.iter().chain(&[primes::THREADCLOCK_NS]).map(|name| primes::empty(name)).collect();
+        let mut tallies: Vec<(&str, &[i64])> = vec![
+            (primes::THREADCLOCK_NS, &own),
+            (primes::GETRUSAGE_NS, &usage),
+            (primes::GETRUSAGE_USER_NS, &usage),
+            (primes::GETRUSAGE_THREAD_NS, &coarse),
+        ];
+        tallies.extend(empties.iter().map(|name| (name.as_str(), &[1_i64, 1][..])));
+        sample(0, round, &tallies, &[])
+    };
+    let trials = || vec![Trial::Primes { primes: 100 }];
+    let found = |shift: fn(u32) -> i64| {
+        let samples = (0..6).map(|round| of(round, shift(round))).collect();
+        match Record::of(&run(primes::NAME, trials(), samples)).findings {
+            Findings::Primes(found) => found,
+            other => panic!("{other:?}"),
+        }
+    };
+    let wobbling = found(|round| if round % 2 == 0 { 1 } else { -1 });
+    let against = wobbling.overall[primes::GETRUSAGE_NS];
+    assert!(close(against.gain_percent.unwrap().value, 1000.0), "{against:?}");
+    let difference = against.mean_difference_percent.unwrap();
+    assert!(!difference.resolved && close(difference.value, 0.0), "{difference:?}");
+    // A mean of 111 against 101, each less 1: 10 %, and clearly so.
+    let off = found(|_| 10).points[0].against[primes::GETRUSAGE_NS];
+    let difference = off.mean_difference_percent.unwrap();
+    assert!(difference.resolved && close(difference.value, 10.0), "{difference:?}");
+    // What never left zero was blind, not precise.
+    let blind = wobbling.overall[primes::GETRUSAGE_THREAD_NS];
+    assert_eq!(blind.gain_percent, None);
+    assert!(close(blind.mean_difference_percent.unwrap().value, -101.0));
+}
+
+#[test]
+fn slow_allocations_are_set_apart_and_explained() {
+    // Per round: three calls of 60 and one of 1000, each with 20 for the clock.
+    let counts = [
+        ("slow_malloc", 1),
+        ("slow_malloc_ticks", 1000),
+        ("slow_malloc_fault", 1),
+        ("slow_malloc_brk", 1),
+        (malloc::BRK_CALLS, 2),
+    ];
+    let of = |case: usize, round: u32| {
+        let tallies: [(&str, &[i64]); 3] = [
+            (malloc::MALLOC_TICKS, &[60, 60, 60, 1000]),
+            (malloc::FREE_TICKS, &[25, 25, 25, 25]),
+            (malloc::EMPTY_TICKS, &[20, 20, 20]),
+        ];
+        sample(case, round, &tallies, &counts)
+    };
+    let of_library =
+        |preload: Option<&str>| Trial::Malloc { bytes: 100, preload: preload.map(str::to_string) };
+    let trials = vec![of_library(None), of_library(Some("libother.so"))];
+    let samples = (0..5).flat_map(|round| [of(0, round), of(1, round)]).collect();
+    let record = Record::of(&run(malloc::NAME, trials, samples));
+    let Findings::Malloc(found) = &record.findings else { panic!("{:?}", record.findings) };
+    let cost = found.points[0].malloc.as_ref().unwrap();
+    assert_eq!((cost.net_ticks.p50, cost.net_ticks.max), (40, 980));
+    assert!(close(cost.fast_ticks.unwrap().value, 40.0), "{cost:?}");
+    assert!(close(cost.slow.share.unwrap(), 1000.0 / 1180.0));
+    let causes = BTreeMap::from([("brk".to_string(), 5), ("fault".to_string(), 5)]);
+    assert_eq!((cost.slow.calls, &cost.slow.causes), (5, &causes));
+    let free = found.points[0].free.as_ref().unwrap();
+    assert_eq!((free.net_ticks.p50, free.slow.calls), (5, 0));
+    assert_eq!(found.points[0].per_sample[malloc::BRK_CALLS], 2.0);
+    assert_eq!(found.points[0].per_sample.get(malloc::MMAP_CALLS), None, "not read is not zero");
+    assert_eq!(found.overall.len(), 2);
+    assert!(close(found.overall[1].malloc_mean_ticks.unwrap().value, (3.0 * 40.0 + 980.0) / 4.0));
+}
+
+#[test]
+fn an_account_is_judged_by_the_truth_of_its_part() {
+    let told = |name: &str| count("sleeper", name);
+    let (precise, ticks) = (told("precise"), told("ticks"));
+    let (user, true_user) = (told("user"), told("true_user"));
+    let counts =
+        [(&*precise, 400_000_000), (&*ticks, 0), (&*user, 300_000_000), (&*true_user, 200_000_000)];
+    let samples = (0..5).map(|round| sample(0, round, &[], &counts)).collect();
+    let trials = vec![Trial::Sampling { phase: Phase::AcrossTicks, duration_ns: 1_000_000_000 }];
+    let record = Record::of(&run(sampling::NAME, trials, samples));
+    let Findings::Sampling(points) = &record.findings else { panic!("{:?}", record.findings) };
+    let accounts = &points[0].processes[0].accounts;
+    assert!(close(accounts["precise"].ms_per_s.value, 400.0));
+    assert_eq!(accounts["precise"].error_percent, None);
+    assert!(close(accounts["ticks"].error_percent.unwrap().value, -100.0));
+    assert!(close(accounts["user"].error_percent.unwrap().value, 50.0));
+    assert!(!accounts.contains_key("threadclock"), "not told is not zero");
+    assert!(points[0].processes[1].accounts.is_empty());
+    assert_eq!(record.worst_precision, None);
+}
+
+#[test]
+fn a_run_of_trials_survives_its_file() {
+    let trials = vec![Trial::Call { call: "time-stamp".to_string() }];
+    let tallies: [(&str, &[i64]); 1] = [(overhead::CALL_TICKS, &[-3, 5, 5, i64::MAX])];
+    let samples = vec![sample(0, 0, &tallies, &[("x", -1)])];
+    let whole = run(overhead::NAME, trials, samples);
+    let header = Line::<Trials>::Header(Box::new(whole.header.clone()));
+    let mut text = serde_json::to_string(&header).unwrap();
+    for sample in &whole.samples {
+        text += "\n";
+        text += &serde_json::to_string(&Line::<Trials>::Sample(sample.clone())).unwrap();
+    }
+    assert_eq!(Run::<Trials>::parse(&text), Ok(whole));
+    assert_eq!(experiment_of(&text).as_deref(), Ok(overhead::NAME));
+    let as_ring = <Run>::parse(&text);
+    assert!(matches!(as_ring, Err(RunError::NotARun(_))), "{as_ring:?}");
+}

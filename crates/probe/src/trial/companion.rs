@@ -1,0 +1,52 @@
+//! Processes beside the worker, which never outlive it.
+
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitOptions, getppid, kill_process, set_parent_process_death_signal, waitpid,
+};
+
+use crate::sys::{self, Forked};
+
+/// A child of the worker; dropping it is its end.
+pub(super) struct Companion(Pid);
+
+impl Companion {
+    /// Forks one that does `act` and ends. The calling process must be single-threaded.
+    pub(super) fn start(act: impl FnOnce()) -> Result<Self, Errno> {
+        let parent = std::process::id() as i32;
+        match sys::fork()? {
+            Forked::Parent(pid) => Ok(Self(pid)),
+            Forked::Child => {
+                // Asked for first, then checked: a parent that went before the asking is noticed.
+                let asked = set_parent_process_death_signal(Some(Signal::KILL));
+                if asked.is_ok() && getppid().map(|pid| pid.as_raw_pid()) == Some(parent) {
+                    act();
+                }
+                sys::exit_now(0);
+            }
+        }
+    }
+
+    /// Forks one that sleeps.
+    pub(super) fn asleep() -> Result<Self, Errno> {
+        Self::start(|| {
+            loop {
+                std::thread::sleep(Duration::from_secs(3600));
+            }
+        })
+    }
+
+    /// Its process id.
+    pub(super) fn pid(&self) -> i32 {
+        self.0.as_raw_pid()
+    }
+}
+
+impl Drop for Companion {
+    fn drop(&mut self) {
+        let _ = kill_process(self.0, Signal::KILL);
+        let _ = waitpid(Some(self.0), WaitOptions::empty());
+    }
+}

@@ -1,0 +1,191 @@
+//! Blocks of one size, all allocated, then all freed, each call timed by the thread's own CPU time.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use model::trial::malloc::{BRK_CALLS, Call, EMPTY_TICKS, MINOR_FAULTS, MMAP_CALLS};
+use model::trial::{Case, Tally, Trial};
+use threadclock::{CpuTime, ThreadClock};
+
+use super::{Outcome, TrialError};
+use crate::sys::{self, Block, Whose};
+
+/// A call is slow that takes as long as one that went into the kernel ...
+const SLOW_NS: u64 = 600;
+/// ... or this many times the least so far, but not less than [`NEVER_SLOW_NS`].
+const SLOW_FACTOR: u64 = 8;
+/// Cheaper than any system call or page fault.
+const NEVER_SLOW_NS: u64 = 120;
+
+/// What a slow call may have done, as far as it can be seen from outside at no cost to the others.
+/// Nothing here allocates: it would change the very heap that is looked at.
+#[derive(Clone, Copy)]
+struct Marks {
+    minor_faults: u64,
+    switches: u64,
+    heap_end: usize,
+    mapped_pages: Option<u64>,
+}
+
+/// Names of the causes that show between two marks, as `model::trial::malloc::CAUSES` has them.
+const SEEN: [&str; 4] = ["fault", "brk", "mmap", "switched"];
+/// The cause of a slow call that none of them shows.
+const UNEXPLAINED: &str = "unexplained";
+
+impl Marks {
+    fn now() -> Self {
+        let usage = sys::usage(Whose::Thread).read();
+        Self {
+            minor_faults: usage.minor_faults,
+            switches: usage.switches,
+            heap_end: sys::heap_end(),
+            mapped_pages: mapped_pages(),
+        }
+    }
+
+    /// Which of [`SEEN`] show between this and a later mark.
+    fn causes(&self, later: &Self, page_bytes: u64) -> [bool; 4] {
+        let grown = later.heap_end.wrapping_sub(self.heap_end) as i64 / page_bytes as i64;
+        let mapped = self.mapped_pages.zip(later.mapped_pages);
+        let mapped = mapped.map(|(before, after)| after as i64 - before as i64 - grown);
+        [
+            later.minor_faults > self.minor_faults,
+            later.heap_end != self.heap_end,
+            mapped.is_some_and(|pages| pages != 0),
+            later.switches > self.switches,
+        ]
+    }
+}
+
+/// Pages of the process's address space (proc_pid_statm(5)).
+fn mapped_pages() -> Option<u64> {
+    let mut text = [0; 64];
+    let length = File::open("/proc/self/statm").ok()?.read_at(&mut text, 0).ok()?;
+    let digits = text[..length].iter().take_while(|byte| byte.is_ascii_digit());
+    Some(digits.fold(0, |number, digit| number * 10 + u64::from(digit - b'0')))
+}
+
+/// Times calls of one kind and asks after those that are slow.
+struct Watch {
+    call: Call,
+    least_ns: u64,
+    marks: Marks,
+    page_bytes: u64,
+    ticks: Vec<i64>,
+    slow: Vec<(i64, [bool; 4])>,
+}
+
+impl Watch {
+    /// Room for all before the first.
+    fn new(call: Call, calls: u32) -> Self {
+        Self {
+            call,
+            least_ns: u64::MAX,
+            marks: Marks::now(),
+            page_bytes: rustix::param::page_size() as u64,
+            ticks: Vec::with_capacity(calls as usize),
+            slow: Vec::with_capacity(calls as usize),
+        }
+    }
+
+    /// Takes up one call. Outside of the timed part; it asks the kernel only where the call was slow,
+    /// as asking after every call would change what the next one finds in the caches.
+    #[inline(always)]
+    fn take(&mut self, CpuTime { ns, cycles }: CpuTime) {
+        self.least_ns = self.least_ns.min(ns);
+        let limit_ns = self.least_ns.saturating_mul(SLOW_FACTOR).clamp(NEVER_SLOW_NS, SLOW_NS);
+        let is_slow = ns >= limit_ns;
+        let ticks = cycles as i64;
+        self.ticks.push(ticks);
+        if is_slow {
+            let now = Marks::now();
+            self.slow.push((ticks, self.marks.causes(&now, self.page_bytes)));
+            // Reading the marks may itself fault: what follows starts from here.
+            self.marks = Marks::now();
+        }
+    }
+
+    fn into_outcome(self, mut outcome: Outcome) -> Outcome {
+        for (ticks, seen) in self.slow {
+            outcome.count(self.call.slow(), 1);
+            outcome.count(&self.call.slow_ticks(), ticks);
+            let causes = SEEN.iter().zip(seen).filter(|(_, seen)| *seen).map(|(name, _)| *name);
+            let none = (!seen.contains(&true)).then_some(UNEXPLAINED);
+            causes.chain(none).for_each(|cause| outcome.count(&self.call.slow_by(cause), 1));
+        }
+        outcome.with(self.call.tally(), Tally::from_iter(self.ticks))
+    }
+}
+
+pub(super) fn run(case: &Case, trials: u32) -> Result<Outcome, TrialError> {
+    let Trial::Malloc { bytes, preload } = &case.trial else { return Err(TrialError::WrongTrial) };
+    if let Some(library) = preload {
+        check_preload(library)?;
+    }
+    let bytes = usize::try_from(*bytes).unwrap_or(usize::MAX);
+    let clock = ThreadClock::for_this_thread();
+    let empties: Vec<i64> = (0..trials).map(|_| timed(&clock, || ()).0.cycles as i64).collect();
+    let mut blocks = Vec::with_capacity(trials as usize);
+    let no_memory = || TrialError::NoMemory { bytes, blocks: trials };
+
+    // The calls of the kernel are counted in a child beforehand, which does the same from the same
+    // state of the heap; counting them here would slow them.
+    let counted = sys::count_syscalls(|| {
+        for _ in 0..trials {
+            blocks.extend(Block::new(bytes));
+        }
+        blocks.drain(..).for_each(Block::free);
+    });
+
+    let usage_before = sys::usage(Whose::Thread).read();
+    let mut mallocs = Watch::new(Call::Malloc, trials);
+    let mut frees = Watch::new(Call::Free, trials);
+    mallocs.marks = Marks::now();
+    for _ in 0..trials {
+        let (time, block) = timed(&clock, || Block::new(bytes));
+        blocks.push(block.ok_or_else(no_memory)?);
+        mallocs.take(time);
+    }
+    frees.marks = Marks::now();
+    for block in blocks {
+        let (time, ()) = timed(&clock, || block.free());
+        frees.take(time);
+    }
+    let faults = sys::usage(Whose::Thread).read().minor_faults - usage_before.minor_faults;
+
+    let outcome = Outcome::default().with(EMPTY_TICKS, Tally::from_iter(empties));
+    let mut outcome = frees.into_outcome(mallocs.into_outcome(outcome));
+    outcome.count(MINOR_FAULTS, faults as i64);
+    if let Ok(calls) = counted {
+        let sum = |numbers: &[i64]| {
+            numbers.iter().filter_map(|number| calls.get(number)).sum::<u64>() as i64
+        };
+        let maps = [libc::SYS_mmap, libc::SYS_munmap, libc::SYS_mremap, libc::SYS_madvise];
+        outcome.count(BRK_CALLS, sum(&[libc::SYS_brk]));
+        outcome.count(MMAP_CALLS, sum(&maps));
+    }
+    Ok(outcome)
+}
+
+/// The thread's CPU time for `act`. Measured code.
+#[inline(always)]
+fn timed<T>(clock: &ThreadClock, act: impl FnOnce() -> T) -> (CpuTime, T) {
+    let start = clock.now_ordered();
+    let result = act();
+    let end = clock.now_ordered();
+    (end - start, result)
+}
+
+/// The dynamic linker passes over a library that it cannot find, with a word on standard error.
+fn check_preload(library: &str) -> Result<(), TrialError> {
+    let own_maps = "/proc/self/maps";
+    let maps = std::fs::read_to_string(own_maps)
+        .map_err(|error| TrialError::Unreadable { path: own_maps, error: error.to_string() })?;
+    let name = library.rsplit('/').next().unwrap_or(library);
+    let stem = name.split(".so").next().unwrap_or(name);
+    let is_it = |line: &str| line.rsplit('/').next().is_some_and(|file| file.starts_with(stem));
+    match maps.lines().any(is_it) {
+        true => Ok(()),
+        false => Err(TrialError::NotPreloaded { library: library.to_string() }),
+    }
+}

@@ -1,0 +1,201 @@
+//! The probes that stand beside the ring: something is tried many times in a fresh worker, and the
+//! outcome of each time is kept. One file an experiment.
+
+mod call;
+mod companion;
+mod malloc;
+mod overhead;
+mod primes;
+mod sampling;
+
+use std::collections::BTreeMap;
+
+use model::case::Policy;
+use model::trial::{Case, Sample, Tally, Trial, Trials};
+use rustix::io::Errno;
+
+pub use overhead::{CALLS, available};
+
+use crate::assignment::{Assignment, Measure, Unmeasured};
+use crate::counters::steal_ns;
+use crate::placement;
+use crate::policy;
+use crate::sys::{self, monotonic_raw_ns};
+
+/// Longest time that one worker's trials may take.
+const DEADLINE_S: u32 = 600;
+
+/// Why trials gave no sample.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TrialError {
+    /// The CPU cannot be had.
+    #[error("cannot run on CPU {cpu}: {errno} (sched_setaffinity)")]
+    Affinity {
+        /// Which.
+        cpu: u32,
+        /// Why.
+        errno: Errno,
+    },
+    /// The policy cannot be had.
+    #[error("cannot run under policy {policy}: {errno}; {needs}")]
+    Policy {
+        /// Which.
+        policy: Policy,
+        /// Why.
+        errno: Errno,
+        /// What it needs.
+        needs: String,
+    },
+    /// No further process.
+    #[error("cannot fork: {0}")]
+    Fork(Errno),
+    /// No such call.
+    #[error("no call named '{name}' is known (see --help)")]
+    UnknownCall {
+        /// The name.
+        name: String,
+    },
+    /// A call that this machine does not have.
+    #[error("{name} is not to be had here: {why}")]
+    Unavailable {
+        /// The call.
+        name: &'static str,
+        /// Why not.
+        why: String,
+    },
+    /// No time stamp.
+    #[error(
+        "this processor has no time-stamp counter that user space can read: nothing so short can be timed"
+    )]
+    NoCounter,
+    /// The case is of another experiment.
+    #[error("the case is not of this experiment")]
+    WrongTrial,
+    /// malloc failed.
+    #[error(
+        "malloc gave no {bytes} bytes: {blocks} such blocks do not fit; ask for smaller ones or fewer --trials"
+    )]
+    NoMemory {
+        /// Size of a block.
+        bytes: usize,
+        /// How many were wanted.
+        blocks: u32,
+    },
+    /// A file of the kernel's that cannot be read.
+    #[error("cannot read {path}: {error}")]
+    Unreadable {
+        /// Which.
+        path: &'static str,
+        /// Why.
+        error: String,
+    },
+    /// The dynamic linker did not take the library.
+    #[error(
+        "{library} was not loaded: the dynamic linker does not find it (name its path, or install it; LD_DEBUG=libs shows where it looks)"
+    )]
+    NotPreloaded {
+        /// As it was asked for.
+        library: String,
+    },
+    /// The tick cannot be seen.
+    #[error(
+        "no timer tick was seen on CPU {cpu} within {waited_ms} ms: the kernel does not account by ticks there (nohz_full, or precise accounting), so nothing is sampled that could go wrong"
+    )]
+    NoTick {
+        /// Where.
+        cpu: u32,
+        /// For how long it was looked for.
+        waited_ms: u64,
+    },
+    /// A process that was watched did not say what it did.
+    #[error("the {process} ended without a word: {why}")]
+    Lost {
+        /// Which.
+        process: &'static str,
+        /// What is known.
+        why: String,
+    },
+}
+
+/// What the trials of one worker gave.
+#[derive(Default)]
+struct Outcome {
+    tallies: BTreeMap<String, Tally>,
+    counts: BTreeMap<String, i64>,
+    /// Time that was watched, where that is less than the whole.
+    elapsed_ns: Option<u64>,
+}
+
+impl Outcome {
+    fn with(mut self, name: &str, tally: Tally) -> Self {
+        self.tallies.insert(name.to_string(), tally);
+        self
+    }
+
+    fn count(&mut self, name: &str, more: i64) {
+        *self.counts.entry(name.to_string()).or_default() += more;
+    }
+}
+
+impl Measure for Trials {
+    fn measure(
+        assignment: &Assignment<Self>,
+        sink: &mut dyn FnMut(Sample),
+    ) -> Result<(), Unmeasured> {
+        let sample = run(assignment)
+            .map_err(|error| Unmeasured { message: error.to_string(), exhausted: false })?;
+        sink(sample);
+        Ok(())
+    }
+
+    fn environment(case: &Case) -> Vec<(&'static str, String)> {
+        match &case.trial {
+            Trial::Malloc { preload: Some(library), .. } => vec![("LD_PRELOAD", library.clone())],
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn run(assignment: &Assignment<Trials>) -> Result<Sample, TrialError> {
+    let case = &assignment.case;
+    sys::default_alarm();
+    sys::deadline(DEADLINE_S);
+    placement::pin(&[case.cpu]).map_err(|errno| TrialError::Affinity { cpu: case.cpu, errno })?;
+    // The policy of a sampling trial is the sleeper's alone.
+    if !matches!(case.trial, Trial::Sampling { .. }) {
+        take_policy(case.policy)?;
+    }
+    let trials = assignment.batching.trials;
+    let steal_before = steal_ns(&[case.cpu]);
+    let (start_ns, start_ticks) = (monotonic_raw_ns(), threadclock::time_stamp_ordered());
+    let outcome = match case.trial {
+        Trial::Call { .. } => overhead::run(case, trials),
+        Trial::Primes { .. } => primes::run(case, trials, assignment.round),
+        Trial::Malloc { .. } => malloc::run(case, trials),
+        Trial::Sampling { .. } => sampling::run(case),
+    }?;
+    let (end_ns, end_ticks) = (monotonic_raw_ns(), threadclock::time_stamp_ordered());
+    let stolen = steal_before.zip(steal_ns(&[case.cpu]));
+    let elapsed_ns = end_ns.saturating_sub(start_ns);
+    Ok(Sample {
+        case: assignment.case_number,
+        round: assignment.round,
+        elapsed_ns: outcome.elapsed_ns.unwrap_or(elapsed_ns),
+        // The two belong together: what was watched for less has no ticks.
+        elapsed_ticks: end_ticks
+            .zip(start_ticks)
+            .map(|(end, start)| end.wrapping_sub(start))
+            .filter(|_| outcome.elapsed_ns.is_none()),
+        tallies: outcome.tallies,
+        counts: outcome.counts,
+        steal_ns: stolen.map(|(before, after)| after.saturating_sub(before)),
+    })
+}
+
+fn take_policy(policy: Policy) -> Result<(), TrialError> {
+    policy::take(policy).map_err(|errno| TrialError::Policy {
+        policy,
+        errno,
+        needs: policy::needs(policy),
+    })
+}

@@ -1,0 +1,123 @@
+//! What a call costs: one at a time between two time stamps, and many one after the other.
+
+use model::trial::overhead::{BATCH_CALLS, BATCH_TICKS, CALL_TICKS, EMPTY_TICKS};
+use model::trial::{Case, Tally, Trial};
+
+use super::call::{self, Call};
+use super::companion::Companion;
+use super::{Outcome, TrialError};
+
+/// Calls that are made before any is timed.
+const WARM_UP: u32 = 100;
+
+/// A call as the registry knows it.
+pub struct Registered {
+    /// Its name in tables and files.
+    pub name: &'static str,
+    /// What it reads, and how.
+    pub summary: &'static str,
+    time: fn(u32, &Companion) -> Result<Outcome, TrialError>,
+    ready: fn(&Companion) -> Option<String>,
+}
+
+const fn register<C: Call>() -> Registered {
+    Registered {
+        name: C::NAME,
+        summary: C::SUMMARY,
+        time: time::<C>,
+        ready: |other| C::ready(other).err(),
+    }
+}
+
+/// Every call there is. A new one is an implementation of `Call` and a line here.
+pub const CALLS: &[Registered] = &[
+    register::<call::Stamp>(),
+    register::<call::StampOrdered>(),
+    register::<call::ByRseq>(),
+    register::<call::ByRseqOrdered>(),
+    register::<call::ByPerfPage>(),
+    register::<call::ByCounter>(),
+    register::<call::ByKernel>(),
+    register::<call::Convenient>(),
+    register::<call::InfoSelf>(),
+    register::<call::InfoProcess>(),
+    register::<call::InfoOther>(),
+    register::<call::Monotonic>(),
+    register::<call::ThreadCpu>(),
+    register::<call::ProcessCpu>(),
+    register::<call::OtherCpu>(),
+    register::<call::UsageSelf>(),
+    register::<call::UsageThread>(),
+    register::<call::Times>(),
+    register::<call::Schedstat>(),
+    register::<call::SchedstatOpen>(),
+];
+
+/// The calls that this machine has, and for each other one why not. Forks: the calling process must
+/// be single-threaded.
+pub fn available() -> Result<Vec<(&'static Registered, Option<String>)>, TrialError> {
+    let other = Companion::asleep().map_err(TrialError::Fork)?;
+    Ok(CALLS.iter().map(|call| (call, (call.ready)(&other))).collect())
+}
+
+pub(super) fn run(case: &Case, trials: u32) -> Result<Outcome, TrialError> {
+    let Trial::Call { call: name } = &case.trial else { return Err(TrialError::WrongTrial) };
+    let call = CALLS.iter().find(|call| call.name == name);
+    let call = call.ok_or_else(|| TrialError::UnknownCall { name: name.clone() })?;
+    (call.time)(trials, &Companion::asleep().map_err(TrialError::Fork)?)
+}
+
+fn time<C: Call>(trials: u32, other: &Companion) -> Result<Outcome, TrialError> {
+    let unavailable = |why| TrialError::Unavailable { name: C::NAME, why };
+    let mut call = C::ready(other).map_err(unavailable)?;
+    threadclock::time_stamp_ordered().ok_or(TrialError::NoCounter)?;
+    for _ in 0..WARM_UP {
+        call.make();
+    }
+    // Room for all before the first: nothing is allocated between two calls.
+    let mut singles = Vec::with_capacity(trials as usize);
+    let mut empties = Vec::with_capacity(trials as usize);
+    let batches = trials.div_ceil(BATCH_CALLS).max(1);
+    let mut batched = Vec::with_capacity(batches as usize);
+    for _ in 0..trials {
+        empties.push(empty());
+        singles.push(single(&mut call));
+    }
+    for _ in 0..batches {
+        batched.push(batch(&mut call));
+    }
+    Ok(Outcome::default()
+        .with(CALL_TICKS, Tally::from_iter(singles))
+        .with(EMPTY_TICKS, Tally::from_iter(empties))
+        .with(BATCH_TICKS, Tally::from_iter(batched)))
+}
+
+#[inline(always)]
+fn stamp() -> u64 {
+    threadclock::time_stamp_ordered().unwrap_or(0)
+}
+
+/// Ticks of one call. Measured code.
+#[inline(never)]
+fn single<C: Call>(call: &mut C) -> i64 {
+    let start = stamp();
+    call.make();
+    stamp().wrapping_sub(start) as i64
+}
+
+/// Ticks of nothing. Measured code.
+#[inline(never)]
+fn empty() -> i64 {
+    let start = stamp();
+    stamp().wrapping_sub(start) as i64
+}
+
+/// Ticks of a batch. Measured code.
+#[inline(never)]
+fn batch<C: Call>(call: &mut C) -> i64 {
+    let start = stamp();
+    for _ in 0..BATCH_CALLS {
+        call.make();
+    }
+    stamp().wrapping_sub(start) as i64
+}

@@ -1,0 +1,320 @@
+//! Two processes on one CPU: one burns, one sleeps and wakes, by choice whenever the tick comes.
+
+use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
+
+use model::case::Policy;
+use model::trial::sampling::{TICK_NS, count};
+use model::trial::{Case, Phase, Trial};
+use rustix::io::Errno;
+use rustix::process::getppid;
+use rustix::thread::{ClockId, clock_nanosleep_absolute};
+use rustix::time::{Timespec, clock_getres};
+use threadclock::ThreadClock;
+
+use super::companion::Companion;
+use super::{Outcome, TrialError};
+use crate::policy;
+use crate::sys::{self, CpuClock, Whose, cpu_clock_ns, monotonic_ns};
+
+/// Ticks that are looked at to learn their phase.
+const TICKS_LOOKED_AT: usize = 24;
+/// Longest time without one.
+const PATIENCE_NS: u64 = 500_000_000;
+/// A tick that is seen at once is seen this soon: a look takes about a microsecond.
+const PROMPT_NS: u64 = 60_000;
+/// Ticks that have to be seen at once for the phase to be believed.
+const PROMPT_TICKS: usize = 6;
+/// Share of a period for which the sleeper runs.
+const RUN_SHARE: f64 = 0.5;
+/// The sleeper's period in ticks when it is to move over all phases: near one, and no simple ratio.
+const ANYWHERE_PERIOD: f64 = 1.381_966;
+
+/// When ticks come, by CLOCK_MONOTONIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ticks {
+    first_ns: u64,
+    period_ns: u64,
+}
+
+impl Ticks {
+    /// Burns until enough ticks have shown as steps of the process's own sampled time. The kernel
+    /// tells their period as the resolution of its coarse clock.
+    fn see(cpu: u32) -> Result<Self, TrialError> {
+        let period = clock_getres(ClockId::MonotonicCoarse);
+        let period_ns = period.tv_sec as u64 * 1_000_000_000 + period.tv_nsec as u64;
+        let pid = std::process::id() as i32;
+        let sampled = || cpu_clock_ns(pid, false, CpuClock::TicksUserSystem).unwrap_or(0);
+        let no_tick = TrialError::NoTick { cpu, waited_ms: PATIENCE_NS / 1_000_000 };
+        let mut seen = Vec::with_capacity(TICKS_LOOKED_AT);
+        let (mut last, mut last_ns) = (sampled(), monotonic_ns());
+        while seen.len() < TICKS_LOOKED_AT {
+            let (now, now_ns) = (sampled(), monotonic_ns());
+            if now != last {
+                seen.push(now_ns);
+                (last, last_ns) = (now, now_ns);
+            } else if now_ns - last_ns > PATIENCE_NS {
+                return Err(no_tick);
+            }
+        }
+        Self::through(&seen, period_ns).ok_or(no_tick)
+    }
+
+    /// The phase of moments at which ticks were seen: none is seen early, many late, those that came
+    /// while something else ran much later. None where they are no ticks of that period.
+    fn through(seen: &[u64], period_ns: u64) -> Option<Self> {
+        let gaps = seen.windows(2).map(|pair| pair[1] - pair[0]);
+        if period_ns == 0 || gaps.filter(|gap| *gap < period_ns / 4).count() > seen.len() / 2 {
+            return None;
+        }
+        let first = *seen.first()?;
+        let behind = |from: u64, moment: u64| (moment + period_ns - from % period_ns) % period_ns;
+        let prompt =
+            |from: u64| seen.iter().filter(|moment| behind(from, **moment) <= PROMPT_NS).count();
+        let best = seen.iter().copied().max_by_key(|from| prompt(*from))?;
+        (prompt(best) >= PROMPT_TICKS)
+            .then(|| Self { first_ns: first + behind(first, best), period_ns })
+    }
+
+    /// The first tick after a moment.
+    fn after(&self, moment_ns: u64) -> u64 {
+        let since = moment_ns.saturating_sub(self.first_ns);
+        self.first_ns + (since / self.period_ns + 1) * self.period_ns
+    }
+}
+
+/// What a process says of itself when it is done, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Told {
+    threadclock: u64,
+    true_user: u64,
+    getrusage_user: u64,
+    getrusage_system: u64,
+}
+
+impl Told {
+    const WORDS: usize = 4;
+
+    fn to_bytes(self) -> Vec<u8> {
+        let words = [self.threadclock, self.true_user, self.getrusage_user, self.getrusage_system];
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    fn read_from(reader: &mut impl Read) -> std::io::Result<Self> {
+        let mut words = [0; Self::WORDS];
+        for word in &mut words {
+            let mut bytes = [0; 8];
+            reader.read_exact(&mut bytes)?;
+            *word = u64::from_ne_bytes(bytes);
+        }
+        let [threadclock, true_user, getrusage_user, getrusage_system] = words;
+        Ok(Self { threadclock, true_user, getrusage_user, getrusage_system })
+    }
+}
+
+/// A process that is watched: it waits for its start, lives until `end_ns`, tells of itself and
+/// waits again, so that its clocks can be read from outside while it stands still.
+struct Watched {
+    name: &'static str,
+    process: Companion,
+    start: PipeWriter,
+    told: PipeReader,
+}
+
+impl Watched {
+    fn start(
+        name: &'static str,
+        live: impl FnOnce(&ThreadClock) -> u64,
+    ) -> Result<Self, TrialError> {
+        let pipes = || pipe().map_err(|error| lost(name, &error));
+        let (mut go, start) = pipes()?;
+        let (told, mut tell) = pipes()?;
+        let process = Companion::start(|| {
+            let clock = ThreadClock::for_this_thread();
+            let mut word = [0];
+            if go.read_exact(&mut word).is_err() {
+                return;
+            }
+            let usage = sys::usage(Whose::Own).read();
+            let before = clock.now_ordered();
+            let system_ns = live(&clock);
+            let own_ns = clock.now_ordered().ns - before.ns;
+            let now = sys::usage(Whose::Own).read();
+            let all = Told {
+                threadclock: own_ns,
+                true_user: own_ns.saturating_sub(system_ns),
+                getrusage_user: now.user_ns - usage.user_ns,
+                getrusage_system: now.system_ns - usage.system_ns,
+            };
+            // The other end may be gone: then nobody wants to know.
+            if tell.write_all(&all.to_bytes()).is_ok() {
+                let _ = go.read_exact(&mut word);
+            }
+        })
+        .map_err(TrialError::Fork)?;
+        Ok(Self { name, process, start, told })
+    }
+
+    fn clock(&self, which: CpuClock) -> Result<u64, TrialError> {
+        cpu_clock_ns(self.process.pid(), false, which).map_err(|errno| lost(self.name, &errno))
+    }
+
+    fn clocks(&self) -> Result<(u64, u64), TrialError> {
+        Ok((self.clock(CpuClock::Precise)?, self.clock(CpuClock::TicksUserSystem)?))
+    }
+
+    fn go(&mut self) -> Result<(), TrialError> {
+        self.start.write_all(&[1]).map_err(|error| lost(self.name, &error))
+    }
+}
+
+fn lost(process: &'static str, why: &dyn std::fmt::Display) -> TrialError {
+    TrialError::Lost { process, why: why.to_string() }
+}
+
+/// Runs in user mode until `end_ns`.
+fn burn(end_ns: u64) {
+    while monotonic_ns() < end_ns {
+        std::hint::spin_loop();
+    }
+}
+
+/// Makes system calls until `end_ns`. Gives the CPU time that they took.
+fn burn_in_kernel(end_ns: u64, clock: &ThreadClock) -> u64 {
+    let before = clock.now_ordered();
+    while monotonic_ns() < end_ns {
+        // Enough at a time that the clock in between hardly counts.
+        for _ in 0..16 {
+            std::hint::black_box(getppid());
+        }
+    }
+    clock.now_ordered().ns - before.ns
+}
+
+fn sleep_until(moment_ns: u64) {
+    let moment = Timespec {
+        tv_sec: (moment_ns / 1_000_000_000) as i64,
+        tv_nsec: (moment_ns % 1_000_000_000) as _,
+    };
+    while let Err(Errno::INTR) = clock_nanosleep_absolute(ClockId::Monotonic, &moment) {}
+}
+
+/// The sleeper's life: it runs for a share of each period, first in user mode and then in system
+/// calls, and sleeps for the rest. Gives the CPU time of its system calls.
+fn sleeper(phase: Phase, ticks: Ticks, end_ns: u64, clock: &ThreadClock) -> u64 {
+    let run_ns = (RUN_SHARE * ticks.period_ns as f64) as u64;
+    let rest_ns = ticks.period_ns - run_ns;
+    let mut system_ns = 0;
+    let mut period: u64 = 0;
+    let origin_ns = ticks.after(monotonic_ns()) + rest_ns / 2;
+    loop {
+        let start_ns = match phase {
+            // Half of the rest before the tick, half after it.
+            Phase::AcrossTicks => ticks.after(monotonic_ns()) + rest_ns / 2,
+            Phase::Anywhere => {
+                period += 1;
+                origin_ns + (period as f64 * ANYWHERE_PERIOD * ticks.period_ns as f64) as u64
+            }
+        };
+        if start_ns + run_ns >= end_ns {
+            return system_ns;
+        }
+        sleep_until(start_ns);
+        // Woken too late, it leaves the period out rather than run into the tick.
+        if monotonic_ns() < start_ns + run_ns {
+            burn(start_ns + run_ns / 2);
+            system_ns += burn_in_kernel(start_ns + run_ns, clock);
+        }
+    }
+}
+
+pub(super) fn run(case: &Case) -> Result<Outcome, TrialError> {
+    let Trial::Sampling { phase, duration_ns } = case.trial else {
+        return Err(TrialError::WrongTrial);
+    };
+    // Before any fork: the burner would take the CPU from whoever looks for the tick. Under the
+    // sleeper's policy nothing else does, if that was granted.
+    let _ = policy::take(case.policy);
+    let ticks = Ticks::see(case.cpu);
+    let _ = policy::take(Policy::Other);
+    let ticks = ticks?;
+    let start_ns = monotonic_ns() + 5_000_000;
+    let end_ns = start_ns + duration_ns;
+    let policy = case.policy;
+    let mut sleeper = Watched::start("sleeper", |clock| {
+        // Refused, it is the normal policy: whoever planned the case has asked before.
+        let _ = policy::take(policy);
+        sleeper(phase, ticks, end_ns, clock)
+    })?;
+    let mut burner = Watched::start("burner", |_| {
+        burn(end_ns);
+        0
+    })?;
+    sleep_until(start_ns);
+    let before = (sleeper.clocks()?, burner.clocks()?);
+    let watched_ns = monotonic_ns();
+    sleeper.go()?;
+    burner.go()?;
+    let mut outcome = Outcome::default();
+    for (watched, before) in [(&mut sleeper, before.0), (&mut burner, before.1)] {
+        let told =
+            Told::read_from(&mut watched.told).map_err(|error| lost(watched.name, &error))?;
+        let (precise, sampled) = watched.clocks()?;
+        for (account, ns) in [
+            ("precise", precise - before.0),
+            ("ticks", sampled - before.1),
+            ("threadclock", told.threadclock),
+            ("getrusage", told.getrusage_user + told.getrusage_system),
+            ("user", told.getrusage_user),
+            ("true_user", told.true_user),
+        ] {
+            outcome.count(&count(watched.name, account), ns as i64);
+        }
+    }
+    outcome.count(TICK_NS, ticks.period_ns as i64);
+    outcome.elapsed_ns = Some(monotonic_ns() - watched_ns);
+    Ok(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PERIOD_NS: u64 = 4_000_000;
+
+    /// Ticks from 1,000,123, each seen up to 9 us late, some not at all, some only after something
+    /// else has run for a while.
+    fn sightings() -> Vec<u64> {
+        let late = |tick: u64| match tick % 3 {
+            0 => 1_300_000 + tick * 40_000,
+            _ => (tick * 7 % 10) * 1000,
+        };
+        let seen = (0..40).filter(|tick| tick % 5 != 4);
+        seen.map(|tick| 1_000_123 + tick * PERIOD_NS + late(tick)).collect()
+    }
+
+    #[test]
+    fn ticks_are_found_through_late_and_missing_sightings() {
+        let ticks = Ticks::through(&sightings(), PERIOD_NS).expect("there are ticks");
+        let moment = 1_000_123 + 100 * PERIOD_NS + 2_000_000;
+        let true_next = 1_000_123 + 101 * PERIOD_NS;
+        let next = ticks.after(moment);
+        assert!((true_next..true_next + 10_000).contains(&next), "{next} for {true_next}");
+    }
+
+    #[test]
+    fn precise_accounting_has_no_ticks() {
+        let steps: Vec<u64> = (0..24).map(|step| step * 700).collect();
+        assert_eq!(Ticks::through(&steps, PERIOD_NS), None);
+        assert_eq!(Ticks::through(&[], PERIOD_NS), None);
+        assert_eq!(Ticks::through(&[5], PERIOD_NS), None);
+        assert_eq!(Ticks::through(&sightings(), 0), None);
+        // A period that is not theirs: no phase has enough of them.
+        assert_eq!(Ticks::through(&sightings(), 3_777_777), None);
+    }
+
+    #[test]
+    fn what_is_told_is_read() {
+        let told = Told { threadclock: 1, true_user: 2, getrusage_user: 3, getrusage_system: 4 };
+        assert_eq!(Told::read_from(&mut told.to_bytes().as_slice()).unwrap(), told);
+    }
+}

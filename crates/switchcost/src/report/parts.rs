@@ -1,0 +1,110 @@
+//! What every report on the terminal is made of: tables, figures, intervals, the machine, the end.
+
+use std::path::Path;
+use std::time::Duration;
+
+use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+use model::estimate::Estimate;
+use model::instrument::Instrument;
+use model::run::{End, Header, StopReason};
+
+/// What was measured on what: `ring on AMD EPYC, Linux 6.1`.
+pub(super) fn heading<I: Instrument>(header: &Header<I>) -> String {
+    let cpu = header.machine.cpu.models.known().and_then(|models| models.first());
+    let cpu = cpu.and_then(|model| model.name.known()).map_or("unknown CPU", String::as_str);
+    let kernel = header.machine.kernel.release.known().map_or("unknown", String::as_str);
+    format!("{} on {cpu}, Linux {kernel}", header.plan.experiment)
+}
+
+/// The last line: where the run is kept.
+pub(super) fn place(path: Option<&Path>) -> String {
+    let file = path.map_or("not stored".to_string(), |path| path.display().to_string());
+    format!("run file: {file}")
+}
+
+/// An empty table with these columns, all to the right.
+pub(super) fn table<const N: usize>(columns: [&str; N]) -> Table {
+    let mut table = Table::new();
+    let below_header = LineStyle::none().fill('-').junction('-');
+    table.load_style(TableStyle::new().header_separator(below_header));
+    table.set_header(columns);
+    table
+}
+
+/// Puts the columns of a full table in place.
+pub(super) fn align(table: &mut Table) {
+    for column in table.column_iter_mut() {
+        column.set_cell_alignment(CellAlignment::Right);
+        column.set_padding((0, 1));
+    }
+}
+
+/// Three significant digits or all before the point; a dash for what is not known.
+pub(super) fn figure(value: Option<f64>) -> String {
+    match value {
+        None => "-".to_string(),
+        Some(value) => {
+            let decimals = match value.abs() {
+                size if size >= 100.0 || size == 0.0 => 0,
+                size if size >= 10.0 => 1,
+                size if size >= 1.0 => 2,
+                _ => 3,
+            };
+            format!("{value:.decimals$}")
+        }
+    }
+}
+
+/// The interval, or why there is none.
+pub(super) fn interval_words(estimate: &Estimate) -> String {
+    match estimate.interval() {
+        None => format!("not resolved ({})", rounds_words(estimate.rounds)),
+        Some(i) if estimate.resolved => {
+            format!("{} to {}", figure(Some(i.low)), figure(Some(i.high)))
+        }
+        Some(i) => {
+            format!("not resolved ({} to {})", figure(Some(i.low)), figure(Some(i.high)))
+        }
+    }
+}
+
+/// `1 round`, `7 rounds`.
+pub(super) fn rounds_words(rounds: u32) -> String {
+    if rounds == 1 { "1 round".to_string() } else { format!("{rounds} rounds") }
+}
+
+/// A figure with its interval, or a dash.
+pub(super) fn estimate_words(estimate: Option<&Estimate>) -> String {
+    match estimate {
+        None => "-".to_string(),
+        Some(e) => format!("{} ({})", figure(Some(e.value)), interval_words(e)),
+    }
+}
+
+/// Why a run ended, after how many rounds, and how precise it is.
+pub(super) fn stop_words<I: Instrument>(
+    header: &Header<I>,
+    end: Option<&End>,
+    rounds: u32,
+    widest: Option<f64>,
+) -> String {
+    let stopping = &header.plan.stopping;
+    let Some(end) = end else {
+        return "no end line: the run was killed or is still going on".to_string();
+    };
+    let spent = Duration::from_millis(end.spent_ns / 1_000_000);
+    let spent = format!("{:.1} s", spent.as_secs_f64());
+    let widest = match widest {
+        Some(widest) => format!("widest interval +-{:.1} %", widest * 100.0),
+        None => "not every case has an interval: more time (--budget) gives it".to_string(),
+    };
+    let asked = format!("+-{:.1} % asked", stopping.precision * 100.0);
+    let facts = format!("{} in {spent}; {widest}, {asked}", rounds_words(rounds));
+    match end.reason {
+        StopReason::Precise => format!("precise enough ({facts})"),
+        StopReason::BudgetSpent => format!("the budget is spent ({facts})"),
+        StopReason::RoundsDone => format!("all rounds are done ({facts})"),
+        StopReason::Interrupted => format!("interrupted ({facts})"),
+        StopReason::Failed => "nothing could be measured".to_string(),
+    }
+}

@@ -1,21 +1,20 @@
-//! The one figure that stands for a case: the median of what its trial is about.
+//! The one figure that stands for a case, by which its precision and its scatter are told.
 
 use super::case::Trial;
 use super::figures::ByCase;
 use super::sample::Sample;
-use super::{malloc, overhead, primes};
+use super::{malloc, overhead, primes, sampling};
 use crate::estimate::Estimate;
 
 /// The figure of one sample.
 pub(super) fn figure(by_case: &ByCase, case: usize, sample: &Sample) -> Option<f64> {
-    let name = match by_case.trial(case)? {
-        Trial::Call { .. } => overhead::CALL_TICKS,
-        Trial::Primes { .. } => primes::THREADCLOCK_NS,
-        Trial::Malloc { .. } => malloc::MALLOC_TICKS,
-        // Its error is a law, not a level: no number of rounds narrows it to a share of itself.
-        Trial::Sampling { .. } => return None,
-    };
-    sample.tally(name)?.quantile(0.5).map(|median| median as f64)
+    let median = |name: &str| sample.tally(name)?.quantile(0.5).map(|median| median as f64);
+    match by_case.trial(case)? {
+        Trial::Call { .. } => median(overhead::CALL_TICKS),
+        Trial::Primes { .. } => median(primes::THREADCLOCK_NS),
+        Trial::Malloc { .. } => median(malloc::MALLOC_TICKS),
+        Trial::Sampling { .. } => sampling::sleepers_share(sample),
+    }
 }
 
 /// The estimate by whose interval a case is called precise.

@@ -139,7 +139,8 @@ pub struct Overall {
     pub malloc_median_ticks: Option<Estimate>,
     /// Mean over sizes of a round's mean malloc, in ticks, over rounds: the paper's figure.
     pub malloc_mean_ticks: Option<Estimate>,
-    /// Mean over sizes of a round's calls of malloc that were not slow, in ticks, over rounds.
+    /// Mean over those sizes that had them of a round's calls of malloc that were not slow, in ticks,
+    /// over rounds.
     pub malloc_fast_ticks: Option<Estimate>,
     /// Mean over sizes of a round's median free, in ticks, over rounds.
     pub free_median_ticks: Option<Estimate>,
@@ -249,7 +250,11 @@ fn overall(by_case: &ByCase, points: &[Point], preload: Option<String>) -> Overa
     Overall {
         malloc_median_ticks: over_sizes(Call::Malloc, median),
         malloc_mean_ticks: over_sizes(Call::Malloc, Tally::mean),
-        malloc_fast_ticks: mean_over(&|sample| fast(sample, Call::Malloc)),
+        malloc_fast_ticks: by_case.estimate_together(&cases, |samples| {
+            // Sizes of which every call is slow have none.
+            let fast = samples.iter().filter_map(|sample| fast(sample, Call::Malloc));
+            crate::stats::mean(&fast.collect::<Vec<f64>>())
+        }),
         free_median_ticks: over_sizes(Call::Free, median),
         free_mean_ticks: over_sizes(Call::Free, Tally::mean),
         preload,

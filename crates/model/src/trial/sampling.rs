@@ -97,6 +97,12 @@ pub struct Point {
     pub processes: Vec<Process>,
 }
 
+/// Share of the time that the sleeper truly ran.
+pub(super) fn sleepers_share(sample: &Sample) -> Option<f64> {
+    let ran = sample.count(&count(PROCESSES[0], "precise"))?;
+    (sample.elapsed_ns > 0).then(|| ran as f64 / sample.elapsed_ns as f64)
+}
+
 fn told(by_case: &ByCase, case: usize, process: &str, account: &Account) -> Option<Told> {
     let own = count(process, account.name);
     let truth = count(process, account.truth());

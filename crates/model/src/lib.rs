@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod case;
+mod curve;
 pub mod estimate;
 pub mod grid;
 pub mod machine;
@@ -18,3 +19,4 @@ pub mod run;
 pub mod sample;
 pub mod scaling;
 pub mod stats;
+mod words;

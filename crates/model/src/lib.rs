@@ -15,6 +15,7 @@ pub mod pairing;
 pub mod plan;
 pub mod reading;
 pub mod record;
+pub mod regions;
 pub mod run;
 pub mod sample;
 pub mod scaling;

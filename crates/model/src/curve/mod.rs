@@ -7,7 +7,7 @@ mod least_squares;
 mod weights;
 
 pub(crate) use criterion::{credible_span, quantile, schwarz};
-pub(crate) use least_squares::{least_squares, variance_of};
+pub(crate) use least_squares::{Solution, least_squares, variance_of};
 pub(crate) use weights::{LARGEST_COST, levels, standard_error};
 
 /// The confidence of every interval that goes into a fit and comes out of one.

@@ -9,6 +9,8 @@ pub mod case;
 mod curve;
 pub mod estimate;
 pub mod grid;
+pub mod interference;
+pub mod li2007;
 pub mod machine;
 pub mod noise;
 pub mod pairing;

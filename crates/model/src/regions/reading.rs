@@ -160,7 +160,7 @@ impl Regions {
 
     /// Cost where two do not fit together over cost where all fits: from the lowest over the
     /// highest to the highest over the lowest, as the paper's ranges give it
-    /// (`li2007`). `None` if a region was not seen or a cost
+    /// ([`crate::li2007::Figures::second_over_first`]). `None` if a region was not seen or a cost
     /// is not above zero.
     #[must_use]
     pub fn second_over_first(&self) -> Option<(f64, f64)> {

@@ -15,6 +15,7 @@ pub mod machine;
 pub mod noise;
 pub mod pairing;
 pub mod plan;
+pub mod program_cost;
 pub mod reading;
 pub mod record;
 pub mod regions;

@@ -6,19 +6,24 @@
 #![forbid(unsafe_code)]
 
 pub mod case;
+mod curve;
 pub mod estimate;
 pub mod grid;
 pub mod instrument;
+pub mod interference;
 pub mod machine;
 pub mod noise;
 pub mod pairing;
 pub mod plan;
+pub mod program_cost;
 pub mod published;
 pub mod reading;
 pub mod record;
+pub mod regions;
 pub mod ring;
 pub mod run;
 pub mod sample;
 pub mod scaling;
 pub mod stats;
 pub mod trial;
+mod words;

@@ -1,3 +1,4 @@
 //! Figures that others have published, to set beside ours. The tables are in `data/`.
 
 pub mod hines2000;
+pub mod li2007;

@@ -1,6 +1,8 @@
-//! Weighted least squares, and the search for the knees' positions.
+//! The search for the knees' positions.
 
-use super::points::Prepared;
+use crate::curve::{least_squares, variance_of};
+
+use super::points::{Observation, Prepared};
 use super::shape::{MOST_TERMS, Shape};
 
 /// Positions of a hinge that are tried within one bracket, as fractions of it.
@@ -17,9 +19,8 @@ pub(super) struct Fit {
     pub(super) turns: Vec<f64>,
     /// In units of [`Prepared::unit`].
     pub(super) coefficients: Vec<f64>,
-    /// Inverse of R in the QR decomposition; times its transpose it is the covariance of the
-    /// coefficients for the standard errors as given.
-    inverse: Matrix,
+    /// See [`crate::curve`]'s least squares.
+    inverse: [[f64; MOST_TERMS]; MOST_TERMS],
     /// Weighted sum of squared residuals.
     pub(super) chi2: f64,
 }
@@ -36,13 +37,7 @@ impl Fit {
 
     /// Variance of a linear combination of the coefficients, for standard errors as given.
     pub(super) fn variance_of(&self, combination: [f64; MOST_TERMS]) -> f64 {
-        let mut projected = [0.0; MOST_TERMS];
-        for (weight, row) in combination.iter().zip(&self.inverse) {
-            for (sum, value) in projected.iter_mut().zip(row) {
-                *sum += weight * value;
-            }
-        }
-        projected.iter().map(|value| value * value).sum()
+        variance_of(&self.inverse, combination)
     }
 
     /// Positions and coefficients: what the fit was free to choose.
@@ -115,65 +110,11 @@ fn places(data: &Prepared, shape: Shape, which: usize, bracket: usize) -> Vec<f6
     fractions.iter().map(|f| low + f * (high - low)).collect()
 }
 
-/// QR decomposition by modified Gram-Schmidt (Bjorck 1967): stable enough for a quadratic in N
-/// where the normal equations are not. `None` where the points cannot separate the terms.
 fn solve(data: &Prepared, shape: Shape, brackets: &[usize], turns: Vec<f64>) -> Option<Fit> {
+    let row = |seen: &Observation| (shape.basis(&turns, seen.members), seen.cost, seen.precision);
     let terms = shape.terms();
-    let mut columns = vec![Vec::with_capacity(data.observations.len()); terms];
-    let mut rest = Vec::with_capacity(data.observations.len());
-    for seen in &data.observations {
-        let basis = shape.basis(&turns, seen.members);
-        for (column, value) in columns.iter_mut().zip(basis) {
-            column.push(value * seen.precision);
-        }
-        rest.push(seen.cost * seen.precision);
-    }
-    let mut upper = Matrix::default();
-    let mut right = [0.0; MOST_TERMS];
-    for j in 0..terms {
-        let (done, open) = columns.split_at_mut(j);
-        let column = &mut open[0];
-        let before = dot(column, column).sqrt();
-        for (k, earlier) in done.iter().enumerate() {
-            upper[k][j] = dot(earlier, column);
-            subtract(column, upper[k][j], earlier);
-        }
-        let norm = dot(column, column).sqrt();
-        if !norm.is_finite() || norm <= 1e-9 * before {
-            return None;
-        }
-        upper[j][j] = norm;
-        column.iter_mut().for_each(|value| *value /= norm);
-        right[j] = dot(column, &rest);
-        subtract(&mut rest, right[j], column);
-    }
-    let inverse = invert_upper(&upper, terms);
-    let coefficients: Vec<f64> = inverse[..terms].iter().map(|row| dot(row, &right)).collect();
-    let chi2 = dot(&rest, &rest);
-    let sound = chi2.is_finite() && coefficients.iter().all(|c| c.is_finite());
-    sound.then(|| Fit { shape, brackets: brackets.to_vec(), turns, coefficients, inverse, chi2 })
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| x * y).sum()
-}
-
-fn subtract(from: &mut [f64], times: f64, what: &[f64]) {
-    for (value, other) in from.iter_mut().zip(what) {
-        *value -= times * other;
-    }
-}
-
-type Matrix = [[f64; MOST_TERMS]; MOST_TERMS];
-
-fn invert_upper(upper: &Matrix, terms: usize) -> Matrix {
-    let mut inverse = Matrix::default();
-    for j in 0..terms {
-        inverse[j][j] = 1.0 / upper[j][j];
-        for i in (0..j).rev() {
-            let sum: f64 = (i + 1..=j).map(|k| upper[i][k] * inverse[k][j]).sum();
-            inverse[i][j] = -sum / upper[i][i];
-        }
-    }
-    inverse
+    let solved = least_squares(data.observations.iter().map(row), terms)?;
+    let coefficients = solved.coefficients[..terms].to_vec();
+    let (inverse, chi2) = (solved.inverse, solved.chi2);
+    Some(Fit { shape, brackets: brackets.to_vec(), turns, coefficients, inverse, chi2 })
 }

@@ -1,11 +1,11 @@
 //! Where the knees are, how surely, and how much they cost.
 
-use super::CONFIDENCE;
 use super::fit::Fit;
 use super::points::Prepared;
 use super::select::{Scored, half_width};
 use super::shape::MOST_TERMS;
 use super::verdict::{Knee, KneeKind};
+use crate::curve::credible_span;
 
 /// The knees of the chosen law.
 pub(super) fn find_knees(data: &Prepared, all: &[Scored], chosen: &Scored) -> Vec<Knee> {
@@ -18,8 +18,7 @@ pub(super) fn find_knees(data: &Prepared, all: &[Scored], chosen: &Scored) -> Ve
         .collect()
 }
 
-/// The brackets that carry [`CONFIDENCE`] of the Akaike weight (Burnham and Anderson 2002,
-/// section 2.9) of all laws with as many knees, and everything between them.
+/// The brackets that the weight of all laws with as many knees leaves open.
 fn credible_brackets(
     data: &Prepared,
     all: &[Scored],
@@ -27,25 +26,8 @@ fn credible_brackets(
     which: usize,
 ) -> (usize, usize) {
     let same = all.iter().filter(|s| s.fit.shape.knees() == chosen.shape.knees());
-    let same: Vec<&Scored> = same.collect();
-    let best = same.iter().map(|s| s.criterion).fold(f64::INFINITY, f64::min);
-    let mut weights: Vec<(f64, usize)> = (0..data.sizes.len()).map(|i| (0.0, i)).collect();
-    for scored in &same {
-        weights[scored.fit.brackets[which]].0 += ((best - scored.criterion) / 2.0).exp();
-    }
-    let total: f64 = weights.iter().map(|(weight, _)| weight).sum();
-    weights.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    let (mut first, mut last) = (chosen.brackets[which], chosen.brackets[which]);
-    let mut covered = 0.0;
-    for (weight, bracket) in weights {
-        if covered >= CONFIDENCE * total {
-            break;
-        }
-        covered += weight;
-        first = first.min(bracket);
-        last = last.max(bracket);
-    }
-    (first, last)
+    let scored: Vec<(usize, f64)> = same.map(|s| (s.fit.brackets[which], s.criterion)).collect();
+    credible_span(data.sizes.len(), &scored, chosen.brackets[which])
 }
 
 fn knee(data: &Prepared, fit: &Fit, which: usize, brackets: (usize, usize)) -> Knee {

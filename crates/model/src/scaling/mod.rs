@@ -28,7 +28,7 @@ pub use shape::Shape;
 pub use verdict::{Candidate, Curve, Knee, KneeKind, Law, Verdict};
 
 /// The confidence of every interval that goes in ([`Point`]) and comes out ([`Knee`]).
-pub const CONFIDENCE: f64 = 0.95;
+pub const CONFIDENCE: f64 = crate::curve::CONFIDENCE;
 
 /// Relative difference between sizes that is never called a law, whatever the intervals say.
 ///

@@ -4,12 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::EQUIVALENCE;
-
-/// Half-width of a 95 % interval in standard errors.
-const Z: f64 = 1.959_963_985;
-
-/// Nothing costs more in any unit; beyond it the curves would overflow.
-const LARGEST_COST: f64 = 1e100;
+use crate::curve::{LARGEST_COST, levels, standard_error};
 
 /// The cost of one switch in a ring of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -31,8 +26,7 @@ impl Point {
 
     /// Standard error from the interval; `None` without a sound one.
     fn standard_error(&self) -> Option<f64> {
-        let half = (self.high_ns? / 2.0 - self.low_ns? / 2.0) / Z;
-        (half.is_finite() && half >= 0.0).then_some(half)
+        standard_error(self.low_ns, self.high_ns)
     }
 }
 
@@ -93,7 +87,7 @@ impl Prepared {
 
 fn observe(usable: &[Point], unit: f64) -> Vec<Observation> {
     let costs: Vec<f64> = usable.iter().map(|point| point.cost_ns / unit).collect();
-    let scales = scales(&costs);
+    let scales = levels(&costs);
     let errors: Vec<Option<f64>> =
         usable.iter().map(|point| point.standard_error().map(|error| error / unit)).collect();
     // A point without an interval among points with one: as uncertain as the worst of them.
@@ -113,22 +107,6 @@ fn observe(usable: &[Point], unit: f64) -> Vec<Observation> {
                 scale: scales[i],
                 precision: 1.0 / error.hypot(EQUIVALENCE * scales[i]),
             }
-        })
-        .collect()
-}
-
-/// The level that each point's relative error refers to: a running median of three, which keeps
-/// steps but does not let one low point give itself a high weight (Tukey 1977, chapter 7).
-fn scales(costs: &[f64]) -> Vec<f64> {
-    let last = costs.len().saturating_sub(1);
-    let mean = costs.iter().map(|cost| cost.abs()).sum::<f64>() / costs.len() as f64;
-    (0..costs.len())
-        .map(|i| {
-            let mut near =
-                [costs[i.saturating_sub(1)].abs(), costs[i].abs(), costs[(i + 1).min(last)].abs()];
-            near.sort_by(f64::total_cmp);
-            // Costs that pass through zero would otherwise claim to be exact there.
-            near[1].max(0.1 * mean)
         })
         .collect()
 }

@@ -1,28 +1,22 @@
 //! The criterion, and the choice among the candidates.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
-
+use super::Shape;
 use super::fit::{Fit, fits};
 use super::knees::find_knees;
 use super::points::{Noise, Point, Prepared};
 use super::verdict::{Candidate, Curve, Law, Verdict};
-use super::words::{percent, shape_name};
-use super::{CONFIDENCE, Shape};
+use super::words::shape_name;
+use crate::curve::{CLEARLY_BETTER, KNEE_CHARGE, quantile, schwarz};
+use crate::words::percent;
 
 /// Fewer sizes than this say nothing about a law.
 const FEWEST_SIZES: usize = 4;
-/// A knee's position counts for 3 coefficients, not 1: it is searched for, and does not exist
-/// where there is no knee (Davies 1987; the 3 is that of Ninomiya 2015, 6m + 2p).
-const KNEE_CHARGE: f64 = 3.0;
 /// Points beyond the freedoms of a law that must be left to estimate the noise from, by number of
 /// knees. Two knees on Sloan's nine points would leave 4, and fit their noise.
 const LEFT_FOR_NOISE: [usize; 3] = [4, 4, 7];
 /// Where that leaves nothing but the flat law.
 const FEWEST_WITHOUT_INTERVALS: usize = 6;
-/// A richer law must beat the simpler one inside it by this much. "Considerably less support"
-/// starts here (Burnham and Anderson 2002, section 2.6).
-const CLEARLY_BETTER: f64 = 4.0;
-/// Laws this near to each other fit about equally (same source).
+/// Laws this near to each other fit about equally (Burnham and Anderson 2002, section 2.6).
 const ABOUT_EQUAL: f64 = 2.0;
 /// Laws whose curves stay this near to each other may be told as one.
 const SAME_CURVE: f64 = 0.10;
@@ -45,7 +39,7 @@ pub(super) struct Scored {
 /// The law that the cost per switch follows.
 ///
 /// Points may come in any order, and several may have the same size. Intervals are taken to be at
-/// [`CONFIDENCE`]. Deterministic. Multiplying all costs by a positive number changes nothing but
+/// [`super::CONFIDENCE`]. Deterministic. Multiplying all costs by a positive number changes nothing but
 /// the unit of the answer.
 #[must_use]
 pub fn law(points: &[Point]) -> Verdict {
@@ -113,10 +107,7 @@ fn score(data: &Prepared) -> Vec<Scored> {
     every.filter_map(scored).collect()
 }
 
-/// Minus twice the log-likelihood plus ln n for each freedom (Schwarz 1978).
-///
-/// The errors are the given ones times a common factor of at least 1 (Birge 1932), here replaced
-/// by its maximum-likelihood value. `None` means too few points for this shape.
+/// The criterion of a fit. `None` means too few points for this shape.
 fn criterion(data: &Prepared, fit: &Fit) -> Option<f64> {
     let left = data.observations.len().checked_sub(fit.freedoms())?;
     let needed = match (data.noise, fit.shape) {
@@ -126,11 +117,8 @@ fn criterion(data: &Prepared, fit: &Fit) -> Option<f64> {
     if left < needed {
         return None;
     }
-    let n = data.observations.len() as f64;
-    let dispersion = (fit.chi2 / n).max(1.0);
-    let deviance = n * dispersion.ln() + fit.chi2 / dispersion;
     let charged = fit.shape.terms() as f64 + KNEE_CHARGE * fit.shape.knees() as f64;
-    Some(deviance + charged * n.ln())
+    Some(schwarz(fit.chi2, data.observations.len(), charged))
 }
 
 /// The best fit of each shape.
@@ -265,25 +253,19 @@ fn flatness(data: &Prepared, constant: &Fit) -> Result<f64, String> {
     ))
 }
 
-/// Half-width of the interval of a combination of coefficients, at [`CONFIDENCE`].
+/// Half-width of the interval of a combination of coefficients, at [`super::CONFIDENCE`].
 pub(super) fn half_width(data: &Prepared, fit: &Fit, combination: [f64; 3]) -> Option<f64> {
     let left = data.observations.len().checked_sub(fit.freedoms())?;
     let dispersion = match left {
         0 => 1.0,
         _ => (fit.chi2 / left as f64).max(1.0),
     };
-    let quantile = match (data.noise, left) {
-        // Student's t for very many degrees of freedom: the normal distribution.
-        (Noise::Known, _) => student(1e6)?,
+    let reach = match (data.noise, left) {
+        (Noise::Known, _) => quantile(None)?,
         (Noise::Estimated, 0) => return None,
-        (Noise::Estimated, _) => student(left as f64)?,
+        (Noise::Estimated, _) => quantile(Some(left))?,
     };
-    Some(quantile * (fit.variance_of(combination) * dispersion).sqrt())
-}
-
-fn student(freedom: f64) -> Option<f64> {
-    let distribution = StudentsT::new(0.0, 1.0, freedom).ok()?;
-    Some(distribution.inverse_cdf(0.5 + CONFIDENCE / 2.0))
+    Some(reach * (fit.variance_of(combination) * dispersion).sqrt())
 }
 
 fn candidates(data: &Prepared, all: &[Scored]) -> Vec<Candidate> {

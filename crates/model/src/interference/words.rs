@@ -1,0 +1,80 @@
+//! The verdict in words.
+
+use super::{CONFIDENCE, Comparison, Setting, Verdict};
+use crate::stats::Growth;
+use crate::words::times;
+
+impl Setting {
+    fn in_words(self) -> &'static str {
+        match self {
+            Setting::Augmented => "augmented setting",
+            Setting::Plain => "plain setting",
+        }
+    }
+}
+
+impl Verdict {
+    /// Which setting's intervals grew under the disturbance and by how much, how the means moved, and
+    /// which setting bore it better; one sentence each, without the last full stop.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let settings = [(Setting::Augmented, self.augmented), (Setting::Plain, self.plain)];
+        let mut told: Vec<String> =
+            settings.iter().map(|(setting, growth)| self.tell(*setting, *growth)).collect();
+        if let Some(growth) = self.plain_over_augmented {
+            let factor = with_range(growth);
+            told.push(match growth {
+                Growth { low, .. } if low > 1.0 => {
+                    format!("the plain setting's grew {factor} as much as the augmented one's")
+                }
+                Growth { high, .. } if high < 1.0 => {
+                    format!("the plain setting's grew only {factor} as much as the augmented one's")
+                }
+                _ => format!("cannot tell which setting bore the disturbance better, {factor}"),
+            });
+        }
+        format!("{} ({:.0} % intervals)", told.join(". "), 100.0 * CONFIDENCE)
+    }
+
+    fn tell(&self, setting: Setting, growth: Option<Growth>) -> String {
+        let name = setting.in_words();
+        let moved = self.moves(setting);
+        let Some(growth) = growth else {
+            return format!(
+                "{name}: cannot tell, it needs two runs or more in both environments, and some scatter in each{moved}"
+            );
+        };
+        let factor = with_range(growth);
+        match growth {
+            Growth { low, .. } if low > 1.0 => {
+                format!("{name}: its interval grew {factor} under the disturbance{moved}")
+            }
+            Growth { high, .. } if high < 1.0 => {
+                format!("{name}: its interval shrank under the disturbance, to {factor}{moved}")
+            }
+            _ => format!("{name}: cannot tell whether its interval grew, {factor}{moved}"),
+        }
+    }
+
+    /// The smallest and the largest move of the setting's means, and how many are resolved.
+    fn moves(&self, setting: Setting) -> String {
+        let of_setting = |c: &&Comparison| c.setting == setting;
+        let moves: Vec<_> =
+            self.comparisons.iter().filter(of_setting).filter_map(|c| c.moved).collect();
+        let parts = moves.iter().map(|moved| 100.0 * moved.part);
+        let Some(least) = parts.clone().reduce(f64::min) else {
+            return String::new();
+        };
+        let most = parts.fold(least, f64::max);
+        let resolved = moves.iter().filter(|moved| moved.is_resolved()).count();
+        let range = match moves.len() {
+            1 => format!("its mean moved by {most:+.1} %"),
+            _ => format!("its means moved by {least:+.1} to {most:+.1} %"),
+        };
+        format!("; {range} ({resolved} of {} resolved)", moves.len())
+    }
+}
+
+fn with_range(growth: Growth) -> String {
+    format!("{} ({} to {})", times(growth.ratio), times(growth.low), times(growth.high))
+}

@@ -1,0 +1,85 @@
+//! The machine's measured costs by array size.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::WorkingSet;
+use crate::words::bytes;
+
+/// A cost of a switch with its interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cost {
+    /// Lower end in ns; signed.
+    pub low_ns: f64,
+    /// Upper end.
+    pub high_ns: f64,
+}
+
+impl Cost {
+    fn is_sound(&self) -> bool {
+        self.low_ns.is_finite() && self.high_ns.is_finite() && self.low_ns <= self.high_ns
+    }
+
+    fn around(self, other: Cost) -> Cost {
+        Cost { low_ns: self.low_ns.min(other.low_ns), high_ns: self.high_ns.max(other.high_ns) }
+    }
+}
+
+/// What was measured at one array size. Several may have the same size: other strides, other kinds
+/// of access.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SurfacePoint {
+    /// Array of each member in bytes.
+    pub array_bytes: u64,
+    /// c2 there.
+    pub total: Cost,
+    /// c1 of the same run, if it was measured.
+    pub direct: Option<Cost>,
+}
+
+/// The direct cost: everything that any of the points gives for it.
+pub(super) fn direct(surface: &[SurfacePoint]) -> Option<Cost> {
+    let all = surface.iter().filter_map(|point| point.direct).filter(Cost::is_sound);
+    all.reduce(Cost::around)
+}
+
+/// Lowest and highest cost that the points around the working set leave open; or which input does
+/// not allow it.
+pub(super) fn cheapest_and_dearest(
+    set: WorkingSet,
+    surface: &[SurfacePoint],
+) -> Result<Cost, String> {
+    let WorkingSet { low_bytes, high_bytes } = set;
+    if low_bytes > high_bytes {
+        return Err("working set: its lower end is above its upper end".into());
+    }
+    let mut known: Vec<(u64, Cost)> = surface
+        .iter()
+        .filter(|point| point.array_bytes > 0 && point.total.is_sound())
+        .map(|point| (point.array_bytes, point.total))
+        .collect();
+    // No work at all is the smallest working set there is.
+    known.extend(direct(surface).map(|direct| (0, direct)));
+    known.sort_by_key(|(size, _)| *size);
+    let sizes = known.iter().map(|(size, _)| *size);
+    let below = sizes.clone().filter(|size| *size <= low_bytes).max();
+    let above = sizes.clone().filter(|size| *size >= high_bytes).min();
+    let (Some(below), Some(above)) = (below, above) else {
+        return Err(outside(set, sizes.min().zip(known.last().map(|(size, _)| *size))));
+    };
+    let around = known.iter().filter(|(size, _)| (below..=above).contains(size));
+    let cost = around.map(|(_, cost)| *cost).reduce(Cost::around);
+    cost.ok_or_else(|| outside(set, None))
+}
+
+fn outside(set: WorkingSet, measured: Option<(u64, u64)>) -> String {
+    let Some((smallest, largest)) = measured else {
+        return "surface: no cost was measured on this machine".into();
+    };
+    let range = format!("{} to {}", bytes(smallest), bytes(largest));
+    let set = match set.low_bytes == set.high_bytes {
+        true => bytes(set.low_bytes),
+        false => format!("{} to {}", bytes(set.low_bytes), bytes(set.high_bytes)),
+    };
+    format!("surface: the working set ({set}) lies outside the measured arrays ({range})")
+}

@@ -1,0 +1,161 @@
+//! Exact answers on fixed surfaces, and any input.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const KIB: u64 = 1024;
+
+fn point(kib: u64, low_ns: f64, high_ns: f64) -> SurfacePoint {
+    SurfacePoint { array_bytes: kib * KIB, total: Cost { low_ns, high_ns }, direct: None }
+}
+
+fn surface() -> Vec<SurfacePoint> {
+    vec![
+        point(64, 3000.0, 4000.0),
+        point(128, 3500.0, 4500.0),
+        point(256, 10_000.0, 20_000.0),
+        point(512, 50_000.0, 90_000.0),
+    ]
+}
+
+fn program(low_kib: u64, high_kib: u64) -> Program {
+    Program {
+        voluntary_per_s: Reading::Known(900.0),
+        involuntary_per_s: Reading::Known(100.0),
+        cpu_share: Reading::Known(0.5),
+        working_set: Reading::Known(WorkingSet {
+            low_bytes: low_kib * KIB,
+            high_bytes: high_kib * KIB,
+        }),
+    }
+}
+
+fn share(answer: &ProgramCost) -> (f64, f64) {
+    match answer {
+        ProgramCost::Estimated { share, .. } => (share.low, share.high),
+        ProgramCost::CannotTell { .. } => panic!("{}", answer.in_words()),
+    }
+}
+
+fn near(ours: (f64, f64), expected: (f64, f64)) -> bool {
+    (ours.0 - expected.0).abs() < 1e-12 && (ours.1 - expected.1).abs() < 1e-12
+}
+
+#[test]
+fn at_a_measured_size_the_share_is_that_of_its_interval() {
+    // 1,000 switches a second of 3.5 to 4.5 us, in half a second of CPU time.
+    let answer = program_cost(&program(128, 128), &surface());
+    assert!(near(share(&answer), (0.007, 0.009)), "{answer:?}");
+    assert_eq!(
+        answer.in_words(),
+        "switching takes 0.7 to 0.9 % of the CPU time: 1000 switches a second at 3.50 us to 4.50 us each"
+    );
+}
+
+#[test]
+fn between_sizes_it_spans_the_neighbours() {
+    let answer = program_cost(&program(150, 200), &surface());
+    assert!(near(share(&answer), (0.007, 0.04)), "{answer:?}");
+    // A range over several sizes spans all of them and the neighbours outside it.
+    let wide = program_cost(&program(100, 300), &surface());
+    assert!(near(share(&wide), (0.006, 0.18)), "{wide:?}");
+    // A cost that falls with size is spanned just so.
+    let falls = [point(64, 9000.0, 9500.0), point(128, 1000.0, 1500.0)];
+    assert!(near(share(&program_cost(&program(90, 90), &falls)), (0.002, 0.019)));
+}
+
+#[test]
+fn nothing_is_extrapolated_silently() {
+    let words = program_cost(&program(400, 600), &surface()).in_words();
+    assert_eq!(
+        words,
+        "cannot tell: surface: the working set (400 KiB to 600 KiB) lies outside the measured arrays (64 KiB to 512 KiB)"
+    );
+    assert!(program_cost(&program(10, 100), &surface()).in_words().contains("(10 KiB to 100 KiB)"));
+    // With c1, no work is measured too.
+    let mut with_direct = surface();
+    with_direct[0].direct = Some(Cost { low_ns: 2000.0, high_ns: 2500.0 });
+    let answer = program_cost(&program(10, 60), &with_direct);
+    assert!(near(share(&answer), (0.004, 0.008)), "{answer:?}");
+    assert!(answer.in_words().contains(", 0.4 to 0.5 % by the direct cost alone"), "{answer:?}");
+    let empty = program_cost(&program(1, 1), &[]).in_words();
+    assert_eq!(empty, "cannot tell: surface: no cost was measured on this machine");
+}
+
+#[test]
+fn each_missing_input_is_named() {
+    let nothing = Program {
+        voluntary_per_s: Reading::unknown("/proc/7/status: No such file"),
+        involuntary_per_s: Reading::Known(f64::NAN),
+        cpu_share: Reading::Known(0.0),
+        working_set: Reading::unknown("/proc/7/clear_refs: Permission denied"),
+    };
+    let ProgramCost::CannotTell { missing } = program_cost(&nothing, &surface()) else {
+        panic!("told");
+    };
+    let starts = [
+        "voluntary switches: /proc",
+        "involuntary switches: NaN",
+        "CPU time: ",
+        "working set: /proc",
+    ];
+    assert_eq!(missing.len(), starts.len());
+    assert!(missing.iter().zip(starts).all(|(why, start)| why.starts_with(start)), "{missing:?}");
+}
+
+#[test]
+fn what_does_not_hold_is_said() {
+    let assumed = |program: &Program, surface: &[SurfacePoint]| match program_cost(program, surface)
+    {
+        ProgramCost::Estimated { assumptions, .. } => assumptions.join("; "),
+        ProgramCost::CannotTell { missing } => panic!("{missing:?}"),
+    };
+    let plain = assumed(&program(128, 128), &surface());
+    assert!(!plain.contains("involuntary") && !plain.contains("overstates"), "{plain}");
+    let preempted = Program { involuntary_per_s: Reading::Known(2e6), ..program(128, 128) };
+    let told = assumed(&preempted, &surface());
+    assert!(
+        told.contains("most switches are involuntary") && told.contains("overstates"),
+        "{told}"
+    );
+    let unresolved = assumed(&program(64, 64), &[point(64, -500.0, 800.0)]);
+    assert!(unresolved.contains("not resolved from zero"), "{unresolved}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_panics(
+        rates in proptest::array::uniform3(any::<f64>()),
+        set in (any::<u64>(), any::<u64>()),
+        points in proptest::collection::vec((0_u64..1 << 40, any::<f64>(), any::<f64>(), any::<bool>()), 0..8),
+    ) {
+        let [voluntary, involuntary, cpu] = rates.map(Reading::Known);
+        let program = Program {
+            voluntary_per_s: voluntary,
+            involuntary_per_s: involuntary,
+            cpu_share: cpu,
+            working_set: Reading::Known(WorkingSet { low_bytes: set.0, high_bytes: set.1 }),
+        };
+        let surface: Vec<SurfacePoint> = points.iter().map(|&(array_bytes, low_ns, high_ns, direct)| {
+            let total = Cost { low_ns, high_ns };
+            SurfacePoint { array_bytes, total, direct: direct.then_some(total) }
+        }).collect();
+        let answer = program_cost(&program, &surface);
+        prop_assert!(!answer.in_words().is_empty());
+        prop_assert!(serde_json::to_string(&answer).is_ok());
+    }
+
+    /// A wider working set never narrows the answer.
+    #[test]
+    fn wider_sets_give_wider_shares(a in 64_u64..512, b in 64_u64..512, c in 64_u64..512, d in 64_u64..512) {
+        let mut sizes = [a, b, c, d];
+        sizes.sort_unstable();
+        let [a, b, c, d] = sizes;
+        let inner = share(&program_cost(&program(b, c), &surface()));
+        let outer = share(&program_cost(&program(a, d), &surface()));
+        prop_assert!(outer.0 <= inner.0 && inner.1 <= outer.1);
+    }
+}

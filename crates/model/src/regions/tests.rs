@@ -1,0 +1,366 @@
+//! Known courses under seeded noise, and exact sentences.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::*;
+
+const KIB: u64 = 1024;
+
+/// 1 KiB to 8 MiB in doublings, the default grid.
+fn doublings() -> Vec<u64> {
+    (0..14).map(|i| KIB << i).collect()
+}
+
+/// The same with a size between any two.
+fn finer() -> Vec<u64> {
+    doublings().into_iter().flat_map(|size| [size, size + size / 2]).collect()
+}
+
+/// One deviate of the standard normal distribution (Box and Muller 1958).
+fn normal(random: &mut ChaCha8Rng) -> f64 {
+    let radius = (-2.0 * (1.0 - random.random::<f64>()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * random.random::<f64>()).cos()
+}
+
+/// How much a cost scatters at a size. Differences of long hops scatter with the hops, as seen on a
+/// machine: about 200 ns without work, and `per_kib` ns more for each KiB.
+#[derive(Clone, Copy)]
+struct Scatter {
+    per_kib: f64,
+    /// Rounds that the interval is computed from by Student's t; the true one if absent.
+    rounds: Option<u32>,
+}
+
+const QUIET: Scatter = Scatter { per_kib: 1.0, rounds: None };
+const NOISY: Scatter = Scatter { per_kib: 20.0, rounds: None };
+/// t(0.975; 5) is 2.571.
+const SIX_ROUNDS: Scatter = Scatter { per_kib: 5.0, rounds: Some(6) };
+
+type Curve = fn(f64) -> f64;
+
+fn trial(truth: Curve, sizes: &[u64], scatter: Scatter, seed: u64) -> Vec<Point> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let point = |&size: &u64| {
+        let kib = size as f64 / KIB as f64;
+        let error = 200.0_f64.hypot(scatter.per_kib * kib).hypot(0.03 * truth(kib));
+        let (cost_ns, half) = match scatter.rounds {
+            None => (truth(kib) + error * normal(&mut random), 1.96 * error),
+            Some(rounds) => {
+                let n = f64::from(rounds);
+                let figure = |_| truth(kib) + n.sqrt() * error * normal(&mut random);
+                let figures: Vec<f64> = (0..rounds).map(figure).collect();
+                let mean = figures.iter().sum::<f64>() / n;
+                let squares = figures.iter().map(|f| (f - mean) * (f - mean)).sum::<f64>();
+                (mean, 2.571 * (squares / (n - 1.0) / n).sqrt())
+            }
+        };
+        Point { size, cost_ns, low_ns: Some(cost_ns - half), high_ns: Some(cost_ns + half) }
+    };
+    sizes.iter().map(point).collect()
+}
+
+fn flat(_: f64) -> f64 {
+    3000.0
+}
+
+/// The shape of the paper's figure 1: a cache of 512 KiB.
+fn paper(kib: f64) -> f64 {
+    4000.0 + 600.0 * ((kib - 220.0).max(0.0) - (kib - 512.0).max(0.0))
+}
+
+/// The same, falling back where the solo ring misses as well.
+fn falls_back(kib: f64) -> f64 {
+    if kib > 600.0 { 20_000.0 } else { paper(kib) }
+}
+
+/// A jump where the arrays no longer fit together, growing on with their size.
+fn jump(kib: f64) -> f64 {
+    if kib > 200.0 { 20_000.0 + 100.0 * (kib - 200.0) } else { 4000.0 }
+}
+
+/// One break only: the second is beyond the grid.
+fn one_rise(kib: f64) -> f64 {
+    3000.0 + 40.0 * (kib - 300.0).max(0.0)
+}
+
+fn two_steps(kib: f64) -> f64 {
+    if kib > 700.0 {
+        60_000.0
+    } else if kib > 180.0 {
+        15_000.0
+    } else {
+        3000.0
+    }
+}
+
+/// Name, cost in ns by KiB, breaks in KiB.
+const TRUTHS: [(&str, Curve, &[f64]); 5] = [
+    ("paper", paper, &[220.0, 512.0]),
+    ("falls back", falls_back, &[220.0, 600.0]),
+    ("jump", jump, &[200.0]),
+    ("one rise", one_rise, &[300.0]),
+    ("two steps", two_steps, &[180.0, 700.0]),
+];
+
+fn rate(
+    truth: Curve,
+    sizes: &[u64],
+    scatter: Scatter,
+    trials: u64,
+    pass: &dyn Fn(&Breaks) -> bool,
+) -> f64 {
+    let passes = |&seed: &u64| pass(&breaks(Axis::array(), &trial(truth, sizes, scatter, seed)));
+    (0..trials).filter(passes).count() as f64 / trials as f64
+}
+
+/// Every true break in a bracket of its own, and no other.
+fn brackets(found: &Breaks, truth: &[f64]) -> bool {
+    let inside = |(a_break, kib): (&Break, &f64)| {
+        let bytes = kib * KIB as f64;
+        a_break.low as f64 <= bytes && bytes <= a_break.high as f64
+    };
+    found.breaks.len() == truth.len() && found.breaks.iter().zip(truth).all(inside)
+}
+
+fn exact(sizes: &[u64], truth: Curve, half_ns: f64) -> Vec<Point> {
+    let point = |&size: &u64| {
+        let cost_ns = truth(size as f64 / KIB as f64);
+        Point { size, cost_ns, low_ns: Some(cost_ns - half_ns), high_ns: Some(cost_ns + half_ns) }
+    };
+    sizes.iter().map(point).collect()
+}
+
+#[test]
+fn a_flat_cost_seldom_gets_a_break() {
+    for scatter in [QUIET, NOISY, SIX_ROUNDS] {
+        let broken = |found: &Breaks| !found.breaks.is_empty();
+        let rate = rate(flat, &doublings(), scatter, 100, &broken);
+        assert!(rate <= 0.05, "{} ns per KiB: {rate}", scatter.per_kib);
+    }
+}
+
+#[test]
+fn known_breaks_are_bracketed() {
+    for (sizes, trials) in [(doublings(), 20), (finer(), 5)] {
+        for (name, truth, at) in TRUTHS {
+            let found = |found: &Breaks| brackets(found, at);
+            let rate = rate(truth, &sizes, QUIET, trials, &found);
+            assert!(rate >= 0.9, "{name}, {} sizes: {rate}", sizes.len());
+        }
+    }
+}
+
+#[test]
+fn a_bracket_is_no_wider_than_the_points_make_it() {
+    let found = breaks(Axis::array(), &exact(&finer(), two_steps, 50.0));
+    let places: Vec<_> = found.breaks.iter().map(|b| (b.low / KIB, b.high / KIB)).collect();
+    assert_eq!(places, [(128, 192), (512, 768)]);
+    assert!(found.support.unwrap() > 10.0, "{found:?}");
+    // Where the scatter hides the sizes next to the break, the bracket says so.
+    let rise = |half| breaks(Axis::array(), &exact(&finer(), one_rise, half)).breaks[0];
+    let width = |half| rise(half).high as f64 / rise(half).low as f64;
+    assert!(width(4000.0) > width(50.0), "{:?} {:?}", rise(4000.0), rise(50.0));
+}
+
+#[test]
+fn the_paper_in_words() {
+    let direct = Direct { cost_ns: 3800.0, low_ns: None, high_ns: None };
+    let read = regions(&exact(&finer(), paper, 100.0), Some(direct));
+    let regions: Vec<Region> = read.extents.iter().map(|extent| extent.region).collect();
+    assert_eq!(regions, [Region::AllFit, Region::TogetherTooLarge, Region::AloneTooLarge]);
+    assert_eq!(
+        read.in_words(),
+        "all fits: flat at 4.00 us, 1.1 of c1; \
+         two do not fit together from 222 KiB (192 to 256 KiB): rises from 25.6 us to 179 us, 6.7 to 47 of c1; \
+         one alone does not fit from 512 KiB (384 to 768 KiB): flat at 179 us, 47 of c1"
+    );
+    let (low, high) = read.second_over_first().unwrap();
+    assert!(low > 4.0 && high > 30.0 && high < 50.0, "{low} to {high}");
+}
+
+#[test]
+fn one_course_has_no_break() {
+    let flat = breaks(Axis::array(), &exact(&doublings(), flat, 100.0));
+    assert_eq!(flat.in_words(), "flat at 3.00 us, any jump below 8 % (1 KiB to 8 MiB)");
+    assert!(flat.breaks.is_empty() && flat.pieces.len() == 1);
+    let line = exact(&doublings(), |kib| 3000.0 + 200.0 * kib, 100.0);
+    assert_eq!(
+        breaks(Axis::array(), &line).in_words(),
+        "rises from 3.20 us to 1.64 ms (1 KiB to 8 MiB)"
+    );
+    assert_eq!(
+        regions(&line, None).in_words(),
+        "cannot tell: the cost rises from the smallest array on without a break, and has doubled by 17 KiB"
+    );
+    let falls = exact(&doublings(), |kib| 3000.0 - 5.0 * kib, 100.0);
+    assert_eq!(breaks(Axis::array(), &falls).pieces[0].course, Course::Falls);
+}
+
+#[test]
+fn a_flat_cost_that_drowns_is_flat_only_as_far_as_it_was_seen() {
+    let drowns = |size: u64| {
+        let half = 100.0 + 10.0 * (size / KIB) as f64;
+        Point { size, cost_ns: 3000.0, low_ns: Some(3000.0 - half), high_ns: Some(3000.0 + half) }
+    };
+    let points: Vec<Point> = doublings().into_iter().map(drowns).collect();
+    assert_eq!(
+        regions(&points, None).in_words(),
+        "all fits: flat at 3.00 us, seen up to 128 KiB (any jump below 41 %); \
+         beyond it the points cannot tell"
+    );
+    let wide = |point: &Point| Point { low_ns: Some(-1e5), high_ns: Some(1e5), ..*point };
+    let points: Vec<Point> = points.iter().map(wide).collect();
+    assert_eq!(
+        regions(&points, None).in_words(),
+        "cannot tell: the costs are not resolved from zero"
+    );
+}
+
+#[test]
+fn too_few_sizes_or_none_with_an_interval_cannot_tell() {
+    let points = exact(&doublings(), paper, 100.0);
+    assert_eq!(
+        breaks(Axis::array(), &points[..4]).in_words(),
+        "cannot tell: 4 sizes with an interval are too few (5 are needed)"
+    );
+    let bare: Vec<Point> = points.iter().map(|p| Point { low_ns: None, ..*p }).collect();
+    let found = breaks(Axis::array(), &bare);
+    assert_eq!(found.ignored, points.len());
+    assert!(!found.found() && found.breaks.is_empty());
+}
+
+#[test]
+fn missing_and_senseless_points_are_left_out() {
+    let mut points = exact(&finer(), paper, 100.0);
+    let sound = breaks(Axis::array(), &points);
+    let sample = points[0];
+    points.extend([
+        Point { size: 0, ..sample },
+        Point { cost_ns: f64::NAN, ..sample },
+        Point { cost_ns: f64::INFINITY, ..sample },
+        Point { high_ns: None, cost_ns: 1e9, ..sample },
+    ]);
+    points.reverse();
+    let found = breaks(Axis::array(), &points);
+    assert_eq!(found.ignored, 4);
+    assert_eq!(found.in_words(), sound.in_words());
+    // With the size next to the break missing, the bracket reaches to the next one.
+    points.retain(|point| point.size != 256 * KIB);
+    let found = breaks(Axis::array(), &points);
+    assert_eq!(found.breaks[0].high / KIB, 384);
+}
+
+#[test]
+fn what_the_paper_does_not_explain_is_not_called_a_region() {
+    let direct = Direct { cost_ns: 1000.0, low_ns: Some(900.0), high_ns: Some(1100.0) };
+    let words = regions(&exact(&doublings(), paper, 100.0), Some(direct)).in_words();
+    assert!(
+        words.starts_with("cannot tell: at the smallest array the cost is already 3.6x"),
+        "{words}"
+    );
+    let falls = exact(&doublings(), |kib| if kib > 100.0 { 1000.0 } else { 4000.0 }, 50.0);
+    let words = regions(&falls, None).in_words();
+    assert!(words.contains("falls at the first break"), "{words}");
+    let jagged = |kib: f64| if (kib.log2() as u32).is_multiple_of(2) { 1000.0 } else { 9000.0 };
+    let words = regions(&exact(&doublings(), jagged, 20.0), None).in_words();
+    assert!(words.contains("off even the best course"), "{words}");
+}
+
+#[test]
+fn costs_below_zero_keep_their_sign() {
+    let below = exact(&doublings(), |kib| if kib > 200.0 { -20_000.0 } else { -4000.0 }, 100.0);
+    let found = breaks(Axis::array(), &below);
+    assert!(found.in_words().starts_with("flat at -4.00 us; from "), "{found:?}");
+    assert_eq!(regions(&below, None).second_over_first(), None);
+}
+
+/// Knees in a ring of more members with work: members x array passes a cache.
+#[test]
+fn rings_with_work_have_their_knee_in_members() {
+    let cost = |members: u64| if members * 64 > 512 { 9000.0 } else { 3000.0 };
+    let point = |members: u64| Point {
+        size: members,
+        cost_ns: cost(members),
+        low_ns: Some(cost(members) - 200.0),
+        high_ns: Some(cost(members) + 200.0),
+    };
+    let points: Vec<Point> = [2, 3, 4, 6, 8, 10, 12, 16].map(point).to_vec();
+    let found = breaks(Axis::members(), &points);
+    assert_eq!(
+        found.in_words(),
+        "flat at 3.00 us; \
+         from 9 members (8 to 10 members) on flat at 9.00 us (2 to 16 members)"
+    );
+}
+
+/// One line touched in each page: past the reach of the TLB every touch costs a walk.
+#[test]
+fn a_tlb_has_its_knee_in_pages() {
+    let points = exact(&(0..13).map(|i| 1 << i).collect::<Vec<u64>>(), |_| 0.0, 60.0);
+    let walk = |point: &Point| {
+        let cost_ns = 2500.0 + 8.0 * point.size.saturating_sub(64) as f64;
+        Point { cost_ns, low_ns: Some(cost_ns - 60.0), high_ns: Some(cost_ns + 60.0), ..*point }
+    };
+    let points: Vec<Point> = points.iter().map(walk).collect();
+    let found = breaks(Axis::pages(), &points);
+    let knee = found.breaks[0];
+    assert!(knee.low <= 64 && 64 <= knee.high && knee.high <= 128, "{}", found.in_words());
+    let tlb = Level { name: "first-level TLB".into(), size: 64 };
+    let beside = beside(&found.breaks[0], &[tlb]).unwrap();
+    assert_eq!(beside.in_words(&found.axis), "1 of first-level TLB = 64 pages (0.25 to 2)");
+}
+
+#[test]
+fn a_break_is_set_beside_the_level_that_it_may_belong_to() {
+    let found = Break {
+        kind: BreakKind::Step,
+        at: 192 * KIB,
+        low: 128 * KIB,
+        high: 256 * KIB,
+        sizes_after: 3,
+    };
+    let level = |name: &str, kib: u64| Level { name: name.into(), size: kib * KIB };
+    let levels = [level("L3", 32 << 10), level("L1d", 32), level("L2", 512), level("none", 0)];
+    let l2 = beside(&found, &levels).unwrap();
+    assert_eq!(l2.in_words(&Axis::array()), "0.38 of L2 = 512 KiB (0.25 to 0.5)");
+    let beyond = Break { at: 96 << 20, low: 64 << 20, high: 128 << 20, ..found };
+    assert_eq!(beside(&beyond, &levels).unwrap().part, 3.0);
+    assert_eq!(beside(&found, &[level("none", 0)]), None);
+}
+
+#[test]
+fn an_answer_survives_json() {
+    let read = regions(&exact(&finer(), paper, 100.0), None);
+    let text = serde_json::to_string(&read).unwrap();
+    assert_eq!(serde_json::from_str::<Regions>(&text).unwrap().in_words(), read.in_words());
+}
+
+/// How often the right number of breaks, more of them, and the right places are found.
+#[test]
+#[ignore = "prints the table of docs/method.md; run it with --release"]
+fn figures() {
+    for (sizes, scatter, trials) in [
+        (doublings(), QUIET, 1000),
+        (doublings(), SIX_ROUNDS, 1000),
+        (doublings(), NOISY, 1000),
+        (finer(), SIX_ROUNDS, 200),
+        (finer(), NOISY, 200),
+    ] {
+        println!("{} sizes, {} ns per KiB", sizes.len(), scatter.per_kib);
+        for (name, truth, at) in [("flat", flat as Curve, &[][..])].into_iter().chain(TRUTHS) {
+            let verdict = |seed| breaks(Axis::array(), &trial(truth, &sizes, scatter, seed));
+            let verdicts: Vec<Breaks> = (0..trials).map(verdict).collect();
+            let part = |pass: &dyn Fn(&Breaks) -> bool| {
+                100.0 * verdicts.iter().filter(|v| pass(v)).count() as f64 / trials as f64
+            };
+            let told = part(&Breaks::found);
+            let more = part(&|found| found.breaks.len() > at.len());
+            let fewer = part(&|found| found.breaks.len() < at.len());
+            let bracketed = part(&|found| brackets(found, at));
+            println!(
+                "{name:10} told {told:.1} fewer {fewer:.1} more {more:.1} bracketed {bracketed:.1}"
+            );
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Figures in sentences.
+
+/// A part as a percentage, rounded up to whole ones: it is always a bound or a warning.
+pub(crate) fn percent(part: f64) -> String {
+    format!("{:.0} %", (100.0 * part - 1e-9).ceil())
+}
+
+/// A factor: `2.9x`.
+pub(crate) fn times(factor: f64) -> String {
+    format!("{}x", three_digits(factor))
+}
+
+/// A change in nanoseconds, with its sign.
+pub(crate) fn signed(ns: f64) -> String {
+    let sign = if ns < 0.0 { "" } else { "+" };
+    format!("{sign}{}", time(ns))
+}
+
+/// Nanoseconds with three significant digits, in the unit that suits them.
+pub(crate) fn time(ns: f64) -> String {
+    let rounded = round_to_three(ns);
+    let (scale, unit) = match rounded.abs() {
+        size if size >= 1e9 => (1e9, "s"),
+        size if size >= 1e6 => (1e6, "ms"),
+        size if size >= 1e3 => (1e3, "us"),
+        _ => (1.0, "ns"),
+    };
+    format!("{} {unit}", three_digits(rounded / scale))
+}
+
+/// Bytes in the largest binary unit that leaves at least one of them, with up to three significant
+/// digits: `1.5 MiB`.
+pub(crate) fn bytes(bytes: u64) -> String {
+    let (scale, unit) = byte_unit(bytes);
+    format!("{} {unit}", plain(bytes as f64 / scale))
+}
+
+/// Two sizes in bytes, the unit once where both have the same: `128 to 256 KiB`.
+pub(crate) fn byte_range(low: u64, high: u64) -> String {
+    let ((scale, unit), (_, above)) = (byte_unit(low), byte_unit(high));
+    match unit == above {
+        true => format!("{} to {}", plain(low as f64 / scale), bytes(high)),
+        false => format!("{} to {}", bytes(low), bytes(high)),
+    }
+}
+
+fn byte_unit(bytes: u64) -> (f64, &'static str) {
+    match bytes {
+        0..1024 => (1.0, "B"),
+        1024..1_048_576 => (1024.0, "KiB"),
+        1_048_576..1_073_741_824 => (1_048_576.0, "MiB"),
+        _ => (1_073_741_824.0, "GiB"),
+    }
+}
+
+/// Three significant digits without trailing zeros; whole numbers stay whole.
+pub(crate) fn plain(value: f64) -> String {
+    if value.fract() == 0.0 {
+        return format!("{value:.0}");
+    }
+    let text = three_digits(value);
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
+        false => text,
+    }
+}
+
+fn round_to_three(value: f64) -> f64 {
+    format!("{value:.2e}").parse().unwrap_or(value)
+}
+
+/// Three significant digits.
+pub(crate) fn three_digits(value: f64) -> String {
+    let value = round_to_three(value);
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let magnitude = value.abs().log10().floor();
+    let decimals = (2.0 - magnitude).clamp(0.0, 6.0) as usize;
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_read_as_a_person_writes_them() {
+        assert_eq!(bytes(0), "0 B");
+        assert_eq!(bytes(192 * 1024), "192 KiB");
+        assert_eq!(bytes(1_572_864), "1.5 MiB");
+        assert_eq!(bytes(1_000_000), "977 KiB");
+        assert_eq!(byte_range(131_072, 262_144), "128 to 256 KiB");
+        assert_eq!(byte_range(524_288, 1_048_576), "512 KiB to 1 MiB");
+    }
+}

@@ -1,0 +1,69 @@
+//! Li, Ding and Shen's figures (`data/li2007.csv`) against what their paper says.
+
+// Clippy takes only functions marked as tests for tests, not their helpers.
+#![allow(clippy::unwrap_used)]
+
+use model::interference::{Setting, Verdict, judge};
+use model::published::li2007::{Figures, Li2007Error, Stride};
+
+const CSV: &str = include_str!("../../../data/li2007.csv");
+
+fn figures() -> Figures {
+    Figures::parse(CSV).unwrap()
+}
+
+fn verdict() -> Verdict {
+    judge(&figures().runs())
+}
+
+#[test]
+fn the_file_is_whole() {
+    let figures = figures();
+    assert_eq!(figures.direct_us, 3.8);
+    assert_eq!((figures.first_region.low_us, figures.first_region.high_us), (4.2, 8.7));
+    assert_eq!(figures.first_region.largest_bytes, 200 * 1024);
+    assert_eq!((figures.second_region.low_us, figures.second_region.high_us), (38.6, 203.2));
+    let strides: Vec<_> = figures.by_stride.iter().map(|t| (t.stride, t.mean_us)).collect();
+    assert_eq!(strides, [(Stride::Bytes(8), Some(116.5)), (Stride::Bytes(128), Some(825.3))]);
+    assert_eq!(figures.executions.len(), 12);
+}
+
+#[test]
+fn the_second_region_costs_4_to_48_times_the_first() {
+    let (low, high) = figures().second_over_first();
+    assert_eq!(format!("{low:.1} to {high:.1}"), "4.4 to 48.4");
+}
+
+/// "The confidence intervals obtained from single-processor is much larger" under interference, and
+/// "similar" when quiet. The ratios are those of the widths as printed.
+#[test]
+fn the_growths_are_those_of_the_printed_widths() {
+    let verdict = verdict();
+    let of = |setting: Setting| {
+        let of_setting = verdict.comparisons.iter().filter(move |c| c.setting == setting);
+        of_setting.map(|c| format!("{:.3}", c.growth.unwrap().ratio)).collect::<Vec<_>>()
+    };
+    // (263.79 - 220.72) / (226.35 - 221.00), and so on down the tables.
+    assert_eq!(of(Setting::Plain), ["8.050", "3.552", "2.394"]);
+    assert_eq!(of(Setting::Augmented), ["1.843", "0.914", "0.493"]);
+    let quiet = verdict.comparisons[0].quiet.unwrap();
+    assert!((quiet.low - 242.07).abs() < 1e-9 && (quiet.high - 246.46).abs() < 1e-9, "{quiet:?}");
+}
+
+#[test]
+fn the_verdict_is_the_papers() {
+    assert_eq!(
+        verdict().in_words(),
+        "augmented setting: cannot tell whether its interval grew, 0.940x (0.587x to 1.50x); its means moved by -1.1 to +0.8 % (0 of 3 resolved). plain setting: its interval grew 4.09x (2.56x to 6.55x) under the disturbance; its means moved by +5.6 to +13.9 % (2 of 3 resolved). the plain setting's grew 4.35x (2.24x to 8.46x) as much as the augmented one's (90 % intervals)"
+    );
+}
+
+#[test]
+fn a_broken_file_says_where() {
+    let broken = CSV.replace("4.2,8.7", "4.2,much");
+    let error = Figures::parse(&broken).unwrap_err();
+    assert_eq!(error.to_string(), "li2007.csv, line 5: 'much' is not a number");
+    assert_eq!(Figures::parse(""), Err(Li2007Error::Missing("c1")));
+    let longer = format!("{CSV}a,b\n");
+    assert!(Figures::parse(&longer).unwrap_err().to_string().contains("2 fields instead of 7"));
+}

@@ -9,6 +9,7 @@ mod command;
 mod failure;
 mod interrupt;
 mod launch;
+mod links;
 mod measure;
 mod progress;
 mod report;

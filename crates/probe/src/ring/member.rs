@@ -13,9 +13,19 @@ use rustix::io::Errno;
 fn insist<T>(mut act: impl FnMut() -> Result<T, LinkError>) -> Result<T, LinkError> {
     loop {
         match act() {
-            Err(LinkError::Kernel(Errno::INTR)) if !member_lost() => {}
-            done => return done,
+            Ok(done) => return Ok(done),
+            Err(error) => repeatable(error)?,
         }
+    }
+}
+
+/// Apart and cold: a token that arrives pays one branch for all of it.
+#[cold]
+#[inline(never)]
+fn repeatable(error: LinkError) -> Result<(), LinkError> {
+    match error {
+        LinkError::Kernel(Errno::INTR) if !member_lost() => Ok(()),
+        lost => Err(lost),
     }
 }
 

@@ -1,9 +1,10 @@
 //! The ring: members that pass a one-byte token round, and what the kernel counts meanwhile.
 //!
 //! `link` says what a link is, `links` has one file for each and lists them in [`LINKS`]. `member`
-//! has the timed loops, `build` makes the members, `session` takes the samples of one worker, `trial`
+//! has the timed loops, `build` makes the members, `session` takes the samples of one worker, `available`
 //! finds out whether the machine has a link.
 
+mod available;
 mod build;
 mod error;
 mod link;
@@ -11,7 +12,6 @@ mod links;
 mod member;
 mod others;
 mod session;
-mod trial;
 mod work;
 
 use model::case::Case;

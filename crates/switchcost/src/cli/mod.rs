@@ -1,5 +1,6 @@
 //! What may be typed. One definition feeds parser, help, manual and completions.
 
+mod links;
 mod ring;
 mod runs;
 mod values;
@@ -7,6 +8,7 @@ mod values;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use links::{LinkNames, LinksArgs};
 pub(crate) use ring::{Output, PlacementArg, RingArgs};
 pub(crate) use runs::{ExportFormat, RunsCommand};
 pub(crate) use values::Destination;
@@ -29,6 +31,8 @@ pub(crate) enum Command {
     /// switches, is measured in every round; what the others cost above it, divided by the
     /// switches that the kernel counted, is the cost of a switch.
     Ring(RingArgs),
+    /// List what can carry the token, what each needs, and whether this machine has it
+    Links(LinksArgs),
     /// List, show, export, resume or remove stored runs
     #[command(subcommand)]
     Runs(RunsCommand),

@@ -1,5 +1,6 @@
 //! One file a subcommand.
 
+mod links;
 mod ring;
 mod runs;
 mod shell;
@@ -15,6 +16,7 @@ use crate::cli::{Cli, Command};
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     match cli.command {
         Command::Ring(args) => ring::run(&args),
+        Command::Links(args) => links::run(&args),
         Command::Runs(command) => runs::run(command),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man => shell::manual(),

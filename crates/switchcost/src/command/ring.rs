@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use crate::cli::{Destination, RingArgs};
-use crate::failure::usage;
+use crate::failure::{say, usage};
 use crate::{measure, resolve};
 
 pub(super) fn run(args: &RingArgs) -> Result<ExitCode> {
@@ -18,6 +18,7 @@ pub(super) fn run(args: &RingArgs) -> Result<ExitCode> {
         return Err(usage(format!("{both}: only one of them can have {place}")));
     }
     let (machine, allowed) = measure::look_around()?;
-    let plan = resolve::ring(args, &allowed, &machine)?;
+    let (plan, notices) = resolve::ring(args, &allowed, &machine)?;
+    notices.iter().for_each(|notice| say(&format!("note: {notice}")));
     measure::new_run(plan, machine, &allowed, output)
 }

@@ -10,6 +10,8 @@ use model::noise::NoiseLevel;
 use model::record::{CaseSummary, Record, Totals};
 use model::run::StopReason;
 
+use super::comparison::{Comparison, hardly_switches, not_switching};
+
 /// Laps that Sloan's columns are scaled to: his own, so that his table can be laid beside ours.
 const SLOAN_LAPS: f64 = 1e6;
 
@@ -40,11 +42,11 @@ fn heading(record: &Record) -> String {
     let mut words = format!("{} on {cpu}, Linux {kernel}", header.plan.experiment);
     if let Some(case) = header.plan.cases.iter().find(|case| case.members > 1) {
         let cpus: Vec<String> = case.placement.cpus().iter().map(u32::to_string).collect();
+        let by = Comparison::of(record).in_words();
         let _ = write!(
             words,
-            "\n{} members by {}, policy {}, placement {} (CPU {})",
+            "\n{} members by {by}, policy {}, placement {} (CPU {})",
             case.kind,
-            case.link,
             case.policy,
             case.placement,
             cpus.join(",")
@@ -64,23 +66,30 @@ fn table(record: &Record) -> Table {
     let mut table = Table::new();
     let below_header = LineStyle::none().fill('-').junction('-');
     table.load_style(TableStyle::new().header_separator(below_header));
-    let columns = [
-        "members",
-        "real",
-        "CPU",
-        "user",
-        "system",
-        "projected",
-        "ns/hop",
-        "switches/hop",
-        "",
-        "ns/switch",
-        "interval",
-        "rounds",
-    ];
+    let by_link = Comparison::of(record);
+    let mut columns = by_link.column("link");
+    columns.extend(
+        [
+            "members",
+            "real",
+            "CPU",
+            "user",
+            "system",
+            "projected",
+            "ns/hop",
+            "switches/hop",
+            "",
+            "ns/switch",
+            "interval",
+            "rounds",
+        ]
+        .map(String::from),
+    );
     table.set_header(columns);
-    for case in &record.cases {
-        table.add_row(row(case));
+    for case in by_link.in_order(record) {
+        let mut cells = by_link.column(&case.case.link);
+        cells.extend(row(case));
+        table.add_row(cells);
     }
     for column in table.column_iter_mut() {
         column.set_cell_alignment(CellAlignment::Right);
@@ -116,6 +125,9 @@ fn row(case: &CaseSummary) -> Vec<String> {
 fn cost_words(case: &CaseSummary) -> (String, String) {
     if case.case.members == 1 {
         return ("-".to_string(), "(solo)".to_string());
+    }
+    if hardly_switches(case) {
+        return ("-".to_string(), "does not switch".to_string());
     }
     let Some(estimate) = &case.ns_per_switch_above_solo else {
         let why = match &case.totals {
@@ -162,15 +174,15 @@ fn figure(value: Option<f64>) -> String {
 
 fn findings(record: &Record) -> Vec<String> {
     let mut lines = Vec::new();
+    let by_link = Comparison::of(record);
     for case in &record.cases {
         if let Some(failure) = &case.failure {
             let further = if case.rounds > 0 { "failed in some rounds" } else { "not measured" };
-            lines.push(format!("{further}: ring of {}: {failure}", case.case.members));
+            lines.push(format!("{further}: ring of {}: {failure}", by_link.ring(&case.case)));
         }
     }
-    for series in &record.scaling {
-        lines.push(format!("scaling: {}", series.in_words));
-    }
+    lines.extend(by_link.scaling(record));
+    lines.extend(not_switching(record));
     lines.push(format!("machine: {}", record.noise.in_words()));
     lines.extend(by_cpu_time(record));
     lines.push(format!("stopped: {}", stop_words(record)));
@@ -182,10 +194,11 @@ fn findings(record: &Record) -> Vec<String> {
 /// Where the machine was not quiet: the cost of a switch by CPU time, which other work on the CPU
 /// does not enter.
 fn by_cpu_time(record: &Record) -> Option<String> {
+    let by_link = Comparison::of(record);
     let one = |case: &CaseSummary| {
         let estimate = case.cpu_ns_per_switch_above_solo.as_ref()?;
         let cost = figure(Some(estimate.value));
-        Some(format!("{}: {cost} ({})", case.case.members, interval_words(estimate)))
+        Some(format!("{}: {cost} ({})", by_link.ring(&case.case), interval_words(estimate)))
     };
     let all: Vec<String> = record.cases.iter().filter_map(one).collect();
     let disturbed = matches!(record.noise.level, NoiseLevel::Noisy | NoiseLevel::Unusable);

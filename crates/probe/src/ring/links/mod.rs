@@ -18,9 +18,9 @@ mod sysv_sem;
 use model::case::Case;
 use model::sample::Sample;
 
+use super::available;
 use super::error::RingError;
 use super::link::Make;
-use super::trial;
 use super::{Assignment, session};
 
 #[cfg(test)]
@@ -61,7 +61,7 @@ const fn register<M: Make>() -> Registered {
         summary: M::SUMMARY,
         needs: M::NEEDS,
         suits: M::suits,
-        try_out: trial::try_out::<M>,
+        try_out: available::try_out::<M>,
         run: session::run::<M>,
     }
 }

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::process::Stdio;
+
 use common::{Home, skip};
 
 /// Of `switchcost links --json -`: the names of links, and whether they are here.
@@ -122,5 +124,34 @@ fn an_ordinary_user_has_the_same_links() {
     for name in ["sysv-sem", "sysv-msg", "posix-mq", "io-uring"] {
         let left_out = said.err.contains(&format!("left out: --link {name}: not available: "));
         assert!(has(name) != left_out, "{name}: {}{}", said.out, said.err);
+    }
+}
+
+/// Objects of System V that can be seen from outside the ring.
+fn sysv_objects() -> String {
+    let read = |what: &str| std::fs::read_to_string(format!("/proc/sysvipc/{what}"));
+    ["sem", "msg"].map(|what| read(what).unwrap_or_default()).concat()
+}
+
+#[test]
+fn a_killed_controller_leaves_nothing_by_any_link() {
+    let home = Home::new();
+    let temporary = home.path().join("temporary");
+    std::fs::create_dir(&temporary).expect("a folder");
+    let before = sysv_objects();
+    for (link, _) in listed(&home).into_iter().filter(|(name, here)| *here && name != "coroutine") {
+        let mut command = home.command(common::PROGRAM);
+        command.env("TMPDIR", &temporary).args(["ring", "--members", "3", "--link", &link]);
+        let child = command.args(["--laps", "100000000"]).stderr(Stdio::null()).spawn();
+        let mut child = child.expect("the program starts");
+        // The solo ring or the larger one: whichever comes first.
+        common::wait_for("a worker", || home.processes().iter().any(|p| p.is_worker).then_some(()));
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        child.kill().expect("the controller is killed");
+        child.wait().expect("the controller has ended");
+        home.wait_until_alone();
+        assert_eq!(sysv_objects(), before, "{link}");
+        let names: Vec<_> = std::fs::read_dir(&temporary).expect("a folder").collect();
+        assert!(names.is_empty(), "{link}: {names:?}");
     }
 }

@@ -25,7 +25,11 @@ impl Instrument for Ring {
     const EXPERIMENTS: &'static [&'static str] = &["ring"];
 
     fn title(case: &Case) -> String {
-        format!("ring of {}", case.members)
+        // The link that goes without saying.
+        match case.link.as_str() {
+            "pipe" => format!("ring of {}", case.members),
+            link => format!("ring of {} by {link}", case.members),
+        }
     }
 
     fn cpus(case: &Case) -> Vec<u32> {

@@ -72,7 +72,8 @@ impl Limits {
     /// was made is given back.
     pub fn behind(call: &str, errno: Errno) -> Self {
         // Without a free descriptor nothing else can be read, and nothing else can be behind it.
-        if errno == Errno::MFILE {
+        // A queue refused for its bytes gives the same errno.
+        if errno == Errno::MFILE && call != "mq_open" {
             return open_files();
         }
         let machine = machine::read(Path::new("/"));
@@ -129,6 +130,8 @@ fn own_tasks(root: &Path) -> Option<u64> {
 
 fn candidates(call: &str, errno: Errno, machine: &Machine, in_use: &InUse) -> Vec<Limit> {
     match errno {
+        Errno::MFILE => open_files().suspects.into_iter().chain(queue_bytes()).collect(),
+        Errno::NOSPC => of_kind(call, Path::new("/")).into_iter().collect(),
         Errno::NFILE => system_files(machine, in_use),
         Errno::NOMEM => memory(machine),
         _ if call == "fork" || call == "thread start" => {
@@ -175,6 +178,30 @@ fn open_files() -> Limits {
     Limits { suspects: vec![Limit::new("RLIMIT_NOFILE", value, None, raise)], certain: true }
 }
 
+/// Bytes of all queues of the user (mq_overview(7)).
+fn queue_bytes() -> Option<Limit> {
+    let text = fs::read_to_string("/proc/self/limits").ok()?;
+    let line = text.lines().find(|line| line.starts_with("Max msgqueue size"))?;
+    let value = line.split_whitespace().nth(3)?.parse().ok()?;
+    let raise = "ulimit -q unlimited (root, or the hard limit in limits.conf(5))";
+    Some(Limit::new("RLIMIT_MSGQUEUE", value, None, raise))
+}
+
+/// How many objects of a kind of IPC there may be (mq_overview(7), proc_sys_kernel(5)).
+fn of_kind(call: &str, root: &Path) -> Option<Limit> {
+    let (name, file, field) = match call {
+        "mq_open" => ("fs.mqueue.queues_max", "fs/mqueue/queues_max", 0),
+        "msgget" => ("kernel.msgmni", "kernel/msgmni", 0),
+        // The fourth number of kernel.sem is SEMMNI.
+        "semget" => ("kernel.sem (its fourth number)", "kernel/sem", 3),
+        _ => return None,
+    };
+    let text = fs::read_to_string(root.join("proc/sys").join(file)).ok()?;
+    let value = text.split_whitespace().nth(field)?.parse().ok()?;
+    let raise = format!("sysctl {} (root)", file.replace('/', "."));
+    Some(Limit::new(name, value, None, raise))
+}
+
 fn system_files(machine: &Machine, in_use: &InUse) -> Vec<Limit> {
     let mut all = Vec::new();
     if let Some(value) = machine.limits.file_max.known() {
@@ -206,4 +233,38 @@ fn memory(machine: &Machine) -> Vec<Limit> {
         ));
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_ipc_has_a_limit_of_its_own() {
+        let root = tempfile::tempdir().unwrap();
+        let sys = root.path().join("proc/sys");
+        for (file, text) in [
+            ("fs/mqueue/queues_max", "256\n"),
+            ("kernel/msgmni", "11\n"),
+            ("kernel/sem", "1 2\t3 44\n"),
+        ] {
+            let file = sys.join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
+        let value = |call| of_kind(call, root.path()).map(|limit| limit.value);
+        assert_eq!(value("mq_open"), Some(256));
+        assert_eq!(value("msgget"), Some(11));
+        assert_eq!(value("semget"), Some(44));
+        assert_eq!(value("pipe"), None);
+    }
+
+    #[test]
+    fn a_queue_may_be_refused_for_descriptors_or_for_bytes() {
+        let of_pipes = Limits::behind("pipe", Errno::MFILE);
+        assert_eq!((of_pipes.certain, of_pipes.suspects.len()), (true, 1));
+        let names: Vec<String> =
+            Limits::behind("mq_open", Errno::MFILE).suspects.into_iter().map(|l| l.name).collect();
+        assert_eq!(names, ["RLIMIT_NOFILE", "RLIMIT_MSGQUEUE"]);
+    }
 }

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_sig
 use rustix::thread::gettid;
 
 use super::error::RingError;
-use super::link::{Link, LinkError};
+use super::link::{Carrier, Link, LinkError, Place};
 use super::member::Seat;
 use super::others::{Others, STATUS_LOST, STATUS_ORPHAN, STATUS_PLACE};
 use super::work::Work;
@@ -23,24 +23,26 @@ use crate::sys::{Forked, SharedArea, exit_now, fork};
 const STACK_BYTES: usize = 64 * 1024;
 
 /// A ring that is ready for its first lap.
-pub struct Ring<L: Link, W> {
+pub struct Ring<S, R, W> {
     /// The leader's place in it.
-    pub seat: Seat<L::Sender, L::Receiver, W>,
+    pub seat: Seat<S, R, W>,
     /// What it shares with the members.
     pub area: Arc<SharedArea>,
     /// The members besides the leader.
     pub others: Others,
 }
 
-/// Makes a ring as `case` describes it. `work` is called in each member, so that its memory is the
-/// member's own.
+/// Makes a ring of links of kind `L` as `case` describes it. `work` is called in each member, so that
+/// its memory is the member's own.
 pub fn build<L: Link, W: Work, F: Fn() -> W + Copy + Send + 'static>(
     case: &Case,
     work: F,
-) -> Result<Ring<L, W>, RingError> {
+) -> Result<Ring<L::Sender, L::Receiver, W>, RingError> {
     let members = case.members;
+    L::prepare().map_err(|errno| unavailable::<L>(L::PREPARATION, errno))?;
     let area =
         SharedArea::new(members as usize).map_err(|errno| RingError::Memory { members, errno })?;
+    area.cells()[0].tid.store(gettid().as_raw_pid() as u32, Ordering::Release);
     let mut builder =
         Builder { case, work, area: Arc::new(area), others: Others::none(case.kind, members) };
     match builder.seats::<L>() {
@@ -68,13 +70,13 @@ impl<W: Work, F: Fn() -> W + Copy + Send + 'static> Builder<'_, F> {
     fn seats<L: Link>(&mut self) -> Result<(L::Sender, L::Receiver), RingError> {
         let leader = getpid();
         let last = self.case.members - 1;
-        let (back_sender, own_receiver) = self.joint::<L>(0)?;
+        let (back_sender, own_receiver) = self.joint::<L>(last, 0)?;
         if last == 0 {
             return Ok((back_sender, own_receiver));
         }
-        let (own_sender, mut receiver) = self.joint::<L>(0)?;
+        let (own_sender, mut receiver) = self.joint::<L>(0, 1)?;
         for member in 1..last {
-            let (sender, next_receiver) = self.joint::<L>(member)?;
+            let (sender, next_receiver) = self.joint::<L>(member, member + 1)?;
             let seat = (self.work, sender, receiver);
             match self.case.kind {
                 Kind::Thread => self.start_thread::<L>(member, seat)?,
@@ -103,8 +105,11 @@ impl<W: Work, F: Fn() -> W + Copy + Send + 'static> Builder<'_, F> {
         Ok((own_sender, own_receiver))
     }
 
-    fn joint<L: Link>(&self, member: u32) -> Result<(L::Sender, L::Receiver), RingError> {
-        L::joint().map_err(|errno| self.refused(member, L::CALL, errno))
+    fn joint<L: Link>(&self, from: u32, to: u32) -> Result<(L::Sender, L::Receiver), RingError> {
+        let place = Place { area: &self.area, kind: self.case.kind, to };
+        // The first joint leads from the last member, but it is made before any member is.
+        let made = if to == 0 { 0 } else { from };
+        L::joint(&place).map_err(|errno| self.refused(made, L::CALL, errno))
     }
 
     fn fork(&self, member: u32) -> Result<Forked, RingError> {
@@ -170,4 +175,15 @@ fn live<L: Link, W: Work, F: Fn() -> W>(
             STATUS_LOST
         }
     }
+}
+
+/// A call that the link cannot do without was refused, whatever the ring's size.
+pub fn unavailable<C: Carrier>(call: &str, errno: Errno) -> RingError {
+    let hint = C::hint(errno).or_else(|| match errno {
+        Errno::NOSYS => Some("this kernel was built without it".to_string()),
+        Errno::PERM => Some("it is forbidden here, as containers do".to_string()),
+        _ => None,
+    });
+    let hint = hint.map_or(String::new(), |hint| format!(": {hint}"));
+    RingError::Unavailable { link: C::NAME, why: format!("{call}: {errno}{hint}") }
 }

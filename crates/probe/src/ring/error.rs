@@ -16,6 +16,22 @@ pub enum RingError {
         /// The name.
         name: String,
     },
+    /// The link cannot carry the token of such a ring.
+    #[error("--link {link}: {why}")]
+    Unsuited {
+        /// The link.
+        link: &'static str,
+        /// Why, and what to do.
+        why: String,
+    },
+    /// The machine does not let the link be used.
+    #[error("--link {link} cannot be used here: {why}")]
+    Unavailable {
+        /// The link.
+        link: &'static str,
+        /// Why, and what helps.
+        why: String,
+    },
     /// The machine ran out of something while the ring was set up.
     #[error(
         "a ring of {wanted} members could not be set up: {call} failed at member {made} with {errno}. {limits}"

@@ -1,6 +1,18 @@
-//! What carries the token from one member to the next. One file a link; this is what each provides.
+//! What carries the token from one member to the next. One file a link in `links/`; this is what
+//! each provides.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use model::case::{Case, Kind};
 use rustix::io::Errno;
+
+use super::build::{self, Ring};
+use super::error::RingError;
+use super::work::Work;
+use crate::sys::{Aim, SharedArea, member_lost};
 
 /// Why a token did not arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,33 +30,134 @@ impl From<Errno> for LinkError {
 }
 
 /// The end that sends.
-pub trait Send: std::marker::Send + 'static {
+pub trait Send {
     /// Passes the token on. In the timed loop: nothing that the link does not need.
     fn send(&mut self, token: u8) -> Result<(), LinkError>;
+
+    /// Called in every control lap before the send, when all members have been made: for what can
+    /// only be known then. Not in the timed loop.
+    fn settle(&mut self) -> Result<(), LinkError> {
+        Ok(())
+    }
 }
 
 /// The end that receives.
-pub trait Receive: std::marker::Send + 'static {
+pub trait Receive {
+    /// A member waits for the token awake. Such members sleep at a gate between the laps, or their
+    /// counters could not be read (`SharedArea::wait_at_gate`).
+    const AWAKE: bool = false;
+
     /// Waits for the token. In the timed loop: nothing that the link does not need.
     fn receive(&mut self) -> Result<u8, LinkError>;
 }
 
-/// A kind of link. Joints are made one at a time, before the member behind them exists; an end that
-/// a process does not use is dropped in it, so that what is held stays constant in the ring's size.
-pub trait Link: 'static {
+/// What everything that carries a token says of itself.
+pub trait Carrier: 'static {
     /// Its name on the command line.
     const NAME: &'static str;
     /// What it is, in a few words.
     const SUMMARY: &'static str;
     /// What it needs of the kernel.
     const NEEDS: &'static str;
+    /// A member that has passed the token on gives up its CPU by sleeping. Where none ever sleeps,
+    /// no limit on running without a sleep can be set.
+    const SLEEPS: bool = true;
+
+    /// Whether it can carry the token of such a ring: if not, why, and what to do instead.
+    fn suits(_case: &Case) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// What stands behind this refusal of its calls, and what helps, where that is known.
+    fn hint(_errno: Errno) -> Option<String> {
+        None
+    }
+}
+
+/// Makes a ring. Links are put together joint by joint; what has no joints makes the whole ring.
+pub trait Make: Carrier {
+    /// The leader's end that sends.
+    type Sender: Send;
+    /// The leader's end that receives.
+    type Receiver: Receive;
+
+    /// Makes a ring as `case` describes it. `work` is called in each member, so that its memory is
+    /// the member's own.
+    fn make<W: Work, F: Fn() -> W + Copy + std::marker::Send + 'static>(
+        case: &Case,
+        work: F,
+    ) -> Result<Ring<Self::Sender, Self::Receiver, W>, RingError>;
+}
+
+/// A kind of link. Joints are made one at a time, before the member behind them exists; an end that
+/// a process does not use is dropped in it, so that what is held stays constant in the ring's size.
+pub trait Link: Carrier {
     /// The call that makes a joint, for error messages.
     const CALL: &'static str;
     /// The end of the member that passes the token on.
-    type Sender: Send;
+    type Sender: Send + std::marker::Send + 'static;
     /// The end of the member that waits for it.
-    type Receiver: Receive;
+    type Receiver: Receive + std::marker::Send + 'static;
+
+    /// The call that prepares the leader, where there is one.
+    const PREPARATION: &'static str = Self::CALL;
+
+    /// Done once in the leader before the first joint is made: what the members inherit.
+    fn prepare() -> Result<(), Errno> {
+        Ok(())
+    }
 
     /// Makes the joint between two neighbours.
-    fn joint() -> Result<(Self::Sender, Self::Receiver), Errno>;
+    fn joint(place: &Place) -> Result<(Self::Sender, Self::Receiver), Errno>;
+}
+
+impl<L: Link> Make for L {
+    type Sender = L::Sender;
+    type Receiver = L::Receiver;
+
+    fn make<W: Work, F: Fn() -> W + Copy + std::marker::Send + 'static>(
+        case: &Case,
+        work: F,
+    ) -> Result<Ring<L::Sender, L::Receiver, W>, RingError> {
+        build::build::<L, W, F>(case, work)
+    }
+}
+
+/// Where in the ring a joint is.
+pub struct Place<'a> {
+    /// What the ring shares.
+    pub area: &'a Arc<SharedArea>,
+    /// What the members are.
+    pub kind: Kind,
+    /// The member that receives; the leader is 0.
+    pub to: u32,
+}
+
+impl Place<'_> {
+    /// The address of the member that receives, who need not exist yet.
+    pub fn address(&self) -> Address {
+        Address { area: Arc::clone(self.area), kind: self.kind, member: self.to }
+    }
+}
+
+/// How a member is found that is addressed by its id.
+pub struct Address {
+    area: Arc<SharedArea>,
+    kind: Kind,
+    member: u32,
+}
+
+impl Address {
+    /// Its process and thread ids, waited for: a thread tells its own once it runs.
+    pub fn find(&self) -> Result<Aim, LinkError> {
+        let cell = &self.area.cells()[self.member as usize];
+        loop {
+            match cell.tid.load(Ordering::Acquire) as i32 {
+                0 if member_lost() => return Err(LinkError::Closed),
+                0 => thread::sleep(Duration::from_micros(50)),
+                tid if self.kind == Kind::Process => return Ok(Aim { pid: tid, tid }),
+                tid => return Ok(Aim { pid: std::process::id() as i32, tid }),
+            }
+        }
+    }
 }

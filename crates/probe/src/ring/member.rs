@@ -4,7 +4,30 @@ use std::sync::atomic::Ordering;
 
 use super::link::{LinkError, Receive, Send};
 use super::work::Work;
-use crate::sys::{Cell, SharedArea};
+use crate::sys::{Cell, SharedArea, member_lost};
+use rustix::io::Errno;
+
+/// Does it again when a signal came between that was not a member's death: some waits end even when
+/// the process was stopped and goes on (signal(7)).
+#[inline(always)]
+fn insist<T>(mut act: impl FnMut() -> Result<T, LinkError>) -> Result<T, LinkError> {
+    loop {
+        match act() {
+            Ok(done) => return Ok(done),
+            Err(error) => repeatable(error)?,
+        }
+    }
+}
+
+/// Apart and cold: a token that arrives pays one branch for all of it.
+#[cold]
+#[inline(never)]
+fn repeatable(error: LinkError) -> Result<(), LinkError> {
+    match error {
+        LinkError::Kernel(Errno::INTR) if !member_lost() => Ok(()),
+        lost => Err(lost),
+    }
+}
 
 /// A member's two ends and its work.
 pub struct Seat<S, R, W> {
@@ -21,9 +44,9 @@ impl<S: Send, R: Receive, W: Work> Seat<S, R, W> {
     #[inline(never)]
     fn pass(&mut self, laps: u64) -> Result<(), LinkError> {
         for _ in 0..laps {
-            let token = self.receiver.receive()?;
+            let token = insist(|| self.receiver.receive())?;
             self.work.touch();
-            self.sender.send(token.wrapping_add(1))?;
+            insist(|| self.sender.send(token.wrapping_add(1)))?;
         }
         Ok(())
     }
@@ -33,8 +56,8 @@ impl<S: Send, R: Receive, W: Work> Seat<S, R, W> {
     fn drive(&mut self, token: u8, laps: u64) -> Result<u8, LinkError> {
         let mut token = token;
         for _ in 0..laps {
-            self.sender.send(token.wrapping_add(1))?;
-            token = self.receiver.receive()?;
+            insist(|| self.sender.send(token.wrapping_add(1)))?;
+            token = insist(|| self.receiver.receive())?;
             self.work.touch();
         }
         Ok(token)
@@ -43,15 +66,24 @@ impl<S: Send, R: Receive, W: Work> Seat<S, R, W> {
     /// A member's life: a control lap announces the laps of the next batch and settles the account
     /// of the last one; zero laps announce the end.
     pub fn follow(&mut self, area: &SharedArea, cell: &Cell) -> Result<(), LinkError> {
-        let mut hops = 0;
+        let (mut hops, mut phases) = (0, 0);
+        let mut rest = || {
+            if R::AWAKE {
+                area.wait_at_gate(phases);
+                phases = phases.wrapping_add(1);
+            }
+        };
         loop {
-            let token = self.receiver.receive()?;
+            rest();
+            let token = insist(|| self.receiver.receive())?;
             cell.hops.store(hops, Ordering::Release);
             let laps = area.laps();
-            self.sender.send(token.wrapping_add(1))?;
+            self.sender.settle()?;
+            insist(|| self.sender.send(token.wrapping_add(1)))?;
             if laps == 0 {
                 return Ok(());
             }
+            rest();
             self.pass(laps)?;
             hops += laps;
         }
@@ -121,6 +153,8 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
     /// member made all hops of those before.
     pub fn announce(&mut self, laps: u64) -> Result<(), LeadError> {
         self.area.set_laps(laps);
+        self.seat.sender.settle()?;
+        self.begin();
         self.laps(1)?;
         for (member, cell) in self.area.cells().iter().enumerate().skip(1) {
             let found = cell.hops.load(Ordering::Acquire);
@@ -131,8 +165,16 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
         Ok(())
     }
 
+    /// Wakes members that sleep between the laps because they do not within.
+    fn begin(&self) {
+        if R::AWAKE {
+            self.area.open_gate();
+        }
+    }
+
     /// The announced batch, between two readings of `clock` and no more. Gives the time.
     pub fn batch(&mut self, laps: u64, clock: &mut dyn FnMut() -> u64) -> Result<u64, LeadError> {
+        self.begin();
         let start = clock();
         let done = self.laps(laps);
         let end = clock();
@@ -145,10 +187,17 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ring::link::Link;
-    use crate::ring::pipe::Pipe;
+    use crate::ring::link::{Link, Place};
+    use crate::ring::links::Pipe;
     use crate::ring::work::NoWork;
+    use model::case::Kind;
+    use std::sync::Arc;
     use std::thread;
+
+    fn joint() -> (<Pipe as Link>::Sender, <Pipe as Link>::Receiver) {
+        let area = Arc::new(SharedArea::new(1).unwrap());
+        Pipe::joint(&Place { area: &area, kind: Kind::Thread, to: 0 }).unwrap()
+    }
 
     /// A ring of threads over pipes; member `skip` passes the token on unchanged, as a
     /// short-circuited one would look.
@@ -158,7 +207,7 @@ mod tests {
         lead: impl FnOnce(&mut Leader<<Pipe as Link>::Sender, <Pipe as Link>::Receiver, NoWork>) -> T,
     ) -> T {
         let area = SharedArea::new(members).unwrap();
-        let joints: Vec<_> = (0..members).map(|_| Pipe::joint().unwrap()).collect();
+        let joints: Vec<_> = (0..members).map(|_| joint()).collect();
         let (mut senders, mut receivers): (Vec<_>, Vec<_>) =
             joints.into_iter().map(|(s, r)| (Some(s), Some(r))).unzip();
         thread::scope(|scope| {
@@ -238,8 +287,8 @@ mod tests {
     #[test]
     fn a_ring_whose_member_is_gone_is_closed() {
         let area = SharedArea::new(2).unwrap();
-        let (sender, _) = Pipe::joint().unwrap();
-        let (_, receiver) = Pipe::joint().unwrap();
+        let (sender, _) = joint();
+        let (_, receiver) = joint();
         let mut leader = Leader::new(Seat { sender, receiver, work: NoWork }, &area);
         assert!(matches!(leader.announce(1), Err(LeadError::Link(_))));
     }

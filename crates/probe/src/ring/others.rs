@@ -25,6 +25,8 @@ pub enum Others {
     Processes(Vec<Pid>),
     /// Threads of the worker.
     Threads(Vec<JoinHandle<i32>>),
+    /// None that the kernel knows: all run in the leader's own thread.
+    Within,
 }
 
 impl Others {
@@ -61,12 +63,14 @@ impl Others {
                 pids.iter().map(|pid| pid.as_raw_pid()).map(|pid| started((pid, pid))).collect()
             }
             Self::Threads(_) => tids.map(|tid| started((own, tid))).collect(),
+            Self::Within => Vec::new(),
         }
     }
 
     /// Waits for all after they were told to end.
     pub fn finish(self) -> Result<(), RingError> {
         match self {
+            Self::Within => {}
             Self::Processes(pids) => {
                 for (index, pid) in pids.into_iter().enumerate() {
                     let status = reap(pid, WaitOptions::empty());

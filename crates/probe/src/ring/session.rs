@@ -1,12 +1,12 @@
 //! One worker's round of one case: set-up, warm-up, samples, end.
 
-use model::case::{Case, ELEMENT_BYTES, Policy};
+use model::case::{Case, ELEMENT_BYTES, Kind, Policy};
 use model::sample::Sample;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::build::{Ring, build};
+use super::build::Ring;
 use super::error::RingError;
-use super::link::Link;
+use super::link::{Make, Receive, Send};
 use super::member::{LeadError, Leader};
 use super::work::{NoWork, Work};
 use crate::assignment::Assignment;
@@ -26,21 +26,21 @@ const SLOW_ELEMENT_NS: f64 = 1000.0;
 /// Nanoseconds a hop is taken to last before one was timed: far more than it does anywhere.
 const SLOW_HOP_NS: f64 = 10e6;
 
-/// Runs an assignment over links of kind `L`.
-pub fn run<L: Link>(
+/// Runs an assignment over links of kind `M`.
+pub fn run<M: Make>(
     assignment: &Assignment,
     sink: &mut dyn FnMut(Sample),
 ) -> Result<(), RingError> {
     match assignment.case.work {
-        None => run_with::<L, _>(assignment, sink, || NoWork),
-        Some(work) => run_with::<L, _>(assignment, sink, move || Array::new(&work)),
+        None => run_with::<M, _>(assignment, sink, || NoWork),
+        Some(work) => run_with::<M, _>(assignment, sink, move || Array::new(&work)),
     }
 }
 
-fn run_with<L: Link, W: Work>(
+fn run_with<M: Make, W: Work>(
     assignment: &Assignment,
     sink: &mut dyn FnMut(Sample),
-    work: impl Fn() -> W + Copy + Send + 'static,
+    work: impl Fn() -> W + Copy + std::marker::Send + 'static,
 ) -> Result<(), RingError> {
     let start_ns = monotonic_raw_ns();
     let case = &assignment.case;
@@ -49,18 +49,25 @@ fn run_with<L: Link, W: Work>(
     sys::deadline(deadline_s(slow_lap_ns));
     let cpus = case.placement.cpus_of(0);
     placement::pin(&cpus).map_err(|errno| RingError::Affinity { member: 0, cpus, errno })?;
-    take_policy(case)?;
+    take_policy(case, M::SLEEPS)?;
     raise_open_files();
-    let Ring { seat, area, others } = build::<L, W, _>(case, work)?;
+    if case.kind == Kind::Process && case.members > 1 {
+        // Without it a loss is noticed all the same, where the link has an end or by the deadline.
+        let _ = sys::watch_members();
+    }
+    let Ring { seat, area, others } = M::make(case, work)?;
     let setup_ns = monotonic_raw_ns() - start_ns;
     let mut leader = Leader::new(seat, &area);
     let sampled = leader.announce(1).map_err(RingError::Lead).and_then(|()| {
         let tasks = others.tasks(&area);
         let ns_per_lap = slow_lap_ns;
-        Sampler::<L, W> { assignment, leader: &mut leader, tasks, setup_ns, ns_per_lap }.run(sink)
+        Sampler { assignment, leader: &mut leader, tasks, setup_ns, ns_per_lap }.run(sink)
     });
     // Without the leader's ends the members notice a loss, wherever it happened.
     drop(leader);
+    sys::unwatch_members();
+    // All of it again for the end: a loss has shortened it.
+    sys::deadline(deadline_s(slow_lap_ns));
     match sampled {
         Ok(()) => others.finish(),
         // A member that is gone shows as a lost token or, between batches, in its counters.
@@ -75,15 +82,15 @@ fn run_with<L: Link, W: Work>(
 }
 
 /// Takes the samples of a ring whose first batch of one lap has been announced.
-struct Sampler<'a, 'ring, L: Link, W> {
+struct Sampler<'a, 'ring, S, R, W> {
     assignment: &'a Assignment,
-    leader: &'a mut Leader<'ring, L::Sender, L::Receiver, W>,
+    leader: &'a mut Leader<'ring, S, R, W>,
     tasks: Vec<Task>,
     setup_ns: u64,
     ns_per_lap: f64,
 }
 
-impl<L: Link, W: Work> Sampler<'_, '_, L, W> {
+impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
     fn run(&mut self, sink: &mut dyn FnMut(Sample)) -> Result<(), RingError> {
         let batching = &self.assignment.batching;
         let calibrated = self.warm_up()?;
@@ -193,9 +200,9 @@ fn deadline_s(expected_ns: f64) -> u32 {
 }
 
 /// Takes the policy for the worker and all that it forks or starts.
-fn take_policy(case: &Case) -> Result<(), RingError> {
+fn take_policy(case: &Case, sleeps: bool) -> Result<(), RingError> {
     // A ring of one never waits, and a broken one ends by its deadline.
-    if case.policy.is_realtime() && case.members > 1 {
+    if case.policy.is_realtime() && case.members > 1 && sleeps {
         let work_us = 20.0 * slow_hop_ns(case) / 1000.0;
         let soft = RT_SPIN_LIMIT_US + work_us as u64;
         let limit = Rlimit { current: Some(soft), maximum: Some(soft + RT_SPIN_LIMIT_US) };

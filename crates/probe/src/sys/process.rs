@@ -3,6 +3,8 @@
 use rustix::io::Errno;
 use rustix::process::Pid;
 
+use super::watch::{LOST_PATIENCE_S, member_lost};
+
 /// On which side of a fork the caller is.
 pub enum Forked {
     /// In the new process.
@@ -11,6 +13,7 @@ pub enum Forked {
     Parent(Pid),
 }
 
+/// Why the last call of the C library failed.
 pub(super) fn last_errno() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)
 }
@@ -49,6 +52,7 @@ pub fn default_alarm() {
 /// Lets SIGALRM end the calling process after `seconds`, unless it is called again before; 0 takes
 /// the deadline away. A process that hangs takes its members with it.
 pub fn deadline(seconds: u32) {
+    let seconds = if member_lost() { seconds.min(LOST_PATIENCE_S) } else { seconds };
     // SAFETY: alarm touches no memory; the default action of SIGALRM is to terminate.
     unsafe { libc::alarm(seconds) };
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use rustix::thread::futex;
 
 /// What a member tells of itself. A cache line of its own: members must not disturb each other.
 #[repr(C, align(64))]
@@ -23,6 +24,8 @@ pub struct Cell {
 #[derive(Default)]
 struct Header {
     laps: AtomicU64,
+    /// Phases (control laps and batches) that the leader has begun, for links that wait awake.
+    phases: AtomicU32,
 }
 
 /// A header and one [`Cell`] a member in memory that stays shared over fork.
@@ -76,6 +79,24 @@ impl SharedArea {
     /// Sets the laps of the coming batch, before the token that announces it is sent.
     pub fn set_laps(&self, laps: u64) {
         self.header().laps.store(laps, Ordering::Release);
+    }
+
+    /// Lets the members into the next phase.
+    pub fn open_gate(&self) {
+        let phases = &self.header().phases;
+        phases.fetch_add(1, Ordering::Release);
+        // Waking nobody is no failure, and nothing else can fail here.
+        let _ = futex::wake(phases, futex::Flags::empty(), i32::MAX as u32);
+    }
+
+    /// Waits, asleep, until more than `passed` phases have begun.
+    pub fn wait_at_gate(&self, passed: u32) {
+        let phases = &self.header().phases;
+        // A phase takes every member to come to its end: no member can be two behind.
+        while phases.load(Ordering::Acquire) == passed {
+            // Whatever ended the wait, the count decides.
+            let _ = futex::wait(phases, futex::Flags::empty(), passed, None);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod clock;
 mod common;
+mod links;
 mod ring;
 mod runs;
 mod values;
@@ -11,6 +12,7 @@ use clap_complete::Shell;
 
 pub(crate) use clock::{ClockCommand, MallocArgs, OverheadArgs, PrimesArgs, SamplingArgs};
 pub(crate) use common::{Effort, Output};
+pub(crate) use links::{LinkNames, LinksArgs};
 pub(crate) use ring::{PlacementArg, RingArgs};
 pub(crate) use runs::{ExportFormat, RunsCommand};
 pub(crate) use values::Destination;
@@ -36,6 +38,8 @@ pub(crate) enum Command {
     /// Measure clocks: what reading them costs, and how far they can be trusted
     #[command(subcommand)]
     Clock(ClockCommand),
+    /// List what can carry the token, what each needs, and whether this machine has it
+    Links(LinksArgs),
     /// List, show, export, resume or remove stored runs
     #[command(subcommand)]
     Runs(RunsCommand),

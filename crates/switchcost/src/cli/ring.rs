@@ -6,6 +6,7 @@ use clap::Args;
 use model::case::{Kind, Op, Policy};
 
 use super::common::{Effort, Output};
+use super::links::LinkNames;
 use super::values::{Sizes, above_zero, bytes};
 
 /// Placement as typed.
@@ -50,9 +51,12 @@ pub(crate) struct RingArgs {
     #[arg(long, default_value_t = Kind::Process, help_heading = "Ring")]
     pub(crate) kind: Kind,
 
-    /// What carries the token: pipe
-    #[arg(long, default_value = "pipe", value_name = "LINK", help_heading = "Ring")]
-    pub(crate) link: String,
+    /// What carries the token: a link, a list of links to compare, or all that can be had here
+    ///
+    /// `switchcost links` lists them. all leaves out, with a word, what this machine or a ring of
+    /// this kind cannot have.
+    #[arg(long, default_value = "pipe", value_name = "LINK,...|all", help_heading = "Ring")]
+    pub(crate) link: LinkNames,
 
     /// Bytes that each member touches before it passes the token on; 0 is none
     ///

@@ -1,6 +1,7 @@
 //! One file a subcommand.
 
 mod clock;
+mod links;
 mod ring;
 mod runs;
 mod shell;
@@ -17,6 +18,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     match cli.command {
         Command::Ring(args) => ring::run(&args),
         Command::Clock(command) => clock::run(&command),
+        Command::Links(args) => links::run(&args),
         Command::Runs(command) => runs::run(command),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man => shell::manual(),

@@ -10,6 +10,6 @@ use crate::{measure, resolve};
 pub(super) fn run(args: &RingArgs) -> Result<ExitCode> {
     args.output.check()?;
     let (machine, allowed) = measure::look_around()?;
-    let plan = resolve::ring::plan(args, &allowed, &machine)?;
-    measure::new_run(plan, machine, &allowed, Vec::new(), &args.output)
+    let (plan, notices) = resolve::ring::plan(args, &allowed, &machine)?;
+    measure::new_run(plan, machine, &allowed, notices, &args.output)
 }

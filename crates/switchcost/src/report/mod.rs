@@ -1,5 +1,6 @@
 //! What is printed and written at the end of a run.
 
+mod comparison;
 mod csv;
 mod parts;
 mod terminal;
@@ -97,10 +98,15 @@ pub(crate) fn export<I: Report>(
         }
         ExportFormat::Csv => I::csv(run)?,
     };
+    put(&bytes, to)
+}
+
+/// Writes to where it was asked for.
+pub(crate) fn put(bytes: &[u8], to: &Destination) -> Result<()> {
     match to {
-        Destination::Stdout => print(&bytes).context("cannot write to standard output"),
+        Destination::Stdout => print(bytes).context("cannot write to standard output"),
         Destination::File(path) => File::create(path)
-            .and_then(|mut file| file.write_all(&bytes))
+            .and_then(|mut file| file.write_all(bytes))
             .with_context(|| format!("cannot write {}", path.display())),
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+use comfy_table::{CellAlignment, LineStyle, Row, Table, TableStyle};
 use model::estimate::Estimate;
 use model::instrument::Instrument;
 use model::run::{End, Header, StopReason};
@@ -23,7 +23,7 @@ pub(super) fn place(path: Option<&Path>) -> String {
 }
 
 /// An empty table with these columns, all to the right.
-pub(super) fn table<const N: usize>(columns: [&str; N]) -> Table {
+pub(super) fn table(columns: impl Into<Row>) -> Table {
     let mut table = Table::new();
     let below_header = LineStyle::none().fill('-').junction('-');
     table.load_style(TableStyle::new().header_separator(below_header));

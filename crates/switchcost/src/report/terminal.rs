@@ -9,6 +9,8 @@ use model::record::{CaseSummary, Record, Totals};
 
 use super::parts::{self, figure, interval_words, stop_words};
 
+use super::comparison::{Comparison, hardly_switches, not_switching};
+
 /// Laps that Sloan's columns are scaled to: his own, so that his table can be laid beside ours.
 const SLOAN_LAPS: f64 = 1e6;
 
@@ -34,11 +36,11 @@ fn heading(record: &Record) -> String {
     let mut words = parts::heading(&record.header);
     if let Some(case) = record.header.plan.cases.iter().find(|case| case.members > 1) {
         let cpus: Vec<String> = case.placement.cpus().iter().map(u32::to_string).collect();
+        let by = Comparison::of(record).in_words();
         let _ = write!(
             words,
-            "\n{} members by {}, policy {}, placement {} (CPU {})",
+            "\n{} members by {by}, policy {}, placement {} (CPU {})",
             case.kind,
-            case.link,
             case.policy,
             case.placement,
             cpus.join(",")
@@ -55,22 +57,30 @@ fn heading(record: &Record) -> String {
 }
 
 fn table(record: &Record) -> Table {
-    let mut table = parts::table([
-        "members",
-        "real",
-        "CPU",
-        "user",
-        "system",
-        "projected",
-        "ns/hop",
-        "switches/hop",
-        "",
-        "ns/switch",
-        "interval",
-        "rounds",
-    ]);
-    for case in &record.cases {
-        table.add_row(row(case));
+    let by_link = Comparison::of(record);
+    let mut columns = by_link.column("link");
+    columns.extend(
+        [
+            "members",
+            "real",
+            "CPU",
+            "user",
+            "system",
+            "projected",
+            "ns/hop",
+            "switches/hop",
+            "",
+            "ns/switch",
+            "interval",
+            "rounds",
+        ]
+        .map(String::from),
+    );
+    let mut table = parts::table(columns);
+    for case in by_link.in_order(record) {
+        let mut cells = by_link.column(&case.case.link);
+        cells.extend(row(case));
+        table.add_row(cells);
     }
     parts::align(&mut table);
     table
@@ -104,6 +114,9 @@ fn cost_words(case: &CaseSummary) -> (String, String) {
     if case.case.members == 1 {
         return ("-".to_string(), "(solo)".to_string());
     }
+    if hardly_switches(case) {
+        return ("-".to_string(), "does not switch".to_string());
+    }
     let Some(estimate) = &case.ns_per_switch_above_solo else {
         let why = match &case.totals {
             None => "not measured",
@@ -117,15 +130,15 @@ fn cost_words(case: &CaseSummary) -> (String, String) {
 
 fn findings(record: &Record) -> Vec<String> {
     let mut lines = Vec::new();
+    let by_link = Comparison::of(record);
     for case in &record.cases {
         if let Some(failure) = &case.failure {
             let further = if case.rounds > 0 { "failed in some rounds" } else { "not measured" };
-            lines.push(format!("{further}: ring of {}: {failure}", case.case.members));
+            lines.push(format!("{further}: ring of {}: {failure}", by_link.ring(&case.case)));
         }
     }
-    for series in &record.scaling {
-        lines.push(format!("scaling: {}", series.in_words));
-    }
+    lines.extend(by_link.scaling(record));
+    lines.extend(not_switching(record));
     lines.push(format!("machine: {}", record.noise.in_words()));
     lines.extend(by_cpu_time(record));
     let rounds = record.cases.iter().map(|case| case.rounds).max().unwrap_or(0);
@@ -140,10 +153,11 @@ fn findings(record: &Record) -> Vec<String> {
 /// Where the machine was not quiet: the cost of a switch by CPU time, which other work on the CPU
 /// does not enter.
 fn by_cpu_time(record: &Record) -> Option<String> {
+    let by_link = Comparison::of(record);
     let one = |case: &CaseSummary| {
         let estimate = case.cpu_ns_per_switch_above_solo.as_ref()?;
         let cost = figure(Some(estimate.value));
-        Some(format!("{}: {cost} ({})", case.case.members, interval_words(estimate)))
+        Some(format!("{}: {cost} ({})", by_link.ring(&case.case), interval_words(estimate)))
     };
     let all: Vec<String> = record.cases.iter().filter_map(one).collect();
     let disturbed = matches!(record.noise.level, NoiseLevel::Noisy | NoiseLevel::Unusable);

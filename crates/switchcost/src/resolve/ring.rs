@@ -4,22 +4,21 @@ use anyhow::{Context, Result};
 use model::case::{Case, Placement, Work};
 use model::machine::Machine;
 use model::plan::{Batching, Plan};
+use probe::ring::Registered;
 use probe::{placement, ring};
 
 use super::check_cpu;
+use super::links;
 use crate::cli::{PlacementArg, RingArgs};
 use crate::failure::usage;
 
-/// The plan of `switchcost ring`. `allowed` are the CPUs that this process was started on.
-pub(crate) fn plan(args: &RingArgs, allowed: &[u32], machine: &Machine) -> Result<Plan> {
-    let Some(link) = ring::link(&args.link) else {
-        let names: Vec<&str> = ring::LINKS.iter().map(|link| link.name).collect();
-        return Err(usage(format!(
-            "--link '{}': no such link (accepted: {})",
-            args.link,
-            names.join(", ")
-        )));
-    };
+/// The plan of `switchcost ring`, and a word on each link that was left out. `allowed` are the CPUs
+/// that this process was started on.
+pub(crate) fn plan(
+    args: &RingArgs,
+    allowed: &[u32],
+    machine: &Machine,
+) -> Result<(Plan, Vec<String>)> {
     ring::check_policy(args.policy).with_context(|| format!("--policy {}", args.policy))?;
     let placement = placement(&args.placement, allowed, machine)?;
     Work::check_stride(args.stride).map_err(usage)?;
@@ -28,22 +27,24 @@ pub(crate) fn plan(args: &RingArgs, allowed: &[u32], machine: &Machine) -> Resul
         bytes => Some(Work::new(bytes, args.stride, args.op).map_err(usage)?),
     };
     check_memory(args, machine)?;
-    let case = |members: &u32| Case {
-        members: *members,
+    let case = |members: u32, link: &str| Case {
+        members,
         kind: args.kind,
-        link: link.name.to_string(),
+        link: link.to_string(),
         work,
         placement: placement.clone(),
         policy: args.policy,
     };
+    let (links, notices) = links::choose(&args.link, &case(2, ""))?;
+    let sizes = |link: &&Registered| args.members.0.iter().map(|members| case(*members, link.name));
     let plan = Plan {
         experiment: "ring".to_string(),
-        cases: args.members.0.iter().map(case).collect(),
+        cases: links.iter().flat_map(sizes).collect(),
         seed: args.effort.seed,
         batching: Batching { laps: args.laps, ..Batching::default() },
         stopping: super::stopping(&args.effort),
     };
-    Ok(plan.with_solos())
+    Ok((plan.with_solos(), notices))
 }
 
 fn placement(asked: &PlacementArg, allowed: &[u32], machine: &Machine) -> Result<Placement> {

@@ -5,25 +5,29 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::link::{Link, LinkError, Receive, Send};
+use crate::ring::link::{Carrier, Link, LinkError, Place, Receive, Send};
 
 /// One byte through a pipe: one write(2), one read(2).
 pub struct Pipe;
 
-impl Link for Pipe {
+impl Carrier for Pipe {
     const NAME: &'static str = "pipe";
     const SUMMARY: &'static str = "one byte through a pipe";
     const NEEDS: &'static str = "pipe(2)";
+}
+
+impl Link for Pipe {
     const CALL: &'static str = "pipe";
     type Sender = OwnedFd;
     type Receiver = OwnedFd;
 
-    fn joint() -> Result<(OwnedFd, OwnedFd), Errno> {
+    fn joint(_: &Place) -> Result<(OwnedFd, OwnedFd), Errno> {
         let (receiver, sender) = pipe_with(PipeFlags::CLOEXEC)?;
         Ok((sender, receiver))
     }
 }
 
+/// Also of FIFOs and sockets.
 impl Send for OwnedFd {
     #[inline(always)]
     fn send(&mut self, token: u8) -> Result<(), LinkError> {

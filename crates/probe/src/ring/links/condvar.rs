@@ -1,0 +1,45 @@
+//! The mutex and the condition variable of the C library (pthread_cond_wait(3)).
+
+use model::case::Kind;
+use rustix::io::Errno;
+
+use crate::ring::link::{Carrier, Link, LinkError, Place, Receive, Send};
+use crate::sys::{Meeting, Shared};
+
+/// The token lies in shared memory under a mutex, and a condition says that it is there.
+pub struct Condvar;
+
+impl Carrier for Condvar {
+    const NAME: &'static str = "condvar";
+    const SUMMARY: &'static str = "a pthread mutex and condition variable in shared memory";
+    const NEEDS: &'static str = "process-shared mutexes of the C library (futex(2))";
+}
+
+/// Either end.
+#[derive(Clone)]
+pub struct End(Shared<Meeting>);
+
+impl Link for Condvar {
+    const CALL: &'static str = "pthread_cond_init";
+    type Sender = End;
+    type Receiver = End;
+
+    fn joint(place: &Place) -> Result<(End, End), Errno> {
+        let end = End(Meeting::new(place.kind == Kind::Process)?);
+        Ok((end.clone(), end))
+    }
+}
+
+impl Send for End {
+    #[inline(always)]
+    fn send(&mut self, token: u8) -> Result<(), LinkError> {
+        Ok(self.0.put(token)?)
+    }
+}
+
+impl Receive for End {
+    #[inline(always)]
+    fn receive(&mut self) -> Result<u8, LinkError> {
+        Ok(self.0.take()?)
+    }
+}

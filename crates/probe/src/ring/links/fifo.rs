@@ -1,0 +1,50 @@
+//! The FIFO: a pipe with a name (fifo(7)), which is taken away as soon as both ends are open.
+
+use std::ffi::CString;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, mknodat, open, unlink};
+use rustix::io::Errno;
+
+use crate::ring::link::{Carrier, Link, Place};
+use crate::sys::sheltered;
+
+/// One byte through a FIFO: one write(2), one read(2).
+pub struct Fifo;
+
+impl Carrier for Fifo {
+    const NAME: &'static str = "fifo";
+    const SUMMARY: &'static str = "one byte through a named pipe";
+    const NEEDS: &'static str = "mkfifo(3), a writable folder for temporary files (TMPDIR)";
+}
+
+impl Link for Fifo {
+    const CALL: &'static str = "mkfifo";
+    type Sender = OwnedFd;
+    type Receiver = OwnedFd;
+
+    fn joint(_: &Place) -> Result<(OwnedFd, OwnedFd), Errno> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("switchcost-{}-{number}.fifo", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let path = CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::INVAL)?;
+        sheltered(|| {
+            mknodat(CWD, &*path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+            let ends = open_both(&path);
+            unlink(&*path)?;
+            ends
+        })?
+    }
+}
+
+/// The end that reads is opened first and without waiting, or each would wait for the other.
+fn open_both(path: &CString) -> Result<(OwnedFd, OwnedFd), Errno> {
+    let receiver =
+        open(&**path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
+    let sender = open(&**path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    fcntl_setfl(&receiver, OFlags::empty())?;
+    Ok((sender, receiver))
+}

@@ -1,0 +1,77 @@
+//! The semaphore of System V (semop(2)).
+//!
+//! Objects of System V stay until somebody removes them, and removing one destroys it at once, also
+//! for those who use it. A worker that is killed with -9 cannot remove anything, so the ring lives
+//! in an IPC namespace of its own: the kernel takes that away with all that is in it when the last
+//! member has ended.
+
+use rustix::io::Errno;
+
+use crate::ring::link::{Carrier, Link, LinkError, Place, Receive, Send};
+use crate::sys::{Shared, Slot, SysvSemaphore, own_ipc_namespace};
+
+pub(super) const NAMESPACE_NEEDS: &str = "System V IPC in a namespace of the ring's own: \
+     CAP_SYS_ADMIN, or user namespaces without privilege";
+
+/// What helps against the refusal of a namespace.
+pub(super) fn namespace_hint(errno: Errno) -> Option<String> {
+    matches!(errno, Errno::PERM | Errno::ACCESS | Errno::NOSPC).then(|| {
+        "an object of System V would outlive a killed ring, so it is only made in an IPC namespace \
+         of the ring's own: run as root (in a container with CAP_SYS_ADMIN), or allow user \
+         namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, \
+         kernel.apparmor_restrict_unprivileged_userns)"
+            .to_string()
+    })
+}
+
+/// One up, one down; a semaphore has no room for a token, which lies in shared memory beside it.
+pub struct SysvSem;
+
+impl Carrier for SysvSem {
+    const NAME: &'static str = "sysv-sem";
+    const SUMMARY: &'static str = "a System V semaphore: one up, one down";
+    const NEEDS: &'static str = NAMESPACE_NEEDS;
+
+    fn hint(errno: Errno) -> Option<String> {
+        namespace_hint(errno)
+    }
+}
+
+/// Either end.
+#[derive(Clone)]
+pub struct End {
+    semaphore: SysvSemaphore,
+    slot: Shared<Slot>,
+}
+
+impl Link for SysvSem {
+    const CALL: &'static str = "semget";
+    const PREPARATION: &'static str = "unshare";
+    type Sender = End;
+    type Receiver = End;
+
+    fn prepare() -> Result<(), Errno> {
+        own_ipc_namespace()
+    }
+
+    fn joint(_: &Place) -> Result<(End, End), Errno> {
+        let end = End { semaphore: SysvSemaphore::new()?, slot: Shared::new()? };
+        Ok((end.clone(), end))
+    }
+}
+
+impl Send for End {
+    #[inline(always)]
+    fn send(&mut self, token: u8) -> Result<(), LinkError> {
+        self.slot.put(token);
+        Ok(self.semaphore.up()?)
+    }
+}
+
+impl Receive for End {
+    #[inline(always)]
+    fn receive(&mut self) -> Result<u8, LinkError> {
+        self.semaphore.down()?;
+        self.slot.take().ok_or(LinkError::Closed)
+    }
+}

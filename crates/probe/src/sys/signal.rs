@@ -1,0 +1,177 @@
+//! Signals as links use them: queued and waited for, or caught by a handler.
+
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+
+use rustix::io::Errno;
+
+use super::process::last_errno;
+
+/// The real-time signal of the link `signal`.
+fn queued() -> c_int {
+    libc::SIGRTMIN()
+}
+
+/// The signal of the link `handler-signal`.
+const CAUGHT: c_int = libc::SIGUSR1;
+
+/// The thread that a signal goes to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Aim {
+    /// Its process.
+    pub pid: i32,
+    /// Its thread id.
+    pub tid: i32,
+}
+
+/// siginfo_t as rt_sigqueueinfo(2) takes it, in the kernel's layout
+/// (`include/uapi/asm-generic/siginfo.h`).
+#[repr(C)]
+struct Info {
+    signo: c_int,
+    errno: c_int,
+    code: c_int,
+    queued: Queued,
+    rest: [u8; 104],
+}
+
+#[repr(C)]
+struct Queued {
+    pid: libc::pid_t,
+    uid: libc::uid_t,
+    // A union with a pointer: its alignment puts the whole part at offset 16 on 64-bit machines.
+    value: usize,
+}
+
+const _: () = assert!(size_of::<Info>() >= 128, "the kernel reads the whole of its siginfo");
+
+/// Sends real-time signals with a value.
+pub struct QueuedSignal {
+    aim: Aim,
+    info: Info,
+}
+
+impl QueuedSignal {
+    /// Aimed at nobody yet.
+    pub fn new() -> Self {
+        let (pid, uid) = (std::process::id() as i32, rustix::process::getuid().as_raw());
+        let queued_part = Queued { pid, uid, value: 0 };
+        let code = libc::SI_QUEUE;
+        let info = Info { signo: queued(), errno: 0, code, queued: queued_part, rest: [0; 104] };
+        Self { aim: Aim::default(), info }
+    }
+
+    /// Who gets it.
+    pub fn aim(&mut self, aim: Aim) {
+        self.aim = aim;
+    }
+
+    /// Queues the signal (rt_tgsigqueueinfo(2)): one path in the kernel for processes and threads.
+    #[inline(always)]
+    pub fn send(&mut self, value: u8) -> Result<(), Errno> {
+        self.info.queued.value = usize::from(value);
+        let (Aim { pid, tid }, signal) = (self.aim, self.info.signo);
+        // SAFETY: the kernel reads a siginfo from a valid address.
+        match unsafe {
+            libc::syscall(libc::SYS_rt_tgsigqueueinfo, pid, tid, signal, &raw const self.info)
+        } {
+            -1 => Err(last_errno()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Blocks the real-time signal in the calling thread and all that it forks or starts.
+pub fn block_queued() {
+    change_mask(libc::SIG_BLOCK, queued());
+}
+
+/// The real-time signal, as it is waited for.
+pub struct QueuedSignals {
+    set: libc::sigset_t,
+}
+
+impl QueuedSignals {
+    /// All that are sent to the calling thread.
+    pub fn new() -> Self {
+        Self { set: set_of(queued()) }
+    }
+
+    /// Waits for the next one and gives its value (sigwaitinfo(2)).
+    #[inline(always)]
+    pub fn wait(&self) -> Result<u8, Errno> {
+        let mut info = MaybeUninit::<libc::siginfo_t>::uninit();
+        // SAFETY: the set is valid; the kernel writes the siginfo before it returns a signal, and
+        // one that was queued has a value.
+        unsafe {
+            match libc::sigwaitinfo(&self.set, info.as_mut_ptr()) {
+                -1 => Err(last_errno()),
+                _ => Ok(info.assume_init_ref().si_value().sival_ptr as usize as u8),
+            }
+        }
+    }
+}
+
+fn set_of(signal: c_int) -> libc::sigset_t {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: sigemptyset initialises the set; both calls write to it only.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), signal);
+        set.assume_init()
+    }
+}
+
+/// Gives the mask as it was.
+fn change_mask(how: c_int, signal: c_int) -> libc::sigset_t {
+    let set = set_of(signal);
+    let mut before = set;
+    // SAFETY: both sets are valid. With a valid `how` it cannot fail.
+    unsafe { libc::pthread_sigmask(how, &set, &mut before) };
+    before
+}
+
+/// The signal that is caught: blocked but while its receiver waits for it.
+#[derive(Clone, Copy)]
+pub struct CaughtSignal {
+    waiting: libc::sigset_t,
+}
+
+/// Installs an empty handler in the process and blocks the signal in the calling thread and all
+/// that it forks or starts.
+pub fn catch() -> Result<CaughtSignal, Errno> {
+    extern "C" fn nothing(_signal: c_int) {}
+    let mut waiting = change_mask(libc::SIG_BLOCK, CAUGHT);
+    // SAFETY: a sigaction of zeros is valid, and the handler has the signature that no flags ask
+    // for. The mask was given by the kernel.
+    unsafe {
+        libc::sigdelset(&mut waiting, CAUGHT);
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = nothing as *const () as usize;
+        libc::sigemptyset(&mut action.sa_mask);
+        match libc::sigaction(CAUGHT, &action, std::ptr::null_mut()) {
+            -1 => Err(last_errno()),
+            _ => Ok(CaughtSignal { waiting }),
+        }
+    }
+}
+
+impl CaughtSignal {
+    /// Sends it (tgkill(2)).
+    #[inline(always)]
+    pub fn send(self, aim: Aim) -> Result<(), Errno> {
+        // SAFETY: touches no memory.
+        match unsafe { libc::syscall(libc::SYS_tgkill, aim.pid, aim.tid, CAUGHT) } {
+            -1 => Err(last_errno()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets the signal in and waits until some handler has run: pause(2) without its race
+    /// (sigsuspend(2)).
+    #[inline(always)]
+    pub fn wait(&self) {
+        // SAFETY: reads a valid set. It always returns -1 with EINTR.
+        unsafe { libc::sigsuspend(&self.waiting) };
+    }
+}

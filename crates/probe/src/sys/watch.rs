@@ -1,0 +1,103 @@
+//! The leader's eye on its members: links without an end of file do not tell when a member is
+//! killed, and the leader would wait for the token until its deadline.
+//!
+//! Nothing of it runs while the ring is whole. A member's death raises SIGCHLD, whose handler notes
+//! it and starts a timer that interrupts the leader again and again, until it has left whatever
+//! call it waits in; a single interruption could come just before the wait.
+
+use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use rustix::io::Errno;
+
+use super::process::last_errno;
+
+/// Seconds that a leader has to leave its wait after a member's death. Waits that no signal
+/// interrupts (pthread_cond_wait) end with the worker then.
+pub(super) const LOST_PATIENCE_S: u32 = 2;
+
+/// Time from one interruption to the next.
+const AGAIN_NS: i64 = 10_000_000;
+
+static LOST: AtomicBool = AtomicBool::new(false);
+static TIMER: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether a member has died since [`watch_members`].
+#[inline]
+pub fn member_lost() -> bool {
+    LOST.load(Ordering::Relaxed)
+}
+
+/// From now on the death of a child (any end but exit status 0) interrupts what the calling thread
+/// waits in, and makes [`member_lost`] true.
+pub fn watch_members() -> Result<(), Errno> {
+    let mut timer = MaybeUninit::<libc::timer_t>::uninit();
+    // SAFETY: a sigevent of zeros is valid, and its fields below are set for SIGEV_SIGNAL.
+    let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
+    event.sigev_notify = libc::SIGEV_SIGNAL;
+    event.sigev_signo = libc::SIGCHLD;
+    // SAFETY: both addresses are valid; the kernel writes the timer's id or fails.
+    unsafe {
+        if libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, timer.as_mut_ptr()) != 0 {
+            return Err(last_errno());
+        }
+        TIMER.store(timer.assume_init() as usize, Ordering::Release);
+    }
+    set_action(on_child as *const () as usize, libc::SA_SIGINFO | libc::SA_NOCLDSTOP)
+}
+
+/// Ends the watch: members may be waited for in peace.
+pub fn unwatch_members() {
+    // The default action is to do nothing; giving it cannot fail.
+    let _ = set_action(libc::SIG_DFL, 0);
+    LOST.store(false, Ordering::Relaxed);
+    let timer = TIMER.swap(0, Ordering::AcqRel);
+    if timer != 0 {
+        // SAFETY: the timer was made above and is deleted once.
+        unsafe { libc::timer_delete(timer as libc::timer_t) };
+    }
+}
+
+/// No SA_RESTART: the point is that waits end with EINTR.
+fn set_action(handler: usize, flags: c_int) -> Result<(), Errno> {
+    // SAFETY: a sigaction of zeros is valid; the handler has the signature that its flags ask for
+    // and uses only what is async-signal-safe. SIGCHLD may have been inherited blocked.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler;
+        action.sa_flags = flags;
+        libc::sigemptyset(&mut action.sa_mask);
+        if libc::sigaction(libc::SIGCHLD, &action, std::ptr::null_mut()) != 0 {
+            return Err(last_errno());
+        }
+        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGCHLD);
+        libc::sigprocmask(libc::SIG_UNBLOCK, set.as_ptr(), std::ptr::null_mut());
+    }
+    Ok(())
+}
+
+extern "C" fn on_child(_signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
+    // SAFETY: the kernel hands over a valid siginfo; for SIGCHLD from a child it has a status.
+    let (code, status) = unsafe { ((*info).si_code, (*info).si_status()) };
+    // Members that have done their part leave in peace while the last lap is still going round.
+    let in_peace = code == libc::CLD_EXITED && status == 0;
+    let of_child = matches!(code, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED);
+    if !of_child || in_peace || LOST.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let step = libc::timespec { tv_sec: 0, tv_nsec: AGAIN_NS as _ };
+    let again = libc::itimerspec { it_interval: step, it_value: step };
+    let timer = TIMER.load(Ordering::Acquire) as libc::timer_t;
+    // SAFETY: both calls are async-signal-safe (signal-safety(7)) and read valid memory only; errno,
+    // which they may change, is put back.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        libc::timer_settime(timer, 0, &again, std::ptr::null_mut());
+        libc::alarm(LOST_PATIENCE_S);
+        *errno = before;
+    }
+}

@@ -1,0 +1,152 @@
+//! Rings of all links that this machine has.
+
+use model::case::{Case, Kind, Placement, Policy};
+use model::sample::Sample;
+use probe::ring::{LINKS, Registered, RingError, link};
+
+use crate::worker::{self, case};
+use crate::{left_behind, skip};
+
+pub const TESTS: &[(&str, fn())] = &[
+    ("every_link_is_here_or_says_why_not", all_are_tried),
+    ("every_link_makes_every_hop_in_rings_of_both_kinds", every_hop),
+    ("who_sleeps_is_switched_to_once_a_hop", once_a_hop),
+    ("a_coroutine_is_never_switched", never_switched),
+    ("yield_switches_as_often_as_the_scheduler_likes", counted_yields),
+    ("an_unsuited_ring_says_what_to_do", unsuited),
+    ("yield_and_coroutines_run_under_real_time_policies", real_time),
+];
+
+/// Laps of a sample, enough for counts within some per cent.
+const LAPS: u64 = 300;
+
+/// The links that this machine has.
+pub fn available() -> impl Iterator<Item = &'static Registered> {
+    LINKS.iter().filter(|link| link.available().inspect_err(|why| lacks(link, why)).is_ok())
+}
+
+fn lacks(link: &Registered, why: &str) {
+    skip(&format!("{}: {why}", link.name));
+}
+
+fn measure(case: &Case) -> Sample {
+    let name = format!("{} by {} of {}", case.members, case.link, case.kind);
+    worker::finish(worker::start(case, LAPS)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// The rings of `members` that each link can make.
+fn each(members: u32, act: impl Fn(&Registered, Case)) {
+    for link in available() {
+        for kind in Kind::ALL {
+            let case = case(link.name, *kind, members);
+            if link.suits(&case).is_ok() {
+                act(link, case);
+            }
+        }
+    }
+}
+
+fn all_are_tried() {
+    let names: Vec<&str> = LINKS.iter().map(|link| link.name).collect();
+    assert_eq!(names.len(), 15, "{names:?}");
+    for name in &names {
+        assert_eq!(names.iter().filter(|other| *other == name).count(), 1, "{name} twice");
+    }
+    // What needs no more than a kernel of this century.
+    for name in ["pipe", "socket-stream", "signal", "futex", "yield", "coroutine"] {
+        assert_eq!(link(name).unwrap().available(), Ok(()), "{name}");
+    }
+    for link in LINKS.iter() {
+        let why = link.available().err().unwrap_or("a reason".to_string());
+        assert!(!why.is_empty() && !link.needs.is_empty() && !link.summary.is_empty());
+    }
+}
+
+fn every_hop() {
+    for members in [1, 2, 3, 16] {
+        each(members, |_, case| {
+            let before = left_behind::things();
+            let sample = measure(&case);
+            assert_eq!(sample.hops, LAPS * u64::from(members), "{case:?}");
+            assert_eq!(left_behind::things(), before, "{case:?}");
+        });
+    }
+}
+
+/// The switches of a sample, again where something else took the CPU in between.
+fn switches_per_hop(case: &Case, is_right: impl Fn(f64) -> bool) -> f64 {
+    let mut seen = f64::NAN;
+    for _ in 0..5 {
+        seen = measure(case).switches_per_hop();
+        if is_right(seen) {
+            break;
+        }
+    }
+    seen
+}
+
+fn once_a_hop() {
+    let is_right = |switches: f64| (0.98..1.1).contains(&switches);
+    each(2, |link, case| {
+        if !["coroutine", "yield"].contains(&link.name) {
+            let seen = switches_per_hop(&case, is_right);
+            assert!(is_right(seen), "{} {}: {seen} switches a hop", link.name, case.kind);
+        }
+    });
+    each(1, |link, case| {
+        let seen = switches_per_hop(&case, |switches| switches < 0.1);
+        assert!(seen < 0.1, "{} {}: {seen} switches a hop alone", link.name, case.kind);
+    });
+}
+
+fn never_switched() {
+    for members in [2, 16] {
+        let case = case("coroutine", Kind::Thread, members);
+        let seen = switches_per_hop(&case, |switches| switches < 0.01);
+        assert!(seen < 0.01, "{seen} switches a hop of {members}");
+    }
+}
+
+/// No law: the scheduler may come back to who has just yielded, or take members in any order. Only
+/// that the counts are the ring's own, taken while it stood still.
+fn counted_yields() {
+    for kind in Kind::ALL {
+        let sample = measure(&case("yield", *kind, 2));
+        let switches = sample.counters.switches();
+        assert!(switches >= LAPS, "{kind}: {switches} switches in {LAPS} laps");
+        // Each member but the leader goes to sleep once, at the end of the batch.
+        assert!(sample.counters.voluntary <= 3, "{kind}: {:?}", sample.counters);
+    }
+}
+
+fn unsuited() {
+    let why = |case: &Case| match link(&case.link).unwrap().suits(case) {
+        Err(error @ RingError::Unsuited { .. }) => error.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let of_processes = case("coroutine", Kind::Process, 2);
+    assert!(why(&of_processes).contains("--kind thread"));
+    // A worker that is told so all the same says it too.
+    let said = worker::finish(worker::start(&of_processes, LAPS)).unwrap_err();
+    assert!(said.contains("--kind thread"), "{said}");
+    let apart = Placement::Pinned { cpus: vec![0, 1] };
+    for name in ["yield", "coroutine"] {
+        let case = Case { placement: apart.clone(), ..case(name, Kind::Thread, 2) };
+        assert!(why(&case).contains("--placement same"), "{name}");
+    }
+}
+
+/// They run on without ever sleeping, which other members may not do for long.
+fn real_time() {
+    if probe::ring::check_policy(Policy::Fifo).is_err() {
+        return skip("SCHED_FIFO needs CAP_SYS_NICE");
+    }
+    for (name, kind) in [("yield", Kind::Process), ("coroutine", Kind::Thread)] {
+        let case = Case { policy: Policy::Fifo, ..case(name, kind, 2) };
+        assert_eq!(measure(&case).hops, 2 * LAPS, "{name}");
+    }
+    // Under SCHED_FIFO a yield goes to the end of the line, so that there is a law.
+    let case = Case { policy: Policy::Fifo, ..case("yield", Kind::Process, 2) };
+    let seen = switches_per_hop(&case, |switches| (0.95..1.1).contains(&switches));
+    assert!((0.95..1.1).contains(&seen), "{seen} switches a hop");
+}

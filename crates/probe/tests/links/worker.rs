@@ -1,0 +1,62 @@
+//! A worker as the program has it: an assignment in, samples out.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitCode, Stdio};
+
+use model::case::{Case, Kind, Placement, Policy};
+use model::plan::Batching;
+use model::sample::Sample;
+use probe::assignment::Assignment;
+use probe::ring;
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+/// The argument that makes this program a worker.
+pub const WORD: &str = "worker";
+
+pub fn main() -> ExitCode {
+    set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
+    let assignment: Assignment = serde_json::from_reader(std::io::stdin()).unwrap();
+    let say = |line: String| writeln!(std::io::stdout().lock(), "{line}").unwrap();
+    let done = ring::run(&assignment, &mut |sample| say(serde_json::to_string(&sample).unwrap()));
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(format!("error: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A ring on one CPU.
+pub fn case(link: &str, kind: Kind, members: u32) -> Case {
+    let cpus = probe::placement::allowed_cpus().unwrap();
+    let placement = Placement::Same { cpu: cpus[cpus.len() - 1] };
+    Case { members, kind, link: link.to_string(), work: None, placement, policy: Policy::Other }
+}
+
+/// Starts a worker for one sample of so many laps.
+pub fn start(case: &Case, laps: u64) -> Child {
+    let batching =
+        Batching { laps: Some(laps), sample_ns: 1_000_000, samples_per_round: 1, enough_ns: 1 };
+    let assignment: Assignment =
+        Assignment { case_number: 0, case: case.clone(), round: 0, batching };
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    // Its members are found by their process group.
+    command.arg(WORD).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+    let mut child = command.spawn().unwrap();
+    serde_json::to_writer(child.stdin.take().unwrap(), &assignment).unwrap();
+    child
+}
+
+/// What a worker said at its end.
+pub fn finish(mut child: Child) -> Result<Sample, String> {
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let lines: Vec<String> = lines.collect();
+    let status = child.wait().unwrap();
+    match lines.last() {
+        Some(line) if status.success() => Ok(serde_json::from_str(line).unwrap()),
+        Some(line) => Err(line.clone()),
+        None => Err(format!("no word, {status}")),
+    }
+}

@@ -47,6 +47,17 @@ impl Estimate {
         })
     }
 
+    /// The same in another unit; none for a factor that is not above zero.
+    pub fn scaled(&self, factor: f64) -> Option<Self> {
+        (factor > 0.0).then(|| Self {
+            value: self.value * factor,
+            mean: self.mean * factor,
+            low: self.low.map(|low| low * factor),
+            high: self.high.map(|high| high * factor),
+            ..*self
+        })
+    }
+
     /// The interval, if there is one.
     pub fn interval(&self) -> Option<Interval> {
         let (low, high) = (self.low?, self.high?);

@@ -214,7 +214,7 @@ impl<I: Instrument> Run<I> {
 
     /// Rounds that were begun.
     pub fn rounds(&self) -> u32 {
-        self.samples.iter().map(|sample| sample.round() + 1).max().unwrap_or(0)
+        self.samples.iter().map(|sample| sample.round().saturating_add(1)).max().unwrap_or(0)
     }
 
     /// Time spent measuring by all sessions, in nanoseconds, as far as the file tells.

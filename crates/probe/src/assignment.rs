@@ -40,8 +40,9 @@ pub trait Measure: Instrument {
         sink: &mut dyn FnMut(Self::Sample),
     ) -> Result<(), Unmeasured>;
 
-    /// What the worker's environment must hold for a case, beside what this process was given.
-    fn environment(_: &Self::Case) -> Vec<(&'static str, String)> {
+    /// What the worker's environment must hold for a case, or must not, beside what this process
+    /// was given.
+    fn environment(_: &Self::Case) -> Vec<(&'static str, Option<String>)> {
         Vec::new()
     }
 }

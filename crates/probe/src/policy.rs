@@ -31,5 +31,7 @@ pub fn needs(policy: Policy) -> String {
 
 /// Whether the calling process may use `policy`; tried on a thread of its own, which then ends.
 pub fn check(policy: Policy) -> Result<(), Errno> {
-    std::thread::spawn(move || take(policy)).join().unwrap_or(Ok(()))
+    let trial = std::thread::Builder::new().spawn(move || take(policy));
+    let trial = trial.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::AGAIN))?;
+    trial.join().unwrap_or(Err(Errno::INVAL))
 }

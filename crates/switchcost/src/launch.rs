@@ -77,9 +77,15 @@ impl Workers {
             return Err(std::io::ErrorKind::Interrupted.into());
         }
         // /proc/self/exe is this very program, also when its file has been replaced meanwhile.
-        let mut child = Command::new("/proc/self/exe")
+        let mut command = Command::new("/proc/self/exe");
+        for (name, value) in I::environment(case) {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let mut child = command
             .args(["worker", "--parent", &std::process::id().to_string(), I::NAME])
-            .envs(I::environment(case))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             // Ctrl-C comes to this program alone, which then ends the worker.
@@ -112,7 +118,7 @@ impl<I: Measure> Launch<I> for Workers {
         let (mut stdin, stdout) =
             self.start::<I>(&assignment.case).map_err(|error| match self.interrupt.signal() {
                 Some(_) => LaunchError::Interrupted,
-                None => case("cannot start a worker", &error),
+                None => case("cannot start a worker (/proc/self/exe)", &error),
             })?;
         let told = serde_json::to_writer(&mut stdin, assignment).map_err(std::io::Error::from);
         let told = told.and_then(|()| stdin.flush());
@@ -147,7 +153,7 @@ fn end_in_words(status: ExitStatus) -> String {
         }
         Some(SIGKILL) => {
             "the worker was killed by signal 9; if nobody did that, the kernel ran out of \
-                    memory (see dmesg): ask for fewer --members or less --work"
+                    memory (see dmesg): ask for less (--members, --work, --trials)"
                 .to_string()
         }
         Some(SIGXCPU) => {

@@ -61,7 +61,7 @@ pub(crate) fn resume<I: Report>(path: &Path, more: &More, output: &Output) -> Re
     let (mut file, mut run) = RunFile::reopen::<I>(path)?;
     let (machine, allowed) = look_around()?;
     for cpu in run.header.plan.cpus() {
-        resolve::check_cpu("--placement", cpu, &allowed, &machine)?;
+        resolve::check_cpu("the run", cpu, &allowed, &machine)?;
     }
     let spent_ns = run.spent_ns();
     let stopping = more.stopping(&run, spent_ns)?;
@@ -144,8 +144,8 @@ fn keep_away<I: Report>(plan: &Plan<I>, allowed: &[u32], machine: &Machine) -> V
     if allowed.iter().all(|cpu| measured.contains(cpu)) {
         notices.push(
             "what is measured may use every CPU that this program may, which wakes up there to take \
-             each sample; for a CPU of its own leave one out of --placement or allow it one more \
-             (taskset, cpuset)"
+             each sample; for a CPU of its own measure on fewer (--placement, --cpu) or allow it one \
+             more (taskset, cpuset)"
                 .to_string(),
         );
     }

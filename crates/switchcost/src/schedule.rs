@@ -84,7 +84,7 @@ impl<'a, I: Instrument> Schedule<'a, I> {
         launch: &'a mut dyn Launch<I>,
         watch: &'a mut dyn Watch<I>,
     ) -> Self {
-        let first_round = samples.iter().map(|sample| sample.round() + 1).max().unwrap_or(0);
+        let first_round = samples.iter().map(|s| s.round().saturating_add(1)).max().unwrap_or(0);
         Self {
             plan,
             launch,

@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{Home, Said, is_root, lines_of, skip};
+use common::{Home, Said, lines_of, skip};
 use serde_json::Value;
 
 /// Rounds and trials that make a short run of known size.
@@ -67,7 +67,7 @@ fn overhead_times_every_call_that_there_is() {
     }
     // What is not to be had here is said, not left out: all calls are in the one or the other.
     let absent = said.out.lines().filter(|line| line.contains("is not to be had here")).count();
-    assert_eq!(cases + absent, 20, "{}", said.out);
+    assert_eq!(cases + absent, probe::trial::CALLS.len(), "{}", said.out);
 }
 
 #[test]
@@ -116,8 +116,9 @@ fn malloc_counts_what_the_allocator_asks_of_the_kernel() {
     if cfg!(target_env = "gnu") {
         assert_eq!(small["mmap_calls"], 0, "{small}");
         assert_eq!(large["mmap_calls"], 2 * 16 * ROUNDS, "{large}");
-        // Each of them is slow, and it is seen why.
-        assert_eq!(large["slow_malloc_mmap"], 16 * ROUNDS, "{large}");
+        // They are slow, and it is seen why; one may hide behind stolen time.
+        let seen = large["slow_malloc_mmap"].as_u64().expect("a count");
+        assert!((16 * ROUNDS - 4..=16 * ROUNDS).contains(&seen), "{large}");
     }
 }
 
@@ -130,10 +131,18 @@ fn another_allocator_is_a_case_of_its_own_or_an_error() {
     assert_eq!(record["findings"]["malloc"]["overall"][1]["preload"], "libm.so.6");
     assert!(said.out.contains("libm.so.6 over all sizes"), "{}", said.out);
 
+    // Whoever measures the C library's does not measure what the shell had preloaded.
+    let mut inherited = home.command(common::PROGRAM);
+    inherited.args(["clock", "malloc", "--sizes", "64", "--trials", "4", "--rounds", "1"]);
+    let said = Said::of(inherited.env("LD_PRELOAD", "libnowhere.so.7"));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    // The dynamic linker complains of it to the program itself, and not to its worker.
+    assert_eq!(said.err.matches("libnowhere.so.7").count(), 1, "{}", said.err);
+
     let absent = home.run(&[&["clock"], &preload[..], &["libnowhere.so.7"]].concat());
     assert_eq!((absent.code, &*absent.out), (Some(2), ""));
     assert!(absent.error().contains("libnowhere.so.7"), "{}", absent.err);
-    assert_eq!(home.run_files().len(), 1, "nothing was measured");
+    assert_eq!(home.run_files().len(), 2, "nothing was measured");
 }
 
 #[test]
@@ -154,12 +163,18 @@ fn who_sleeps_across_ticks_is_not_seen_by_them() {
         let both = count(case, "sleeper_precise_ns") + count(case, "burner_precise_ns");
         assert!(both < 2 * 1_000_000_000, "{both} ns on one CPU");
     }
-    if !is_root() {
+    let policy = &record["header"]["plan"]["cases"][0]["policy"];
+    if policy != "fifo" {
+        assert!(
+            said.out.contains("note: the sleeper runs under the normal policy"),
+            "{}",
+            said.out
+        );
         return skip("without a real-time policy the burner may push the sleeper into the ticks");
     }
+    // A law and no timing: what is not running when the tick comes is not counted.
     let sampled = count(0, "sleeper_ticks_ns");
     assert!(sampled < count(0, "sleeper_precise_ns") / 2, "ticks saw {sampled} ns: {}", said.out);
-    assert!(count(0, "burner_ticks_ns") > count(0, "burner_precise_ns"), "{}", said.out);
 }
 
 #[test]
@@ -199,12 +214,13 @@ fn what_cannot_be_is_refused_by_name() {
     let home = Home::new();
     for (args, words) in [
         (&["overhead", "--calls", "sundial"][..], "sundial"),
-        (&["overhead", "--trials", "0"], "0"),
+        (&["overhead", "--trials", "0"], "1 to 1000000"),
+        (&["overhead", "--trials", "4294967295"], "1 to 1000000"),
         (&["overhead", "--cpu", "4095"], "--cpu: CPU 4095"),
         (&["primes", "--primes", "0"], "'0'"),
-        (&["primes", "--primes", "7000"], "7000"),
+        (&["primes", "--primes", "200000"], "200000"),
         (&["malloc", "--sizes", "none"], "none"),
-        (&["malloc", "--sizes", "1073741824", "--trials", "4000000"], "MiB are free"),
+        (&["malloc", "--sizes", "1073741824", "--trials", "1000000"], "MiB are free"),
         (&["malloc", "--preload", ""], "--preload ''"),
         (&["sampling", "--duration", "0s"], "0s"),
         (&["sampling", "--duration", "1ms"], "100ms"),

@@ -1,5 +1,7 @@
 //! Figures that are taken within a round, each from one sample, and what they come to.
 
+use std::collections::BTreeSet;
+
 use rand::Rng;
 
 use super::Trials;
@@ -68,12 +70,14 @@ impl<'a> ByCase<'a> {
         cases: &[usize],
         of: impl Fn(&[&Sample]) -> Option<f64>,
     ) -> Option<Estimate> {
-        let rounds = cases.iter().flat_map(|case| self.of(*case)).map(|s| s.round + 1).max()?;
+        let rounds: BTreeSet<u32> =
+            cases.iter().flat_map(|case| self.of(*case)).map(|sample| sample.round).collect();
         let together = |round: u32| -> Option<Vec<&Sample>> {
             let in_round = |case: &usize| self.of(*case).iter().copied().find(|s| s.round == round);
             cases.iter().map(in_round).collect()
         };
-        estimate(self.plan, (0..rounds).filter_map(together).filter_map(|all| of(&all)).collect())
+        let all = rounds.into_iter().filter_map(together);
+        estimate(self.plan, all.filter_map(|all| of(&all)).collect())
     }
 }
 

@@ -8,11 +8,12 @@ use crate::estimate::Estimate;
 
 /// The figure of one sample.
 pub(super) fn figure(by_case: &ByCase, case: usize, sample: &Sample) -> Option<f64> {
-    let median = |name: &str| sample.tally(name)?.quantile(0.5).map(|median| median as f64);
     match by_case.trial(case)? {
-        Trial::Call { .. } => median(overhead::CALL_TICKS),
-        Trial::Primes { .. } => median(primes::THREADCLOCK_NS),
-        Trial::Malloc { .. } => median(malloc::MALLOC_TICKS),
+        // Not the single call: less the empty interval, a short one is nothing, give or take a step
+        // of the counter, and no number of rounds narrows that to a share of itself.
+        Trial::Call { .. } => overhead::in_a_row(sample),
+        Trial::Primes { .. } => primes::mean(sample, primes::THREADCLOCK_NS),
+        Trial::Malloc { .. } => malloc::net_median(sample),
         Trial::Sampling { .. } => sampling::sleepers_share(sample),
     }
 }

@@ -32,7 +32,7 @@ pub const CAUSES: [Cause; 5] = [
     Cause { name: "switched", in_words: "switched out" },
     Cause {
         name: "unexplained",
-        in_words: "unexplained (interrupts, steal, cold caches, the allocator's housekeeping)",
+        in_words: "unexplained (interrupts, steal, cold caches, a re-sync of threadclock, the allocator's housekeeping)",
     },
 ];
 
@@ -126,7 +126,7 @@ pub struct Point {
     pub malloc: Option<CallCost>,
     /// free; absent when it was not measured.
     pub free: Option<CallCost>,
-    /// brk, mmap and fault counts per sample, mean; absent where they were not to be had.
+    /// brk, mmap and fault counts, mean of the samples that have them; absent where none has.
     pub per_sample: BTreeMap<String, f64>,
 }
 
@@ -160,6 +160,11 @@ pub struct Found {
 fn net(sample: &Sample, call: Call) -> Option<Tally> {
     let empty = sample.tally(EMPTY_TICKS)?.quantile(0.5)?;
     Some(sample.tally(call.tally())?.shifted(-empty))
+}
+
+/// The median malloc of a sample, in ticks.
+pub(super) fn net_median(sample: &Sample) -> Option<f64> {
+    median(&net(sample, Call::Malloc)?)
 }
 
 fn median(tally: &Tally) -> Option<f64> {
@@ -212,8 +217,8 @@ pub(super) fn find(by_case: &ByCase, cases: usize) -> Found {
         let Some(Trial::Malloc { bytes, preload }) = by_case.trial(case) else { return None };
         let samples = by_case.of(case);
         let per_sample = |name: &str| {
-            let mean = total(samples, name)? as f64 / samples.len() as f64;
-            Some((name.to_string(), mean))
+            let counted = samples.iter().filter(|sample| sample.count(name).is_some()).count();
+            Some((name.to_string(), total(samples, name)? as f64 / counted as f64))
         };
         let counts = [BRK_CALLS, MMAP_CALLS, MINOR_FAULTS];
         Some(Point {

@@ -36,6 +36,7 @@ pub struct CallCost {
     /// Median of `net_ticks` in a round, over rounds.
     pub median_ticks: Option<Estimate>,
     /// Ticks per call of calls made one after the other: the median batch of a round, over rounds.
+    /// By its interval a case is called precise.
     pub back_to_back_ticks: Option<Estimate>,
 }
 
@@ -79,6 +80,12 @@ fn net(sample: &Sample) -> Option<Tally> {
     Some(sample.tally(CALL_TICKS)?.shifted(-empty))
 }
 
+/// Ticks per call of calls made one after the other: the sample's median batch.
+pub(super) fn in_a_row(sample: &Sample) -> Option<f64> {
+    let batch = sample.tally(BATCH_TICKS)?.quantile(0.5)?;
+    Some(batch as f64 / f64::from(BATCH_CALLS))
+}
+
 pub(super) fn find(by_case: &ByCase, cases: usize) -> Found {
     let cost = |case: usize| {
         let Some(Trial::Call { call }) = by_case.trial(case) else { return None };
@@ -89,10 +96,7 @@ pub(super) fn find(by_case: &ByCase, cases: usize) -> Found {
             call: call.clone(),
             net_ticks: Quantity::of(&all)?,
             median_ticks: by_case.estimate(case, |s| Some(net(s)?.quantile(0.5)? as f64)),
-            back_to_back_ticks: by_case.estimate(case, |sample| {
-                let batch = sample.tally(BATCH_TICKS)?.quantile(0.5)?;
-                Some(batch as f64 / f64::from(BATCH_CALLS))
-            }),
+            back_to_back_ticks: by_case.estimate(case, in_a_row),
         })
     };
     let mut empties = Tally::default();

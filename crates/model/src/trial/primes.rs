@@ -73,7 +73,8 @@ pub struct Found {
     pub overall: BTreeMap<String, Against>,
 }
 
-fn mean(sample: &Sample, name: &str) -> Option<f64> {
+/// Mean of the trials less that of the empty ones, in nanoseconds.
+pub(super) fn mean(sample: &Sample, name: &str) -> Option<f64> {
     let empty = sample.tally(&empty(name))?.mean()?;
     Some(sample.tally(name)?.mean()? - empty)
 }

@@ -15,7 +15,8 @@ pub struct Sample {
     pub case: usize,
     /// Round, from 0: one fresh worker for each case.
     pub round: u32,
-    /// Time of all trials together, in nanoseconds (CLOCK_MONOTONIC_RAW).
+    /// Time of all trials together, in nanoseconds (CLOCK_MONOTONIC_RAW; of `clock-sampling` the
+    /// time for which both processes were watched, by CLOCK_MONOTONIC).
     pub elapsed_ns: u64,
     /// The same time by the time-stamp counter, in its ticks; absent without such a counter.
     pub elapsed_ticks: Option<u64>,

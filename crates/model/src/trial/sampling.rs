@@ -14,7 +14,7 @@ use crate::estimate::Estimate;
 /// The experiment's name.
 pub const NAME: &str = "clock-sampling";
 
-/// Count: nanoseconds from one tick to the next, as seen.
+/// Count: nanoseconds from one tick to the next, by the kernel's word.
 pub const TICK_NS: &str = "tick_ns";
 
 /// The two processes. Their counts are `PROCESS_ACCOUNT_ns`.

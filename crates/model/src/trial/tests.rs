@@ -199,3 +199,13 @@ fn a_run_of_trials_survives_its_file() {
     let as_ring = <Run>::parse(&text);
     assert!(matches!(as_ring, Err(RunError::NotARun(_))), "{as_ring:?}");
 }
+
+#[test]
+fn a_file_with_absurd_rounds_is_read_at_once() {
+    let trials = vec![Trial::Primes { primes: 100 }];
+    let tallies: [(&str, &[i64]); 1] = [(primes::THREADCLOCK_NS, &[5, 7])];
+    let samples = [0, 7, u32::MAX].map(|round| sample(0, round, &tallies, &[])).to_vec();
+    let run = run(primes::NAME, trials, samples);
+    assert_eq!(run.rounds(), u32::MAX);
+    assert_eq!(Record::of(&run).cases[0].rounds, 3);
+}

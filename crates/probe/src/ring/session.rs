@@ -219,7 +219,8 @@ fn set_thread_policy(policy: Policy) -> Result<(), RingError> {
 
 /// Whether the calling process may use `policy`; tried on a thread of its own, which then ends.
 pub fn check_policy(policy: Policy) -> Result<(), RingError> {
-    std::thread::spawn(move || set_thread_policy(policy)).join().unwrap_or(Ok(()))
+    let needs = || policy::needs(policy);
+    policy::check(policy).map_err(|errno| RingError::Policy { policy, errno, needs: needs() })
 }
 
 /// Threads of a ring share one table of descriptors: use all of it that is granted.

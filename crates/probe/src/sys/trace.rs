@@ -6,7 +6,10 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
 use rustix::io::Errno;
-use rustix::process::Pid;
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpid, getppid, kill_process, set_parent_process_death_signal,
+    waitpid,
+};
 
 use super::process::{Forked, exit_now, fork, last_errno};
 
@@ -28,8 +31,13 @@ const ENTRY: u8 = 1;
 /// Forks, runs `act` in the child and gives how often it made each system call, by number. The
 /// calling process must be single-threaded. The child is gone when this returns.
 pub fn count_syscalls(act: impl FnOnce()) -> Result<BTreeMap<i64, u64>, Errno> {
+    let parent = getpid();
     match fork()? {
         Forked::Child => {
+            let asked = set_parent_process_death_signal(Some(Signal::KILL));
+            if asked.is_err() || getppid() != Some(parent) {
+                exit_now(1);
+            }
             // SAFETY: these calls touch no memory of ours. The parent sees the stop.
             let refused = unsafe {
                 libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) != 0 || libc::raise(libc::SIGSTOP) != 0
@@ -40,9 +48,20 @@ pub fn count_syscalls(act: impl FnOnce()) -> Result<BTreeMap<i64, u64>, Errno> {
             act();
             exit_now(0);
         }
-        Forked::Parent(child) => watch(child),
+        Forked::Parent(child) => {
+            let counts = watch(child);
+            if counts.is_err() {
+                // It may be stopped, or gone already.
+                let _ = kill_process(child, Signal::KILL);
+                let _ = waitpid(Some(child), WaitOptions::empty());
+            }
+            counts
+        }
     }
 }
+
+/// A stop at a system call, with PTRACE_O_TRACESYSGOOD.
+const AT_A_CALL: i32 = libc::SIGTRAP | 0x80;
 
 fn watch(child: Pid) -> Result<BTreeMap<i64, u64>, Errno> {
     let mut counts = BTreeMap::new();
@@ -50,28 +69,39 @@ fn watch(child: Pid) -> Result<BTreeMap<i64, u64>, Errno> {
     let mut status = wait(child)?;
     if libc::WIFSTOPPED(status) {
         request(libc::PTRACE_SETOPTIONS, child, options as usize)?;
+        // The first stop is its own asking for it.
+        request(libc::PTRACE_SYSCALL, child, 0)?;
+        status = wait(child)?;
     }
     while libc::WIFSTOPPED(status) {
-        // A stop that is no call of the kernel is a signal; nobody sends one but to end the child.
-        let at_a_call = libc::WSTOPSIG(status) == libc::SIGTRAP | 0x80;
-        if at_a_call && let Some(number) = entered(child)? {
-            *counts.entry(number).or_default() += 1;
-        }
-        request(libc::PTRACE_SYSCALL, child, 0)?;
+        let signal = match libc::WSTOPSIG(status) {
+            AT_A_CALL => {
+                if let Some(number) = entered(child)? {
+                    *counts.entry(number).or_default() += 1;
+                }
+                0
+            }
+            // What it does to itself, such as abort(3), must happen to it.
+            signal => signal as usize,
+        };
+        request(libc::PTRACE_SYSCALL, child, signal)?;
         status = wait(child)?;
     }
     match libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0 {
         true => Ok(counts),
-        false => Err(Errno::PERM),
+        false => Err(Errno::CHILD),
     }
 }
 
 fn wait(child: Pid) -> Result<i32, Errno> {
     let mut status = 0;
-    // SAFETY: the kernel writes one int.
-    match unsafe { libc::waitpid(child.as_raw_pid(), &mut status, 0) } {
-        -1 => Err(last_errno()),
-        _ => Ok(status),
+    loop {
+        // SAFETY: the kernel writes one int.
+        match unsafe { libc::waitpid(child.as_raw_pid(), &mut status, 0) } {
+            -1 if last_errno() == Errno::INTR => {}
+            -1 => return Err(last_errno()),
+            _ => return Ok(status),
+        }
     }
 }
 
@@ -118,5 +148,7 @@ mod tests {
     #[test]
     fn a_child_that_fails_is_no_count() {
         assert!(count_syscalls(|| exit_now(3)).is_err());
+        // As an allocator that finds its heap broken.
+        assert!(count_syscalls(|| std::process::abort()).is_err());
     }
 }

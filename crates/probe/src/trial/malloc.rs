@@ -1,7 +1,9 @@
 //! Blocks of one size, all allocated, then all freed, each call timed by the thread's own CPU time.
 
 use std::fs::File;
+use std::hint::black_box;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use model::trial::malloc::{BRK_CALLS, Call, EMPTY_TICKS, MINOR_FAULTS, MMAP_CALLS};
 use model::trial::{Case, Tally, Trial};
@@ -83,9 +85,16 @@ impl Watch {
             least_ns: u64::MAX,
             marks: Marks::now(),
             page_bytes: rustix::param::page_size() as u64,
-            ticks: Vec::with_capacity(calls as usize),
-            slow: Vec::with_capacity(calls as usize),
+            ticks: emptied(touched(calls, 0)),
+            slow: emptied(touched(calls, (0, [false; 4]))),
         }
+    }
+
+    /// Writes to all that will be written to: pages that a fork has shared fault once.
+    fn touch(&mut self) {
+        let room = self.ticks.capacity();
+        self.ticks = emptied(filled(std::mem::take(&mut self.ticks), room, 0));
+        self.slow = emptied(filled(std::mem::take(&mut self.slow), room, (0, [false; 4])));
     }
 
     /// Takes up one call. Outside of the timed part; it asks the kernel only where the call was slow,
@@ -117,37 +126,66 @@ impl Watch {
     }
 }
 
+/// `room` values in memory that has been written to.
+fn filled<T: Clone>(mut values: Vec<T>, room: usize, value: T) -> Vec<T> {
+    values.clear();
+    values.resize(room, value);
+    black_box(values)
+}
+
+fn touched<T: Clone>(room: u32, value: T) -> Vec<T> {
+    filled(Vec::with_capacity(room as usize), room as usize, value)
+}
+
+fn emptied<T>(mut values: Vec<T>) -> Vec<T> {
+    values.clear();
+    values
+}
+
 pub(super) fn run(case: &Case, trials: u32) -> Result<Outcome, TrialError> {
     let Trial::Malloc { bytes, preload } = &case.trial else { return Err(TrialError::WrongTrial) };
     if let Some(library) = preload {
         check_preload(library)?;
     }
     let bytes = usize::try_from(*bytes).unwrap_or(usize::MAX);
-    let clock = ThreadClock::for_this_thread();
-    let empties: Vec<i64> = (0..trials).map(|_| timed(&clock, || ()).0.cycles as i64).collect();
-    let mut blocks = Vec::with_capacity(trials as usize);
-    let no_memory = || TrialError::NoMemory { bytes, blocks: trials };
+    let clock = super::clock();
+    // All memory of our own is made and touched before anything is counted: its faults are not the
+    // allocator's, and the heap that the child finds is the one that is measured.
+    let mut mallocs = Watch::new(Call::Malloc, trials);
+    let mut frees = Watch::new(Call::Free, trials);
+    let mut empties = touched(trials, 0);
+    let mut blocks: Vec<Option<Block>> = Vec::with_capacity(trials as usize);
+    blocks.resize_with(trials as usize, || None);
+    for empty in &mut empties {
+        *empty = timed(&clock, || ()).0.cycles as i64;
+    }
 
     // The calls of the kernel are counted in a child beforehand, which does the same from the same
     // state of the heap; counting them here would slow them.
     let counted = sys::count_syscalls(|| {
-        for _ in 0..trials {
-            blocks.extend(Block::new(bytes));
-        }
-        blocks.drain(..).for_each(Block::free);
+        blocks.iter_mut().for_each(|block| *block = Block::new(bytes));
+        blocks.iter_mut().filter_map(Option::take).for_each(Block::free);
     });
+    // The fork has made every page one that faults when it is next written.
+    blocks.iter_mut().for_each(|block| *black_box(block) = None);
+    mallocs.touch();
+    frees.touch();
+    if let Some(block) = Block::new(1) {
+        block.free();
+    }
 
     let usage_before = sys::usage(Whose::Thread).read();
-    let mut mallocs = Watch::new(Call::Malloc, trials);
-    let mut frees = Watch::new(Call::Free, trials);
     mallocs.marks = Marks::now();
-    for _ in 0..trials {
+    for place in &mut blocks {
         let (time, block) = timed(&clock, || Block::new(bytes));
-        blocks.push(block.ok_or_else(no_memory)?);
         mallocs.take(time);
+        *place = block;
+    }
+    if blocks.iter().any(Option::is_none) {
+        return Err(TrialError::NoMemory { bytes, blocks: trials });
     }
     frees.marks = Marks::now();
-    for block in blocks {
+    for block in blocks.iter_mut().filter_map(Option::take) {
         let (time, ()) = timed(&clock, || block.free());
         frees.take(time);
     }
@@ -176,15 +214,21 @@ fn timed<T>(clock: &ThreadClock, act: impl FnOnce() -> T) -> (CpuTime, T) {
     (end - start, result)
 }
 
-/// The dynamic linker passes over a library that it cannot find, with a word on standard error.
+/// The dynamic linker passes over a library that it cannot find, with a word on standard error. It
+/// is looked for among the files that are mapped: by the file that a path leads to, or by name.
 fn check_preload(library: &str) -> Result<(), TrialError> {
     let own_maps = "/proc/self/maps";
     let maps = std::fs::read_to_string(own_maps)
         .map_err(|error| TrialError::Unreadable { path: own_maps, error: error.to_string() })?;
-    let name = library.rsplit('/').next().unwrap_or(library);
-    let stem = name.split(".so").next().unwrap_or(name);
-    let is_it = |line: &str| line.rsplit('/').next().is_some_and(|file| file.starts_with(stem));
-    match maps.lines().any(is_it) {
+    let real = std::fs::canonicalize(library).ok();
+    let mapped =
+        maps.lines().filter_map(|line| line.find('/').map(|start| Path::new(&line[start..])));
+    let is_it = |file: &Path| match &real {
+        Some(real) => file == real,
+        // A name without a path may lead to a file with a longer version: libx.so.2 to libx.so.2.4.
+        None => file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(library)),
+    };
+    match mapped.into_iter().any(is_it) {
         true => Ok(()),
         false => Err(TrialError::NotPreloaded { library: library.to_string() }),
     }

@@ -85,7 +85,7 @@ const WAYS: u32 = 3;
 pub(super) fn run(case: &Case, trials: u32, round: u32) -> Result<Outcome, TrialError> {
     let Trial::Primes { primes: count } = case.trial else { return Err(TrialError::WrongTrial) };
     let count = count as usize;
-    let clock = ThreadClock::for_this_thread();
+    let clock = super::clock();
     let mut found = Vec::with_capacity(count);
     primes(&mut found, count);
     let mut timed = Said::with_room(trials as usize);

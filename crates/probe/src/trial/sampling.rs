@@ -12,7 +12,7 @@ use rustix::time::{Timespec, clock_getres};
 use threadclock::ThreadClock;
 
 use super::companion::Companion;
-use super::{Outcome, TrialError};
+use super::{Outcome, TrialError, take_policy};
 use crate::policy;
 use crate::sys::{self, CpuClock, Whose, cpu_clock_ns, monotonic_ns};
 
@@ -233,15 +233,15 @@ pub(super) fn run(case: &Case) -> Result<Outcome, TrialError> {
     };
     // Before any fork: the burner would take the CPU from whoever looks for the tick. Under the
     // sleeper's policy nothing else does, if that was granted.
-    let _ = policy::take(case.policy);
+    take_policy(case.policy)?;
     let ticks = Ticks::see(case.cpu);
-    let _ = policy::take(Policy::Other);
+    take_policy(Policy::Other)?;
     let ticks = ticks?;
     let start_ns = monotonic_ns() + 5_000_000;
     let end_ns = start_ns + duration_ns;
     let policy = case.policy;
     let mut sleeper = Watched::start("sleeper", |clock| {
-        // Refused, it is the normal policy: whoever planned the case has asked before.
+        // It was granted to the parent a moment ago.
         let _ = policy::take(policy);
         sleeper(phase, ticks, end_ns, clock)
     })?;

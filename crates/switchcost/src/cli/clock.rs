@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Subcommand};
+use probe::trial::CALLS;
 
 use super::common::{Effort, Output};
-use super::values::{Counts, above_zero, duration};
+use super::values::{Counts, duration, trials};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClockCommand {
@@ -34,14 +36,21 @@ pub(crate) struct Place {
     pub(crate) cpu: Option<u32>,
 }
 
+/// The calls by name, each with what it is.
+fn call_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(
+        CALLS.iter().map(|call| PossibleValue::new(call.name).help(call.summary)),
+    )
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct OverheadArgs {
     /// Calls to measure, by name, instead of all that this machine has
-    #[arg(long, value_name = "CALL,...", value_delimiter = ',')]
+    #[arg(long, value_name = "CALL,...", value_delimiter = ',', value_parser = call_names())]
     pub(crate) calls: Vec<String>,
 
     /// Single calls in each round
-    #[arg(long, value_name = "COUNT", default_value = "1000", value_parser = above_zero::<u32>, allow_hyphen_values = true)]
+    #[arg(long, value_name = "COUNT", default_value = "1000", value_parser = trials, allow_hyphen_values = true)]
     pub(crate) trials: u32,
 
     #[command(flatten)]
@@ -61,7 +70,7 @@ pub(crate) struct PrimesArgs {
     pub(crate) primes: Counts,
 
     /// Trials of each way of timing in each round (the paper had 1000 in all)
-    #[arg(long, value_name = "COUNT", default_value = "50", value_parser = above_zero::<u32>, allow_hyphen_values = true)]
+    #[arg(long, value_name = "COUNT", default_value = "50", value_parser = trials, allow_hyphen_values = true)]
     pub(crate) trials: u32,
 
     #[command(flatten)]
@@ -81,7 +90,7 @@ pub(crate) struct MallocArgs {
     pub(crate) sizes: Counts,
 
     /// Blocks in each round: all are allocated, then all are freed
-    #[arg(long, value_name = "COUNT", default_value = "1000", value_parser = above_zero::<u32>, allow_hyphen_values = true)]
+    #[arg(long, value_name = "COUNT", default_value = "1000", value_parser = trials, allow_hyphen_values = true)]
     pub(crate) trials: u32,
 
     /// Another allocator beside the C library's, as LD_PRELOAD takes it: libjemalloc.so.2

@@ -76,6 +76,17 @@ impl FromStr for Counts {
     }
 }
 
+/// Most trials in a round: each is kept, and more rounds say more than more trials.
+const MOST_TRIALS: u32 = 1_000_000;
+
+/// Trials in a round.
+pub(crate) fn trials(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(trials @ 1..=MOST_TRIALS) => Ok(trials),
+        _ => Err(format!("accepted: whole numbers from 1 to {MOST_TRIALS}")),
+    }
+}
+
 /// Bytes with an optional suffix in powers of 1024: 4096, 64K, 8MiB.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     parse_size::Config::new()

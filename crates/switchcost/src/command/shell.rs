@@ -25,12 +25,16 @@ pub(super) fn manual() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The program's page, then one for each subcommand that is not hidden.
-fn pages(command: clap::Command) -> Vec<clap::Command> {
-    let mut command = command;
+/// The program's page, then one for each subcommand that is not hidden, and for each of its own.
+fn pages(mut command: clap::Command) -> Vec<clap::Command> {
     command.build();
+    with_subcommands(command)
+}
+
+fn with_subcommands(command: clap::Command) -> Vec<clap::Command> {
+    let name = command.get_name().to_string();
     let visible = |c: &&clap::Command| !c.is_hide_set() && c.get_name() != "help";
-    let named = |c: &clap::Command| c.clone().name(format!("switchcost-{}", c.get_name()));
-    let subcommands: Vec<_> = command.get_subcommands().filter(visible).map(named).collect();
-    std::iter::once(command).chain(subcommands).collect()
+    let named = |c: &clap::Command| c.clone().name(format!("{name}-{}", c.get_name()));
+    let below: Vec<_> = command.get_subcommands().filter(visible).map(named).collect();
+    std::iter::once(command).chain(below.into_iter().flat_map(with_subcommands)).collect()
 }

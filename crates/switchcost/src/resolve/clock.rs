@@ -51,15 +51,6 @@ fn plan(
 pub(crate) fn overhead(args: &OverheadArgs, here: &Here) -> Result<(Plan<Trials>, Vec<String>)> {
     let cpu = here.cpu(args.place.cpu)?;
     let all = trial::available().context("cannot look which calls there are")?;
-    for asked in &args.calls {
-        if !all.iter().any(|(call, _)| call.name == asked) {
-            let names: Vec<&str> = all.iter().map(|(call, _)| call.name).collect();
-            return Err(usage(format!(
-                "--calls '{asked}': no such call (accepted: {})",
-                names.join(", ")
-            )));
-        }
-    }
     let mut notices = Vec::new();
     let mut trials = Vec::new();
     for (call, why_not) in &all {
@@ -79,8 +70,8 @@ pub(crate) fn overhead(args: &OverheadArgs, here: &Here) -> Result<(Plan<Trials>
 /// The plan of `clock primes`.
 pub(crate) fn primes(args: &PrimesArgs, here: &Here) -> Result<Plan<Trials>> {
     let cpu = here.cpu(args.place.cpu)?;
-    // Beyond it the squares of 32-bit candidates would overflow, and nobody would wait for it.
-    const MOST: u32 = 6_000;
+    // Beyond it even a few trials would run into the worker's deadline.
+    const MOST: u32 = 100_000;
     if let Some(many) = args.primes.0.iter().find(|count| **count > MOST) {
         return Err(usage(format!("--primes {many}: accepted are 1 to {MOST}")));
     }
@@ -93,15 +84,14 @@ pub(crate) fn malloc(args: &MallocArgs, here: &Here) -> Result<Plan<Trials>> {
     let cpu = here.cpu(args.place.cpu)?;
     args.preload.iter().try_for_each(|library| check_preload(library))?;
     let largest = args.sizes.0.iter().max().copied().unwrap_or(0);
-    let needed = u64::from(largest) * u64::from(args.trials);
-    if let Some(free) = here.machine.memory.available_bytes.known().filter(|free| needed > **free) {
-        return Err(usage(format!(
-            "--sizes {largest} times --trials {} needs {} MiB, {} MiB are free",
-            args.trials,
-            needed >> 20,
-            free >> 20
-        )));
-    }
+    // What an allocator adds to a block, and what is noted of it.
+    let each = u128::from(largest) + 96;
+    super::check_memory(
+        &format!("--sizes {largest} with --trials {}", args.trials),
+        each * u128::from(args.trials),
+        "smaller --sizes or fewer --trials",
+        here.machine,
+    )?;
     let allocators: Vec<Option<String>> =
         std::iter::once(None).chain(args.preload.iter().cloned().map(Some)).collect();
     let trials = allocators.iter().flat_map(|preload| {
@@ -121,7 +111,7 @@ fn check_preload(library: &str) -> Result<()> {
         .arg("--version")
         .env("LD_PRELOAD", library)
         .output()
-        .context("cannot try --preload")?;
+        .context("cannot try --preload: /proc/self/exe (is /proc mounted?)")?;
     let said = String::from_utf8_lossy(&tried.stderr);
     match said.lines().next() {
         None if tried.status.success() => Ok(()),

@@ -46,3 +46,19 @@ pub(crate) fn check_cpu(flag: &str, cpu: u32, allowed: &[u32], machine: &Machine
          see taskset -p $$ and the control group's cpuset)"
     )))
 }
+
+/// What does not fit into memory would be ended by the out-of-memory killer, or end others. `what`
+/// needs so many bytes; `less` is what to ask for instead.
+fn check_memory(what: &str, needed: u128, less: &str, machine: &Machine) -> Result<()> {
+    let group = machine.cgroup.memory_max_bytes.known().and_then(|limit| limit.as_ref());
+    let left = group.map(|limit| limit.max - limit.current.known().unwrap_or(&0).min(&limit.max));
+    let free = machine.memory.available_bytes.known().copied().into_iter().chain(left).min();
+    match free {
+        Some(free) if needed > u128::from(free) * 9 / 10 => Err(usage(format!(
+            "{what} needs {} MiB, {} MiB are free: ask for {less}",
+            needed >> 20,
+            free >> 20
+        ))),
+        _ => Ok(()),
+    }
+}

@@ -26,7 +26,13 @@ pub(crate) fn plan(
         0 => None,
         bytes => Some(Work::new(bytes, args.stride, args.op).map_err(usage)?),
     };
-    check_memory(args, machine)?;
+    let largest = args.members.0.iter().max().copied().unwrap_or(0);
+    super::check_memory(
+        &format!("--work {} in {largest} members", args.work),
+        u128::from(args.work) * u128::from(largest),
+        "less work or fewer --members",
+        machine,
+    )?;
     let case = |members: u32, link: &str| Case {
         members,
         kind: args.kind,
@@ -61,24 +67,4 @@ fn placement(asked: &PlacementArg, allowed: &[u32], machine: &Machine) -> Result
             Ok(Placement::Pinned { cpus: cpus.clone() })
         }
     }
-}
-
-/// A ring whose arrays do not fit would be ended by the out-of-memory killer, or end others.
-fn check_memory(args: &RingArgs, machine: &Machine) -> Result<()> {
-    let group = machine.cgroup.memory_max_bytes.known().and_then(|limit| limit.as_ref());
-    let left = group.map(|limit| limit.max - limit.current.known().unwrap_or(&0).min(&limit.max));
-    let free = machine.memory.available_bytes.known().copied().into_iter().chain(left).min();
-    let (Some(free), Some(largest)) = (free, args.members.0.iter().max()) else {
-        return Ok(());
-    };
-    let needed = u128::from(args.work) * u128::from(*largest);
-    if needed <= u128::from(free) * 9 / 10 {
-        return Ok(());
-    }
-    Err(usage(format!(
-        "--work {} in {largest} members needs {} MiB, {} MiB are free: ask for less work or fewer --members",
-        args.work,
-        needed >> 20,
-        free >> 20
-    )))
 }

@@ -30,8 +30,19 @@ pub(super) fn text(record: &Record, found: &Found) -> String {
         hines2000::MALLOC_CYCLES,
         hines2000::MALLOC_CYCLES / 166.0
     );
-    for (what, of) in [("malloc", malloc as Of), ("free", free as Of)] {
-        let _ = writeln!(text, "slow {what} calls: {}", slow_words(found, of));
+    for overall in &found.overall {
+        let own: Vec<&Point> =
+            found.points.iter().filter(|point| point.preload == overall.preload).collect();
+        for (what, of) in [("malloc", malloc as Of), ("free", free as Of)] {
+            let by = library(overall.preload.as_ref());
+            let _ = writeln!(text, "slow {what} calls by {by}: {}", slow_words(&own, of));
+        }
+    }
+    if found.points.iter().any(|point| !point.per_sample.contains_key(BRK_CALLS)) {
+        let _ = writeln!(
+            text,
+            "brk, mmap: not counted, as a child could not be traced here (ptrace(2); see kernel.yama.ptrace_scope and seccomp)"
+        );
     }
     text
 }
@@ -39,6 +50,7 @@ pub(super) fn text(record: &Record, found: &Found) -> String {
 const LEGEND: &str = "ticks of the thread's own CPU time; malloc, free: median of rounds; fast: mean of the calls that were not slow; mean to p99: of all\n\
 brk, mmap, faults: kernel calls (mmap, munmap, mremap, madvise together) and page faults of a round\n";
 
+/// Which of the two calls.
 type Of = fn(&Point) -> Option<&CallCost>;
 
 fn malloc(point: &Point) -> Option<&CallCost> {
@@ -84,8 +96,8 @@ fn overall_words(record: &Record, overall: &Overall) -> String {
     )
 }
 
-fn slow_words(found: &Found, of: Of) -> String {
-    let costs = || found.points.iter().filter_map(of);
+fn slow_words(points: &[&Point], of: Of) -> String {
+    let costs = || points.iter().copied().filter_map(of);
     let all: u64 = costs().map(|cost| cost.net_ticks.count).sum();
     let slow: Vec<&Slow> = costs().map(|cost| &cost.slow).collect();
     let calls: i64 = slow.iter().map(|slow| slow.calls).sum();

@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use model::estimate::Estimate;
 use model::published::hines2000;
 use model::trial::Record;
 use model::trial::overhead::Found;
@@ -10,37 +9,28 @@ use model::trial::overhead::Found;
 use crate::report::parts::{align, figure, interval_words, table};
 
 pub(super) fn text(record: &Record, found: &Found) -> String {
-    let mut table =
-        table(["call", "ns", "in a row", "p50", "interval", "mean", "SD", "min", "p99", "rounds"]);
-    let ns = |ticks: Option<&Estimate>| {
-        figure(record.ns_per_tick.zip(ticks).map(|(ns, ticks)| ns * ticks.value))
-    };
+    let columns =
+        ["call", "in a row", "interval", "alone", "mean", "SD", "min", "p50", "p99", "rounds"];
+    let mut table = table(columns);
     for call in &found.calls {
-        let median = call.median_ticks.as_ref();
         let net = &call.net_ticks;
+        let in_a_row = call.back_to_back_ticks.and_then(|e| e.scaled(record.ns_per_tick?));
+        let alone = call.median_ticks.and_then(|e| Some(e.value * record.ns_per_tick?));
         table.add_row([
             call.call.clone(),
-            ns(median),
-            ns(call.back_to_back_ticks.as_ref()),
-            net.p50.to_string(),
-            median.map_or("-".to_string(), interval_words),
+            figure(in_a_row.map(|e| e.value)),
+            in_a_row.as_ref().map_or("-".to_string(), interval_words),
+            figure(alone),
             figure(Some(net.mean)),
             figure(net.sd),
             net.min.to_string(),
+            net.p50.to_string(),
             net.p99.to_string(),
             record.cases[call.case].rounds.to_string(),
         ]);
     }
     align(&mut table);
     let mut text = format!("{table}\n\n{LEGEND}");
-    let median = |name: &str| {
-        found
-            .calls
-            .iter()
-            .find(|call| call.call == name)?
-            .median_ticks
-            .map(|estimate| estimate.value)
-    };
     // Writing to a String cannot fail.
     if let Some(step) = found.step_ticks {
         let _ = writeln!(
@@ -48,20 +38,25 @@ pub(super) fn text(record: &Record, found: &Found) -> String {
             "the counter goes on in steps of about {step:.0} ticks: a single short call is told no better"
         );
     }
-    if let Some((usage, info)) = median("getrusage").zip(median("getpinfo-self")) {
+    let in_a_row = |name: &str| {
+        let call = found.calls.iter().find(|call| call.call == name)?;
+        call.back_to_back_ticks.map(|estimate| estimate.value).filter(|ticks| *ticks > 0.0)
+    };
+    if let Some((usage, info)) = in_a_row("getrusage").zip(in_a_row("getpinfo-self")) {
+        let (then, theirs) = (hines2000::GETRUSAGE, hines2000::GETPINFO);
         let _ = writeln!(
             text,
-            "getrusage / getpinfo of oneself: {} here; {} cycles (SD {}) / {} cycles (SD {}) = {:.2} in 2000",
+            "getrusage / getpinfo of oneself, in a row: {} here; {} cycles (SD {}) / {} cycles (SD {}) = {:.2} in 2000",
             figure(Some(usage / info)),
-            hines2000::GETRUSAGE.mean_cycles,
-            hines2000::GETRUSAGE.sd_cycles,
-            hines2000::GETPINFO.mean_cycles,
-            hines2000::GETPINFO.sd_cycles,
-            hines2000::GETRUSAGE.mean_cycles / hines2000::GETPINFO.mean_cycles
+            then.mean_cycles,
+            then.sd_cycles,
+            theirs.mean_cycles,
+            theirs.sd_cycles,
+            then.mean_cycles / theirs.mean_cycles
         );
     }
     text
 }
 
-const LEGEND: &str = "ns: one call alone, less what the two time stamps around it cost, median of rounds; in a row: nanoseconds per call of a\n  hundred calls one after the other\n\
-p50 to p99: ticks of all single calls, interruptions included; interval: 95 % of the median of rounds\n";
+const LEGEND: &str = "in a row: ns per call of a hundred calls one after the other, median of rounds and 95 % interval; alone: ns of one call\n  less what the two time stamps around it cost, median of rounds\n\
+mean to p99: ticks of all single calls, less the time stamps, interruptions included\n";

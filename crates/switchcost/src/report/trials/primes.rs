@@ -33,7 +33,7 @@ pub(super) fn text(found: &Found) -> String {
     }
     let _ = writeln!(
         text,
-        "in 2000 the gain of getpinfo over getrusage was {} %, whose every step was a tick of 10 ms",
+        "in 2000 the gain of getpinfo over getrusage was {} %, which went on in ticks of 10 ms",
         hines2000::PRECISION_GAIN_PERCENT
     );
     text
@@ -63,11 +63,15 @@ fn verdict(against: &Against) -> String {
     let means = match &against.mean_difference_percent {
         None => "nothing to compare means by".to_string(),
         Some(difference) => {
-            let word = match difference.interval() {
-                Some(_) if !difference.resolved => "means agree:",
-                _ => "means differ by",
-            };
-            format!("{word} {} %", estimate_words(Some(difference)))
+            let percent = estimate_words(Some(difference));
+            match difference.interval() {
+                None => format!("means: {percent} %"),
+                Some(_) if difference.resolved => format!("means differ by {percent} %"),
+                Some(interval) => {
+                    let most = interval.low.abs().max(interval.high.abs());
+                    format!("means agree to {} % ({percent} %)", figure(Some(most)))
+                }
+            }
         }
     };
     format!("{gain}; {means}")

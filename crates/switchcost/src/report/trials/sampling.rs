@@ -33,10 +33,12 @@ pub(super) fn text(record: &Record, points: &[Point]) -> String {
     let ticks: Vec<f64> = points.iter().filter_map(|p| p.tick_ns).map(|e| e.value).collect();
     if let Some(tick) = model::stats::median(&ticks) {
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "a tick every {} ms, as seen", figure(Some(tick / 1e6)));
+        let _ =
+            writeln!(text, "a tick every {} ms, by the kernel's word", figure(Some(tick / 1e6)));
     }
     let policy = record.header.plan.cases.first().map_or(Policy::Other, |case| case.policy);
     let _ = writeln!(text, "the sleeper runs for half of its period, under policy {policy}");
+    text.push_str("the precision below is that of the sleeper's share of the CPU; errors have intervals of their own\n");
     text
 }
 

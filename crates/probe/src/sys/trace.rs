@@ -142,7 +142,9 @@ mod tests {
         };
         let counts = count_syscalls(act).unwrap();
         assert_eq!(counts.get(&libc::SYS_getppid), Some(&7), "{counts:?}");
-        assert_eq!(counts.get(&libc::SYS_brk), None);
+        // Beside them only how raise(3) ends, and the end.
+        let others = [libc::SYS_getppid, libc::SYS_rt_sigprocmask, libc::SYS_exit_group];
+        assert!(counts.keys().all(|number| others.contains(number)), "{counts:?}");
     }
 
     #[test]

@@ -1,26 +1,65 @@
 //! From what was typed to a plan that this machine can run. One file an experiment.
 
 pub(crate) mod clock;
+pub(crate) mod cost;
+pub(crate) mod grid;
 pub(crate) mod links;
 pub(crate) mod ring;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use model::case::Placement;
 use model::machine::Machine;
 use model::plan::Stopping;
 
-use crate::cli::Effort;
+use crate::cli::{Effort, PlacementArg};
 use crate::failure::usage;
 
 /// Confidence of all intervals.
 const CONFIDENCE: f64 = 0.95;
 
 /// The stopping rule as typed.
-fn stopping(effort: &Effort) -> Stopping {
+fn stopping<const BUDGET: u64>(effort: &Effort<BUDGET>) -> Stopping {
     Stopping {
         precision: effort.precision,
         budget_ns: u64::try_from(effort.budget.as_nanos()).unwrap_or(u64::MAX),
         rounds: effort.rounds,
         confidence: CONFIDENCE,
+    }
+}
+
+/// Where members run that were told where: `same` is for the experiment to choose.
+pub(crate) fn placement(
+    asked: &PlacementArg,
+    same: Option<u32>,
+    allowed: &[u32],
+    machine: &Machine,
+) -> Result<Placement> {
+    match asked {
+        PlacementArg::Free => Ok(Placement::Free { cpus: allowed.to_vec() }),
+        PlacementArg::Same => Ok(Placement::Same { cpu: same.context("no CPU is allowed")? }),
+        PlacementArg::Cpus(cpus) => {
+            for cpu in cpus {
+                check_cpu("--placement", *cpu, allowed, machine)?;
+            }
+            Ok(Placement::Pinned { cpus: cpus.clone() })
+        }
+    }
+}
+
+/// A ring whose arrays do not fit would be ended by the out-of-memory killer, or end others. `flag` is
+/// the one that asks for so many bytes in each of so many members.
+pub(crate) fn check_memory(flag: &str, bytes: u64, members: u32, machine: &Machine) -> Result<()> {
+    let group = machine.cgroup.memory_max_bytes.known().and_then(|limit| limit.as_ref());
+    let left = group.map(|limit| limit.max - limit.current.known().unwrap_or(&0).min(&limit.max));
+    let free = machine.memory.available_bytes.known().copied().into_iter().chain(left).min();
+    let needed = u128::from(bytes) * u128::from(members);
+    match free.filter(|free| needed > u128::from(*free) * 9 / 10) {
+        None => Ok(()),
+        Some(free) => Err(usage(format!(
+            "{flag} {bytes} in {members} members needs {} MiB, {} MiB are free: ask for less work or fewer --members",
+            needed >> 20,
+            free >> 20
+        ))),
     }
 }
 

@@ -1,15 +1,14 @@
 //! `switchcost ring`, from what was typed to a plan.
 
 use anyhow::{Context, Result};
-use model::case::{Case, Placement, Work};
+use model::case::{Case, Work};
 use model::machine::Machine;
 use model::plan::{Batching, Plan};
 use probe::ring::Registered;
 use probe::{placement, ring};
 
-use super::check_cpu;
 use super::links;
-use crate::cli::{PlacementArg, RingArgs};
+use crate::cli::RingArgs;
 use crate::failure::usage;
 
 /// The plan of `switchcost ring`, and a word on each link that was left out. `allowed` are the CPUs
@@ -20,13 +19,15 @@ pub(crate) fn plan(
     machine: &Machine,
 ) -> Result<(Plan, Vec<String>)> {
     ring::check_policy(args.policy).with_context(|| format!("--policy {}", args.policy))?;
-    let placement = placement(&args.placement, allowed, machine)?;
+    let one = placement::choose_one(allowed, machine);
+    let placement = super::placement(&args.placement, one, allowed, machine)?;
     Work::check_stride(args.stride).map_err(usage)?;
     let work = match args.work {
         0 => None,
         bytes => Some(Work::new(bytes, args.stride, args.op).map_err(usage)?),
     };
-    check_memory(args, machine)?;
+    let largest = args.members.0.iter().max().copied().unwrap_or(1);
+    super::check_memory("--work", args.work, largest, machine)?;
     let case = |members: u32, link: &str| Case {
         members,
         kind: args.kind,
@@ -34,6 +35,7 @@ pub(crate) fn plan(
         work,
         placement: placement.clone(),
         policy: args.policy,
+        priority: None,
     };
     let (links, notices) = links::choose(&args.link, &case(2, ""))?;
     let sizes = |link: &&Registered| args.members.0.iter().map(|members| case(*members, link.name));
@@ -45,40 +47,4 @@ pub(crate) fn plan(
         stopping: super::stopping(&args.effort),
     };
     Ok((plan.with_solos(), notices))
-}
-
-fn placement(asked: &PlacementArg, allowed: &[u32], machine: &Machine) -> Result<Placement> {
-    match asked {
-        PlacementArg::Free => Ok(Placement::Free { cpus: allowed.to_vec() }),
-        PlacementArg::Same => {
-            let cpu = placement::choose_one(allowed, machine).context("no CPU is allowed")?;
-            Ok(Placement::Same { cpu })
-        }
-        PlacementArg::Cpus(cpus) => {
-            for cpu in cpus {
-                check_cpu("--placement", *cpu, allowed, machine)?;
-            }
-            Ok(Placement::Pinned { cpus: cpus.clone() })
-        }
-    }
-}
-
-/// A ring whose arrays do not fit would be ended by the out-of-memory killer, or end others.
-fn check_memory(args: &RingArgs, machine: &Machine) -> Result<()> {
-    let group = machine.cgroup.memory_max_bytes.known().and_then(|limit| limit.as_ref());
-    let left = group.map(|limit| limit.max - limit.current.known().unwrap_or(&0).min(&limit.max));
-    let free = machine.memory.available_bytes.known().copied().into_iter().chain(left).min();
-    let (Some(free), Some(largest)) = (free, args.members.0.iter().max()) else {
-        return Ok(());
-    };
-    let needed = u128::from(args.work) * u128::from(*largest);
-    if needed <= u128::from(free) * 9 / 10 {
-        return Ok(());
-    }
-    Err(usage(format!(
-        "--work {} in {largest} members needs {} MiB, {} MiB are free: ask for less work or fewer --members",
-        args.work,
-        needed >> 20,
-        free >> 20
-    )))
 }

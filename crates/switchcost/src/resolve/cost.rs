@@ -56,7 +56,9 @@ pub(crate) fn plan(
         experiment: EXPERIMENT.to_string(),
         cases: grid.collect(),
         seed: args.effort.seed,
-        batching: Batching { laps: args.laps, ..Batching::default() },
+        // One sample a worker: what a working set costs scatters from worker to worker, so that the
+        // time for a second sample is better spent on another round.
+        batching: Batching { laps: args.laps, samples_per_round: 1, ..Batching::default() },
         stopping: super::stopping(&args.effort),
     };
     Ok((plan.with_solos(), notices))

@@ -6,6 +6,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::words;
+
 /// What the members of the ring are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -17,7 +19,9 @@ pub enum Kind {
 }
 
 /// How a member touches its working set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Op {
     /// Load each element.
@@ -26,6 +30,20 @@ pub enum Op {
     Write,
     /// Load, add and store each element.
     Rmw,
+}
+
+/// Which elements of its working set a member touches in a hop.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Walk {
+    /// All: each stride-th from the first, then each stride-th from the second, and so on.
+    #[default]
+    Whole,
+    /// One in every stride, each a cache line further into its stride than the one before, so that they
+    /// do not all fall into one set of the cache: with a stride of a page, one line a page.
+    Sparse,
 }
 
 /// Bytes of one element of the working set: the double of Li, Ding and Shen (2007).
@@ -40,6 +58,13 @@ pub struct Work {
     pub stride_bytes: u64,
     /// What is done to each element.
     pub op: Op,
+    /// Which elements are touched; all of them in runs that do not say.
+    #[serde(default)]
+    pub walk: Walk,
+    /// Whether the array asks for transparent huge pages (madvise(2)); else it refuses them. Runs that
+    /// do not say did neither.
+    #[serde(default)]
+    pub huge_pages: bool,
 }
 
 /// A working set that cannot be walked.
@@ -73,7 +98,23 @@ impl Work {
         if stride_bytes > bytes {
             return Err(WorkError::StrideBeyondArray { stride_bytes, bytes });
         }
-        Ok(Self { bytes, stride_bytes, op })
+        Ok(Self { bytes, stride_bytes, op, walk: Walk::Whole, huge_pages: false })
+    }
+
+    /// `rmw of 256 KiB by 128 B`, for progress and failures.
+    pub fn in_words(&self) -> String {
+        let (bytes, stride) = (words::bytes(self.bytes), words::bytes(self.stride_bytes));
+        let sparse = if self.walk == Walk::Sparse { ", one line each" } else { "" };
+        let huge = if self.huge_pages { ", huge pages" } else { "" };
+        format!("{} of {bytes} by {stride}{sparse}{huge}", self.op)
+    }
+
+    /// Elements touched in a hop.
+    pub fn touches(&self) -> u64 {
+        match self.walk {
+            Walk::Whole => self.bytes / ELEMENT_BYTES,
+            Walk::Sparse => self.bytes / self.stride_bytes,
+        }
     }
 
     /// Whether any array could be walked by this stride.
@@ -229,9 +270,18 @@ pub struct Case {
     pub placement: Placement,
     /// Under which scheduling policy.
     pub policy: Policy,
+    /// The real-time priority, where it is not the policy's own (the lowest).
+    #[serde(default)]
+    pub priority: Option<u32>,
 }
 
 impl Case {
+    /// The real-time priority asked of the kernel; 0 for the normal policies.
+    pub fn priority(&self) -> i32 {
+        let own = self.priority.filter(|_| self.policy.is_realtime());
+        own.and_then(|priority| i32::try_from(priority).ok()).unwrap_or(self.policy.priority())
+    }
+
     /// Whether `self` is the ring of one that `other` is compared with.
     pub fn is_solo_of(&self, other: &Case) -> bool {
         let solo = Case { members: 1, ..other.clone() };
@@ -251,6 +301,7 @@ mod tests {
             work: None,
             placement: Placement::Pinned { cpus: vec![3, 1] },
             policy: Policy::Other,
+            priority: None,
         }
     }
 

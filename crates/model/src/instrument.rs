@@ -45,6 +45,12 @@ pub trait Instrument: Kept + Copy + Send + Sync + 'static {
     /// The CPUs that are measured on, sorted, each once.
     fn cpus(case: &Self::Case) -> Vec<u32>;
 
+    /// Whether two cases are compared with each other more closely than with the rest of their plan:
+    /// such are measured one after the other in every round. All are alike where nothing is said.
+    fn belong_together(_: &Self::Case, _: &Self::Case) -> bool {
+        true
+    }
+
     /// Whether `other` needs at least as much of the machine as `failed`, on which it ran out.
     fn needs_as_much(other: &Self::Case, failed: &Self::Case) -> bool;
 

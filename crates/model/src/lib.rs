@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod case;
+pub mod cost;
 mod curve;
 pub mod estimate;
 pub mod grid;

@@ -3,6 +3,7 @@
 mod cpu;
 mod cpu_list;
 mod difference;
+mod interrupts;
 mod kernel;
 mod limits;
 mod load;
@@ -17,6 +18,7 @@ pub use cpu::{
 };
 pub use cpu_list::{CpuList, CpuListError, MAX_CPUS};
 pub use difference::Difference;
+pub use interrupts::CpuInterrupts;
 pub use kernel::{ClockSource, Kernel, Preemption, PreemptionModel};
 pub use limits::{
     Bound, Cgroup, CgroupLayout, CgroupLimit, CpuQuota, Cpuset, Limits, ResourceLimit,
@@ -50,6 +52,8 @@ pub struct Machine {
     pub limits: Limits,
     /// How busy the machine was.
     pub load: Load,
+    /// Which CPUs served the devices, rising by CPU.
+    pub interrupts: Reading<Vec<CpuInterrupts>>,
 }
 
 impl Machine {

@@ -50,10 +50,31 @@ impl<'a> Grouped<'a> {
         let (Some(ring), Some(alone)) = (self.cases.get(&case), self.cases.get(&solo)) else {
             return AboveSolo { rounds: Vec::new(), of };
         };
-        let switched = |batch: &Batch| batch.iter().any(|s| s.counters.switches() > 0);
         let pair = |(round, batch): (&u32, &'a Batch<'a>)| Some((batch, alone.get(round)?));
         let rounds = ring.iter().filter(|(_, b)| switched(b)).filter_map(pair).collect();
         AboveSolo { rounds, of }
+    }
+
+    /// What the working set adds to the cost of a counted switch: total - direct, by the rounds in
+    /// which all four rings were measured and both of several switched. Each is a ring and its solo.
+    pub fn indirect(
+        &'a self,
+        total: (usize, usize),
+        direct: (usize, usize),
+        of: fn(&Sample) -> f64,
+    ) -> Indirect<'a> {
+        let of_round = |case: usize, round: &u32| self.cases.get(&case)?.get(round);
+        let pair = |(ring, solo): (usize, usize), round: &u32| -> Option<Pair<'a>> {
+            let ring = of_round(ring, round).filter(|batch| switched(batch))?;
+            Some((ring, of_round(solo, round)?))
+        };
+        let known = self.cases.get(&total.0).into_iter().flat_map(|rounds| rounds.keys());
+        let both = known.filter_map(|round| Some((pair(total, round)?, pair(direct, round)?)));
+        let (total, direct): (Vec<_>, Vec<_>) = both.unzip();
+        Indirect {
+            total: AboveSolo { rounds: total, of },
+            direct: AboveSolo { rounds: direct, of },
+        }
     }
 }
 
@@ -85,9 +106,16 @@ impl Rounds for Single<'_> {
     }
 }
 
+/// A ring and its solo in one round.
+type Pair<'a> = (&'a Batch<'a>, &'a Batch<'a>);
+
+fn switched(batch: &Batch) -> bool {
+    batch.iter().any(|s| s.counters.switches() > 0)
+}
+
 /// (hop(N) - hop(1)) / counted switches per hop, within a round. Signed.
 pub struct AboveSolo<'a> {
-    rounds: Vec<(&'a Batch<'a>, &'a Batch<'a>)>,
+    rounds: Vec<Pair<'a>>,
     of: fn(&Sample) -> f64,
 }
 
@@ -114,6 +142,24 @@ impl Rounds for AboveSolo<'_> {
             return self.figure(round);
         }
         above_solo(&drawn, &draw(solo, rng), self.of)
+    }
+}
+
+/// The cost of a switch with work less that without, within a round. Signed.
+pub struct Indirect<'a> {
+    total: AboveSolo<'a>,
+    direct: AboveSolo<'a>,
+}
+
+impl Rounds for Indirect<'_> {
+    fn len(&self) -> usize {
+        self.total.len()
+    }
+    fn figure(&self, round: usize) -> f64 {
+        self.total.figure(round) - self.direct.figure(round)
+    }
+    fn resampled(&self, round: usize, rng: &mut dyn Rng) -> f64 {
+        self.total.resampled(round, rng) - self.direct.resampled(round, rng)
     }
 }
 
@@ -176,6 +222,59 @@ mod tests {
         let grouped = Grouped::new(&all);
         assert!(grouped.above_solo(1, 0, Sample::ns_per_hop).is_empty());
         assert!(grouped.above_solo(1, 7, Sample::ns_per_hop).is_empty());
+    }
+
+    #[test]
+    fn the_indirect_cost_is_the_double_difference_of_one_round() {
+        // Without work 4000 - 1000 at one switch a hop; with work 10000 - 5000 at two: 2500 - 3000 in
+        // the first round, and in the second, where the pair with work takes 6000 more, 2500.
+        let four = |round: u32, with_work: u64| {
+            [
+                sample(0, round, 100, 100_000, 0, 0),
+                sample(1, round, 100, 400_000, 100, 0),
+                sample(2, round, 100, 500_000, 0, 0),
+                sample(3, round, 100, with_work, 150, 50),
+            ]
+        };
+        let mut all = [four(0, 1_000_000), four(1, 1_600_000)].concat();
+        // Rounds that lack any of the four, or a switch in either ring, give nothing.
+        for missing in 0..4 {
+            let mut round = four(2 + missing, 1_000_000).to_vec();
+            round.remove(missing as usize);
+            all.extend(round);
+        }
+        all.extend(four(6, 1_000_000).map(|mut s| {
+            if s.case == 1 {
+                s.counters = Counters::default();
+            }
+            s
+        }));
+        let grouped = Grouped::new(&all);
+        let indirect = grouped.indirect((3, 2), (1, 0), Sample::ns_per_hop);
+        assert_eq!(indirect.len(), 2);
+        assert!((indirect.figure(0) + 500.0).abs() < 1e-9);
+        assert!((indirect.figure(1) - 2500.0).abs() < 1e-9);
+        assert!(grouped.indirect((3, 9), (1, 0), Sample::ns_per_hop).is_empty());
+    }
+
+    #[test]
+    fn drift_common_to_a_round_leaves_the_indirect_cost_alone() {
+        let all: Vec<Sample> = (0..6_u32)
+            .flat_map(|round| {
+                let drift = 1_000_000 * u64::from(round);
+                [
+                    sample(0, round, 100, drift + 100_000, 0, 0),
+                    sample(1, round, 100, drift + 400_000, 100, 0),
+                    sample(2, round, 100, drift + 500_000, 0, 0),
+                    sample(3, round, 100, drift + 1_000_000, 100, 0),
+                ]
+            })
+            .collect();
+        let grouped = Grouped::new(&all);
+        let indirect = grouped.indirect((3, 2), (1, 0), Sample::ns_per_hop);
+        let estimate = crate::estimate::Estimate::over(&indirect, 5, 0.95, 1).unwrap();
+        assert!((estimate.value - 2000.0).abs() < 1e-6 && estimate.resolved, "{estimate:?}");
+        assert!(estimate.low.is_some_and(|low| (low - 2000.0).abs() < 1e-6), "{estimate:?}");
     }
 
     #[test]

@@ -66,13 +66,30 @@ pub struct Plan<I: Instrument = Ring> {
 
 impl<I: Instrument> Plan<I> {
     /// The order in which the cases of round `round` (from 0) are run: a permutation of the case
-    /// numbers, different from round to round and fixed by the seed.
+    /// numbers, different from round to round and fixed by the seed. Cases that belong together stay
+    /// together: their blocks are shuffled, and each within itself.
     pub fn order(&self, round: u32) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.cases.len()).collect();
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         rng.set_stream(u64::from(round));
-        order.shuffle(&mut rng);
-        order
+        let mut blocks = self.blocks();
+        blocks.shuffle(&mut rng);
+        blocks.iter_mut().for_each(|block| block.shuffle(&mut rng));
+        blocks.concat()
+    }
+
+    fn blocks(&self) -> Vec<Vec<usize>> {
+        let mut blocks: Vec<Vec<usize>> = Vec::new();
+        for (index, case) in self.cases.iter().enumerate() {
+            let joins = |block: &&mut Vec<usize>| {
+                let first = block.first().map(|first| &self.cases[*first]);
+                first.is_some_and(|first| I::belong_together(first, case))
+            };
+            match blocks.iter_mut().find(joins) {
+                Some(block) => block.push(index),
+                None => blocks.push(vec![index]),
+            }
+        }
+        blocks
     }
 
     /// Every CPU that is measured on, sorted, each once.
@@ -119,7 +136,7 @@ pub fn is_look(rounds: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Kind, Placement, Policy};
+    use crate::case::{Kind, Op, Placement, Policy, Work};
 
     fn plan(sizes: &[u32], seed: u64) -> Plan {
         let case = |members: &u32| Case {
@@ -129,6 +146,7 @@ mod tests {
             work: None,
             placement: Placement::Same { cpu: 1 },
             policy: Policy::Other,
+            priority: None,
         };
         Plan {
             experiment: "ring".into(),
@@ -157,6 +175,35 @@ mod tests {
             let first = orders[0][place];
             assert!(orders.iter().any(|order| order[place] != first), "place {place} is fixed");
         }
+    }
+
+    #[test]
+    fn a_ring_and_its_solo_stay_together_in_an_order_of_their_own() {
+        let mut plan = plan(&[], 7);
+        let bare = self::plan(&[2], 7).cases.remove(0);
+        let with = |bytes| Work::new(bytes, 8, Op::Rmw).ok();
+        let works = [None, with(1024), with(2048), with(4096), with(8192)];
+        plan.cases = works.map(|work| Case { work, ..bare.clone() }).to_vec();
+        let plan = plan.with_solos();
+        let (mut solo_first, mut blocks) = (0, Vec::new());
+        for round in 0..20 {
+            let order = plan.order(round);
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..10).collect::<Vec<_>>());
+            for pair in order.chunks(2) {
+                assert_eq!(plan.cases[pair[0]].work, plan.cases[pair[1]].work, "{order:?}");
+                solo_first += usize::from(plan.cases[pair[0]].members == 1);
+            }
+            blocks.push(order.chunks(2).map(|pair| pair[0] % 5).collect::<Vec<_>>());
+        }
+        assert!(
+            (30..70).contains(&solo_first),
+            "of 100 pairs the solo comes first in {solo_first}"
+        );
+        blocks.sort();
+        blocks.dedup();
+        assert!(blocks.len() > 15, "blocks are shuffled");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
+use crate::cost::{self, Cost};
 use crate::estimate::Estimate;
 use crate::noise::{self, NoiseVerdict};
 use crate::pairing::Grouped;
@@ -100,6 +101,9 @@ pub struct Record {
     pub cases: Vec<CaseSummary>,
     /// Scaling laws, one for each series of sizes.
     pub scaling: Vec<Series>,
+    /// What switches cost by working set; absent for experiments that do not ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
     /// The verdict on the machine's noise.
     pub noise: NoiseVerdict,
     /// What could not be measured or read.
@@ -112,13 +116,17 @@ impl Record {
         let plan = &run.header.plan;
         let grouped = Grouped::new(&run.samples);
         let cases = summaries(plan, &grouped, &run.failures);
-        let scaling = series(&cases);
+        let cost = (plan.experiment == cost::EXPERIMENT)
+            .then(|| Cost::of(plan, &grouped, &cases, &run.header.machine));
+        // The law of a ring against its size is of hops without work.
+        let scaling = if cost.is_some() { Vec::new() } else { series(&cases) };
         Self {
             header: run.header.clone(),
             end: run.end.clone(),
             noise: noise::judge(&plan.cases, &run.samples, &grouped),
             cases,
             scaling,
+            cost,
             warnings: run.warnings.clone(),
         }
     }

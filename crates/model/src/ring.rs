@@ -22,14 +22,22 @@ impl Instrument for Ring {
     type Record = Record;
 
     const NAME: &'static str = "ring";
-    const EXPERIMENTS: &'static [&'static str] = &["ring"];
+    const EXPERIMENTS: &'static [&'static str] = &["ring", crate::cost::EXPERIMENT];
 
     fn title(case: &Case) -> String {
+        let mut title = format!("ring of {}", case.members);
         // The link that goes without saying.
-        match case.link.as_str() {
-            "pipe" => format!("ring of {}", case.members),
-            link => format!("ring of {} by {link}", case.members),
+        if case.link != "pipe" {
+            title.push_str(&format!(" by {}", case.link));
         }
+        if let Some(work) = &case.work {
+            title.push_str(&format!(" with {}", work.in_words()));
+        }
+        title
+    }
+
+    fn belong_together(one: &Case, other: &Case) -> bool {
+        Case { members: one.members, ..other.clone() } == *one
     }
 
     fn cpus(case: &Case) -> Vec<u32> {
@@ -37,8 +45,10 @@ impl Instrument for Ring {
     }
 
     fn needs_as_much(other: &Case, failed: &Case) -> bool {
-        let same_kind = Case { members: other.members, ..failed.clone() };
-        same_kind == *other && other.members >= failed.members
+        let bytes = |case: &Case| case.work.map_or(0, |work| work.bytes);
+        // All that is needed lies in members and bytes; how the bytes are walked needs nothing.
+        let same_kind = Case { members: other.members, work: other.work, ..failed.clone() };
+        same_kind == *other && other.members >= failed.members && bytes(other) >= bytes(failed)
     }
 
     fn worst_precision(plan: &Plan, samples: &[Sample], failures: &[Failure]) -> Option<f64> {

@@ -168,7 +168,15 @@ mod tests {
 
     fn case(placement: Placement) -> Case {
         let (kind, policy) = (Kind::Process, Policy::Other);
-        Case { members: 2, kind, link: "pipe".into(), work: None, placement, policy }
+        Case {
+            members: 2,
+            kind,
+            link: "pipe".into(),
+            work: None,
+            placement,
+            policy,
+            priority: None,
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod config;
 mod cpu;
 mod cpuinfo;
 mod frequency;
+mod interrupts;
 mod kernel;
 mod limits;
 mod load;
@@ -37,5 +38,6 @@ pub fn read(root: &Path) -> Machine {
         cgroup: cgroup::read(tree),
         limits: limits::read(tree),
         load: load::read(tree),
+        interrupts: reading(interrupts::read(tree)),
     }
 }

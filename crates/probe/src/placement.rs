@@ -32,6 +32,24 @@ pub fn choose_one(allowed: &[u32], machine: &Machine) -> Option<u32> {
     allowed.iter().copied().max_by_key(|cpu| rank(cpu))
 }
 
+/// The CPU for a ring that is to be disturbed as little as the machine allows: an isolated one if there
+/// is one, else the one that served the fewest interrupts of devices so far. Without their counts as
+/// [`choose_one`].
+pub fn choose_quiet(allowed: &[u32], machine: &Machine) -> Option<u32> {
+    let served = |cpu: u32| {
+        let all = machine.interrupts.known()?;
+        all.iter().find(|of| of.cpu == cpu).map(|of| of.devices)
+    };
+    let isolated = machine.cpu.isolated.known();
+    let is_isolated = |cpu: u32| isolated.is_some_and(|list| list.contains(cpu));
+    let counted: Option<Vec<(u32, u64)>> =
+        allowed.iter().map(|cpu| served(*cpu).map(|devices| (*cpu, devices))).collect();
+    let Some(counted) = counted else { return choose_one(allowed, machine) };
+    // Of equals the highest: the kernel's own business is mostly on the lowest.
+    let rank = |(cpu, devices): &(u32, u64)| (!is_isolated(*cpu), *devices, u32::MAX - cpu);
+    counted.into_iter().min_by_key(rank).map(|(cpu, _)| cpu)
+}
+
 /// CPUs for the controller: away from those of the ring, and from their SMT siblings where enough
 /// are left; all that are allowed when the ring needs every one.
 pub fn for_controller(allowed: &[u32], ring: &[u32], machine: &Machine) -> Vec<u32> {
@@ -44,4 +62,41 @@ pub fn for_controller(allowed: &[u32], ring: &[u32], machine: &Machine) -> Vec<u
     };
     let apart: Vec<u32> = away.iter().copied().filter(|cpu| !is_sibling(cpu)).collect();
     [apart, away].into_iter().find(|cpus| !cpus.is_empty()).unwrap_or_else(|| allowed.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::machine::CpuInterrupts;
+    use model::reading::Reading;
+
+    fn machine(devices: &[u64], isolated: &str) -> Machine {
+        let of =
+            |(cpu, devices): (usize, &u64)| CpuInterrupts { cpu: cpu as u32, devices: *devices };
+        let mut machine = Machine {
+            interrupts: Reading::Known(devices.iter().enumerate().map(of).collect()),
+            ..Machine::default()
+        };
+        machine.cpu.isolated = Reading::Known(isolated.parse().unwrap());
+        machine
+    }
+
+    #[test]
+    fn the_quiet_cpu_is_the_one_with_the_fewest_interrupts_of_those_allowed() {
+        assert_eq!(choose_quiet(&[0, 1], &machine(&[5, 900], "")), Some(0));
+        assert_eq!(choose_quiet(&[0, 1], &machine(&[900, 5], "")), Some(1));
+        assert_eq!(choose_quiet(&[1, 2, 3], &machine(&[0, 9, 7, 7], "")), Some(3));
+        assert_eq!(choose_quiet(&[], &machine(&[1], "")), None);
+    }
+
+    #[test]
+    fn an_isolated_cpu_is_quieter_than_its_count() {
+        assert_eq!(choose_quiet(&[0, 1, 2], &machine(&[5, 6, 900], "2")), Some(2));
+    }
+
+    #[test]
+    fn without_counts_for_all_the_choice_is_that_of_any_ring() {
+        assert_eq!(choose_quiet(&[0, 1], &Machine::default()), Some(1));
+        assert_eq!(choose_quiet(&[0, 3], &machine(&[5, 6], "")), Some(3));
+    }
 }

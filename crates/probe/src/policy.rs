@@ -9,6 +9,11 @@ use crate::sys;
 /// Gives the calling thread, and all that it forks or starts from now on, a policy at the priority
 /// that the policy has here.
 pub fn take(policy: Policy) -> Result<(), Errno> {
+    take_at(policy, policy.priority())
+}
+
+/// As [`take`], at a priority of the caller's choice.
+pub fn take_at(policy: Policy, priority: i32) -> Result<(), Errno> {
     let number = match policy {
         // Also the normal policy is set: the program may have been started under another.
         Policy::Other => libc::SCHED_OTHER,
@@ -16,7 +21,7 @@ pub fn take(policy: Policy) -> Result<(), Errno> {
         Policy::Fifo => libc::SCHED_FIFO,
         Policy::Rr => libc::SCHED_RR,
     };
-    sys::set_policy(number, policy.priority())
+    sys::set_policy(number, priority)
 }
 
 /// What a policy needs, and what there is of it.
@@ -28,6 +33,25 @@ pub fn needs(policy: Policy) -> String {
         policy.priority()
     )
 }
+
+/// The highest priority at which the calling process may use a real-time policy (sched(7)): the
+/// kernel's highest, or what RLIMIT_RTPRIO allows without the privilege. Tried on a thread of its own.
+pub fn highest(policy: Policy) -> Result<u32, Errno> {
+    let may = |priority: u32| {
+        let attempt = move || take_at(policy, i32::try_from(priority).unwrap_or(i32::MAX));
+        std::thread::spawn(attempt).join().unwrap_or(Err(Errno::PERM))
+    };
+    let granted = getrlimit(Resource::Rtprio).current.unwrap_or(0).min(HIGHEST_PRIORITY.into());
+    let granted = u32::try_from(granted).unwrap_or(0);
+    match may(HIGHEST_PRIORITY) {
+        Ok(()) => Ok(HIGHEST_PRIORITY),
+        Err(_) if granted > 0 && may(granted).is_ok() => Ok(granted),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// The highest real-time priority that a program may ask for (sched(7)).
+const HIGHEST_PRIORITY: u32 = 99;
 
 /// Whether the calling process may use `policy`; tried on a thread of its own, which then ends.
 pub fn check(policy: Policy) -> Result<(), Errno> {

@@ -296,6 +296,7 @@ mod tests {
             work: None,
             placement: Placement::Same { cpu: 1 },
             policy: Policy::Other,
+            priority: None,
         };
         let stopping = Stopping { precision: 0.01, budget_ns, rounds, confidence: 0.95 };
         let cases = [2, 4, 8, 16, 32].map(case).to_vec();

@@ -9,6 +9,7 @@ use super::Machine;
 /// Fields that change by themselves between two runs on one machine, and name no property of it.
 const VOLATILE: &[&str] = &[
     "load",
+    "interrupts",
     "kernel.boot_id",
     "memory.available_bytes",
     "memory.swap_free_bytes",

@@ -113,6 +113,11 @@ impl Figures {
         })
     }
 
+    /// The figures that come with the program.
+    pub fn published() -> Result<Self, Li2007Error> {
+        Self::parse(include_str!("../../../../data/li2007.csv"))
+    }
+
     /// c2 where two do not fit together over c2 where all fits: from the lowest over the highest to
     /// the highest over the lowest. To set beside [`crate::regions::Regions::second_over_first`].
     #[must_use]

@@ -66,6 +66,7 @@ fn pass_a_token<M: Make>() -> Result<(), String> {
         work: None,
         placement: Placement::Free { cpus: Vec::new() },
         policy: Policy::Other,
+        priority: None,
     };
     let ring = M::make(&case, || NoWork).map_err(|error| match error {
         RingError::Unavailable { why, .. } => why,

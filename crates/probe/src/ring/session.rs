@@ -209,12 +209,16 @@ fn take_policy(case: &Case, sleeps: bool) -> Result<(), RingError> {
         // Lowering it needs no privilege; where a lower one is set, that one holds.
         let _ = setrlimit(Resource::Rttime, limit);
     }
-    set_thread_policy(case.policy)
+    set_thread_policy(case.policy, case.priority())
 }
 
-fn set_thread_policy(policy: Policy) -> Result<(), RingError> {
+fn set_thread_policy(policy: Policy, priority: i32) -> Result<(), RingError> {
     let needs = || policy::needs(policy);
-    policy::take(policy).map_err(|errno| RingError::Policy { policy, errno, needs: needs() })
+    policy::take_at(policy, priority).map_err(|errno| RingError::Policy {
+        policy,
+        errno,
+        needs: needs(),
+    })
 }
 
 /// Whether the calling process may use `policy`; tried on a thread of its own, which then ends.

@@ -1,52 +1,134 @@
 //! The strided walk over a member's working set, as the machine executes it.
 
-use model::case::{ELEMENT_BYTES, Op, Work};
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use model::case::{ELEMENT_BYTES, Op, Walk, Work};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+
+/// A huge page of any architecture that Linux has them on is at most this large for base pages of
+/// 4 KiB; the array begins at a multiple of it and its mapping ends at one, so that it can consist of them.
+const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// The cache line by which a sparse walk moves on: no smaller one is built any more, and a larger one
+/// only makes neighbours share it.
+const LINE_ELEMENTS: usize = 64 / ELEMENT_BYTES as usize;
 
 /// The working set of one member: doubles, private to it and touched once before any timing.
 pub struct Array {
-    elements: Vec<f64>,
+    elements: NonNull<f64>,
+    length: usize,
+    base: *mut c_void,
+    mapped_bytes: usize,
     stride: usize,
     op: Op,
+    walk: Walk,
 }
 
+// SAFETY: the mapping belongs to the array alone, and its addresses may be used from any thread.
+unsafe impl Send for Array {}
+
 impl Array {
-    /// Allocates and touches the array that `work` describes.
+    /// Maps, advises and touches the array that `work` describes. Panics, as an allocation does, where
+    /// the memory cannot be had.
     pub fn new(work: &Work) -> Self {
         let length = (work.bytes / ELEMENT_BYTES) as usize;
-        // Ones, not zeros: zeroed memory may still be the kernel's shared zero page.
-        let elements = vec![1.0; length];
-        let stride = (work.stride_bytes / ELEMENT_BYTES).max(1) as usize;
-        Self { elements: std::hint::black_box(elements), stride, op: work.op }
+        let needed = (length * ELEMENT_BYTES as usize).next_multiple_of(HUGE_PAGE_BYTES);
+        let mapped_bytes = needed + HUGE_PAGE_BYTES;
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a fresh anonymous mapping aliases nothing.
+        let base = unsafe { mmap_anonymous(std::ptr::null_mut(), mapped_bytes, protection, flags) };
+        let base = base.unwrap_or_else(|errno| panic!("mmap of {mapped_bytes} bytes: {errno}"));
+        let start = base.wrapping_byte_add(base.align_offset(HUGE_PAGE_BYTES));
+        let advice = match work.huge_pages {
+            true => Advice::LinuxHugepage,
+            false => Advice::LinuxNoHugepage,
+        };
+        // SAFETY: advice on pages changes no content, and these are in the mapping. A kernel without
+        // huge pages refuses it: then there are none, and whoever asked for them was told.
+        let _ = unsafe { madvise(start, needed, advice) };
+        let Some(elements) = NonNull::new(start.cast::<f64>()) else {
+            panic!("mmap gave address 0");
+        };
+        let (stride, op) = ((work.stride_bytes / ELEMENT_BYTES).max(1) as usize, work.op);
+        let mut array = Self { elements, length, base, mapped_bytes, stride, op, walk: work.walk };
+        // Ones, not zeros: untouched memory is the kernel's shared zero page.
+        array.slice().fill(1.0);
+        array
+    }
+
+    fn slice(&mut self) -> &mut [f64] {
+        // SAFETY: aligned to a page, mapped for at least `length` doubles as long as self lives, borrowed
+        // as self is; all bit patterns are doubles.
+        unsafe { std::slice::from_raw_parts_mut(self.elements.as_ptr(), self.length) }
     }
 
     /// Touches every element once: each `stride`-th from the first, then each `stride`-th from the
-    /// second, and so on (Li, Ding and Shen 2007, section 3.2).
+    /// second, and so on (Li, Ding and Shen 2007, section 3.2); sparse, only one in every stride.
     pub fn walk(&mut self) {
         match self.op {
-            Op::Read => self.each(|element| {
-                // SAFETY: a valid, aligned reference. Volatile: the load must happen though nobody
-                // wants its value.
-                unsafe { std::ptr::read_volatile(element) };
-            }),
-            Op::Write => self.each(|element| {
-                // SAFETY: as above, for the store.
-                unsafe { std::ptr::write_volatile(element, 2.0) };
-            }),
-            Op::Rmw => self.each(|element| {
-                // SAFETY: as above.
-                unsafe {
-                    std::ptr::write_volatile(element, std::ptr::read_volatile(element) + 1.0)
-                };
-            }),
+            Op::Read => self.each(read),
+            Op::Write => self.each(write),
+            Op::Rmw => self.each(read_modify_write),
         }
     }
 
     #[inline(always)]
-    fn each(&mut self, mut touch: impl FnMut(&mut f64)) {
-        for offset in 0..self.stride.min(self.elements.len()) {
-            for element in self.elements[offset..].iter_mut().step_by(self.stride) {
-                touch(element);
-            }
+    fn each(&mut self, touch: impl Fn(&mut f64)) {
+        let (stride, walk) = (self.stride, self.walk);
+        let elements = self.slice();
+        match walk {
+            Walk::Whole => whole(elements, stride, touch),
+            Walk::Sparse => sparse(elements, stride, touch),
+        }
+    }
+}
+
+impl Drop for Array {
+    fn drop(&mut self) {
+        // SAFETY: the whole mapping, which only self knows. A refusal leaves it to the process's end.
+        let _ = unsafe { munmap(self.base, self.mapped_bytes) };
+    }
+}
+
+// Volatile: each must happen, alone and in this order, though nobody wants its value.
+
+#[inline(always)]
+fn read(element: &mut f64) {
+    // SAFETY: a valid, aligned reference.
+    unsafe { std::ptr::read_volatile(element) };
+}
+
+#[inline(always)]
+fn write(element: &mut f64) {
+    // SAFETY: as above.
+    unsafe { std::ptr::write_volatile(element, 2.0) };
+}
+
+#[inline(always)]
+fn read_modify_write(element: &mut f64) {
+    // SAFETY: as above.
+    unsafe { std::ptr::write_volatile(element, std::ptr::read_volatile(element) + 1.0) };
+}
+
+#[inline(always)]
+fn whole(elements: &mut [f64], stride: usize, touch: impl Fn(&mut f64)) {
+    for offset in 0..stride.min(elements.len()) {
+        for element in elements[offset..].iter_mut().step_by(stride) {
+            touch(element);
+        }
+    }
+}
+
+#[inline(always)]
+fn sparse(elements: &mut [f64], stride: usize, touch: impl Fn(&mut f64)) {
+    let mut within = 0;
+    for part in elements.chunks_exact_mut(stride) {
+        touch(&mut part[within]);
+        within += LINE_ELEMENTS;
+        if within >= stride {
+            within = 0;
         }
     }
 }
@@ -54,29 +136,97 @@ impl Array {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::RefCell;
+
+    /// Strides that divide the array, strides that do not, one as long as the array, one element.
+    const SHAPES: [(u64, u64); 12] = [
+        (8, 8),
+        (64, 8),
+        (1024, 64),
+        (1000, 24),
+        (1000, 128),
+        (4096, 4096),
+        (800, 504),
+        (4104, 4096),
+        (40, 24),
+        (36 * 1024 + 8, 256),
+        (10_000, 9_992),
+        (8 * 997, 8 * 31),
+    ];
+
+    /// Which elements a walk touches, in its order, by counting calls: also what a read does.
+    fn touched(bytes: u64, stride_bytes: u64, walk: Walk) -> Vec<usize> {
+        let mut elements = vec![0.0; (bytes / ELEMENT_BYTES) as usize];
+        let (start, order) = (elements.as_ptr() as usize, RefCell::new(Vec::new()));
+        let stride = (stride_bytes / ELEMENT_BYTES) as usize;
+        let note = |element: &mut f64| {
+            let byte = std::ptr::from_ref(element) as usize - start;
+            order.borrow_mut().push(byte / ELEMENT_BYTES as usize);
+        };
+        match walk {
+            Walk::Whole => whole(&mut elements, stride, note),
+            Walk::Sparse => sparse(&mut elements, stride, note),
+        }
+        order.into_inner()
+    }
 
     #[test]
-    fn every_element_is_touched_exactly_once() {
-        // Strides that divide the array and strides that do not.
-        for (bytes, stride_bytes) in
-            [(8, 8), (64, 8), (1024, 64), (1000, 24), (4096, 4096), (800, 504)]
-        {
-            let work = Work::new(bytes, stride_bytes, Op::Rmw).unwrap();
-            let mut array = Array::new(&work);
-            array.walk();
-            array.walk();
-            assert_eq!(array.elements.len() as u64, bytes / 8);
-            assert!(array.elements.iter().all(|e| *e == 3.0), "{bytes} bytes by {stride_bytes}");
+    fn a_whole_walk_touches_every_element_once_offset_by_offset() {
+        for (bytes, stride_bytes) in SHAPES {
+            let order = touched(bytes, stride_bytes, Walk::Whole);
+            let (length, stride) = (bytes as usize / 8, stride_bytes as usize / 8);
+            let wanted: Vec<usize> =
+                (0..stride).flat_map(|offset| (offset..length).step_by(stride)).collect();
+            assert_eq!(order, wanted, "{bytes} bytes by {stride_bytes}");
+            let mut sorted = order;
+            sorted.sort_unstable();
+            assert!(sorted.into_iter().eq(0..length), "{bytes} bytes by {stride_bytes}");
         }
     }
 
     #[test]
-    fn reads_leave_and_writes_set_the_elements() {
-        let mut read = Array::new(&Work::new(512, 16, Op::Read).unwrap());
-        read.walk();
-        assert!(read.elements.iter().all(|e| *e == 1.0));
-        let mut write = Array::new(&Work::new(512, 16, Op::Write).unwrap());
-        write.walk();
-        assert!(write.elements.iter().all(|e| *e == 2.0));
+    fn a_sparse_walk_touches_one_line_in_each_stride_and_not_always_the_same() {
+        assert_eq!(touched(4 * 64, 64, Walk::Sparse), [0, 8, 16, 24]);
+        assert_eq!(touched(4 * 4096 + 8, 4096, Walk::Sparse), [0, 520, 1040, 1560]);
+        let pages = touched(200 * 4096, 4096, Walk::Sparse);
+        assert!(pages.iter().enumerate().all(|(page, element)| element / 512 == page));
+        assert_eq!(pages[64], 64 * 512, "the 64th line of a page is followed by its first");
+        for (bytes, stride_bytes) in SHAPES {
+            let work =
+                Work { walk: Walk::Sparse, ..Work::new(bytes, stride_bytes, Op::Read).unwrap() };
+            let order = touched(bytes, stride_bytes, Walk::Sparse);
+            assert_eq!(order.len() as u64, work.touches(), "{bytes} bytes by {stride_bytes}");
+        }
+    }
+
+    #[test]
+    fn each_operation_does_to_each_element_what_it_says() {
+        for huge_pages in [false, true] {
+            for (bytes, stride_bytes) in SHAPES {
+                for (op, after) in [(Op::Read, 1.0), (Op::Write, 2.0), (Op::Rmw, 3.0)] {
+                    let work = Work::new(bytes, stride_bytes, op).unwrap();
+                    let mut array = Array::new(&Work { huge_pages, ..work });
+                    array.walk();
+                    array.walk();
+                    assert_eq!(array.slice().len() as u64, bytes / 8);
+                    assert!(array.slice().iter().all(|e| *e == after), "{work:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_sparse_operation_leaves_the_rest_alone() {
+        let work = Work { walk: Walk::Sparse, ..Work::new(8 * 4096, 4096, Op::Rmw).unwrap() };
+        let mut array = Array::new(&work);
+        array.walk();
+        assert_eq!(array.slice().iter().filter(|e| **e == 2.0).count(), 8);
+        assert_eq!(array.slice().iter().filter(|e| **e == 1.0).count(), 8 * 512 - 8);
+    }
+
+    #[test]
+    fn the_array_can_consist_of_huge_pages() {
+        let mut array = Array::new(&Work::new(64, 8, Op::Rmw).unwrap());
+        assert!((array.slice().as_ptr() as usize).is_multiple_of(HUGE_PAGE_BYTES));
     }
 }

@@ -32,7 +32,8 @@ pub fn main() -> ExitCode {
 pub fn case(link: &str, kind: Kind, members: u32) -> Case {
     let cpus = probe::placement::allowed_cpus().unwrap();
     let placement = Placement::Same { cpu: cpus[cpus.len() - 1] };
-    Case { members, kind, link: link.to_string(), work: None, placement, policy: Policy::Other }
+    let policy = Policy::Other;
+    Case { members, kind, link: link.to_string(), work: None, placement, policy, priority: None }
 }
 
 /// Starts a worker for one sample of so many laps.

@@ -7,16 +7,16 @@ use clap::Args;
 use super::values::{Destination, above_zero, duration, seed, share};
 use crate::failure::usage;
 
-/// How long to measure.
+/// How long to measure; `BUDGET` is the seconds that an experiment takes if nothing is said.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Effort")]
-pub(crate) struct Effort {
+pub(crate) struct Effort<const BUDGET: u64 = 20> {
     /// Stop when every interval's half-width is below this share of its figure
     #[arg(long, default_value = "1%", value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
     pub(crate) precision: f64,
 
     /// Stop when this much time is spent; the first round is always finished
-    #[arg(long, default_value = "20s", value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
+    #[arg(long, default_value = format!("{BUDGET}s"), value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
     pub(crate) budget: Duration,
 
     /// Stop after this many rounds in any case

@@ -2,6 +2,7 @@
 
 mod clock;
 mod common;
+mod cost;
 mod links;
 mod ring;
 mod runs;
@@ -12,10 +13,11 @@ use clap_complete::Shell;
 
 pub(crate) use clock::{ClockCommand, MallocArgs, OverheadArgs, PrimesArgs, SamplingArgs};
 pub(crate) use common::{Effort, Output};
+pub(crate) use cost::{CostArgs, Switch};
 pub(crate) use links::{LinkNames, LinksArgs};
 pub(crate) use ring::{PlacementArg, RingArgs};
 pub(crate) use runs::{ExportFormat, RunsCommand};
-pub(crate) use values::Destination;
+pub(crate) use values::{ByteSizes, Destination};
 
 /// What a context switch costs here, at your scale, with your working set, and whether the number
 /// can be trusted.
@@ -35,6 +37,15 @@ pub(crate) enum Command {
     /// switches, is measured in every round; what the others cost above it, divided by the
     /// switches that the kernel counted, is the cost of a switch.
     Ring(RingArgs),
+    /// Measure direct and total cost of a switch by working set, stride and kind of access
+    ///
+    /// c1 is what a switch costs without work, c2 with a working set that each member walks in every hop;
+    /// the indirect cost, c2 - c1, is what finding the caches full of the other's data costs (Li, Ding
+    /// and Shen 2007). Each is a difference of a ring and its solo ring, measured one after the other in
+    /// every round. As the working set grows, c2 passes through regions: all fits; two do not fit together;
+    /// one alone does not fit. They are found from the data alone, and set beside this machine's caches
+    /// afterwards.
+    Cost(CostArgs),
     /// Measure clocks: what reading them costs, and how far they can be trusted
     #[command(subcommand)]
     Clock(ClockCommand),

@@ -56,6 +56,17 @@ impl FromStr for Sizes {
     }
 }
 
+/// Sizes in bytes; a list that is one argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ByteSizes(pub(crate) Vec<u64>);
+
+impl FromStr for ByteSizes {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        grid::parse(text, bytes).map(Self).map_err(|error| error.to_string())
+    }
+}
+
 /// Largest count of things tried: no machine has the memory or the patience for more.
 const MOST_COUNTS: u64 = 1 << 30;
 

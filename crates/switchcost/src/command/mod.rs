@@ -1,6 +1,7 @@
 //! One file a subcommand.
 
 mod clock;
+mod cost;
 mod links;
 mod ring;
 mod runs;
@@ -17,6 +18,7 @@ use crate::cli::{Cli, Command};
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     match cli.command {
         Command::Ring(args) => ring::run(&args),
+        Command::Cost(args) => cost::run(&args),
         Command::Clock(command) => clock::run(&command),
         Command::Links(args) => links::run(&args),
         Command::Runs(command) => runs::run(command),

@@ -1,6 +1,7 @@
 //! What is printed and written at the end of a run.
 
 mod comparison;
+mod cost;
 mod csv;
 mod parts;
 mod terminal;
@@ -30,7 +31,10 @@ pub(crate) trait Report: Measure {
 
 impl Report for Ring {
     fn terminal(record: &Self::Record, path: Option<&Path>) -> String {
-        terminal::report(record, path)
+        match &record.cost {
+            Some(found) => cost::report(record, found, path),
+            None => terminal::report(record, path),
+        }
     }
 
     fn csv(run: &Run) -> Result<Vec<u8>> {

@@ -1,26 +1,48 @@
 //! From what was typed to a plan that this machine can run. One file an experiment.
 
 pub(crate) mod clock;
+pub(crate) mod cost;
+pub(crate) mod grid;
 pub(crate) mod links;
 pub(crate) mod ring;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use model::case::Placement;
 use model::machine::Machine;
 use model::plan::Stopping;
 
-use crate::cli::Effort;
+use crate::cli::{Effort, PlacementArg};
 use crate::failure::usage;
 
 /// Confidence of all intervals.
 const CONFIDENCE: f64 = 0.95;
 
 /// The stopping rule as typed.
-fn stopping(effort: &Effort) -> Stopping {
+fn stopping<const BUDGET: u64>(effort: &Effort<BUDGET>) -> Stopping {
     Stopping {
         precision: effort.precision,
         budget_ns: u64::try_from(effort.budget.as_nanos()).unwrap_or(u64::MAX),
         rounds: effort.rounds,
         confidence: CONFIDENCE,
+    }
+}
+
+/// Where members run that were told where: `same` is for the experiment to choose.
+pub(crate) fn placement(
+    asked: &PlacementArg,
+    same: Option<u32>,
+    allowed: &[u32],
+    machine: &Machine,
+) -> Result<Placement> {
+    match asked {
+        PlacementArg::Free => Ok(Placement::Free { cpus: allowed.to_vec() }),
+        PlacementArg::Same => Ok(Placement::Same { cpu: same.context("no CPU is allowed")? }),
+        PlacementArg::Cpus(cpus) => {
+            for cpu in cpus {
+                check_cpu("--placement", *cpu, allowed, machine)?;
+            }
+            Ok(Placement::Pinned { cpus: cpus.clone() })
+        }
     }
 }
 

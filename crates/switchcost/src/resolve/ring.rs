@@ -1,15 +1,14 @@
 //! `switchcost ring`, from what was typed to a plan.
 
 use anyhow::{Context, Result};
-use model::case::{Case, Placement, Work};
+use model::case::{Case, Work};
 use model::machine::Machine;
 use model::plan::{Batching, Plan};
 use probe::ring::Registered;
 use probe::{placement, ring};
 
-use super::check_cpu;
 use super::links;
-use crate::cli::{PlacementArg, RingArgs};
+use crate::cli::RingArgs;
 use crate::failure::usage;
 
 /// The plan of `switchcost ring`, and a word on each link that was left out. `allowed` are the CPUs
@@ -20,7 +19,8 @@ pub(crate) fn plan(
     machine: &Machine,
 ) -> Result<(Plan, Vec<String>)> {
     ring::check_policy(args.policy).with_context(|| format!("--policy {}", args.policy))?;
-    let placement = placement(&args.placement, allowed, machine)?;
+    let one = placement::choose_one(allowed, machine);
+    let placement = super::placement(&args.placement, one, allowed, machine)?;
     Work::check_stride(args.stride).map_err(usage)?;
     let work = match args.work {
         0 => None,
@@ -40,6 +40,7 @@ pub(crate) fn plan(
         work,
         placement: placement.clone(),
         policy: args.policy,
+        priority: None,
     };
     let (links, notices) = links::choose(&args.link, &case(2, ""))?;
     let sizes = |link: &&Registered| args.members.0.iter().map(|members| case(*members, link.name));
@@ -51,20 +52,4 @@ pub(crate) fn plan(
         stopping: super::stopping(&args.effort),
     };
     Ok((plan.with_solos(), notices))
-}
-
-fn placement(asked: &PlacementArg, allowed: &[u32], machine: &Machine) -> Result<Placement> {
-    match asked {
-        PlacementArg::Free => Ok(Placement::Free { cpus: allowed.to_vec() }),
-        PlacementArg::Same => {
-            let cpu = placement::choose_one(allowed, machine).context("no CPU is allowed")?;
-            Ok(Placement::Same { cpu })
-        }
-        PlacementArg::Cpus(cpus) => {
-            for cpu in cpus {
-                check_cpu("--placement", *cpu, allowed, machine)?;
-            }
-            Ok(Placement::Pinned { cpus: cpus.clone() })
-        }
-    }
 }

@@ -1,0 +1,170 @@
+use super::*;
+use crate::case::{Case, Kind, Op, Placement, Policy, Walk, Work};
+use crate::machine::{Cache, CacheKind, CpuModel};
+use crate::plan::{Batching, Stopping};
+use crate::reading::Reading;
+use crate::record::summaries;
+use crate::regions::Region;
+use crate::sample::{Counters, Sample};
+
+fn plan(members: &[u32], works: &[Work]) -> Plan {
+    let case = |members: u32, work: Option<Work>| Case {
+        members,
+        kind: Kind::Process,
+        link: "pipe".into(),
+        work,
+        placement: Placement::Same { cpu: 1 },
+        policy: Policy::Other,
+        priority: None,
+    };
+    let with = |members: &u32| {
+        let works = works.iter().map(|work| Some(*work));
+        std::iter::once(None).chain(works).map(|work| case(*members, work)).collect::<Vec<_>>()
+    };
+    Plan {
+        experiment: EXPERIMENT.into(),
+        cases: members.iter().flat_map(with).collect(),
+        seed: 1,
+        batching: Batching::default(),
+        stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
+    }
+    .with_solos()
+}
+
+/// Eight rounds of a machine whose switch costs what `cost` says; a hop alone costs 1000 ns and the
+/// round's own drift, which the differences must not show, and a switch of the rounds scatters by 1 %.
+fn samples(plan: &Plan, cost: impl Fn(&Case) -> u64) -> Vec<Sample> {
+    let one = |round: u32, index: usize| {
+        let case = &plan.cases[index];
+        let switches = if case.members == 1 { 0 } else { 2000 };
+        let scatter = 1000 + [0, 7, 3, 9, 5, 1, 8, 2][(round as usize + index) % 8];
+        let ns_per_hop = 1000 + 500 * u64::from(round) + 2 * cost(case) * scatter / 1000;
+        Sample {
+            case: index,
+            round,
+            sample: 0,
+            laps: 1000,
+            hops: 1000,
+            elapsed_ns: 1000
+                * if switches == 0 { 1000 + 500 * u64::from(round) } else { ns_per_hop },
+            counters: Counters { voluntary: switches, ..Counters::default() },
+            steal_ns: None,
+            setup_ns: 0,
+        }
+    };
+    let rounds = (0..8).flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)));
+    rounds.map(|(round, case)| one(round, case)).collect()
+}
+
+fn machine() -> Machine {
+    let cache = |level: u32, kib: u64| Cache {
+        of_cpu: 1,
+        level: Reading::Known(level),
+        kind: Reading::Known(CacheKind::Unified),
+        size_bytes: Reading::Known(kib * 1024),
+        line_bytes: Reading::Known(64),
+        ..Cache::default()
+    };
+    let mut machine = Machine::default();
+    machine.cpu.caches = Reading::Known(vec![cache(1, 32), cache(2, 512), cache(3, 32 * 1024)]);
+    let vendor = Reading::Known("AuthenticAMD".to_string());
+    machine.cpu.models = Reading::Known(vec![CpuModel { vendor, ..CpuModel::default() }]);
+    machine
+}
+
+fn cost(plan: &Plan, of: impl Fn(&Case) -> u64) -> Cost {
+    let samples = samples(plan, of);
+    let grouped = Grouped::new(&samples);
+    Cost::of(plan, &grouped, &summaries(plan, &grouped, &[]), &machine())
+}
+
+fn kib(case: &Case) -> u64 {
+    case.work.map_or(0, |work| work.bytes / 1024)
+}
+
+fn whole(kib: u64) -> Work {
+    Work::new(kib * 1024, 128, Op::Rmw).unwrap()
+}
+
+/// 3 us while two arrays fit into 512 KiB, then 100 ns for each KiB beyond.
+fn l2(case: &Case) -> u64 {
+    3000 + 100 * kib(case).saturating_sub(256)
+}
+
+#[test]
+fn direct_total_and_indirect_are_those_that_went_in() {
+    let works: Vec<Work> = [64, 512, 1024].map(whole).to_vec();
+    let cost = cost(&plan(&[2], &works), l2);
+    assert_eq!((cost.direct.len(), cost.curves.len(), cost.by_members.len()), (1, 1, 0));
+    let direct = cost.direct[0].cost_ns.unwrap();
+    assert!((direct.value / 3000.0 - 1.0).abs() < 0.01 && direct.resolved, "{direct:?}");
+    for (point, (total, indirect)) in
+        cost.curves[0].points.iter().zip([(3000, 0), (28_600, 25_600), (79_800, 76_800)])
+    {
+        let (c2, extra) = (point.total_ns.unwrap(), point.indirect_ns.unwrap());
+        assert!((c2.value / f64::from(total) - 1.0).abs() < 0.01, "{c2:?}");
+        assert!((extra.value - f64::from(indirect)).abs() < 0.01 * f64::from(total), "{extra:?}");
+        assert_eq!(extra.resolved, indirect > 0, "{extra:?}");
+        assert_eq!(point.switches_per_hop.unwrap().value, 2.0);
+    }
+}
+
+#[test]
+fn regions_are_found_without_the_caches_and_set_beside_them() {
+    let works: Vec<Work> =
+        [16, 32, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048].map(whole).to_vec();
+    let cost = cost(&plan(&[2], &works), l2);
+    let curve = &cost.curves[0];
+    let regions = curve.outcome.regions().unwrap();
+    assert!(regions.of(Region::TogetherTooLarge).is_some(), "{}", curve.in_words);
+    let found = &regions.breaks.breaks[0];
+    assert!((192 * 1024..=384 * 1024).contains(&found.at), "{found:?}");
+    let level = curve.beside[0].as_ref().unwrap();
+    assert_eq!((&*level.level.name, level.level.size), ("L2", 512 * 1024));
+    let (low, high) = curve.second_over_first().unwrap();
+    assert!(low < high && high > 50.0, "{low} to {high}");
+}
+
+#[test]
+fn pages_and_members_have_axes_of_their_own() {
+    let page =
+        |pages: u64| Work { walk: Walk::Sparse, ..Work::new(pages * 4096, 4096, Op::Rmw).unwrap() };
+    let works: Vec<Work> = [4, 8, 16, 32, 64, 128, 256, 512].map(page).to_vec();
+    let tlb = cost(&plan(&[2], &works), |case| if kib(case) > 4 * 64 { 9000 } else { 3000 });
+    let breaks = tlb.curves[0].outcome.breaks();
+    assert!(tlb.curves[0].outcome.regions().is_none());
+    assert_eq!((breaks.smallest, breaks.largest, breaks.breaks.len()), (4, 512, 1));
+    assert_eq!((breaks.breaks[0].low, breaks.breaks[0].high), (64, 128));
+    assert_eq!(tlb.curves[0].beside[0].as_ref().unwrap().level.name, "lines of L1");
+
+    let sizes: Vec<u32> = (2..=16).collect();
+    let many = cost(&plan(&sizes, &[whole(64)]), |case| match case.members {
+        ..=6 => 3000,
+        _ if case.work.is_some() => 20_000,
+        _ => 3000,
+    });
+    assert_eq!((many.direct.len(), many.curves.len(), many.by_members.len()), (15, 15, 2));
+    let [bare, worked] = &many.by_members[..] else { panic!("with and without work") };
+    assert!(bare.work.is_none() && bare.breaks.breaks.is_empty(), "{}", bare.in_words);
+    assert_eq!((worked.breaks.breaks[0].low, worked.breaks.breaks[0].high), (6, 7));
+    assert_eq!(worked.beside[0].as_ref().unwrap().level.size, 6);
+}
+
+#[test]
+fn strides_operations_and_huge_pages_are_not_mixed() {
+    let other =
+        |work: Work| [work, Work { op: Op::Read, ..work }, Work { huge_pages: true, ..work }];
+    let works: Vec<Work> = [64, 128].map(whole).into_iter().flat_map(other).collect();
+    let cost = cost(&plan(&[2], &works), l2);
+    assert_eq!(cost.curves.len(), 3);
+    assert!(cost.curves.iter().all(|curve| curve.points.len() == 2));
+}
+
+#[test]
+fn without_the_ring_without_work_there_is_no_indirect_cost() {
+    let mut plan = plan(&[2], &[whole(64)]);
+    plan.cases.retain(|case| case.work.is_some());
+    let cost = cost(&plan, l2);
+    assert!(cost.direct.is_empty() && cost.curves[0].points[0].indirect_ns.is_none());
+    assert!(cost.curves[0].points[0].total_ns.is_some());
+}

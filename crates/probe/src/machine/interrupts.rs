@@ -1,0 +1,85 @@
+//! Which CPU serves the devices' interrupts (proc_interrupts(5)).
+
+use model::machine::CpuInterrupts;
+
+use super::tree::{ReadError, Result, Tree, parse};
+
+const PATH: &str = "/proc/interrupts";
+
+pub(super) fn read(tree: &Tree) -> Result<Vec<CpuInterrupts>> {
+    of(&tree.word(PATH)?)
+}
+
+/// The header names the online CPUs, whose numbers may have gaps; then a line for each source.
+fn of(text: &str) -> Result<Vec<CpuInterrupts>> {
+    let mut lines = text.lines();
+    let header = lines.next().unwrap_or_default();
+    let column = |name: &str| match name.strip_prefix("CPU") {
+        Some(cpu) => Ok(CpuInterrupts { cpu: parse(PATH, cpu)?, devices: 0 }),
+        None => Err(ReadError::invalid(PATH, name, "the name of a CPU")),
+    };
+    let mut cpus = header.split_whitespace().map(column).collect::<Result<Vec<_>>>()?;
+    if cpus.is_empty() {
+        return Err(ReadError::no_item(PATH, "CPU0"));
+    }
+    for line in lines {
+        let Some((name, counts)) = line.split_once(':') else { continue };
+        // Letters: the CPU's own (LOC, RES, ...), or one sum for all (ERR, MIS).
+        if name.trim().parse::<u32>().is_err() {
+            continue;
+        }
+        let mut fields = counts.split_whitespace();
+        for cpu in &mut cpus {
+            let field = fields.next().ok_or_else(|| ReadError::no_item(PATH, name.trim()))?;
+            cpu.devices = cpu.devices.saturating_add(parse(PATH, field)?);
+        }
+    }
+    Ok(cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Captured on the 2-CPU test machine, shortened.
+    const FIRECRACKER: &str = "\
+           CPU0       CPU1       
+ 24:          1          0  IO-APIC   5-edge      ACPI:Ged
+ 32:       1587          0 PCI-MSIX-0000:00:01.0   4-edge      virtio0-reporting_vq
+ 36:          0     777745 PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0
+ 41:       4887          0 PCI-MSIX-0000:00:04.0   1-edge      virtio3-rx
+NMI:          0          0   Non-maskable interrupts
+LOC:   13736366    3601589   Local timer interrupts
+ERR:          0
+";
+
+    fn devices(text: &str) -> Vec<(u32, u64)> {
+        of(text).unwrap().iter().map(|cpu| (cpu.cpu, cpu.devices)).collect()
+    }
+
+    #[test]
+    fn devices_are_counted_by_cpu_and_timers_are_not() {
+        assert_eq!(devices(FIRECRACKER), [(0, 6475), (1, 777_745)]);
+    }
+
+    #[test]
+    fn cpus_that_are_off_leave_gaps() {
+        let arm = "           CPU0       CPU4       CPU5\n 13:  1  20 300  GICv3  30 Level  arch_timer\nIPI0: 9 9 9  Rescheduling interrupts\n";
+        assert_eq!(devices(arm), [(0, 1), (4, 20), (5, 300)]);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_told_by_path_and_item() {
+        for (text, item) in [
+            ("  CPU0 CPU1\n 1: 5\n", "'1'"),
+            ("  CPU0\n 1: x\n", "\"x\""),
+            ("  CPU0 core1\n", "core1"),
+            ("  CPU0\n 1: 99999999999999999999\n", "9999"),
+        ] {
+            let error = of(text).unwrap_err().to_string();
+            assert!(error.contains(PATH) && error.contains(item), "{error}");
+        }
+        assert!(of("").is_err());
+        assert_eq!(devices("  CPU0\n 1: 18446744073709551615\n 2: 1\n"), [(0, u64::MAX)]);
+    }
+}

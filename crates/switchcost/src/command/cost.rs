@@ -1,0 +1,15 @@
+//! `switchcost cost`: what a switch costs by working set.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::cli::CostArgs;
+use crate::{measure, resolve};
+
+pub(super) fn run(args: &CostArgs) -> Result<ExitCode> {
+    args.output.check()?;
+    let (machine, allowed) = measure::look_around()?;
+    let (plan, notices) = resolve::cost::plan(args, &allowed, &machine)?;
+    measure::new_run(plan, machine, &allowed, notices, &args.output)
+}

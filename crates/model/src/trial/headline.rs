@@ -3,7 +3,7 @@
 use super::case::Trial;
 use super::figures::ByCase;
 use super::sample::Sample;
-use super::{malloc, overhead, primes, sampling};
+use super::{interference, malloc, overhead, primes, sampling};
 use crate::estimate::Estimate;
 
 /// The figure of one sample.
@@ -14,6 +14,7 @@ pub(super) fn figure(by_case: &ByCase, case: usize, sample: &Sample) -> Option<f
         Trial::Primes { .. } => median(primes::THREADCLOCK_NS),
         Trial::Malloc { .. } => median(malloc::MALLOC_TICKS),
         Trial::Sampling { .. } => sampling::sleepers_share(sample),
+        Trial::Execution(_) => median(interference::EXECUTION_NS),
     }
 }
 

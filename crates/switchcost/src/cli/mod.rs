@@ -2,7 +2,10 @@
 
 mod clock;
 mod common;
+mod cost;
+mod interference;
 mod links;
+mod program;
 mod ring;
 mod runs;
 mod values;
@@ -12,6 +15,8 @@ use clap_complete::Shell;
 
 pub(crate) use clock::{ClockCommand, MallocArgs, OverheadArgs, PrimesArgs, SamplingArgs};
 pub(crate) use common::{Effort, Output};
+pub(crate) use cost::CostArgs;
+pub(crate) use interference::InterferenceArgs;
 pub(crate) use links::{LinkNames, LinksArgs};
 pub(crate) use ring::{PlacementArg, RingArgs};
 pub(crate) use runs::{ExportFormat, RunsCommand};
@@ -35,6 +40,9 @@ pub(crate) enum Command {
     /// switches, is measured in every round; what the others cost above it, divided by the
     /// switches that the kernel counted, is the cost of a switch.
     Ring(RingArgs),
+    /// Measure what a switch costs with a working set, and what it costs one program
+    #[command(mut_arg("budget", |arg| arg.default_value("60s")))]
+    Cost(CostArgs),
     /// Measure clocks: what reading them costs, and how far they can be trusted
     #[command(subcommand)]
     Clock(ClockCommand),

@@ -1,7 +1,10 @@
 //! One file a subcommand.
 
 mod clock;
+mod cost;
+mod interference;
 mod links;
+mod program;
 mod ring;
 mod runs;
 mod shell;
@@ -17,6 +20,7 @@ use crate::cli::{Cli, Command};
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     match cli.command {
         Command::Ring(args) => ring::run(&args),
+        Command::Cost(args) => cost::run(&args),
         Command::Clock(command) => clock::run(&command),
         Command::Links(args) => links::run(&args),
         Command::Runs(command) => runs::run(command),

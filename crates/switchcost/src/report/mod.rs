@@ -3,6 +3,7 @@
 mod comparison;
 mod csv;
 mod parts;
+pub(crate) mod program;
 mod terminal;
 mod trials;
 

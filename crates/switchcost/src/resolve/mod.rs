@@ -1,6 +1,7 @@
 //! From what was typed to a plan that this machine can run. One file an experiment.
 
 pub(crate) mod clock;
+pub(crate) mod interference;
 pub(crate) mod links;
 pub(crate) mod ring;
 

@@ -11,35 +11,35 @@ fn tree(name: &str) -> PathBuf {
 }
 
 fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().flatten() {
+    fs::create_dir_all(to).expect("a captured tree");
+    for entry in fs::read_dir(from).expect("a captured tree").flatten() {
         let target = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
+        match entry.file_type().expect("a captured tree").is_dir() {
             true => copy(&entry.path(), &target),
-            false => drop(fs::copy(entry.path(), target).unwrap()),
+            false => drop(fs::copy(entry.path(), target).expect("a captured tree")),
         }
     }
 }
 
 /// A copy of the program with threads, to be changed.
 fn changed() -> (tempfile::TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a captured tree");
     copy(&tree("threads"), folder.path());
     let process = folder.path().join("proc/500");
     (folder, process)
 }
 
 fn edit(file: &Path, from: &str, to: &str) {
-    let text = fs::read_to_string(file).unwrap();
+    let text = fs::read_to_string(file).expect("a captured tree");
     assert!(text.contains(from), "{} has no {from}", file.display());
-    fs::write(file, text.replacen(from, to, 1)).unwrap();
+    fs::write(file, text.replacen(from, to, 1)).expect("a captured tree");
 }
 
 /// Voluntary switches of a captured thread.
 fn voluntary(task: &Path) -> u64 {
-    let text = fs::read_to_string(task.join("status")).unwrap();
-    let line = text.lines().find(|line| line.starts_with("voluntary")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    let text = fs::read_to_string(task.join("status")).expect("a captured tree");
+    let line = text.lines().find(|line| line.starts_with("voluntary")).expect("a captured tree");
+    line.split_whitespace().nth(1).expect("a captured tree").parse().expect("a captured tree")
 }
 
 fn set_voluntary(task: &Path, count: u64) {
@@ -51,9 +51,9 @@ fn set_voluntary(task: &Path, count: u64) {
 #[test]
 fn all_threads_are_counted_from_the_first_look_and_later_ones_from_their_start() {
     let (folder, process) = changed();
-    let program = Watched::find(folder.path(), 500).unwrap();
+    let program = Watched::find(folder.path(), 500).expect("a captured tree");
     let mut count = Count::default();
-    program.look(&mut count).unwrap();
+    program.look(&mut count).expect("a captured tree");
     assert_eq!((count.threads, count.switches()), (3, Switches::default()));
     let [a, b, late] = ["15561", "15562", "15600"].map(|tid| process.join("task").join(tid));
     // One goes on, one ends after that, one comes.
@@ -62,51 +62,69 @@ fn all_threads_are_counted_from_the_first_look_and_later_ones_from_their_start()
     copy(&b, &late);
     set_voluntary(&late, 7);
     edit(&late.join("status"), "nonvoluntary_ctxt_switches:\t", "nonvoluntary_ctxt_switches:\t000");
-    program.look(&mut count).unwrap();
+    program.look(&mut count).expect("a captured tree");
     let of_late = {
-        let text = fs::read_to_string(late.join("status")).unwrap();
-        let line = text.lines().find(|line| line.starts_with("nonvoluntary")).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+        let text = fs::read_to_string(late.join("status")).expect("a captured tree");
+        let line =
+            text.lines().find(|line| line.starts_with("nonvoluntary")).expect("a captured tree");
+        line.split_whitespace().nth(1).expect("a captured tree").parse().expect("a captured tree")
     };
     assert_eq!(count.switches(), Switches { voluntary: 22, involuntary: of_late });
     assert_eq!((count.threads, count.ended), (4, 0));
-    fs::remove_dir_all(&b).unwrap();
-    program.look(&mut count).unwrap();
+    fs::remove_dir_all(&b).expect("a captured tree");
+    program.look(&mut count).expect("a captured tree");
     assert_eq!((count.threads, count.ended, count.switches().voluntary), (3, 1, 22));
 }
 
 #[test]
 fn a_thread_with_the_id_of_an_earlier_one_is_another() {
     let (folder, process) = changed();
-    let program = Watched::find(folder.path(), 500).unwrap();
+    let program = Watched::find(folder.path(), 500).expect("a captured tree");
     let mut count = Count::default();
-    program.look(&mut count).unwrap();
+    program.look(&mut count).expect("a captured tree");
     let task = process.join("task/15561");
-    let stat = fs::read_to_string(task.join("stat")).unwrap();
-    let start = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap();
+    let stat = fs::read_to_string(task.join("stat")).expect("a captured tree");
+    let start = stat
+        .rsplit_once(')')
+        .expect("a captured tree")
+        .1
+        .split_whitespace()
+        .nth(19)
+        .expect("a captured tree");
     edit(&task.join("stat"), &format!(" {start} "), &format!(" {start}9 "));
     set_voluntary(&task, 3);
-    program.look(&mut count).unwrap();
+    program.look(&mut count).expect("a captured tree");
     assert_eq!(count.switches().voluntary, 3);
 }
 
 #[test]
 fn memory_is_read_from_the_sum_or_from_each_mapping() {
     let (folder, process) = changed();
-    let program = Watched::find(folder.path(), 500).unwrap();
+    let program = Watched::find(folder.path(), 500).expect("a captured tree");
     let kilobytes = |file: &str, key: &str| -> u64 {
-        let text = fs::read_to_string(process.join(file)).unwrap();
+        let text = fs::read_to_string(process.join(file)).expect("a captured tree");
         let lines = text.lines().filter(|line| line.starts_with(key));
-        lines.map(|line| line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()).sum()
+        lines
+            .map(|line| {
+                line.split_whitespace()
+                    .nth(1)
+                    .expect("a captured tree")
+                    .parse::<u64>()
+                    .expect("a captured tree")
+            })
+            .sum()
     };
-    assert_eq!(program.resident_bytes().unwrap(), kilobytes("status", "VmRSS:") * 1024);
+    assert_eq!(
+        program.resident_bytes().expect("a captured tree"),
+        kilobytes("status", "VmRSS:") * 1024
+    );
     let rollup = kilobytes("smaps_rollup", "Referenced:") * 1024;
     assert!(rollup > 0);
-    assert_eq!(program.referenced_bytes().unwrap(), rollup);
-    fs::remove_file(process.join("smaps_rollup")).unwrap();
+    assert_eq!(program.referenced_bytes().expect("a captured tree"), rollup);
+    fs::remove_file(process.join("smaps_rollup")).expect("a captured tree");
     let each = kilobytes("smaps", "Referenced:") * 1024;
     assert_ne!(each, rollup, "the captured mappings are a part of them");
-    assert_eq!(program.referenced_bytes().unwrap(), each);
+    assert_eq!(program.referenced_bytes().expect("a captured tree"), each);
 }
 
 #[test]
@@ -126,13 +144,13 @@ fn what_is_no_program_says_what_it_is() {
 #[test]
 fn a_name_may_hold_anything_and_a_leader_may_end_before_its_threads() {
     let (folder, process) = changed();
-    let stat = fs::read_to_string(process.join("stat")).unwrap();
-    let (_, rest) = stat.rsplit_once(')').unwrap();
-    let (_, fields) = rest.trim_start().split_once(' ').unwrap();
-    fs::write(process.join("stat"), format!("500 (a) Z (b)) Z {fields}")).unwrap();
-    let program = Watched::find(folder.path(), 500).unwrap();
+    let stat = fs::read_to_string(process.join("stat")).expect("a captured tree");
+    let (_, rest) = stat.rsplit_once(')').expect("a captured tree");
+    let (_, fields) = rest.trim_start().split_once(' ').expect("a captured tree");
+    fs::write(process.join("stat"), format!("500 (a) Z (b)) Z {fields}")).expect("a captured tree");
+    let program = Watched::find(folder.path(), 500).expect("a captured tree");
     for tid in ["15561", "15562"] {
-        fs::remove_dir_all(process.join("task").join(tid)).unwrap();
+        fs::remove_dir_all(process.join("task").join(tid)).expect("a captured tree");
     }
     assert!(program.look(&mut Count::default()).unwrap_err().is_end());
 }

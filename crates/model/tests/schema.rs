@@ -27,6 +27,11 @@ fn the_lines_of_a_run_file_are_documented() {
 }
 
 #[test]
+fn what_is_said_of_a_program_is_documented() {
+    check(&schemars::schema_for!(model::program_cost::Report), "program.schema.json");
+}
+
+#[test]
 fn the_record_of_trials_is_documented() {
     check(&schemars::schema_for!(model::trial::Record), "trials-record.schema.json");
 }

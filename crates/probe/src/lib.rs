@@ -5,6 +5,7 @@ pub mod limits;
 pub mod machine;
 pub mod placement;
 pub mod policy;
+pub mod program;
 pub mod ring;
 pub mod trial;
 

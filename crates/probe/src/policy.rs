@@ -39,7 +39,7 @@ pub fn needs(policy: Policy) -> String {
 pub fn highest(policy: Policy) -> Result<u32, Errno> {
     let may = |priority: u32| {
         let attempt = move || take_at(policy, i32::try_from(priority).unwrap_or(i32::MAX));
-        std::thread::spawn(attempt).join().unwrap_or(Err(Errno::PERM))
+        on_own_thread(attempt)
     };
     let granted = getrlimit(Resource::Rtprio).current.unwrap_or(0).min(HIGHEST_PRIORITY.into());
     let granted = u32::try_from(granted).unwrap_or(0);
@@ -55,7 +55,13 @@ const HIGHEST_PRIORITY: u32 = 99;
 
 /// Whether the calling process may use `policy`; tried on a thread of its own, which then ends.
 pub fn check(policy: Policy) -> Result<(), Errno> {
-    let trial = std::thread::Builder::new().spawn(move || take(policy));
-    let trial = trial.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::AGAIN))?;
-    trial.join().unwrap_or(Err(Errno::INVAL))
+    on_own_thread(move || take(policy))
+}
+
+fn on_own_thread(
+    attempt: impl FnOnce() -> Result<(), Errno> + Send + 'static,
+) -> Result<(), Errno> {
+    let attempt = std::thread::Builder::new().spawn(attempt);
+    let attempt = attempt.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::AGAIN))?;
+    attempt.join().unwrap_or(Err(Errno::INVAL))
 }

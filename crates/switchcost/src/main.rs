@@ -16,6 +16,7 @@ mod report;
 mod resolve;
 mod schedule;
 mod store;
+mod watch;
 
 use std::process::ExitCode;
 

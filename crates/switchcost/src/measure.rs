@@ -4,16 +4,17 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use model::machine::Machine;
 use model::plan::{Plan, Stopping};
 use model::run::{End, Failure, Header, Line, Resumed, Run, SCHEMA, StopReason};
+use probe::assignment::Assignment;
 use probe::placement;
 
 use crate::cli::Output;
 use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
-use crate::launch::Workers;
+use crate::launch::{Launch, LaunchError, Workers};
 use crate::progress::Progress;
 use crate::report::{self, Report};
 use crate::schedule::{Outcome, Schedule, State, Watch};
@@ -54,6 +55,29 @@ pub(crate) fn new_run<I: Report>(
         ));
     }
     finish(Run::new(header), file, store_error.is_some(), output)
+}
+
+/// What a rehearsal gave.
+pub(crate) enum Rehearsal<S> {
+    /// Its samples.
+    Samples(Vec<S>),
+    /// Somebody asked to stop: the exit code that says so.
+    Interrupted(ExitCode),
+}
+
+/// Takes samples of one case beforehand, for a plan that depends on them; they are not kept.
+pub(crate) fn rehearse<I: Report>(assignment: &Assignment<I>) -> Result<Rehearsal<I::Sample>> {
+    let interrupt = Interrupt::watch()?;
+    let mut samples = Vec::new();
+    let mut sink = |sample| samples.push(sample);
+    match Workers::new(interrupt.clone()).launch(assignment, &mut sink) {
+        Err(LaunchError::Interrupted) => {
+            let signal = interrupt.signal().and_then(|signal| u8::try_from(signal).ok());
+            Ok(Rehearsal::Interrupted(ExitCode::from(128 + signal.unwrap_or(0))))
+        }
+        Err(LaunchError::Case { message, .. }) => Err(anyhow!(message)),
+        Ok(()) => Ok(Rehearsal::Samples(samples)),
+    }
 }
 
 /// Goes on with a stored run.

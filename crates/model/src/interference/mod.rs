@@ -10,6 +10,8 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +39,24 @@ pub enum Environment {
     Quiet,
     /// The disturbance was on.
     Disturbed,
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Setting::Augmented => "augmented",
+            Setting::Plain => "plain",
+        })
+    }
+}
+
+impl fmt::Display for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Environment::Quiet => "quiet",
+            Environment::Disturbed => "disturbed",
+        })
+    }
 }
 
 /// The runs of one setting in one environment at one array size.

@@ -4,15 +4,6 @@ use super::{CONFIDENCE, Comparison, Setting, Verdict};
 use crate::stats::Growth;
 use crate::words::times;
 
-impl Setting {
-    fn in_words(self) -> &'static str {
-        match self {
-            Setting::Augmented => "augmented setting",
-            Setting::Plain => "plain setting",
-        }
-    }
-}
-
 impl Verdict {
     /// Which setting's intervals grew under the disturbance and by how much, how the means moved, and
     /// which setting bore it better; one sentence each, without the last full stop.
@@ -37,7 +28,7 @@ impl Verdict {
     }
 
     fn tell(&self, setting: Setting, growth: Option<Growth>) -> String {
-        let name = setting.in_words();
+        let name = format!("{setting} setting");
         let moved = self.moves(setting);
         let Some(growth) = growth else {
             return format!(

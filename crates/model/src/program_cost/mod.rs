@@ -5,6 +5,7 @@
 //! and its assumptions are in `docs/method.md`.
 
 mod surface;
+mod watched;
 mod words;
 
 #[cfg(test)]
@@ -14,8 +15,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::reading::Reading;
-pub use surface::{Cost, SurfacePoint};
-use surface::{cheapest_and_dearest, direct};
+pub use surface::{Cost, SurfacePoint, points_of};
+use surface::{NO_SURFACE, cheapest_and_dearest, direct};
+pub use watched::{Report, SCHEMA, Surface, Window};
 
 /// A range.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -130,6 +132,10 @@ fn rate(what: &str, reading: &Reading<f64>, missing: &mut Vec<String>) -> Option
 
 fn cost_of(working_set: &Reading<WorkingSet>, surface: &[SurfacePoint]) -> Result<Cost, String> {
     match working_set {
+        // Both have to be had: whoever fills in the one should not learn of the other afterwards.
+        Reading::Unknown { why } if surface.is_empty() => {
+            Err(format!("working set: {why}; {NO_SURFACE}"))
+        }
         Reading::Unknown { why } => Err(format!("working set: {why}")),
         Reading::Known(set) => cheapest_and_dearest(*set, surface),
     }

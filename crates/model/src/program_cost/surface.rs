@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::WorkingSet;
+use crate::case::{Case, Kind, Walk};
+use crate::record::{CaseSummary, Record};
 use crate::words::bytes;
 
 /// A cost of a switch with its interval.
@@ -14,6 +16,9 @@ pub struct Cost {
     /// Upper end.
     pub high_ns: f64,
 }
+
+/// What is missing without any point.
+pub(super) const NO_SURFACE: &str = "no stored surface: run `switchcost cost` first";
 
 impl Cost {
     fn is_sound(&self) -> bool {
@@ -35,6 +40,29 @@ pub struct SurfacePoint {
     pub total: Cost,
     /// c1 of the same run, if it was measured.
     pub direct: Option<Cost>,
+}
+
+/// The costs that a run of rings has measured: of each ring of two processes with work on one CPU, the
+/// total cost, and the direct one where the same ring without work was measured beside it. Rings
+/// without an interval are left out.
+#[must_use]
+pub fn points_of(record: &Record) -> Vec<SurfacePoint> {
+    let cost = |summary: &CaseSummary| {
+        let interval = summary.ns_per_switch_above_solo.as_ref()?.interval()?;
+        Some(Cost { low_ns: interval.low, high_ns: interval.high })
+    };
+    let of_two = |case: &Case| {
+        case.members == 2 && case.kind == Kind::Process && case.placement.is_one_cpu()
+    };
+    let rings = record.cases.iter().filter(|summary| of_two(&summary.case));
+    let point = |summary: &CaseSummary| {
+        // One line a page is not a working set that a program walks.
+        let array_bytes = summary.case.work.filter(|work| work.walk == Walk::Whole)?.bytes;
+        let bare = Case { work: None, ..summary.case.clone() };
+        let direct = record.cases.iter().find(|other| other.case == bare).and_then(cost);
+        Some(SurfacePoint { array_bytes, total: cost(summary)?, direct })
+    };
+    rings.filter_map(point).collect()
 }
 
 /// The direct cost: everything that any of the points gives for it.
@@ -74,7 +102,7 @@ pub(super) fn cheapest_and_dearest(
 
 fn outside(set: WorkingSet, measured: Option<(u64, u64)>) -> String {
     let Some((smallest, largest)) = measured else {
-        return "surface: no cost was measured on this machine".into();
+        return NO_SURFACE.into();
     };
     let range = format!("{} to {}", bytes(smallest), bytes(largest));
     let set = match set.low_bytes == set.high_bytes {

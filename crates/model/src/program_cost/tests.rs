@@ -80,7 +80,7 @@ fn nothing_is_extrapolated_silently() {
     assert!(near(share(&answer), (0.004, 0.008)), "{answer:?}");
     assert!(answer.in_words().contains(", 0.4 to 0.5 % by the direct cost alone"), "{answer:?}");
     let empty = program_cost(&program(1, 1), &[]).in_words();
-    assert_eq!(empty, "cannot tell: surface: no cost was measured on this machine");
+    assert_eq!(empty, "cannot tell: no stored surface: run `switchcost cost` first");
 }
 
 #[test]
@@ -158,4 +158,44 @@ proptest! {
         let outer = share(&program_cost(&program(a, d), &surface()));
         prop_assert!(outer.0 <= inner.0 && inner.1 <= outer.1);
     }
+}
+
+#[test]
+fn a_run_of_rings_is_a_surface() {
+    use crate::case::{Op, Placement, Work};
+    use crate::record::Record;
+    use crate::run::Run;
+
+    let mut run = <Run>::parse(include_str!("../../tests/fixtures/run-v1.jsonl")).unwrap();
+    // Its rings of two are bare: no array, no point.
+    assert_eq!(points_of(&Record::of(&run)), []);
+    // The same solo and ring again, with work that costs each switch 1,000 ns more.
+    let work = Work::new(4096, 8, Op::Rmw).unwrap();
+    let cases = run.header.plan.cases.len();
+    for original in [0, 1] {
+        let mut case = run.header.plan.cases[original].clone();
+        case.work = Some(work);
+        run.header.plan.cases.push(case);
+        let copies = run.samples.iter().filter(|sample| sample.case == original).cloned();
+        let copies: Vec<_> = copies
+            .map(|mut sample| {
+                sample.case = cases + original;
+                sample.elapsed_ns += 1000 * sample.counters.switches();
+                sample
+            })
+            .collect();
+        run.samples.extend(copies);
+    }
+    let record = Record::of(&run);
+    let points = points_of(&record);
+    let [point] = points[..] else { panic!("{points:?}") };
+    let of = |case: usize| record.cases[case].ns_per_switch_above_solo.unwrap().interval().unwrap();
+    let (total, direct) = (of(cases + 1), of(1));
+    assert_eq!(point.array_bytes, 4096);
+    assert_eq!(point.total, Cost { low_ns: total.low, high_ns: total.high });
+    assert_eq!(point.direct, Some(Cost { low_ns: direct.low, high_ns: direct.high }));
+    assert!((total.low - direct.low - 1000.0).abs() < 100.0, "{total:?} {direct:?}");
+    // Across two CPUs it is another cost.
+    run.header.plan.cases[cases + 1].placement = Placement::Pinned { cpus: vec![0, 1] };
+    assert_eq!(points_of(&Record::of(&run)), []);
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::interference::Execution;
 use crate::case::Policy;
 
 /// When a process that sleeps and wakes does so.
@@ -45,6 +46,8 @@ pub enum Trial {
         /// How long they are watched, in nanoseconds.
         duration_ns: u64,
     },
+    /// A ring of two runs for a fixed number of laps.
+    Execution(Execution),
 }
 
 impl fmt::Display for Phase {
@@ -66,6 +69,7 @@ impl fmt::Display for Trial {
                 write!(f, "malloc of {bytes} bytes by {library}")
             }
             Self::Sampling { phase, .. } => write!(f, "sleeping {phase}"),
+            Self::Execution(execution) => execution.fmt(f),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::case::Trial;
 use super::figures::ByCase;
 use super::sample::Sample;
-use super::{malloc, overhead, primes, sampling};
+use super::{interference, malloc, overhead, primes, sampling};
 use crate::estimate::Estimate;
 
 /// The figure of one sample.
@@ -15,6 +15,9 @@ pub(super) fn figure(by_case: &ByCase, case: usize, sample: &Sample) -> Option<f
         Trial::Primes { .. } => primes::mean(sample, primes::THREADCLOCK_NS),
         Trial::Malloc { .. } => malloc::net_median(sample),
         Trial::Sampling { .. } => sampling::sleepers_share(sample),
+        Trial::Execution(_) => {
+            sample.tally(interference::EXECUTION_NS)?.quantile(0.5).map(|median| median as f64)
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 mod case;
 mod figures;
 mod headline;
+pub mod interference;
 pub mod malloc;
 pub mod overhead;
 pub mod primes;
@@ -43,7 +44,7 @@ impl Instrument for Trials {
 
     const NAME: &'static str = "trials";
     const EXPERIMENTS: &'static [&'static str] =
-        &[overhead::NAME, primes::NAME, malloc::NAME, sampling::NAME];
+        &[overhead::NAME, primes::NAME, malloc::NAME, sampling::NAME, interference::NAME];
 
     fn title(case: &Case) -> String {
         case.trial.to_string()

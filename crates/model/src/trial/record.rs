@@ -9,7 +9,7 @@ use super::case::Case;
 use super::figures::ByCase;
 use super::sample::Sample;
 use super::tally::Tally;
-use super::{Trials, headline, malloc, overhead, primes, sampling};
+use super::{Trials, headline, interference, malloc, overhead, primes, sampling};
 use crate::instrument::Instrument;
 use crate::noise::{self, NoiseVerdict};
 use crate::run::{End, Header, Run};
@@ -76,6 +76,8 @@ pub enum Findings {
     Malloc(malloc::Found),
     /// `clock sampling`.
     Sampling(Vec<sampling::Point>),
+    /// `cost --interference`.
+    Interference(interference::Found),
 }
 
 /// All that a run says. Computed on reading, never stored.
@@ -110,6 +112,7 @@ impl Record {
             primes::NAME => Findings::Primes(primes::find(&by_case, cases)),
             malloc::NAME => Findings::Malloc(malloc::find(&by_case, cases)),
             sampling::NAME => Findings::Sampling(sampling::find(&by_case, cases)),
+            interference::NAME => Findings::Interference(interference::find(&by_case, cases)),
             _ => Findings::Overhead(overhead::find(&by_case, cases)),
         };
         Self {

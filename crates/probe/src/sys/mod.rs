@@ -2,6 +2,7 @@
 //! that cannot be misused.
 #![allow(unsafe_code)]
 
+mod child;
 mod clock;
 mod condvar;
 mod heap;
@@ -18,13 +19,14 @@ mod usage;
 mod walk;
 mod watch;
 
+pub use child::{ChildUsage, reap, send_signal};
 pub use clock::{
     CpuClock, cpu_clock_ns, monotonic_ns, monotonic_raw_ns, own_process_cpu_ns, own_thread_cpu_ns,
 };
 pub use condvar::Meeting;
 pub use heap::{Block, heap_end};
 pub use mqueue::{mq_open_unlinked, mq_receive, mq_send};
-pub use page::{Shared, Slot};
+pub use page::{EventCount, Shared, Slot};
 pub use process::{Forked, deadline, default_alarm, exit_now, fork, set_policy};
 pub use shared::{Cell, SharedArea};
 pub use shelter::sheltered;

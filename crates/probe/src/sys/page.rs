@@ -81,6 +81,13 @@ pub struct Slot(AtomicU32);
 // SAFETY: an atomic: zero is a value, and it holds no address.
 unsafe impl Shareable for Slot {}
 
+/// A count that several processes share.
+#[derive(Default)]
+pub struct EventCount(pub AtomicU32);
+
+// SAFETY: an atomic: zero is a value, and it holds no address.
+unsafe impl Shareable for EventCount {}
+
 impl Slot {
     /// What an empty slot holds.
     pub const EMPTY: u32 = 0;

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitOptions, getppid, kill_process, set_parent_process_death_signal, waitpid,
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getppid, kill_process,
+    set_parent_process_death_signal, waitid, waitpid,
 };
 
 use crate::sys::{self, Forked};
@@ -36,6 +37,13 @@ impl Companion {
                 std::thread::sleep(Duration::from_secs(3600));
             }
         })
+    }
+
+    /// Whether it still runs.
+    pub(super) fn is_alive(&mut self) -> bool {
+        // One that has ended is not taken note of here: that is left to the drop.
+        let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        matches!(waitid(WaitId::Pid(self.0), how), Ok(None))
     }
 
     /// Its process id.

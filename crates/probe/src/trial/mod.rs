@@ -3,7 +3,9 @@
 
 mod call;
 mod companion;
+mod execution;
 mod malloc;
+mod noise;
 mod overhead;
 mod primes;
 mod sampling;
@@ -15,6 +17,7 @@ use model::trial::{Case, Sample, Tally, Trial, Trials};
 use rustix::io::Errno;
 use threadclock::ThreadClock;
 
+pub use noise::check_noise;
 pub use overhead::{CALLS, available};
 
 use crate::assignment::{Assignment, Measure, Unmeasured};
@@ -108,6 +111,14 @@ pub enum TrialError {
         /// For how long it was looked for.
         waited_ms: u64,
     },
+    /// No loopback network.
+    #[error(
+        "no datagram can be sent to this machine itself: {0} (ip link set lo up; or another --noise)"
+    )]
+    NoLoopback(String),
+    /// The ring did not run.
+    #[error("{0}")]
+    Ring(String),
     /// A process that was watched did not say what it did.
     #[error("the {process} ended without a word: {why}")]
     Lost {
@@ -116,6 +127,12 @@ pub enum TrialError {
         /// What is known.
         why: String,
     },
+}
+
+impl TrialError {
+    fn no_loopback(error: std::io::Error) -> Self {
+        Self::NoLoopback(error.to_string())
+    }
 }
 
 /// What the trials of one worker gave.
@@ -163,8 +180,8 @@ fn run(assignment: &Assignment<Trials>) -> Result<Sample, TrialError> {
     sys::default_alarm();
     sys::deadline(DEADLINE_S);
     placement::pin(&[case.cpu]).map_err(|errno| TrialError::Affinity { cpu: case.cpu, errno })?;
-    // The policy of a sampling trial is the sleeper's alone.
-    if !matches!(case.trial, Trial::Sampling { .. }) {
+    // The policy of a sampling trial is the sleeper's alone, that of an execution the ring's.
+    if !matches!(case.trial, Trial::Sampling { .. } | Trial::Execution(_)) {
         take_policy(case.policy)?;
     }
     let trials = assignment.batching.trials;
@@ -175,6 +192,7 @@ fn run(assignment: &Assignment<Trials>) -> Result<Sample, TrialError> {
         Trial::Primes { .. } => primes::run(case, trials, assignment.round),
         Trial::Malloc { .. } => malloc::run(case, trials),
         Trial::Sampling { .. } => sampling::run(case),
+        Trial::Execution(_) => execution::run(assignment),
     }?;
     let (end_ns, end_ticks) = (monotonic_raw_ns(), threadclock::time_stamp_ordered());
     let stolen = steal_before.zip(steal_ns(&[case.cpu]));

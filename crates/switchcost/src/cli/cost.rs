@@ -4,6 +4,8 @@ use clap::{Args, ValueEnum};
 use model::case::{Kind, Op, Policy};
 
 use super::common::{Effort, Output};
+use super::interference::InterferenceArgs;
+use super::program::ProgramArgs;
 use super::ring::PlacementArg;
 use super::values::{ByteSizes, Sizes, above_zero};
 
@@ -95,6 +97,12 @@ pub(crate) struct CostArgs {
     /// Laps of every sample, instead of as many as last 10 ms
     #[arg(long, value_name = "COUNT", value_parser = above_zero::<u64>, allow_hyphen_values = true, help_heading = "Effort")]
     pub(crate) laps: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) interference: InterferenceArgs,
+
+    #[command(flatten)]
+    pub(crate) program: ProgramArgs,
 
     #[command(flatten)]
     pub(crate) effort: Effort<60>,

@@ -3,7 +3,9 @@
 mod clock;
 mod common;
 mod cost;
+mod interference;
 mod links;
+mod program;
 mod ring;
 mod runs;
 mod values;
@@ -14,6 +16,7 @@ use clap_complete::Shell;
 pub(crate) use clock::{ClockCommand, MallocArgs, OverheadArgs, PrimesArgs, SamplingArgs};
 pub(crate) use common::{Effort, Output};
 pub(crate) use cost::{CostArgs, Switch};
+pub(crate) use interference::InterferenceArgs;
 pub(crate) use links::{LinkNames, LinksArgs};
 pub(crate) use ring::{PlacementArg, RingArgs};
 pub(crate) use runs::{ExportFormat, RunsCommand};

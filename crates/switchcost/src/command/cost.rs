@@ -4,11 +4,18 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
+use super::{interference, program};
 use crate::cli::CostArgs;
 use crate::{measure, resolve};
 
 pub(super) fn run(args: &CostArgs) -> Result<ExitCode> {
     args.output.check()?;
+    if args.interference.interference {
+        return interference::run(args);
+    }
+    if args.program.pid.is_some() || !args.program.command.is_empty() {
+        return program::run(args);
+    }
     let (machine, allowed) = measure::look_around()?;
     let (plan, notices) = resolve::cost::plan(args, &allowed, &machine)?;
     measure::new_run(plan, machine, &allowed, notices, &args.output)

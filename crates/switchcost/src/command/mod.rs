@@ -2,7 +2,9 @@
 
 mod clock;
 mod cost;
+mod interference;
 mod links;
+mod program;
 mod ring;
 mod runs;
 mod shell;

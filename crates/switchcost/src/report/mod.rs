@@ -4,6 +4,7 @@ mod comparison;
 mod cost;
 mod csv;
 mod parts;
+pub(crate) mod program;
 mod terminal;
 mod trials;
 

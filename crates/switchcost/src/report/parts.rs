@@ -98,8 +98,12 @@ pub(super) fn stop_words<I: Instrument>(
         Some(widest) => format!("widest interval +-{:.1} %", widest * 100.0),
         None => "not every case has an interval: more time (--budget) gives it".to_string(),
     };
-    let asked = format!("+-{:.1} % asked", stopping.precision * 100.0);
-    let facts = format!("{} in {spent}; {widest}, {asked}", rounds_words(rounds));
+    // A plan of so many rounds asks for none.
+    let precision = match stopping.precision > 0.0 {
+        true => format!("; {widest}, +-{:.1} % asked", stopping.precision * 100.0),
+        false => String::new(),
+    };
+    let facts = format!("{} in {spent}{precision}", rounds_words(rounds));
     match end.reason {
         StopReason::Precise => format!("precise enough ({facts})"),
         StopReason::BudgetSpent => format!("the budget is spent ({facts})"),

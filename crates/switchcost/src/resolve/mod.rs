@@ -3,6 +3,7 @@
 pub(crate) mod clock;
 pub(crate) mod cost;
 pub(crate) mod grid;
+pub(crate) mod interference;
 pub(crate) mod links;
 pub(crate) mod ring;
 

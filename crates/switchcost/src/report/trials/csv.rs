@@ -1,6 +1,7 @@
 //! One row a tally or count of each sample.
 
 use anyhow::{Context, Result};
+use model::interference::Environment;
 use model::run::Run;
 use model::trial::{Quantity, Sample, Tally, Trial, Trials};
 use serde::Serialize;
@@ -32,6 +33,10 @@ struct Row<'a> {
     p50: Option<i64>,
     p99: Option<i64>,
     max: Option<i64>,
+    setting: Option<String>,
+    environment: Option<String>,
+    noise: Option<&'static str>,
+    laps: Option<u64>,
 }
 
 /// All samples of a run, with a header line.
@@ -95,6 +100,10 @@ fn bare<'a>(run: &'a Run<Trials>, sample: &'a Sample, quantity: &'a str) -> Opti
         p50: None,
         p99: None,
         max: None,
+        setting: None,
+        environment: None,
+        noise: None,
+        laps: None,
     };
     match &case.trial {
         Trial::Call { call } => row.call = Some(call),
@@ -104,6 +113,14 @@ fn bare<'a>(run: &'a Run<Trials>, sample: &'a Sample, quantity: &'a str) -> Opti
             row.preload = preload.as_deref();
         }
         Trial::Sampling { phase, .. } => row.phase = Some(phase.to_string()),
+        Trial::Execution(execution) => {
+            row.bytes = Some(execution.work.bytes);
+            row.setting = Some(execution.setting.to_string());
+            row.environment = Some(execution.environment.to_string());
+            row.noise =
+                (execution.environment == Environment::Disturbed).then(|| execution.noise.name());
+            row.laps = Some(execution.laps);
+        }
     }
     Some(row)
 }

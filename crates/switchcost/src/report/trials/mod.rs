@@ -1,6 +1,7 @@
 //! Reports of trials: what they have in common; one file an experiment.
 
 mod csv;
+mod interference;
 mod malloc;
 mod overhead;
 mod primes;
@@ -25,6 +26,7 @@ pub(super) fn report(record: &Record, path: Option<&Path>) -> String {
         Findings::Overhead(found) => overhead::text(record, found),
         Findings::Primes(found) => primes::text(found),
         Findings::Malloc(found) => malloc::text(record, found),
+        Findings::Interference(found) => interference::text(record, found),
         Findings::Sampling(points) => sampling::text(record, points),
     });
     for line in common(record) {

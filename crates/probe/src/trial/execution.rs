@@ -1,0 +1,62 @@
+//! One run of the two-process program of Li, Ding and Shen (2007, section 3.3): a ring of two for a
+//! fixed number of laps, with a noise beside it or without.
+
+use model::case::{Case as RingCase, Kind, Placement};
+use model::interference::Environment;
+use model::plan::Batching;
+use model::sample::Sample as RingSample;
+use model::trial::interference::{EXECUTION_NS, Execution, INVOLUNTARY, NOISE_EVENTS, VOLUNTARY};
+use model::trial::{Case, Tally, Trial, Trials};
+
+use super::noise::Noisy;
+use super::{Outcome, TrialError};
+use crate::assignment::Assignment;
+use crate::ring;
+
+/// The ring of an execution.
+fn ring_of(case: &Case, execution: &Execution) -> RingCase {
+    RingCase {
+        members: 2,
+        kind: Kind::Process,
+        link: "pipe".to_string(),
+        work: Some(execution.work),
+        placement: Placement::Same { cpu: case.cpu },
+        policy: case.policy,
+        priority: None,
+    }
+}
+
+pub(super) fn run(assignment: &Assignment<Trials>) -> Result<Outcome, TrialError> {
+    let case = &assignment.case;
+    let Trial::Execution(execution) = &case.trial else { return Err(TrialError::WrongTrial) };
+    // Before the ring: it takes its policy and its place for all that is forked afterwards.
+    let mut noise = match execution.environment {
+        Environment::Quiet => None,
+        Environment::Disturbed => Some(Noisy::start(execution, assignment.round)?),
+    };
+    let told = Assignment {
+        case_number: assignment.case_number,
+        case: ring_of(case, execution),
+        round: assignment.round,
+        batching: Batching {
+            laps: Some(execution.laps),
+            samples_per_round: 1,
+            ..Batching::default()
+        },
+    };
+    let mut outcome = Outcome::default();
+    ring::run(&told, &mut |sample: RingSample| {
+        let elapsed_ns = i64::try_from(sample.elapsed_ns).unwrap_or(i64::MAX);
+        let tally: Tally = [elapsed_ns].into_iter().collect();
+        outcome.tallies.insert(EXECUTION_NS.to_string(), tally);
+        outcome.elapsed_ns = Some(sample.elapsed_ns);
+        outcome.count(VOLUNTARY, sample.counters.voluntary as i64);
+        outcome.count(INVOLUNTARY, sample.counters.involuntary as i64);
+        if let Some(noise) = &noise {
+            outcome.count(NOISE_EVENTS, noise.events());
+        }
+    })
+    .map_err(|error| TrialError::Ring(error.to_string()))?;
+    noise.as_mut().map_or(Ok(()), Noisy::check)?;
+    Ok(outcome)
+}

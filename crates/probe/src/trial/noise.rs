@@ -1,0 +1,190 @@
+//! What disturbs a measurement: processes beside the worker, on a CPU of their own choice.
+
+use std::io;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use model::case::Policy;
+use model::trial::interference::{Execution, Noise};
+
+use super::TrialError;
+use super::companion::Companion;
+use crate::placement;
+use crate::policy;
+use crate::sys::{EventCount, Shared, monotonic_ns};
+
+/// Longest gap between packets, and between bursts: the paper's (Li, Ding and Shen 2007, section 3.3).
+const LONGEST_GAP_NS: u64 = 200_000_000;
+/// Longest burst of work: a few of the scheduler's turns.
+const LONGEST_BURST_NS: u64 = 20_000_000;
+/// Longest of the short timers.
+const LONGEST_TIMER_NS: u64 = 1_000_000;
+
+/// A noise that is on; dropping it is its end.
+pub(super) struct Noisy {
+    events: Shared<EventCount>,
+    companions: Vec<Companion>,
+}
+
+impl Noisy {
+    /// Starts it, and leaves the calling process, which must be single-threaded, on the noise's CPU.
+    pub(super) fn start(execution: &Execution, round: u32) -> Result<Self, TrialError> {
+        let events = Shared::<EventCount>::new().map_err(TrialError::Fork)?;
+        let mut noisy = Self { events: events.clone(), companions: Vec::new() };
+        let random = Random(execution.seed ^ u64::from(round));
+        // The noise is born there: one that first had to get a turn on the measured CPU to leave it
+        // would never get that from a real-time ring. The ring goes to its own CPU by itself.
+        let cpu = execution.noise_cpu;
+        placement::pin(&[cpu]).map_err(|errno| TrialError::Affinity { cpu, errno })?;
+        match execution.noise {
+            Noise::Cpu => noisy.add(move || bursts(random, &events))?,
+            Noise::Timer => noisy.add(move || timers(random, &events))?,
+            Noise::Net => {
+                let (sender, receiver) = loopback().map_err(TrialError::no_loopback)?;
+                let ears = receiver.try_clone().map_err(TrialError::no_loopback)?;
+                noisy.add(move || receive(&ears, &events))?;
+                noisy.add(move || send(random, &sender))?;
+            }
+        }
+        Ok(noisy)
+    }
+
+    fn add(&mut self, act: impl FnOnce()) -> Result<(), TrialError> {
+        let noise = move || {
+            // Under another policy it is another noise: its end is noticed.
+            if policy::take(Policy::Other).is_ok() {
+                act();
+            }
+        };
+        self.companions.push(Companion::start(noise).map_err(TrialError::Fork)?);
+        Ok(())
+    }
+
+    /// What it has done so far.
+    pub(super) fn events(&self) -> i64 {
+        i64::from(self.events.0.load(Ordering::Relaxed))
+    }
+
+    /// Whether all of it is still there: a noise that has ended was quiet.
+    pub(super) fn check(&mut self) -> Result<(), TrialError> {
+        match self.companions.iter_mut().all(Companion::is_alive) {
+            true => Ok(()),
+            false => Err(TrialError::Lost { process: "noise", why: "it has ended".to_string() }),
+        }
+    }
+}
+
+/// Whether the noise can be had here; else why not.
+pub fn check_noise(noise: Noise) -> Result<(), TrialError> {
+    match noise {
+        Noise::Cpu | Noise::Timer => Ok(()),
+        Noise::Net => loopback().map(|_| ()).map_err(TrialError::no_loopback),
+    }
+}
+
+fn loopback() -> io::Result<(UdpSocket, UdpSocket)> {
+    let receiver = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let sender = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    sender.connect(receiver.local_addr()?)?;
+    Ok((sender, receiver))
+}
+
+/// A datagram through the loopback is handled on the CPU that sends it, as an incoming packet is on
+/// the CPU that takes its interrupt.
+fn send(mut random: Random, socket: &UdpSocket) {
+    loop {
+        thread::sleep(random.below(LONGEST_GAP_NS));
+        // A full buffer is a lost packet.
+        let _ = socket.send(&[0; 56]);
+    }
+}
+
+fn receive(socket: &UdpSocket, events: &EventCount) {
+    let mut packet = [0; 64];
+    loop {
+        if socket.recv(&mut packet).is_ok() {
+            events.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+fn bursts(mut random: Random, events: &EventCount) {
+    loop {
+        thread::sleep(random.below(LONGEST_GAP_NS));
+        events.0.fetch_add(1, Ordering::Relaxed);
+        let end_ns = monotonic_ns() + random.below(LONGEST_BURST_NS).as_nanos() as u64;
+        while monotonic_ns() < end_ns {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+fn timers(mut random: Random, events: &EventCount) {
+    loop {
+        thread::sleep(random.below(LONGEST_TIMER_NS));
+        events.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// SplitMix64 (Steele, Lea and Flood 2014): gaps need no better, and the probes no library for it.
+#[derive(Clone, Copy, Debug)]
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Evenly from 0 to `longest_ns`.
+    fn below(&mut self, longest_ns: u64) -> Duration {
+        let part = u128::from(self.next()) * u128::from(longest_ns + 1);
+        Duration::from_nanos((part >> 64) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_generator_is_the_published_one() {
+        // The first outputs for the seed 1234567, as in the reference implementation's tests.
+        let mut random = Random(1_234_567);
+        let first = [random.next(), random.next(), random.next()];
+        assert_eq!(
+            first,
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]
+        );
+    }
+
+    #[test]
+    fn gaps_are_even_over_their_range_and_fixed_by_the_seed() {
+        let gaps = |seed| {
+            let mut random = Random(seed);
+            (0..10_000).map(|_| random.below(LONGEST_GAP_NS)).collect::<Vec<_>>()
+        };
+        assert_eq!(gaps(7), gaps(7));
+        assert_ne!(gaps(7), gaps(8));
+        let all = gaps(7);
+        let longest = Duration::from_nanos(LONGEST_GAP_NS);
+        assert!(all.iter().all(|gap| *gap <= longest));
+        for quarter in 0..4 {
+            let from = longest / 4 * quarter;
+            let inside = all.iter().filter(|gap| (from..from + longest / 4).contains(gap)).count();
+            assert!((2200..2800).contains(&inside), "{inside} of 10000 in quarter {quarter}");
+        }
+    }
+
+    #[test]
+    fn a_packet_comes_through() {
+        let Ok((sender, receiver)) = loopback() else { return };
+        sender.send(&[7; 56]).unwrap();
+        assert_eq!(receiver.recv(&mut [0; 64]).unwrap(), 56);
+    }
+}

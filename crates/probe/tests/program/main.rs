@@ -1,0 +1,156 @@
+//! Readers of watched programs, on captured trees (Linux 6.18, a Python program of three threads and
+//! kthreadd) and on copies of them that were changed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use probe::program::{Count, Switches, WatchError, Watched};
+
+fn tree(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program").join(name)
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a captured tree");
+    for entry in fs::read_dir(from).expect("a captured tree").flatten() {
+        let target = to.join(entry.file_name());
+        match entry.file_type().expect("a captured tree").is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(fs::copy(entry.path(), target).expect("a captured tree")),
+        }
+    }
+}
+
+/// A copy of the program with threads, to be changed.
+fn changed() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a captured tree");
+    copy(&tree("threads"), folder.path());
+    let process = folder.path().join("proc/500");
+    (folder, process)
+}
+
+fn edit(file: &Path, from: &str, to: &str) {
+    let text = fs::read_to_string(file).expect("a captured tree");
+    assert!(text.contains(from), "{} has no {from}", file.display());
+    fs::write(file, text.replacen(from, to, 1)).expect("a captured tree");
+}
+
+/// Voluntary switches of a captured thread.
+fn voluntary(task: &Path) -> u64 {
+    let text = fs::read_to_string(task.join("status")).expect("a captured tree");
+    let line = text.lines().find(|line| line.starts_with("voluntary")).expect("a captured tree");
+    line.split_whitespace().nth(1).expect("a captured tree").parse().expect("a captured tree")
+}
+
+fn set_voluntary(task: &Path, count: u64) {
+    let old = voluntary(task);
+    let line = |count| format!("\nvoluntary_ctxt_switches:\t{count}");
+    edit(&task.join("status"), &line(old), &line(count));
+}
+
+#[test]
+fn all_threads_are_counted_from_the_first_look_and_later_ones_from_their_start() {
+    let (folder, process) = changed();
+    let program = Watched::find(folder.path(), 500).expect("a captured tree");
+    let mut count = Count::default();
+    program.look(&mut count).expect("a captured tree");
+    assert_eq!((count.threads, count.switches()), (3, Switches::default()));
+    let [a, b, late] = ["15561", "15562", "15600"].map(|tid| process.join("task").join(tid));
+    // One goes on, one ends after that, one comes.
+    set_voluntary(&a, voluntary(&a) + 10);
+    set_voluntary(&b, voluntary(&b) + 5);
+    copy(&b, &late);
+    set_voluntary(&late, 7);
+    edit(&late.join("status"), "nonvoluntary_ctxt_switches:\t", "nonvoluntary_ctxt_switches:\t000");
+    program.look(&mut count).expect("a captured tree");
+    let of_late = {
+        let text = fs::read_to_string(late.join("status")).expect("a captured tree");
+        let line =
+            text.lines().find(|line| line.starts_with("nonvoluntary")).expect("a captured tree");
+        line.split_whitespace().nth(1).expect("a captured tree").parse().expect("a captured tree")
+    };
+    assert_eq!(count.switches(), Switches { voluntary: 22, involuntary: of_late });
+    assert_eq!((count.threads, count.ended), (4, 0));
+    fs::remove_dir_all(&b).expect("a captured tree");
+    program.look(&mut count).expect("a captured tree");
+    assert_eq!((count.threads, count.ended, count.switches().voluntary), (3, 1, 22));
+}
+
+#[test]
+fn a_thread_with_the_id_of_an_earlier_one_is_another() {
+    let (folder, process) = changed();
+    let program = Watched::find(folder.path(), 500).expect("a captured tree");
+    let mut count = Count::default();
+    program.look(&mut count).expect("a captured tree");
+    let task = process.join("task/15561");
+    let stat = fs::read_to_string(task.join("stat")).expect("a captured tree");
+    let start = stat
+        .rsplit_once(')')
+        .expect("a captured tree")
+        .1
+        .split_whitespace()
+        .nth(19)
+        .expect("a captured tree");
+    edit(&task.join("stat"), &format!(" {start} "), &format!(" {start}9 "));
+    set_voluntary(&task, 3);
+    program.look(&mut count).expect("a captured tree");
+    assert_eq!(count.switches().voluntary, 3);
+}
+
+#[test]
+fn memory_is_read_from_the_sum_or_from_each_mapping() {
+    let (folder, process) = changed();
+    let program = Watched::find(folder.path(), 500).expect("a captured tree");
+    let kilobytes = |file: &str, key: &str| -> u64 {
+        let text = fs::read_to_string(process.join(file)).expect("a captured tree");
+        let lines = text.lines().filter(|line| line.starts_with(key));
+        lines
+            .map(|line| {
+                line.split_whitespace()
+                    .nth(1)
+                    .expect("a captured tree")
+                    .parse::<u64>()
+                    .expect("a captured tree")
+            })
+            .sum()
+    };
+    assert_eq!(
+        program.resident_bytes().expect("a captured tree"),
+        kilobytes("status", "VmRSS:") * 1024
+    );
+    let rollup = kilobytes("smaps_rollup", "Referenced:") * 1024;
+    assert!(rollup > 0);
+    assert_eq!(program.referenced_bytes().expect("a captured tree"), rollup);
+    fs::remove_file(process.join("smaps_rollup")).expect("a captured tree");
+    let each = kilobytes("smaps", "Referenced:") * 1024;
+    assert_ne!(each, rollup, "the captured mappings are a part of them");
+    assert_eq!(program.referenced_bytes().expect("a captured tree"), each);
+}
+
+#[test]
+fn what_is_no_program_says_what_it_is() {
+    let (folder, process) = changed();
+    let find = |root: &Path, pid| Watched::find(root, pid).unwrap_err();
+    assert!(find(folder.path(), 501).is_end());
+    let kernel = find(&tree("kernel"), 2);
+    assert!(matches!(&kernel, WatchError::Kernel { name } if name == "kthreadd"), "{kernel}");
+    edit(&process.join("status"), "Tgid:\t500", "Tgid:\t499");
+    let thread = find(folder.path(), 500);
+    assert!(matches!(thread, WatchError::AThread { process: 499 }), "{thread}");
+    edit(&process.join("status"), "Tgid:\t499", "Tgid:\tx");
+    assert_eq!(find(folder.path(), 500).to_string(), "/proc/500/status has no readable 'Tgid'");
+}
+
+#[test]
+fn a_name_may_hold_anything_and_a_leader_may_end_before_its_threads() {
+    let (folder, process) = changed();
+    let stat = fs::read_to_string(process.join("stat")).expect("a captured tree");
+    let (_, rest) = stat.rsplit_once(')').expect("a captured tree");
+    let (_, fields) = rest.trim_start().split_once(' ').expect("a captured tree");
+    fs::write(process.join("stat"), format!("500 (a) Z (b)) Z {fields}")).expect("a captured tree");
+    let program = Watched::find(folder.path(), 500).expect("a captured tree");
+    for tid in ["15561", "15562"] {
+        fs::remove_dir_all(process.join("task").join(tid)).expect("a captured tree");
+    }
+    assert!(program.look(&mut Count::default()).unwrap_err().is_end());
+}

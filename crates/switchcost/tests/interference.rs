@@ -1,0 +1,179 @@
+//! `switchcost cost --interference`: counts that are laws, and a verdict of what was measured.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use common::{Home, Said, allowed_cpus, is_root, lines_of};
+use serde_json::Value;
+
+const SIZES: u64 = 2;
+const RUNS: u64 = 3;
+const CONDITIONS: u64 = 4;
+
+fn interference(home: &Home, args: &[&str]) -> Said {
+    let said = home.run(&[&["cost", "--interference"], args].concat());
+    assert_eq!((said.code, &*said.err), (Some(0), ""), "{args:?}: {}", said.err);
+    said
+}
+
+/// Short runs of known number, and more time than they need.
+fn measure(home: &Home, args: &[&str]) -> Said {
+    let bounds = ["--sizes", "4K,8K", "--runs", "3", "--laps", "200", "--budget", "5m"];
+    interference(home, &[&bounds[..], args].concat())
+}
+
+fn schema_of(file: &str) -> jsonschema::Validator {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(file);
+    let text = fs::read_to_string(path).expect("a schema in docs/");
+    let schema = serde_json::from_str(&text).expect("a schema in JSON");
+    jsonschema::validator_for(&schema).expect("a schema")
+}
+
+fn assert_valid(schema: &jsonschema::Validator, value: &Value) {
+    let errors: Vec<String> = schema.iter_errors(value).map(|error| error.to_string()).collect();
+    assert_eq!(errors, Vec::<String>::new());
+}
+
+#[test]
+fn every_condition_has_its_runs_of_the_same_laps_and_the_verdict_is_theirs() {
+    let home = Home::new();
+    let said = measure(&home, &[]);
+    let lines = lines_of(&home.run_file());
+    let schema = schema_of("trials-run-line.schema.json");
+    lines.iter().for_each(|line| assert_valid(&schema, line));
+    let samples: Vec<&Value> = lines.iter().filter_map(|line| line.get("sample")).collect();
+    assert_eq!(samples.len() as u64, CONDITIONS * SIZES * RUNS);
+    let mut of_case: BTreeMap<u64, u64> = BTreeMap::new();
+    for sample in &samples {
+        *of_case.entry(sample["case"].as_u64().expect("a case")).or_default() += 1;
+    }
+    assert!(of_case.values().all(|runs| *runs == RUNS), "{of_case:?}");
+
+    let cases = lines[0]["header"]["plan"]["cases"].as_array().expect("cases").clone();
+    let laps = cases[0]["trial"]["laps"].as_u64().expect("laps");
+    let mut conditions = BTreeMap::new();
+    for case in &cases {
+        let trial = &case["trial"];
+        assert_eq!((&trial["of"], &trial["laps"]), (&"execution".into(), &laps.into()));
+        let plain = trial["setting"] == "plain";
+        // In the plain setting all is on one CPU, in the other nothing but the ring is, if it can be.
+        let together = plain || allowed_cpus().len() == 1;
+        assert_eq!(trial["noise_cpu"] == case["cpu"], together, "{case}");
+        let realtime = !plain && is_root() && allowed_cpus().len() > 1;
+        assert_eq!(case["policy"] == "fifo", realtime, "{case}");
+        let condition = format!("{} {} {}", trial["setting"], trial["environment"], trial["work"]);
+        conditions.insert(condition, ());
+    }
+    assert_eq!(conditions.len() as u64, CONDITIONS * SIZES);
+    for sample in &samples {
+        let disturbed = cases[sample["case"].as_u64().expect("a case") as usize]["trial"]["environment"]
+            == "disturbed";
+        assert_eq!(sample["counts"].get("noise_events").is_some(), disturbed, "{sample}");
+        // Two hops a lap, at least a switch each.
+        let switches = |kind: &str| sample["counts"][kind].as_u64().expect("a count");
+        let all = switches("voluntary_switches") + switches("involuntary_switches");
+        assert!(all * 100 >= 2 * laps * 95, "{all} switches in {laps} laps");
+    }
+
+    let record = home.run(&["runs", "export", "last"]).json();
+    assert_valid(&schema_of("trials-record.schema.json"), &record);
+    let found = &record["findings"]["interference"];
+    assert_eq!(found["verdict"]["comparisons"].as_array().map(Vec::len), Some(2 * SIZES as usize));
+    for comparison in found["verdict"]["comparisons"].as_array().expect("comparisons") {
+        for environment in ["quiet", "disturbed"] {
+            assert_eq!(comparison[environment]["confidence"], 0.9, "{comparison}");
+        }
+    }
+    let verdict = format!("verdict: {}\n", found["in_words"].as_str().expect("words"));
+    assert!(said.out.contains(&verdict), "{}", said.out);
+    // The paper's table stands beside it.
+    assert!(said.out.contains("(221.00, 226.35)"), "{}", said.out);
+    assert_eq!(home.run(&["runs", "show", "last"]).out, said.out);
+    assert!(home.run(&["runs", "list"]).out.contains("interference"));
+}
+
+#[test]
+fn each_noise_makes_itself_heard() {
+    for noise in ["cpu", "timer", "net"] {
+        let home = Home::new();
+        // The longest gap is 200 ms, a run half a second.
+        let bounds = ["--budget", "6s", "--runs", "2", "--sizes", "64K"];
+        let said = interference(&home, &[&bounds[..], &["--noise", noise]].concat());
+        let record = home.run(&["runs", "export", "last"]).json();
+        let events = &record["findings"]["interference"]["events_per_run"];
+        for setting in ["augmented", "plain"] {
+            assert!(events[setting].as_f64().is_some_and(|n| n > 0.0), "{noise}: {}", said.out);
+        }
+    }
+}
+
+#[test]
+fn csv_has_the_condition_of_every_row() {
+    let home = Home::new();
+    let said = measure(&home, &["--csv", "-", "--quiet"]);
+    let rows = said.rows();
+    let times = rows.rows.iter().filter(|row| row.text("quantity") == "execution_ns");
+    let mut conditions: BTreeMap<String, u64> = BTreeMap::new();
+    for row in times {
+        assert_eq!((row.number("values"), row.number("max")), (1, row.number("elapsed_ns")));
+        let noise = row.text("noise");
+        assert_eq!(noise == "net", row.text("environment") == "disturbed");
+        let name = format!("{} {} {}", row.text("bytes"), row.text("setting"), noise);
+        *conditions.entry(name).or_default() += 1;
+    }
+    assert_eq!(conditions.len() as u64, CONDITIONS * SIZES);
+    assert!(conditions.values().all(|runs| *runs == RUNS), "{conditions:?}");
+}
+
+#[test]
+fn a_spent_budget_leaves_what_was_measured_and_it_can_be_resumed() {
+    let home = Home::new();
+    let bounds = ["--sizes", "4K", "--runs", "3", "--budget", "1ms"];
+    let said = interference(&home, &bounds);
+    assert!(said.out.contains("the budget is spent"), "{}", said.out);
+    assert!(said.out.contains("verdict: augmented setting: cannot tell"), "{}", said.out);
+    let resumed = home.run(&["runs", "resume", "last", "--budget", "5m"]);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    let record = home.run(&["runs", "export", "last"]).json();
+    for case in record["cases"].as_array().expect("cases") {
+        assert_eq!(case["rounds"], RUNS, "{case}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_by_name() {
+    let home = Home::new();
+    for (args, words) in [
+        (&["--interference", "--runs", "1"][..], "one run has no scatter"),
+        (&["--interference", "--laps", "0"], "from 1 on"),
+        (&["--interference", "--sizes", "12"], "--sizes 12"),
+        (&["--interference", "--sizes", "0"], "--sizes 0"),
+        (&["--interference", "--sizes", "much"], "much"),
+        (&["--interference", "--sizes", "100T"], "MiB are free"),
+        (&["--interference", "--noise", "loud"], "'loud'"),
+        (&["--runs", "6"], "--interference"),
+        (&["--interference", "--pid", "1"], "--pid"),
+        (&["--interference", "--", "true"], "CMD"),
+        (&["--interference", "--json", "-", "--csv", "-"], "only one"),
+    ] {
+        let said = home.run(&[&["cost"], args].concat());
+        assert_eq!((said.code, &*said.out), (Some(2), ""), "{args:?}: {}", said.err);
+        assert!(said.err.contains(words), "{args:?}: no {words:?} in {}", said.err);
+    }
+    assert!(home.run_files().is_empty());
+}
+
+#[test]
+fn killed_it_leaves_no_process() {
+    let home = Home::new();
+    let args = ["cost", "--interference", "--sizes", "64K", "--budget", "10m", "--noise", "net"];
+    let mut child = home.start(&args);
+    // Program, worker, member, sender and receiver: in the midst of a disturbed run.
+    common::wait_for("a disturbed run", || (home.processes().len() >= 5).then_some(()));
+    child.kill().expect("the controller is killed");
+    child.wait().expect("the controller has ended");
+    home.wait_until_alone();
+}

@@ -1,0 +1,253 @@
+//! `switchcost cost --pid` and `-- CMD`: counts of programs of known behaviour, and their exit codes.
+
+mod common;
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use common::{Home, PROGRAM, Said, is_root, skip, wait_for};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+/// A sleeper of known behaviour, ended with the test.
+struct Sleeper(Child);
+
+impl Sleeper {
+    fn start(script: &str) -> Self {
+        let child = Command::new("sh").args(["-c", script]).stdout(Stdio::null()).spawn();
+        Self(child.expect("a shell"))
+    }
+
+    fn pid(&self) -> String {
+        self.0.id().to_string()
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn assert_valid(value: &Value) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/program.schema.json");
+    let text = fs::read_to_string(path).expect("a schema in docs/");
+    let schema = serde_json::from_str(&text).expect("a schema in JSON");
+    let schema = jsonschema::validator_for(&schema).expect("a schema");
+    let errors: Vec<String> = schema.iter_errors(value).map(|error| error.to_string()).collect();
+    assert_eq!(errors, Vec::<String>::new());
+}
+
+/// Runs a command under the program; gives what was said, and the figures.
+fn command(home: &Home, script: &str) -> (Said, Value) {
+    let file = home.path().join("figures.json");
+    let to = file.to_str().expect("a path in UTF-8");
+    let said = home.run(&["cost", "--json", to, "--", "sh", "-c", script]);
+    let figures = serde_json::from_str(&fs::read_to_string(&file).expect("figures")).expect("JSON");
+    assert_valid(&figures);
+    (said, figures)
+}
+
+/// A run file with costs: a ring of two at several arrays above its solo, six rounds of one sample.
+/// hop = 1 us alone; 3 us with a switch and no work, 5 us with `bytes` of work.
+fn store_surface(home: &Home, name: &str, sizes: &[u64]) {
+    let v1 = include_str!("../../model/tests/fixtures/run-v1.jsonl");
+    let mut header: Value =
+        serde_json::from_str(v1.lines().next().expect("a header")).expect("JSON");
+    let bare = header["header"]["plan"]["cases"][0].clone();
+    let mut cases = Vec::new();
+    for bytes in [None].into_iter().chain(sizes.iter().copied().map(Some)) {
+        for members in [1, 2] {
+            let mut case = bare.clone();
+            case["members"] = members.into();
+            case["work"] = bytes.map_or(
+                Value::Null,
+                |bytes| json!({"bytes": bytes, "stride_bytes": 8, "op": "rmw"}),
+            );
+            cases.push(case);
+        }
+    }
+    let mut samples = Vec::new();
+    for round in 0..6 {
+        for (case, kind) in cases.iter().enumerate() {
+            let members = kind["members"].as_u64().expect("a size");
+            let ns = match (members, kind["work"].is_null()) {
+                (1, _) => 1000,
+                (_, true) => 3000,
+                (_, false) => 5000,
+            };
+            let counters = json!({"voluntary": (members - 1) * 2000, "involuntary": 0,
+                "migrations": 0, "minor_faults": 0, "major_faults": 0, "cpu_ns": 2000 * ns,
+                "user_ns": null, "system_ns": null});
+            samples.push(
+                json!({"sample": {"case": case, "round": round, "sample": 0, "laps": 1000,
+                "hops": 2000, "elapsed_ns": 2000 * ns + round, "counters": counters,
+                "steal_ns": 0, "setup_ns": 1}}),
+            );
+        }
+    }
+    header["header"]["plan"]["cases"] = cases.into();
+    header["header"]["run"] = name.into();
+    fs::create_dir_all(home.runs_folder()).expect("a folder");
+    let mut file =
+        fs::File::create(home.runs_folder().join(format!("{name}.jsonl"))).expect("a file");
+    for line in [header].iter().chain(&samples) {
+        writeln!(file, "{line}").expect("a line");
+    }
+}
+
+#[test]
+fn a_shell_that_waits_makes_at_least_that_many_switches() {
+    let home = Home::new();
+    let wait = "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.01; done; echo done";
+    let (said, figures) = command(&home, wait);
+    assert_eq!((said.code, &*said.out), (Some(0), "done\n"), "{}", said.err);
+    // Each sleep waits once, and the shell for each of them.
+    let voluntary = figures["voluntary"].as_u64().expect("a count");
+    assert!(voluntary >= 20, "{voluntary}");
+    assert_eq!(figures["command"][0], "sh");
+    assert!(
+        said.err.contains("cannot tell: no stored surface: run `switchcost cost` first"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
+fn exit_codes_are_the_commands() {
+    let home = Home::new();
+    for (script, code) in
+        [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137), ("kill -TERM $$", 143)]
+    {
+        let (said, _) = command(&home, script);
+        assert_eq!(said.code, Some(code), "{script}: {}", said.err);
+    }
+    let plain = home.path().join("plain");
+    fs::write(&plain, "no program").expect("a file");
+    for (name, code) in [("/no/such/command", 127), (plain.to_str().expect("UTF-8"), 126)] {
+        let said = home.run(&["cost", "--", name]);
+        assert_eq!((said.code, &*said.out), (Some(code), ""), "{}", said.err);
+        assert!(said.error().contains(name), "{}", said.err);
+    }
+}
+
+#[test]
+fn streams_are_the_commands() {
+    let home = Home::new();
+    let mut started = home.command(PROGRAM);
+    started.args(["cost", "--quiet", "--", "sh", "-c", "cat; echo err >&2"]);
+    started.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = started.spawn().expect("the program starts");
+    child.stdin.take().expect("a pipe").write_all(b"through").expect("written");
+    let said = Said::at_end(child);
+    assert_eq!((said.code, &*said.out, &*said.err), (Some(0), "through", "err\n"));
+}
+
+#[test]
+fn signals_reach_the_command() {
+    let home = Home::new();
+    for (signal, code) in [(Signal::INT, 40), (Signal::TERM, 41)] {
+        let script =
+            "trap 'exit 40' INT; trap 'exit 41' TERM; echo ready; while :; do sleep 0.05; done";
+        let child = home.start(&["cost", "--", "sh", "-c", script]);
+        wait_for("a command with its traps", || (home.processes().len() >= 3).then_some(()));
+        sleep(Duration::from_millis(100));
+        let pid = Pid::from_raw(child.id() as i32).expect("a process id");
+        kill_process(pid, signal).expect("a signal");
+        let said = Said::at_end(child);
+        assert_eq!((said.code, &*said.out), (Some(code), "ready\n"), "{}", said.err);
+        assert!(
+            said.err.contains("voluntary"),
+            "the figures are printed all the same: {}",
+            said.err
+        );
+    }
+}
+
+#[test]
+fn a_running_program_is_counted() {
+    let home = Home::new();
+    let sleeper = Sleeper::start("while :; do sleep 0.01; done");
+    let said = home.run(&["cost", "--pid", &sleeper.pid(), "--seconds", "1", "--json", "-"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let figures = said.json();
+    assert_valid(&figures);
+    assert_eq!((&figures["name"], &figures["threads"]), (&"sh".into(), &1.into()));
+    // Once for each sleep that it waits for; a second holds several on any machine.
+    assert!(figures["voluntary"].as_u64().expect("a count") >= 3, "{figures}");
+    if !is_root() {
+        return skip("touched pages are counted for whoever may clear them");
+    }
+    assert!(!figures["windows"].as_array().expect("windows").is_empty(), "{figures}");
+    let set = &figures["program"]["working_set"];
+    assert!(set["low_bytes"].as_u64() <= set["high_bytes"].as_u64(), "{set}");
+}
+
+#[test]
+fn a_program_that_ends_is_told_with_what_was_seen() {
+    let home = Home::new();
+    let sleeper = Sleeper::start("exec sleep 1");
+    let said = home.run(&["cost", "--pid", &sleeper.pid(), "--seconds", "60"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("it ended after"), "{}", said.out);
+}
+
+#[test]
+fn the_estimate_is_that_of_the_stored_surface() {
+    let home = Home::new();
+    store_surface(&home, "20260101T000000000Z-ring-1", &[4096, 1 << 30]);
+    let (said, figures) =
+        command(&home, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.05");
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(figures["surface"]["points"].as_array().map(Vec::len), Some(2), "{figures}");
+    assert_eq!(figures["cost"]["answer"], "estimated", "{figures}");
+    // Between no work at 2 us a switch and 1 GiB at 4 us.
+    let cost = |end: &str| figures["cost"]["cost_ns"][end].as_f64().expect("a cost");
+    assert!(cost("low") >= 1999.0 && cost("low") <= 4001.0, "{figures}");
+    assert!((cost("high") - 4000.0).abs() < 1.0, "{figures}");
+    assert!(said.err.contains("switching takes "), "{}", said.err);
+    assert!(said.err.contains("assumed: each switch costs what"), "{}", said.err);
+    // It was measured on the machine of the fixture.
+    assert!(said.err.contains("on a machine that differs"), "{}", said.err);
+}
+
+#[test]
+fn what_cannot_be_watched_is_told() {
+    let home = Home::new();
+    let mut dead = Command::new("true").spawn().expect("true");
+    let pid = dead.id().to_string();
+    // Not waited for yet: a zombie.
+    wait_for("its end", || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.contains(") Z ").then_some(())
+    });
+    let zombie = home.run(&["cost", "--pid", &pid]);
+    assert_eq!(zombie.code, Some(1));
+    assert!(zombie.error().contains("zombie"), "{}", zombie.err);
+    dead.wait().expect("its end");
+    let gone = home.run(&["cost", "--pid", &pid]);
+    assert_eq!((gone.code, &*gone.out), (Some(1), ""));
+    assert!(gone.error().contains("no process has this id"), "{}", gone.err);
+    if fs::read_to_string("/proc/2/comm").is_ok_and(|name| name == "kthreadd\n") {
+        let kernel = home.run(&["cost", "--pid", "2"]);
+        assert!(kernel.error().contains("'kthreadd' is a thread of the kernel"), "{}", kernel.err);
+    }
+    for (args, words) in [
+        (&["--pid", "0"][..], "0"),
+        (&["--pid", "-1"], "-1"),
+        (&["--pid", "x"], "x"),
+        (&["--pid", "1", "--seconds", "0"], "above zero"),
+        (&["--seconds", "5"], "--pid"),
+        (&["--pid", "1", "--", "true"], "CMD"),
+        (&["--pid", "1", "--csv", "-"], "--csv"),
+    ] {
+        let said = home.run(&[&["cost"], args].concat());
+        assert_eq!((said.code, &*said.out), (Some(2), ""), "{args:?}: {}", said.err);
+        assert!(said.err.contains(words), "{args:?}: no {words:?} in {}", said.err);
+    }
+}

@@ -4,7 +4,7 @@
 #
 # Repeats 256 KiB at stride 128 and prints of c2 and of the indirect cost: each value with its interval,
 # how many are below zero with an interval that excludes zero (sign flips that their interval does not
-# cover), and the coefficient of variation from run to run.
+# cover: the exit code is 1 if there is any), and the coefficient of variation from run to run.
 #   bench/repeatability.sh [REPEATS [ROUNDS]]         (default 20 and 15)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,7 +16,7 @@ export XDG_DATA_HOME="$work"
 
 cargo build --release --quiet -p switchcost
 for ((run = 1; run <= repeats; run++)); do
-    target/release/switchcost cost --array 256K --stride 128 --op rmw --rounds "$rounds" \
+    target/release/switchcost cost --walk whole --array 256K --stride 128 --op rmw --rounds "$rounds" \
         --budget 10m --precision 0.01% --seed "$run" --quiet --json "$work/$run.json"
 done
 python3 - "$work" "$repeats" <<'PYTHON'
@@ -24,7 +24,9 @@ import json, statistics, sys
 folder, repeats = sys.argv[1], int(sys.argv[2])
 def point(run):
     record = json.load(open(f"{folder}/{run}.json"))
-    return record["cost"]["curves"][0]["points"][0]
+    [curve] = [c for c in record["cost"]["curves"] if c["work"]["walk"] == "whole"]
+    return curve["points"][0]
+uncovered = 0
 points = [point(run) for run in range(1, repeats + 1)]
 for name, key in [("c2", "total_ns"), ("indirect", "indirect_ns")]:
     estimates = [p[key] for p in points if p[key]]
@@ -34,9 +36,11 @@ for name, key in [("c2", "total_ns"), ("indirect", "indirect_ns")]:
     values = [e["value"] for e in estimates]
     negative = sum(v < 0 for v in values)
     flips = sum(e["value"] < 0 and e["resolved"] for e in estimates)
+    uncovered += flips
     mean = statistics.mean(values)
     scatter = statistics.stdev(values) if len(values) > 1 else 0.0
     variation = f"{100 * scatter / abs(mean):.1f} %" if mean else "no mean"
     print(f"{name}: {len(values)} runs, {negative} below zero, {flips} sign flips not covered; "
           f"mean {mean:.0f} ns, coefficient of variation {variation}")
+sys.exit(1 if uncovered else 0)
 PYTHON

@@ -41,6 +41,9 @@ pub enum Walk {
     /// All: each stride-th from the first, then each stride-th from the second, and so on.
     #[default]
     Whole,
+    /// Every line of 64 bytes once, in one random cycle: each line holds the place of the next, so that the
+    /// machine can fetch none ahead and waits for each. The stride is the line.
+    Chase,
     /// One in every stride, each a cache line further into its stride than the one before, so that they
     /// do not all fall into one set of the cache: with a stride of a page, one line a page.
     Sparse,
@@ -48,6 +51,10 @@ pub enum Walk {
 
 /// Bytes of one element of the working set: the double of Li, Ding and Shen (2007).
 pub const ELEMENT_BYTES: u64 = 8;
+
+/// Bytes by which walks over lines go: no smaller cache line is built any more, and a larger one only
+/// makes neighbours share it.
+pub const LINE_BYTES: u64 = 64;
 
 /// The memory that a member touches in every hop, private to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -104,7 +111,11 @@ impl Work {
     /// `rmw of 256 KiB by 128 B`, for progress and failures.
     pub fn in_words(&self) -> String {
         let (bytes, stride) = (words::bytes(self.bytes), words::bytes(self.stride_bytes));
-        let sparse = if self.walk == Walk::Sparse { ", one line each" } else { "" };
+        let sparse = match self.walk {
+            Walk::Whole => "",
+            Walk::Chase => ", line by line at random",
+            Walk::Sparse => ", one line each",
+        };
         let huge = if self.huge_pages { ", huge pages" } else { "" };
         format!("{} of {bytes} by {stride}{sparse}{huge}", self.op)
     }
@@ -113,7 +124,16 @@ impl Work {
     pub fn touches(&self) -> u64 {
         match self.walk {
             Walk::Whole => self.bytes / ELEMENT_BYTES,
+            Walk::Chase => self.bytes / LINE_BYTES,
             Walk::Sparse => self.bytes / self.stride_bytes,
+        }
+    }
+
+    /// Bytes of the lines that a hop touches: what has to fit into a cache.
+    pub fn fetched_bytes(&self) -> u64 {
+        match self.walk {
+            Walk::Whole | Walk::Chase => self.bytes,
+            Walk::Sparse => self.touches() * LINE_BYTES,
         }
     }
 
@@ -253,6 +273,7 @@ macro_rules! named {
 
 named!(Kind, "kind of member", Process => "process", Thread => "thread");
 named!(Op, "kind of access", Read => "read", Write => "write", Rmw => "rmw");
+named!(Walk, "walk", Whole => "whole", Chase => "chase", Sparse => "sparse");
 named!(Policy, "policy", Other => "other", Fifo => "fifo", Rr => "rr", Batch => "batch");
 
 /// One point of the grid.

@@ -1,5 +1,7 @@
 //! What a worker is told, and what it says when it cannot.
 
+use std::time::Duration;
+
 use model::instrument::Instrument;
 use model::ring::Ring;
 use model::sample::Sample;
@@ -31,6 +33,9 @@ pub struct Unmeasured {
     pub exhausted: bool,
 }
 
+/// See [`Measure::patience`]: all steps of a worker have deadlines of their own, of a minute and more each.
+const PATIENCE: Duration = Duration::from_secs(600);
+
 /// An instrument that this machine can be measured with.
 pub trait Measure: Instrument {
     /// Takes the samples of an assignment in the calling process, which is single-threaded and for
@@ -40,6 +45,11 @@ pub trait Measure: Instrument {
         sink: &mut dyn FnMut(Self::Sample),
     ) -> Result<(), Unmeasured>;
 
+    /// Longer than any sound worker takes: whoever started it ends it then.
+    fn patience(_: &Assignment<Self>) -> Duration {
+        PATIENCE
+    }
+
     /// What the worker's environment must hold for a case, or must not, beside what this process
     /// was given.
     fn environment(_: &Self::Case) -> Vec<(&'static str, Option<String>)> {
@@ -48,6 +58,10 @@ pub trait Measure: Instrument {
 }
 
 impl Measure for Ring {
+    fn patience(assignment: &Assignment) -> Duration {
+        PATIENCE.saturating_add(ring::slowest(assignment))
+    }
+
     fn measure(assignment: &Assignment, sink: &mut dyn FnMut(Sample)) -> Result<(), Unmeasured> {
         ring::run(assignment, sink).map_err(|error| Unmeasured {
             message: error.to_string(),

@@ -52,7 +52,8 @@ impl Interrupt {
         self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    fn kill_worker(&self) {
+    /// Ends the running worker, if there is one.
+    pub(crate) fn kill_worker(&self) {
         if let Some(child) = self.worker().as_mut() {
             // Its members go with it. One that is gone already is what we want.
             let _ = child.kill();

@@ -12,6 +12,7 @@ use probe::assignment::{Assignment, Measure};
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGALRM, SIGKILL, SIGXCPU};
 
+use crate::deadline::Deadline;
 use crate::interrupt::Interrupt;
 
 /// What a worker says, a line each.
@@ -120,6 +121,12 @@ impl<I: Measure> Launch<I> for Workers {
                 Some(_) => LaunchError::Interrupted,
                 None => case("cannot start a worker (/proc/self/exe)", &error),
             })?;
+        let patience = I::patience(assignment);
+        let deadline = Deadline::watch(&self.interrupt, patience).map_err(|error| {
+            self.interrupt.kill_worker();
+            let _ = self.finish();
+            case("cannot start a thread to watch the worker", &error)
+        })?;
         let told = serde_json::to_writer(&mut stdin, assignment).map_err(std::io::Error::from);
         let told = told.and_then(|()| stdin.flush());
         drop(stdin);
@@ -134,9 +141,16 @@ impl<I: Measure> Launch<I> for Workers {
                 Err(_) => {}
             }
         }
+        let overdue = deadline.over();
         let status = self.finish().map_err(|error| case("cannot wait for the worker", &error))?;
         if self.interrupt.signal().is_some() {
             return Err(LaunchError::Interrupted);
+        }
+        if overdue && failure.is_none() && !status.success() {
+            return Err(LaunchError::once(format!(
+                "the worker did not end within {} s and was ended from outside",
+                patience.as_secs()
+            )));
         }
         match (failure, status.success()) {
             (Some(failure), _) => Err(failure),

@@ -6,6 +6,7 @@
 mod build;
 mod cli;
 mod command;
+mod deadline;
 mod failure;
 mod instruments;
 mod interrupt;

@@ -139,7 +139,7 @@ fn read(
     levels: &Levels,
 ) -> Curve {
     let size = |point: &CostPoint| match work.walk {
-        Walk::Whole => point.array_bytes,
+        Walk::Whole | Walk::Chase => point.array_bytes,
         Walk::Sparse => Work { bytes: point.array_bytes, ..work }.touches(),
     };
     let measured = |point: &CostPoint| Some((size(point), point.total_ns?));
@@ -150,14 +150,14 @@ fn read(
         high_ns: direct.high,
     });
     let (outcome, levels, in_words) = match (work.walk, members) {
-        (Walk::Whole, 2) => {
+        (Walk::Whole | Walk::Chase, 2) => {
             let regions = regions::regions(&found, direct);
             let words = regions.in_words();
             (Outcome::Regions(regions), levels.for_arrays(), words)
         }
         (walk, _) => {
             let (axis, levels) = match walk {
-                Walk::Whole => (Axis::array(), levels.for_arrays()),
+                Walk::Whole | Walk::Chase => (Axis::array(), levels.for_arrays()),
                 Walk::Sparse => (Axis::pages(), levels.for_pages()),
             };
             let breaks = regions::breaks(axis, &found);

@@ -44,7 +44,7 @@ pub(super) fn of(cases: &[CaseSummary], levels: &Levels) -> Vec<MembersCurve> {
         };
         let points: Vec<Point> = indices.iter().filter_map(measured).map(point).collect();
         let breaks = regions::breaks(Axis::members(), &points);
-        let levels = levels.for_members(work.map_or(0, |work| work.bytes));
+        let levels = levels.for_members(work.map_or(0, |work| work.fetched_bytes()));
         let beside = breaks.breaks.iter().map(|found| beside(found, &levels)).collect();
         MembersCurve { work, cases: indices, in_words: breaks.in_words(), breaks, beside }
     };

@@ -4,6 +4,7 @@
 
 mod criterion;
 mod least_squares;
+pub(crate) mod nonnegative;
 mod weights;
 
 pub(crate) use criterion::{credible_span, quantile, schwarz};

@@ -1,5 +1,7 @@
 //! How much each point counts.
 
+use crate::stats::median;
+
 /// Half-width of a 95 % interval in standard errors.
 const Z: f64 = 1.959_963_985;
 
@@ -17,14 +19,15 @@ pub(crate) fn standard_error(low: Option<f64>, high: Option<f64>) -> Option<f64>
 /// chapter 7).
 pub(crate) fn levels(costs: &[f64]) -> Vec<f64> {
     let last = costs.len().saturating_sub(1);
-    let mean = costs.iter().map(|cost| cost.abs()).sum::<f64>() / costs.len() as f64;
+    let sizes: Vec<f64> = costs.iter().map(|cost| cost.abs()).collect();
+    let middle = median(&sizes).unwrap_or(0.0);
     (0..costs.len())
         .map(|i| {
             let mut near =
                 [costs[i.saturating_sub(1)].abs(), costs[i].abs(), costs[(i + 1).min(last)].abs()];
             near.sort_by(f64::total_cmp);
             // Costs that pass through zero would otherwise claim to be exact there.
-            near[1].max(0.1 * mean)
+            near[1].max(0.1 * middle)
         })
         .collect()
 }

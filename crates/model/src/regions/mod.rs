@@ -11,6 +11,7 @@ mod beside;
 mod fit;
 mod observe;
 mod reading;
+mod refill;
 mod search;
 mod shape;
 mod words;
@@ -22,7 +23,7 @@ mod tests;
 
 pub use axis::{Axis, Point, Unit};
 pub use beside::{Beside, Level, beside};
-pub use reading::{Direct, Extent, Region, Regions, regions};
+pub use reading::{Direct, Extent, Refill, Region, Regions, regions};
 pub use search::breaks;
 
 use schemars::JsonSchema;

@@ -55,14 +55,22 @@ impl Prepared {
 fn observe(used: &[Point], unit: f64, smallest: f64) -> Vec<Observation> {
     let costs: Vec<f64> = used.iter().map(|point| point.cost_ns / unit).collect();
     let levels = levels(&costs);
-    let observation = |(i, point): (usize, &Point)| {
-        let error = standard_error(point.low_ns, point.high_ns).unwrap_or(0.0) / unit;
-        Observation {
-            x: point.size as f64 / smallest,
-            cost: costs[i],
-            level: levels[i],
-            precision: 1.0 / error.hypot(EQUIVALENCE * levels[i]),
-        }
+    let error = |point: &Point| standard_error(point.low_ns, point.high_ns).unwrap_or(0.0) / unit;
+    let errors: Vec<f64> = used.iter().map(error).collect();
+    let observation = |(i, point): (usize, &Point)| Observation {
+        x: point.size as f64 / smallest,
+        cost: costs[i],
+        level: levels[i],
+        precision: 1.0 / smoothed(&errors, i).hypot(EQUIVALENCE * levels[i]),
     };
     used.iter().enumerate().map(observation).collect()
+}
+
+/// Median of an error and its nearest neighbours. Intervals of few rounds scatter themselves, several-fold
+/// between sizes that are measured alike: a point with a narrow one by luck must not rule the fit.
+fn smoothed(errors: &[f64], at: usize) -> f64 {
+    let reach = 2.min(at).min(errors.len() - 1 - at);
+    let mut near = errors[at - reach..=at + reach].to_vec();
+    near.sort_by(f64::total_cmp);
+    near[reach].max(0.5 * errors[at])
 }

@@ -3,12 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Axis, Breaks, Course, Piece, Point, breaks};
-use crate::words::plain;
+use super::observe::Prepared;
+use super::{Axis, Breaks, Course, Piece, Point, breaks, refill};
+use crate::words::{byte_range, bytes, plain};
 
 /// A first piece up to so many times the direct cost counts as close to it: the first region of
 /// the paper reaches from 1.1 to 2.3 times its c1.
 const CLOSE_TO_DIRECT: f64 = 2.5;
+
+/// See [`third_is_alone`].
+const TWICE: f64 = 2.0;
 
 /// The direct cost c1, measured without work.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -56,6 +60,23 @@ pub struct Extent {
     pub over_direct_high: Option<f64>,
 }
 
+/// The cache that explains both breaks ([`super::refill`] has the formula).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Refill {
+    /// How much it holds, in bytes.
+    pub holds_bytes: u64,
+    /// The least that the points allow.
+    pub holds_bytes_low: u64,
+    /// The most.
+    pub holds_bytes_high: u64,
+    /// What fetching again costs, in ns for each KiB.
+    pub ns_per_kib: f64,
+    /// Lower end of its interval, given the cache.
+    pub ns_per_kib_low: f64,
+    /// Upper end.
+    pub ns_per_kib_high: f64,
+}
+
 /// The answer of [`regions`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Regions {
@@ -65,22 +86,32 @@ pub struct Regions {
     pub cannot_tell: Option<String>,
     /// What they are read from.
     pub breaks: Breaks,
+    /// The cache that both breaks hang on; absent where they were found one by one, or not at all.
+    pub refill: Option<Refill>,
     /// What the first region was compared with, if c1 was measured.
     pub direct: Option<Direct>,
 }
 
 /// Reads c2 at several array sizes, for one stride and kind of access, as up to three regions. The
 /// direct cost only tells whether the first piece is the first region; places come from c2 alone.
+///
+/// A single cache is looked for first. Where free breaks describe the points about as well, they are read
+/// instead.
 #[must_use]
 pub fn regions(points: &[Point], direct: Option<Direct>) -> Regions {
-    let breaks = breaks(Axis::array(), points);
     let direct = direct.filter(|direct| direct.cost_ns.is_finite());
-    let (extents, cannot_tell) = match (breaks.why(), unlike_the_paper(&breaks, direct)) {
-        (Some(why), _) => (Vec::new(), Some(why.to_owned())),
-        (None, Some(why)) => (Vec::new(), Some(why)),
-        (None, None) => (extents(&breaks, direct), None),
+    let data = Prepared::new(points);
+    let cache = refill::find(&data);
+    let (breaks, refill) = match cache.and_then(|found| found.breaks(&data)) {
+        Some((breaks, refill)) => (breaks, Some(refill)),
+        None => (breaks(Axis::array(), points), None),
     };
-    Regions { extents, cannot_tell, breaks, direct }
+    let why = match breaks.why() {
+        Some(why) => Some(why.to_owned()),
+        None => unlike_the_paper(&breaks, direct),
+    };
+    let extents = if why.is_some() { Vec::new() } else { extents(&breaks, direct) };
+    Regions { extents, cannot_tell: why, breaks, refill, direct }
 }
 
 /// Why the pieces cannot be called by the paper's names.
@@ -96,25 +127,31 @@ fn unlike_the_paper(breaks: &Breaks, direct: Option<Direct>) -> Option<String> {
             ));
         }
     }
-    if breaks.breaks.is_empty() && first.course == Course::Rises {
-        let doubled = doubled_by(first)
-            .map(|size| format!(", and has doubled by {}", breaks.axis.size(size)));
-        let doubled = doubled.unwrap_or_default();
-        return Some(format!("the cost rises from the smallest array on without a break{doubled}"));
-    }
-    let second = breaks.pieces.get(1)?;
+    let Some(second) = breaks.pieces.get(1) else {
+        return Some(without_a_break(breaks, first));
+    };
     let highest = second.cost_at_first_ns.max(second.cost_at_last_ns);
     (highest <= first.cost_at_last_ns).then(|| {
         "the cost falls at the first break, which larger working sets do not explain".into()
     })
 }
 
-/// Where a rising piece reaches twice its first cost.
-fn doubled_by(piece: &Piece) -> Option<u64> {
+/// One course: it does not say where anything ceases to fit.
+fn without_a_break(breaks: &Breaks, piece: &Piece) -> String {
     let rise = piece.cost_at_last_ns - piece.cost_at_first_ns;
-    let part = piece.cost_at_first_ns / rise;
-    let reached = piece.cost_at_first_ns > 0.0 && part <= 1.0;
-    reached.then(|| piece.first + (part * (piece.last - piece.first) as f64) as u64)
+    let by_kib = rise * 1024.0 / (piece.last - piece.first).max(1) as f64;
+    match piece.course {
+        Course::Flat => format!(
+            "all fits, or what is fetched again is hidden: {}{}",
+            piece.in_words(),
+            breaks.bound_in_words()
+        ),
+        Course::Rises => {
+            let by = plain(round(by_kib));
+            format!("the cost rises by {by} ns a KiB, and no threshold is resolved")
+        }
+        Course::Falls => "the cost falls with the array".to_string(),
+    }
 }
 
 fn extents(breaks: &Breaks, direct: Option<Direct>) -> Vec<Extent> {
@@ -129,12 +166,34 @@ fn extents(breaks: &Breaks, direct: Option<Direct>) -> Vec<Extent> {
         over_direct_low: over(piece.lowest_ns()),
         over_direct_high: over(piece.highest_ns()),
     };
-    names.into_iter().zip(&breaks.pieces).map(extent).collect()
+    let named = if third_is_alone(breaks) { 3 } else { 2 };
+    names.into_iter().zip(&breaks.pieces).take(named).map(extent).collect()
+}
+
+/// One array alone fills a cache at twice the size at which two fill it: a second break elsewhere is
+/// another level's.
+fn third_is_alone(breaks: &Breaks) -> bool {
+    let [first, second] = &breaks.breaks[..] else { return false };
+    let least = second.low as f64 / first.high.max(1) as f64;
+    let most = second.high as f64 / first.low.max(1) as f64;
+    least <= TWICE && TWICE <= most
 }
 
 /// Two digits.
 pub(super) fn round(ratio: f64) -> f64 {
     format!("{ratio:.1e}").parse().unwrap_or(ratio)
+}
+
+impl Refill {
+    fn in_words(&self) -> String {
+        let [cost, low, high] =
+            [self.ns_per_kib, self.ns_per_kib_low, self.ns_per_kib_high].map(|ns| plain(round(ns)));
+        let holds = bytes(self.holds_bytes);
+        let range = byte_range(self.holds_bytes_low, self.holds_bytes_high);
+        format!(
+            "; a cache of {holds} ({range}) explains both, with {cost} ns ({low} to {high}) for each KiB fetched again"
+        )
+    }
 }
 
 impl Piece {
@@ -179,12 +238,16 @@ impl Regions {
             return format!("cannot tell: {why}");
         }
         let told: Vec<String> = (0..self.extents.len()).map(|which| self.tell(which)).collect();
-        let missing = match self.extents.len() {
-            1 => self.breaks.bound_in_words(),
-            2 => "; where one alone does not fit was not seen".into(),
+        let further = self.breaks.breaks.get(self.extents.len().saturating_sub(1));
+        let missing = match (self.extents.len(), further) {
+            (2, Some(further)) => {
+                format!("; a further break at {}", further.place(&self.breaks.axis))
+            }
+            (2, None) => "; where one alone does not fit was not seen".into(),
             _ => String::new(),
         };
-        format!("{}{missing}", told.join("; "))
+        let cache = self.refill.map(|refill| refill.in_words()).unwrap_or_default();
+        format!("{}{missing}{cache}", told.join("; "))
     }
 
     fn tell(&self, which: usize) -> String {

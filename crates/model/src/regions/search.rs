@@ -4,7 +4,7 @@ use super::fit::{Fit, fits};
 use super::observe::Prepared;
 use super::shape::{MOST_TERMS, Shape};
 use super::{Axis, Break, Breaks, Course, EQUIVALENCE, Finding, Piece, Point};
-use crate::curve::{CLEARLY_BETTER, credible_span};
+use crate::curve::{CLEARLY_BETTER, KNEE_CHARGE, credible_span};
 use crate::words::percent;
 
 /// Fewer sizes than this say nothing about a course.
@@ -48,6 +48,24 @@ pub fn breaks(axis: Axis, points: &[Point]) -> Breaks {
             ..silent(String::new())
         },
     }
+}
+
+/// A course with free breaks, as [`super::refill`] weighs it against its own.
+pub(super) struct Free {
+    pub(super) chi2: f64,
+    pub(super) freedoms: usize,
+    pub(super) charge: f64,
+}
+
+/// All courses with free breaks.
+pub(super) fn with_breaks(data: &Prepared) -> Vec<Free> {
+    let free = |fit: Fit| {
+        let (terms, breaks) = (fit.shape.terms(), fit.shape.breaks().len());
+        let charge = terms as f64 + KNEE_CHARGE * breaks as f64;
+        Free { chi2: fit.solution.chi2, freedoms: terms + breaks, charge }
+    };
+    let shapes = Shape::ALL.iter().filter(|shape| !shape.breaks().is_empty());
+    shapes.flat_map(|&shape| fits(data, shape)).map(free).collect()
 }
 
 struct Found {

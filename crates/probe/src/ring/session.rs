@@ -1,5 +1,7 @@
 //! One worker's round of one case: set-up, warm-up, samples, end.
 
+use std::time::Duration;
+
 use model::case::{Case, ELEMENT_BYTES, Kind, Policy};
 use model::sample::Sample;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -188,6 +190,16 @@ struct Counts {
 fn slow_hop_ns(case: &Case) -> f64 {
     let elements = case.work.map_or(0, |work| work.bytes / ELEMENT_BYTES);
     SLOW_HOP_NS + elements as f64 * SLOW_ELEMENT_NS
+}
+
+/// Longer than the laps that an assignment prescribes take on any machine; nothing where it leaves them to
+/// the calibration, which keeps them short.
+pub fn slowest(assignment: &Assignment) -> Duration {
+    let Assignment { case, batching, .. } = assignment;
+    let batches = f64::from(batching.samples_per_round) + 1.0;
+    let laps = batching.laps.map_or(0.0, |laps| laps as f64) * batches;
+    let ns = 20.0 * laps * f64::from(case.members) * slow_hop_ns(case);
+    Duration::try_from_secs_f64(ns / 1e9).unwrap_or(Duration::MAX)
 }
 
 fn own_task() -> Task {

@@ -3,16 +3,16 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use model::case::{ELEMENT_BYTES, Op, Walk, Work};
+use crate::random::Random;
+use model::case::{ELEMENT_BYTES, LINE_BYTES, Op, Walk, Work};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 /// A huge page of any architecture that Linux has them on is at most this large for base pages of
 /// 4 KiB; the array begins at a multiple of it and its mapping ends at one, so that it can consist of them.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// The cache line by which a sparse walk moves on: no smaller one is built any more, and a larger one
-/// only makes neighbours share it.
-const LINE_ELEMENTS: usize = 64 / ELEMENT_BYTES as usize;
+/// A cache line of elements.
+const LINE_ELEMENTS: usize = (LINE_BYTES / ELEMENT_BYTES) as usize;
 
 /// The working set of one member: doubles, private to it and touched once before any timing.
 pub struct Array {
@@ -55,6 +55,9 @@ impl Array {
         let mut array = Self { elements, length, base, mapped_bytes, stride, op, walk: work.walk };
         // Ones, not zeros: untouched memory is the kernel's shared zero page.
         array.slice().fill(1.0);
+        if work.walk == Walk::Chase {
+            lay_chase(array.slice());
+        }
         array
     }
 
@@ -65,7 +68,8 @@ impl Array {
     }
 
     /// Touches every element once: each `stride`-th from the first, then each `stride`-th from the
-    /// second, and so on (Li, Ding and Shen 2007, section 3.2); sparse, only one in every stride.
+    /// second, and so on (Li, Ding and Shen 2007, section 3.2); sparse, only one in every stride. A chase
+    /// touches one element of every line, whose place the line before told.
     pub fn walk(&mut self) {
         match self.op {
             Op::Read => self.each(read),
@@ -80,6 +84,7 @@ impl Array {
         let elements = self.slice();
         match walk {
             Walk::Whole => whole(elements, stride, touch),
+            Walk::Chase => chase(elements, touch),
             Walk::Sparse => sparse(elements, stride, touch),
         }
     }
@@ -118,6 +123,38 @@ fn whole(elements: &mut [f64], stride: usize, touch: impl Fn(&mut f64)) {
         for element in elements[offset..].iter_mut().step_by(stride) {
             touch(element);
         }
+    }
+}
+
+/// From line to line until the cycle is closed. The element after the signpost is touched: it is in the same
+/// line.
+#[inline(always)]
+fn chase(elements: &mut [f64], touch: impl Fn(&mut f64)) {
+    let mut line = 0;
+    loop {
+        let Some([signpost, element, ..]) = elements.get_mut(line..) else { return };
+        // SAFETY: a valid, aligned reference. Volatile, so that no line is taken from memory of it.
+        let next = unsafe { std::ptr::read_volatile(signpost) };
+        touch(element);
+        line = next.to_bits() as usize;
+        if line == 0 {
+            return;
+        }
+    }
+}
+
+/// Writes into the first element of every line the index of the next line's, as bits, in one cycle through
+/// all of them (Sattolo 1986), always the same for an array of this size.
+fn lay_chase(elements: &mut [f64]) {
+    let lines = elements.len() / LINE_ELEMENTS;
+    let mut order: Vec<usize> = (0..lines).collect();
+    let mut random = Random::new(lines as u64);
+    for last in (1..lines).rev() {
+        order.swap(last, random.below(last as u64) as usize);
+    }
+    // `order` is a cycle as a permutation: line i is followed by order[i].
+    for (line, next) in order.into_iter().enumerate() {
+        elements[line * LINE_ELEMENTS] = f64::from_bits((next * LINE_ELEMENTS) as u64);
     }
 }
 
@@ -165,6 +202,10 @@ mod tests {
         };
         match walk {
             Walk::Whole => whole(&mut elements, stride, note),
+            Walk::Chase => {
+                lay_chase(&mut elements);
+                chase(&mut elements, note);
+            }
             Walk::Sparse => sparse(&mut elements, stride, note),
         }
         order.into_inner()
@@ -181,6 +222,36 @@ mod tests {
             let mut sorted = order;
             sorted.sort_unstable();
             assert!(sorted.into_iter().eq(0..length), "{bytes} bytes by {stride_bytes}");
+        }
+    }
+
+    #[test]
+    fn a_chase_touches_every_line_once_in_an_order_that_cannot_be_foreseen() {
+        for (bytes, _) in SHAPES.into_iter().filter(|of| of.0 >= 64).chain([(1 << 20, 64)]) {
+            let order = touched(bytes, LINE_BYTES, Walk::Chase);
+            let lines = bytes as usize / 64;
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            let wanted = (0..lines).map(|line| 8 * line + 1);
+            assert!(sorted.into_iter().eq(wanted), "{bytes} bytes");
+            let near = order.windows(2).filter(|two| two[0].abs_diff(two[1]) <= 16).count();
+            assert!(
+                lines < 64 || near < lines / 8,
+                "{bytes} bytes: {near} of {lines} steps are near"
+            );
+        }
+    }
+
+    #[test]
+    fn a_chase_goes_round_again_after_each_operation() {
+        for (op, after) in [(Op::Read, 1.0), (Op::Write, 2.0), (Op::Rmw, 3.0)] {
+            let work = Work { walk: Walk::Chase, ..Work::new(64 * 50, 64, op).unwrap() };
+            let mut array = Array::new(&work);
+            array.walk();
+            array.walk();
+            let touched = array.slice().iter().skip(1).step_by(8);
+            assert!(touched.copied().eq(std::iter::repeat_n(after, 50)), "{op}");
+            assert!(array.slice().iter().skip(2).step_by(8).all(|rest| *rest == 1.0), "{op}");
         }
     }
 

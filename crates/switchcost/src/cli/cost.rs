@@ -1,7 +1,7 @@
 //! `switchcost cost` as typed.
 
 use clap::{Args, ValueEnum};
-use model::case::{Kind, Op, Policy};
+use model::case::{Kind, Op, Policy, Walk};
 
 use super::common::{Effort, Output};
 use super::interference::InterferenceArgs;
@@ -21,7 +21,7 @@ pub(crate) struct CostArgs {
     /// Arrays of each member: a list (64K,256K) or a geometric range (1K..8M:x2)
     ///
     /// By default from 1 KiB to four times the last private cache of the CPU that is measured on, in
-    /// doublings, and denser (by the root of two) from a quarter of that cache to twice it. That grid is
+    /// doublings; --walk chase by quarters of a doubling from a sixteenth of that cache on. That grid is
     /// all that is taken from the caches: where costs break is found from the costs.
     #[arg(long, value_name = "LIST", allow_hyphen_values = true, help_heading = "Working set")]
     pub(crate) array: Option<ByteSizes>,
@@ -51,6 +51,23 @@ pub(crate) struct CostArgs {
         help_heading = "Working set"
     )]
     pub(crate) op: Vec<Op>,
+
+    /// How the array is walked: whole, chase, or both
+    ///
+    /// whole: every element, by each --stride, as in the paper. chase: every cache line once in a random
+    /// order that each line tells of the next, so that nothing can be fetched ahead; what a switch fetches
+    /// again then stands out of the noise, and the regions are found where a machine that prefetches well
+    /// hides them from the paper's walk.
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_parser = walk,
+        default_value = "whole,chase",
+        conflicts_with = "tlb",
+        help_heading = "Working set"
+    )]
+    pub(crate) walk: Vec<Walk>,
 
     /// Touch one cache line in each page only, by growing numbers of pages: what the TLB holds
     ///
@@ -109,4 +126,14 @@ pub(crate) struct CostArgs {
 
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+/// The walks that can be asked for by name: `--tlb` is the third.
+fn walk(text: &str) -> Result<Walk, String> {
+    match text.parse() {
+        Ok(walk @ (Walk::Whole | Walk::Chase)) => Ok(walk),
+        Ok(Walk::Sparse) | Err(_) => {
+            Err(format!("'{text}' is not a walk (accepted: {}, {})", Walk::Whole, Walk::Chase))
+        }
+    }
 }

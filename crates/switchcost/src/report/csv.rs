@@ -35,6 +35,9 @@ struct Row<'a> {
     setup_ns: u64,
     cpus: String,
     disturbed: String,
+    walk: Option<&'static str>,
+    huge_pages: Option<bool>,
+    priority: Option<u32>,
 }
 
 fn row<'a>(run: &'a Run, sample: &'a Sample) -> Option<Row<'a>> {
@@ -70,6 +73,9 @@ fn row<'a>(run: &'a Run, sample: &'a Sample) -> Option<Row<'a>> {
         setup_ns: sample.setup_ns,
         cpus: cpus.join(" "),
         disturbed: words.join(" "),
+        walk: case.work.map(|work| work.walk.name()),
+        huge_pages: case.work.map(|work| work.huge_pages),
+        priority: case.priority,
     })
 }
 

@@ -1,7 +1,7 @@
 //! `switchcost cost`, from what was typed to a plan.
 
 use anyhow::{Context, Result};
-use model::case::{Case, Op, Policy, Walk, Work};
+use model::case::{Case, LINE_BYTES, Op, Policy, Walk, Work};
 use model::cost::EXPERIMENT;
 use model::machine::Machine;
 use model::plan::{Batching, Plan};
@@ -29,7 +29,8 @@ pub(crate) fn plan(
     let quiet = placement::choose_quiet(allowed, machine);
     let placement = super::placement(&args.placement, quiet, allowed, machine)?;
     let mut notices: Vec<String> = chosen_cpu(args, quiet, machine).into_iter().collect();
-    let (policy, priority) = take_policy(args, allowed, &mut notices)?;
+    let own_cpu = allowed.iter().any(|cpu| !placement.cpus().contains(cpu));
+    let (policy, priority) = take_policy(args, own_cpu, &mut notices)?;
     let (works, skipped) = works(args, quiet, machine)?;
     notices.extend(skipped);
     notices.extend(without_huge_pages(args, machine));
@@ -69,61 +70,78 @@ pub(crate) fn plan(
     Ok((plan.with_solos(), notices))
 }
 
+/// One way of walking, over a grid of its own.
+struct Part {
+    walk: Walk,
+    strides: Vec<u64>,
+    arrays: Vec<u64>,
+}
+
+/// The parts of the grid that were asked for.
+fn parts(args: &CostArgs, cpu: Option<u32>, machine: &Machine) -> Vec<Part> {
+    let asked = |list: &Option<ByteSizes>| list.as_ref().map(|list| list.0.clone());
+    let part = |walk: Walk| {
+        let (strides, arrays) = match walk {
+            Walk::Whole => (asked(&args.stride), grid::arrays(machine, cpu, args.deep)),
+            Walk::Chase => (Some(vec![LINE_BYTES]), grid::dense(machine, cpu, args.deep)),
+            Walk::Sparse => {
+                let pages = grid::pages().into_iter().map(|pages| pages * PAGE_BYTES);
+                (Some(vec![PAGE_BYTES]), pages.collect())
+            }
+        };
+        let strides = strides.unwrap_or_else(|| STRIDES.to_vec());
+        Part { walk, strides, arrays: asked(&args.array).unwrap_or(arrays) }
+    };
+    match args.tlb {
+        true => vec![part(Walk::Sparse)],
+        false => unique(&args.walk).into_iter().map(part).collect(),
+    }
+}
+
 /// All working sets, and a word on those that cannot be walked by some stride.
 fn works(
     args: &CostArgs,
     cpu: Option<u32>,
     machine: &Machine,
 ) -> Result<(Vec<Work>, Option<String>)> {
-    let asked = |list: &Option<ByteSizes>| list.as_ref().map(|list| list.0.clone());
-    let (arrays, strides, walk) = match args.tlb {
-        true => {
-            let pages = || grid::pages().into_iter().map(|pages| pages * PAGE_BYTES).collect();
-            (asked(&args.array).unwrap_or_else(pages), vec![PAGE_BYTES], Walk::Sparse)
-        }
-        false => {
-            let arrays = || grid::arrays(machine, cpu, args.deep);
-            let strides = asked(&args.stride).unwrap_or_else(|| STRIDES.to_vec());
-            (asked(&args.array).unwrap_or_else(arrays), strides, Walk::Whole)
-        }
-    };
-    let mut ops: Vec<Op> = Vec::new();
-    for op in &args.op {
-        if !ops.contains(op) {
-            ops.push(*op);
-        }
-    }
     let (mut works, mut too_small) = (Vec::new(), Vec::new());
-    for stride in strides {
-        Work::check_stride(stride).map_err(usage)?;
-        for bytes in &arrays {
+    for Part { walk, strides, arrays } in parts(args, cpu, machine) {
+        for stride in &strides {
+            Work::check_stride(*stride).map_err(usage)?;
+        }
+        for (stride, bytes) in strides.iter().flat_map(|s| arrays.iter().map(move |b| (*s, *b))) {
             // Any stride fits an array that is as long: what is wrong then is the array.
-            Work::new(*bytes, stride.min(*bytes).max(8), Op::Read)
+            Work::new(bytes, stride.min(bytes).max(8), Op::Read)
                 .map_err(|error| usage(error.to_string().replace("--work", "--array")))?;
-            match Work::new(*bytes, stride, Op::Read) {
+            match Work::new(bytes, stride, Op::Read) {
                 Ok(work) => {
-                    let with = |op: &Op| Work {
-                        op: *op,
-                        walk,
-                        huge_pages: args.huge_pages == Switch::On,
-                        ..work
-                    };
-                    works.extend(ops.iter().map(with));
+                    let huge_pages = args.huge_pages == Switch::On;
+                    let ops = unique(&args.op).into_iter();
+                    works.extend(ops.map(|op| Work { op, walk, huge_pages, ..work }));
                 }
                 Err(_) => too_small.push(format!("{bytes} by {stride}")),
             }
         }
     }
+    too_small.dedup();
+    let too_small = too_small.join(", ");
     if works.is_empty() {
-        return Err(usage(format!(
-            "--stride: larger than every array (--array): {}",
-            too_small.join(", ")
-        )));
+        return Err(usage(format!("--stride: larger than every array (--array): {too_small}")));
     }
-    let left_out = (!too_small.is_empty()).then(|| {
-        format!("left out, as the stride is longer than the array: {}", too_small.join(", "))
-    });
+    let left_out = (!too_small.is_empty())
+        .then(|| format!("left out, as the stride is longer than the array: {too_small}"));
     Ok((works, left_out))
+}
+
+/// Each once, in the order of the first.
+fn unique<T: Copy + PartialEq>(list: &[T]) -> Vec<T> {
+    let mut all: Vec<T> = Vec::new();
+    for item in list {
+        if !all.contains(item) {
+            all.push(*item);
+        }
+    }
+    all
 }
 
 /// Why this CPU.
@@ -156,20 +174,20 @@ fn chosen_cpu(args: &CostArgs, quiet: Option<u32>, machine: &Machine) -> Option<
 /// The policy and its priority, and a word on what was granted.
 fn take_policy(
     args: &CostArgs,
-    allowed: &[u32],
+    own_cpu: bool,
     notices: &mut Vec<String>,
 ) -> Result<(Policy, Option<u32>)> {
     // Where this program has no CPU of its own a real-time ring could keep it from being stopped.
-    let alone = allowed.len() < 2;
+    let alone = !own_cpu;
     let asked = args.policy.unwrap_or(if alone { Policy::Other } else { Policy::Fifo });
     if alone && asked.is_realtime() {
         return Err(usage(format!(
-            "--policy {asked}: this program may use one CPU only, and a real-time ring there could not be \
-             watched (accepted here: other, batch)"
+            "--policy {asked}: the ring would take every CPU that this program may use, and under a real-time \
+             policy could not be watched (accepted here: other, batch; or leave a CPU out: --placement)"
         )));
     }
     if alone && args.policy.is_none() {
-        notices.push("not granted: SCHED_FIFO needs a second CPU to be watched from; the normal policy instead".to_string());
+        notices.push("not granted: SCHED_FIFO needs a CPU outside of the ring to be watched from; the normal policy instead".to_string());
     }
     if !asked.is_realtime() {
         ring::check_policy(asked).with_context(|| format!("--policy {asked}"))?;

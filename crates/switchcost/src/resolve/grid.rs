@@ -1,6 +1,6 @@
 //! Arrays to measure where none are asked for, from the machine's caches.
 
-use model::case::ELEMENT_BYTES;
+use model::case::LINE_BYTES;
 use model::machine::Machine;
 
 /// The smallest array.
@@ -9,36 +9,52 @@ const SMALLEST: u64 = 1 << 10;
 /// The private cache that is assumed where the machine does not say.
 const COMMON_PRIVATE: u64 = 512 << 10;
 
+/// Sizes a doubling where the grid is dense.
+const STEPS_A_DOUBLING: u32 = 4;
+
 /// Pages of a TLB grid: past the second-level TLB of any processor on sale.
 const MOST_PAGES: u64 = 4096;
 
-/// Arrays from 1 KiB to four times the last private cache of `cpu`, in doublings, denser where costs
-/// are likely to break: there another size tells more than another round. `deep`: to twice the largest
-/// cache.
-pub(crate) fn arrays(machine: &Machine, cpu: Option<u32>, deep: bool) -> Vec<u64> {
+/// The private cache of `cpu`, and where its grid ends: at four times that cache, or `deep` at twice the
+/// largest.
+fn span(machine: &Machine, cpu: Option<u32>, deep: bool) -> (u64, u64) {
     let private = cpu.and_then(|cpu| {
         machine.last_private_cache(cpu).known().and_then(|cache| cache.size_bytes.known().copied())
     });
     let private = private.filter(|size| *size >= SMALLEST).unwrap_or(COMMON_PRIVATE);
     let largest =
         machine.largest_cache().known().and_then(|cache| cache.size_bytes.known().copied());
-    let end = match largest.filter(|_| deep) {
-        Some(largest) => (4 * private).max(2 * largest),
-        None => 4 * private,
-    };
-    let doublings = |first: u64, last: u64| {
-        std::iter::successors(Some(first), |size| size.checked_mul(2))
-            .take_while(move |size| *size <= last)
-    };
-    let between = |size: u64| {
-        let size = (size as f64 * std::f64::consts::SQRT_2) as u64;
-        size - size % ELEMENT_BYTES
-    };
+    match largest.filter(|_| deep) {
+        Some(largest) => (private, (4 * private).max(2 * largest)),
+        None => (private, 4 * private),
+    }
+}
+
+/// Arrays from 1 KiB to the end of the span, in doublings.
+pub(crate) fn arrays(machine: &Machine, cpu: Option<u32>, deep: bool) -> Vec<u64> {
+    let (private, end) = span(machine, cpu, deep);
     // Parts of the cache itself, whatever its size: a half and a whole of it are among them.
-    let mut all: Vec<u64> =
-        doublings(SMALLEST, private / 8).chain(doublings(private / 4, end)).collect();
-    all.extend(doublings(private / 4, private).map(between));
-    all.iter_mut().for_each(|size| *size -= *size % ELEMENT_BYTES);
+    let small = steps(SMALLEST, private / 8, 1);
+    tidy(small.into_iter().chain(steps(private / 4, end, 1)))
+}
+
+/// Arrays that are dense from a sixteenth of the private cache on: there, where costs are likely to break,
+/// another size tells more than another round.
+pub(crate) fn dense(machine: &Machine, cpu: Option<u32>, deep: bool) -> Vec<u64> {
+    let (private, end) = span(machine, cpu, deep);
+    let first = (private / 16).max(SMALLEST);
+    tidy([SMALLEST, 4 * SMALLEST].into_iter().chain(steps(first, end, STEPS_A_DOUBLING)))
+}
+
+/// From `first` to `last`, so many a doubling.
+fn steps(first: u64, last: u64, a_doubling: u32) -> Vec<u64> {
+    let size = |step: u32| first as f64 * (f64::from(step) / f64::from(a_doubling)).exp2();
+    (0..).map(|step| size(step).round() as u64).take_while(|size| *size <= last).collect()
+}
+
+/// Whole lines, ascending, each once.
+fn tidy(sizes: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut all: Vec<u64> = sizes.map(|size| size - size % LINE_BYTES).collect();
     all.sort_unstable();
     all.dedup();
     all
@@ -76,20 +92,25 @@ mod tests {
     }
 
     #[test]
-    fn arrays_are_denser_around_the_private_cache() {
+    fn arrays_are_doublings_and_dense_ones_quarters_of_them_around_the_private_cache() {
         let kib = |bytes: &u64| bytes >> 10;
         let sizes: Vec<u64> = arrays(&machine(512), Some(0), false).iter().map(kib).collect();
-        assert_eq!(sizes, [1, 2, 4, 8, 16, 32, 64, 128, 181, 256, 362, 512, 724, 1024, 2048]);
+        assert_eq!(sizes, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]);
+        let near: Vec<u64> = dense(&machine(512), Some(0), false).iter().map(kib).collect();
+        assert_eq!(near[..7], [1, 4, 32, 38, 45, 53, 64]);
+        assert!(near.contains(&256) && near.contains(&512) && near.last() == Some(&2048));
+        assert_eq!(near.len(), 27);
         let deep = arrays(&machine(512), Some(0), true);
         assert_eq!(deep.last(), Some(&(64 << 20)));
     }
 
     #[test]
-    fn arrays_are_of_whole_elements_whatever_the_cache() {
+    fn arrays_are_of_whole_lines_whatever_the_cache() {
         for private in [48, 1280, 1536, 2048] {
-            let sizes = arrays(&machine(private), Some(0), true);
-            assert!(sizes.iter().all(|size| size.is_multiple_of(ELEMENT_BYTES)), "{sizes:?}");
-            assert!(sizes.is_sorted() && sizes.contains(&(private << 9)), "{sizes:?}");
+            for sizes in [arrays, dense].map(|grid| grid(&machine(private), Some(0), true)) {
+                assert!(sizes.iter().all(|size| size.is_multiple_of(LINE_BYTES)), "{sizes:?}");
+                assert!(sizes.is_sorted() && sizes.contains(&(private << 9)), "{sizes:?}");
+            }
         }
         assert_eq!(arrays(&Machine::default(), Some(0), true).last(), Some(&(2 << 20)));
     }

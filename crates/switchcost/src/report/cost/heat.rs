@@ -19,7 +19,7 @@ const CELL: usize = 4;
 pub(super) fn map(cost: &Cost) -> String {
     let mut text = String::new();
     let mut arrays: Vec<u64> = Vec::new();
-    let whole = |curve: &&Curve| curve.work.walk == Walk::Whole;
+    let whole = |curve: &&Curve| curve.work.walk != Walk::Sparse;
     for curve in cost.curves.iter().filter(whole) {
         arrays.extend(curve.points.iter().map(|point| point.array_bytes));
     }
@@ -41,8 +41,11 @@ pub(super) fn map(cost: &Cost) -> String {
             let direct = cost.direct.iter().find(|of| of.members == curve.members);
             let direct = direct.and_then(|of| of.cost_ns.as_ref()).map(|c1| c1.value);
             let cells: String = part.iter().map(|bytes| cell(curve, *bytes, direct)).collect();
-            let label =
-                format!("{} {} N={}", curve.work.op, curve.work.stride_bytes, curve.members);
+            let by = match curve.work.walk {
+                Walk::Chase => Walk::Chase.to_string(),
+                Walk::Whole | Walk::Sparse => curve.work.stride_bytes.to_string(),
+            };
+            let label = format!("{} {by} N={}", curve.work.op, curve.members);
             let _ = writeln!(text, "{label:LABEL$}{cells}");
         }
     }
@@ -58,7 +61,13 @@ fn cell(curve: &Curve, bytes: u64, direct: Option<f64>) -> String {
 
 fn shade(point: &CostPoint, direct: Option<f64>) -> char {
     let resolved = point.total_ns.filter(|c2| c2.resolved && c2.value > 0.0);
+    // A ratio that differs from 1 by chance alone has no shade either.
+    let alike = |c2: f64, c1: f64| c2 / c1 < SHADES[0].0;
+    let apart = point.indirect_ns.is_some_and(|indirect| indirect.resolved);
     let Some((c2, c1)) = resolved.zip(direct.filter(|c1| *c1 > 0.0)) else { return UNRESOLVED };
+    if !apart && !alike(c2.value, c1) {
+        return UNRESOLVED;
+    }
     let ratio = c2.value / c1;
     SHADES.iter().find(|(below, _)| ratio < *below).map_or(FULL, |(_, shade)| *shade)
 }
@@ -91,7 +100,13 @@ mod tests {
             resolved,
             rounds: 5,
         });
-        CostPoint { case: 0, array_bytes: 8, total_ns, indirect_ns: None, switches_per_hop: None }
+        CostPoint {
+            case: 0,
+            array_bytes: 8,
+            total_ns,
+            indirect_ns: total_ns,
+            switches_per_hop: None,
+        }
     }
 
     #[test]

@@ -67,6 +67,7 @@ fn title(curve: &Curve) -> String {
 fn walk_words(work: &Work) -> String {
     match work.walk {
         Walk::Whole => format!("{} by {} bytes", work.op, work.stride_bytes),
+        Walk::Chase => format!("{} of lines at random", work.op),
         Walk::Sparse => format!("{} of one line in each {} bytes", work.op, work.stride_bytes),
     }
 }
@@ -103,7 +104,7 @@ fn row(curve: &Curve, point: &CostPoint) -> Vec<String> {
 
 fn size_words(curve: &Curve, point: &CostPoint) -> String {
     match curve.work.walk {
-        Walk::Whole => Axis::array().size(point.array_bytes),
+        Walk::Whole | Walk::Chase => Axis::array().size(point.array_bytes),
         Walk::Sparse => {
             Axis::pages().size(Work { bytes: point.array_bytes, ..curve.work }.touches())
         }

@@ -18,7 +18,7 @@ use model::sample::Sample;
 
 pub use error::RingError;
 pub use links::{LINKS, Registered};
-pub use session::check_policy;
+pub use session::{check_policy, check_state};
 
 use crate::assignment::Assignment;
 

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use model::run::Run;
 use model::sample::{Disturbance, Sample};
+use model::state::State;
 use serde::Serialize;
 
 /// A row. What was not read is empty, never zero.
@@ -35,6 +36,7 @@ struct Row<'a> {
     setup_ns: u64,
     cpus: String,
     disturbed: String,
+    state: Option<&'static str>,
 }
 
 fn row<'a>(run: &'a Run, sample: &'a Sample) -> Option<Row<'a>> {
@@ -70,6 +72,7 @@ fn row<'a>(run: &'a Run, sample: &'a Sample) -> Option<Row<'a>> {
         setup_ns: sample.setup_ns,
         cpus: cpus.join(" "),
         disturbed: words.join(" "),
+        state: case.state.map(State::name),
     })
 }
 

@@ -6,7 +6,10 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::state::State;
 use crate::words;
+
+pub use crate::placement::Placement;
 
 /// What the members of the ring are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -146,70 +149,6 @@ impl Work {
     }
 }
 
-/// On which CPUs the members run, as resolved on the machine that was measured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "mode", rename_all = "lowercase")]
-pub enum Placement {
-    /// All members on one CPU.
-    Same {
-        /// The CPU that was chosen.
-        cpu: u32,
-    },
-    /// The scheduler decides among these CPUs.
-    Free {
-        /// The CPUs that the ring may use.
-        cpus: Vec<u32>,
-    },
-    /// Member i on the i-th of these CPUs, starting again at the end of the list.
-    Pinned {
-        /// The list, in the order given.
-        cpus: Vec<u32>,
-    },
-}
-
-impl Placement {
-    /// The CPUs that member `index` (0 is the leader) may run on.
-    pub fn cpus_of(&self, index: u32) -> Vec<u32> {
-        match self {
-            Self::Same { cpu } => vec![*cpu],
-            Self::Free { cpus } => cpus.clone(),
-            Self::Pinned { cpus } => {
-                let slot = index as usize % cpus.len().max(1);
-                cpus.get(slot).copied().into_iter().collect()
-            }
-        }
-    }
-
-    /// Every CPU that some member may run on, sorted, each once.
-    pub fn cpus(&self) -> Vec<u32> {
-        let mut all = match self {
-            Self::Same { cpu } => vec![*cpu],
-            Self::Free { cpus } | Self::Pinned { cpus } => cpus.clone(),
-        };
-        all.sort_unstable();
-        all.dedup();
-        all
-    }
-
-    /// Whether the whole ring shares one CPU, so that at most one member runs at a time.
-    pub fn is_one_cpu(&self) -> bool {
-        self.cpus().len() == 1
-    }
-}
-
-impl fmt::Display for Placement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Same { .. } => f.write_str("same"),
-            Self::Free { .. } => f.write_str("free"),
-            Self::Pinned { cpus } => {
-                let list: Vec<String> = cpus.iter().map(u32::to_string).collect();
-                f.write_str(&list.join(","))
-            }
-        }
-    }
-}
-
 /// The scheduling policy of every member (sched(7)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -271,6 +210,8 @@ macro_rules! named {
     };
 }
 
+pub(crate) use named;
+
 named!(Kind, "kind of member", Process => "process", Thread => "thread");
 named!(Op, "kind of access", Read => "read", Write => "write", Rmw => "rmw");
 named!(Walk, "walk", Whole => "whole", Chase => "chase", Sparse => "sparse");
@@ -294,6 +235,9 @@ pub struct Case {
     /// The real-time priority, where it is not the policy's own (the lowest).
     #[serde(default)]
     pub priority: Option<u32>,
+    /// Which registers each member writes in every hop; none are touched on purpose when absent.
+    #[serde(default)]
+    pub state: Option<State>,
 }
 
 impl Case {
@@ -303,10 +247,14 @@ impl Case {
         own.and_then(|priority| i32::try_from(priority).ok()).unwrap_or(self.policy.priority())
     }
 
+    /// The ring of one that this ring is compared with: of a sweep's pair of CPUs, on the first.
+    pub fn solo(&self) -> Case {
+        Case { members: 1, placement: self.placement.of_solo(), ..self.clone() }
+    }
+
     /// Whether `self` is the ring of one that `other` is compared with.
     pub fn is_solo_of(&self, other: &Case) -> bool {
-        let solo = Case { members: 1, ..other.clone() };
-        *self == solo
+        *self == other.solo()
     }
 }
 
@@ -320,20 +268,11 @@ mod tests {
             kind: Kind::Process,
             link: "pipe".into(),
             work: None,
-            placement: Placement::Pinned { cpus: vec![3, 1] },
+            placement: Placement::Pinned { cpus: vec![3, 1], relation: None },
             policy: Policy::Other,
             priority: None,
+            state: None,
         }
-    }
-
-    #[test]
-    fn pinned_members_go_round_the_list() {
-        let placement = case(4).placement;
-        let cpus: Vec<_> = (0..4).flat_map(|i| placement.cpus_of(i)).collect();
-        assert_eq!(cpus, [3, 1, 3, 1]);
-        assert_eq!(placement.cpus(), [1, 3]);
-        assert!(!placement.is_one_cpu());
-        assert!(Placement::Same { cpu: 5 }.is_one_cpu());
     }
 
     #[test]
@@ -342,6 +281,18 @@ mod tests {
         assert!(!case(2).is_solo_of(&case(8)));
         let other_policy = Case { policy: Policy::Batch, ..case(1) };
         assert!(!other_policy.is_solo_of(&case(8)));
+        let other_state = Case { state: Some(State::Sse), ..case(1) };
+        assert!(!other_state.is_solo_of(&case(8)));
+    }
+
+    #[test]
+    fn the_solo_of_a_pair_of_a_sweep_is_alone_on_its_first_cpu() {
+        let relation = Some(crate::machine::Relation::Smt);
+        let placement = Placement::Pinned { cpus: vec![3, 1], relation };
+        let ring = Case { placement, ..case(4) };
+        let alone = Case { placement: Placement::Same { cpu: 3 }, ..case(1) };
+        assert!(alone.is_solo_of(&ring));
+        assert!(!Case { members: 1, ..ring.clone() }.is_solo_of(&ring));
     }
 
     #[test]

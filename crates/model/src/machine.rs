@@ -8,6 +8,7 @@ mod kernel;
 mod limits;
 mod load;
 mod memory;
+mod relation;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,7 @@ pub use limits::{
 };
 pub use load::Load;
 pub use memory::{Memory, Numa, NumaNode};
+pub use relation::{Relation, Surroundings};
 
 use crate::reading::Reading;
 

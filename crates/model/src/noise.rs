@@ -179,7 +179,16 @@ mod tests {
     fn case(members: u32) -> Case {
         let placement = Placement::Same { cpu: 1 };
         let (kind, policy) = (Kind::Process, Policy::Other);
-        Case { members, kind, link: "pipe".into(), work: None, placement, policy, priority: None }
+        Case {
+            members,
+            kind,
+            link: "pipe".into(),
+            work: None,
+            placement,
+            policy,
+            priority: None,
+            state: None,
+        }
     }
 
     /// Ten rounds of a solo ring and a ring of two; `busy` of the solo's samples and all rounds from

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::case::Case;
 use crate::instrument::Instrument;
 use crate::ring::Ring;
+use crate::state::State;
 
 /// Rounds before an interval is given and before precision may stop a run.
 pub const MINIMUM_ROUNDS: u32 = 5;
@@ -108,13 +109,20 @@ impl Plan {
         self.cases.iter().position(|candidate| candidate.is_solo_of(of))
     }
 
+    /// The number of the same ring whose members have no registers in use, if `case` has some.
+    pub fn none_of(&self, case: usize) -> Option<usize> {
+        let of = self.cases.get(case).filter(|of| !matches!(of.state, None | Some(State::None)))?;
+        let none = Case { state: Some(State::None), ..of.clone() };
+        self.cases.iter().position(|candidate| *candidate == none)
+    }
+
     /// Adds the missing solo rings, so that every ring has one to be compared with.
     pub fn with_solos(mut self) -> Self {
         let mut solos: Vec<Case> = Vec::new();
         for case in &self.cases {
             let known = self.cases.iter().chain(&solos).any(|other| other.is_solo_of(case));
             if !known {
-                solos.push(Case { members: 1, ..case.clone() });
+                solos.push(case.solo());
             }
         }
         solos.append(&mut self.cases);
@@ -147,6 +155,7 @@ mod tests {
             placement: Placement::Same { cpu: 1 },
             policy: Policy::Other,
             priority: None,
+            state: None,
         };
         Plan {
             experiment: "ring".into(),

@@ -63,6 +63,10 @@ pub struct CaseSummary {
     /// The same by CPU time, which other work on the CPU does not enter; absent where the members do
     /// not share one CPU, as then their waits are part of the cost.
     pub cpu_ns_per_switch_above_solo: Option<Estimate>,
+    /// What the registers in use add to a switch: `ns_per_switch_above_solo` less that of the same ring
+    /// with `state` none, in the same round; absent without such a ring beside it.
+    #[serde(default)]
+    pub ns_per_switch_above_none: Option<Estimate>,
     /// The kernel's count differs from one switch per hop by more than 5 %.
     pub counts_disagree: bool,
     /// Why the case was not measured (any further).
@@ -184,10 +188,20 @@ fn summarise(plan: &Plan, grouped: &Grouped, failures: &[Failure], index: usize)
             .is_one_cpu()
             .then(|| above_solo(Sample::cpu_ns_per_hop, 3))
             .flatten(),
+        ns_per_switch_above_none: above_none(plan, grouped, index),
         counts_disagree,
         failure: failures.iter().rev().find(|f| f.case == index).map(|f| f.message.clone()),
         case,
     }
+}
+
+/// A double difference of four rings, as the indirect cost of a working set is one.
+fn above_none(plan: &Plan, grouped: &Grouped, index: usize) -> Option<Estimate> {
+    let none = plan.none_of(index).filter(|_| plan.cases[index].members > 1)?;
+    let own = (index, plan.solo_of(index)?);
+    let rounds = grouped.indirect(own, (none, plan.solo_of(none)?), Sample::ns_per_hop);
+    let seed = plan.seed.wrapping_add((2 << 32) + index as u64);
+    Estimate::over(&rounds, MINIMUM_ROUNDS, plan.stopping.confidence, seed)
 }
 
 fn totals(samples: &[&Sample]) -> Option<Totals> {

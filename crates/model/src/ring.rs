@@ -33,11 +33,20 @@ impl Instrument for Ring {
         if let Some(work) = &case.work {
             title.push_str(&format!(" with {}", work.in_words()));
         }
+        if case.placement.relation().is_some() {
+            title.push_str(&format!(" on {}", case.placement));
+        }
+        if let Some(state) = case.state {
+            title.push_str(&format!(" with registers {state}"));
+        }
         title
     }
 
+    /// What is subtracted from one another: a ring, its solo ring, and the same with other registers
+    /// in use.
     fn belong_together(one: &Case, other: &Case) -> bool {
-        Case { members: one.members, ..other.clone() } == *one
+        let bare = |case: &Case| Case { state: None, ..case.solo() };
+        bare(one) == bare(other)
     }
 
     fn cpus(case: &Case) -> Vec<u32> {

@@ -176,6 +176,7 @@ mod tests {
             placement,
             policy,
             priority: None,
+            state: None,
         }
     }
 

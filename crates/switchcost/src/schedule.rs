@@ -297,6 +297,7 @@ mod tests {
             placement: Placement::Same { cpu: 1 },
             policy: Policy::Other,
             priority: None,
+            state: None,
         };
         let stopping = Stopping { precision: 0.01, budget_ns, rounds, confidence: 0.95 };
         let cases = [2, 4, 8, 16, 32].map(case).to_vec();

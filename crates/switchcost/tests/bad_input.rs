@@ -69,7 +69,7 @@ fn a_stride_without_work_is_checked_all_the_same() {
 
 #[test]
 fn cpus() {
-    let accepted = "accepted: same, free, or CPU numbers such as 1 or 0,2";
+    let accepted = "accepted: same, free, sweep, or CPU numbers such as 1 or 0,2";
     for list in ["here", "", "0,,1", "0-1", "99999999999", "1.5"] {
         assert_ring_refused(&["--placement", list], &format!("'{list}'"), accepted);
     }

@@ -16,6 +16,7 @@ fn plan(members: &[u32], works: &[Work]) -> Plan {
         placement: Placement::Same { cpu: 1 },
         policy: Policy::Other,
         priority: None,
+        state: None,
     };
     let with = |members: &u32| {
         let works = works.iter().map(|work| Some(*work));

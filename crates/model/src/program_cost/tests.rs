@@ -196,6 +196,7 @@ fn a_run_of_rings_is_a_surface() {
     assert_eq!(point.direct, Some(Cost { low_ns: direct.low, high_ns: direct.high }));
     assert!((total.low - direct.low - 1000.0).abs() < 100.0, "{total:?} {direct:?}");
     // Across two CPUs it is another cost.
-    run.header.plan.cases[cases + 1].placement = Placement::Pinned { cpus: vec![0, 1] };
+    run.header.plan.cases[cases + 1].placement =
+        Placement::Pinned { cpus: vec![0, 1], relation: None };
     assert_eq!(points_of(&Record::of(&run)), []);
 }

@@ -67,6 +67,7 @@ fn pass_a_token<M: Make>() -> Result<(), String> {
         placement: Placement::Free { cpus: Vec::new() },
         policy: Policy::Other,
         priority: None,
+        state: None,
     };
     let ring = M::make(&case, || NoWork).map_err(|error| match error {
         RingError::Unavailable { why, .. } => why,

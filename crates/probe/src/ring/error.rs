@@ -1,6 +1,7 @@
 //! What can go wrong with a ring, in words that help.
 
 use model::case::Policy;
+use model::state::State;
 use rustix::io::Errno;
 
 use super::member::LeadError;
@@ -57,6 +58,14 @@ pub enum RingError {
         errno: Errno,
         /// What it needs.
         needs: String,
+    },
+    /// The members cannot have such registers in use.
+    #[error("--state {state}: {why}")]
+    State {
+        /// The state.
+        state: State,
+        /// Why.
+        why: String,
     },
     /// A member could not be put on its CPUs.
     #[error("member {member} could not be put on CPU {cpus:?}: {errno}")]

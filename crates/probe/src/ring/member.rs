@@ -84,6 +84,7 @@ impl<S: Send, R: Receive, W: Work> Seat<S, R, W> {
                 return Ok(());
             }
             rest();
+            self.work.begin();
             self.pass(laps)?;
             hops += laps;
         }
@@ -175,6 +176,7 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
     /// The announced batch, between two readings of `clock` and no more. Gives the time.
     pub fn batch(&mut self, laps: u64, clock: &mut dyn FnMut() -> u64) -> Result<u64, LeadError> {
         self.begin();
+        self.seat.work.begin();
         let start = clock();
         let done = self.laps(laps);
         let end = clock();

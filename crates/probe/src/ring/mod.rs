@@ -18,7 +18,7 @@ use model::sample::Sample;
 
 pub use error::RingError;
 pub use links::{LINKS, Registered};
-pub use session::{check_policy, slowest};
+pub use session::{check_policy, check_state, slowest};
 
 use crate::assignment::Assignment;
 

@@ -1,9 +1,11 @@
 //! One worker's round of one case: set-up, warm-up, samples, end.
 
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use model::case::{Case, ELEMENT_BYTES, Kind, Policy};
 use model::sample::Sample;
+use model::state::State;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::build::Ring;
@@ -15,7 +17,7 @@ use crate::assignment::Assignment;
 use crate::counters::{Snapshot, Task, steal_ns};
 use crate::placement;
 use crate::policy;
-use crate::sys::{self, Array, monotonic_raw_ns};
+use crate::sys::{self, Array, RegisterKind, Registers, WithRegisters, monotonic_raw_ns};
 
 /// Longest time a real-time member may run without waiting once, beyond its work: in a ring of
 /// several each waits in every hop, so one that spins is broken, and must not hold the CPU
@@ -33,9 +35,32 @@ pub fn run<M: Make>(
     assignment: &Assignment,
     sink: &mut dyn FnMut(Sample),
 ) -> Result<(), RingError> {
-    match assignment.case.work {
-        None => run_with::<M, _>(assignment, sink, || NoWork),
-        Some(work) => run_with::<M, _>(assignment, sink, move || Array::new(&work)),
+    match (assignment.case.work, assignment.case.state) {
+        (None, None) => run_with::<M, _>(assignment, sink, || NoWork),
+        (Some(work), None) => run_with::<M, _>(assignment, sink, move || Array::new(&work)),
+        (None, Some(state)) => {
+            let run = RunWithRegisters { assignment, sink, link: PhantomData::<M> };
+            sys::with_registers(state, run)
+                .unwrap_or_else(|why| Err(RingError::State { state, why }))
+        }
+        (Some(_), Some(state)) => {
+            let why = "members have either work or a state of the registers".to_string();
+            Err(RingError::State { state, why })
+        }
+    }
+}
+
+struct RunWithRegisters<'a, M> {
+    assignment: &'a Assignment,
+    sink: &'a mut dyn FnMut(Sample),
+    link: PhantomData<M>,
+}
+
+impl<M: Make> WithRegisters for RunWithRegisters<'_, M> {
+    type Output = Result<(), RingError>;
+
+    fn with<K: RegisterKind>(self, registers: Registers<K>) -> Self::Output {
+        run_with::<M, _>(self.assignment, self.sink, move || registers)
     }
 }
 
@@ -237,6 +262,11 @@ fn set_thread_policy(policy: Policy, priority: i32) -> Result<(), RingError> {
 pub fn check_policy(policy: Policy) -> Result<(), RingError> {
     let needs = || policy::needs(policy);
     policy::check(policy).map_err(|errno| RingError::Policy { policy, errno, needs: needs() })
+}
+
+/// Whether this CPU has the registers of `state`; if not, which feature it lacks.
+pub fn check_state(state: State) -> Result<(), RingError> {
+    sys::has_registers(state).map_err(|why| RingError::State { state, why })
 }
 
 /// Threads of a ring share one table of descriptors: use all of it that is granted.

@@ -9,6 +9,7 @@ mod heap;
 mod mqueue;
 mod page;
 mod process;
+mod registers;
 mod shared;
 mod shelter;
 mod signal;
@@ -28,6 +29,9 @@ pub use heap::{Block, heap_end};
 pub use mqueue::{mq_open_unlinked, mq_receive, mq_send};
 pub use page::{EventCount, Shared, Slot};
 pub use process::{Forked, deadline, default_alarm, exit_now, fork, set_policy};
+pub use registers::{RegisterKind, Registers, WithRegisters, has_registers, with_registers};
+#[cfg(test)]
+pub use registers::{in_use, last_register};
 pub use shared::{Cell, SharedArea};
 pub use shelter::sheltered;
 pub use signal::{Aim, CaughtSignal, QueuedSignal, QueuedSignals, block_queued, catch};

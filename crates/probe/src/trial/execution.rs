@@ -23,6 +23,7 @@ fn ring_of(case: &Case, execution: &Execution) -> RingCase {
         placement: Placement::Same { cpu: case.cpu },
         policy: case.policy,
         priority: None,
+        state: None,
     }
 }
 

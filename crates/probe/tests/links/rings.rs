@@ -129,7 +129,7 @@ fn unsuited() {
     // A worker that is told so all the same says it too.
     let said = worker::finish(worker::start(&of_processes, LAPS)).unwrap_err();
     assert!(said.contains("--kind thread"), "{said}");
-    let apart = Placement::Pinned { cpus: vec![0, 1] };
+    let apart = Placement::Pinned { cpus: vec![0, 1], relation: None };
     for name in ["yield", "coroutine"] {
         let case = Case { placement: apart.clone(), ..case(name, Kind::Thread, 2) };
         assert!(why(&case).contains("--placement same"), "{name}");

@@ -33,7 +33,8 @@ pub fn case(link: &str, kind: Kind, members: u32) -> Case {
     let cpus = probe::placement::allowed_cpus().unwrap();
     let placement = Placement::Same { cpu: cpus[cpus.len() - 1] };
     let policy = Policy::Other;
-    Case { members, kind, link: link.to_string(), work: None, placement, policy, priority: None }
+    let (link, work) = (link.to_string(), None);
+    Case { members, kind, link, work, placement, policy, priority: None, state: None }
 }
 
 /// Starts a worker for one sample of so many laps.

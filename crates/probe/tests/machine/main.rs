@@ -6,6 +6,7 @@ mod bundle;
 mod firecracker;
 mod hostile;
 mod rockpi;
+mod sweep;
 mod xeon;
 
 use std::path::Path;

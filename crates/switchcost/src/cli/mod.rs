@@ -8,6 +8,7 @@ mod links;
 mod program;
 mod ring;
 mod runs;
+mod state;
 mod values;
 
 use clap::{Parser, Subcommand};
@@ -20,6 +21,7 @@ pub(crate) use interference::InterferenceArgs;
 pub(crate) use links::{LinkNames, LinksArgs};
 pub(crate) use ring::{PlacementArg, RingArgs};
 pub(crate) use runs::{ExportFormat, RunsCommand};
+pub(crate) use state::StateNames;
 pub(crate) use values::{ByteSizes, Destination};
 
 /// What a context switch costs here, at your scale, with your working set, and whether the number

@@ -7,6 +7,7 @@ use model::case::{Kind, Op, Policy};
 
 use super::common::{Effort, Output};
 use super::links::LinkNames;
+use super::state::StateNames;
 use super::values::{Sizes, above_zero, bytes};
 
 /// Placement as typed.
@@ -14,6 +15,7 @@ use super::values::{Sizes, above_zero, bytes};
 pub(crate) enum PlacementArg {
     Same,
     Free,
+    Sweep,
     Cpus(Vec<u32>),
 }
 
@@ -24,9 +26,10 @@ impl FromStr for PlacementArg {
         match text {
             "same" => Ok(Self::Same),
             "free" => Ok(Self::Free),
+            "sweep" => Ok(Self::Sweep),
             list => {
                 list.split(',').map(cpu).collect::<Result<_, _>>().map(Self::Cpus).map_err(|_| {
-                    "accepted: same, free, or CPU numbers such as 1 or 0,2".to_string()
+                    "accepted: same, free, sweep, or CPU numbers such as 1 or 0,2".to_string()
                 })
             }
         }
@@ -72,12 +75,29 @@ pub(crate) struct RingArgs {
     #[arg(long, default_value_t = Op::Rmw, help_heading = "Ring")]
     pub(crate) op: Op,
 
-    /// Where the members run: same, free, or a list of CPUs
+    /// Vector registers that each member writes in every hop: none, sse, avx, vzeroupper, avx512, neon,
+    /// a list of them, or all that this CPU has
+    ///
+    /// So that the kernel has them to save and restore. Each is compared with none, which is always
+    /// measured beside it. vzeroupper is avx, out of use again before the token is passed on, as compilers do
+    /// at the end of a function. Without this flag members do nothing about registers.
+    #[arg(long, value_name = "STATE,...|all", conflicts_with = "work", help_heading = "Ring")]
+    pub(crate) state: Option<StateNames>,
+
+    /// Where the members run: same, free, a sweep over both near and far CPUs, or a list of CPUs
     ///
     /// same: all on one CPU, away from CPU 0 and from this program where there is a choice. free:
     /// the scheduler decides. A list such as 1 or 0,2 pins member i to the i-th CPU of the list,
-    /// starting again at its end.
-    #[arg(long, default_value = "same", value_name = "same|free|CPU,...", help_heading = "Ring")]
+    /// starting again at its end. sweep: same, and a pair of CPUs for each way in which two of this
+    /// machine's CPUs lie to each other: hardware threads of one core (smt), cores that share a cache
+    /// (shared-cache), cores that do not (other-cache), two memory nodes (other-node). Members of larger
+    /// rings take turns on the pair.
+    #[arg(
+        long,
+        default_value = "same",
+        value_name = "same|free|sweep|CPU,...",
+        help_heading = "Ring"
+    )]
     pub(crate) placement: PlacementArg,
 
     /// Scheduling policy of the members: other, fifo, rr or batch

@@ -1,40 +1,67 @@
-//! What a report says differently when a run compares links.
+//! What a report says differently when a run compares links, placements or states of the registers.
 
-use model::case::Case;
+use model::case::{Case, Placement};
+use model::machine::Relation;
 use model::record::{CaseSummary, Record};
+use model::state::State;
 
 /// Below so many switches a hop a link does not switch.
 const HARDLY: f64 = 0.1;
 
-/// The links of a run, in the order of its plan.
+/// What the rings of a run differ in beside their size, each in the order of its plan.
 pub(super) struct Comparison<'a> {
     links: Vec<&'a str>,
+    placements: Vec<&'a Placement>,
+    states: Vec<Option<State>>,
 }
 
 impl<'a> Comparison<'a> {
     pub(super) fn of(record: &'a Record) -> Self {
-        let mut links: Vec<&str> = Vec::new();
-        for case in &record.cases {
-            if !links.contains(&&*case.case.link) {
-                links.push(&case.case.link);
-            }
+        let cases = || record.cases.iter().map(|summary| &summary.case);
+        Self {
+            links: each(cases().map(|case| &*case.link)),
+            placements: each(cases().map(|case| &case.placement)),
+            states: each(cases().map(|case| case.state)),
         }
-        Self { links }
     }
 
     fn is_one(&self) -> bool {
-        self.links.len() < 2
+        self.links.len() < 2 && self.placements.len() < 2 && self.states.len() < 2
     }
 
-    /// A first column, which tables of one link do not have.
-    pub(super) fn column(&self, cell: &str) -> Vec<String> {
-        if self.is_one() { Vec::new() } else { vec![cell.to_string()] }
+    /// First columns, which tables of one kind of ring do not have.
+    pub(super) fn header(&self) -> Vec<String> {
+        self.columns("link", "placement", "registers")
     }
 
-    /// The cases link by link: a plan has all solo rings first.
-    pub(super) fn in_order(&self, record: &'a Record) -> impl Iterator<Item = &'a CaseSummary> {
-        let of = |link: &'a str| record.cases.iter().filter(move |case| case.case.link == link);
-        self.links.iter().copied().flat_map(of)
+    /// What stands in them.
+    pub(super) fn cells(&self, case: &Case) -> Vec<String> {
+        let state = case.state.map_or("-", State::name);
+        self.columns(&case.link, &placement_words(&case.placement), state)
+    }
+
+    fn columns(&self, link: &str, placement: &str, state: &str) -> Vec<String> {
+        let all = [
+            (self.links.len(), link),
+            (self.placements.len(), placement),
+            (self.states.len(), state),
+        ];
+        all.iter().filter(|(many, _)| *many > 1).map(|(_, cell)| (*cell).to_string()).collect()
+    }
+
+    /// The cases link by link, then state by state, then placement by placement: a plan has all solo
+    /// rings first.
+    pub(super) fn in_order(&self, record: &'a Record) -> Vec<&'a CaseSummary> {
+        let mut cases: Vec<&CaseSummary> = record.cases.iter().collect();
+        cases.sort_by_key(|summary| {
+            let Case { link, placement, state, .. } = &summary.case;
+            (
+                self.links.iter().position(|known| known == link),
+                self.states.iter().position(|known| known == state),
+                self.placements.iter().position(|known| *known == placement),
+            )
+        });
+        cases
     }
 
     pub(super) fn in_words(&self) -> String {
@@ -44,25 +71,88 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// A ring by its size, and by its link where there are others.
-    pub(super) fn ring(&self, case: &Case) -> String {
-        match self.is_one() {
-            true => case.members.to_string(),
-            false => format!("{} by {}", case.members, case.link),
+    /// Which CPUs: of a sweep those that the table tells one by one.
+    pub(super) fn placed(&self) -> String {
+        if self.placements.len() > 1 {
+            return "placement sweep".to_string();
         }
+        let placement = |placement: &&Placement| {
+            let cpus: Vec<String> = placement.cpus().iter().map(u32::to_string).collect();
+            format!("placement {placement} (CPU {})", cpus.join(","))
+        };
+        self.placements.first().map_or_else(String::new, placement)
     }
 
-    /// The laws of scaling. In a comparison of links at one size there is nothing to say.
+    /// A ring by its size, and by whatever else tells it from others.
+    pub(super) fn ring(&self, case: &Case) -> String {
+        format!("{}{}", case.members, self.apart(case))
+    }
+
+    /// The same for a table that tells the states apart itself.
+    pub(super) fn ring_but_state(&self, case: &Case) -> String {
+        self.ring(&Case { state: None, ..case.clone() })
+    }
+
+    fn apart(&self, case: &Case) -> String {
+        let mut words = String::new();
+        if self.links.len() > 1 {
+            words.push_str(&format!(" by {}", case.link));
+        }
+        if self.placements.len() > 1 {
+            words.push_str(&format!(" on {}", placement_words(&case.placement)));
+        }
+        if let Some(state) = case.state.filter(|_| self.states.len() > 1) {
+            words.push_str(&format!(" with {state}"));
+        }
+        words
+    }
+
+    /// The laws of scaling. In a comparison at one size there is nothing to say.
     pub(super) fn scaling(&self, record: &Record) -> Vec<String> {
         let spoken = record.scaling.iter().filter(|s| self.is_one() || s.cases.len() > 1);
         let line = |series: &model::record::Series| {
-            let link = series.cases.first().map_or("", |case| &*record.cases[*case].case.link);
-            match self.is_one() {
-                true => format!("scaling: {}", series.in_words),
-                false => format!("scaling by {link}: {}", series.in_words),
-            }
+            let first = series.cases.first().and_then(|case| record.cases.get(*case));
+            let apart = first.map_or_else(String::new, |summary| self.apart(&summary.case));
+            format!("scaling{apart}: {}", series.in_words)
         };
         spoken.map(line).collect()
+    }
+
+    /// What the placements of a sweep are, and what a hop between CPUs consists of.
+    pub(super) fn legend(&self) -> Vec<String> {
+        let of = |placement: &&Placement| placement.relation();
+        let relations: Vec<Relation> = self.placements.iter().filter_map(of).collect();
+        if relations.is_empty() {
+            return Vec::new();
+        }
+        let words = |relation: &Relation| format!("{relation}: {}", relation.in_words());
+        let words: Vec<String> = relations.iter().map(words).collect();
+        vec![
+            format!("placements: {}; members take turns on the pair", words.join("; ")),
+            "between CPUs a switch is to and from idle, and a hop is a wake-up of another CPU: with the \
+             interrupt\n  between processors that it takes, and leaving the idle state; switches/hop are \
+             counted there too"
+                .to_string(),
+        ]
+    }
+}
+
+/// Each once, in their order.
+fn each<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for one in all {
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    found
+}
+
+/// A placement as tables of several tell it: `same` alone would not say where.
+fn placement_words(placement: &Placement) -> String {
+    match placement {
+        Placement::Same { cpu } => format!("same:{cpu}"),
+        other => other.to_string(),
     }
 }
 
@@ -74,10 +164,15 @@ pub(super) fn hardly_switches(case: &CaseSummary) -> bool {
 
 /// Rings in which the kernel counted hardly a switch: their hops are none.
 pub(super) fn not_switching(record: &Record) -> Option<String> {
+    let comparison = Comparison::of(record);
     let words = |case: &CaseSummary| {
         let switches = case.switches_per_hop.filter(|_| hardly_switches(case))?;
         let Case { members, link, .. } = &case.case;
-        Some(format!("{members} by {link} ({:.3} switches/hop)", switches.value))
+        let ring = match comparison.links.len() {
+            1 => format!("{members} by {link}{}", comparison.apart(&case.case)),
+            _ => comparison.ring(&case.case),
+        };
+        Some(format!("{ring} ({:.3} switches/hop)", switches.value))
     };
     let all: Vec<String> = record.cases.iter().filter_map(words).collect();
     let all = all.join(", ");

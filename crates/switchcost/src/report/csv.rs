@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use model::run::Run;
 use model::sample::{Disturbance, Sample};
+use model::state::State;
 use serde::Serialize;
 
 /// A row. What was not read is empty, never zero.
@@ -38,6 +39,7 @@ struct Row<'a> {
     walk: Option<&'static str>,
     huge_pages: Option<bool>,
     priority: Option<u32>,
+    state: Option<&'static str>,
 }
 
 fn row<'a>(run: &'a Run, sample: &'a Sample) -> Option<Row<'a>> {
@@ -76,6 +78,7 @@ fn row<'a>(run: &'a Run, sample: &'a Sample) -> Option<Row<'a>> {
         walk: case.work.map(|work| work.walk.name()),
         huge_pages: case.work.map(|work| work.huge_pages),
         priority: case.priority,
+        state: case.state.map(State::name),
     })
 }
 

@@ -5,6 +5,7 @@ mod cost;
 mod csv;
 mod parts;
 pub(crate) mod program;
+mod states;
 mod terminal;
 mod trials;
 

@@ -7,9 +7,9 @@ use comfy_table::Table;
 use model::noise::NoiseLevel;
 use model::record::{CaseSummary, Record, Totals};
 
-use super::parts::{self, figure, interval_words, stop_words};
-
 use super::comparison::{Comparison, hardly_switches, not_switching};
+use super::parts::{self, figure, interval_words, stop_words};
+use super::states;
 
 /// Laps that Sloan's columns are scaled to: his own, so that his table can be laid beside ours.
 const SLOAN_LAPS: f64 = 1e6;
@@ -21,6 +21,13 @@ pub(crate) fn report(record: &Record, path: Option<&Path>) -> String {
     let _ = writeln!(text, "{}\n", heading(record));
     let _ = writeln!(text, "{}\n", table(record));
     let _ = writeln!(text, "{LEGEND}");
+    for line in Comparison::of(record).legend() {
+        let _ = writeln!(text, "{line}");
+    }
+    if let Some(table) = states::table(record) {
+        let _ = writeln!(text, "\n{table}");
+    }
+    let _ = writeln!(text);
     for line in findings(record) {
         let _ = writeln!(text, "{line}");
     }
@@ -30,20 +37,19 @@ pub(crate) fn report(record: &Record, path: Option<&Path>) -> String {
 
 const LEGEND: &str = "real to projected: seconds for a million laps, mean of all samples; projected = CPU(2) x members / 2\n\
 ns/hop: median of rounds; ns/switch: what a hop costs above the ring of one / counted switches,\n  paired within rounds, median and 95 % interval\n\
-! the kernel counts over 5 % more or fewer switches than there are hops\n";
+! the kernel counts over 5 % more or fewer switches than there are hops";
 
 fn heading(record: &Record) -> String {
     let mut words = parts::heading(&record.header);
     if let Some(case) = record.header.plan.cases.iter().find(|case| case.members > 1) {
-        let cpus: Vec<String> = case.placement.cpus().iter().map(u32::to_string).collect();
-        let by = Comparison::of(record).in_words();
+        let comparison = Comparison::of(record);
         let _ = write!(
             words,
-            "\n{} members by {by}, policy {}, placement {} (CPU {})",
+            "\n{} members by {}, policy {}, {}",
             case.kind,
+            comparison.in_words(),
             case.policy,
-            case.placement,
-            cpus.join(",")
+            comparison.placed()
         );
         match &case.work {
             None => words.push_str(", no work"),
@@ -57,8 +63,8 @@ fn heading(record: &Record) -> String {
 }
 
 fn table(record: &Record) -> Table {
-    let by_link = Comparison::of(record);
-    let mut columns = by_link.column("link");
+    let comparison = Comparison::of(record);
+    let mut columns = comparison.header();
     columns.extend(
         [
             "members",
@@ -77,8 +83,8 @@ fn table(record: &Record) -> Table {
         .map(String::from),
     );
     let mut table = parts::table(columns);
-    for case in by_link.in_order(record) {
-        let mut cells = by_link.column(&case.case.link);
+    for case in comparison.in_order(record) {
+        let mut cells = comparison.cells(&case.case);
         cells.extend(row(case));
         table.add_row(cells);
     }
@@ -130,14 +136,14 @@ fn cost_words(case: &CaseSummary) -> (String, String) {
 
 fn findings(record: &Record) -> Vec<String> {
     let mut lines = Vec::new();
-    let by_link = Comparison::of(record);
+    let comparison = Comparison::of(record);
     for case in &record.cases {
         if let Some(failure) = &case.failure {
             let further = if case.rounds > 0 { "failed in some rounds" } else { "not measured" };
-            lines.push(format!("{further}: ring of {}: {failure}", by_link.ring(&case.case)));
+            lines.push(format!("{further}: ring of {}: {failure}", comparison.ring(&case.case)));
         }
     }
-    lines.extend(by_link.scaling(record));
+    lines.extend(comparison.scaling(record));
     lines.extend(not_switching(record));
     lines.push(format!("machine: {}", record.noise.in_words()));
     lines.extend(by_cpu_time(record));
@@ -153,11 +159,11 @@ fn findings(record: &Record) -> Vec<String> {
 /// Where the machine was not quiet: the cost of a switch by CPU time, which other work on the CPU
 /// does not enter.
 fn by_cpu_time(record: &Record) -> Option<String> {
-    let by_link = Comparison::of(record);
+    let comparison = Comparison::of(record);
     let one = |case: &CaseSummary| {
         let estimate = case.cpu_ns_per_switch_above_solo.as_ref()?;
         let cost = figure(Some(estimate.value));
-        Some(format!("{}: {cost} ({})", by_link.ring(&case.case), interval_words(estimate)))
+        Some(format!("{}: {cost} ({})", comparison.ring(&case.case), interval_words(estimate)))
     };
     let all: Vec<String> = record.cases.iter().filter_map(one).collect();
     let disturbed = matches!(record.noise.level, NoiseLevel::Noisy | NoiseLevel::Unusable);

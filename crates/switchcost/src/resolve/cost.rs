@@ -55,6 +55,7 @@ pub(crate) fn plan(
         placement: placement.clone(),
         policy,
         priority,
+        state: None,
     };
     let with_and_without = || std::iter::once(None).chain(works.iter().copied().map(Some));
     let grid = members.iter().flat_map(|m| with_and_without().map(|work| case(*m, work)));

@@ -135,6 +135,7 @@ impl Setup {
             placement: Placement::Same { cpu: self.cpu },
             policy: Policy::Other,
             priority: None,
+            state: None,
         })
     }
 

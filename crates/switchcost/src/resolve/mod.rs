@@ -6,6 +6,7 @@ pub(crate) mod grid;
 pub(crate) mod interference;
 pub(crate) mod links;
 pub(crate) mod ring;
+pub(crate) mod states;
 
 use anyhow::{Context, Result};
 use model::case::Placement;
@@ -38,12 +39,31 @@ pub(crate) fn placement(
     match asked {
         PlacementArg::Free => Ok(Placement::Free { cpus: allowed.to_vec() }),
         PlacementArg::Same => Ok(Placement::Same { cpu: same.context("no CPU is allowed")? }),
+        PlacementArg::Sweep => Err(usage(
+            "--placement sweep: measures rings only (accepted here: same, free, or CPU numbers; \
+             see switchcost ring)",
+        )),
         PlacementArg::Cpus(cpus) => {
             for cpu in cpus {
                 check_cpu("--placement", *cpu, allowed, machine)?;
             }
-            Ok(Placement::Pinned { cpus: cpus.clone() })
+            Ok(Placement::Pinned { cpus: cpus.clone(), relation: None })
         }
+    }
+}
+
+/// All placements that were asked for: several for a sweep, which begins with `same` alone.
+pub(crate) fn placements(
+    asked: &PlacementArg,
+    same: Option<u32>,
+    allowed: &[u32],
+    machine: &Machine,
+) -> Result<Vec<Placement>> {
+    match asked {
+        PlacementArg::Sweep => {
+            Ok(model::placement::sweep(machine, allowed, same.context("no CPU is allowed")?))
+        }
+        one => Ok(vec![placement(one, same, allowed, machine)?]),
     }
 }
 

@@ -1,14 +1,13 @@
 //! `switchcost ring`, from what was typed to a plan.
 
-use anyhow::{Context, Result};
-use model::case::{Case, Work};
+use anyhow::{Context, Result, anyhow};
+use model::case::{Case, Placement, Work};
 use model::machine::Machine;
 use model::plan::{Batching, Plan};
-use probe::ring::Registered;
 use probe::{placement, ring};
 
-use super::links;
-use crate::cli::RingArgs;
+use super::{links, states};
+use crate::cli::{LinkNames, PlacementArg, RingArgs};
 use crate::failure::usage;
 
 /// The plan of `switchcost ring`, and a word on each link that was left out. `allowed` are the CPUs
@@ -20,7 +19,8 @@ pub(crate) fn plan(
 ) -> Result<(Plan, Vec<String>)> {
     ring::check_policy(args.policy).with_context(|| format!("--policy {}", args.policy))?;
     let one = placement::choose_one(allowed, machine);
-    let placement = super::placement(&args.placement, one, allowed, machine)?;
+    let placements = super::placements(&args.placement, one, allowed, machine)?;
+    let (states, mut notices) = states::choose(args.state.as_ref())?;
     Work::check_stride(args.stride).map_err(usage)?;
     let work = match args.work {
         0 => None,
@@ -33,23 +33,69 @@ pub(crate) fn plan(
         "less work or fewer --members",
         machine,
     )?;
-    let case = |members: u32, link: &str| Case {
-        members,
+    let case = |placement: &Placement| Case {
+        members: 2,
         kind: args.kind,
-        link: link.to_string(),
+        link: String::new(),
         work,
         placement: placement.clone(),
         policy: args.policy,
         priority: None,
+        state: None,
     };
-    let (links, notices) = links::choose(&args.link, &case(2, ""))?;
-    let sizes = |link: &&Registered| args.members.0.iter().map(|members| case(*members, link.name));
+    let (rings, left_out) = rings(&args.link, &placements.iter().map(case).collect::<Vec<_>>())?;
+    notices.extend(left_out);
+    notices.extend(lonely(&args.placement, &placements));
+    let mut cases: Vec<Case> = Vec::new();
+    for ring in &rings {
+        for state in &states {
+            for members in &args.members.0 {
+                let ring = Case { members: *members, state: *state, ..ring.clone() };
+                // The solo ring of a sweep's pair is that of its first CPU: several may have the same.
+                match *members {
+                    1 if cases.contains(&ring.solo()) => {}
+                    1 => cases.push(ring.solo()),
+                    _ => cases.push(ring),
+                }
+            }
+        }
+    }
     let plan = Plan {
         experiment: "ring".to_string(),
-        cases: links.iter().flat_map(sizes).collect(),
+        cases,
         seed: args.effort.seed,
         batching: Batching { laps: args.laps, ..Batching::default() },
         stopping: super::stopping(&args.effort),
     };
     Ok((plan.with_solos(), notices))
+}
+
+/// The rings of two for each link in each placement, and a word on each that was left out. Links are
+/// chosen for the first placement; which of them the others can do shows there.
+fn rings(asked: &LinkNames, placed: &[Case]) -> Result<(Vec<Case>, Vec<String>)> {
+    let Some((first, others)) = placed.split_first() else {
+        return Err(anyhow!("no CPU is allowed"));
+    };
+    let (links, mut notices) = links::choose(asked, first)?;
+    let mut rings = Vec::new();
+    for link in links {
+        rings.push(Case { link: link.name.to_string(), ..first.clone() });
+        for other in others {
+            match link.suits(other) {
+                Ok(()) => rings.push(Case { link: link.name.to_string(), ..other.clone() }),
+                Err(why) => notices.push(format!("left out: placement {}: {why}", other.placement)),
+            }
+        }
+    }
+    Ok((rings, notices))
+}
+
+/// A sweep that found nothing to sweep over.
+fn lonely(asked: &PlacementArg, placements: &[Placement]) -> Option<String> {
+    let alone = *asked == PlacementArg::Sweep && placements.len() < 2;
+    alone.then(|| {
+        "--placement sweep: this program may use one CPU only (see taskset -p $$ and the control group's \
+         cpuset)"
+            .to_string()
+    })
 }

@@ -1,9 +1,11 @@
 //! switchcost: what a context switch costs here, and whether the number can be trusted.
 //!
 //! The program assembles `model` (arithmetic) and `probe` (kernel): `cli` is what may be typed,
-//! `command` has one file a subcommand, `measure` runs a plan from its first case to its report.
+//! `command` has one file a subcommand, `measure` runs a plan from its first case to its report. Called
+//! by the name of one of the papers' programs it acts as that (`classic`).
 
 mod build;
+mod classic;
 mod cli;
 mod command;
 mod deadline;
@@ -24,6 +26,9 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    if let Some(code) = classic::by_link(std::env::args_os()) {
+        return code;
+    }
     match command::run(cli::Cli::parse()) {
         Ok(code) => code,
         Err(error) => failure::tell(&error),

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use common::group::Group;
 use common::{
     Home, PROGRAM, Process, Said, allowed_cpus, has, is_root, lines_of, order_of,
     seed_that_ends_with_64, skip, wait_for,
@@ -346,34 +347,6 @@ fn a_full_disk_costs_the_file_but_not_the_measurement() {
     assert_eq!(said.out.lines().last(), Some("run file: not stored"));
     // The program shown from the full disk has the first rounds.
     assert!(said.err.contains("stopped: no end line"), "{}", said.err);
-}
-
-/// A control group with few tasks, for as long as the test lasts.
-struct Group(PathBuf);
-
-impl Group {
-    fn with_tasks(most: u32) -> Option<Self> {
-        let name = format!("switchcost-test-{}", std::process::id());
-        for root in ["/sys/fs/cgroup/pids", "/sys/fs/cgroup", "/sys/fs/cgroup/unified"] {
-            let group = Self(Path::new(root).join(&name));
-            let limit = group.0.join("pids.max");
-            // In version 2 the file comes only where the parent hands the controller down.
-            if fs::create_dir(&group.0).is_ok()
-                && limit.exists()
-                && fs::write(limit, most.to_string()).is_ok()
-            {
-                return Some(group);
-            }
-        }
-        None
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        let gone = || fs::remove_dir(&self.0).is_ok() || !self.0.exists();
-        wait_for("removal of the control group", || gone().then_some(()));
-    }
 }
 
 #[test]

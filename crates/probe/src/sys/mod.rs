@@ -2,9 +2,12 @@
 //! that cannot be misused.
 #![allow(unsafe_code)]
 
+mod account;
 mod child;
 mod clock;
 mod condvar;
+mod execute;
+mod hangup;
 mod heap;
 mod mqueue;
 mod page;
@@ -20,11 +23,14 @@ mod usage;
 mod walk;
 mod watch;
 
+pub use account::{Account, ChildTicks, child_ticks, keep_ended_children, local_time, wait_for};
 pub use child::{ChildUsage, reap, send_signal};
 pub use clock::{
     CpuClock, cpu_clock_ns, monotonic_ns, monotonic_raw_ns, own_process_cpu_ns, own_thread_cpu_ns,
 };
 pub use condvar::Meeting;
+pub use execute::execute;
+pub use hangup::{Hangups, answer_hangups, catch_hangups, hang_up, hangups_left};
 pub use heap::{Block, heap_end};
 pub use mqueue::{mq_open_unlinked, mq_receive, mq_send};
 pub use page::{EventCount, Shared, Slot};
@@ -38,6 +44,6 @@ pub use signal::{Aim, CaughtSignal, QueuedSignal, QueuedSignals, block_queued, c
 pub use sysv::{SysvQueue, SysvSemaphore, own_ipc_namespace};
 pub use trace::count_syscalls;
 pub use uring::Uring;
-pub use usage::{Whose, times, usage};
+pub use usage::{Usage, Whose, times, usage};
 pub use walk::Array;
 pub use watch::{member_lost, unwatch_members, watch_members};

@@ -19,6 +19,7 @@ use threadclock::ThreadClock;
 
 pub use noise::check_noise;
 pub use overhead::{CALLS, available};
+pub use primes::primes as first_primes;
 
 use crate::assignment::{Assignment, Measure, Unmeasured};
 use crate::counters::steal_ns;

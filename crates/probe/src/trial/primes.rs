@@ -12,7 +12,7 @@ use super::{Outcome, TrialError};
 use crate::sys::{Whose, usage};
 
 /// Fills `found` with the first primes, by trial division by those found before.
-fn primes(found: &mut Vec<u32>, count: usize) {
+pub fn primes(found: &mut Vec<u32>, count: usize) {
     found.clear();
     let mut candidate = 2;
     while found.len() < count {

@@ -1,5 +1,6 @@
 //! What may be typed. One definition feeds parser, help, manual and completions.
 
+mod classic;
 mod clock;
 mod common;
 mod cost;
@@ -14,6 +15,7 @@ mod values;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use classic::{ClassicCommand, InstallArgs, SweepArgs};
 pub(crate) use clock::{ClockCommand, MallocArgs, OverheadArgs, PrimesArgs, SamplingArgs};
 pub(crate) use common::{Effort, Output};
 pub(crate) use cost::{CostArgs, Switch};
@@ -54,6 +56,11 @@ pub(crate) enum Command {
     /// Measure clocks: what reading them costs, and how far they can be trusted
     #[command(subcommand)]
     Clock(ClockCommand),
+    /// Run the papers' own programs by their own names: pipeline, getrusage, twosig, ...
+    ///
+    /// Arguments, output and exit codes are the originals'; their faults are not (docs/classic.md).
+    #[command(subcommand)]
+    Classic(ClassicCommand),
     /// List what can carry the token, what each needs, and whether this machine has it
     Links(LinksArgs),
     /// List, show, export, resume or remove stored runs

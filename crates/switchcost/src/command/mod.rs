@@ -1,5 +1,6 @@
 //! One file a subcommand.
 
+mod classic;
 mod clock;
 mod cost;
 mod interference;
@@ -22,6 +23,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Ring(args) => ring::run(&args),
         Command::Cost(args) => cost::run(&args),
         Command::Clock(command) => clock::run(&command),
+        Command::Classic(command) => classic::run(command),
         Command::Links(args) => links::run(&args),
         Command::Runs(command) => runs::run(command),
         Command::Completions { shell } => shell::completions(shell),

@@ -1,0 +1,214 @@
+//! `switchcost classic sweep`: Sloan's whole procedure. Each number of processes is a run of the
+//! programs that he ran, `getrusage pipeline chars count`; what getrusage prints becomes his table and
+//! his graph.
+
+mod graph;
+mod point;
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use model::scaling::projected;
+use probe::placement;
+
+use self::point::{Outcome, Point};
+use crate::cli::{Destination, SweepArgs};
+use crate::failure::{say, usage};
+use crate::interrupt::Interrupt;
+use crate::report::{print, put};
+
+/// Sloan's own number of laps.
+const SLOAN_LAPS: u32 = 1_000_000;
+
+pub(crate) fn run(args: &SweepArgs) -> Result<ExitCode> {
+    if let Some(count) = args.counts.0.iter().find(|count| **count < 2) {
+        return Err(usage(format!("--counts {count}: a pipeline has 2 processes or more")));
+    }
+    if let Some(cpu) = args.cpu {
+        let pinned = placement::pin(&[cpu]);
+        pinned.map_err(|errno| {
+            usage(format!("--cpu {cpu}: {errno} (sched_setaffinity; see nproc)"))
+        })?;
+    }
+    let interrupt = Interrupt::watch()?;
+    tell(args, &heading(args))?;
+    let mut points = Vec::new();
+    let mut failed = false;
+    for count in &args.counts.0 {
+        match point::measure(&interrupt, args.laps, *count)? {
+            Outcome::Measured(point) => {
+                points.push(point);
+                tell(args, &row(&point, of_two(&points)))?;
+            }
+            Outcome::Interrupted => break,
+            Outcome::Failed(why) => {
+                failed = true;
+                say(&format!("error: pipeline {} {count}: {why}", args.laps));
+            }
+        }
+    }
+    tell(args, &end(&points))?;
+    if let Some(to) = &args.csv {
+        put(&rows(&points, args.laps)?, to)?;
+    }
+    if let Some(signal) = interrupt.signal() {
+        let all = args.counts.0.len();
+        say(&format!("interrupted: {} of {all} numbers of processes are measured", points.len()));
+        return Ok(ExitCode::from(128 + signal as u8));
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Standard output belongs to machine-readable output where that goes there.
+fn tell(args: &SweepArgs, text: &str) -> Result<()> {
+    match args.csv {
+        Some(Destination::Stdout) => say(text.trim_end_matches('\n')),
+        _ => print(text.as_bytes()).context("cannot print the table")?,
+    }
+    Ok(())
+}
+
+/// CPU time of the ring of two, in microseconds: what is projected from.
+fn of_two(points: &[Point]) -> Option<f64> {
+    points.iter().find(|point| point.processes == 2).map(|point| point.cpu_us as f64)
+}
+
+fn heading(args: &SweepArgs) -> String {
+    let machine = probe::machine::read(Path::new("/"));
+    let cpu = machine.cpu.models.known().and_then(|models| models.first());
+    let cpu = cpu.and_then(|model| model.name.known()).map_or("unknown CPU", String::as_str);
+    let kernel = machine.kernel.release.known().map_or("unknown", String::as_str);
+    let place = match args.cpu {
+        Some(cpu) => format!("all on CPU {cpu}"),
+        None => "on whichever CPUs the scheduler takes".to_string(),
+    };
+    let laps = args.laps;
+    let his = match laps {
+        SLOAN_LAPS => String::new(),
+        _ => format!(" (Sloan: {SLOAN_LAPS})"),
+    };
+    format!("{cpu}, Linux {kernel}\n{laps} iterations{his}, {place}\n\n{}", columns())
+}
+
+fn columns() -> String {
+    let line = |first: &str, others: [&str; 6]| {
+        let others: String = others.iter().map(|word| format!(" {word:>10}")).collect();
+        format!("{first:>9}{others}\n")
+    };
+    let names = ["Real", "CPU", "User", "System", "Projected", "Switches"];
+    let units = ["Seconds", "Seconds", "Seconds", "Seconds", "Seconds", "per hop"];
+    line("", names) + &line("Processes", units)
+}
+
+fn row(point: &Point, cpu_of_two_us: Option<f64>) -> String {
+    let seconds = |us: f64| format!("{:>10.3}", us / 1e6);
+    let projected = cpu_of_two_us.map(|us| seconds(projected(us, point.processes)));
+    format!(
+        "{:>9} {} {} {} {} {} {:>10.3}\n",
+        point.processes,
+        seconds(point.real_us as f64),
+        seconds(point.cpu_us as f64),
+        seconds(point.user_us as f64),
+        seconds(point.system_us as f64),
+        projected.unwrap_or_else(|| format!("{:>10}", "-")),
+        point.switches_per_hop()
+    )
+}
+
+fn end(points: &[Point]) -> String {
+    let Some(drawn) = graph::draw(points, of_two(points)) else { return String::new() };
+    let mut text = format!("\n{drawn}\n");
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "o CPU seconds as measured   . projected: CPU(2) x processes / 2");
+    let _ =
+        writeln!(text, "A switch is one that the kernel counted; hops are iterations x processes.");
+    let _ = writeln!(
+        text,
+        "One run of each, start and end of the processes included: how far it can be\ntrusted is for `switchcost ring` to say."
+    );
+    text
+}
+
+fn rows(points: &[Point], laps: u32) -> Result<Vec<u8>> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record([
+        "processes",
+        "laps",
+        "real_us",
+        "cpu_us",
+        "user_us",
+        "system_us",
+        "projected_us",
+        "voluntary",
+        "involuntary",
+    ])?;
+    for point in points {
+        let projected = of_two(points).map(|us| projected(us, point.processes).round().to_string());
+        writer.write_record([
+            point.processes.to_string(),
+            laps.to_string(),
+            point.real_us.to_string(),
+            point.cpu_us.to_string(),
+            point.user_us.to_string(),
+            point.system_us.to_string(),
+            projected.unwrap_or_default(),
+            point.voluntary.to_string(),
+            point.involuntary.to_string(),
+        ])?;
+    }
+    Ok(writer.into_inner()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(processes: u32, cpu_us: u64) -> Point {
+        Point {
+            processes,
+            hops: 100 * u64::from(processes),
+            real_us: cpu_us + 1_000,
+            cpu_us,
+            user_us: cpu_us / 10,
+            system_us: cpu_us - cpu_us / 10,
+            voluntary: 125 * u64::from(processes),
+            involuntary: 0,
+        }
+    }
+
+    #[test]
+    fn the_columns_are_above_their_figures_and_within_80() {
+        let text = columns() + &row(&point(2, 1), None);
+        let ends = |line: &str| -> Vec<usize> {
+            let is_end = |(at, _): &(usize, char)| {
+                !line[*at..].starts_with(' ')
+                    && line[at + 1..].chars().next().is_none_or(|c| c == ' ')
+            };
+            line.char_indices().filter(is_end).map(|(at, _)| at).collect()
+        };
+        let all: Vec<Vec<usize>> = text.lines().map(ends).collect();
+        assert!(all[0].iter().all(|end| *end < 80 && all[2].contains(end)), "{text}");
+        assert!(all[2].iter().all(|end| *end == 8 || all[0].contains(end)), "{text}");
+    }
+
+    /// The Data General's line of four: 2786 s of CPU time where 2192 were projected from 1096.
+    #[test]
+    fn a_row_has_sloans_columns() {
+        let points = [point(2, 1_096_000_000), point(4, 2_786_000_000)];
+        assert_eq!(
+            row(&points[1], of_two(&points)),
+            "        4   2786.001   2786.000    278.600   2507.400   2192.000      1.250\n"
+        );
+        assert!(row(&points[1], None).contains("          -      1.250"));
+    }
+
+    #[test]
+    fn machine_readable_rows_leave_empty_what_is_not_known() {
+        let csv = String::from_utf8(rows(&[point(4, 700)], 100).unwrap()).unwrap();
+        assert!(csv.ends_with("\n4,100,1700,700,70,630,,500,0\n"), "{csv}");
+        let csv = String::from_utf8(rows(&[point(2, 300), point(4, 700)], 100).unwrap()).unwrap();
+        assert!(csv.ends_with("\n4,100,1700,700,70,630,600,500,0\n"), "{csv}");
+    }
+}

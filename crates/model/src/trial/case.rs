@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::interference::Execution;
+use super::wakeup::Wakeup;
 use crate::case::Policy;
 
 /// When a process that sleeps and wakes does so.
@@ -48,6 +49,13 @@ pub enum Trial {
     },
     /// A ring of two runs for a fixed number of laps.
     Execution(Execution),
+    /// A loop that reads the time stamp and nothing else, and the gaps in it.
+    Gaps {
+        /// For how long, in nanoseconds.
+        duration_ns: u64,
+    },
+    /// A process sleeps until a moment, many times.
+    Wakeup(Wakeup),
 }
 
 impl fmt::Display for Phase {
@@ -70,6 +78,8 @@ impl fmt::Display for Trial {
             }
             Self::Sampling { phase, .. } => write!(f, "sleeping {phase}"),
             Self::Execution(execution) => execution.fmt(f),
+            Self::Gaps { .. } => f.write_str("gaps in a busy loop"),
+            Self::Wakeup(wakeup) => wakeup.fmt(f),
         }
     }
 }

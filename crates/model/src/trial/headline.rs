@@ -3,7 +3,7 @@
 use super::case::Trial;
 use super::figures::ByCase;
 use super::sample::Sample;
-use super::{interference, malloc, overhead, primes, sampling};
+use super::{gaps, interference, malloc, overhead, primes, sampling, wakeup};
 use crate::estimate::Estimate;
 
 /// The figure of one sample.
@@ -18,6 +18,9 @@ pub(super) fn figure(by_case: &ByCase, case: usize, sample: &Sample) -> Option<f
         Trial::Execution(_) => {
             sample.tally(interference::EXECUTION_NS)?.quantile(0.5).map(|median| median as f64)
         }
+        // Not the share lost: it goes from nothing to much by what else the machine does.
+        Trial::Gaps { .. } => gaps::median_interrupt_ns(sample),
+        Trial::Wakeup(_) => wakeup::median_ns(sample),
     }
 }
 

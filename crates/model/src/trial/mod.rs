@@ -6,6 +6,8 @@
 
 mod case;
 mod figures;
+mod gap;
+pub mod gaps;
 mod headline;
 pub mod interference;
 pub mod malloc;
@@ -15,6 +17,7 @@ mod record;
 mod sample;
 pub mod sampling;
 mod tally;
+pub mod wakeup;
 
 #[cfg(test)]
 mod tests;
@@ -24,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 pub use case::{Case, Phase, Repeats, Trial};
 use figures::ByCase;
+pub use gap::Gap;
 pub use record::{Findings, Quantity, Record, Summary};
 pub use sample::Sample;
 pub use tally::Tally;

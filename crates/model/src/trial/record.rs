@@ -132,8 +132,8 @@ fn summary(run: &Run<Trials>, by_case: &ByCase, case: usize) -> Summary {
     let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
     let mut counts: BTreeMap<String, i64> = BTreeMap::new();
     for sample in by_case.of(case) {
-        for (name, tally) in &sample.tallies {
-            tallies.entry(name.clone()).or_default().merge(tally);
+        for (name, tally) in sample.all_tallies() {
+            tallies.entry(name).or_default().merge(&tally);
         }
         for (name, count) in &sample.counts {
             let sum = counts.entry(name.clone()).or_default();

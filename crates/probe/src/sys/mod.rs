@@ -22,12 +22,13 @@ mod watch;
 pub use child::{ChildUsage, reap, send_signal};
 pub use clock::{
     CpuClock, cpu_clock_ns, monotonic_ns, monotonic_raw_ns, own_process_cpu_ns, own_thread_cpu_ns,
+    sleep_until, tick_period_ns,
 };
 pub use condvar::Meeting;
 pub use heap::{Block, heap_end};
 pub use mqueue::{mq_open_unlinked, mq_receive, mq_send};
 pub use page::{EventCount, Shared, Slot};
-pub use process::{Forked, deadline, default_alarm, exit_now, fork, set_policy};
+pub use process::{Forked, deadline, default_alarm, exit_now, fork, limit_real_time, set_policy};
 pub use shared::{Cell, SharedArea};
 pub use shelter::sheltered;
 pub use signal::{Aim, CaughtSignal, QueuedSignal, QueuedSignals, block_queued, catch};

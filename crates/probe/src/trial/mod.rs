@@ -4,16 +4,19 @@
 mod call;
 mod companion;
 mod execution;
+mod gaps;
 mod malloc;
 mod noise;
 mod overhead;
 mod primes;
+mod random;
 mod sampling;
+mod wakeup;
 
 use std::collections::BTreeMap;
 
 use model::case::Policy;
-use model::trial::{Case, Sample, Tally, Trial, Trials};
+use model::trial::{Case, Gap, Sample, Tally, Trial, Trials};
 use rustix::io::Errno;
 use threadclock::ThreadClock;
 
@@ -140,6 +143,7 @@ impl TrialError {
 struct Outcome {
     tallies: BTreeMap<String, Tally>,
     counts: BTreeMap<String, i64>,
+    gaps: Vec<Gap>,
     /// Time that was watched, where that is less than the whole.
     elapsed_ns: Option<u64>,
 }
@@ -193,6 +197,8 @@ fn run(assignment: &Assignment<Trials>) -> Result<Sample, TrialError> {
         Trial::Malloc { .. } => malloc::run(case, trials),
         Trial::Sampling { .. } => sampling::run(case),
         Trial::Execution(_) => execution::run(assignment),
+        Trial::Gaps { .. } => gaps::run(case),
+        Trial::Wakeup(_) => wakeup::run(assignment),
     }?;
     let (end_ns, end_ticks) = (monotonic_raw_ns(), threadclock::time_stamp_ordered());
     let stolen = steal_before.zip(steal_ns(&[case.cpu]));
@@ -207,6 +213,7 @@ fn run(assignment: &Assignment<Trials>) -> Result<Sample, TrialError> {
             .map(|(end, start)| end.wrapping_sub(start))
             .filter(|_| outcome.elapsed_ns.is_none()),
         tallies: outcome.tallies,
+        gaps: outcome.gaps,
         counts: outcome.counts,
         steal_ns: stolen.map(|(before, after)| after.saturating_sub(before)),
     })

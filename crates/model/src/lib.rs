@@ -23,6 +23,7 @@ pub mod published;
 pub mod reading;
 pub mod record;
 pub mod regions;
+pub mod response;
 pub mod ring;
 pub mod run;
 pub mod sample;

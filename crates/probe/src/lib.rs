@@ -6,6 +6,7 @@ pub mod machine;
 pub mod placement;
 pub mod policy;
 pub mod program;
+mod response;
 pub mod ring;
 pub mod trial;
 

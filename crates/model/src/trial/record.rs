@@ -118,14 +118,20 @@ impl Record {
         Self {
             header: run.header.clone(),
             end: run.end.clone(),
-            cases: (0..cases).map(|case| summary(run, &by_case, case)).collect(),
+            cases: summaries(run),
             findings,
             ns_per_tick: ns_per_tick(&run.samples),
             worst_precision: Trials::worst_precision(plan, &run.samples, &run.failures),
-            noise: judge(run, &by_case),
+            noise: judge(run),
             warnings: run.warnings.clone(),
         }
     }
+}
+
+/// Summaries of all cases of a run, in the order of its plan.
+pub(crate) fn summaries(run: &Run<Trials>) -> Vec<Summary> {
+    let by_case = ByCase::new(&run.header.plan, &run.samples);
+    (0..run.header.plan.cases.len()).map(|case| summary(run, &by_case, case)).collect()
 }
 
 fn summary(run: &Run<Trials>, by_case: &ByCase, case: usize) -> Summary {
@@ -150,7 +156,7 @@ fn summary(run: &Run<Trials>, by_case: &ByCase, case: usize) -> Summary {
     }
 }
 
-fn ns_per_tick(samples: &[Sample]) -> Option<f64> {
+pub(crate) fn ns_per_tick(samples: &[Sample]) -> Option<f64> {
     let ratio = |sample: &Sample| {
         let ticks = sample.elapsed_ticks.filter(|ticks| *ticks > 0)?;
         Some(sample.elapsed_ns as f64 / ticks as f64)
@@ -160,7 +166,8 @@ fn ns_per_tick(samples: &[Sample]) -> Option<f64> {
 
 /// The verdict on the noise: by the scatter of the cases' medians from round to round, and by the
 /// samples that lost time to the hypervisor.
-fn judge(run: &Run<Trials>, by_case: &ByCase) -> NoiseVerdict {
+pub(crate) fn judge(run: &Run<Trials>) -> NoiseVerdict {
+    let by_case = &ByCase::new(&run.header.plan, &run.samples);
     let spread = |case: usize| {
         let medians: Vec<f64> =
             by_case.of(case).iter().filter_map(|s| headline::figure(by_case, case, s)).collect();

@@ -6,6 +6,7 @@ mod cost;
 mod interference;
 mod links;
 mod program;
+mod response;
 mod ring;
 mod runs;
 mod values;
@@ -18,6 +19,7 @@ pub(crate) use common::{Effort, Output};
 pub(crate) use cost::{CostArgs, Switch};
 pub(crate) use interference::InterferenceArgs;
 pub(crate) use links::{LinkNames, LinksArgs};
+pub(crate) use response::{Part, ResponseArgs};
 pub(crate) use ring::{PlacementArg, RingArgs};
 pub(crate) use runs::{ExportFormat, RunsCommand};
 pub(crate) use values::{ByteSizes, Destination};
@@ -52,6 +54,11 @@ pub(crate) enum Command {
     /// Measure clocks: what reading them costs, and how far they can be trusted
     #[command(subcommand)]
     Clock(ClockCommand),
+    /// Measure what a kernel's response time is made of, as the VENIX memorandum did in 1984
+    ///
+    /// Two processes pass a token by every link that the machine has. All cases are measured in one
+    /// shuffled schedule, so that what is computed from several of them is paired within rounds.
+    Response(ResponseArgs),
     /// List what can carry the token, what each needs, and whether this machine has it
     Links(LinksArgs),
     /// List, show, export, resume or remove stored runs

@@ -73,13 +73,15 @@ pub(super) fn hardly_switches(case: &CaseSummary) -> bool {
 }
 
 /// Rings in which the kernel counted hardly a switch: their hops are none.
-pub(super) fn not_switching(record: &Record) -> Option<String> {
+pub(super) fn not_switching<'a>(
+    cases: impl IntoIterator<Item = &'a CaseSummary>,
+) -> Option<String> {
     let words = |case: &CaseSummary| {
         let switches = case.switches_per_hop.filter(|_| hardly_switches(case))?;
         let Case { members, link, .. } = &case.case;
         Some(format!("{members} by {link} ({:.3} switches/hop)", switches.value))
     };
-    let all: Vec<String> = record.cases.iter().filter_map(words).collect();
+    let all: Vec<String> = cases.into_iter().filter_map(words).collect();
     let all = all.join(", ");
     (!all.is_empty())
         .then(|| format!("does not switch: {all}: what a hop costs there is no switch"))

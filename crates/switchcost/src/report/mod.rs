@@ -5,6 +5,7 @@ mod cost;
 mod csv;
 mod parts;
 pub(crate) mod program;
+mod response;
 mod terminal;
 mod trials;
 
@@ -13,6 +14,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
+use model::response::Response;
 use model::ring::Ring;
 use model::run::Run;
 use model::trial::Trials;
@@ -50,6 +52,16 @@ impl Report for Trials {
 
     fn csv(run: &Run<Self>) -> Result<Vec<u8>> {
         trials::rows(run)
+    }
+}
+
+impl Report for Response {
+    fn terminal(record: &Self::Record, path: Option<&Path>) -> String {
+        response::report(record, path)
+    }
+
+    fn csv(run: &Run<Self>) -> Result<Vec<u8>> {
+        response::rows(run)
     }
 }
 

@@ -110,7 +110,7 @@ fn row(case: &CaseSummary) -> Vec<String> {
 }
 
 /// Cost of a switch and its interval, or why there is none.
-fn cost_words(case: &CaseSummary) -> (String, String) {
+pub(super) fn cost_words(case: &CaseSummary) -> (String, String) {
     if case.case.members == 1 {
         return ("-".to_string(), "(solo)".to_string());
     }
@@ -138,7 +138,7 @@ fn findings(record: &Record) -> Vec<String> {
         }
     }
     lines.extend(by_link.scaling(record));
-    lines.extend(not_switching(record));
+    lines.extend(not_switching(&record.cases));
     lines.push(format!("machine: {}", record.noise.in_words()));
     lines.extend(by_cpu_time(record));
     let rounds = record.cases.iter().map(|case| case.rounds).max().unwrap_or(0);

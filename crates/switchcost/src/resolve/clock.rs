@@ -22,7 +22,8 @@ pub(crate) struct Here<'a> {
 }
 
 impl Here<'_> {
-    fn cpu(&self, asked: Option<u32>) -> Result<u32> {
+    /// The CPU asked for, if it can be had, or the one that suits best.
+    pub(super) fn cpu(&self, asked: Option<u32>) -> Result<u32> {
         match asked {
             Some(cpu) => check_cpu("--cpu", cpu, self.allowed, self.machine).map(|()| cpu),
             None => placement::choose_one(self.allowed, self.machine).context("no CPU is allowed"),

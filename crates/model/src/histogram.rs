@@ -18,6 +18,19 @@ pub struct Bin {
     pub total_ns: f64,
 }
 
+impl Bin {
+    /// Its lower edge: `5 us`.
+    pub fn label(&self) -> String {
+        let (scale, unit) = match self.from_ns {
+            0..1000 => (1, "ns"),
+            1000..1_000_000 => (1000, "us"),
+            1_000_000..1_000_000_000 => (1_000_000, "ms"),
+            _ => (1_000_000_000, "s"),
+        };
+        format!("{} {unit}", self.from_ns / scale)
+    }
+}
+
 /// Bins from that of the least to that of the greatest value, empty ones between them included.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Histogram(pub Vec<Bin>);
@@ -68,6 +81,11 @@ mod tests {
         let bins: Vec<(u64, u64, u64)> =
             histogram.0.iter().map(|bin| (bin.from_ns, bin.below_ns, bin.count)).collect();
         assert_eq!(bins, [(0, 1, 1), (1, 2, 3), (2, 5, 1), (5, 10, 0), (10, 20, 3)]);
+        let label = |value: f64| Histogram::of([(value, 1)]).0[0].label();
+        assert_eq!(
+            [label(0.5), label(700.0), label(5e6), label(3e9)],
+            ["0 ns", "500 ns", "5 ms", "2 s"]
+        );
         assert_eq!(histogram.0[1].total_ns, 1.0 + 3.8);
         assert_eq!(Histogram::of([]), Histogram::default());
     }

@@ -1,60 +1,68 @@
 //! Periods in the moments at which something happened, found without knowing what to look for.
 
+mod slots;
 mod spectrum;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
-use std::f64::consts::TAU;
-
 use statrs::distribution::{ContinuousCDF, Gamma};
 
-use spectrum::Spectrum;
+pub use slots::Period;
+use spectrum::{HARMONICS, Spectrum};
 
 /// Most moments that are looked at; further windows are left out of the search.
-const MOST_MOMENTS: usize = 20_000;
+const MOST_MOMENTS: usize = 6000;
 /// Periods that a window must hold.
-const LEAST_PERIODS: f64 = 3.0;
-/// Shortest period.
-const SHORTEST_NS: f64 = 400_000.0;
+const LEAST_PERIODS: u32 = 4;
+/// Shortest period: some less than that of the fastest tick.
+const SHORTEST_NS: f64 = 800_000.0;
 /// Chance at which moments without a period would look as if they had one.
 const FALSE_ALARM: f64 = 0.01;
-/// Share of the highest peak that a lower frequency must reach to be the fundamental.
+/// Share of the highest score that a lower frequency must reach to be the fundamental.
 const SHARE_OF_PEAK: f64 = 0.5;
-/// How far from its slot a moment may be, as a share of the period.
-const TOLERANCE: f64 = 0.05;
 /// Share of the slots in which something must have happened.
 const LEAST_HIT: f64 = 0.5;
+/// Factor by which more moments must lie near slots than would by chance.
+const ABOVE_CHANCE: f64 = 2.0;
 
-/// What was found.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Period {
-    /// From one to the next, in nanoseconds.
-    pub period_ns: f64,
-    /// Share of the slots (multiples of the period within a window) in which something happened.
-    pub hit: f64,
-    /// For each window the numbers of the moments that are of the period: one a slot, the nearest.
-    pub members: Vec<Vec<usize>>,
+/// Moments in windows of `span_ns`, each list from the start of its window, ascending. Windows need
+/// not be in phase with one another.
+#[derive(Clone, Copy, Debug)]
+pub struct Windows<'a> {
+    /// What happened when.
+    pub moments: &'a [Vec<f64>],
+    /// From when to when nothing could be seen: slots there do not count. As many as windows, or none.
+    pub blind: &'a [Vec<(f64, f64)>],
+    /// Length of a window.
+    pub span_ns: f64,
 }
 
-/// The period of moments in windows of `span_ns`, each list from the start of its window. Windows
-/// need not be in phase with one another. None where chance alone would do.
+/// The period of moments. None where chance alone would do.
 ///
 /// The periodogram of points (Schuster 1898; Rayleigh's statistic), R(f) = |sum exp(2 pi i f t)|^2 / n,
-/// summed over windows: for moments without a period Gamma(windows, 1). The lowest frequency counts
-/// that reaches half of the highest peak and fills half of its slots: a comb has all its harmonics.
-pub fn find(windows: &[Vec<f64>], span_ns: f64) -> Option<Period> {
-    let used = windows_used(windows);
-    let spectrum = Spectrum::of(used, LEAST_PERIODS / span_ns, 1.0 / SHORTEST_NS, span_ns)?;
-    let threshold = threshold(&spectrum, used)?;
-    let peaks = spectrum.peaks();
-    let highest = peaks.iter().map(|(_, power)| *power).reduce(f64::max)?;
-    let least = threshold.max(SHARE_OF_PEAK * highest);
-    let high = peaks.into_iter().filter(|(_, power)| *power >= least);
-    high.map(|(frequency, _)| 1.0 / spectrum::refine(used, frequency, spectrum.step()))
-        .map(|period_ns| members(windows, span_ns, period_ns))
-        .find(|period| period.hit >= LEAST_HIT)
+/// summed over windows: for moments without a period Gamma(windows, 1). A comb is as high at its
+/// harmonics, which what merely comes in clumps is not: the score of a frequency is the least of the
+/// powers at f, 2 f and 3 f, each over the level of its neighbourhood. The lowest frequency counts that
+/// reaches half of the highest score and half of whose slots are hit.
+pub fn find(windows: Windows) -> Option<Period> {
+    let used = windows_used(windows.moments);
+    let spectrum = Spectrum::of(used, LEAST_PERIODS, 1.0 / SHORTEST_NS, windows.span_ns)?;
+    let with_moments = used.iter().filter(|moments| !moments.is_empty()).count();
+    let gamma = Gamma::new(with_moments as f64, 1.0).ok()?;
+    // Chance must be as high at all harmonics at once.
+    let alarm = (FALSE_ALARM / spectrum.independent()).powf(1.0 / HARMONICS as f64);
+    let (level, middle) = (gamma.inverse_cdf(1.0 - alarm), gamma.inverse_cdf(0.5));
+    let scores = spectrum.scores(middle);
+    let peaks = spectrum.peaks(&scores);
+    let highest = peaks.iter().map(|(_, score)| *score).reduce(f64::max)?;
+    let least = level.max(SHARE_OF_PEAK * highest);
+    let period = |(frequency, score): (f64, f64)| {
+        let refined = spectrum::refine(used, frequency, spectrum.step());
+        slots::period(&windows, 1.0 / refined, score / level)
+    };
+    let is_one = |period: &Period| period.hit >= LEAST_HIT && period.above_chance >= ABOVE_CHANCE;
+    peaks.into_iter().filter(|(_, score)| *score >= least).map(period).find(is_one)
 }
 
 /// As many windows, from the first, as the search has time for.
@@ -65,71 +73,4 @@ fn windows_used(windows: &[Vec<f64>]) -> &[Vec<f64>] {
         all <= MOST_MOMENTS
     });
     &windows[..many.count().max(1).min(windows.len())]
-}
-
-/// The power that chance reaches at some frequency in few cases only. Moments that come in bursts
-/// raise the whole spectrum, and the threshold with it.
-fn threshold(spectrum: &Spectrum, windows: &[Vec<f64>]) -> Option<f64> {
-    let with_moments = windows.iter().filter(|moments| !moments.is_empty()).count();
-    let gamma = Gamma::new(with_moments as f64, 1.0).ok()?;
-    let level = gamma.inverse_cdf(1.0 - FALSE_ALARM / spectrum.independent());
-    let floor = crate::stats::median(spectrum.powers())? / gamma.inverse_cdf(0.5);
-    Some(level * floor.max(1.0))
-}
-
-/// Which moments are of a period: in each window those nearest to the slots of its own phase. The
-/// periodogram is blind to phase and gives the period roughly; a line through those moments, moment
-/// against slot, gives it well.
-fn members(windows: &[Vec<f64>], span_ns: f64, roughly_ns: f64) -> Period {
-    let own = |period_ns: f64| -> Vec<BTreeMap<i64, usize>> {
-        windows.iter().map(|moments| of_window(moments, period_ns)).collect()
-    };
-    let period_ns = slope(windows, &own(roughly_ns)).unwrap_or(roughly_ns);
-    let members = own(period_ns);
-    let used = windows.iter().filter(|moments| !moments.is_empty()).count();
-    let slots = used as f64 * (span_ns / period_ns).floor().max(1.0);
-    let hit: usize = members.iter().map(BTreeMap::len).sum();
-    let numbers = |own: BTreeMap<i64, usize>| own.into_values().collect();
-    Period {
-        period_ns,
-        hit: (hit as f64 / slots).min(1.0),
-        members: members.into_iter().map(numbers).collect(),
-    }
-}
-
-/// The moments of a window that are nearest to slots, by slot.
-fn of_window(moments: &[f64], period_ns: f64) -> BTreeMap<i64, usize> {
-    let (sine, cosine) = moments.iter().fold((0.0, 0.0), |(sine, cosine), moment| {
-        let angle = TAU * (moment / period_ns).fract();
-        (sine + angle.sin(), cosine + angle.cos())
-    });
-    let phase = f64::atan2(sine, cosine) / TAU;
-    let mut nearest: BTreeMap<i64, (f64, usize)> = BTreeMap::new();
-    for (number, moment) in moments.iter().enumerate() {
-        let position = moment / period_ns - phase;
-        let off = (position - position.round()).abs();
-        if off <= TOLERANCE {
-            let slot = nearest.entry(position.round() as i64).or_insert((off, number));
-            if off < slot.0 {
-                *slot = (off, number);
-            }
-        }
-    }
-    nearest.into_iter().map(|(slot, (_, number))| (slot, number)).collect()
-}
-
-/// Least squares of moment against slot, with an intercept for each window.
-fn slope(windows: &[Vec<f64>], members: &[BTreeMap<i64, usize>]) -> Option<f64> {
-    let (mut products, mut squares) = (0.0, 0.0);
-    for (moments, own) in windows.iter().zip(members) {
-        let many = own.len() as f64;
-        let mean_slot = own.keys().map(|slot| *slot as f64).sum::<f64>() / many;
-        let mean_moment = own.values().map(|number| moments[*number]).sum::<f64>() / many;
-        for (slot, number) in own {
-            let from_mean = *slot as f64 - mean_slot;
-            products += from_mean * (moments[*number] - mean_moment);
-            squares += from_mean * from_mean;
-        }
-    }
-    (squares > 0.0 && products > 0.0).then(|| products / squares)
 }

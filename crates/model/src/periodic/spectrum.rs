@@ -3,56 +3,88 @@
 use std::f64::consts::TAU;
 
 /// Grid points within one resolution width 1 / span: between two of them a peak loses about 1 %.
-const OVERSAMPLING: f64 = 8.0;
+const OVERSAMPLING: usize = 8;
 /// Most grid points: a span of some seconds.
 const MOST_FREQUENCIES: f64 = 100_000.0;
+/// A frequency and how many of its multiples, itself included, make its score.
+pub(super) const HARMONICS: usize = 3;
+/// Grid points on each side whose median is the level of a neighbourhood: several lines wide, so that
+/// a line does not raise it, and narrow enough for what rises towards low frequencies.
+const NEIGHBOURHOOD: usize = 8 * OVERSAMPLING;
 
-/// Powers at frequencies `first`, `first` + `step`, ... in 1 / ns.
+/// Powers at frequencies that are multiples of a step, from the `first`-th, in 1 / ns.
 pub(super) struct Spectrum {
-    first: f64,
+    first: usize,
     step: f64,
+    /// Those that can be a fundamental; the powers go on to its last harmonic.
+    fundamentals: usize,
     powers: Vec<f64>,
 }
 
 impl Spectrum {
-    /// None where the range is empty, too wide, or not of numbers.
-    pub(super) fn of(windows: &[Vec<f64>], first: f64, last: f64, span_ns: f64) -> Option<Self> {
-        let step = 1.0 / (OVERSAMPLING * span_ns);
-        let many = ((last - first) / step).floor();
+    /// From `least_periods` in a span to `last` and its harmonics. None where the range is empty, too
+    /// wide, or not of numbers.
+    pub(super) fn of(
+        windows: &[Vec<f64>],
+        least_periods: u32,
+        last: f64,
+        span_ns: f64,
+    ) -> Option<Self> {
+        let step = 1.0 / (OVERSAMPLING as f64 * span_ns);
+        let first = OVERSAMPLING * least_periods as usize;
+        let fundamentals = (last / step).floor() - first as f64;
         let finite = windows.iter().flatten().all(|moment| moment.is_finite());
-        if !finite || !(2.0..=MOST_FREQUENCIES).contains(&many) {
+        if !finite || !(2.0..=MOST_FREQUENCIES).contains(&fundamentals) {
             return None;
         }
-        let mut powers = vec![0.0; many as usize];
+        let fundamentals = fundamentals as usize;
+        let many = HARMONICS * (first + fundamentals) - first;
+        let mut powers = vec![0.0; many];
         for moments in windows.iter().filter(|moments| !moments.is_empty()) {
-            add(&mut powers, moments, first, step);
+            add(&mut powers, moments, first as f64 * step, step);
         }
-        Some(Self { first, step, powers })
+        Some(Self { first, step, fundamentals, powers })
     }
 
     pub(super) fn step(&self) -> f64 {
         self.step
     }
 
-    pub(super) fn powers(&self) -> &[f64] {
-        &self.powers
-    }
-
     /// Frequencies whose powers are independent of one another, about.
     pub(super) fn independent(&self) -> f64 {
-        (2.0 * self.powers.len() as f64 / OVERSAMPLING).max(1.0)
+        (2.0 * self.fundamentals as f64 / OVERSAMPLING as f64).max(1.0)
     }
 
-    /// Frequencies that are higher than both neighbours, with their power, ascending.
-    pub(super) fn peaks(&self) -> Vec<(f64, f64)> {
-        let at = |index: usize| (self.first + self.step * index as f64, self.powers[index]);
-        let is_peak = |index: &usize| {
-            let power = self.powers[*index];
-            let below = index.checked_sub(1).and_then(|left| self.powers.get(left));
-            let above = self.powers.get(index + 1);
-            below.is_none_or(|left| *left <= power) && above.is_none_or(|right| *right < power)
+    /// The least power at the harmonics of each fundamental, where those of a neighbourhood whose
+    /// median is above `middle` are scaled down to it.
+    pub(super) fn scores(&self, middle: f64) -> Vec<f64> {
+        let scale = |index: usize| {
+            let from = index.saturating_sub(NEIGHBOURHOOD);
+            let to = (index + NEIGHBOURHOOD + 1).min(self.powers.len());
+            let median = crate::stats::median(&self.powers[from..to]).unwrap_or(middle);
+            middle / median.max(middle)
         };
-        (0..self.powers.len()).filter(is_peak).map(at).collect()
+        let scaled: Vec<f64> =
+            self.powers.iter().enumerate().map(|(index, power)| power * scale(index)).collect();
+        let harmonic = |index: usize, multiple: usize| {
+            scaled.get(multiple * (self.first + index) - self.first).copied().unwrap_or(0.0)
+        };
+        let score = |index| {
+            (1..=HARMONICS).map(|multiple| harmonic(index, multiple)).fold(f64::MAX, f64::min)
+        };
+        (0..self.fundamentals).map(score).collect()
+    }
+
+    /// Fundamentals whose score is higher than both neighbours', with it, ascending.
+    pub(super) fn peaks(&self, scores: &[f64]) -> Vec<(f64, f64)> {
+        let at = |index: usize| (self.step * (self.first + index) as f64, scores[index]);
+        let is_peak = |index: &usize| {
+            let score = scores[*index];
+            let below = index.checked_sub(1).and_then(|left| scores.get(left));
+            let above = scores.get(index + 1);
+            below.is_none_or(|left| *left <= score) && above.is_none_or(|right| *right < score)
+        };
+        (0..scores.len()).filter(is_peak).map(at).collect()
     }
 }
 

@@ -35,8 +35,12 @@ impl Made {
     }
 }
 
+fn search(moments: &[Vec<f64>]) -> Option<Period> {
+    find(Windows { moments, blind: &[], span_ns: SPAN_NS })
+}
+
 fn period_of(made: &Made, many: usize) -> Option<Period> {
-    find(&made.windows(many, 7), SPAN_NS)
+    search(&made.windows(many, 7))
 }
 
 #[test]
@@ -63,7 +67,7 @@ fn missing_teeth_and_other_moments_do_not_hide_it() {
 #[test]
 fn moments_without_a_period_have_none() {
     let made = Made { period_ns: 1e12, jitter_ns: 0.0, missing: 1.0, others: 60 };
-    let alarms = (0..100).filter(|seed| find(&made.windows(6, *seed), SPAN_NS).is_some()).count();
+    let alarms = (0..100).filter(|seed| search(&made.windows(6, *seed)).is_some()).count();
     assert!(alarms <= 4, "{alarms} alarms of 100 where 1 are expected at most");
 }
 
@@ -80,7 +84,40 @@ fn bursts_are_no_period() {
         moments
     };
     let windows: Vec<Vec<f64>> = (0..8).map(|_| window()).collect();
-    assert_eq!(find(&windows, SPAN_NS), None);
+    assert_eq!(search(&windows), None);
+}
+
+#[test]
+fn what_comes_in_clumps_only_is_no_period() {
+    // Dense for a part of each window, at random places: as when the thread runs by turns.
+    let mut random = ChaCha8Rng::seed_from_u64(5);
+    let mut window = || {
+        let mut moments = Vec::new();
+        let mut at: f64 = random.random_range(0.0..30e6);
+        while at < SPAN_NS {
+            let turn: f64 = random.random_range(2e6..12e6);
+            moments.extend((0..60).map(|_| at + random.random_range(0.0..turn)));
+            at += turn + random.random_range(5e6..25e6);
+        }
+        moments.retain(|moment| *moment < SPAN_NS);
+        moments.sort_by(f64::total_cmp);
+        moments
+    };
+    let windows: Vec<Vec<f64>> = (0..8).map(|_| window()).collect();
+    assert_eq!(search(&windows), None);
+}
+
+#[test]
+fn slots_that_nobody_could_see_are_not_missed() {
+    let made = Made { period_ns: 4e6, jitter_ns: 20_000.0, missing: 0.0, others: 0 };
+    let hidden = (60e6, 200e6);
+    let mut windows = made.windows(8, 3);
+    windows.iter_mut().for_each(|moments| moments.retain(|m| *m < hidden.0 || *m > hidden.1));
+    assert_eq!(search(&windows), None, "less than half of its slots");
+    let blind = vec![vec![hidden]; 8];
+    let found = find(Windows { moments: &windows, blind: &blind, span_ns: SPAN_NS });
+    let found = found.expect("all that could be seen");
+    assert!(found.hit > 0.95 && (found.period_ns / 4e6 - 1.0).abs() < 1e-3, "{found:?}");
 }
 
 #[test]
@@ -92,10 +129,11 @@ fn a_slow_period_is_found_from_a_few_moments_a_window() {
 
 #[test]
 fn nothing_has_no_period() {
-    assert_eq!(find(&[], SPAN_NS), None);
-    assert_eq!(find(&[vec![], vec![]], SPAN_NS), None);
-    assert_eq!(find(&[vec![1e6]], SPAN_NS), None);
-    assert_eq!(find(&[vec![1e6, 5e6, 9e6]], 0.0), None);
+    assert_eq!(search(&[]), None);
+    assert_eq!(search(&[vec![], vec![]]), None);
+    assert_eq!(search(&[vec![1e6]]), None);
+    let moments = [vec![1e6, 5e6, 9e6]];
+    assert_eq!(find(Windows { moments: &moments, blind: &[], span_ns: 0.0 }), None);
 }
 
 proptest! {
@@ -107,7 +145,7 @@ proptest! {
         windows: Vec<Vec<f64>>,
         span_ns in prop::num::f64::ANY.prop_filter("short", |span| !(*span > 1e9)),
     ) {
-        if let Some(period) = find(&windows, span_ns) {
+        if let Some(period) = find(Windows { moments: &windows, blind: &[], span_ns }) {
             prop_assert!(period.period_ns.is_finite());
         }
     }

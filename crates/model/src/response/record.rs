@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::links::{self, LinkCost};
-use super::split::Split;
+use super::split::{Half, Split};
 use super::{Case, Response};
 use crate::noise::{self, NoiseVerdict};
 use crate::pairing::Grouped;
 use crate::record::{CaseSummary, summaries};
 use crate::run::{End, Header, Run};
-use crate::trial;
+use crate::trial::{self, Trials, gaps, wakeup};
 
 /// One case and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -69,6 +69,10 @@ pub struct Record {
     pub cases: Vec<Summary>,
     /// Rings of two by every link.
     pub links: Vec<LinkCost>,
+    /// What interrupts a busy loop.
+    pub gaps: Vec<gaps::Found>,
+    /// How late a sleeper is woken.
+    pub wakeups: Vec<wakeup::Found>,
     /// Nanoseconds to a tick of the time-stamp counter, the median over samples; absent without
     /// such a counter, and without a trial.
     pub ns_per_tick: Option<f64>,
@@ -78,6 +82,20 @@ pub struct Record {
     pub noise: NoiseVerdict,
     /// What could not be measured or read.
     pub warnings: Vec<String>,
+}
+
+/// What gaps say, by their numbers in the whole plan.
+fn gaps_of(trials: &Half<Trials>) -> Vec<gaps::Found> {
+    let mut found = gaps::find(&trials.plan, &trials.samples);
+    found.iter_mut().for_each(|found| found.case = trials.numbers[found.case]);
+    found
+}
+
+/// What wake-ups say, by their numbers in the whole plan.
+fn wakeups_of(trials: &Half<Trials>) -> Vec<wakeup::Found> {
+    let mut found = wakeup::find(&trials.plan, &trials.samples);
+    found.iter_mut().for_each(|found| found.case = trials.numbers[found.case]);
+    found
 }
 
 impl Record {
@@ -104,6 +122,8 @@ impl Record {
             end: run.end.clone(),
             cases: plan.cases.iter().filter_map(next).collect(),
             links: links::find(&split.rings),
+            gaps: gaps_of(&split.trials),
+            wakeups: wakeups_of(&split.trials),
             ns_per_tick: trial::ns_per_tick(&split.trials.samples),
             worst_precision: split.worst_precision(),
             noise: NoiseVerdict::together(judged),

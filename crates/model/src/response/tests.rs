@@ -86,6 +86,7 @@ fn calls(case: usize, round: u32) -> Sample {
         round,
         elapsed_ns: 10_000,
         elapsed_ticks: Some(20_000),
+        gaps: Vec::new(),
         tallies: BTreeMap::from(batch),
         counts: BTreeMap::new(),
         steal_ns: Some(0),

@@ -5,6 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Trials;
 use super::case::Trial;
 use super::figures::ByCase;
 use super::record::Quantity;
@@ -12,6 +13,7 @@ use super::sample::Sample;
 use super::tally::Tally;
 use crate::estimate::Estimate;
 use crate::histogram::Histogram;
+use crate::plan::Plan;
 use crate::stats::quantile_ranks;
 
 /// Tally: nanoseconds from the moment asked for to the sleeper's first look at the clock.
@@ -151,8 +153,9 @@ fn found(by_case: &ByCase, case: usize) -> Option<Found> {
 const CONFIDENCE: f64 = 0.95;
 
 /// What each case of wake-ups says.
-pub(crate) fn find(by_case: &ByCase, cases: usize) -> Vec<Found> {
-    (0..cases).filter_map(|case| found(by_case, case)).collect()
+pub(crate) fn find(plan: &Plan<Trials>, samples: &[Sample]) -> Vec<Found> {
+    let by_case = ByCase::new(plan, samples);
+    (0..plan.cases.len()).filter_map(|case| found(&by_case, case)).collect()
 }
 
 #[cfg(test)]
@@ -161,8 +164,8 @@ mod tests {
 
     use super::*;
     use crate::case::Policy;
-    use crate::plan::{Plan, Stopping};
-    use crate::trial::{Case, Repeats, Trials};
+    use crate::plan::Stopping;
+    use crate::trial::{Case, Repeats};
 
     fn found_in(wakes_per_round: i64, rounds: u32, busy: Option<i64>) -> Found {
         let wakeup = Wakeup {
@@ -194,7 +197,7 @@ mod tests {
             steal_ns: None,
         };
         let samples: Vec<Sample> = (0..rounds).map(sample).collect();
-        find(&ByCase::new(&plan, &samples), 1).pop().expect("wakes")
+        find(&plan, &samples).pop().expect("wakes")
     }
 
     #[test]

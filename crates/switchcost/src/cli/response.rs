@@ -1,6 +1,7 @@
 //! `switchcost response` as typed.
 
 use clap::{Args, ValueEnum};
+use model::case::Policy;
 
 use super::clock::Place;
 use super::common::{Effort, Output};
@@ -10,6 +11,10 @@ use super::common::{Effort, Output};
 pub(crate) enum Part {
     /// Two processes on one CPU by every link that this machine has
     Links,
+    /// What interrupts a busy thread: gaps in its time, the timer tick, the CPU lost
+    Interrupts,
+    /// How late a sleeper is woken, on an idle and on a busy CPU
+    Wakeup,
 }
 
 #[derive(Debug, Args)]
@@ -17,6 +22,13 @@ pub(crate) struct ResponseArgs {
     /// Parts to measure, instead of all
     #[arg(long, value_name = "PART,...", value_delimiter = ',')]
     pub(crate) only: Vec<Part>,
+
+    /// Scheduling policy of the busy thread whose gaps are kept: other or fifo
+    ///
+    /// Under fifo other tasks do not take its CPU, so that interrupts stand alone. It needs
+    /// CAP_SYS_NICE or an RLIMIT_RTPRIO of 1 or more, and a second CPU for everything else.
+    #[arg(long, value_name = "POLICY", default_value_t = Policy::Other)]
+    pub(crate) busy_policy: Policy,
 
     #[command(flatten)]
     pub(crate) place: Place,

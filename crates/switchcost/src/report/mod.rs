@@ -1,5 +1,6 @@
 //! What is printed and written at the end of a run.
 
+mod bars;
 mod comparison;
 mod cost;
 mod csv;

@@ -1,10 +1,12 @@
 //! `switchcost response`, from what was typed to a plan. One function a part.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use model::case::{Case as RingCase, Kind, Placement, Policy};
 use model::plan::{self, Plan};
 use model::response::{Batching, Case, NAME, Response};
-use model::trial::Repeats;
+use model::trial::wakeup::{Load, Wakeup};
+use model::trial::{self, Repeats, Trial};
+use probe::{policy, ring};
 
 use super::clock::Here;
 use super::links;
@@ -13,6 +15,14 @@ use crate::failure::usage;
 
 /// Loops of each trial in a round: as many as the memorandum's programs made in all.
 const LOOPS: u32 = 10_000;
+/// For how long a round watches for gaps: many ticks, and a few turns of a neighbour.
+const GAPS_NS: u64 = 250_000_000;
+/// Wakes of a round: in ten rounds enough for the 99.9th percentile.
+const WAKES: u32 = 400;
+/// From wake to wake on average.
+const WAKE_PERIOD_NS: u64 = 500_000;
+/// The least that there is: what is late is then the kernel's doing.
+const TIMER_SLACK_NS: u64 = 1;
 
 /// A plan as it grows, part by part.
 struct Parts {
@@ -28,6 +38,8 @@ pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<(Plan<Response>, 
     for part in args.parts() {
         match part {
             Part::Links => parts.links()?,
+            Part::Interrupts => parts.interrupts(args.busy_policy, here)?,
+            Part::Wakeup => parts.wakeup(args.effort.seed, here),
         }
     }
     let Parts { cases, notices, .. } = parts;
@@ -69,5 +81,52 @@ impl Parts {
         self.cases.extend(cases);
         self.notices.extend(notices);
         Ok(())
+    }
+
+    /// A busy thread and what interrupts it.
+    fn interrupts(&mut self, policy: Policy, here: &Here) -> Result<()> {
+        if policy.is_realtime() && here.allowed.len() < 2 {
+            return Err(usage(format!(
+                "--busy-policy {policy}: this program may use one CPU only, and a real-time thread \
+                 that never waits could not be watched there (accepted here: other)"
+            )));
+        }
+        if !matches!(policy, Policy::Other | Policy::Fifo) {
+            return Err(usage(format!("--busy-policy {policy}: accepted are other and fifo")));
+        }
+        ring::check_policy(policy).with_context(|| format!("--busy-policy {policy}"))?;
+        let trial = Trial::Gaps { duration_ns: GAPS_NS };
+        self.cases.push(Case::Trial(trial::Case { trial, cpu: self.cpu, policy }));
+        Ok(())
+    }
+
+    /// A sleeper on an idle and on a busy CPU, under each policy that is granted.
+    fn wakeup(&mut self, seed: u64, here: &Here) {
+        let mut policies = vec![Policy::Other];
+        match policy::check(Policy::Fifo) {
+            _ if here.allowed.len() < 2 => self.notices.push(
+                "wake-ups are measured under the normal policy only: a real-time sleeper needs a \
+                 second CPU to be watched from (taskset, cpuset)"
+                    .to_string(),
+            ),
+            Ok(()) => policies.insert(0, Policy::Fifo),
+            Err(errno) => self.notices.push(format!(
+                "wake-ups are measured under the normal policy only: fifo: {errno}; {}",
+                policy::needs(Policy::Fifo)
+            )),
+        }
+        for policy in policies {
+            for load in [Load::Idle, Load::Busy] {
+                let wakeup = Wakeup {
+                    load,
+                    wakes: WAKES,
+                    period_ns: WAKE_PERIOD_NS,
+                    timer_slack_ns: TIMER_SLACK_NS,
+                    seed,
+                };
+                let trial = Trial::Wakeup(wakeup);
+                self.cases.push(Case::Trial(trial::Case { trial, cpu: self.cpu, policy }));
+            }
+        }
     }
 }

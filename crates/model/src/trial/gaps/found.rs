@@ -10,7 +10,9 @@ use super::comb::{self, Comb, Watched};
 use super::*;
 use crate::estimate::Estimate;
 use crate::histogram::Histogram;
+use crate::plan::Plan;
 use crate::stats::{mean, median};
+use crate::trial::Trials;
 use crate::trial::case::Trial;
 use crate::trial::figures::ByCase;
 use crate::trial::record::Quantity;
@@ -67,9 +69,9 @@ pub struct Found {
 struct Analysis<'a> {
     samples: Vec<&'a Sample>,
     gaps: Vec<Vec<Told>>,
-    window_ns: f64,
     watched_ns: f64,
     tick_period_ns: Option<f64>,
+    combs: Vec<(Class, Vec<comb::Found>)>,
 }
 
 impl<'a> Analysis<'a> {
@@ -85,28 +87,26 @@ impl<'a> Analysis<'a> {
             .collect();
         let ticks: Vec<f64> =
             samples.iter().filter_map(|s| s.count(TICK_NS)).map(|ns| ns as f64).collect();
-        Some(Self {
-            gaps: samples.iter().map(|sample| classified(sample)).collect(),
+        let gaps: Vec<Vec<Told>> = samples.iter().map(|sample| classified(sample)).collect();
+        let watched = Watched {
+            gaps: &gaps,
             window_ns: median(&windows)?,
             watched_ns: samples.iter().filter_map(|s| watched_ns(s)).sum(),
-            tick_period_ns: median(&ticks).filter(|ns| *ns > 0.0),
-            samples,
-        })
+            tick_ns: median(&ticks).filter(|ns| *ns > 0.0),
+        };
+        let combs = Class::ALL.map(|class| (class, comb::of_class(&watched, class))).to_vec();
+        let Watched { watched_ns, tick_ns: tick_period_ns, .. } = watched;
+        Some(Self { gaps, watched_ns, tick_period_ns, combs, samples })
     }
 
-    fn combs(&self, class: Class) -> Vec<comb::Found> {
-        let watched = Watched {
-            gaps: &self.gaps,
-            window_ns: self.window_ns,
-            watched_ns: self.watched_ns,
-            tick_ns: self.tick_period_ns,
-        };
-        comb::of_class(&watched, class)
+    fn combs(&self, class: Class) -> impl Iterator<Item = &comb::Found> {
+        self.combs.iter().filter(move |(of, _)| *of == class).flat_map(|(_, combs)| combs)
     }
 
     /// Median length of the tick's gaps by round. Where two combs have its period, of the clearer.
-    fn tick_by_round(&self, combs: &[comb::Found]) -> Vec<(u32, f64)> {
-        let Some(tick) = combs.iter().find(|found| found.comb.is_tick) else { return Vec::new() };
+    fn tick_by_round(&self) -> Vec<(u32, f64)> {
+        let mut all = self.combs.iter().flat_map(|(_, combs)| combs);
+        let Some(tick) = all.find(|found| found.comb.is_tick) else { return Vec::new() };
         let rounds = self.samples.iter().zip(&self.gaps).zip(&tick.members);
         let middle = |((sample, gaps), members): ((&&Sample, &Vec<Told>), &Vec<usize>)| {
             let lengths: Vec<f64> = members.iter().map(|number| gaps[*number].length_ns).collect();
@@ -156,7 +156,7 @@ fn of_class(by_case: &ByCase, case: usize, of: &Analysis, class: Class) -> Class
         lost_percent: by_case.estimate(case, |s| Some(100.0 * figure(s, |gap| gap.length_ns)?)),
         length_ns: Quantity::of(&lengths),
         histogram: Histogram::of(lengths.values().map(|(length, times)| (length as f64, times))),
-        combs: of.combs(class).into_iter().map(|found| found.comb).collect(),
+        combs: of.combs(class).map(|found| found.comb.clone()).collect(),
     }
 }
 
@@ -173,7 +173,7 @@ fn found(by_case: &ByCase, case: usize) -> Option<Found> {
     let stolen = |sample: &Sample| {
         Some(100.0 * sample.steal_ns? as f64 / sample.elapsed_ns as f64).filter(|s| s.is_finite())
     };
-    let ticks = tick_by_round(by_case, case);
+    let ticks = of.tick_by_round();
     let tick = |sample: &Sample| {
         ticks.iter().find(|(round, _)| *round == sample.round).map(|(_, length)| *length)
     };
@@ -193,14 +193,16 @@ fn found(by_case: &ByCase, case: usize) -> Option<Found> {
 }
 
 /// What each case of gaps says.
-pub(crate) fn find(by_case: &ByCase, cases: usize) -> Vec<Found> {
-    (0..cases).filter_map(|case| found(by_case, case)).collect()
+pub(crate) fn find(plan: &Plan<Trials>, samples: &[Sample]) -> Vec<Found> {
+    let by_case = ByCase::new(plan, samples);
+    (0..plan.cases.len()).filter_map(|case| found(&by_case, case)).collect()
 }
 
 /// Median length of the timer tick's gaps in nanoseconds, by round; empty where no comb is the tick.
-pub(crate) fn tick_by_round(by_case: &ByCase, case: usize) -> Vec<(u32, f64)> {
-    let Some(of) = Analysis::of(by_case, case) else { return Vec::new() };
-    let classes = [Class::Interrupt, Class::Uncharged];
-    let found = classes.map(|class| of.tick_by_round(&of.combs(class)));
-    found.into_iter().find(|ticks| !ticks.is_empty()).unwrap_or_default()
+pub(crate) fn tick_by_round(
+    plan: &Plan<Trials>,
+    samples: &[Sample],
+    case: usize,
+) -> Vec<(u32, f64)> {
+    Analysis::of(&ByCase::new(plan, samples), case).map_or_else(Vec::new, |of| of.tick_by_round())
 }

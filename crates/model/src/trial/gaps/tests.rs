@@ -8,7 +8,6 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::case::Policy;
 use crate::plan::{Plan, Stopping};
-use crate::trial::figures::ByCase;
 use crate::trial::{Case, Gap, Repeats, Trial, Trials};
 
 /// Two ticks a nanosecond.
@@ -116,7 +115,7 @@ fn plan() -> Plan<Trials> {
 
 fn found_in(samples: &[Sample]) -> Found {
     let plan = plan();
-    find(&ByCase::new(&plan, samples), 1).pop().expect("a case of gaps")
+    find(&plan, samples).pop().expect("a case of gaps")
 }
 
 fn found(takers: &[Taker], others: usize) -> Found {
@@ -213,10 +212,10 @@ fn the_tick_of_each_round_has_its_own_length() {
     for gap in &mut samples[3].gaps {
         gap.ticks += 2000;
     }
-    let by_round = tick_by_round(&ByCase::new(&plan, &samples), 0);
+    let by_round = tick_by_round(&plan, &samples, 0);
     assert_eq!(by_round.len(), 8);
     assert!(by_round[3].1 - by_round[2].1 > 900.0, "{by_round:?}");
-    assert_eq!(tick_by_round(&ByCase::new(&plan, &[]), 0), []);
+    assert_eq!(tick_by_round(&plan, &[], 0), []);
 }
 
 #[test]

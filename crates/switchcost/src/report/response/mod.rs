@@ -1,7 +1,9 @@
 //! `switchcost response` on the terminal; one file a part.
 
 mod csv;
+mod interrupts;
 mod links;
+mod wakeup;
 
 use std::fmt::Write;
 use std::path::Path;
@@ -18,7 +20,10 @@ pub(super) fn report(record: &Record, path: Option<&Path>) -> String {
     let cpus: Vec<String> = record.header.plan.cpus().iter().map(u32::to_string).collect();
     // Writing to a String cannot fail.
     let _ = writeln!(text, "{}, on CPU {}\n", parts::heading(&record.header), cpus.join(","));
-    for section in [links::section(record)].into_iter().flatten() {
+    for section in [links::section(record), interrupts::section(record), wakeup::section(record)]
+        .into_iter()
+        .flatten()
+    {
         let _ = writeln!(text, "{section}");
     }
     for line in common(record) {

@@ -4,7 +4,10 @@
 
 mod by_round;
 mod links;
+mod loops;
+pub mod memorandum;
 mod record;
+mod signals;
 mod split;
 
 use schemars::JsonSchema;
@@ -12,7 +15,9 @@ use serde::{Deserialize, Serialize};
 
 pub use by_round::ByRound;
 pub use links::LinkCost;
+pub use loops::LoopCost;
 pub use record::{Record, Summary};
+pub use signals::{Account, Signals};
 pub use split::{Half, Split};
 
 use crate::case;

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::links::{self, LinkCost};
+use super::loops::{Figures, LoopCost};
+use super::signals::{self, Signals};
 use super::split::Split;
 use super::{Case, Response};
 use crate::noise::{self, NoiseVerdict};
@@ -67,6 +69,10 @@ pub struct Record {
     pub end: Option<End>,
     /// Cases in the order of the plan.
     pub cases: Vec<Summary>,
+    /// What calls in loops cost: system calls, installing a handler, a signal to oneself.
+    pub loops: Vec<LoopCost>,
+    /// The memorandum's readings; absent where no signal was measured.
+    pub signals: Option<Signals>,
     /// Rings of two by every link.
     pub links: Vec<LinkCost>,
     /// Nanoseconds to a tick of the time-stamp counter, the median over samples; absent without
@@ -103,6 +109,8 @@ impl Record {
             header: run.header.clone(),
             end: run.end.clone(),
             cases: plan.cases.iter().filter_map(next).collect(),
+            loops: Figures::new(&split.trials).costs(),
+            signals: signals::find(&split),
             links: links::find(&split.rings),
             ns_per_tick: trial::ns_per_tick(&split.trials.samples),
             worst_precision: split.worst_precision(),

@@ -8,6 +8,7 @@ mod case;
 mod figures;
 mod headline;
 pub mod interference;
+pub mod loops;
 pub mod malloc;
 pub mod overhead;
 pub mod primes;

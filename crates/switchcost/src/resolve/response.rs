@@ -1,10 +1,12 @@
 //! `switchcost response`, from what was typed to a plan. One function a part.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use model::case::{Case as RingCase, Kind, Placement, Policy};
 use model::plan::{self, Plan};
 use model::response::{Batching, Case, NAME, Response};
-use model::trial::Repeats;
+use model::trial::loops::GETUID;
+use model::trial::{Case as TrialCase, Repeats, Trial};
+use probe::trial::{self, SIGNAL_LOOPS, SYSTEM_CALLS};
 
 use super::clock::Here;
 use super::links;
@@ -27,6 +29,8 @@ pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<(Plan<Response>, 
     let mut parts = Parts { cpu, cases: Vec::new(), notices: Vec::new() };
     for part in args.parts() {
         match part {
+            Part::SystemCalls => parts.system_calls()?,
+            Part::Signals => parts.signals(),
             Part::Links => parts.links()?,
         }
     }
@@ -52,6 +56,34 @@ pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<(Plan<Response>, 
 }
 
 impl Parts {
+    fn trial(&mut self, trial: Trial) {
+        let case = Case::Trial(TrialCase { trial, cpu: self.cpu, policy: Policy::Other });
+        // Parts may need the same.
+        if !self.cases.contains(&case) {
+            self.cases.push(case);
+        }
+    }
+
+    fn system_calls(&mut self) -> Result<()> {
+        let calls = trial::available(SYSTEM_CALLS);
+        for (call, why_not) in calls.context("cannot look which system calls there are")? {
+            match why_not {
+                None => self.trial(Trial::Loop { call: call.name.to_string() }),
+                Some(why) => {
+                    self.notices.push(format!("{} is not to be had here: {why}", call.name))
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The memorandum's formulas need its system call too.
+    fn signals(&mut self) {
+        let loops = [GETUID].into_iter().chain(SIGNAL_LOOPS.iter().map(|call| call.name));
+        loops.for_each(|call| self.trial(Trial::Loop { call: call.to_string() }));
+        self.trial(Trial::TwoProcesses);
+    }
+
     /// Two processes on one CPU by each link, and each one's solo.
     fn links(&mut self) -> Result<()> {
         let ring = |members: u32, link: &str| RingCase {

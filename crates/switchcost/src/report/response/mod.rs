@@ -2,6 +2,8 @@
 
 mod csv;
 mod links;
+mod signals;
+mod system_calls;
 
 use std::fmt::Write;
 use std::path::Path;
@@ -18,7 +20,9 @@ pub(super) fn report(record: &Record, path: Option<&Path>) -> String {
     let cpus: Vec<String> = record.header.plan.cpus().iter().map(u32::to_string).collect();
     // Writing to a String cannot fail.
     let _ = writeln!(text, "{}, on CPU {}\n", parts::heading(&record.header), cpus.join(","));
-    for section in [links::section(record)].into_iter().flatten() {
+    let sections =
+        [system_calls::section(record), signals::section(record), links::section(record)];
+    for section in sections.into_iter().flatten() {
         let _ = writeln!(text, "{section}");
     }
     for line in common(record) {
@@ -37,6 +41,7 @@ fn common(record: &Record) -> Vec<String> {
             lines.push(format!("{further}: {}: {failure}", Response::title(case)));
         }
     }
+    lines.extend(record.ns_per_tick.map(parts::ticks));
     lines.push(format!("machine: {}", record.noise.in_words()));
     let rounds = record.cases.iter().map(model::response::Summary::rounds).max().unwrap_or(0);
     let end = record.end.as_ref();

@@ -2,17 +2,24 @@
 //! cases are rings, others trials; the instrument holds both, so that one schedule interleaves them and
 //! every figure that needs several is paired within rounds.
 
+mod budget;
 mod by_round;
 mod links;
+mod loops;
+pub mod memorandum;
 mod record;
+mod signals;
 mod split;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use budget::{Against, Budget};
 pub use by_round::ByRound;
 pub use links::LinkCost;
+pub use loops::LoopCost;
 pub use record::{Record, Summary};
+pub use signals::{Account, Signals};
 pub use split::{Half, Split};
 
 use crate::case;

@@ -3,7 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::budget::{self, Budget};
 use super::links::{self, LinkCost};
+use super::loops::{Figures, LoopCost};
+use super::signals::{self, Signals};
 use super::split::{Half, Split};
 use super::{Case, Response};
 use crate::noise::{self, NoiseVerdict};
@@ -67,12 +70,18 @@ pub struct Record {
     pub end: Option<End>,
     /// Cases in the order of the plan.
     pub cases: Vec<Summary>,
+    /// What calls in loops cost: system calls, installing a handler, a signal to oneself.
+    pub loops: Vec<LoopCost>,
+    /// The memorandum's readings; absent where no signal was measured.
+    pub signals: Option<Signals>,
     /// Rings of two by every link.
     pub links: Vec<LinkCost>,
     /// What interrupts a busy loop.
     pub gaps: Vec<gaps::Found>,
     /// How late a sleeper is woken.
     pub wakeups: Vec<wakeup::Found>,
+    /// What a response should take by its parts, and what it took; absent without wake-ups.
+    pub budget: Option<Budget>,
     /// Nanoseconds to a tick of the time-stamp counter, the median over samples; absent without
     /// such a counter, and without a trial.
     pub ns_per_tick: Option<f64>,
@@ -121,9 +130,12 @@ impl Record {
             header: run.header.clone(),
             end: run.end.clone(),
             cases: plan.cases.iter().filter_map(next).collect(),
+            loops: Figures::new(&split.trials).costs(),
+            signals: signals::find(&split),
             links: links::find(&split.rings),
             gaps: gaps_of(&split.trials),
             wakeups: wakeups_of(&split.trials),
+            budget: budget::find(&split),
             ns_per_tick: trial::ns_per_tick(&split.trials.samples),
             worst_precision: split.worst_precision(),
             noise: NoiseVerdict::together(judged),

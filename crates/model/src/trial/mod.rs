@@ -10,6 +10,7 @@ mod gap;
 pub mod gaps;
 mod headline;
 pub mod interference;
+pub mod loops;
 pub mod malloc;
 pub mod overhead;
 pub mod primes;

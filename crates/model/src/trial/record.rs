@@ -157,11 +157,7 @@ fn summary(run: &Run<Trials>, by_case: &ByCase, case: usize) -> Summary {
 }
 
 pub(crate) fn ns_per_tick(samples: &[Sample]) -> Option<f64> {
-    let ratio = |sample: &Sample| {
-        let ticks = sample.elapsed_ticks.filter(|ticks| *ticks > 0)?;
-        Some(sample.elapsed_ns as f64 / ticks as f64)
-    };
-    median(&samples.iter().filter_map(ratio).collect::<Vec<f64>>())
+    median(&samples.iter().filter_map(Sample::ns_per_tick).collect::<Vec<f64>>())
 }
 
 /// The verdict on the noise: by the scatter of the cases' medians from round to round, and by the

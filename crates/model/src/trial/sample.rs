@@ -35,6 +35,12 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// Nanoseconds to a tick of the time-stamp counter; absent without such a counter.
+    pub fn ns_per_tick(&self) -> Option<f64> {
+        let ticks = self.elapsed_ticks.filter(|ticks| *ticks > 0)?;
+        Some(self.elapsed_ns as f64 / ticks as f64)
+    }
+
     /// The tally of that name.
     pub fn tally(&self, name: &str) -> Option<&Tally> {
         self.tallies.get(name)

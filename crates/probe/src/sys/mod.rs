@@ -2,6 +2,7 @@
 //! that cannot be misused.
 #![allow(unsafe_code)]
 
+mod bare;
 mod child;
 mod clock;
 mod condvar;
@@ -9,6 +10,7 @@ mod heap;
 mod mqueue;
 mod page;
 mod process;
+mod resetting;
 mod shared;
 mod shelter;
 mod signal;
@@ -19,6 +21,9 @@ mod usage;
 mod walk;
 mod watch;
 
+pub use bare::{
+    futex_wake, getppid, getuid, monotonic_ns_by_call, read_byte, sched_yield, write_byte,
+};
 pub use child::{ChildUsage, reap, send_signal};
 pub use clock::{
     CpuClock, cpu_clock_ns, monotonic_ns, monotonic_raw_ns, own_process_cpu_ns, own_thread_cpu_ns,
@@ -29,12 +34,13 @@ pub use heap::{Block, heap_end};
 pub use mqueue::{mq_open_unlinked, mq_receive, mq_send};
 pub use page::{EventCount, Shared, Slot};
 pub use process::{Forked, deadline, default_alarm, exit_now, fork, limit_real_time, set_policy};
+pub use resetting::{OwnSignal, Pause, caught};
 pub use shared::{Cell, SharedArea};
 pub use shelter::sheltered;
 pub use signal::{Aim, CaughtSignal, QueuedSignal, QueuedSignals, block_queued, catch};
 pub use sysv::{SysvQueue, SysvSemaphore, own_ipc_namespace};
 pub use trace::count_syscalls;
 pub use uring::Uring;
-pub use usage::{Whose, times, usage};
+pub use usage::{Usage, Whose, times, usage};
 pub use walk::Array;
 pub use watch::{member_lost, unwatch_members, watch_members};

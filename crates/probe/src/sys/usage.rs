@@ -9,6 +9,8 @@ pub enum Whose {
     Own,
     /// The calling thread.
     Thread,
+    /// Children of the calling process that have ended and been waited for.
+    Children,
 }
 
 /// What getrusage(2) gives, as far as it is used here.
@@ -40,6 +42,7 @@ pub fn usage(whose: Whose) -> Raw {
     let who = match whose {
         Whose::Own => libc::RUSAGE_SELF,
         Whose::Thread => libc::RUSAGE_THREAD,
+        Whose::Children => libc::RUSAGE_CHILDREN,
     };
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel fills one rusage. With a valid address and `who` it cannot fail, and

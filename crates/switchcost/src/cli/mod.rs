@@ -56,7 +56,8 @@ pub(crate) enum Command {
     Clock(ClockCommand),
     /// Measure what a kernel's response time is made of, as the VENIX memorandum did in 1984
     ///
-    /// Two processes pass a token by every link that the machine has. All cases are measured in one
+    /// System calls; signals, to oneself and between two processes, with the memorandum's formulas; and
+    /// two processes that pass a token by every link that the machine has. All cases are measured in one
     /// shuffled schedule, so that what is computed from several of them is paired within rounds.
     Response(ResponseArgs),
     /// List what can carry the token, what each needs, and whether this machine has it

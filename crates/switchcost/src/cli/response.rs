@@ -9,6 +9,10 @@ use super::common::{Effort, Output};
 /// What the experiment is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Part {
+    /// System calls: getuid, read, write, clock_gettime, futex wake, sched_yield
+    SystemCalls,
+    /// Signals, to oneself and between two processes, and the memorandum's formulas
+    Signals,
     /// Two processes on one CPU by every link that this machine has
     Links,
     /// What interrupts a busy thread: gaps in its time, the timer tick, the CPU lost

@@ -4,8 +4,10 @@ use anyhow::{Context, Result};
 use model::case::{Case as RingCase, Kind, Placement, Policy};
 use model::plan::{self, Plan};
 use model::response::{Batching, Case, NAME, Response};
+use model::trial::loops::GETUID;
 use model::trial::wakeup::{Load, Wakeup};
-use model::trial::{self, Repeats, Trial};
+use model::trial::{Case as TrialCase, Repeats, Trial};
+use probe::trial::{self, SIGNAL_LOOPS, SYSTEM_CALLS};
 use probe::{policy, ring};
 
 use super::clock::Here;
@@ -37,6 +39,8 @@ pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<(Plan<Response>, 
     let mut parts = Parts { cpu, cases: Vec::new(), notices: Vec::new() };
     for part in args.parts() {
         match part {
+            Part::SystemCalls => parts.system_calls()?,
+            Part::Signals => parts.signals(),
             Part::Links => parts.links()?,
             Part::Interrupts => parts.interrupts(args.busy_policy, here)?,
             Part::Wakeup => parts.wakeup(args.effort.seed, here),
@@ -64,6 +68,34 @@ pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<(Plan<Response>, 
 }
 
 impl Parts {
+    fn trial(&mut self, trial: Trial) {
+        let case = Case::Trial(TrialCase { trial, cpu: self.cpu, policy: Policy::Other });
+        // Parts may need the same.
+        if !self.cases.contains(&case) {
+            self.cases.push(case);
+        }
+    }
+
+    fn system_calls(&mut self) -> Result<()> {
+        let calls = trial::available(SYSTEM_CALLS);
+        for (call, why_not) in calls.context("cannot look which system calls there are")? {
+            match why_not {
+                None => self.trial(Trial::Loop { call: call.name.to_string() }),
+                Some(why) => {
+                    self.notices.push(format!("{} is not to be had here: {why}", call.name))
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The memorandum's formulas need its system call too.
+    fn signals(&mut self) {
+        let loops = [GETUID].into_iter().chain(SIGNAL_LOOPS.iter().map(|call| call.name));
+        loops.for_each(|call| self.trial(Trial::Loop { call: call.to_string() }));
+        self.trial(Trial::TwoProcesses);
+    }
+
     /// Two processes on one CPU by each link, and each one's solo.
     fn links(&mut self) -> Result<()> {
         let ring = |members: u32, link: &str| RingCase {
@@ -96,7 +128,7 @@ impl Parts {
         }
         ring::check_policy(policy).with_context(|| format!("--busy-policy {policy}"))?;
         let trial = Trial::Gaps { duration_ns: GAPS_NS };
-        self.cases.push(Case::Trial(trial::Case { trial, cpu: self.cpu, policy }));
+        self.cases.push(Case::Trial(TrialCase { trial, cpu: self.cpu, policy }));
         Ok(())
     }
 
@@ -125,7 +157,7 @@ impl Parts {
                     seed,
                 };
                 let trial = Trial::Wakeup(wakeup);
-                self.cases.push(Case::Trial(trial::Case { trial, cpu: self.cpu, policy }));
+                self.cases.push(Case::Trial(TrialCase { trial, cpu: self.cpu, policy }));
             }
         }
     }

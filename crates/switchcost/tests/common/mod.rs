@@ -3,6 +3,8 @@
 // Every test file is a crate of its own and uses its own part of this one.
 #![allow(dead_code)]
 
+pub mod schema;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;

@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{LOOP_TICKS, ns_per_tick};
+use super::LOOP_TICKS;
 use crate::trial::sample::Sample;
 
 /// What took the CPU from the thread.
@@ -57,7 +57,7 @@ pub(super) struct Told {
 
 /// The gaps of a sample in the order of time; none without a rate of its time stamp.
 pub(super) fn classified(sample: &Sample) -> Vec<Told> {
-    let Some(ns) = ns_per_tick(sample) else { return Vec::new() };
+    let Some(ns) = sample.ns_per_tick().filter(|ns| *ns > 0.0) else { return Vec::new() };
     let step = sample.count(LOOP_TICKS).unwrap_or(0) as f64;
     let mut looked_ticks = 0;
     let told = |gap: &crate::trial::Gap| {

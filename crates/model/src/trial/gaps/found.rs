@@ -83,7 +83,7 @@ impl<'a> Analysis<'a> {
             by_case.of(case).iter().copied().filter(|s| watched_ns(s).is_some()).collect();
         let windows: Vec<f64> = samples
             .iter()
-            .filter_map(|s| Some(s.count(WINDOW_TICKS)? as f64 * ns_per_tick(s)?))
+            .filter_map(|s| Some(s.count(WINDOW_TICKS)? as f64 * s.ns_per_tick()?))
             .collect();
         let ticks: Vec<f64> =
             samples.iter().filter_map(|s| s.count(TICK_NS)).map(|ns| ns as f64).collect();
@@ -125,7 +125,7 @@ impl<'a> Analysis<'a> {
         let mut sums: BTreeMap<String, f64> = BTreeMap::new();
         let mut watched_s = 0.0;
         for sample in read {
-            watched_s += sample.count(WINDOW_TICKS)? as f64 * ns_per_tick(sample)? / 1e9;
+            watched_s += sample.count(WINDOW_TICKS)? as f64 * sample.ns_per_tick()? / 1e9;
             for (name, count) in &sample.counts {
                 if let Some(name) = name.strip_prefix(INTERRUPTS) {
                     *sums.entry(name.to_string()).or_default() += *count as f64;
@@ -163,7 +163,7 @@ fn of_class(by_case: &ByCase, case: usize, of: &Analysis, class: Class) -> Class
 fn found(by_case: &ByCase, case: usize) -> Option<Found> {
     let of = Analysis::of(by_case, case)?;
     let in_ns = |name: &'static str| {
-        let ns = |s: &&Sample| Some(s.count(name)? as f64 * ns_per_tick(s)?);
+        let ns = |s: &&Sample| Some(s.count(name)? as f64 * s.ns_per_tick()?);
         median(&of.samples.iter().filter_map(ns).collect::<Vec<f64>>())
     };
     let lost = |sample: &Sample| {

@@ -38,16 +38,10 @@ pub const ALL_INTERRUPTS: &str = "interrupts_all";
 /// clock of the core or a busy sibling do to all steps.
 pub const THRESHOLD_FACTOR: u64 = 8;
 
-/// Nanoseconds to a tick of the time stamp.
-fn ns_per_tick(sample: &Sample) -> Option<f64> {
-    let ticks = sample.elapsed_ticks.filter(|ticks| *ticks > 0)?;
-    Some(sample.elapsed_ns as f64 / ticks as f64).filter(|ns| *ns > 0.0)
-}
-
 /// Watched time of a sample in nanoseconds.
 fn watched_ns(sample: &Sample) -> Option<f64> {
     let window = sample.count(WINDOW_TICKS)?.saturating_sub(sample.count(LOOK_TICKS)?);
-    (window > 0).then(|| Some(window as f64 * ns_per_tick(sample)?)).flatten()
+    (window > 0).then(|| Some(window as f64 * sample.ns_per_tick()?)).flatten()
 }
 
 /// Median length of the gaps in which an interrupt ran, in nanoseconds: the figure that stands for a

@@ -1,11 +1,12 @@
 //! Every link in one table.
 
+use model::case::Case;
 use model::record::CaseSummary;
 use model::response::{LinkCost, Record};
 
 use crate::report::comparison::{hardly_switches, not_switching};
 use crate::report::parts::{align, figure, interval_words, table};
-use crate::report::terminal::cost_words;
+use crate::report::terminal::{by_cpu_time, cost_words};
 
 const LEGEND: &str = "a hop: one receive and one send by each of two processes on one CPU; ns/switch: what a hop costs above solo / switches as\n\
 counted; above pipe: ns/switch less the pipe's of the same round\n";
@@ -33,6 +34,9 @@ pub(super) fn section(record: &Record) -> Option<String> {
     align(&mut table);
     let mut text = format!("links\n\n{table}\n\n{LEGEND}");
     let rings = record.links.iter().filter_map(|link| record.ring(link.case));
+    let by_link = |case: &Case| case.link.clone();
+    let by_cpu = by_cpu_time(rings.clone(), &record.noise, by_link);
+    text.extend(by_cpu.map(|line| format!("{line}\n")));
     text.extend(not_switching(rings).map(|line| format!("{line}\n")));
     Some(text)
 }

@@ -1,8 +1,11 @@
 //! `switchcost response` on the terminal; one file a part.
 
+mod budget;
 mod csv;
 mod interrupts;
 mod links;
+mod signals;
+mod system_calls;
 mod wakeup;
 
 use std::fmt::Write;
@@ -20,10 +23,15 @@ pub(super) fn report(record: &Record, path: Option<&Path>) -> String {
     let cpus: Vec<String> = record.header.plan.cpus().iter().map(u32::to_string).collect();
     // Writing to a String cannot fail.
     let _ = writeln!(text, "{}, on CPU {}\n", parts::heading(&record.header), cpus.join(","));
-    for section in [links::section(record), interrupts::section(record), wakeup::section(record)]
-        .into_iter()
-        .flatten()
-    {
+    let sections = [
+        system_calls::section(record),
+        signals::section(record),
+        links::section(record),
+        interrupts::section(record),
+        wakeup::section(record),
+        budget::section(record),
+    ];
+    for section in sections.into_iter().flatten() {
         let _ = writeln!(text, "{section}");
     }
     for line in common(record) {
@@ -42,6 +50,7 @@ fn common(record: &Record) -> Vec<String> {
             lines.push(format!("{further}: {}: {failure}", Response::title(case)));
         }
     }
+    lines.extend(record.ns_per_tick.map(parts::ticks));
     lines.push(format!("machine: {}", record.noise.in_words()));
     let rounds = record.cases.iter().map(model::response::Summary::rounds).max().unwrap_or(0);
     let end = record.end.as_ref();

@@ -108,7 +108,8 @@ fn bare<'a>(run: &'a Run<Trials>, sample: &'a Sample, quantity: &'a str) -> Opti
         load: None,
     };
     match &case.trial {
-        Trial::Call { call } => row.call = Some(call),
+        Trial::Call { call } | Trial::Loop { call } => row.call = Some(call),
+        Trial::TwoProcesses => row.call = Some("two-processes"),
         Trial::Primes { primes } => row.primes = Some(*primes),
         Trial::Malloc { bytes, preload } => {
             row.bytes = Some(*bytes);

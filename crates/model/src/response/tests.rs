@@ -51,7 +51,7 @@ fn plan() -> Plan<Response> {
     }
 }
 
-fn run() -> Run<Response> {
+pub(super) fn run() -> Run<Response> {
     let nothing = String::new;
     let build = Build { version: nothing(), commit: None, profile: nothing(), target: nothing() };
     let mut run = Run::new(Header {

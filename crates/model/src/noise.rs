@@ -22,6 +22,19 @@ pub enum NoiseLevel {
     Unknown,
 }
 
+impl NoiseLevel {
+    /// The worse of two; what cannot be told gives way.
+    fn worse(self, other: Self) -> Self {
+        let rank = |level: Self| match level {
+            Self::Unknown => 0,
+            Self::Quiet => 1,
+            Self::Noisy => 2,
+            Self::Unusable => 3,
+        };
+        if rank(other) > rank(self) { other } else { self }
+    }
+}
+
 /// The verdict on the machine's noise and what it rests on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NoiseVerdict {
@@ -153,6 +166,24 @@ impl Kinds {
 }
 
 impl NoiseVerdict {
+    /// The verdict on several groups of cases, each with its name: the worst of theirs.
+    pub fn together<'a>(groups: impl IntoIterator<Item = (&'a str, Self)>) -> Self {
+        let mut all = Self {
+            level: NoiseLevel::Unknown,
+            round_spread: None,
+            disturbed_share: 0.0,
+            reasons: Vec::new(),
+        };
+        for (name, group) in groups {
+            all.level = all.level.worse(group.level);
+            all.round_spread =
+                [all.round_spread, group.round_spread].into_iter().flatten().reduce(f64::max);
+            all.disturbed_share = all.disturbed_share.max(group.disturbed_share);
+            all.reasons.extend(group.reasons.iter().map(|reason| format!("{name}: {reason}")));
+        }
+        all
+    }
+
     /// One sentence: the level and why.
     pub fn in_words(&self) -> String {
         let level = match self.level {

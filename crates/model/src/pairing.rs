@@ -55,6 +55,21 @@ impl<'a> Grouped<'a> {
         AboveSolo { rounds, of }
     }
 
+    /// The same figure by the number of its round.
+    pub fn above_solo_by_round(
+        &self,
+        case: usize,
+        solo: usize,
+        of: fn(&Sample) -> f64,
+    ) -> BTreeMap<u32, f64> {
+        let figure = |round: &u32| {
+            let ring = self.cases.get(&case)?.get(round).filter(|batch| switched(batch))?;
+            Some((*round, above_solo(ring, self.cases.get(&solo)?.get(round)?, of)))
+        };
+        let rounds = self.cases.get(&case).into_iter().flat_map(|rounds| rounds.keys());
+        rounds.filter_map(figure).collect()
+    }
+
     /// What the working set adds to the cost of a counted switch: total - direct, by the rounds in
     /// which all four rings were measured and both of several switched. Each is a ring and its solo.
     pub fn indirect(

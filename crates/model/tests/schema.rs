@@ -37,6 +37,17 @@ fn the_record_of_trials_is_documented() {
 }
 
 #[test]
+fn the_record_of_a_response_is_documented() {
+    check(&schemars::schema_for!(model::response::Record), "response-record.schema.json");
+}
+
+#[test]
+fn the_lines_of_a_run_file_of_a_response_are_documented() {
+    let schema = schemars::schema_for!(model::run::Line<model::response::Response>);
+    check(&schema, "response-run-line.schema.json");
+}
+
+#[test]
 fn the_lines_of_a_run_file_of_trials_are_documented() {
     let schema = schemars::schema_for!(model::run::Line<model::trial::Trials>);
     check(&schema, "trials-run-line.schema.json");

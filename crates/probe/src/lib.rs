@@ -8,6 +8,7 @@ pub mod placement;
 pub mod policy;
 pub mod program;
 mod random;
+mod response;
 pub mod ring;
 pub mod trial;
 

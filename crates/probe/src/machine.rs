@@ -17,11 +17,18 @@ mod preemption;
 mod tree;
 mod virtualization;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use model::machine::Machine;
 
 use self::tree::{Tree, reading};
+
+/// How often each source, by its name in /proc/interrupts, has interrupted a CPU since the start of
+/// the machine; absent where that cannot be read.
+pub fn interrupts_of(cpu: u32) -> Option<BTreeMap<String, u64>> {
+    interrupts::by_name(&Tree::new(Path::new("/")), cpu).ok()
+}
 
 /// Reads the machine below a root folder: `/` for this one, or a captured tree. No file outside
 /// of the root is read, even if a symbolic link leads there.

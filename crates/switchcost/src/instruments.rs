@@ -13,6 +13,9 @@ macro_rules! with_instrument_of {
         } else if model::trial::Trials::EXPERIMENTS.contains(&&*experiment) {
             type $I = model::trial::Trials;
             $body
+        } else if model::response::Response::EXPERIMENTS.contains(&&*experiment) {
+            type $I = model::response::Response;
+            $body
         } else {
             Err(anyhow::anyhow!(
                 "{} is a run of '{experiment}', an experiment that this switchcost does not know",

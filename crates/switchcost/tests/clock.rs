@@ -2,9 +2,7 @@
 
 mod common;
 
-use std::fs;
-use std::path::Path;
-
+use common::schema::Schema;
 use common::{Home, Said, lines_of, skip};
 use serde_json::Value;
 
@@ -22,13 +20,6 @@ fn record(home: &Home) -> Value {
     home.run(&["runs", "export", "last"]).json()
 }
 
-fn schema_of(file: &str) -> jsonschema::Validator {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(file);
-    let text = fs::read_to_string(path).expect("a schema in docs/");
-    let schema = serde_json::from_str(&text).expect("a schema in JSON");
-    jsonschema::validator_for(&schema).expect("a schema")
-}
-
 /// What holds for each of the experiments: the file, the record and the table are of one run.
 fn assert_kept(home: &Home, said: &Said, experiment: &str, cases: usize) -> Value {
     let record = record(home);
@@ -37,15 +28,11 @@ fn assert_kept(home: &Home, said: &Said, experiment: &str, cases: usize) -> Valu
     for case in record["cases"].as_array().expect("cases") {
         assert_eq!((&case["rounds"], &case["failure"]), (&ROUNDS.into(), &Value::Null), "{case}");
     }
-    let errors = |schema: &jsonschema::Validator, value: &Value| {
-        schema.iter_errors(value).map(|error| error.to_string()).collect::<Vec<_>>()
-    };
-    let none = Vec::<String>::new();
-    assert_eq!(errors(&schema_of("trials-record.schema.json"), &record), none);
-    let schema = schema_of("trials-run-line.schema.json");
+    Schema::of("trials-record.schema.json").assert_holds(&record);
+    let schema = Schema::of("trials-run-line.schema.json");
     let lines = lines_of(&home.run_file());
     assert_eq!(lines.len(), 1 + cases * ROUNDS as usize + 1);
-    lines.iter().for_each(|line| assert_eq!(errors(&schema, line), none, "{line}"));
+    lines.iter().for_each(|line| schema.assert_holds(line));
     assert_eq!(home.run(&["runs", "show", "last"]).out, said.out);
     assert!(home.run(&["runs", "list"]).out.contains(experiment));
     record

@@ -3,9 +3,8 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
 
+use common::schema::Schema;
 use common::{Home, Said, allowed_cpus, is_root, lines_of};
 use serde_json::Value;
 
@@ -25,25 +24,13 @@ fn measure(home: &Home, args: &[&str]) -> Said {
     interference(home, &[&bounds[..], args].concat())
 }
 
-fn schema_of(file: &str) -> jsonschema::Validator {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(file);
-    let text = fs::read_to_string(path).expect("a schema in docs/");
-    let schema = serde_json::from_str(&text).expect("a schema in JSON");
-    jsonschema::validator_for(&schema).expect("a schema")
-}
-
-fn assert_valid(schema: &jsonschema::Validator, value: &Value) {
-    let errors: Vec<String> = schema.iter_errors(value).map(|error| error.to_string()).collect();
-    assert_eq!(errors, Vec::<String>::new());
-}
-
 #[test]
 fn every_condition_has_its_runs_of_the_same_laps_and_the_verdict_is_theirs() {
     let home = Home::new();
     let said = measure(&home, &[]);
     let lines = lines_of(&home.run_file());
-    let schema = schema_of("trials-run-line.schema.json");
-    lines.iter().for_each(|line| assert_valid(&schema, line));
+    let schema = Schema::of("trials-run-line.schema.json");
+    lines.iter().for_each(|line| schema.assert_holds(line));
     let samples: Vec<&Value> = lines.iter().filter_map(|line| line.get("sample")).collect();
     assert_eq!(samples.len() as u64, CONDITIONS * SIZES * RUNS);
     let mut of_case: BTreeMap<u64, u64> = BTreeMap::new();
@@ -79,7 +66,7 @@ fn every_condition_has_its_runs_of_the_same_laps_and_the_verdict_is_theirs() {
     }
 
     let record = home.run(&["runs", "export", "last"]).json();
-    assert_valid(&schema_of("trials-record.schema.json"), &record);
+    Schema::of("trials-record.schema.json").assert_holds(&record);
     let found = &record["findings"]["interference"];
     assert_eq!(found["verdict"]["comparisons"].as_array().map(Vec::len), Some(2 * SIZES as usize));
     for comparison in found["verdict"]["comparisons"].as_array().expect("comparisons") {

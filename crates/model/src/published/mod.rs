@@ -2,3 +2,4 @@
 
 pub mod hines2000;
 pub mod li2007;
+pub mod venix1984;

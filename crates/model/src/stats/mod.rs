@@ -3,8 +3,10 @@
 
 mod bootstrap;
 mod location;
+mod order;
 mod student;
 
-pub use bootstrap::{Interval, RESAMPLES, Rounds, hierarchical_interval};
+pub use bootstrap::{Interval, OnePerRound, RESAMPLES, Rounds, hierarchical_interval};
 pub use location::{Center, mad_sigma, mean, median, quantile};
+pub use order::quantile_ranks;
 pub use student::{Growth, Summary, student_quantile};

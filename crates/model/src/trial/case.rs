@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::interference::Execution;
+use super::wakeup::Wakeup;
 use crate::case::Policy;
 
 /// When a process that sleeps and wakes does so.
@@ -48,6 +49,20 @@ pub enum Trial {
     },
     /// A ring of two runs for a fixed number of laps.
     Execution(Execution),
+    /// One call or short sequence, many times in a row, above the empty loop.
+    Loop {
+        /// Its name in the registry of system calls or of signal loops.
+        call: String,
+    },
+    /// Two processes send each other a signal; the handler installs itself again and answers.
+    TwoProcesses,
+    /// A loop that reads the time stamp and nothing else, and the gaps in it.
+    Gaps {
+        /// For how long, in nanoseconds.
+        duration_ns: u64,
+    },
+    /// A process sleeps until a moment, many times.
+    Wakeup(Wakeup),
 }
 
 impl fmt::Display for Phase {
@@ -62,7 +77,8 @@ impl fmt::Display for Phase {
 impl fmt::Display for Trial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Call { call } => f.write_str(call),
+            Self::Call { call } | Self::Loop { call } => f.write_str(call),
+            Self::TwoProcesses => f.write_str("signals between two processes"),
             Self::Primes { primes } => write!(f, "{primes} primes"),
             Self::Malloc { bytes, preload: None } => write!(f, "malloc of {bytes} bytes"),
             Self::Malloc { bytes, preload: Some(library) } => {
@@ -70,6 +86,8 @@ impl fmt::Display for Trial {
             }
             Self::Sampling { phase, .. } => write!(f, "sleeping {phase}"),
             Self::Execution(execution) => execution.fmt(f),
+            Self::Gaps { .. } => f.write_str("gaps in a busy loop"),
+            Self::Wakeup(wakeup) => wakeup.fmt(f),
         }
     }
 }

@@ -190,6 +190,7 @@ mod tests {
             round,
             elapsed_ns: time as u64,
             elapsed_ticks: None,
+            gaps: Vec::new(),
             tallies: BTreeMap::from([(EXECUTION_NS.to_string(), [time].into_iter().collect())]),
             counts: events.map(|events| (NOISE_EVENTS.to_string(), events)).into_iter().collect(),
             steal_ns: None,

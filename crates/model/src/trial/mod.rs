@@ -6,8 +6,11 @@
 
 mod case;
 mod figures;
+mod gap;
+pub mod gaps;
 mod headline;
 pub mod interference;
+pub mod loops;
 pub mod malloc;
 pub mod overhead;
 pub mod primes;
@@ -15,6 +18,7 @@ mod record;
 mod sample;
 pub mod sampling;
 mod tally;
+pub mod wakeup;
 
 #[cfg(test)]
 mod tests;
@@ -24,7 +28,9 @@ use serde::{Deserialize, Serialize};
 
 pub use case::{Case, Phase, Repeats, Trial};
 use figures::ByCase;
+pub use gap::Gap;
 pub use record::{Findings, Quantity, Record, Summary};
+pub(crate) use record::{judge, ns_per_tick, summaries};
 pub use sample::Sample;
 pub use tally::Tally;
 

@@ -118,22 +118,28 @@ impl Record {
         Self {
             header: run.header.clone(),
             end: run.end.clone(),
-            cases: (0..cases).map(|case| summary(run, &by_case, case)).collect(),
+            cases: summaries(run),
             findings,
             ns_per_tick: ns_per_tick(&run.samples),
             worst_precision: Trials::worst_precision(plan, &run.samples, &run.failures),
-            noise: judge(run, &by_case),
+            noise: judge(run),
             warnings: run.warnings.clone(),
         }
     }
+}
+
+/// Summaries of all cases of a run, in the order of its plan.
+pub(crate) fn summaries(run: &Run<Trials>) -> Vec<Summary> {
+    let by_case = ByCase::new(&run.header.plan, &run.samples);
+    (0..run.header.plan.cases.len()).map(|case| summary(run, &by_case, case)).collect()
 }
 
 fn summary(run: &Run<Trials>, by_case: &ByCase, case: usize) -> Summary {
     let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
     let mut counts: BTreeMap<String, i64> = BTreeMap::new();
     for sample in by_case.of(case) {
-        for (name, tally) in &sample.tallies {
-            tallies.entry(name.clone()).or_default().merge(tally);
+        for (name, tally) in sample.all_tallies() {
+            tallies.entry(name).or_default().merge(&tally);
         }
         for (name, count) in &sample.counts {
             let sum = counts.entry(name.clone()).or_default();
@@ -150,17 +156,14 @@ fn summary(run: &Run<Trials>, by_case: &ByCase, case: usize) -> Summary {
     }
 }
 
-fn ns_per_tick(samples: &[Sample]) -> Option<f64> {
-    let ratio = |sample: &Sample| {
-        let ticks = sample.elapsed_ticks.filter(|ticks| *ticks > 0)?;
-        Some(sample.elapsed_ns as f64 / ticks as f64)
-    };
-    median(&samples.iter().filter_map(ratio).collect::<Vec<f64>>())
+pub(crate) fn ns_per_tick(samples: &[Sample]) -> Option<f64> {
+    median(&samples.iter().filter_map(Sample::ns_per_tick).collect::<Vec<f64>>())
 }
 
 /// The verdict on the noise: by the scatter of the cases' medians from round to round, and by the
 /// samples that lost time to the hypervisor.
-fn judge(run: &Run<Trials>, by_case: &ByCase) -> NoiseVerdict {
+pub(crate) fn judge(run: &Run<Trials>) -> NoiseVerdict {
+    let by_case = &ByCase::new(&run.header.plan, &run.samples);
     let spread = |case: usize| {
         let medians: Vec<f64> =
             by_case.of(case).iter().filter_map(|s| headline::figure(by_case, case, s)).collect();

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::gap::Gap;
+use super::gaps::GAP_TICKS;
 use super::tally::Tally;
 use crate::instrument::Numbered;
 
@@ -22,6 +24,9 @@ pub struct Sample {
     pub elapsed_ticks: Option<u64>,
     /// Outcomes by name; each name ends in its unit (docs/record-format.md).
     pub tallies: BTreeMap<String, Tally>,
+    /// Gaps in the order of time, of trials that keep their moments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<Gap>,
     /// Sums over the trials by name; a figure that was not to be had is absent.
     pub counts: BTreeMap<String, i64>,
     /// Time stolen by the hypervisor from the CPU, in nanoseconds, in steps of the kernel's 10 ms;
@@ -30,9 +35,25 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// Nanoseconds to a tick of the time-stamp counter; absent without such a counter.
+    pub fn ns_per_tick(&self) -> Option<f64> {
+        let ticks = self.elapsed_ticks.filter(|ticks| *ticks > 0)?;
+        Some(self.elapsed_ns as f64 / ticks as f64)
+    }
+
     /// The tally of that name.
     pub fn tally(&self, name: &str) -> Option<&Tally> {
         self.tallies.get(name)
+    }
+
+    /// All tallies, with that of the gaps' lengths.
+    pub fn all_tallies(&self) -> BTreeMap<String, Tally> {
+        let mut all = self.tallies.clone();
+        if !self.gaps.is_empty() {
+            let length = |gap: &Gap| i64::try_from(gap.ticks).unwrap_or(i64::MAX);
+            all.insert(GAP_TICKS.to_string(), self.gaps.iter().map(length).collect());
+        }
+        all
     }
 
     /// The count of that name.

@@ -94,7 +94,11 @@ impl Tally {
     /// The least value that at least the share `p` (0 to 1) of all values does not exceed: a value
     /// that was seen (type 1 of Hyndman and Fan 1996). Absent without values.
     pub fn quantile(&self, p: f64) -> Option<i64> {
-        let rank = (p.clamp(0.0, 1.0) * self.count() as f64).ceil().max(1.0) as u64;
+        self.at_rank((p.clamp(0.0, 1.0) * self.count() as f64).ceil().max(1.0) as u64)
+    }
+
+    /// The value of a rank in ascending order, from 1; absent beyond the last.
+    pub fn at_rank(&self, rank: u64) -> Option<i64> {
         let mut seen = 0;
         self.0.iter().find_map(|(value, times)| {
             seen += u64::from(*times);

@@ -1,5 +1,7 @@
 //! Which CPU serves the devices' interrupts (proc_interrupts(5)).
 
+use std::collections::BTreeMap;
+
 use model::machine::CpuInterrupts;
 
 use super::tree::{ReadError, Result, Tree, parse};
@@ -8,6 +10,30 @@ const PATH: &str = "/proc/interrupts";
 
 pub(super) fn read(tree: &Tree) -> Result<Vec<CpuInterrupts>> {
     of(&tree.word(PATH)?)
+}
+
+/// Every source's count on one CPU, by its name in the first column.
+pub(super) fn by_name(tree: &Tree, cpu: u32) -> Result<BTreeMap<String, u64>> {
+    of_cpu(&tree.word(PATH)?, cpu)
+}
+
+fn of_cpu(text: &str, cpu: u32) -> Result<BTreeMap<String, u64>> {
+    let name = format!("CPU{cpu}");
+    let header = text.lines().next().unwrap_or_default();
+    let column = header.split_whitespace().position(|word| word == name);
+    let column = column.ok_or_else(|| ReadError::no_item(PATH, &name))?;
+    let mut counts = BTreeMap::new();
+    for (name, fields) in text.lines().skip(1).filter_map(|line| line.split_once(':')) {
+        let fields: Vec<&str> = fields.split_whitespace().collect();
+        // ERR and MIS have one sum for all CPUs.
+        let has_all_cpus = fields.len() >= header.split_whitespace().count();
+        if let Some(count) = fields.get(column).and_then(|field| field.parse().ok())
+            && has_all_cpus
+        {
+            counts.insert(name.trim().to_string(), count);
+        }
+    }
+    Ok(counts)
 }
 
 /// The header names the online CPUs, whose numbers may have gaps; then a line for each source.
@@ -60,6 +86,15 @@ ERR:          0
     #[test]
     fn devices_are_counted_by_cpu_and_timers_are_not() {
         assert_eq!(devices(FIRECRACKER), [(0, 6475), (1, 777_745)]);
+    }
+
+    #[test]
+    fn one_cpu_is_told_by_name() {
+        let counts = of_cpu(FIRECRACKER, 1).unwrap();
+        assert_eq!((counts.get("LOC"), counts.get("36")), (Some(&3_601_589), Some(&777_745)));
+        assert_eq!(counts.get("ERR"), None, "a sum over all CPUs is not this one's");
+        assert_eq!(of_cpu(FIRECRACKER, 0).unwrap().get("ERR"), None);
+        assert!(of_cpu(FIRECRACKER, 2).unwrap_err().to_string().contains("CPU2"));
     }
 
     #[test]

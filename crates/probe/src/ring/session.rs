@@ -242,9 +242,7 @@ fn take_policy(case: &Case, sleeps: bool) -> Result<(), RingError> {
     if case.policy.is_realtime() && case.members > 1 && sleeps {
         let work_us = 20.0 * slow_hop_ns(case) / 1000.0;
         let soft = RT_SPIN_LIMIT_US + work_us as u64;
-        let limit = Rlimit { current: Some(soft), maximum: Some(soft + RT_SPIN_LIMIT_US) };
-        // Lowering it needs no privilege; where a lower one is set, that one holds.
-        let _ = setrlimit(Resource::Rttime, limit);
+        sys::limit_real_time(soft, RT_SPIN_LIMIT_US);
     }
     set_thread_policy(case.policy, case.priority())
 }

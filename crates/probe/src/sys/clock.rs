@@ -3,6 +3,8 @@
 use std::mem::MaybeUninit;
 
 use rustix::io::Errno;
+use rustix::thread::{ClockId, clock_nanosleep_absolute};
+use rustix::time::{Timespec, clock_getres};
 
 #[inline(always)]
 fn gettime(clock: libc::clockid_t) -> Result<u64, Errno> {
@@ -26,6 +28,22 @@ pub fn monotonic_raw_ns() -> u64 {
 #[inline(always)]
 pub fn monotonic_ns() -> u64 {
     gettime(libc::CLOCK_MONOTONIC).unwrap_or(0)
+}
+
+/// From one timer tick to the next in nanoseconds: what the kernel tells as the resolution of its
+/// coarse clock.
+pub fn tick_period_ns() -> u64 {
+    let period = clock_getres(ClockId::MonotonicCoarse);
+    period.tv_sec as u64 * 1_000_000_000 + period.tv_nsec as u64
+}
+
+/// Sleeps until a moment of CLOCK_MONOTONIC (clock_nanosleep(2), TIMER_ABSTIME).
+pub fn sleep_until(moment_ns: u64) {
+    let moment = Timespec {
+        tv_sec: (moment_ns / 1_000_000_000) as i64,
+        tv_nsec: (moment_ns % 1_000_000_000) as _,
+    };
+    while let Err(Errno::INTR) = clock_nanosleep_absolute(ClockId::Monotonic, &moment) {}
 }
 
 /// CLOCK_THREAD_CPUTIME_ID in nanoseconds.

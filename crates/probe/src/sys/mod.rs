@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 mod account;
+mod bare;
 mod child;
 mod clock;
 mod condvar;
@@ -13,6 +14,7 @@ mod mqueue;
 mod page;
 mod process;
 mod registers;
+mod resetting;
 mod shared;
 mod shelter;
 mod signal;
@@ -24,9 +26,13 @@ mod walk;
 mod watch;
 
 pub use account::{Account, ChildTicks, child_ticks, keep_ended_children, local_time, wait_for};
+pub use bare::{
+    futex_wake, getppid, getuid, monotonic_ns_by_call, read_byte, sched_yield, write_byte,
+};
 pub use child::{ChildUsage, reap, send_signal};
 pub use clock::{
     CpuClock, cpu_clock_ns, monotonic_ns, monotonic_raw_ns, own_process_cpu_ns, own_thread_cpu_ns,
+    sleep_until, tick_period_ns,
 };
 pub use condvar::Meeting;
 pub use execute::execute;
@@ -34,10 +40,11 @@ pub use hangup::{Hangups, answer_hangups, catch_hangups, hang_up, hangups_left};
 pub use heap::{Block, heap_end};
 pub use mqueue::{mq_open_unlinked, mq_receive, mq_send};
 pub use page::{EventCount, Shared, Slot};
-pub use process::{Forked, deadline, default_alarm, exit_now, fork, set_policy};
+pub use process::{Forked, deadline, default_alarm, exit_now, fork, limit_real_time, set_policy};
 pub use registers::{RegisterKind, Registers, WithRegisters, has_registers, with_registers};
 #[cfg(test)]
 pub use registers::{in_use, last_register};
+pub use resetting::{OwnSignal, Pause, caught};
 pub use shared::{Cell, SharedArea};
 pub use shelter::sheltered;
 pub use signal::{Aim, CaughtSignal, QueuedSignal, QueuedSignals, block_queued, catch};

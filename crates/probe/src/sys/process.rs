@@ -1,7 +1,7 @@
 //! Processes: fork without allocation in the child, leaving without destructors, policies.
 
 use rustix::io::Errno;
-use rustix::process::Pid;
+use rustix::process::{Pid, Resource, Rlimit, setrlimit};
 
 use super::watch::{LOST_PATIENCE_S, member_lost};
 
@@ -55,6 +55,15 @@ pub fn deadline(seconds: u32) {
     let seconds = if member_lost() { seconds.min(LOST_PATIENCE_S) } else { seconds };
     // SAFETY: alarm touches no memory; the default action of SIGALRM is to terminate.
     unsafe { libc::alarm(seconds) };
+}
+
+/// Limits for how long the calling process, under a real-time policy, may run without waiting once:
+/// SIGXCPU at `limit_us`, its end `grace_us` later (setrlimit(2), RLIMIT_RTTIME). Lowering it needs no
+/// privilege; where a lower one is set, that one holds.
+pub fn limit_real_time(limit_us: u64, grace_us: u64) {
+    let limit =
+        Rlimit { current: Some(limit_us), maximum: Some(limit_us.saturating_add(grace_us)) };
+    let _ = setrlimit(Resource::Rttime, limit);
 }
 
 /// Gives the calling thread, and what it forks or starts from now on, a scheduling policy

@@ -21,11 +21,16 @@ pub(super) trait Call: Sized {
 
     /// Makes it once. In the timed loop: the call and nothing else.
     fn make(&mut self);
+
+    /// Signals that its handler has caught in this process, for a call that sends some.
+    fn caught() -> Option<u64> {
+        None
+    }
 }
 
 /// A call that needs nothing made ready.
 macro_rules! plain {
-    ($type:ident, $name:literal, $summary:literal, $make:expr) => {
+    ($type:ident, $name:expr, $summary:literal, $make:expr) => {
         pub(super) struct $type;
         impl Call for $type {
             const NAME: &'static str = $name;
@@ -40,6 +45,7 @@ macro_rules! plain {
         }
     };
 }
+pub(super) use plain;
 
 plain!(Stamp, "time-stamp", "the bare counter (RDTSC, CNTVCT_EL0)", threadclock::time_stamp());
 plain!(

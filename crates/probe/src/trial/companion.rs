@@ -46,6 +46,19 @@ impl Companion {
         matches!(waitid(WaitId::Pid(self.0), how), Ok(None))
     }
 
+    /// Waits for it to end by itself; whether it did its part.
+    pub(super) fn join(self) -> bool {
+        let status = loop {
+            match waitpid(Some(self.0), WaitOptions::empty()) {
+                Err(Errno::INTR) => {}
+                ended => break ended,
+            }
+        };
+        // It is gone: its number may soon be another's.
+        std::mem::forget(self);
+        matches!(status, Ok(Some((_, status))) if status.exit_status() == Some(0))
+    }
+
     /// Its process id.
     pub(super) fn pid(&self) -> i32 {
         self.0.as_raw_pid()

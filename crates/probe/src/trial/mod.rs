@@ -1,24 +1,32 @@
 //! The probes that stand beside the ring: something is tried many times in a fresh worker, and the
 //! outcome of each time is kept. One file an experiment.
 
+mod batch;
 mod call;
 mod companion;
 mod execution;
+mod gaps;
+mod loops;
 mod malloc;
 mod noise;
 mod overhead;
 mod primes;
+mod random;
 mod sampling;
+mod two_processes;
+mod usage;
+mod wakeup;
 
 use std::collections::BTreeMap;
 
 use model::case::Policy;
-use model::trial::{Case, Sample, Tally, Trial, Trials};
+use model::trial::{Case, Gap, Sample, Tally, Trial, Trials};
 use rustix::io::Errno;
 use threadclock::ThreadClock;
 
+pub use loops::{SIGNAL_LOOPS, SYSTEM_CALLS};
 pub use noise::check_noise;
-pub use overhead::{CALLS, available};
+pub use overhead::{CALLS, Registered, available};
 pub use primes::primes as first_primes;
 
 use crate::assignment::{Assignment, Measure, Unmeasured};
@@ -112,6 +120,22 @@ pub enum TrialError {
         /// For how long it was looked for.
         waited_ms: u64,
     },
+    /// Signals were lost.
+    #[error("of {sent} signals that were sent {caught} were caught: each should be caught once")]
+    NotCaught {
+        /// Sent.
+        sent: u64,
+        /// Caught by a handler.
+        caught: u64,
+    },
+    /// The kernel refused something that the trial needs.
+    #[error("{call}: {errno}")]
+    Refused {
+        /// The call.
+        call: &'static str,
+        /// Why.
+        errno: Errno,
+    },
     /// No loopback network.
     #[error(
         "no datagram can be sent to this machine itself: {0} (ip link set lo up; or another --noise)"
@@ -141,6 +165,7 @@ impl TrialError {
 struct Outcome {
     tallies: BTreeMap<String, Tally>,
     counts: BTreeMap<String, i64>,
+    gaps: Vec<Gap>,
     /// Time that was watched, where that is less than the whole.
     elapsed_ns: Option<u64>,
 }
@@ -194,6 +219,10 @@ fn run(assignment: &Assignment<Trials>) -> Result<Sample, TrialError> {
         Trial::Malloc { .. } => malloc::run(case, trials),
         Trial::Sampling { .. } => sampling::run(case),
         Trial::Execution(_) => execution::run(assignment),
+        Trial::Gaps { .. } => gaps::run(case),
+        Trial::Wakeup(_) => wakeup::run(assignment),
+        Trial::Loop { .. } => loops::run(case, trials),
+        Trial::TwoProcesses => two_processes::run(trials),
     }?;
     let (end_ns, end_ticks) = (monotonic_raw_ns(), threadclock::time_stamp_ordered());
     let stolen = steal_before.zip(steal_ns(&[case.cpu]));
@@ -208,6 +237,7 @@ fn run(assignment: &Assignment<Trials>) -> Result<Sample, TrialError> {
             .map(|(end, start)| end.wrapping_sub(start))
             .filter(|_| outcome.elapsed_ns.is_none()),
         tallies: outcome.tallies,
+        gaps: outcome.gaps,
         counts: outcome.counts,
         steal_ns: stolen.map(|(before, after)| after.saturating_sub(before)),
     })

@@ -3,12 +3,10 @@
 use model::trial::overhead::{BATCH_CALLS, BATCH_TICKS, CALL_TICKS, EMPTY_TICKS};
 use model::trial::{Case, Tally, Trial};
 
+use super::batch::{WARM_UP, batch, stamp};
 use super::call::{self, Call};
 use super::companion::Companion;
 use super::{Outcome, TrialError};
-
-/// Calls that are made before any is timed.
-const WARM_UP: u32 = 100;
 
 /// A call as the registry knows it.
 pub struct Registered {
@@ -16,17 +14,27 @@ pub struct Registered {
     pub name: &'static str,
     /// What it reads, and how.
     pub summary: &'static str,
-    time: fn(u32, &Companion) -> Result<Outcome, TrialError>,
+    time: Time,
     ready: fn(&Companion) -> Option<String>,
 }
 
-const fn register<C: Call>() -> Registered {
-    Registered {
-        name: C::NAME,
-        summary: C::SUMMARY,
-        time: time::<C>,
-        ready: |other| C::ready(other).err(),
+type Time = fn(u32, &Companion) -> Result<Outcome, TrialError>;
+
+impl Registered {
+    /// A call that is timed by `time`.
+    pub(super) const fn new<C: Call>(time: Time) -> Self {
+        let ready = |other: &Companion| C::ready(other).err();
+        Self { name: C::NAME, summary: C::SUMMARY, time, ready }
     }
+
+    /// Times it, so many trials.
+    pub(super) fn time(&self, trials: u32, other: &Companion) -> Result<Outcome, TrialError> {
+        (self.time)(trials, other)
+    }
+}
+
+const fn register<C: Call>() -> Registered {
+    Registered::new::<C>(time::<C>)
 }
 
 /// Every call there is. A new one is an implementation of `Call` and a line here.
@@ -53,18 +61,20 @@ pub const CALLS: &[Registered] = &[
     register::<call::SchedstatOpen>(),
 ];
 
-/// The calls that this machine has, and for each other one why not. Forks: the calling process must
-/// be single-threaded.
-pub fn available() -> Result<Vec<(&'static Registered, Option<String>)>, TrialError> {
+/// Of these calls the ones that this machine has, and for each other one why not. Forks: the calling
+/// process must be single-threaded.
+pub fn available(
+    calls: &'static [Registered],
+) -> Result<Vec<(&'static Registered, Option<String>)>, TrialError> {
     let other = Companion::asleep().map_err(TrialError::Fork)?;
-    Ok(CALLS.iter().map(|call| (call, (call.ready)(&other))).collect())
+    Ok(calls.iter().map(|call| (call, (call.ready)(&other))).collect())
 }
 
 pub(super) fn run(case: &Case, trials: u32) -> Result<Outcome, TrialError> {
     let Trial::Call { call: name } = &case.trial else { return Err(TrialError::WrongTrial) };
     let call = CALLS.iter().find(|call| call.name == name);
     let call = call.ok_or_else(|| TrialError::UnknownCall { name: name.clone() })?;
-    (call.time)(trials, &Companion::asleep().map_err(TrialError::Fork)?)
+    call.time(trials, &Companion::asleep().map_err(TrialError::Fork)?)
 }
 
 fn time<C: Call>(trials: u32, other: &Companion) -> Result<Outcome, TrialError> {
@@ -92,11 +102,6 @@ fn time<C: Call>(trials: u32, other: &Companion) -> Result<Outcome, TrialError> 
         .with(BATCH_TICKS, Tally::from_iter(batched)))
 }
 
-#[inline(always)]
-fn stamp() -> u64 {
-    threadclock::time_stamp_ordered().unwrap_or(0)
-}
-
 /// Ticks of one call. Measured code.
 #[inline(never)]
 fn single<C: Call>(call: &mut C) -> i64 {
@@ -109,15 +114,5 @@ fn single<C: Call>(call: &mut C) -> i64 {
 #[inline(never)]
 fn empty() -> i64 {
     let start = stamp();
-    stamp().wrapping_sub(start) as i64
-}
-
-/// Ticks of a batch. Measured code.
-#[inline(never)]
-fn batch<C: Call>(call: &mut C) -> i64 {
-    let start = stamp();
-    for _ in 0..BATCH_CALLS {
-        call.make();
-    }
     stamp().wrapping_sub(start) as i64
 }

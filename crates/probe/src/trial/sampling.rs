@@ -5,16 +5,13 @@ use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use model::case::Policy;
 use model::trial::sampling::{TICK_NS, count};
 use model::trial::{Case, Phase, Trial};
-use rustix::io::Errno;
 use rustix::process::getppid;
-use rustix::thread::{ClockId, clock_nanosleep_absolute};
-use rustix::time::{Timespec, clock_getres};
 use threadclock::ThreadClock;
 
 use super::companion::Companion;
 use super::{Outcome, TrialError, take_policy};
 use crate::policy;
-use crate::sys::{self, CpuClock, Whose, cpu_clock_ns, monotonic_ns};
+use crate::sys::{self, CpuClock, Whose, cpu_clock_ns, monotonic_ns, sleep_until, tick_period_ns};
 
 /// Ticks that are looked at to learn their phase.
 const TICKS_LOOKED_AT: usize = 24;
@@ -40,8 +37,7 @@ impl Ticks {
     /// Burns until enough ticks have shown as steps of the process's own sampled time. The kernel
     /// tells their period as the resolution of its coarse clock.
     fn see(cpu: u32) -> Result<Self, TrialError> {
-        let period = clock_getres(ClockId::MonotonicCoarse);
-        let period_ns = period.tv_sec as u64 * 1_000_000_000 + period.tv_nsec as u64;
+        let period_ns = tick_period_ns();
         let pid = std::process::id() as i32;
         let sampled = || cpu_clock_ns(pid, false, CpuClock::TicksUserSystem).unwrap_or(0);
         let no_tick = TrialError::NoTick { cpu, waited_ms: PATIENCE_NS / 1_000_000 };
@@ -188,14 +184,6 @@ fn burn_in_kernel(end_ns: u64, clock: &ThreadClock) -> u64 {
         }
     }
     clock.now_ordered().ns - before.ns
-}
-
-fn sleep_until(moment_ns: u64) {
-    let moment = Timespec {
-        tv_sec: (moment_ns / 1_000_000_000) as i64,
-        tv_nsec: (moment_ns % 1_000_000_000) as _,
-    };
-    while let Err(Errno::INTR) = clock_nanosleep_absolute(ClockId::Monotonic, &moment) {}
 }
 
 /// The sleeper's life: it runs for a share of each period, first in user mode and then in system

@@ -7,6 +7,7 @@ mod cost;
 mod interference;
 mod links;
 mod program;
+mod response;
 mod ring;
 mod runs;
 mod state;
@@ -21,6 +22,7 @@ pub(crate) use common::{Effort, Output};
 pub(crate) use cost::{CostArgs, Switch};
 pub(crate) use interference::InterferenceArgs;
 pub(crate) use links::{LinkNames, LinksArgs};
+pub(crate) use response::{Part, ResponseArgs};
 pub(crate) use ring::{PlacementArg, RingArgs};
 pub(crate) use runs::{ExportFormat, RunsCommand};
 pub(crate) use state::StateNames;
@@ -61,6 +63,12 @@ pub(crate) enum Command {
     /// Arguments, output and exit codes are the originals'; their faults are not (docs/classic.md).
     #[command(subcommand)]
     Classic(ClassicCommand),
+    /// Measure what a kernel's response time is made of, as the VENIX memorandum did in 1984
+    ///
+    /// System calls; signals, to oneself and between two processes, with the memorandum's formulas; and
+    /// two processes that pass a token by every link that the machine has. All cases are measured in one
+    /// shuffled schedule, so that what is computed from several of them is paired within rounds.
+    Response(ResponseArgs),
     /// List what can carry the token, what each needs, and whether this machine has it
     Links(LinksArgs),
     /// List, show, export, resume or remove stored runs

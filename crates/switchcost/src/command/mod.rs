@@ -6,6 +6,7 @@ mod cost;
 mod interference;
 mod links;
 mod program;
+mod response;
 mod ring;
 mod runs;
 mod shell;
@@ -24,6 +25,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Cost(args) => cost::run(&args),
         Command::Clock(command) => clock::run(&command),
         Command::Classic(command) => classic::run(command),
+        Command::Response(args) => response::run(&args),
         Command::Links(args) => links::run(&args),
         Command::Runs(command) => runs::run(command),
         Command::Completions { shell } => shell::completions(shell),

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use model::instrument::Instrument;
+use model::response::Response;
 use model::ring::Ring;
 use model::trial::Trials;
 use probe::assignment::{Assignment, Measure};
@@ -22,6 +23,7 @@ pub(super) fn run(parent: i32, instrument: &str) -> Result<ExitCode> {
     match instrument {
         Ring::NAME => take_samples::<Ring>(),
         Trials::NAME => take_samples::<Trials>(),
+        Response::NAME => take_samples::<Response>(),
         other => bail!("the worker knows no instrument called '{other}'"),
     }
 }

@@ -93,6 +93,14 @@ impl<'a> Comparison<'a> {
         self.ring(&Case { state: None, ..case.clone() })
     }
 
+    /// The same with its link, whether there are others or not.
+    pub(super) fn ring_and_link(&self, case: &Case) -> String {
+        match self.links.len() {
+            1 => format!("{} by {}{}", case.members, case.link, self.apart(case)),
+            _ => self.ring(case),
+        }
+    }
+
     fn apart(&self, case: &Case) -> String {
         let mut words = String::new();
         if self.links.len() > 1 {
@@ -163,18 +171,15 @@ pub(super) fn hardly_switches(case: &CaseSummary) -> bool {
 }
 
 /// Rings in which the kernel counted hardly a switch: their hops are none.
-pub(super) fn not_switching(record: &Record) -> Option<String> {
-    let comparison = Comparison::of(record);
+pub(super) fn not_switching<'a>(
+    cases: impl IntoIterator<Item = &'a CaseSummary>,
+    name: impl Fn(&Case) -> String,
+) -> Option<String> {
     let words = |case: &CaseSummary| {
         let switches = case.switches_per_hop.filter(|_| hardly_switches(case))?;
-        let Case { members, link, .. } = &case.case;
-        let ring = match comparison.links.len() {
-            1 => format!("{members} by {link}{}", comparison.apart(&case.case)),
-            _ => comparison.ring(&case.case),
-        };
-        Some(format!("{ring} ({:.3} switches/hop)", switches.value))
+        Some(format!("{} ({:.3} switches/hop)", name(&case.case), switches.value))
     };
-    let all: Vec<String> = record.cases.iter().filter_map(words).collect();
+    let all: Vec<String> = cases.into_iter().filter_map(words).collect();
     let all = all.join(", ");
     (!all.is_empty())
         .then(|| format!("does not switch: {all}: what a hop costs there is no switch"))

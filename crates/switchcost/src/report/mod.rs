@@ -1,10 +1,12 @@
 //! What is printed and written at the end of a run.
 
+mod bars;
 mod comparison;
 mod cost;
 mod csv;
 mod parts;
 pub(crate) mod program;
+mod response;
 mod states;
 mod terminal;
 mod trials;
@@ -14,6 +16,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
+use model::response::Response;
 use model::ring::Ring;
 use model::run::Run;
 use model::trial::Trials;
@@ -51,6 +54,16 @@ impl Report for Trials {
 
     fn csv(run: &Run<Self>) -> Result<Vec<u8>> {
         trials::rows(run)
+    }
+}
+
+impl Report for Response {
+    fn terminal(record: &Self::Record, path: Option<&Path>) -> String {
+        response::report(record, path)
+    }
+
+    fn csv(run: &Run<Self>) -> Result<Vec<u8>> {
+        response::rows(run)
     }
 }
 

@@ -68,6 +68,14 @@ pub(super) fn interval_words(estimate: &Estimate) -> String {
     }
 }
 
+/// What a tick is, below every table that has some.
+pub(super) fn ticks(ns: f64) -> String {
+    let mhz = 1000.0 / ns;
+    format!(
+        "ticks: of the time-stamp counter, {ns:.4} ns each ({mhz:.0} MHz), whatever the core's clock"
+    )
+}
+
 /// `1 round`, `7 rounds`.
 pub(super) fn rounds_words(rounds: u32) -> String {
     if rounds == 1 { "1 round".to_string() } else { format!("{rounds} rounds") }

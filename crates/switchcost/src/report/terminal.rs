@@ -4,7 +4,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use comfy_table::Table;
-use model::noise::NoiseLevel;
+use model::case::Case;
+use model::noise::{NoiseLevel, NoiseVerdict};
 use model::record::{CaseSummary, Record, Totals};
 
 use super::comparison::{Comparison, hardly_switches, not_switching};
@@ -116,7 +117,7 @@ fn row(case: &CaseSummary) -> Vec<String> {
 }
 
 /// Cost of a switch and its interval, or why there is none.
-fn cost_words(case: &CaseSummary) -> (String, String) {
+pub(super) fn cost_words(case: &CaseSummary) -> (String, String) {
     if case.case.members == 1 {
         return ("-".to_string(), "(solo)".to_string());
     }
@@ -144,9 +145,9 @@ fn findings(record: &Record) -> Vec<String> {
         }
     }
     lines.extend(comparison.scaling(record));
-    lines.extend(not_switching(record));
+    lines.extend(not_switching(&record.cases, |case| comparison.ring_and_link(case)));
     lines.push(format!("machine: {}", record.noise.in_words()));
-    lines.extend(by_cpu_time(record));
+    lines.extend(by_cpu_time(record.cases.iter(), &record.noise, |case| comparison.ring(case)));
     let rounds = record.cases.iter().map(|case| case.rounds).max().unwrap_or(0);
     let widest = model::record::worst_precision(&record.cases);
     let stopped = stop_words(&record.header, record.end.as_ref(), rounds, widest);
@@ -157,16 +158,19 @@ fn findings(record: &Record) -> Vec<String> {
 }
 
 /// Where the machine was not quiet: the cost of a switch by CPU time, which other work on the CPU
-/// does not enter.
-fn by_cpu_time(record: &Record) -> Option<String> {
-    let comparison = Comparison::of(record);
+/// does not enter. `name` is what a ring is called.
+pub(super) fn by_cpu_time<'a>(
+    cases: impl Iterator<Item = &'a CaseSummary>,
+    noise: &NoiseVerdict,
+    name: impl Fn(&Case) -> String,
+) -> Option<String> {
     let one = |case: &CaseSummary| {
         let estimate = case.cpu_ns_per_switch_above_solo.as_ref()?;
         let cost = figure(Some(estimate.value));
-        Some(format!("{}: {cost} ({})", comparison.ring(&case.case), interval_words(estimate)))
+        Some(format!("{}: {cost} ({})", name(&case.case), interval_words(estimate)))
     };
-    let all: Vec<String> = record.cases.iter().filter_map(one).collect();
-    let disturbed = matches!(record.noise.level, NoiseLevel::Noisy | NoiseLevel::Unusable);
+    let all: Vec<String> = cases.filter_map(one).collect();
+    let disturbed = matches!(noise.level, NoiseLevel::Noisy | NoiseLevel::Unusable);
     (disturbed && !all.is_empty())
         .then(|| format!("ns/switch by CPU time, without that other work: {}", all.join("; ")))
 }

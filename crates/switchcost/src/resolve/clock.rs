@@ -7,6 +7,7 @@ use model::case::Policy;
 use model::machine::Machine;
 use model::plan::Plan;
 use model::trial::{Case, Phase, Repeats, Trial, Trials, malloc, overhead, primes, sampling};
+use probe::trial::CALLS;
 use probe::{placement, policy, trial};
 
 use super::check_cpu;
@@ -22,7 +23,8 @@ pub(crate) struct Here<'a> {
 }
 
 impl Here<'_> {
-    fn cpu(&self, asked: Option<u32>) -> Result<u32> {
+    /// The CPU asked for, if it can be had, or the one that suits best.
+    pub(super) fn cpu(&self, asked: Option<u32>) -> Result<u32> {
         match asked {
             Some(cpu) => check_cpu("--cpu", cpu, self.allowed, self.machine).map(|()| cpu),
             None => placement::choose_one(self.allowed, self.machine).context("no CPU is allowed"),
@@ -50,7 +52,7 @@ fn plan(
 /// The plan of `clock overhead`, and a word on each call that this machine does not have.
 pub(crate) fn overhead(args: &OverheadArgs, here: &Here) -> Result<(Plan<Trials>, Vec<String>)> {
     let cpu = here.cpu(args.place.cpu)?;
-    let all = trial::available().context("cannot look which calls there are")?;
+    let all = trial::available(CALLS).context("cannot look which calls there are")?;
     let mut notices = Vec::new();
     let mut trials = Vec::new();
     for (call, why_not) in &all {

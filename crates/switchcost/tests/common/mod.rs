@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub mod group;
+pub mod schema;
 
 use std::collections::BTreeMap;
 use std::fs;

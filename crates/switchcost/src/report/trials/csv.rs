@@ -37,14 +37,15 @@ struct Row<'a> {
     environment: Option<String>,
     noise: Option<&'static str>,
     laps: Option<u64>,
+    load: Option<String>,
 }
 
 /// All samples of a run, with a header line.
 pub(in crate::report) fn rows(run: &Run<Trials>) -> Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for sample in &run.samples {
-        let tallies =
-            sample.tallies.iter().map(|(name, tally)| tally_row(run, sample, name, tally));
+        let tallies = sample.all_tallies();
+        let tallies = tallies.iter().map(|(name, tally)| tally_row(run, sample, name, tally));
         let counts = sample
             .counts
             .iter()
@@ -104,9 +105,11 @@ fn bare<'a>(run: &'a Run<Trials>, sample: &'a Sample, quantity: &'a str) -> Opti
         environment: None,
         noise: None,
         laps: None,
+        load: None,
     };
     match &case.trial {
-        Trial::Call { call } => row.call = Some(call),
+        Trial::Call { call } | Trial::Loop { call } => row.call = Some(call),
+        Trial::TwoProcesses => row.call = Some("two-processes"),
         Trial::Primes { primes } => row.primes = Some(*primes),
         Trial::Malloc { bytes, preload } => {
             row.bytes = Some(*bytes);
@@ -120,6 +123,11 @@ fn bare<'a>(run: &'a Run<Trials>, sample: &'a Sample, quantity: &'a str) -> Opti
             row.noise =
                 (execution.environment == Environment::Disturbed).then(|| execution.noise.name());
             row.laps = Some(execution.laps);
+        }
+        Trial::Gaps { .. } => row.call = Some("gaps"),
+        Trial::Wakeup(wakeup) => {
+            row.call = Some("wakeup");
+            row.load = Some(wakeup.load.to_string());
         }
     }
     Some(row)

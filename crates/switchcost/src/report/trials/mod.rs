@@ -44,12 +44,7 @@ fn common(record: &Record) -> Vec<String> {
             lines.push(format!("{further}: {}: {failure}", case.case.trial));
         }
     }
-    if let Some(ns) = record.ns_per_tick {
-        lines.push(format!(
-            "ticks: of the time-stamp counter, {ns:.4} ns each ({:.0} MHz), whatever the core's clock",
-            1000.0 / ns
-        ));
-    }
+    lines.extend(record.ns_per_tick.map(parts::ticks));
     lines.push(format!("machine: {}", record.noise.in_words()));
     let rounds = record.cases.iter().map(|case| case.rounds).max().unwrap_or(0);
     let end = record.end.as_ref();

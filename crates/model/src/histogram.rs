@@ -1,0 +1,106 @@
+//! How often values of which size came, in bins that a person reads: 1, 2, 5, 10, 20, 50, ...
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One bin.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Bin {
+    /// Least value that belongs in it, in nanoseconds.
+    pub from_ns: u64,
+    /// Least value above it, in nanoseconds.
+    pub below_ns: u64,
+    /// Number of values.
+    pub count: u64,
+    /// Their sum in nanoseconds.
+    pub total_ns: f64,
+}
+
+impl Bin {
+    /// Its lower edge: `5 us`.
+    pub fn label(&self) -> String {
+        let (scale, unit) = match self.from_ns {
+            0..1000 => (1, "ns"),
+            1000..1_000_000 => (1000, "us"),
+            1_000_000..1_000_000_000 => (1_000_000, "ms"),
+            _ => (1_000_000_000, "s"),
+        };
+        format!("{} {unit}", self.from_ns / scale)
+    }
+}
+
+/// Bins from that of the least to that of the greatest value, empty ones between them included.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Histogram(pub Vec<Bin>);
+
+impl Histogram {
+    /// The histogram of values with how often each came, in nanoseconds. Values below 1 ns are in the
+    /// first bin, 0 to 1 ns.
+    pub fn of(values: impl IntoIterator<Item = (f64, u32)>) -> Self {
+        let mut bins: BTreeMap<usize, (u64, f64)> = BTreeMap::new();
+        for (value, times) in values.into_iter().filter(|(value, _)| value.is_finite()) {
+            let bin = bins.entry(bin_of(value)).or_default();
+            bin.0 += u64::from(times);
+            bin.1 += value * f64::from(times);
+        }
+        let (Some(first), Some(last)) = (bins.keys().next(), bins.keys().next_back()) else {
+            return Self::default();
+        };
+        let bin = |number: usize| {
+            let (count, total_ns) = bins.get(&number).copied().unwrap_or_default();
+            Bin { from_ns: edge(number), below_ns: edge(number + 1), count, total_ns }
+        };
+        Self((*first..=*last).map(bin).collect())
+    }
+}
+
+/// Most edges: up to 5e18.
+const EDGES: usize = 58;
+
+/// Lower edge of a bin: 0, 1, 2, 5, 10, ...
+fn edge(number: usize) -> u64 {
+    let Some(above) = number.checked_sub(1) else { return 0 };
+    [1, 2, 5][above % 3] * 10_u64.saturating_pow((above / 3) as u32)
+}
+
+fn bin_of(value: f64) -> usize {
+    (1..EDGES).take_while(|number| edge(*number) as f64 <= value).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn values_fall_between_the_edges_of_their_bin() {
+        let histogram = Histogram::of([(1.0, 1), (1.9, 2), (2.0, 1), (19.0, 3), (-4.0, 1)]);
+        let bins: Vec<(u64, u64, u64)> =
+            histogram.0.iter().map(|bin| (bin.from_ns, bin.below_ns, bin.count)).collect();
+        assert_eq!(bins, [(0, 1, 1), (1, 2, 3), (2, 5, 1), (5, 10, 0), (10, 20, 3)]);
+        let label = |value: f64| Histogram::of([(value, 1)]).0[0].label();
+        assert_eq!(
+            [label(0.5), label(700.0), label(5e6), label(3e9)],
+            ["0 ns", "500 ns", "5 ms", "2 s"]
+        );
+        assert_eq!(histogram.0[1].total_ns, 1.0 + 3.8);
+        assert_eq!(Histogram::of([]), Histogram::default());
+    }
+
+    proptest! {
+        #[test]
+        fn no_value_is_lost(values in prop::collection::vec((any::<f64>(), 0_u32..9), 0..50)) {
+            let finite = values.iter().filter(|(value, _)| value.is_finite());
+            let all: u64 = finite.map(|(_, times)| u64::from(*times)).sum();
+            let histogram = Histogram::of(values.clone());
+            prop_assert_eq!(histogram.0.iter().map(|bin| bin.count).sum::<u64>(), all);
+            let neighbours = histogram.0.windows(2);
+            for pair in neighbours {
+                prop_assert_eq!(pair[0].below_ns, pair[1].from_ns);
+            }
+        }
+    }
+}

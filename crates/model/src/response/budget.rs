@@ -1,0 +1,239 @@
+//! The response budget: what the way from a timer's interrupt to the process that waits for it should
+//! take by its parts, beside what it was measured to take.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::by_round::ByRound;
+use super::loops::Figures;
+use super::memorandum;
+use super::signals::ring_switch_ns;
+use super::split::{Half, Split};
+use crate::case::Policy;
+use crate::estimate::Estimate;
+use crate::trial::loops::GETUID;
+use crate::trial::wakeup::Load;
+use crate::trial::{Case, Trial, Trials, gaps, wakeup};
+
+/// The link whose switch stands in the budget: c1 of a pipe.
+const LINK: &str = super::links::REFERENCE;
+
+/// The parts, in nanoseconds. Each is absent where it was not measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Budget {
+    /// Entry and handler: the time that a timer tick takes from a running program, median of a round,
+    /// over rounds.
+    pub entry_and_handler_ns: Option<Estimate>,
+    /// Switch to the process that waits: a counted switch above solo of the ring of two by pipe, its
+    /// wake-up included.
+    pub switch_ns: Option<Estimate>,
+    /// Return to that process: a fourth of a system call, as the memorandum takes it.
+    pub return_ns: Option<Estimate>,
+    /// The sum of the three, within rounds.
+    pub sum_ns: Option<Estimate>,
+    /// Each condition in which wake-ups were measured.
+    pub against: Vec<Against>,
+}
+
+/// Measured wake-ups beside the sum.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Against {
+    /// Number of the case in the plan.
+    pub case: usize,
+    /// The sleeper's policy.
+    pub policy: Policy,
+    /// What else ran on the CPU.
+    pub load: Load,
+    /// Median lateness of a round, over rounds, in nanoseconds.
+    pub measured_ns: Option<Estimate>,
+    /// Measured less the sum, within rounds, in nanoseconds. Signed.
+    pub unexplained_ns: Option<Estimate>,
+}
+
+/// The parts by round.
+struct Parts {
+    entry_and_handler: ByRound,
+    switch: ByRound,
+    back: ByRound,
+}
+
+impl Parts {
+    fn of(split: &Split) -> Self {
+        let call = Figures::new(&split.trials).call_ns(GETUID);
+        Self {
+            entry_and_handler: tick_ns(&split.trials),
+            switch: ring_switch_ns(&split.rings, LINK),
+            back: ByRound::together([&call], |[call]| memorandum::interrupt_latency(call)),
+        }
+    }
+
+    fn sum(&self) -> ByRound {
+        let parts = [&self.entry_and_handler, &self.switch, &self.back];
+        ByRound::together(parts, |parts| parts.iter().sum())
+    }
+}
+
+/// The tick's gaps of a round, of the first case in which a tick was found.
+fn tick_ns(trials: &Half<Trials>) -> ByRound {
+    let of_case = |case| gaps::tick_by_round(&trials.plan, &trials.samples, case);
+    let mut by_case = (0..trials.plan.cases.len()).map(of_case);
+    by_case.find(|ticks| !ticks.is_empty()).unwrap_or_default().into_iter().collect()
+}
+
+fn late_ns(trials: &Half<Trials>, case: usize) -> ByRound {
+    let samples = trials.samples.iter().filter(|sample| sample.case == case);
+    samples.filter_map(|sample| Some((sample.round, wakeup::median_ns(sample)?))).collect()
+}
+
+/// The budget; absent where no wake-up was measured.
+pub(super) fn find(split: &Split) -> Option<Budget> {
+    let trials = &split.trials;
+    let wakeups: Vec<(usize, &Case, Load)> = trials
+        .plan
+        .cases
+        .iter()
+        .enumerate()
+        .filter_map(|(number, case)| match &case.trial {
+            Trial::Wakeup(wakeup) => Some((number, case, wakeup.load)),
+            _ => None,
+        })
+        .collect();
+    if wakeups.is_empty() {
+        return None;
+    }
+    let parts = Parts::of(split);
+    let sum = parts.sum();
+    let estimate = |figures: &ByRound| figures.estimate(&trials.plan);
+    let against = |(number, case, load): (usize, &Case, Load)| {
+        let late = late_ns(trials, number);
+        Against {
+            case: trials.numbers[number],
+            policy: case.policy,
+            load,
+            measured_ns: estimate(&late),
+            unexplained_ns: estimate(&ByRound::together([&late, &sum], |[late, sum]| late - sum)),
+        }
+    };
+    Some(Budget {
+        entry_and_handler_ns: estimate(&parts.entry_and_handler),
+        switch_ns: estimate(&parts.switch),
+        return_ns: estimate(&parts.back),
+        sum_ns: estimate(&sum),
+        against: wakeups.into_iter().map(against).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::{Record, Sample, tests};
+    use super::*;
+    use crate::trial::wakeup::Wakeup;
+    use crate::trial::{Gap, Tally};
+
+    const TICK_PERIOD_NS: u64 = 4_000_000;
+    const WINDOW_NS: u64 = 250_000_000;
+
+    /// One tick of the counter a nanosecond.
+    fn trial(
+        case: usize,
+        round: u32,
+        gaps: Vec<Gap>,
+        tallies: BTreeMap<String, Tally>,
+        counts: &[(&str, u64)],
+    ) -> Sample {
+        Sample::Trial(crate::trial::Sample {
+            case,
+            round,
+            elapsed_ns: WINDOW_NS,
+            elapsed_ticks: Some(WINDOW_NS),
+            gaps,
+            tallies,
+            counts: counts.iter().map(|(name, n)| (name.to_string(), *n as i64)).collect(),
+            steal_ns: None,
+        })
+    }
+
+    fn ticks(case: usize, round: u32, length_ns: u64) -> Sample {
+        let gap = |number: u64| {
+            let at_ticks = 500_000 + number * TICK_PERIOD_NS;
+            Gap { at_ticks, ticks: length_ns + 10, switches: 0, cpu_ns: TICK_PERIOD_NS }
+        };
+        let counts = [
+            (gaps::WINDOW_TICKS, WINDOW_NS),
+            (gaps::LOOK_TICKS, 0),
+            (gaps::LOOP_TICKS, 10),
+            (gaps::THRESHOLD_TICKS, 80),
+            (gaps::TICK_NS, TICK_PERIOD_NS),
+        ];
+        trial(case, round, (0..62).map(gap).collect(), BTreeMap::new(), &counts)
+    }
+
+    /// The made-up run, whose switch by pipe is 2000 ns and whose getuid 360 ns and 100 more each
+    /// round; ticks that take 3000 ns and 100 more each round; and wake-ups that drift with the sum.
+    fn run() -> crate::run::Run<super::super::Response> {
+        let mut run = tests::run();
+        let wakeup =
+            Wakeup { load: Load::Busy, wakes: 1, period_ns: 500_000, timer_slack_ns: 1, seed: 1 };
+        let trials = [
+            (Trial::Gaps { duration_ns: WINDOW_NS }, Policy::Other),
+            (Trial::Wakeup(wakeup), Policy::Fifo),
+        ];
+        let first = run.header.plan.cases.len();
+        run.header.plan.cases.extend(
+            trials.map(|(trial, policy)| super::super::Case::Trial(Case { trial, cpu: 1, policy })),
+        );
+        for round in 0..6 {
+            let late = [20_000 + 125 * i64::from(round)].into_iter().collect();
+            let late = BTreeMap::from([(wakeup::LATE_NS.to_string(), late)]);
+            run.samples.push(ticks(first, round, 3000 + 100 * u64::from(round)));
+            run.samples.push(trial(first + 1, round, Vec::new(), late, &[]));
+        }
+        run
+    }
+
+    #[test]
+    fn what_the_parts_leave_is_told_within_rounds() {
+        let record = Record::of(&run());
+        let budget = record.budget.expect("wake-ups");
+        // Medians of rounds 0 to 5: in the middle of 2 and 3.
+        let value = |estimate: Option<Estimate>| estimate.expect("six rounds").value;
+        assert!((value(budget.entry_and_handler_ns) - 3250.0).abs() < 1.0, "{budget:?}");
+        assert!((value(budget.switch_ns) - 2000.0).abs() < 1e-6);
+        assert!((value(budget.return_ns) - (90.0 + 62.5)).abs() < 1e-6);
+        assert!((value(budget.sum_ns) - (5090.0 + 312.5)).abs() < 1.0);
+        let [against] = &budget.against[..] else { panic!("one condition: {budget:?}") };
+        assert_eq!((against.policy, against.load), (Policy::Fifo, Load::Busy));
+        // All drift alike: the difference is the same in every round.
+        let unexplained = against.unexplained_ns.expect("six rounds");
+        assert!((unexplained.value - 14_910.0).abs() < 1.0 && unexplained.resolved);
+        assert!(unexplained.interval().expect("six rounds").half_width() < 1.0);
+        assert_eq!((record.gaps[0].case, record.wakeups[0].case, against.case), (7, 8, 8));
+    }
+
+    #[test]
+    fn a_part_that_is_missing_leaves_the_sum_open_and_not_the_rest() {
+        let mut run = run();
+        run.samples.retain(|sample| !matches!(sample, Sample::Trial(s) if s.case == 7));
+        let budget = Record::of(&run).budget.expect("wake-ups");
+        assert_eq!((budget.entry_and_handler_ns, budget.sum_ns), (None, None));
+        assert!(budget.switch_ns.is_some() && budget.against[0].measured_ns.is_some());
+        assert_eq!(budget.against[0].unexplained_ns, None);
+        assert_eq!(Record::of(&tests::run()).budget, None, "no wake-up was measured");
+    }
+
+    #[test]
+    fn less_than_nothing_stays_so() {
+        let mut run = run();
+        for sample in &mut run.samples {
+            if let Sample::Trial(sample) = sample
+                && let Some(late) = sample.tallies.get_mut(wakeup::LATE_NS)
+            {
+                *late = late.shifted(-19_000);
+            }
+        }
+        let unexplained = Record::of(&run).budget.expect("wake-ups").against[0].unexplained_ns;
+        assert!(unexplained.expect("six rounds").value < -4000.0);
+    }
+}

@@ -1,0 +1,47 @@
+//! What a switch costs by each link, beside the pipe's.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::split::Half;
+use crate::case::Case;
+use crate::estimate::Estimate;
+use crate::pairing::Grouped;
+use crate::plan::MINIMUM_ROUNDS;
+use crate::ring::Ring;
+use crate::sample::Sample;
+
+/// The link that the others are set beside.
+pub const REFERENCE: &str = "pipe";
+
+/// A ring of two by one link. What it costs stands in the summary of its case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkCost {
+    /// Number of the case in the plan.
+    pub case: usize,
+    /// The link.
+    pub link: String,
+    /// Cost of a counted switch above solo by this link less that by pipe, in nanoseconds, paired within
+    /// rounds. Absent for the pipe itself, for a link that does not switch, and without a ring by pipe.
+    pub above_pipe_ns: Option<Estimate>,
+}
+
+pub(super) fn find(rings: &Half<Ring>) -> Vec<LinkCost> {
+    let (plan, grouped) = (&rings.plan, Grouped::new(&rings.samples));
+    let is_compared = |case: &Case| case.members == 2 && case.work.is_none();
+    let pair = |ring: usize| Some((ring, plan.solo_of(ring)?));
+    let cost = |(index, case): (usize, &Case)| {
+        let by_pipe = Case { link: REFERENCE.to_string(), ..case.clone() };
+        let pipe = plan.cases.iter().position(|other| *other == by_pipe);
+        let above = |pipe: usize| {
+            let double = grouped.indirect(pair(index)?, pair(pipe)?, Sample::ns_per_hop);
+            Estimate::over(&double, MINIMUM_ROUNDS, plan.stopping.confidence, plan.seed)
+        };
+        LinkCost {
+            case: rings.numbers[index],
+            link: case.link.clone(),
+            above_pipe_ns: pipe.filter(|pipe| *pipe != index).and_then(above),
+        }
+    };
+    plan.cases.iter().enumerate().filter(|(_, case)| is_compared(case)).map(cost).collect()
+}

@@ -1,0 +1,273 @@
+//! The instrument as a whole: both halves keep their cases, and what is said of them is their own
+//! instrument's.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::case::{Kind, Placement, Policy};
+use crate::estimate::Estimate;
+use crate::machine::Machine;
+use crate::plan::Stopping;
+use crate::run::{Build, Header, SCHEMA};
+use crate::sample::Counters;
+use crate::trial::{Trial, loops};
+
+fn ring(members: u32, link: &str) -> Case {
+    Case::Ring(case::Case {
+        members,
+        kind: Kind::Process,
+        link: link.into(),
+        work: None,
+        placement: Placement::Same { cpu: 1 },
+        policy: Policy::Other,
+        priority: None,
+        state: None,
+    })
+}
+
+fn trial(trial: Trial) -> Case {
+    Case::Trial(trial::Case { trial, cpu: 1, policy: Policy::Other })
+}
+
+fn calls_of(name: &str) -> Case {
+    trial(Trial::Loop { call: name.into() })
+}
+
+/// Rings and trials mixed.
+fn plan() -> Plan<Response> {
+    Plan {
+        experiment: NAME.into(),
+        cases: vec![
+            calls_of(loops::GETUID),
+            ring(1, "pipe"),
+            ring(2, "pipe"),
+            calls_of(loops::SIGNAL_SELF),
+            ring(1, "handler-signal"),
+            ring(2, "handler-signal"),
+            trial(Trial::TwoProcesses),
+        ],
+        seed: 3,
+        batching: Batching { ring: plan::Batching::default(), trial: Repeats { trials: 100 } },
+        stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
+    }
+}
+
+pub(super) fn run() -> Run<Response> {
+    let nothing = String::new;
+    let build = Build { version: nothing(), commit: None, profile: nothing(), target: nothing() };
+    let mut run = Run::new(Header {
+        schema: SCHEMA,
+        run: "made-up".to_string(),
+        started: nothing(),
+        invocation: Vec::new(),
+        build,
+        plan: plan(),
+        machine: Machine::default(),
+        notices: Vec::new(),
+    });
+    run.samples = samples();
+    run
+}
+
+/// A hop of so many nanoseconds, a switch in each hop of a ring of two.
+fn hops(case: usize, round: u32, ns: u64) -> Sample {
+    let switches = if [2, 5].contains(&case) { 1000 } else { 0 };
+    Sample::Ring(sample::Sample {
+        case,
+        round,
+        sample: 0,
+        laps: 1000,
+        hops: 1000,
+        elapsed_ns: 1000 * ns,
+        counters: Counters { voluntary: switches, cpu_ns: 1000 * ns, ..Counters::default() },
+        steal_ns: Some(0),
+        setup_ns: 0,
+    })
+}
+
+/// A hundred calls of so many nanoseconds each, two ticks to one; `empty` turns of the empty loop.
+fn calls(case: usize, round: u32, ns: i64, empty: Option<i64>, counts: &[(&str, i64)]) -> Sample {
+    let batch = |ns: i64| [200 * ns].into_iter().collect();
+    let full = ns + empty.unwrap_or(0);
+    let mut tallies = BTreeMap::from([(trial::overhead::BATCH_TICKS.to_string(), batch(full))]);
+    tallies.extend(empty.map(|ns| (loops::EMPTY_BATCH_TICKS.to_string(), batch(ns))));
+    Sample::Trial(trial::Sample {
+        case,
+        round,
+        elapsed_ns: 10_000,
+        elapsed_ticks: Some(20_000),
+        gaps: Vec::new(),
+        tallies,
+        counts: counts.iter().map(|(name, count)| (name.to_string(), *count)).collect(),
+        steal_ns: Some(0),
+    })
+}
+
+/// Six rounds that drift by 100 ns each. A switch by pipe is 2000 ns, one by handler-signal 2500. The
+/// loops are the 80186's, nanoseconds for its microseconds, and drift so that only within a round what
+/// its formulas make of them stays the same.
+fn samples() -> Vec<Sample> {
+    let round = |round: u32| {
+        let (drift, signed) = (100 * u64::from(round), 100 * i64::from(round));
+        let own = [(loops::USER_NS, 100), (loops::SYSTEM_NS, 300)];
+        let both = [
+            (loops::USER_NS, 100),
+            (loops::SYSTEM_NS, 300),
+            (loops::CHILD_USER_NS, 200),
+            (loops::CHILD_SYSTEM_NS, 400),
+            (loops::CALLS, 2000),
+            (loops::LOOP_SWITCHES, 4002),
+        ];
+        let entries = [(loops::KERNEL_ENTRIES, 300), (loops::ENTERED_CALLS, 100)];
+        [
+            calls(0, round, 360 + signed, Some(10), &own),
+            hops(1, round, 1000 + drift),
+            hops(2, round, 3000 + drift),
+            calls(3, round, 1200 + 3 * signed, Some(10), &entries),
+            hops(4, round, 1500 + drift),
+            hops(5, round, 4000 + drift),
+            calls(6, round, 5400 + 6 * signed, None, &both),
+        ]
+    };
+    (0..6).flat_map(round).collect()
+}
+
+fn failure(case: usize) -> Failure {
+    Failure { case, round: 0, message: "no".into() }
+}
+
+#[test]
+fn each_half_has_its_own_cases_under_their_own_numbers() {
+    let split = Split::of(&plan(), &samples(), &[failure(3), failure(5)]);
+    let numbers = (&*split.rings.numbers, &*split.trials.numbers);
+    assert_eq!(numbers, (&[1, 2, 4, 5][..], &[0, 3, 6][..]));
+    assert_eq!((split.rings.samples.len(), split.trials.samples.len()), (24, 18));
+    assert!(split.rings.samples.iter().all(|s| s.case < 4));
+    assert_eq!(split.rings.plan.cases[3].link, "handler-signal");
+    assert_eq!(split.rings.failures, [failure(3)]);
+    assert_eq!(split.trials.failures, [failure(1)]);
+    // A sample under the number of a case of the other kind is nobody's.
+    let foreign = Split::of(
+        &plan(),
+        &[hops(0, 0, 1), calls(1, 0, 1, None, &[]), calls(9, 0, 1, None, &[])],
+        &[],
+    );
+    assert!(foreign.rings.samples.is_empty() && foreign.trials.samples.is_empty());
+}
+
+#[test]
+fn a_signals_switch_is_set_beside_the_pipes_of_its_round() {
+    let record = Record::of(&run());
+    assert_eq!(record.cases.len(), 7);
+    let cost = |case: usize| record.ring(case).and_then(|ring| ring.ns_per_switch_above_solo);
+    assert!((cost(2).unwrap().value - 2000.0).abs() < 1e-6);
+    assert_eq!(record.links.iter().map(|link| link.case).collect::<Vec<_>>(), [2, 5]);
+    assert_eq!(record.links[0].above_pipe_ns, None);
+    let above = record.links[1].above_pipe_ns.unwrap();
+    assert!((above.value - 500.0).abs() < 1e-6 && above.resolved, "{above:?}");
+    assert_eq!(record.ns_per_tick, Some(0.5));
+    assert_eq!(record.cases[3].trial().map(|trial| trial.rounds), Some(6));
+}
+
+fn exactly(estimate: Option<Estimate>, value: f64) -> bool {
+    let estimate = estimate.expect("an estimate");
+    let ends = [Some(estimate.value), estimate.low, estimate.high];
+    ends.into_iter().all(|end| end.is_some_and(|end| (end - value).abs() < 1e-6))
+}
+
+#[test]
+fn calls_cost_what_they_take_above_the_empty_loop() {
+    let record = Record::of(&run());
+    assert_eq!(record.loops.iter().map(|cost| cost.case).collect::<Vec<_>>(), [0, 3]);
+    let [getuid, signal] = &record.loops[..] else { panic!("two loops") };
+    // The middle of 360 to 860 and twice that in ticks.
+    assert!((getuid.ns.unwrap().value - 610.0).abs() < 1e-6, "{getuid:?}");
+    assert!((getuid.ticks.unwrap().value - 1220.0).abs() < 1e-6);
+    assert!(exactly(getuid.empty_loop_ns, 10.0));
+    assert_eq!((getuid.kernel_entries, signal.kernel_entries), (None, Some(3.0)));
+    // An empty loop that took longer than the calls leaves less than nothing.
+    let mut run = run();
+    run.samples = (0..6).map(|round| calls(0, round, -3, Some(10), &[])).collect();
+    assert!(exactly(Record::of(&run).loops[0].ns, -3.0));
+}
+
+#[test]
+fn the_80186_has_its_printed_figures_whatever_drifts() {
+    let signals = Record::of(&run()).signals.expect("signals");
+    assert!(exactly(signals.kernel_processing_ns, 120.0));
+    assert!(exactly(signals.context_switch_ns, 1500.0));
+    assert!((signals.interrupt_latency_ns.unwrap().value - 152.5).abs() < 1e-6);
+    assert_eq!(signals.switches_per_loop, Some(2.001));
+    // 1500 by the formula, 2000 and 2500 by the rings.
+    assert!(exactly(signals.above_pipe_ns, -500.0));
+    assert!(exactly(signals.above_handler_signal_ns, -1000.0));
+    let says = |words: &str| signals.in_words.iter().any(|line| line.contains(words));
+    assert!(says("by pipe disagree: -500 ns"), "{:?}", signals.in_words);
+    assert!(says("also pays for the pause"), "{:?}", signals.in_words);
+    let [getuid, two] = &signals.accounts[..] else { panic!("{:?}", signals.accounts) };
+    assert_eq!((getuid.case, two.case, two.total_ns), (0, 6, 6000));
+    assert_eq!((getuid.system_percent, getuid.child_user_percent), (75.0, 0.0));
+    assert_eq!((two.system_percent, two.user_percent), (30.0, 10.0));
+    assert_eq!((two.child_system_percent, two.child_user_percent), (40.0, 20.0));
+}
+
+#[test]
+fn a_formula_without_its_parts_has_no_answer() {
+    let mut run = run();
+    // Getuid is lacking in every round, two processes ran in others than the signal.
+    run.samples.retain(|sample| sample.case() != 0);
+    run.samples.retain(|sample| (sample.case() == 6) == (sample.round() > 2));
+    let signals = Record::of(&run).signals.expect("signals");
+    assert!(signals.signal_ns.is_some() && signals.two_process_loop_ns.is_some());
+    assert_eq!((signals.kernel_processing_ns, signals.context_switch_ns), (None, None));
+    assert_eq!((signals.system_call_ns, signals.above_pipe_ns), (None, None));
+    run.samples.retain(|sample| [1, 2].contains(&sample.case()));
+    let signals = Record::of(&run).signals.expect("it was planned");
+    assert!(signals.accounts.is_empty() && signals.switches_per_loop.is_none());
+}
+
+#[test]
+fn a_run_is_as_precise_as_its_worse_half() {
+    let (plan, all) = (plan(), samples());
+    let Split { rings, trials } = Split::of(&plan, &all, &[]);
+    let of_rings = Ring::worst_precision(&rings.plan, &rings.samples, &[]).unwrap();
+    let of_trials = Trials::worst_precision(&trials.plan, &trials.samples, &[]).unwrap();
+    assert!(of_trials > of_rings && of_rings > 0.0, "{of_trials} {of_rings}");
+    assert_eq!(Response::worst_precision(&plan, &all, &[]), Some(of_trials));
+    // Without a trial's samples, or a ring's, nothing is known of the whole.
+    for case in [0, 2] {
+        let lacking: Vec<_> = all.iter().filter(|s| s.case() != case).cloned().collect();
+        assert_eq!(Response::worst_precision(&plan, &lacking, &[]), None);
+        // One that failed is not waited for.
+        assert!(Response::worst_precision(&plan, &lacking, &[failure(case)]).is_some());
+    }
+    let trials_failed = [0, 3, 6].map(failure);
+    assert_eq!(Response::worst_precision(&plan, &all, &trials_failed), Some(of_rings));
+}
+
+#[test]
+fn a_ring_stays_with_its_solo_in_every_order() {
+    let plan = plan();
+    for round in 0..20 {
+        let order = plan.order(round);
+        let place = |case: usize| order.iter().position(|other| *other == case).unwrap();
+        for (ring, solo) in [(1, 2), (4, 5)] {
+            assert_eq!(place(ring).abs_diff(place(solo)), 1, "{order:?}");
+        }
+        // What the formulas need, too.
+        let trials = [0, 3, 6].map(place);
+        let (first, last) = (trials.iter().min().unwrap(), trials.iter().max().unwrap());
+        assert_eq!(last - first, 2, "{order:?}");
+    }
+}
+
+#[test]
+fn lines_read_back() {
+    for line in samples().into_iter().map(crate::run::Line::<Response>::Sample) {
+        let text = serde_json::to_string(&line).unwrap();
+        assert_eq!(serde_json::from_str::<crate::run::Line<Response>>(&text).unwrap(), line);
+    }
+    let text = serde_json::to_string(&plan()).unwrap();
+    assert!(text.contains(r#"{"ring":{"members":1"#), "{text}");
+    assert_eq!(serde_json::from_str::<Plan<Response>>(&text).unwrap(), plan());
+}

@@ -1,0 +1,33 @@
+//! One gap in a busy loop, as it was seen.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A gap between two successive time stamps of a loop that does nothing else. In JSON
+/// `[at_ticks, ticks, switches, cpu_ns]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "(u64, u64, u32, u64)", into = "(u64, u64, u32, u64)")]
+#[schemars(with = "(u64, u64, u32, u64)")]
+pub struct Gap {
+    /// From the start of the window to the last stamp before it, in ticks of the time stamp.
+    pub at_ticks: u64,
+    /// From that stamp to the next, in ticks.
+    pub ticks: u64,
+    /// Switches of the thread, of both kinds, since it looked after the gap before.
+    pub switches: u32,
+    /// The thread's CPU time (CLOCK_THREAD_CPUTIME_ID) since it looked after the gap before, in
+    /// nanoseconds.
+    pub cpu_ns: u64,
+}
+
+impl From<(u64, u64, u32, u64)> for Gap {
+    fn from((at_ticks, ticks, switches, cpu_ns): (u64, u64, u32, u64)) -> Self {
+        Self { at_ticks, ticks, switches, cpu_ns }
+    }
+}
+
+impl From<Gap> for (u64, u64, u32, u64) {
+    fn from(gap: Gap) -> Self {
+        (gap.at_ticks, gap.ticks, gap.switches, gap.cpu_ns)
+    }
+}

@@ -1,0 +1,224 @@
+//! Wake-ups: how late a sleeper is that asked to be woken at a moment.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Trials;
+use super::case::Trial;
+use super::figures::ByCase;
+use super::record::Quantity;
+use super::sample::Sample;
+use super::tally::Tally;
+use crate::estimate::Estimate;
+use crate::histogram::Histogram;
+use crate::plan::Plan;
+use crate::stats::quantile_ranks;
+
+/// Tally: nanoseconds from the moment asked for to the sleeper's first look at the clock.
+pub const LATE_NS: &str = "late_ns";
+/// Count: the timer slack in force, in nanoseconds.
+pub const SLACK_NS: &str = "timer_slack_ns";
+/// Count: voluntary and involuntary switches of the sleeper: each sleep is one.
+pub const SWITCHES: &str = "switches";
+/// Count: CPU time of the companion that keeps the CPU busy, in nanoseconds.
+pub const COMPANION_NS: &str = "companion_cpu_ns";
+
+/// What else runs on the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Load {
+    /// Nothing of ours: the CPU sleeps when the sleeper does.
+    Idle,
+    /// A process of the normal policy that never waits.
+    Busy,
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Idle => "idle",
+            Self::Busy => "busy",
+        })
+    }
+}
+
+/// Sleeps until a moment, many times (clock_nanosleep(2), TIMER_ABSTIME, CLOCK_MONOTONIC).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Wakeup {
+    /// What else runs on the CPU.
+    pub load: Load,
+    /// How many times.
+    pub wakes: u32,
+    /// From one wake to the next moment asked for: evenly from half of this to three halves, so that
+    /// no phase of the tick is preferred.
+    pub period_ns: u64,
+    /// The timer slack to set (PR_SET_TIMERSLACK); it holds under the normal policy only.
+    pub timer_slack_ns: u64,
+    /// Of the random choice; the round is added.
+    pub seed: u64,
+}
+
+impl fmt::Display for Wakeup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let article = match self.load {
+            Load::Idle => "an",
+            Load::Busy => "a",
+        };
+        write!(f, "wake-up on {article} {} CPU", self.load)
+    }
+}
+
+/// A quantile of many values with its interval by ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Tail {
+    /// The value.
+    pub value_ns: i64,
+    /// Lower end of the interval: a value that was seen.
+    pub low_ns: i64,
+    /// Upper end.
+    pub high_ns: i64,
+    /// Nominal coverage at least, for independent wakes.
+    pub confidence: f64,
+}
+
+impl Tail {
+    /// None where there are too few values for an upper end.
+    pub fn of(tally: &Tally, p: f64, confidence: f64) -> Option<Self> {
+        let count = tally.count();
+        let ranks = quantile_ranks(count, p, confidence)?;
+        let [low_ns, value_ns, high_ns] = ranks.map(|rank| tally.at_rank(rank));
+        Some(Self { value_ns: value_ns?, low_ns: low_ns?, high_ns: high_ns?, confidence })
+    }
+}
+
+/// What one case says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Found {
+    /// Number of the case in the plan.
+    pub case: usize,
+    /// What else ran on the CPU.
+    pub load: Load,
+    /// Lateness of all wakes in nanoseconds.
+    pub late_ns: Quantity,
+    /// Its median in a round, over rounds.
+    pub median_ns: Option<Estimate>,
+    /// The value that 99 % do not exceed; absent with fewer than 368 wakes.
+    pub p99_ns: Option<Tail>,
+    /// The value that 99.9 % do not exceed; absent with fewer than 3688 wakes.
+    pub p999_ns: Option<Tail>,
+    /// How often which lateness came.
+    pub histogram: Histogram,
+    /// The timer slack that was in force, in nanoseconds; absent where it could not be read.
+    pub timer_slack_ns: Option<i64>,
+    /// Switches of the sleeper for each wake: one where it slept each time.
+    pub switches_per_wake: Option<f64>,
+    /// CPU time of the companion for each second of the sample, in percent.
+    pub busy_percent: Option<f64>,
+}
+
+/// Median lateness of a sample, in nanoseconds.
+pub(crate) fn median_ns(sample: &Sample) -> Option<f64> {
+    Some(sample.tally(LATE_NS)?.quantile(0.5)? as f64)
+}
+
+fn found(by_case: &ByCase, case: usize) -> Option<Found> {
+    let Some(Trial::Wakeup(wakeup)) = by_case.trial(case) else { return None };
+    let samples = by_case.of(case);
+    let mut late = Tally::default();
+    samples.iter().filter_map(|sample| sample.tally(LATE_NS)).for_each(|tally| late.merge(tally));
+    let sum = |name: &str| {
+        let counts: Option<Vec<i64>> = samples.iter().map(|sample| sample.count(name)).collect();
+        Some(counts?.into_iter().map(|count| count as f64).sum::<f64>())
+    };
+    let elapsed_ns: f64 = samples.iter().map(|sample| sample.elapsed_ns as f64).sum();
+    Some(Found {
+        case,
+        load: wakeup.load,
+        late_ns: Quantity::of(&late)?,
+        median_ns: by_case.estimate(case, median_ns),
+        p99_ns: Tail::of(&late, 0.99, CONFIDENCE),
+        p999_ns: Tail::of(&late, 0.999, CONFIDENCE),
+        histogram: Histogram::of(late.values().map(|(value, times)| (value as f64, times))),
+        timer_slack_ns: samples.iter().find_map(|sample| sample.count(SLACK_NS)),
+        switches_per_wake: sum(SWITCHES).map(|switches| switches / late.count() as f64),
+        busy_percent: sum(COMPANION_NS)
+            .filter(|_| elapsed_ns > 0.0)
+            .map(|busy| 100.0 * busy / elapsed_ns),
+    })
+}
+
+/// Coverage of the tails' intervals.
+const CONFIDENCE: f64 = 0.95;
+
+/// What each case of wake-ups says.
+pub(crate) fn find(plan: &Plan<Trials>, samples: &[Sample]) -> Vec<Found> {
+    let by_case = ByCase::new(plan, samples);
+    (0..plan.cases.len()).filter_map(|case| found(&by_case, case)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::case::Policy;
+    use crate::plan::Stopping;
+    use crate::trial::{Case, Repeats};
+
+    fn found_in(wakes_per_round: i64, rounds: u32, busy: Option<i64>) -> Found {
+        let wakeup = Wakeup {
+            load: Load::Busy,
+            wakes: wakes_per_round as u32,
+            period_ns: 1_000_000,
+            timer_slack_ns: 1,
+            seed: 1,
+        };
+        let plan = Plan::<Trials> {
+            experiment: "response".into(),
+            cases: vec![Case { trial: Trial::Wakeup(wakeup), cpu: 1, policy: Policy::Fifo }],
+            seed: 1,
+            batching: Repeats { trials: 1 },
+            stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
+        };
+        let sample = |round: u32| Sample {
+            case: 0,
+            round,
+            elapsed_ns: 2_000_000,
+            elapsed_ticks: None,
+            gaps: Vec::new(),
+            tallies: BTreeMap::from([(LATE_NS.to_string(), (1..=wakes_per_round).collect())]),
+            counts: [(SWITCHES, wakes_per_round), (SLACK_NS, 1)]
+                .into_iter()
+                .chain(busy.map(|ns| (COMPANION_NS, ns)))
+                .map(|(name, count)| (name.to_string(), count))
+                .collect(),
+            steal_ns: None,
+        };
+        let samples: Vec<Sample> = (0..rounds).map(sample).collect();
+        find(&plan, &samples).pop().expect("wakes")
+    }
+
+    #[test]
+    fn far_quantiles_are_told_from_enough_wakes_only() {
+        let few = found_in(60, 6, None);
+        assert_eq!((few.p99_ns, few.p999_ns), (None, None), "360 wakes");
+        let more = found_in(100, 6, None);
+        let p99 = more.p99_ns.expect("600 wakes");
+        assert_eq!((p99.low_ns, p99.value_ns, p99.high_ns), (99, 99, 100));
+        assert_eq!(more.p999_ns, None);
+        let many = found_in(1000, 6, None).p999_ns.expect("6000 wakes");
+        assert_eq!((many.value_ns, many.high_ns), (999, 1000));
+        assert!(many.low_ns >= 996, "{many:?}");
+    }
+
+    #[test]
+    fn what_was_counted_beside_is_told_and_what_was_not_is_absent() {
+        let busy = found_in(100, 5, Some(1_900_000));
+        assert!((busy.busy_percent.unwrap() - 95.0).abs() < 1e-9);
+        assert_eq!((busy.switches_per_wake, busy.timer_slack_ns), (Some(1.0), Some(1)));
+        assert_eq!(busy.median_ns.map(|median| median.value), Some(50.0));
+        assert_eq!(found_in(100, 5, None).busy_percent, None);
+    }
+}

@@ -1,0 +1,242 @@
+//! A loop that looks at the time stamp and at nothing else: whatever else runs on the CPU, an
+//! interrupt or another task, leaves a gap in it.
+
+use std::collections::BTreeMap;
+
+use model::trial::gaps::{
+    ALL_INTERRUPTS, CUT_SHORT, INTERRUPTS, LOOK_TICKS, LOOP_TICKS, SWITCHES, THRESHOLD_FACTOR,
+    THRESHOLD_TICKS, TICK_NS, WINDOW_TICKS,
+};
+use model::trial::{Case, Gap, Trial};
+
+use super::{Outcome, TrialError};
+use crate::machine;
+use crate::sys::{Whose, limit_real_time, monotonic_ns, own_thread_cpu_ns, tick_period_ns, usage};
+
+/// Beyond its window a real-time loop may run this long: it is broken then.
+const RT_GRACE_US: u64 = 1_000_000;
+/// Most gaps of one window.
+const MOST_GAPS: usize = 16_384;
+/// Steps of the loop from which its threshold is learned: some milliseconds.
+const STEPS_LEARNED_FROM: usize = 200_000;
+
+pub(super) fn run(case: &Case) -> Result<Outcome, TrialError> {
+    let Trial::Gaps { duration_ns } = case.trial else { return Err(TrialError::WrongTrial) };
+    threadclock::time_stamp().ok_or(TrialError::NoCounter)?;
+    if case.policy.is_realtime() {
+        limit_real_time(duration_ns / 1000 + RT_GRACE_US, RT_GRACE_US);
+    }
+    let rate = ticks_per_ns();
+    let steps = Steps::learn();
+    let mut log = Log::new();
+    let interrupts_before = machine::interrupts_of(case.cpu);
+    let switches_before = usage(Whose::Thread).read().switches;
+    let window_ticks = log.watch((duration_ns as f64 * rate) as u64, steps.threshold());
+    let switches = usage(Whose::Thread).read().switches - switches_before;
+    let interrupts = interrupts_before.zip(machine::interrupts_of(case.cpu));
+    let mut outcome = Outcome { gaps: log.gaps, ..Outcome::default() };
+    for (name, count) in [
+        (WINDOW_TICKS, window_ticks),
+        (LOOK_TICKS, log.look_ticks),
+        (THRESHOLD_TICKS, steps.threshold()),
+        (LOOP_TICKS, steps.median),
+        (CUT_SHORT, u64::from(outcome.gaps.len() == MOST_GAPS)),
+        (SWITCHES, switches),
+        (TICK_NS, tick_period_ns()),
+    ] {
+        outcome.count(name, i64::try_from(count).unwrap_or(i64::MAX));
+    }
+    if let Some((before, after)) = interrupts {
+        count_interrupts(&mut outcome, &before, &after);
+    }
+    Ok(outcome)
+}
+
+fn count_interrupts(
+    outcome: &mut Outcome,
+    before: &BTreeMap<String, u64>,
+    after: &BTreeMap<String, u64>,
+) {
+    outcome.count(ALL_INTERRUPTS, 0);
+    for (name, count) in after {
+        let more = count.saturating_sub(before.get(name).copied().unwrap_or(0));
+        if more > 0 {
+            let more = i64::try_from(more).unwrap_or(i64::MAX);
+            outcome.count(&format!("{INTERRUPTS}{name}"), more);
+            outcome.count(ALL_INTERRUPTS, more);
+        }
+    }
+}
+
+#[inline(always)]
+fn stamp() -> u64 {
+    threadclock::time_stamp().unwrap_or(0)
+}
+
+/// About how many ticks the counter makes in a nanosecond, from a few milliseconds: only the length
+/// of the window rests on it.
+fn ticks_per_ns() -> f64 {
+    let (start_ns, start) = (monotonic_ns(), stamp());
+    let mut now_ns = start_ns;
+    while now_ns.saturating_sub(start_ns) < 3_000_000 {
+        now_ns = monotonic_ns();
+    }
+    stamp().wrapping_sub(start) as f64 / (now_ns - start_ns) as f64
+}
+
+/// What the loop's steps are when nothing comes between.
+struct Steps {
+    median: u64,
+    p99: u64,
+}
+
+impl Steps {
+    fn learn() -> Self {
+        let mut steps = vec![1; STEPS_LEARNED_FROM];
+        let mut last = stamp();
+        for step in &mut steps {
+            let now = stamp();
+            *step = now.wrapping_sub(last);
+            last = now;
+        }
+        Self::of(steps)
+    }
+
+    fn of(mut steps: Vec<u64>) -> Self {
+        steps.sort_unstable();
+        let at = |share: f64| steps.get((steps.len() as f64 * share) as usize).copied();
+        Self { median: at(0.5).unwrap_or(1), p99: at(0.99).unwrap_or(1) }
+    }
+
+    /// What a gap must exceed.
+    fn threshold(&self) -> u64 {
+        self.p99.max(1).saturating_mul(THRESHOLD_FACTOR)
+    }
+}
+
+/// What the kernel says of the thread, looked at after each gap.
+#[derive(Clone, Copy)]
+struct Look {
+    switches: u64,
+    cpu_ns: u64,
+}
+
+impl Look {
+    fn now() -> Self {
+        let switches = usage(Whose::Thread).read().switches;
+        Self { switches, cpu_ns: own_thread_cpu_ns() }
+    }
+}
+
+/// The gaps of a window.
+struct Log {
+    gaps: Vec<Gap>,
+    start: u64,
+    last_look: Look,
+    look_ticks: u64,
+}
+
+impl Log {
+    fn new() -> Self {
+        // Written once: a page fault would be a gap.
+        let mut gaps = vec![Gap { at_ticks: 1, ticks: 1, switches: 1, cpu_ns: 1 }; MOST_GAPS];
+        gaps.clear();
+        Self { gaps, start: 0, last_look: Look::now(), look_ticks: 0 }
+    }
+
+    /// Watches for so many ticks. Gives how many it were. Measured code: one time stamp, two
+    /// comparisons a step, nothing in memory.
+    #[inline(never)]
+    fn watch(&mut self, window_ticks: u64, threshold: u64) -> u64 {
+        self.last_look = Look::now();
+        self.start = stamp();
+        let end = self.start.wrapping_add(window_ticks);
+        let mut last = self.start;
+        loop {
+            let now = stamp();
+            if now.wrapping_sub(last) > threshold {
+                last = self.keep(last, now);
+                if self.gaps.len() == MOST_GAPS || last >= end {
+                    break;
+                }
+                continue;
+            }
+            last = now;
+            if now >= end {
+                break;
+            }
+        }
+        last.wrapping_sub(self.start)
+    }
+
+    /// Keeps the gap between two stamps, and gives the time when that is done.
+    #[cold]
+    #[inline(never)]
+    fn keep(&mut self, last: u64, now: u64) -> u64 {
+        let look = Look::now();
+        self.gaps.push(Gap {
+            at_ticks: last.wrapping_sub(self.start),
+            ticks: now.wrapping_sub(last),
+            switches: u32::try_from(look.switches - self.last_look.switches).unwrap_or(u32::MAX),
+            cpu_ns: look.cpu_ns.saturating_sub(self.last_look.cpu_ns),
+        });
+        self.last_look = look;
+        let after = stamp();
+        self.look_ticks += after.wrapping_sub(now);
+        after
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_interruptions_do_not_raise_the_threshold() {
+        let mut steps = vec![24; 9_500];
+        steps.extend(vec![49; 450]);
+        steps.extend(vec![1_000_000; 50]);
+        let steps = Steps::of(steps);
+        assert_eq!((steps.median, steps.p99, steps.threshold()), (24, 49, 392));
+        assert_eq!(Steps::of(Vec::new()).threshold(), THRESHOLD_FACTOR);
+    }
+
+    #[test]
+    fn interrupts_that_came_are_counted_by_name_and_all_together() {
+        let of = |counts: &[(&str, u64)]| -> BTreeMap<String, u64> {
+            counts.iter().map(|(name, count)| (name.to_string(), *count)).collect()
+        };
+        let mut outcome = Outcome::default();
+        count_interrupts(
+            &mut outcome,
+            &of(&[("LOC", 5), ("RES", 7)]),
+            &of(&[("LOC", 9), ("RES", 7), ("36", 2)]),
+        );
+        let wanted = [("interrupts_36", 2), ("interrupts_LOC", 4), ("interrupts_all", 6)];
+        let counted: Vec<(&str, i64)> =
+            outcome.counts.iter().map(|(name, count)| (name.as_str(), *count)).collect();
+        assert_eq!(counted, wanted);
+        let mut outcome = Outcome::default();
+        count_interrupts(&mut outcome, &of(&[]), &of(&[]));
+        assert_eq!(outcome.counts.get(ALL_INTERRUPTS), Some(&0), "none is not unknown");
+    }
+
+    #[test]
+    fn gaps_follow_one_another_within_the_window() {
+        if threadclock::time_stamp().is_none() {
+            eprintln!("skipped: no time stamp");
+            return;
+        }
+        let mut log = Log::new();
+        // Any threshold that a step can exceed: gaps for certain.
+        let window = log.watch(3_000_000, 1);
+        assert!(!log.gaps.is_empty());
+        let mut end = 0;
+        for gap in &log.gaps {
+            assert!(gap.at_ticks >= end && gap.ticks > 1, "{gap:?} after {end}");
+            end = gap.at_ticks + gap.ticks;
+        }
+        assert!(end <= window && log.look_ticks <= window);
+        assert!(window >= 3_000_000 || log.gaps.len() == MOST_GAPS);
+    }
+}

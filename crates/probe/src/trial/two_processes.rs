@@ -1,0 +1,58 @@
+//! The memorandum's twosig (VENIX 1984): two processes on one CPU send each other a signal, whose
+//! handler installs itself again and answers; between signals each pauses. Its pause could lose a
+//! wake-up, between the test and the call; sigsuspend(2) lets the signal in and waits in one.
+
+use model::trial::Tally;
+use model::trial::loops::{CALLS, CAUGHT, LOOP_SWITCHES, TWO_PROCESS_SHARE};
+use model::trial::overhead::{BATCH_CALLS, BATCH_TICKS};
+
+use super::batch::{WARM_UP, stamp};
+use super::companion::Companion;
+use super::usage::{Accounts, Switches};
+use super::{Outcome, TrialError};
+use crate::sys::{self, EventCount, Pause, Shared};
+
+pub(super) fn run(trials: u32) -> Result<Outcome, TrialError> {
+    threadclock::time_stamp_ordered().ok_or(TrialError::NoCounter)?;
+    let refused = |call| move |errno| TrialError::Refused { call, errno };
+    let batches = (trials / TWO_PROCESS_SHARE).div_ceil(BATCH_CALLS).max(1);
+    let loops = u64::from(WARM_UP) + u64::from(batches) * u64::from(BATCH_CALLS);
+    let mut ticks = Vec::with_capacity(batches as usize);
+    let answered = Shared::<EventCount>::new().map_err(refused("mmap"))?;
+    let accounts = Accounts::open();
+    let pause = Pause::new().map_err(refused("sigaction"))?;
+    sys::watch_members().map_err(refused("timer_create"))?;
+    let parent = std::process::id() as i32;
+    let other = Companion::start(|| {
+        pause.answer(parent, loops);
+        answered.0.store(sys::caught() as u32, std::sync::atomic::Ordering::Release);
+    })
+    .map_err(TrialError::Fork)?;
+    let lost = || TrialError::Lost {
+        process: "second process",
+        why: "it ended before its last signal".to_string(),
+    };
+    let caught_before = sys::caught();
+    pause.exchange(other.pid(), WARM_UP).map_err(|_| lost())?;
+    for _ in 0..batches {
+        let start = stamp();
+        pause.exchange(other.pid(), BATCH_CALLS).map_err(|_| lost())?;
+        ticks.push(stamp().wrapping_sub(start) as i64);
+    }
+    let ended = other.join();
+    sys::unwatch_members();
+    if !ended {
+        return Err(lost());
+    }
+    let mut outcome = Outcome::default();
+    let Switches(switches) = accounts.close(&mut outcome);
+    let caught = sys::caught() - caught_before;
+    let answered = u64::from(answered.0.load(std::sync::atomic::Ordering::Acquire));
+    if caught != loops || answered != loops {
+        return Err(TrialError::NotCaught { sent: 2 * loops, caught: caught + answered });
+    }
+    outcome.count(CALLS, loops as i64);
+    outcome.count(CAUGHT, (caught + answered) as i64);
+    outcome.count(LOOP_SWITCHES, switches as i64);
+    Ok(outcome.with(BATCH_TICKS, Tally::from_iter(ticks)))
+}

@@ -1,0 +1,89 @@
+//! A process that sleeps until a moment and looks at the clock when it is awake.
+
+use std::num::NonZeroU64;
+
+use model::case::Policy;
+use model::trial::wakeup::{COMPANION_NS, LATE_NS, Load, SLACK_NS, SWITCHES, Wakeup};
+use model::trial::{Case, Tally, Trial};
+use rustix::thread::{current_timer_slack, set_current_timer_slack};
+
+use super::companion::Companion;
+use super::random::Random;
+use super::{Outcome, TrialError};
+use crate::assignment::Assignment;
+use crate::policy;
+use crate::sys::{
+    CpuClock, Whose, cpu_clock_ns, limit_real_time, monotonic_ns, sleep_until, usage,
+};
+
+/// Wakes that are not kept: the first meet a cold path.
+const WARM_UP: u32 = 8;
+/// Longest time that a real-time sleeper may run without sleeping.
+const RT_SPIN_LIMIT_US: u64 = 1_000_000;
+
+pub(super) fn run(assignment: &Assignment<model::trial::Trials>) -> Result<Outcome, TrialError> {
+    let Case { trial: Trial::Wakeup(wakeup), policy, .. } = assignment.case.clone() else {
+        return Err(TrialError::WrongTrial);
+    };
+    if policy.is_realtime() {
+        limit_real_time(RT_SPIN_LIMIT_US, RT_SPIN_LIMIT_US);
+    }
+    let mut companion = match wakeup.load {
+        Load::Idle => None,
+        Load::Busy => Some(busy()?),
+    };
+    // A slack that was not granted is seen below.
+    let _ = set_current_timer_slack(NonZeroU64::new(wakeup.timer_slack_ns));
+    let mut random = Random(wakeup.seed ^ u64::from(assignment.round));
+    let mut late = vec![1; wakeup.wakes as usize];
+    sleep_and_look(&wakeup, &mut random, &mut vec![1; WARM_UP as usize]);
+    let clock =
+        |companion: &Companion| cpu_clock_ns(companion.pid(), false, CpuClock::Precise).ok();
+    let companion_before = companion.as_ref().and_then(clock);
+    let switches_before = usage(Whose::Thread).read().switches;
+    let start_ns = monotonic_ns();
+    sleep_and_look(&wakeup, &mut random, &mut late);
+    let elapsed_ns = monotonic_ns() - start_ns;
+    let switches = usage(Whose::Thread).read().switches - switches_before;
+    let companion_after = companion.as_ref().and_then(clock);
+    if companion.as_mut().is_some_and(|companion| !companion.is_alive()) {
+        let why = "it has ended".to_string();
+        return Err(TrialError::Lost { process: "busy companion", why });
+    }
+    let late: Tally = late.into_iter().collect();
+    let mut outcome =
+        Outcome { elapsed_ns: Some(elapsed_ns), ..Outcome::default() }.with(LATE_NS, late);
+    outcome.count(SWITCHES, switches as i64);
+    if let Ok(slack) = current_timer_slack() {
+        outcome.count(SLACK_NS, i64::try_from(slack).unwrap_or(i64::MAX));
+    }
+    if let Some((before, after)) = companion_before.zip(companion_after) {
+        outcome.count(COMPANION_NS, after.saturating_sub(before) as i64);
+    }
+    Ok(outcome)
+}
+
+/// A process of the normal policy that never waits, on the CPU of the calling one.
+fn busy() -> Result<Companion, TrialError> {
+    let burn = || {
+        // Under another policy it would keep the sleeper from its CPU: its end is noticed.
+        if policy::take(Policy::Other).is_ok() {
+            loop {
+                std::hint::spin_loop();
+            }
+        }
+    };
+    Companion::start(burn).map_err(TrialError::Fork)
+}
+
+/// Sleeps as many times as there is room for, and writes how late each wake was.
+fn sleep_and_look(wakeup: &Wakeup, random: &mut Random, late_ns: &mut [i64]) {
+    for late in late_ns {
+        // From now on, not from the moment before: one that was late by more than a period would
+        // find the next already gone.
+        let wait_ns = wakeup.period_ns / 2 + random.below(wakeup.period_ns);
+        let asked_ns = monotonic_ns() + wait_ns;
+        sleep_until(asked_ns);
+        *late = monotonic_ns() as i64 - asked_ns as i64;
+    }
+}

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod case;
+pub mod command_use;
 pub mod cost;
 mod curve;
 pub mod estimate;
@@ -27,4 +28,4 @@ pub mod sample;
 pub mod scaling;
 pub mod stats;
 pub mod trial;
-mod words;
+pub mod words;

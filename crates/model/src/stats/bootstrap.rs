@@ -53,6 +53,22 @@ pub trait Rounds {
     fn resampled(&self, round: usize, rng: &mut dyn Rng) -> f64;
 }
 
+/// One figure a round, with no second level to resample: what lies below a figure is one thing, or so
+/// many that the scatter between rounds already carries theirs.
+pub struct Figures(pub Vec<f64>);
+
+impl Rounds for Figures {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+    fn figure(&self, round: usize) -> f64 {
+        self.0[round]
+    }
+    fn resampled(&self, round: usize, _: &mut dyn Rng) -> f64 {
+        self.0[round]
+    }
+}
+
 /// Interval for the middle of the rounds' figures. Absent below two rounds.
 ///
 /// Rounds are drawn with replacement, then the samples within each drawn round. The figures of

@@ -5,6 +5,6 @@ mod bootstrap;
 mod location;
 mod student;
 
-pub use bootstrap::{Interval, RESAMPLES, Rounds, hierarchical_interval};
+pub use bootstrap::{Figures, Interval, RESAMPLES, Rounds, hierarchical_interval};
 pub use location::{Center, mad_sigma, mean, median, quantile};
 pub use student::{Growth, Summary, student_quantile};

@@ -2,30 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use rand::Rng;
-
 use super::Trials;
 use super::case::Trial;
 use super::sample::Sample;
 use crate::estimate::Estimate;
 use crate::plan::{MINIMUM_ROUNDS, Plan};
-use crate::stats::Rounds;
-
-/// One figure a round. A sample holds hundreds of trials, whose scatter the scatter between rounds
-/// already carries: there is no second level to resample.
-struct Figures(Vec<f64>);
-
-impl Rounds for Figures {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-    fn figure(&self, round: usize) -> f64 {
-        self.0[round]
-    }
-    fn resampled(&self, round: usize, _: &mut dyn Rng) -> f64 {
-        self.0[round]
-    }
-}
+use crate::stats::Figures;
 
 /// All samples of a run by case, in the order of arrival.
 pub(super) struct ByCase<'a> {

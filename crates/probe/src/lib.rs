@@ -1,6 +1,7 @@
 //! All of switchcost that touches the kernel. A case comes in, samples go out.
 
 pub mod assignment;
+pub mod command;
 pub mod limits;
 pub mod machine;
 pub mod placement;

@@ -10,7 +10,9 @@ mod failure;
 mod instruments;
 mod interrupt;
 mod launch;
+mod launcher;
 mod measure;
+mod not_started;
 mod progress;
 mod report;
 mod resolve;
@@ -23,7 +25,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    match command::run(cli::Cli::parse()) {
+    match command::launcher::called().unwrap_or_else(|| command::run(cli::Cli::parse())) {
         Ok(code) => code,
         Err(error) => failure::tell(&error),
     }

@@ -5,6 +5,7 @@
 mod child;
 mod clock;
 mod condvar;
+mod exec;
 mod heap;
 mod mqueue;
 mod page;
@@ -19,11 +20,12 @@ mod usage;
 mod walk;
 mod watch;
 
-pub use child::{ChildUsage, reap, send_signal};
+pub use child::{ended_child, inherited_socket, reap, send_signal};
 pub use clock::{
     CpuClock, cpu_clock_ns, monotonic_ns, monotonic_raw_ns, own_process_cpu_ns, own_thread_cpu_ns,
 };
 pub use condvar::Meeting;
+pub use exec::{Note, Relay, Words};
 pub use heap::{Block, heap_end};
 pub use mqueue::{mq_open_unlinked, mq_receive, mq_send};
 pub use page::{EventCount, Shared, Slot};

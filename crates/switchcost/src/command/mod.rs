@@ -3,9 +3,11 @@
 mod clock;
 mod cost;
 mod interference;
+pub(crate) mod launcher;
 mod links;
 mod program;
 mod ring;
+mod run;
 mod runs;
 mod shell;
 mod worker;
@@ -23,6 +25,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Cost(args) => cost::run(&args),
         Command::Clock(command) => clock::run(&command),
         Command::Links(args) => links::run(&args),
+        Command::Run(args) => run::run(&args),
         Command::Runs(command) => runs::run(command),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man => shell::manual(),

@@ -1,5 +1,6 @@
 //! What is printed and written at the end of a run.
 
+pub(crate) mod command_use;
 mod comparison;
 mod cost;
 mod csv;

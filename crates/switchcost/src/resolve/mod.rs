@@ -6,6 +6,7 @@ pub(crate) mod grid;
 pub(crate) mod interference;
 pub(crate) mod links;
 pub(crate) mod ring;
+pub(crate) mod run;
 
 use anyhow::{Context, Result};
 use model::case::Placement;
@@ -16,7 +17,7 @@ use crate::cli::{Effort, PlacementArg};
 use crate::failure::usage;
 
 /// Confidence of all intervals.
-const CONFIDENCE: f64 = 0.95;
+pub(crate) const CONFIDENCE: f64 = 0.95;
 
 /// The stopping rule as typed.
 fn stopping<const BUDGET: u64>(effort: &Effort<BUDGET>) -> Stopping {

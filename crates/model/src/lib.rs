@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod case;
+pub mod command_use;
 pub mod cost;
 mod curve;
 pub mod estimate;
@@ -32,4 +33,4 @@ pub mod scaling;
 pub mod state;
 pub mod stats;
 pub mod trial;
-mod words;
+pub mod words;

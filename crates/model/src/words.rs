@@ -6,7 +6,7 @@ pub(crate) fn percent(part: f64) -> String {
 }
 
 /// A factor: `2.9x`.
-pub(crate) fn times(factor: f64) -> String {
+pub fn times(factor: f64) -> String {
     format!("{}x", three_digits(factor))
 }
 
@@ -17,7 +17,7 @@ pub(crate) fn signed(ns: f64) -> String {
 }
 
 /// Nanoseconds with three significant digits, in the unit that suits them.
-pub(crate) fn time(ns: f64) -> String {
+pub fn time(ns: f64) -> String {
     let rounded = round_to_three(ns);
     let (scale, unit) = match rounded.abs() {
         size if size >= 1e9 => (1e9, "s"),
@@ -30,7 +30,7 @@ pub(crate) fn time(ns: f64) -> String {
 
 /// Bytes in the largest binary unit that leaves at least one of them, with up to three significant
 /// digits: `1.5 MiB`.
-pub(crate) fn bytes(bytes: u64) -> String {
+pub fn bytes(bytes: u64) -> String {
     let (scale, unit) = byte_unit(bytes);
     format!("{} {unit}", plain(bytes as f64 / scale))
 }

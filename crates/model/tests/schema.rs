@@ -52,3 +52,8 @@ fn the_lines_of_a_run_file_of_trials_are_documented() {
     let schema = schemars::schema_for!(model::run::Line<model::trial::Trials>);
     check(&schema, "trials-run-line.schema.json");
 }
+
+#[test]
+fn what_commands_used_is_documented() {
+    check(&schemars::schema_for!(model::command_use::Record), "command-use.schema.json");
+}

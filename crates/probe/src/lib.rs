@@ -2,6 +2,7 @@
 
 pub mod assignment;
 pub mod classic;
+pub mod command;
 pub mod limits;
 pub mod machine;
 pub mod placement;

@@ -3,6 +3,7 @@
 //! Reading never fails as a whole: each value that could not be read says why. What the kernel
 //! shows only to root (/sys/kernel/debug) is unknown to others.
 
+mod accounting;
 mod cgroup;
 mod config;
 mod cpu;
@@ -20,7 +21,9 @@ mod virtualization;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use model::command_use::CpuAccounting;
 use model::machine::Machine;
+use model::reading::Reading;
 
 use self::tree::{Tree, reading};
 
@@ -47,4 +50,9 @@ pub fn read(root: &Path) -> Machine {
         load: load::read(tree),
         interrupts: reading(interrupts::read(tree)),
     }
+}
+
+/// How the kernel below a root folder tells user from system time.
+pub fn cpu_accounting(root: &Path) -> Reading<CpuAccounting> {
+    accounting::read(&Tree::new(root))
 }

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 
 use crate::sys::{self, CpuClock, cpu_clock_ns};
-pub use crate::sys::{ChildUsage, reap};
 
 /// Why a program cannot be watched.
 #[derive(Debug, thiserror::Error)]

@@ -13,7 +13,9 @@ mod failure;
 mod instruments;
 mod interrupt;
 mod launch;
+mod launcher;
 mod measure;
+mod not_started;
 mod progress;
 mod report;
 mod resolve;
@@ -29,7 +31,7 @@ fn main() -> ExitCode {
     if let Some(code) = classic::by_link(std::env::args_os()) {
         return code;
     }
-    match command::run(cli::Cli::parse()) {
+    match command::launcher::called().unwrap_or_else(|| command::run(cli::Cli::parse())) {
         Ok(code) => code,
         Err(error) => failure::tell(&error),
     }

@@ -7,6 +7,7 @@ mod bare;
 mod child;
 mod clock;
 mod condvar;
+mod exec;
 mod execute;
 mod hangup;
 mod heap;
@@ -29,12 +30,13 @@ pub use account::{Account, ChildTicks, child_ticks, keep_ended_children, local_t
 pub use bare::{
     futex_wake, getppid, getuid, monotonic_ns_by_call, read_byte, sched_yield, write_byte,
 };
-pub use child::{ChildUsage, reap, send_signal};
+pub use child::{ended_child, inherited_socket, reap, send_signal};
 pub use clock::{
     CpuClock, cpu_clock_ns, monotonic_ns, monotonic_raw_ns, own_process_cpu_ns, own_thread_cpu_ns,
     sleep_until, tick_period_ns,
 };
 pub use condvar::Meeting;
+pub use exec::{Note, Relay, Words};
 pub use execute::execute;
 pub use hangup::{Hangups, answer_hangups, catch_hangups, hang_up, hangups_left};
 pub use heap::{Block, heap_end};

@@ -54,6 +54,11 @@ pub fn usage(whose: Whose) -> Raw {
 }
 
 impl Raw {
+    /// Greatest resident memory in KiB (ru_maxrss).
+    pub fn max_resident_kib(&self) -> u64 {
+        self.0.ru_maxrss as u64
+    }
+
     /// The figures in it.
     pub fn read(&self) -> Usage {
         let ns =

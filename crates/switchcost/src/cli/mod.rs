@@ -9,6 +9,7 @@ mod links;
 mod program;
 mod response;
 mod ring;
+mod run;
 mod runs;
 mod state;
 mod values;
@@ -24,6 +25,7 @@ pub(crate) use interference::InterferenceArgs;
 pub(crate) use links::{LinkNames, LinksArgs};
 pub(crate) use response::{Part, ResponseArgs};
 pub(crate) use ring::{PlacementArg, RingArgs};
+pub(crate) use run::{RUNS_TO_COMPARE, RunArgs};
 pub(crate) use runs::{ExportFormat, RunsCommand};
 pub(crate) use state::StateNames;
 pub(crate) use values::{ByteSizes, Destination};
@@ -71,6 +73,13 @@ pub(crate) enum Command {
     Response(ResponseArgs),
     /// List what can carry the token, what each needs, and whether this machine has it
     Links(LinksArgs),
+    /// Run a command and tell what it used, and what its switches cost it
+    ///
+    /// Real and CPU time, what getrusage(2) counts, run delay, migrations, bytes read and written, threads,
+    /// from a tiny launcher, so that the figures are the command's own. Standard streams, signals and the
+    /// terminal are the command's; the report goes to standard error, and the exit code is the command's:
+    /// 128 + the signal that ended it, 127 where it was not found, 126 where it could not be run.
+    Run(RunArgs),
     /// List, show, export, resume or remove stored runs
     #[command(subcommand)]
     Runs(RunsCommand),

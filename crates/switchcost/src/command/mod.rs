@@ -4,10 +4,12 @@ mod classic;
 mod clock;
 mod cost;
 mod interference;
+pub(crate) mod launcher;
 mod links;
 mod program;
 mod response;
 mod ring;
+mod run;
 mod runs;
 mod shell;
 mod worker;
@@ -27,6 +29,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Classic(command) => classic::run(command),
         Command::Response(args) => response::run(&args),
         Command::Links(args) => links::run(&args),
+        Command::Run(args) => run::run(&args),
         Command::Runs(command) => runs::run(command),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man => shell::manual(),

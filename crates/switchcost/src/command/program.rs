@@ -1,16 +1,23 @@
 //! `switchcost cost --pid PID` and `switchcost cost -- CMD`: what switching costs one program.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
+use probe::command::NotStarted;
 use probe::program::Watched;
 
 use crate::cli::{CostArgs, Destination};
 use crate::failure::{say, usage};
+use crate::launcher::Launcher;
+use crate::not_started;
 use crate::report::program as report;
 use crate::watch::{Ended, Watcher, child};
+
+/// Time between two looks at a command.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 pub(super) fn run(args: &CostArgs) -> Result<ExitCode> {
     if args.output.csv.is_some() {
@@ -49,31 +56,27 @@ fn watch(pid: i32, duration: Duration, args: &CostArgs) -> Result<ExitCode> {
 
 fn command(args: &CostArgs) -> Result<ExitCode> {
     let words = &args.program.command;
+    let mut launcher = Launcher::start()?;
     let started = Instant::now();
-    let mut child = match child::start(words) {
-        Ok(child) => child,
-        Err(failure) => {
-            say(&format!("error: {failure}"));
-            return Ok(ExitCode::from(failure.code));
-        }
+    let pid = match launcher.begin(words)? {
+        Ok(pid) => i32::try_from(pid).map_err(|_| anyhow!("no such process id"))?,
+        Err(failure) => return Ok(cannot_run(words, &failure)),
     };
-    let pid = i32::try_from(child.pid()).map_err(|_| anyhow!("no such process id"))?;
     // It may have ended already: then only its usage is known.
     let mut watcher = Watched::find(Path::new("/"), pid).ok().map(Watcher::new);
     let used = loop {
-        if let Some(used) = child.ended().context("wait4")? {
-            break used;
-        }
-        match &mut watcher {
-            Some(watcher) => {
-                // What cannot be read is said in the figures; the command goes on.
-                let _ = watcher.look();
-                watcher.pause(Instant::now() + Duration::from_millis(20));
+        match launcher.ended(BETWEEN_LOOKS)? {
+            Some(Ok(used)) => break used,
+            Some(Err(failure)) => return Ok(cannot_run(words, &failure)),
+            None => {
+                if let Some(watcher) = &mut watcher {
+                    // What cannot be read is said in the figures; the command goes on.
+                    let _ = watcher.look();
+                }
             }
-            None => std::thread::sleep(Duration::from_millis(1)),
         }
     };
-    let told = child::report(words, pid, started.elapsed(), &used, watcher);
+    let told = child::report(words, pid, started.elapsed(), &used.usage, watcher);
     if !args.output.quiet {
         eprint(&report::text(&told));
     }
@@ -81,7 +84,13 @@ fn command(args: &CostArgs) -> Result<ExitCode> {
     if let Err(error) = write_json(&told, args) {
         say(&format!("error: {error:#}"));
     }
-    Ok(ExitCode::from(child::code(used.status)))
+    Ok(ExitCode::from(used.ending.shell_code()))
+}
+
+fn cannot_run(words: &[OsString], failure: &NotStarted) -> ExitCode {
+    let (words, code) = not_started::in_words(words, failure);
+    say(&format!("error: {words}"));
+    ExitCode::from(code)
 }
 
 fn write_json(told: &model::program_cost::Report, args: &CostArgs) -> Result<()> {

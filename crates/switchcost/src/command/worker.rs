@@ -15,17 +15,23 @@ use serde::Serialize;
 use crate::launch::Word;
 
 pub(super) fn run(parent: i32, instrument: &str) -> Result<ExitCode> {
-    // Asked for first, then checked: a parent that went before the asking is noticed too.
-    set_parent_process_death_signal(Some(Signal::KILL)).context("prctl(PR_SET_PDEATHSIG)")?;
-    if getppid().map(|pid| pid.as_raw_pid()) != Some(parent) {
-        bail!("the worker is started by switchcost itself, not by hand");
-    }
+    die_with(parent).context("the worker")?;
     match instrument {
         Ring::NAME => take_samples::<Ring>(),
         Trials::NAME => take_samples::<Trials>(),
         Response::NAME => take_samples::<Response>(),
         other => bail!("the worker knows no instrument called '{other}'"),
     }
+}
+
+/// Lets this process be killed when its parent ends, which has to be `parent`.
+pub(super) fn die_with(parent: i32) -> Result<()> {
+    // Asked for first, then checked: a parent that went before the asking is noticed too.
+    set_parent_process_death_signal(Some(Signal::KILL)).context("prctl(PR_SET_PDEATHSIG)")?;
+    if getppid().map(|pid| pid.as_raw_pid()) != Some(parent) {
+        bail!("it is started by switchcost itself, not by hand");
+    }
+    Ok(())
 }
 
 fn take_samples<I: Measure>() -> Result<ExitCode> {

@@ -1,6 +1,7 @@
 //! What is printed and written at the end of a run.
 
 mod bars;
+pub(crate) mod command_use;
 mod comparison;
 mod cost;
 mod csv;

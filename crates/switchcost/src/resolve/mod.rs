@@ -7,6 +7,7 @@ pub(crate) mod interference;
 pub(crate) mod links;
 pub(crate) mod response;
 pub(crate) mod ring;
+pub(crate) mod run;
 pub(crate) mod states;
 
 use anyhow::{Context, Result};
@@ -18,7 +19,7 @@ use crate::cli::{Effort, PlacementArg};
 use crate::failure::usage;
 
 /// Confidence of all intervals.
-const CONFIDENCE: f64 = 0.95;
+pub(crate) const CONFIDENCE: f64 = 0.95;
 
 /// The stopping rule as typed.
 fn stopping<const BUDGET: u64>(effort: &Effort<BUDGET>) -> Stopping {

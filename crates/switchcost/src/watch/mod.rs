@@ -1,7 +1,7 @@
 //! A program is watched: looks at its threads and its memory until its time is over.
 
 pub(crate) mod child;
-mod surface;
+pub(crate) mod surface;
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};

@@ -1,0 +1,115 @@
+//! User and system time: what is known of the split.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, Normal};
+
+use super::run::Run;
+use crate::reading::Reading;
+
+/// How the kernel tells user from system time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuAccounting {
+    /// Each timer tick is charged to the mode that it interrupts (CONFIG_TICK_CPU_ACCOUNTING, or
+    /// CONFIG_VIRT_CPU_ACCOUNTING_GEN without nohz_full CPUs).
+    Tick,
+    /// Some CPUs (nohz_full) read the clock whenever the mode changes, the others are sampled.
+    Mixed,
+    /// The clock is read whenever the mode changes (CONFIG_VIRT_CPU_ACCOUNTING_NATIVE).
+    Precise,
+}
+
+/// A part with the 95 % interval that sampling leaves it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Part {
+    /// From 0 to 1.
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// The user part of the CPU time of all runs of a command, and what it rests on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Split {
+    /// How the kernel accounts; tick sampling is assumed where that is unknown.
+    pub accounting: Reading<CpuAccounting>,
+    /// Nanoseconds between two ticks: the resolution of one run's figures.
+    pub tick_ns: Reading<u64>,
+    /// Ticks that the split rests on, over all runs; absent where it rests on none.
+    pub ticks: Option<f64>,
+    /// Of the CPU time, the user part. Absent where fewer than one tick fell into all runs.
+    pub user: Option<Part>,
+    /// Whether children have a part in it whose own ticks are not known: the kernel calls a process
+    /// that never saw a tick all user.
+    pub with_children: bool,
+}
+
+/// Own CPU time is all of it if no more than this part is missing: the clocks are read one after the
+/// other, and wait4(2) rounds to microseconds.
+const ALL: f64 = 0.99;
+
+impl Split {
+    /// The split over `runs` of one command.
+    #[must_use]
+    pub fn of(runs: &[&Run], accounting: Reading<CpuAccounting>, tick_ns: Reading<u64>) -> Self {
+        let sum = |of: fn(&Run) -> u64| runs.iter().map(|run| of(run) as f64).sum::<f64>();
+        let cpu = sum(|run| run.used.total().cpu_ns());
+        let user = sum(|run| run.used.total().user_ns);
+        let own = sum(|run| run.used.own_cpu_ns.known().copied().unwrap_or(0));
+        let sampled_user = sum(|run| run.used.sampled.known().map_or(0, |s| s.user_ns));
+        let sampled = sum(|run| run.used.sampled.known().map_or(0, |s| s.both_ns));
+        let with_children = own < ALL * cpu;
+        let precise = accounting.known() == Some(&CpuAccounting::Precise);
+        let (whole, user) =
+            if with_children || precise { (cpu, user) } else { (sampled, sampled_user) };
+        let ticks = tick_ns.known().filter(|ns| **ns > 0).map(|ns| whole / *ns as f64);
+        let value = if whole > 0.0 { (user / whole).clamp(0.0, 1.0) } else { f64::NAN };
+        let part = match ticks {
+            _ if !value.is_finite() => None,
+            _ if precise => Some(Part { value, low: value, high: value }),
+            Some(ticks) if ticks >= 1.0 => Some(wilson(value, ticks)),
+            _ => None,
+        };
+        Self {
+            accounting,
+            tick_ns,
+            ticks: ticks.filter(|ticks| !precise && *ticks > 0.0),
+            user: part,
+            with_children,
+        }
+    }
+}
+
+/// Wilson's interval (1927, J. Am. Stat. Assoc. 22) for a part of which `value` was seen in `count`
+/// independent draws.
+fn wilson(value: f64, count: f64) -> Part {
+    let z = Normal::standard().inverse_cdf(0.975);
+    let z2 = z * z / count;
+    let middle = (value + z2 / 2.0) / (1.0 + z2);
+    let half = (value * (1.0 - value) * z2 + z2 * z2 / 4.0).sqrt() / (1.0 + z2);
+    Part { value, low: (middle - half).max(0.0), high: (middle + half).min(1.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wilson;
+
+    #[test]
+    fn known_answers_of_wilson() {
+        // Newcombe (1998, Statistics in Medicine 17), table I, method 3: 81 of 263 gives 0.2553 to
+        // 0.3662; 15 of 148, 0.0624 to 0.1605; 0 of 20, 0 to 0.1611; 1 of 29, 0.0061 to 0.1718.
+        for (hits, count, low, high) in [
+            (81.0, 263.0, 0.2553, 0.3662),
+            (15.0, 148.0, 0.0624, 0.1605),
+            (0.0, 20.0, 0.0, 0.1611),
+            (1.0, 29.0, 0.0061, 0.1718),
+        ] {
+            let part = wilson(hits / count, count);
+            assert!((part.low - low).abs() < 5e-5, "{part:?}");
+            assert!((part.high - high).abs() < 5e-5, "{part:?}");
+        }
+    }
+}

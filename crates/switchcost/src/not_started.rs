@@ -1,0 +1,57 @@
+//! A command that could not be started: one line that says what to do, and the exit code of a shell.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use probe::command::NotStarted;
+use rustix::io::Errno;
+
+/// The line, and the exit code: 127 where the command is not there, 126 where it cannot be run
+/// (env(1)), 1 where nothing could be.
+pub(crate) fn in_words(words: &[OsString], failure: &NotStarted) -> (String, u8) {
+    let name = words.first().map(OsString::as_os_str).unwrap_or_default();
+    let errno = Errno::from_raw_os_error(failure.errno);
+    let (step, shown) = (&failure.step, name.display());
+    if step != "execve" {
+        let next = match (step.as_str(), errno) {
+            ("fork", Errno::AGAIN) => {
+                ": no more processes are allowed (ulimit -u, pids.max of the control group)"
+            }
+            ("fork" | "mmap", Errno::NOMEM) => ": there is no memory left",
+            (_, Errno::MFILE | Errno::NFILE) => ": no more descriptors are allowed (ulimit -n)",
+            _ => "",
+        };
+        return (format!("cannot run '{shown}': {step}: {errno}{next}"), 1);
+    }
+    let found = found(name);
+    let (why, code) = match (errno, &found) {
+        (_, Some(path)) if path.is_dir() => ("it is a directory", 126),
+        (Errno::NOENT, Some(_)) => {
+            ("the interpreter that it names (after #!, or its dynamic loader) is not there", 126)
+        }
+        (Errno::NOENT, None) if name.as_bytes().contains(&b'/') => ("there is no such file", 127),
+        (Errno::NOENT, None) => ("no folder of PATH has it", 127),
+        (Errno::ACCESS, Some(_)) => ("it may not be executed (chmod +x, or a noexec mount)", 126),
+        (Errno::NOEXEC, _) => ("it is no program of this machine", 126),
+        (Errno::TOOBIG, _) => ("arguments and environment are too long (getconf ARG_MAX)", 126),
+        _ => ("", 126),
+    };
+    let errno = std::io::Error::from(errno);
+    let why = if why.is_empty() { errno.to_string() } else { format!("{why} ({errno})") };
+    (format!("cannot run '{shown}': {why}"), code)
+}
+
+/// The file that was meant, if there is any.
+fn found(name: &OsStr) -> Option<PathBuf> {
+    if name.is_empty() {
+        return None;
+    }
+    if name.as_bytes().contains(&b'/') {
+        return Some(PathBuf::from(name)).filter(|path| path.exists());
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|folder| Path::new(&folder).join(name))
+        .find(|path| path.exists())
+}

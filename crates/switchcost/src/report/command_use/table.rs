@@ -1,0 +1,144 @@
+//! The figures of one command: a list for one run, a table for several.
+
+use std::fmt::Write;
+
+use model::command_use::{CpuAccounting, Figure, Part, Split, Summary};
+use model::words::{bytes, time};
+
+use crate::report::parts;
+
+/// How a figure is shown.
+#[derive(Clone, Copy)]
+enum Unit {
+    Time,
+    Bytes,
+    Count,
+}
+
+/// The rows, in order: a name for people, the figure's own name, its unit. The split of CPU time is put
+/// in after it.
+const ROWS: [(&str, &str, Unit); 18] = [
+    ("real", "real_ns", Unit::Time),
+    (CPU, "cpu_ns", Unit::Time),
+    ("max resident", "max_resident_bytes", Unit::Bytes),
+    ("minor faults", "minor_faults", Unit::Count),
+    ("major faults", "major_faults", Unit::Count),
+    ("blocks in", "input_blocks", Unit::Count),
+    ("blocks out", "output_blocks", Unit::Count),
+    ("voluntary switches", "voluntary", Unit::Count),
+    ("involuntary switches", "involuntary", Unit::Count),
+    ("run delay", "run_delay_ns", Unit::Time),
+    ("migrations", "migrations", Unit::Count),
+    ("peak threads seen", "peak_threads_seen", Unit::Count),
+    ("read calls", "read_call_bytes", Unit::Bytes),
+    ("write calls", "write_call_bytes", Unit::Bytes),
+    ("storage read", "storage_read_bytes", Unit::Bytes),
+    ("storage written", "storage_write_bytes", Unit::Bytes),
+    ("of it cancelled", "cancelled_write_bytes", Unit::Bytes),
+    ("resident at exec", "at_exec_resident_bytes", Unit::Bytes),
+];
+
+const CPU: &str = "CPU (user + system)";
+
+pub(super) fn of(summary: &Summary) -> String {
+    if summary.runs == 1 { list(summary) } else { table(summary) }
+}
+
+fn list(summary: &Summary) -> String {
+    let mut text = String::new();
+    let width = CPU.len() + 2;
+    // Writing to a String cannot fail.
+    for (label, name, unit) in ROWS {
+        let value = match (summary.figure(name), summary.missing.get(name)) {
+            (Some(figure), _) => shown(figure.estimate.value, unit),
+            (None, Some(why)) => format!("not known: {why}"),
+            (None, None) => continue,
+        };
+        let _ = writeln!(text, "{label:<width$} {value}");
+        if label == CPU {
+            text.push_str(&split(summary, width));
+        }
+    }
+    text
+}
+
+fn table(summary: &Summary) -> String {
+    let mut table = parts::table(vec!["", "median", "interval", "spread", "min", "max"]);
+    for (label, name, unit) in ROWS {
+        let Some(figure) = summary.figure(name) else { continue };
+        table.add_row(vec![
+            label.to_string(),
+            shown(figure.estimate.value, unit),
+            interval(figure, unit),
+            figure.spread.map_or("-".to_string(), |spread| shown(spread, unit)),
+            shown(figure.min, unit),
+            shown(figure.max, unit),
+        ]);
+    }
+    parts::align(&mut table);
+    let mut text = format!("{table}\n\n");
+    text.push_str(&split(summary, 0));
+    for (label, name, _) in ROWS {
+        if let Some(why) = summary.missing.get(name) {
+            let _ = writeln!(text, "{label} not known: {why}");
+        }
+    }
+    text
+}
+
+fn shown(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Time => time(value),
+        Unit::Bytes => bytes(value.max(0.0) as u64),
+        Unit::Count if value.fract() == 0.0 => format!("{value:.0}"),
+        Unit::Count => parts::figure(Some(value)),
+    }
+}
+
+fn interval(figure: &Figure, unit: Unit) -> String {
+    match figure.estimate.interval() {
+        Some(interval) if interval.low == interval.high => "none: all alike".to_string(),
+        Some(interval) => {
+            format!("{} to {}", shown(interval.low, unit), shown(interval.high, unit))
+        }
+        None => "-".to_string(),
+    }
+}
+
+/// User and system time, as far as they are known, or what resolution there is instead.
+fn split(summary: &Summary, width: usize) -> String {
+    let Split { accounting, tick_ns, ticks, user, with_children } = &summary.split;
+    let Some(cpu) = summary.median("cpu_ns") else { return String::new() };
+    let tick = tick_ns
+        .known()
+        .map_or("whose length is not known".to_string(), |ns| format!("of {}", time(*ns as f64)));
+    let Some(user) = user else {
+        return format!(
+            "{:<width$} not resolved: sampled by timer ticks {tick}, of which too few fell into {} of CPU time\n",
+            "  user, system",
+            time(cpu * f64::from(summary.runs))
+        );
+    };
+    let system = Part { value: 1.0 - user.value, low: 1.0 - user.high, high: 1.0 - user.low };
+    let precise = accounting.known() == Some(&CpuAccounting::Precise);
+    let mut text = String::new();
+    for (label, part) in [("  user", *user), ("  system", system)] {
+        let range = match precise {
+            true => String::new(),
+            false => format!(" ({} to {})", time(part.low * cpu), time(part.high * cpu)),
+        };
+        let _ = writeln!(text, "{label:<width$} {}{range}", time(part.value * cpu));
+    }
+    if !precise {
+        let ticks = ticks.map_or("?".to_string(), |ticks| format!("{ticks:.0}"));
+        let children =
+            if *with_children { "; children that never saw a tick count as all user" } else { "" };
+        let unsure = accounting.why().map_or(String::new(), |why| format!("; assumed, as {why}"));
+        let _ = writeln!(
+            text,
+            "{:<width$} split by about {ticks} timer ticks {tick} (95 % interval){children}{unsure}",
+            ""
+        );
+    }
+    text
+}

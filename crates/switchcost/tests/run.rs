@@ -1,0 +1,425 @@
+//! `switchcost run`: what commands used, and that they are left as they are.
+
+mod common;
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Stdio;
+
+use common::{Home, PROGRAM, Said, has, skip, wait_for};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use serde_json::Value;
+
+const MIB: u64 = 1 << 20;
+
+/// Runs commands by `args`; gives what was said, and the record, which must be as documented.
+fn record(home: &Home, args: &[&str]) -> (Said, Value) {
+    let file = home.path().join("record.json");
+    let to = file.to_str().expect("a path in UTF-8");
+    let said = home.run(&[&["run", "--no-estimate", "--json", to], args].concat());
+    let text = fs::read_to_string(&file).unwrap_or_else(|_| panic!("no record: {}", said.err));
+    let record = serde_json::from_str(&text).expect("JSON");
+    assert_valid(&record);
+    (said, record)
+}
+
+fn assert_valid(value: &Value) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/command-use.schema.json");
+    let text = fs::read_to_string(path).expect("a schema in docs/");
+    let schema = serde_json::from_str(&text).expect("a schema in JSON");
+    let schema = jsonschema::validator_for(&schema).expect("a schema");
+    let errors: Vec<String> = schema.iter_errors(value).map(|error| error.to_string()).collect();
+    assert_eq!(errors, Vec::<String>::new());
+}
+
+fn runs(record: &Value) -> &Vec<Value> {
+    record["runs"].as_array().expect("runs")
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+/// As `args`, by itself and under the program: what it says must be the same.
+fn same_under_the_program(prefix: &str, command: &[&str]) {
+    let home = Home::new();
+    let alone = format!("{prefix} exec \"$@\"");
+    let under = format!("{prefix} exec {PROGRAM} run --quiet --no-estimate -- \"$@\"");
+    let said = |script: &str| {
+        let mut shell = home.command("sh");
+        Said::of(shell.args(["-c", script, "sh"]).args(command))
+    };
+    let (alone, under) = (said(&alone), said(&under));
+    assert!(!alone.out.is_empty(), "{alone:?}");
+    assert_eq!((&alone.out, &alone.err), (&under.out, &under.err));
+}
+
+/// A shell started with SIGINT ignored, as in the background of another, cannot trap it.
+fn interrupts_are_ignored() -> bool {
+    let status = fs::read_to_string("/proc/self/status").expect("a status");
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("SigIgn");
+    let mask = u64::from_str_radix(ignored.trim(), 16).expect("a mask");
+    let ignored = mask & (1 << (Signal::INT.as_raw() - 1)) != 0;
+    if ignored {
+        skip("this test was started with SIGINT ignored");
+    }
+    ignored
+}
+
+#[test]
+fn exit_codes_are_the_commands_and_bad_commands_have_a_line() {
+    let home = Home::new();
+    for (script, code) in
+        [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137), ("kill -TERM $$", 143)]
+    {
+        let (said, record) = record(&home, &["--", "sh", "-c", script]);
+        assert_eq!(said.code, Some(code), "{script}: {}", said.err);
+        let ending = &runs(&record)[0]["ending"];
+        match code {
+            137 | 143 => assert_eq!(number(&ending["killed"]["signal"]), code as u64 - 128),
+            code => assert_eq!(number(&ending["exited"]["code"]), code as u64),
+        }
+    }
+    let file = |name: &str, text: &str, mode: u32| {
+        let path = home.path().join(name);
+        fs::write(&path, text).expect("a file");
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("its mode");
+        path.to_str().expect("UTF-8").to_string()
+    };
+    let plain = file("plain", "no program", 0o644);
+    let orphaned = file("orphaned", "#!/no/such/interpreter\n", 0o755);
+    for (name, code, words) in [
+        ("/no/such/command", 127, "no such file"),
+        ("no-such-command-anywhere", 127, "no folder of PATH has it"),
+        ("", 127, "cannot run ''"),
+        (&plain, 126, "may not be executed"),
+        ("/", 126, "it is a directory"),
+        (&orphaned, 126, "interpreter"),
+    ] {
+        let said = home.run(&["run", "--", name]);
+        assert_eq!((said.code, &*said.out), (Some(code), ""), "{name}: {}", said.err);
+        assert!(said.err.contains(words), "{name}: {}", said.err);
+        assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+    }
+    for (args, words) in [
+        (&[][..], "CMD"),
+        (&["-n", "0", "--", "true"], "from 1 on"),
+        (&["--vs", "'", "--", "true"], "--vs"),
+        (&["--vs", "", "--", "true"], "--vs"),
+        (&["--json", "-", "--csv", "-", "--", "true"], "only one of them"),
+    ] {
+        let said = home.run(&[&["run"], args].concat());
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.err);
+        assert!(said.err.contains(words), "{args:?}: {}", said.err);
+    }
+    home.wait_until_alone();
+}
+
+#[test]
+fn what_runs_out_is_named() {
+    let home = Home::new();
+    // From what the dynamic loader needs on: a clear line, or all works. No limit hangs or panics.
+    let mut named = 0;
+    for limit in 4..32 {
+        let script = format!("ulimit -n {limit}; exec {PROGRAM} run --no-estimate -- true");
+        let said = Said::of(home.command("sh").args(["-c", &script]));
+        match said.code {
+            Some(0 | 127) => {}
+            Some(1) if said.err.contains("error: ") => {
+                named += u32::from(said.err.contains("Too many open files"));
+            }
+            _ => panic!("ulimit -n {limit}: {said:?}"),
+        }
+    }
+    assert!(named > 0, "no limit was named");
+    // The command's own standard error is closed: the report is not.
+    let said = home.run(&["run", "--no-estimate", "--", "sh", "-c", "exec 2>&-; exit 3"]);
+    assert_eq!(said.code, Some(3));
+    assert!(said.err.contains("max resident"), "{}", said.err);
+    let script = format!("exec 2>&-; exec {PROGRAM} run --no-estimate -- sh -c 'exit 4'");
+    assert_eq!(Said::of(home.command("sh").args(["-c", &script])).code, Some(4));
+}
+
+#[test]
+fn bytes_pass_through() {
+    let home = Home::new();
+    let bytes: Vec<u8> = (0..1_000_000_u32).map(|i| ((i * 31) >> 3) as u8).collect();
+    let mut program = home.command(PROGRAM);
+    program.args(["run", "--quiet", "--no-estimate", "--", "sh", "-c", "cat; echo err >&2"]);
+    program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = program.spawn().expect("the program starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    let sent = bytes.clone();
+    let writer = std::thread::spawn(move || input.write_all(&sent).expect("written"));
+    let output = child.wait_with_output().expect("an end");
+    writer.join().expect("written");
+    assert!(output.stdout == bytes, "{} bytes came through", output.stdout.len());
+    assert_eq!(output.stderr, b"err\n");
+}
+
+#[test]
+fn a_command_finds_its_process_as_without_us() {
+    // What is open (the last one is ls's own), which signals are ignored and blocked, limits, terminal.
+    same_under_the_program("", &["ls", "/proc/self/fd"]);
+    same_under_the_program("exec 7</dev/null;", &["ls", "/proc/self/fd"]);
+    let signals = &["grep", "-E", "^Sig(Ign|Blk|Cgt)", "/proc/self/status"];
+    same_under_the_program("", signals);
+    same_under_the_program("trap '' INT HUP USR1;", signals);
+    same_under_the_program("ulimit -c 0;", &["sh", "-c", "ulimit -c; umask; pwd"]);
+}
+
+#[test]
+fn a_small_command_after_a_large_one_has_its_own_maxrss() {
+    if !has("dd") {
+        return skip("dd is not there");
+    }
+    let home = Home::new();
+    let dd = |size: &str| format!("dd if=/dev/zero of=/dev/null bs={size} count=1");
+    let (large, small) = (dd("64M"), dd("4M"));
+    let words: Vec<&str> = large.split(' ').collect();
+    let args = [&["-n", "4", "--vs", &small, "--"], &words[..]].concat();
+    let (said, record) = record(&home, &args);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    for run in runs(&record) {
+        let resident = number(&run["usage"]["max_resident_bytes"]);
+        // The buffer, and up to 4 MiB for dd and its libraries.
+        let buffer = if run["command"] == 0 { 64 * MIB } else { 4 * MIB };
+        assert!((buffer..buffer + 4 * MIB).contains(&resident), "{run}");
+        assert!(number(&run["at_exec"]["resident_bytes"]) < 4 * MIB, "{run}");
+    }
+}
+
+#[test]
+fn two_commands_are_interleaved_in_a_recorded_order() {
+    let home = Home::new();
+    let order = |seed: &str| {
+        let args = ["-n", "12", "--vs", "sh -c 'exit 3'", "--seed", seed, "--", "true"];
+        let (said, record) = record(&home, &args);
+        assert_eq!(said.code, Some(3), "{}", said.err);
+        assert!(said.err.contains("command 2 / command 1, real time"), "{}", said.err);
+        assert_eq!(record["ratios"].as_array().map(Vec::len), Some(2));
+        assert_eq!(record["ratios"][0]["rounds"], 12);
+        assert!(record["ratios"][0]["low"].is_number());
+        let place = |run: &Value| (number(&run["round"]), number(&run["command"]));
+        runs(&record).iter().map(place).collect::<Vec<_>>()
+    };
+    let first = order("5");
+    assert_eq!(first.len(), 24);
+    for round in 0..12 {
+        let mut both: Vec<u64> =
+            first.iter().filter(|place| place.0 == round).map(|place| place.1).collect();
+        both.sort_unstable();
+        assert_eq!(both, [0, 1], "round {round}");
+    }
+    let leads = |order: &[(u64, u64)]| order.iter().step_by(2).map(|p| p.1).collect::<Vec<_>>();
+    assert!(leads(&first).contains(&0) && leads(&first).contains(&1), "{first:?}");
+    assert_eq!(order("5"), first);
+    assert_ne!(order("6"), first);
+}
+
+#[test]
+fn csv_has_a_row_a_run_and_warm_ups_have_none() {
+    let home = Home::new();
+    let said = home.run(&[
+        "run",
+        "--no-estimate",
+        "--quiet",
+        "-n",
+        "3",
+        "--warmup",
+        "2",
+        "--csv",
+        "-",
+        "--",
+        "sh",
+        "-c",
+        "exit 0",
+    ]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let rows: Vec<&str> = said.out.lines().collect();
+    assert_eq!(rows.len(), 4, "{}", said.out);
+    assert!(rows[0].starts_with("experiment,command,round,interrupted,exit_code,signal,real_ns,"));
+    assert!(rows[1].starts_with("run,0,0,false,0,,"), "{}", rows[1]);
+    assert_eq!(rows[0].split(',').count(), rows[1].split(',').count());
+}
+
+#[test]
+fn switches_and_bytes_are_counted() {
+    let home = Home::new();
+    let script = "for i in 1 2 3 4 5; do sleep 0.01; done; head -c 100000 /dev/zero";
+    let (said, record) = record(&home, &["--", "sh", "-c", script]);
+    assert_eq!(said.code, Some(0));
+    let run = &runs(&record)[0];
+    // Each sleep waits once, and the shell for each of them.
+    assert!(number(&run["usage"]["voluntary"]) >= 10, "{run}");
+    let io = &run["io"];
+    match io.get("unknown") {
+        Some(why) => skip(&format!("/proc/PID/io: {why}")),
+        None => assert!((100_000..200_000).contains(&number(&io["write_call_bytes"])), "{io}"),
+    }
+    assert_eq!(record["not_kept"].as_array().map(Vec::len), Some(7));
+    // Its own time without its children's is no more than all of it.
+    let all = number(&run["usage"]["user_ns"]) + number(&run["usage"]["system_ns"]);
+    assert!(number(&run["own_cpu_ns"]) <= all + 10_000, "{run}");
+}
+
+#[test]
+fn what_is_left_behind_is_told_and_left_alone() {
+    let home = Home::new();
+    for tree in [&[][..], &["--tree"]] {
+        let script = "sleep 60 >/dev/null 2>&1 & exit 0";
+        let (said, record) = record(&home, &[tree, &["--", "sh", "-c", script]].concat());
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        let left = runs(&record)[0]["orphans"]["left_behind"].as_array().expect("ids");
+        assert_eq!(left.len(), 1, "{record}");
+        let pid = Pid::from_raw(number(&left[0]) as i32).expect("an id");
+        assert!(test_kill_process(pid).is_ok(), "it is gone");
+        let words = format!("it left process {} behind", pid.as_raw_nonzero());
+        assert!(said.err.contains(&words), "{}", said.err);
+        kill_process(pid, Signal::KILL).expect("a signal");
+    }
+    home.wait_until_alone();
+}
+
+#[test]
+fn a_tree_counts_orphans_that_end() {
+    let home = Home::new();
+    // The subshell is orphaned and waits for its ten sleeps.
+    let script = "(for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.01; done) >/dev/null 2>&1 & exit 0";
+    let (said, with) = record(&home, &["--tree", "--", "sh", "-c", script]);
+    let orphans = &runs(&with)[0]["orphans"];
+    assert_eq!(number(&orphans["ended"]), 1, "{orphans}: {}", said.err);
+    assert!(number(&orphans["usage"]["voluntary"]) >= 20, "{orphans}");
+    assert!(said.err.contains("counted with it"), "{}", said.err);
+    let (_, without) = record(&home, &["--", "sh", "-c", script]);
+    assert!(runs(&without)[0]["orphans"]["usage"].is_null(), "{without}");
+    home.wait_until_alone();
+}
+
+#[test]
+fn signals_reach_the_command() {
+    let home = Home::new();
+    let script = "trap 'exit 40' INT; trap 'exit 41' TERM; trap 'exit 42' HUP; echo ready >&2; while :; do sleep 0.05; done";
+    if interrupts_are_ignored() {
+        return;
+    }
+    for (signal, code) in [(Signal::INT, 40), (Signal::TERM, 41), (Signal::HUP, 42)] {
+        let ready = home.path().join(format!("ready{code}"));
+        let script = script.replace(">&2", &format!("> {}", ready.display()));
+        let child = home.start(&["run", "--no-estimate", "--", "sh", "-c", &script]);
+        wait_for("its traps", || fs::read(&ready).ok().filter(|text| !text.is_empty()));
+        let pid = Pid::from_raw(child.id() as i32).expect("a process id");
+        kill_process(pid, signal).expect("a signal");
+        let said = Said::at_end(child);
+        assert_eq!(said.code, Some(code), "{}", said.err);
+        assert!(said.err.contains("max resident"), "the figures all the same: {}", said.err);
+        assert!(said.err.contains("interrupted"), "{}", said.err);
+    }
+}
+
+#[test]
+fn an_interrupted_series_gives_the_runs_that_are_done() {
+    let home = Home::new();
+    let file = home.path().join("count");
+    let script = format!("echo x >> {}; sleep 0.02", file.display());
+    let json = home.path().join("r.json");
+    let to = json.to_str().expect("UTF-8");
+    let args = ["run", "--no-estimate", "-n", "100000", "--json", to, "--", "sh", "-c", &script];
+    let child = home.start(&args);
+    wait_for("some runs", || fs::read(&file).ok().filter(|text| text.len() >= 10));
+    let pid = Pid::from_raw(child.id() as i32).expect("a process id");
+    kill_process(pid, Signal::TERM).expect("a signal");
+    let said = Said::at_end(child);
+    assert_eq!(said.code, Some(143), "{}", said.err);
+    let record: Value =
+        serde_json::from_str(&fs::read_to_string(&json).expect("a record")).expect("JSON");
+    let done = runs(&record).iter().filter(|run| run["interrupted"] == false).count();
+    assert!(done >= 4, "{}", said.err);
+    assert_eq!(record["commands"][0]["runs"], done);
+    home.wait_until_alone();
+}
+
+#[test]
+fn ctrl_c_reaches_the_command_once() {
+    if !has("script") {
+        return skip("script (util-linux) gives the terminal for this test");
+    }
+    if interrupts_are_ignored() {
+        return;
+    }
+    let home = Home::new();
+    let ready = home.path().join("ready");
+    let trapped = home.path().join("trapped.sh");
+    let text = format!(
+        "trap 'echo got >> {0}' INT\necho ready > {0}\nn=0\nwhile [ $n -lt 1 ]; do sleep 0.05; n=$(grep -c got {0}); done\nsleep 0.3\nexit 9\n",
+        ready.display()
+    );
+    fs::write(&trapped, text).expect("a file");
+    for (command, code) in [(format!("sh {}", trapped.display()), 9), ("sleep 60".to_string(), 130)]
+    {
+        let typed = format!("{PROGRAM} run --no-estimate -- {command}");
+        let mut script = home.command("script");
+        script.args(["-qec", &typed, "/dev/null"]);
+        script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = script.spawn().expect("script starts");
+        let mut keys = child.stdin.take().expect("a pipe");
+        let runs = || {
+            let name =
+                |p: &common::Process| fs::read_to_string(format!("/proc/{}/comm", p.pid)).ok();
+            let sleeps = home.processes().iter().filter_map(name).any(|name| name == "sleep\n");
+            sleeps.then_some(())
+        };
+        wait_for("the command", runs);
+        keys.write_all(b"\x03").expect("typed");
+        keys.flush().expect("typed");
+        let said = Said::at_end(child);
+        drop(keys);
+        assert_eq!(said.code, Some(code), "{said:?}");
+        assert!(said.out.contains("interrupted: these are the figures"), "{said:?}");
+    }
+    let told = fs::read_to_string(&ready).expect("a file");
+    assert_eq!(told, "ready\ngot\n");
+}
+
+#[test]
+fn switching_is_estimated_from_a_first_quick_measurement() {
+    let home = Home::new();
+    let run = || {
+        let said = home.run(&["run", "--json", "-", "--quiet", "--", "sh", "-c", "sleep 0.01"]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        said.json()
+    };
+    let first = run();
+    assert_valid(&first);
+    let switching = &first["commands"][0]["switching"];
+    assert_eq!(switching["cost"]["answer"], "estimated", "{switching}");
+    assert!(switching["lost_ns"]["low"].as_f64() <= switching["lost_ns"]["high"].as_f64());
+    assert_eq!(
+        switching["surface"]["run"],
+        home.run_file().file_stem().expect("a name").to_str().expect("UTF-8")
+    );
+    // It is stored: the second time nothing is measured.
+    let second = run();
+    home.run_file();
+    assert_eq!(second["commands"][0]["switching"]["surface"], switching["surface"]);
+    home.wait_until_alone();
+}
+
+#[test]
+fn a_killed_controller_leaves_no_launcher() {
+    let home = Home::new();
+    let child = home.start(&["run", "--no-estimate", "--", "sleep", "60"]);
+    let all = wait_for("launcher and command", || Some(home.processes()).filter(|p| p.len() >= 3));
+    let launcher = all.iter().find(|p| p.parent == child.id() as i32).copied().expect("a launcher");
+    kill_process(Pid::from_raw(child.id() as i32).expect("an id"), Signal::KILL).expect("killed");
+    let alive = || home.processes().iter().any(|process| process.pid == launcher.pid);
+    wait_for("the launcher's end", || (!alive()).then_some(()));
+    // The command is its caller's, as under time(1).
+    let mut command = home.processes();
+    assert_eq!(command.len(), 1, "{command:?}");
+    command.remove(0).kill();
+    let mut child = child;
+    child.wait().expect("an end");
+}

@@ -124,7 +124,7 @@ fn a_sleeper_wakes_as_often_as_asked_and_sleeps_each_time() {
     let granted = policy::check(Policy::Fifo).is_ok() && allowed_cpus().len() > 1;
     let wakeups = list(&record, "wakeups");
     assert_eq!(wakeups.len(), if granted { 4 } else { 2 }, "{wakeups:?}");
-    assert_eq!(said.err.contains("normal policy only"), !granted, "{}", said.err);
+    assert_eq!(said.err.contains("measured under the normal policy only"), !granted, "{}", said.err);
     for of in wakeups {
         assert_eq!(number(&of["late_ns"], "count"), 800.0, "{of}");
         // Nobody is woken before the moment that was asked for.
@@ -167,10 +167,11 @@ fn a_hostile_neighbour_is_shown_and_not_taken_for_the_tick() {
     let tick_period = number(gaps, "told_tick_period_ns");
     assert!(ticks.iter().all(|tick| (number(tick, "period_ns") / tick_period - 1.0).abs() < 0.01));
     assert!(said.err.contains("another task ran (counted switches); not the timer tick"));
-    // A sleeper of lower priority wakes up to a burst late, about one in ten of them.
+    // A sleeper of lower priority that would wake within a burst wakes at its end: it never sleeps for
+    // more than 750 us, so the first moment in each burst is in its first millisecond. Three whole
+    // periods at least fit into 400 wakes.
     for of in list(&record, "wakeups") {
-        let late: f64 = gaps_from(of, 1e6);
-        assert!(late >= 0.02 * number(&of["late_ns"], "count"), "{of}");
+        assert!(gaps_from(of, 2e6) >= 8.0 * 3.0, "{of}");
     }
 }
 

@@ -56,13 +56,6 @@ mod tests {
     fn a_worker_that_does_not_end_is_ended() {
         let interrupt = Interrupt::default();
         sleeper(&interrupt);
-        let deadline = Deadline::watch(&interrupt, Duration::from_millis(20)).expect("a thread");
-        let child = interrupt.worker().take();
-        // Not in the slot: nothing can be ended by mistake.
-        assert!(deadline.over());
-        *interrupt.worker() = child;
-        let running = interrupt.worker().as_mut().map(|child| child.try_wait().expect("asked"));
-        assert_eq!(running, Some(None));
         let deadline = Deadline::watch(&interrupt, Duration::from_millis(1)).expect("a thread");
         let ended =
             || interrupt.worker().as_mut().is_some_and(|c| !matches!(c.try_wait(), Ok(None)));

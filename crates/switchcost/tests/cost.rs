@@ -8,8 +8,17 @@ use std::path::Path;
 use common::{Home, PROGRAM, Said, allowed_cpus, has, is_root, skip};
 use serde_json::Value;
 
-const GRID: [&str; 8] =
-    ["cost", "--array", "1K,4K", "--stride", "64", "--laps", "100", "--budget=60s"];
+const GRID: [&str; 9] = [
+    "cost",
+    "--array",
+    "1K,4K",
+    "--stride",
+    "64",
+    "--laps",
+    "100",
+    "--budget=60s",
+    "--walk=whole,chase",
+];
 
 fn cost(home: &Home, args: &[&str]) -> Said {
     let said = home.run(&[&GRID[..], args].concat());
@@ -21,8 +30,10 @@ fn cost(home: &Home, args: &[&str]) -> Said {
 fn every_ring_is_measured_beside_its_solo_with_and_without_work() {
     let said = cost(&Home::new(), &["--op", "read,rmw", "--rounds", "2", "--csv", "-"]);
     let rows = said.rows();
-    // Two rings without work, and two for each of two arrays and two operations; one sample a round.
-    assert_eq!(rows.rows.len(), 2 * (2 + 2 * 2 * 2));
+    // Two rings without work, and two for each of two walks, arrays and operations; one sample a round.
+    assert_eq!(rows.rows.len(), 2 * (2 + 2 * 2 * 2 * 2));
+    let chases = rows.rows.iter().filter(|row| row.text("walk") == "chase").count();
+    assert_eq!(chases, 2 * 2 * 2 * 2);
     for row in &rows.rows {
         assert_eq!(row.text("experiment"), "cost");
         assert_eq!(row.number("hops"), 100 * row.number("members"));
@@ -81,7 +92,7 @@ fn show_prints_what_was_printed_and_a_run_can_be_resumed() {
 #[test]
 fn what_was_granted_of_the_setting_is_printed() {
     if allowed_cpus().len() < 2 {
-        return skip("one CPU only");
+        return skip("every CPU that this program may use");
     }
     let said = cost(&Home::new(), &["--rounds", "1"]);
     let granted = said.out.contains("note: granted: policy fifo at priority ");
@@ -119,7 +130,7 @@ fn on_one_cpu_there_is_no_realtime_ring() {
     assert!(said.out.contains("policy other, ") && said.out.contains("not granted: SCHED_FIFO"));
     let refused = with(&["--policy", "fifo"]);
     assert_eq!(refused.code, Some(2));
-    assert!(refused.error().contains("one CPU only"), "{}", refused.err);
+    assert!(refused.error().contains("every CPU that this program may use"), "{}", refused.err);
 }
 
 #[test]
@@ -137,8 +148,8 @@ fn larger_rings_have_curves_of_their_own() {
     let args = ["--members", "2..4", "--huge-pages", "on", "--rounds", "1", "--json", "-"];
     let record = cost(&Home::new(), &args).json();
     assert_eq!(record["cost"]["direct"].as_array().map(Vec::len), Some(3));
-    assert_eq!(record["cost"]["curves"].as_array().map(Vec::len), Some(3));
-    assert_eq!(record["cost"]["by_members"].as_array().map(Vec::len), Some(3));
+    assert_eq!(record["cost"]["curves"].as_array().map(Vec::len), Some(2 * 3));
+    assert_eq!(record["cost"]["by_members"].as_array().map(Vec::len), Some(1 + 2 * 2));
     assert_eq!(record["cost"]["curves"][0]["work"]["huge_pages"], true);
 }
 
@@ -151,6 +162,7 @@ fn what_cannot_be_done_is_refused_by_name() {
         (&["--stride", "7"], "--stride 7"),
         (&["--stride", "8K", "--array", "1K"], "larger than every array"),
         (&["--op", "jump"], "'jump'"),
+        (&["--walk", "sparse"], "'sparse'"),
         (&["--members", "1"], "--members 1"),
         (&["--huge-pages", "maybe"], "maybe"),
         (&["--tlb", "--stride", "64"], "--stride"),

@@ -124,7 +124,12 @@ fn a_sleeper_wakes_as_often_as_asked_and_sleeps_each_time() {
     let granted = policy::check(Policy::Fifo).is_ok() && allowed_cpus().len() > 1;
     let wakeups = list(&record, "wakeups");
     assert_eq!(wakeups.len(), if granted { 4 } else { 2 }, "{wakeups:?}");
-    assert_eq!(said.err.contains("measured under the normal policy only"), !granted, "{}", said.err);
+    assert_eq!(
+        said.err.contains("measured under the normal policy only"),
+        !granted,
+        "{}",
+        said.err
+    );
     for of in wakeups {
         assert_eq!(number(&of["late_ns"], "count"), 800.0, "{of}");
         // Nobody is woken before the moment that was asked for.

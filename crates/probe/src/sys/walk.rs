@@ -236,7 +236,7 @@ mod tests {
             assert!(sorted.into_iter().eq(wanted), "{bytes} bytes");
             let near = order.windows(2).filter(|two| two[0].abs_diff(two[1]) <= 16).count();
             assert!(
-                lines < 64 || near < lines / 8,
+                lines < 512 || near < lines / 8,
                 "{bytes} bytes: {near} of {lines} steps are near"
             );
         }

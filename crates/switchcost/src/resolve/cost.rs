@@ -107,6 +107,7 @@ fn works(
 ) -> Result<(Vec<Work>, Option<String>)> {
     let (mut works, mut too_small) = (Vec::new(), Vec::new());
     for Part { walk, strides, arrays } in parts(args, cpu, machine) {
+        let before = works.len();
         for stride in &strides {
             Work::check_stride(*stride).map_err(usage)?;
         }
@@ -123,12 +124,13 @@ fn works(
                 Err(_) => too_small.push(format!("{bytes} by {stride}")),
             }
         }
+        if works.len() == before {
+            let too_small = too_small.join(", ");
+            return Err(usage(format!("--stride: larger than every array (--array): {too_small}")));
+        }
     }
     too_small.dedup();
     let too_small = too_small.join(", ");
-    if works.is_empty() {
-        return Err(usage(format!("--stride: larger than every array (--array): {too_small}")));
-    }
     let left_out = (!too_small.is_empty())
         .then(|| format!("left out, as the stride is longer than the array: {too_small}"));
     Ok((works, left_out))

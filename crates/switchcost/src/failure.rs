@@ -32,5 +32,6 @@ pub(crate) fn tell(error: &anyhow::Error) -> ExitCode {
 
 /// A line on standard error. Nobody there to read it is no reason to fail.
 pub(crate) fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    // In one write: another process may be writing to the same place.
+    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }

@@ -60,7 +60,7 @@ pub struct Extent {
     pub over_direct_high: Option<f64>,
 }
 
-/// The cache that explains both breaks ([`super::refill`] has the formula).
+/// The cache that explains both breaks (the formula: `docs/method.md`, "One cache").
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Refill {
     /// How much it holds, in bytes.

@@ -24,19 +24,23 @@ pub fn caught() -> u64 {
     CAUGHT.load(Ordering::Relaxed)
 }
 
+/// What the C library says of it: in a handler nothing else may be done with a failure, and the next
+/// signal shows it.
 #[inline(always)]
-fn install(handler: extern "C" fn(c_int)) -> Result<(), Errno> {
+fn install(handler: extern "C" fn(c_int)) -> c_int {
     // SAFETY: a sigaction of zeros is valid (the empty mask too), and the handler has the signature
     // that no SA_SIGINFO asks for. sigaction(2) is async-signal-safe.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as *const () as usize;
         action.sa_flags = libc::SA_RESETHAND;
-        match libc::sigaction(SIGNAL, &action, std::ptr::null_mut()) {
-            -1 => Err(last_errno()),
-            _ => Ok(()),
-        }
+        libc::sigaction(SIGNAL, &action, std::ptr::null_mut())
     }
+}
+
+#[inline(always)]
+fn checked(result: c_int) -> Result<(), Errno> {
+    if result == -1 { Err(last_errno()) } else { Ok(()) }
 }
 
 /// Gives the mask as it was.
@@ -59,28 +63,25 @@ fn count() {
 }
 
 #[inline(always)]
-fn kill(pid: i32) -> Result<(), Errno> {
+fn kill(pid: i32) -> c_int {
     // SAFETY: kill touches no memory, and is async-signal-safe.
-    match unsafe { libc::kill(pid, SIGNAL) } {
-        -1 => Err(last_errno()),
-        _ => Ok(()),
-    }
+    unsafe { libc::kill(pid, SIGNAL) }
 }
 
 /// The memorandum's func() of simsig.
 extern "C" fn catch(_signal: c_int) {
-    let _ = install(catch);
+    install(catch);
     count();
 }
 
 /// The memorandum's func() of twosig. A process that is gone is noticed by its parent.
 extern "C" fn catch_and_answer(_signal: c_int) {
-    let _ = install(catch_and_answer);
+    install(catch_and_answer);
     count();
     let left = ANSWERS_LEFT.load(Ordering::Relaxed);
     if left > 0 {
         ANSWERS_LEFT.store(left - 1, Ordering::Relaxed);
-        let _ = kill(PEER.load(Ordering::Relaxed));
+        kill(PEER.load(Ordering::Relaxed));
     }
 }
 
@@ -100,13 +101,13 @@ impl OwnSignal {
     /// Installs the handler (sigaction(2)).
     #[inline(always)]
     pub fn install() -> Result<(), Errno> {
-        install(catch)
+        checked(install(catch))
     }
 
     /// Sends it (kill(2)): it is caught before this returns.
     #[inline(always)]
     pub fn send(&self) -> Result<(), Errno> {
-        kill(self.pid)
+        checked(kill(self.pid))
     }
 }
 
@@ -119,7 +120,7 @@ impl Pause {
     /// Installs the handler, and blocks the signal but while it is waited for, in the calling
     /// process and all that it forks from now on.
     pub fn new() -> Result<Self, Errno> {
-        install(catch_and_answer)?;
+        checked(install(catch_and_answer))?;
         let mut waiting = change_mask(libc::SIG_BLOCK);
         // SAFETY: changes a set that the kernel gave.
         unsafe { libc::sigdelset(&mut waiting, SIGNAL) };
@@ -139,7 +140,7 @@ impl Pause {
         PEER.store(peer, Ordering::Relaxed);
         ANSWERS_LEFT.store(u64::from(loops.saturating_sub(1)), Ordering::Relaxed);
         let last = caught() + u64::from(loops);
-        kill(peer)?;
+        checked(kill(peer))?;
         while caught() < last {
             if member_lost() {
                 return Err(Errno::CHILD);

@@ -12,6 +12,9 @@ use super::usage::{Accounts, Switches};
 use super::{Outcome, TrialError};
 use crate::sys::{self, EventCount, Pause, Shared};
 
+/// Seconds until a batch is taken for hung: a hundred loops last a millisecond.
+const PATIENCE_S: u32 = 60;
+
 pub(super) fn run(trials: u32) -> Result<Outcome, TrialError> {
     threadclock::time_stamp_ordered().ok_or(TrialError::NoCounter)?;
     let refused = |call| move |errno| TrialError::Refused { call, errno };
@@ -33,8 +36,10 @@ pub(super) fn run(trials: u32) -> Result<Outcome, TrialError> {
         why: "it ended before its last signal".to_string(),
     };
     let caught_before = sys::caught();
+    sys::deadline(PATIENCE_S);
     pause.exchange(other.pid(), WARM_UP).map_err(|_| lost())?;
     for _ in 0..batches {
+        sys::deadline(PATIENCE_S);
         let start = stamp();
         pause.exchange(other.pid(), BATCH_CALLS).map_err(|_| lost())?;
         ticks.push(stamp().wrapping_sub(start) as i64);

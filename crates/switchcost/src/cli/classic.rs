@@ -7,6 +7,10 @@ use clap::{Args, Subcommand};
 
 use super::values::{Counts, Destination, above_zero};
 
+#[expect(
+    rustdoc::broken_intra_doc_links,
+    reason = "the brackets are of optional arguments, in the help"
+)]
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClassicCommand {
     /// Pass a character round a ring of processes: pipeline CHARS COUNT (Sloan 1992)

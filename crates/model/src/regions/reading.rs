@@ -108,14 +108,14 @@ pub fn regions(points: &[Point], direct: Option<Direct>) -> Regions {
     };
     let why = match breaks.why() {
         Some(why) => Some(why.to_owned()),
-        None => unlike_the_paper(&breaks, direct),
+        None => unlike_the_paper(&breaks, refill.is_some(), direct),
     };
     let extents = if why.is_some() { Vec::new() } else { extents(&breaks, direct) };
     Regions { extents, cannot_tell: why, breaks, refill, direct }
 }
 
 /// Why the pieces cannot be called by the paper's names.
-fn unlike_the_paper(breaks: &Breaks, direct: Option<Direct>) -> Option<String> {
+fn unlike_the_paper(breaks: &Breaks, cache: bool, direct: Option<Direct>) -> Option<String> {
     let first = breaks.pieces.first()?;
     let start = first.cost_at_first_ns;
     if let Some(direct) = direct {
@@ -130,6 +130,12 @@ fn unlike_the_paper(breaks: &Breaks, direct: Option<Direct>) -> Option<String> {
     let Some(second) = breaks.pieces.get(1) else {
         return Some(without_a_break(breaks, first));
     };
+    // A cache begins to overflow before it is full; without one, a rise from the start is no region.
+    if first.course == Course::Rises && !cache {
+        return Some(
+            "the cost rises from the smallest array on, so where all fits was not seen".into(),
+        );
+    }
     let highest = second.cost_at_first_ns.max(second.cost_at_last_ns);
     (highest <= first.cost_at_last_ns).then(|| {
         "the cost falls at the first break, which larger working sets do not explain".into()

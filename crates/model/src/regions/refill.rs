@@ -210,16 +210,16 @@ fn choose(data: &Prepared, without: &[Trial], with: &[Trial]) -> Option<Refill> 
     let best = with.iter().min_by(|a, b| criterion(a).total_cmp(&criterion(b)))?;
     let simple = without.iter().map(criterion).reduce(f64::min)?;
     let support = simple - criterion(best);
-    // Nothing that is fetched again is a mere bend. And where two places of their own do about as well, the
+    // Where nothing is resolved to be fetched again, it is a mere bend. And where two places of their own do about as well, the
     // points are good enough to say them without the tie.
-    let bend = best.fit.coefficients[1] <= 0.0;
+    let half = best.fit.deviation(1)? * quantile(None)? * dispersion.sqrt();
+    let bend = best.fit.coefficients[1] <= half;
     let apart = free.iter().map(|fit| score(fit.chi2, fit.charge)).reduce(f64::min);
     let apart = apart.is_some_and(|apart| apart < criterion(best) + CLEARLY_BETTER);
     if support < CLEARLY_BETTER || bend || apart {
         return None;
     }
     let (low, high) = span(with, criterion, best.holds);
-    let half = best.fit.deviation(1)? * quantile(None)? * dispersion.sqrt();
     Some(Refill {
         holds: best.holds,
         low,

@@ -371,6 +371,16 @@ fn no_region_is_read_into_a_walk_that_hides_them() {
     }
 }
 
+/// A rise from the start, and a step.
+#[test]
+fn a_rise_from_the_smallest_array_on_is_no_region_without_a_cache() {
+    let saw = |kib: f64| 1000.0 + 40.0 * kib + if kib > 90.0 { 30_000.0 } else { 0.0 };
+    let sizes: Vec<u64> = (1..=24).map(|i| 8 * i * KIB).collect();
+    let read = regions(&exact(&sizes, saw, 50.0), None);
+    assert!(read.refill.is_none() && read.extents.is_empty(), "{}", read.in_words());
+    assert!(read.in_words().contains("rises from the smallest array on"), "{}", read.in_words());
+}
+
 /// What a cache of 512 KiB does by the formula, with 15 ns for each KiB fetched again.
 fn cache(kib: f64) -> f64 {
     let filled = |part: f64| ((part / 0.6).ln() / (1.2_f64 / 0.6).ln()).clamp(0.0, 1.0);

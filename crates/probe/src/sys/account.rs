@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use rustix::io::Errno;
 
-use super::process::last_errno;
+use super::child::wait4;
 
 /// The end of a child, and getrusage(2)'s fields for it and the children that it waited for. Those
 /// that Linux does not fill are 0.
@@ -44,16 +44,8 @@ pub fn keep_ended_children() {
 
 /// Waits for a child's end.
 pub fn wait_for(pid: i32) -> Result<Account, Errno> {
-    let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::zeroed());
-    // SAFETY: both addresses are valid for what the kernel writes there.
-    while unsafe { libc::wait4(pid, &mut status, 0, usage.as_mut_ptr()) } == -1 {
-        match last_errno() {
-            Errno::INTR => {}
-            errno => return Err(errno),
-        }
-    }
-    // SAFETY: zeroes are a valid rusage, and the kernel has filled it.
-    let usage = unsafe { usage.assume_init() };
+    // Without WNOHANG there is no answer but an end.
+    let (status, usage) = wait4(pid, 0)?.ok_or(Errno::CHILD)?;
     let us = |time: libc::timeval| time.tv_sec * 1_000_000 + time.tv_usec;
     Ok(Account {
         status,

@@ -20,22 +20,8 @@ pub struct ChildUsage {
 
 /// Waits for a child; without `patience` only if it has ended. `None` while it runs.
 pub fn reap(pid: u32, patience: bool) -> Result<Option<ChildUsage>, Errno> {
-    let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::zeroed());
     let how = if patience { 0 } else { libc::WNOHANG };
-    let found = loop {
-        // SAFETY: both addresses are valid for what the kernel writes there.
-        match unsafe { libc::wait4(pid as libc::pid_t, &mut status, how, usage.as_mut_ptr()) } {
-            -1 if last_errno() == Errno::INTR => {}
-            found => break found,
-        }
-    };
-    match found {
-        -1 => return Err(last_errno()),
-        0 => return Ok(None),
-        _ => {}
-    }
-    // SAFETY: zeroes are a valid rusage, and the kernel has filled it.
-    let usage = unsafe { usage.assume_init() };
+    let Some((status, usage)) = wait4(pid as libc::pid_t, how)? else { return Ok(None) };
     let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
     let usage = Usage {
         user_ns: ns(usage.ru_utime),
@@ -49,6 +35,24 @@ pub fn reap(pid: u32, patience: bool) -> Result<Option<ChildUsage>, Errno> {
         involuntary: usage.ru_nivcsw as u64,
     };
     Ok(Some(ChildUsage { status, usage }))
+}
+
+/// wait4(2) for one child: its wait status and usage. `None` where `options` do not wait and it runs.
+pub(super) fn wait4(
+    pid: libc::pid_t,
+    options: libc::c_int,
+) -> Result<Option<(i32, libc::rusage)>, Errno> {
+    let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::zeroed());
+    loop {
+        // SAFETY: both addresses are valid for what the kernel writes there.
+        match unsafe { libc::wait4(pid, &mut status, options, usage.as_mut_ptr()) } {
+            -1 if last_errno() == Errno::INTR => {}
+            -1 => return Err(last_errno()),
+            0 => return Ok(None),
+            // SAFETY: zeroes are a valid rusage, and the kernel has filled it.
+            _ => return Ok(Some((status, unsafe { usage.assume_init() }))),
+        }
+    }
 }
 
 /// A child that has ended and waits to be reaped, as it was: `None` while all still run, ECHILD where

@@ -3,9 +3,6 @@
 use model::case::Case;
 use model::record::{CaseSummary, Record};
 
-/// Below so many switches a hop a link does not switch.
-const HARDLY: f64 = 0.1;
-
 /// The links of a run, in the order of its plan.
 pub(super) struct Comparison<'a> {
     links: Vec<&'a str>,
@@ -66,16 +63,10 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// Whether a ring of several made its hops without the kernel: the few switches that something else
-/// on the CPU forced on it have no cost of a switch in them.
-pub(super) fn hardly_switches(case: &CaseSummary) -> bool {
-    case.case.members > 1 && case.switches_per_hop.is_some_and(|e| e.value < HARDLY)
-}
-
 /// Rings in which the kernel counted hardly a switch: their hops are none.
 pub(super) fn not_switching(record: &Record) -> Option<String> {
     let words = |case: &CaseSummary| {
-        let switches = case.switches_per_hop.filter(|_| hardly_switches(case))?;
+        let switches = case.switches_per_hop.filter(|_| case.does_not_switch)?;
         let Case { members, link, .. } = &case.case;
         Some(format!("{members} by {link} ({:.3} switches/hop)", switches.value))
     };

@@ -9,7 +9,7 @@ use model::record::{CaseSummary, Record, Totals};
 
 use super::parts::{self, figure, interval_words, stop_words};
 
-use super::comparison::{Comparison, hardly_switches, not_switching};
+use super::comparison::{Comparison, not_switching};
 
 /// Laps that Sloan's columns are scaled to: his own, so that his table can be laid beside ours.
 const SLOAN_LAPS: f64 = 1e6;
@@ -114,7 +114,7 @@ fn cost_words(case: &CaseSummary) -> (String, String) {
     if case.case.members == 1 {
         return ("-".to_string(), "(solo)".to_string());
     }
-    if hardly_switches(case) {
+    if case.does_not_switch {
         return ("-".to_string(), "does not switch".to_string());
     }
     let Some(estimate) = &case.ns_per_switch_above_solo else {

@@ -23,6 +23,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    // Started with SIGCHLD ignored, it could not wait for what it starts. This cannot fail.
+    let _ = probe::default_child();
     match command::run(cli::Cli::parse()) {
         Ok(code) => code,
         Err(error) => failure::tell(&error),

@@ -16,6 +16,10 @@ use crate::scaling;
 /// Switches per hop further than this from one are flagged.
 pub const COUNT_TOLERANCE: f64 = 0.05;
 
+/// Below so many switches per hop a ring of several does not switch: what switches there are,
+/// something else on the CPU forced on it, and their cost is not in its hops.
+pub const HARDLY_SWITCHES_PER_HOP: f64 = 0.1;
+
 /// Sums over the timed laps of all samples of a case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
@@ -58,7 +62,7 @@ pub struct CaseSummary {
     /// Switches per hop as the kernel counted them.
     pub switches_per_hop: Option<Estimate>,
     /// (hop(N) - hop(1)) / switches per hop, paired within rounds, in nanoseconds; absent for the
-    /// solo ring and for a ring that never switched.
+    /// solo ring and for a ring that does not switch.
     pub ns_per_switch_above_solo: Option<Estimate>,
     /// The same by CPU time, which other work on the CPU does not enter; absent where the members do
     /// not share one CPU, as then their waits are part of the cost.
@@ -69,16 +73,21 @@ pub struct CaseSummary {
     pub ns_per_switch_above_none: Option<Estimate>,
     /// The kernel's count differs from one switch per hop by more than 5 %.
     pub counts_disagree: bool,
+    /// A ring of several of which the kernel counted less than 0.1 switches per hop: its hops are no
+    /// switches, and it has no cost of one.
+    #[serde(default)]
+    pub does_not_switch: bool,
     /// Why the case was not measured (any further).
     pub failure: Option<String>,
 }
 
 impl CaseSummary {
-    /// The estimate that stands for the case: cost per switch, or per hop for a solo ring.
+    /// The estimate that stands for the case: cost per switch, or per hop for a solo ring and one
+    /// that does not switch.
     pub fn headline(&self) -> Option<&Estimate> {
-        match self.case.members {
-            1 => self.ns_per_hop.as_ref(),
-            _ => self.ns_per_switch_above_solo.as_ref(),
+        match self.case.members == 1 || self.does_not_switch {
+            true => self.ns_per_hop.as_ref(),
+            false => self.ns_per_switch_above_solo.as_ref(),
         }
     }
 }
@@ -166,11 +175,16 @@ fn summarise(plan: &Plan, grouped: &Grouped, failures: &[Failure], index: usize)
         Estimate::over(&grouped.single(index, of), MINIMUM_ROUNDS, confidence, seed(estimate))
     };
     let solo = plan.solo_of(index).filter(|solo| *solo != index);
+    let switches_per_hop = single(Sample::switches_per_hop, 1);
+    let does_not_switch =
+        case.members > 1 && switches_per_hop.is_some_and(|e| e.value < HARDLY_SWITCHES_PER_HOP);
     let above_solo = |of: fn(&Sample) -> f64, estimate: u64| {
+        if does_not_switch {
+            return None;
+        }
         let pairs = grouped.above_solo(index, solo?, of);
         Estimate::over(&pairs, MINIMUM_ROUNDS, confidence, seed(estimate))
     };
-    let switches_per_hop = single(Sample::switches_per_hop, 1);
     let counts_disagree = case.members > 1
         && switches_per_hop.is_some_and(|e| (e.value - 1.0).abs() > COUNT_TOLERANCE);
     let disturbed = samples.iter().filter(|s| !s.disturbances(&case).is_empty()).count();
@@ -188,8 +202,11 @@ fn summarise(plan: &Plan, grouped: &Grouped, failures: &[Failure], index: usize)
             .is_one_cpu()
             .then(|| above_solo(Sample::cpu_ns_per_hop, 3))
             .flatten(),
-        ns_per_switch_above_none: above_none(plan, grouped, index),
+        ns_per_switch_above_none: (!does_not_switch)
+            .then(|| above_none(plan, grouped, index))
+            .flatten(),
         counts_disagree,
+        does_not_switch,
         failure: failures.iter().rev().find(|f| f.case == index).map(|f| f.message.clone()),
         case,
     }
@@ -232,10 +249,12 @@ fn totals(samples: &[&Sample]) -> Option<Totals> {
     Some(totals)
 }
 
-/// Laws for the cases that differ in nothing but their size, solo rings aside.
+/// Laws for the cases that differ in nothing but their size; of solo rings and of what does not
+/// switch there is none.
 fn series(cases: &[CaseSummary]) -> Vec<Series> {
     let mut groups: Vec<(Case, Vec<usize>)> = Vec::new();
-    for (index, summary) in cases.iter().enumerate().filter(|(_, s)| s.case.members > 1) {
+    let switches = |summary: &CaseSummary| summary.case.members > 1 && !summary.does_not_switch;
+    for (index, summary) in cases.iter().enumerate().filter(|(_, s)| switches(s)) {
         let key = Case { members: 1, ..summary.case.clone() };
         match groups.iter_mut().find(|(known, _)| *known == key) {
             Some((_, members)) => members.push(index),

@@ -70,6 +70,36 @@ fn a_negative_difference_is_recorded_as_negative_and_not_resolved_around_zero() 
 }
 
 #[test]
+fn a_ring_that_does_not_switch_has_no_cost_of_a_switch() {
+    let mut run = <Run>::parse(V1).unwrap();
+    // As by coroutines: all that the kernel counts are the strays of something else on the CPU.
+    for sample in run.samples.iter_mut().filter(|sample| sample.case > 0) {
+        sample.counters.voluntary = 0;
+        sample.counters.involuntary = 1 + u64::from(sample.round % 2);
+    }
+    let record = Record::of(&run);
+    let [solo, two, four] = &record.cases[..] else { panic!("three cases") };
+    assert!(!solo.does_not_switch && two.does_not_switch && four.does_not_switch);
+    for ring in [two, four] {
+        assert_eq!(ring.ns_per_switch_above_solo, None);
+        assert_eq!(ring.cpu_ns_per_switch_above_solo, None);
+        assert_eq!(ring.headline(), ring.ns_per_hop.as_ref());
+    }
+    // No law, and a run that can become precise: by its hops.
+    assert_eq!(record.scaling, []);
+    let widest = [solo, two, four].map(|c| c.ns_per_hop.unwrap().relative_half_width().unwrap());
+    let widest = widest.into_iter().reduce(f64::max);
+    assert_eq!(model::record::worst_precision(&record.cases), widest);
+    // One switch in ten hops is a ring that switches.
+    for sample in run.samples.iter_mut().filter(|sample| sample.case == 1) {
+        sample.counters.voluntary = sample.hops / 10;
+        sample.counters.involuntary = 0;
+    }
+    let two = &Record::of(&run).cases[1];
+    assert!(!two.does_not_switch && two.ns_per_switch_above_solo.is_some());
+}
+
+#[test]
 fn a_killed_run_loses_its_last_line_at_most() {
     let whole = <Run>::parse(V1).unwrap();
     let cut = &V1[..V1.len() - 100];

@@ -3,7 +3,6 @@
 
 pub use crate::sys::{
     Account, Block, ChildTicks, Forked, Hangups, Usage, Whose, answer_hangups, catch_hangups,
-    child_ticks, execute, exit_now, fork, hang_up, hangups_left, keep_ended_children, local_time,
-    usage, wait_for,
+    child_ticks, execute, exit_now, fork, hang_up, hangups_left, local_time, usage, wait_for,
 };
 pub use crate::trial::first_primes;

@@ -15,3 +15,5 @@ pub mod trial;
 
 mod counters;
 mod sys;
+
+pub use sys::default_child;

@@ -96,6 +96,7 @@ struct InUse {
     tasks: Option<u64>,
     own_tasks: Option<u64>,
     open_files: Option<u64>,
+    mappings: Option<u64>,
 }
 
 impl InUse {
@@ -110,12 +111,19 @@ impl InUse {
             .split_whitespace()
             .next()
             .and_then(|field| field.parse().ok());
-        Self { tasks, own_tasks: own_tasks(root), open_files }
+        let mappings = text("proc/self/maps").lines().count() as u64;
+        let mappings = (mappings > 0).then_some(mappings);
+        Self { tasks, own_tasks: own_tasks(root), open_files, mappings }
     }
 }
 
-/// Tasks of the calling user, as RLIMIT_NPROC counts them.
+/// Tasks of the calling user, as RLIMIT_NPROC counts them. In a user namespace that maps nobody all
+/// users look alike (user_namespaces(7)): then it is not known.
 fn own_tasks(root: &Path) -> Option<u64> {
+    let mapped = fs::read_to_string(root.join("proc/self/uid_map"));
+    if mapped.is_ok_and(|map| map.trim().is_empty()) {
+        return None;
+    }
     let uid = rustix::process::getuid().as_raw();
     let mut count = 0;
     for entry in fs::read_dir(root.join("proc")).ok()?.flatten() {
@@ -133,11 +141,17 @@ fn candidates(call: &str, errno: Errno, machine: &Machine, in_use: &InUse) -> Ve
         Errno::MFILE => open_files().suspects.into_iter().chain(queue_bytes()).collect(),
         Errno::NOSPC => of_kind(call, Path::new("/")).into_iter().collect(),
         Errno::NFILE => system_files(machine, in_use),
-        Errno::NOMEM => memory(machine),
-        _ if call == "fork" || call == "thread start" => {
+        Errno::NOMEM => {
+            let mut all = memory(machine);
+            all.extend(mappings(Path::new("/"), in_use));
+            all
+        }
+        // Of whatever call: one that is sheltered takes a process too.
+        Errno::AGAIN => {
             let mut all = tasks(machine, in_use);
             // A thread whose stack cannot be had fails with EAGAIN too.
-            all.extend(memory(machine).into_iter().filter(Limit::is_reached));
+            let of_memory = memory(machine).into_iter().chain(mappings(Path::new("/"), in_use));
+            all.extend(of_memory.filter(Limit::is_reached));
             all
         }
         _ => Vec::new(),
@@ -198,8 +212,24 @@ fn of_kind(call: &str, root: &Path) -> Option<Limit> {
     };
     let text = fs::read_to_string(root.join("proc/sys").join(file)).ok()?;
     let value = text.split_whitespace().nth(field)?.parse().ok()?;
-    let raise = format!("sysctl {} (root)", file.replace('/', "."));
+    let sysctl = file.replace('/', ".");
+    let raise = match call {
+        "mq_open" => format!("sysctl {sysctl} (root)"),
+        // With the kernel's own values, whatever the machine's are.
+        _ => format!(
+            "ask for fewer members: the ring lives in an IPC namespace of its own, which begins \
+             with the kernel's default, whatever {sysctl} is outside"
+        ),
+    };
     Some(Limit::new(name, value, None, raise))
+}
+
+/// Stacks of threads and of coroutines are mappings, two each, and so is what neighbours share.
+fn mappings(root: &Path, in_use: &InUse) -> Option<Limit> {
+    let text = fs::read_to_string(root.join("proc/sys/vm/max_map_count")).ok()?;
+    let value: u64 = text.trim().parse().ok()?;
+    let raise = format!("sysctl vm.max_map_count={} (root)", value.saturating_mul(2));
+    Some(Limit::new("vm.max_map_count", value, in_use.mappings, raise))
 }
 
 fn system_files(machine: &Machine, in_use: &InUse) -> Vec<Limit> {
@@ -259,12 +289,52 @@ mod tests {
         assert_eq!(value("pipe"), None);
     }
 
+    fn names(limits: Vec<Limit>) -> Vec<String> {
+        limits.into_iter().map(|limit| limit.name).collect()
+    }
+
+    #[test]
+    fn whatever_call_finds_no_room_for_a_task_the_limits_of_tasks_are_named() {
+        let machine = machine::read(Path::new("/"));
+        let behind = |call| names(candidates(call, Errno::AGAIN, &machine, &InUse::default()));
+        let of_fork = behind("fork");
+        assert!(of_fork.contains(&"kernel.pid_max".to_string()), "{of_fork:?}");
+        // What the shelter of a FIFO and of a POSIX queue is made by.
+        assert_eq!(behind("clone"), of_fork);
+    }
+
+    #[test]
+    fn no_memory_may_be_too_many_mappings() {
+        let root = tempfile::tempdir().unwrap();
+        let (sys, own) = (root.path().join("proc/sys/vm"), root.path().join("proc/self"));
+        fs::create_dir_all(&sys).unwrap();
+        fs::create_dir_all(&own).unwrap();
+        fs::write(sys.join("max_map_count"), "65530\n").unwrap();
+        fs::write(own.join("maps"), "a\n".repeat(65528)).unwrap();
+        let limit = mappings(root.path(), &InUse::read(root.path())).unwrap();
+        assert_eq!((limit.value, limit.in_use), (65530, Some(65528)));
+        assert!(limit.is_reached() && limit.raise.contains("vm.max_map_count=131060"));
+        let all = candidates("mmap", Errno::NOMEM, &Machine::default(), &InUse::default());
+        assert!(names(all).contains(&"vm.max_map_count".to_string()));
+    }
+
+    #[test]
+    fn whose_tasks_are_whose_is_not_known_where_no_user_is_mapped() {
+        let root = tempfile::tempdir().unwrap();
+        let own = root.path().join("proc/self");
+        fs::create_dir_all(&own).unwrap();
+        fs::create_dir_all(root.path().join("proc/7/task/7")).unwrap();
+        fs::write(own.join("uid_map"), "0 0 4294967295\n").unwrap();
+        assert_eq!(own_tasks(root.path()), Some(1));
+        fs::write(own.join("uid_map"), "").unwrap();
+        assert_eq!(own_tasks(root.path()), None);
+    }
+
     #[test]
     fn a_queue_may_be_refused_for_descriptors_or_for_bytes() {
         let of_pipes = Limits::behind("pipe", Errno::MFILE);
         assert_eq!((of_pipes.certain, of_pipes.suspects.len()), (true, 1));
-        let names: Vec<String> =
-            Limits::behind("mq_open", Errno::MFILE).suspects.into_iter().map(|l| l.name).collect();
-        assert_eq!(names, ["RLIMIT_NOFILE", "RLIMIT_MSGQUEUE"]);
+        let of_queues = Limits::behind("mq_open", Errno::MFILE).suspects;
+        assert_eq!(names(of_queues), ["RLIMIT_NOFILE", "RLIMIT_MSGQUEUE"]);
     }
 }

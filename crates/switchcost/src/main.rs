@@ -28,6 +28,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    // Started with SIGCHLD ignored, it could not wait for what it starts. This cannot fail.
+    let _ = probe::default_child();
     if let Some(code) = classic::by_link(std::env::args_os()) {
         return code;
     }

@@ -38,6 +38,26 @@ fn links_are_listed_with_what_they_need_and_whether_they_are_here() {
     home.wait_until_alone();
 }
 
+/// Signals that are ignored stay so over exec: the kernel would keep no child to be waited for.
+#[test]
+fn ignored_deaths_of_children_are_none_of_its_business() {
+    let home = Home::new();
+    if !common::has("env") {
+        return skip("it takes env(1) of coreutils");
+    }
+    let mut command = home.command("env");
+    command.args(["--ignore-signal=CHLD", common::PROGRAM, "links", "--json", "-"]);
+    let said = common::Said::of(&mut command);
+    if said.err.contains("unrecognized option") {
+        return skip("this env(1) does not ignore signals");
+    }
+    let names = |list: serde_json::Value| -> Vec<_> {
+        let all = list.as_array().expect("a list").iter();
+        all.map(|link| (link["name"].to_string(), link["available"].to_string())).collect()
+    };
+    assert_eq!(names(said.json()), names(home.run(&["links", "--json", "-"]).json()));
+}
+
 #[test]
 fn all_links_are_compared_in_one_table() {
     let home = Home::new();
@@ -53,6 +73,23 @@ fn all_links_are_compared_in_one_table() {
     assert!(ring.is_some_and(|row| row.contains(" does not switch ")), "{}", said.out);
     let quiet = said.out.lines().find(|line| line.starts_with("does not switch: "));
     assert!(quiet.is_some_and(|line| line.contains("2 by coroutine (0.0")), "{}", said.out);
+}
+
+#[test]
+fn what_does_not_switch_has_no_cost_of_a_switch_in_the_record_either() {
+    let home = Home::new();
+    let args = ["--link", "coroutine", "--kind", "thread", "--members", "2,3", "--laps", "3000"];
+    let said = home.measure(&[&args[..], &["--precision", "100%", "--json", "-"]].concat());
+    let record = said.json();
+    let cases = record["cases"].as_array().expect("cases");
+    for case in cases.iter().filter(|case| case["case"]["members"] != 1) {
+        assert_eq!(case["does_not_switch"], true, "{case}");
+        assert!(case["ns_per_switch_above_solo"].is_null(), "{case}");
+        assert!(case["ns_per_hop"]["value"].as_f64().is_some_and(|ns| ns > 0.0), "{case}");
+    }
+    assert_eq!(record["scaling"].as_array().map(Vec::len), Some(0));
+    // Its hops can become precise; a cost that is not there would spend the budget.
+    assert_eq!(record["end"]["reason"], "precise", "{}", record["end"]);
 }
 
 #[test]

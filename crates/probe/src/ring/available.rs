@@ -5,7 +5,9 @@ use std::io::{Read, Write};
 
 use model::case::{Case, Kind, Placement, Policy};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{WaitOptions, waitpid};
+use rustix::process::{
+    Signal, WaitOptions, getpid, getppid, set_parent_process_death_signal, waitpid,
+};
 
 use super::error::RingError;
 use super::link::Make;
@@ -22,12 +24,18 @@ pub fn try_out<M: Make>() -> Result<(), String> {
         Ok((read, write)) => (File::from(read), File::from(write)),
         Err(errno) => return Err(format!("it could not be tried: pipe: {errno}")),
     };
+    let asker = getpid();
     match fork() {
         Err(errno) => Err(format!("it could not be tried: fork: {errno}")),
         Ok(Forked::Child) => {
             drop(answers);
             default_alarm();
             deadline(PATIENCE_S);
+            // With whoever asks goes the question, also while it hangs.
+            let asked = set_parent_process_death_signal(Some(Signal::KILL));
+            if asked.is_err() || getppid() != Some(asker) {
+                exit_now(1);
+            }
             match pass_a_token::<M>() {
                 Ok(()) => exit_now(0),
                 Err(why) => {

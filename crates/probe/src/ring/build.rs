@@ -12,12 +12,12 @@ use rustix::thread::gettid;
 
 use super::error::RingError;
 use super::link::{Carrier, Link, LinkError, Place};
-use super::member::Seat;
+use super::member::{LeadError, Seat};
 use super::others::{Others, STATUS_LOST, STATUS_ORPHAN, STATUS_PLACE};
 use super::work::Work;
 use crate::limits::Limits;
 use crate::placement;
-use crate::sys::{Forked, SharedArea, exit_now, fork};
+use crate::sys::{Forked, LastWord, SharedArea, exit_now, fork, member_lost, unwatch_members};
 
 /// Stack of a member that is a thread: it calls a few functions deep.
 const STACK_BYTES: usize = 64 * 1024;
@@ -39,7 +39,7 @@ pub fn build<L: Link, W: Work, F: Fn() -> W + Copy + Send + 'static>(
     work: F,
 ) -> Result<Ring<L::Sender, L::Receiver, W>, RingError> {
     let members = case.members;
-    L::prepare().map_err(|errno| unavailable::<L>(L::PREPARATION, errno))?;
+    L::prepare().map_err(|refusal| unavailable::<L>(refusal.call, refusal.errno))?;
     let area =
         SharedArea::new(members as usize).map_err(|errno| RingError::Memory { members, errno })?;
     area.cells()[0].tid.store(gettid().as_raw_pid() as u32, Ordering::Release);
@@ -50,10 +50,7 @@ pub fn build<L: Link, W: Work, F: Fn() -> W + Copy + Send + 'static>(
             let seat = Seat { sender, receiver, work: work() };
             Ok(Ring { seat, area: builder.area, others: builder.others })
         }
-        Err(error) => {
-            builder.others.kill();
-            Err(error)
-        }
+        Err(error) => Err(builder.give_up(error)),
     }
 }
 
@@ -76,6 +73,7 @@ impl<W: Work, F: Fn() -> W + Copy + Send + 'static> Builder<'_, F> {
         }
         let (own_sender, mut receiver) = self.joint::<L>(0, 1)?;
         for member in 1..last {
+            self.whole()?;
             let (sender, next_receiver) = self.joint::<L>(member, member + 1)?;
             let seat = (self.work, sender, receiver);
             match self.case.kind {
@@ -105,11 +103,32 @@ impl<W: Work, F: Fn() -> W + Copy + Send + 'static> Builder<'_, F> {
         Ok((own_sender, own_receiver))
     }
 
+    /// The first lap, in which a loss would show, is far off while a large ring is made.
+    fn whole(&self) -> Result<(), RingError> {
+        match member_lost() {
+            true => Err(RingError::Lead(LeadError::Link(LinkError::Closed))),
+            false => Ok(()),
+        }
+    }
+
+    /// Why there is no ring, when what was made of it is gone again.
+    fn give_up(self, error: RingError) -> RingError {
+        // From here on members end because they are told to.
+        unwatch_members();
+        match error {
+            RingError::Lead(_) => self.others.post_mortem(&self.area).unwrap_or(error),
+            refused => {
+                self.others.kill();
+                refused
+            }
+        }
+    }
+
     fn joint<L: Link>(&self, from: u32, to: u32) -> Result<(L::Sender, L::Receiver), RingError> {
         let place = Place { area: &self.area, kind: self.case.kind, to };
         // The first joint leads from the last member, but it is made before any member is.
         let made = if to == 0 { 0 } else { from };
-        L::joint(&place).map_err(|errno| self.refused(made, L::CALL, errno))
+        L::joint(&place).map_err(|refusal| self.refused(made, refusal.call, refusal.errno))
     }
 
     fn fork(&self, member: u32) -> Result<Forked, RingError> {
@@ -124,7 +143,14 @@ impl<W: Work, F: Fn() -> W + Copy + Send + 'static> Builder<'_, F> {
 
     fn start_thread<L: Link>(&mut self, member: u32, seat: Seed<L, F>) -> Result<(), RingError> {
         let (case, area) = (self.case.clone(), Arc::clone(&self.area));
-        let life = move || live::<L, W, F>(&case, &area, member, seat);
+        let life = move || {
+            let last_word = LastWord::new();
+            let status = live::<L, W, F>(&case, &area, member, seat);
+            if status == 0 {
+                last_word.in_peace();
+            }
+            status
+        };
         let builder = thread::Builder::new().stack_size(STACK_BYTES);
         let handle = builder.spawn(life).map_err(|error| {
             let errno = Errno::from_io_error(&error).unwrap_or(Errno::AGAIN);
@@ -169,7 +195,11 @@ fn live<L: Link, W: Work, F: Fn() -> W>(
     }
     match (Seat { sender, receiver, work: work() }).follow(area, cell) {
         Ok(()) => 0,
+        // What a neighbour's end looks like by some links. The neighbour is the one to be named.
         Err(LinkError::Closed) => STATUS_LOST,
+        Err(LinkError::Kernel(Errno::PIPE | Errno::CONNRESET | Errno::SRCH | Errno::INTR)) => {
+            STATUS_LOST
+        }
         Err(LinkError::Kernel(errno)) => {
             cell.errno.store(errno.raw_os_error() as u32, Ordering::Release);
             STATUS_LOST

@@ -29,6 +29,27 @@ impl From<Errno> for LinkError {
     }
 }
 
+/// What the kernel refused while a ring was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The call.
+    pub call: &'static str,
+    /// Its errno.
+    pub errno: Errno,
+}
+
+/// Says of a failure which call it was.
+pub trait By<T> {
+    /// As a refusal of `call`.
+    fn by(self, call: &'static str) -> Result<T, Refusal>;
+}
+
+impl<T> By<T> for Result<T, Errno> {
+    fn by(self, call: &'static str) -> Result<T, Refusal> {
+        self.map_err(|errno| Refusal { call, errno })
+    }
+}
+
 /// The end that sends.
 pub trait Send {
     /// Passes the token on. In the timed loop: nothing that the link does not need.
@@ -46,6 +67,10 @@ pub trait Receive {
     /// A member waits for the token awake. Such members sleep at a gate between the laps, or their
     /// counters could not be read (`SharedArea::wait_at_gate`).
     const AWAKE: bool = false;
+
+    /// A signal ends the wait. Where none does, only the end of the worker does when the token is
+    /// lost (`sys::wait_deaf`).
+    const INTERRUPTIBLE: bool = true;
 
     /// Waits for the token. In the timed loop: nothing that the link does not need.
     fn receive(&mut self) -> Result<u8, LinkError>;
@@ -92,23 +117,18 @@ pub trait Make: Carrier {
 /// A kind of link. Joints are made one at a time, before the member behind them exists; an end that
 /// a process does not use is dropped in it, so that what is held stays constant in the ring's size.
 pub trait Link: Carrier {
-    /// The call that makes a joint, for error messages.
-    const CALL: &'static str;
     /// The end of the member that passes the token on.
     type Sender: Send + std::marker::Send + 'static;
     /// The end of the member that waits for it.
     type Receiver: Receive + std::marker::Send + 'static;
 
-    /// The call that prepares the leader, where there is one.
-    const PREPARATION: &'static str = Self::CALL;
-
     /// Done once in the leader before the first joint is made: what the members inherit.
-    fn prepare() -> Result<(), Errno> {
+    fn prepare() -> Result<(), Refusal> {
         Ok(())
     }
 
     /// Makes the joint between two neighbours.
-    fn joint(place: &Place) -> Result<(Self::Sender, Self::Receiver), Errno>;
+    fn joint(place: &Place) -> Result<(Self::Sender, Self::Receiver), Refusal>;
 }
 
 impl<L: Link> Make for L {

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::link::{LinkError, Receive, Send};
 use super::work::Work;
-use crate::sys::{Cell, SharedArea, member_lost};
+use crate::sys::{Cell, SharedArea, member_lost, wait_deaf};
 use rustix::io::Errno;
 
 /// Does it again when a signal came between that was not a member's death: some waits end even when
@@ -142,7 +142,12 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
     fn laps(&mut self, laps: u64) -> Result<(), LeadError> {
         let changes = (laps as u8).wrapping_mul(self.members() as u8);
         let expected = self.token.wrapping_add(changes);
-        let found = self.seat.drive(self.token, laps)?;
+        let mut drive = || self.seat.drive(self.token, laps);
+        let driven = match R::INTERRUPTIBLE {
+            true => drive(),
+            false => wait_deaf(drive).unwrap_or(Err(LinkError::Closed)),
+        };
+        let found = driven?;
         if found != expected {
             return Err(LeadError::Token { expected, found });
         }
@@ -175,9 +180,10 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
 
     /// The announced batch, between two readings of `clock` and no more. Gives the time.
     pub fn batch(&mut self, laps: u64, clock: &mut dyn FnMut() -> u64) -> Result<u64, LeadError> {
-        self.begin();
         self.seat.work.begin();
+        // The counts are taken already: what wakes the members is in the time as it is in them.
         let start = clock();
+        self.begin();
         let done = self.laps(laps);
         let end = clock();
         done?;

@@ -18,6 +18,13 @@ pub const STATUS_LOST: i32 = 3;
 pub const STATUS_ORPHAN: i32 = 4;
 /// Exit status of a member that could not be put on its CPU.
 pub const STATUS_PLACE: i32 = 5;
+/// Exit status of a process that panicked, as the standard library gives it.
+const STATUS_PANIC: i32 = 101;
+
+/// How often a post-mortem looks for a first end, before it says that there was none.
+const LOOKS: u32 = 25;
+/// Time before each look.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 /// All members but the leader, in the order of the ring.
 pub enum Others {
@@ -69,62 +76,51 @@ impl Others {
 
     /// Waits for all after they were told to end.
     pub fn finish(self) -> Result<(), RingError> {
-        match self {
-            Self::Within => {}
-            Self::Processes(pids) => {
-                for (index, pid) in pids.into_iter().enumerate() {
-                    let status = reap(pid, WaitOptions::empty());
-                    if let Some(how) = status.and_then(bad_end) {
-                        return Err(RingError::Member { member: index as u32 + 1, how });
-                    }
-                }
-            }
-            Self::Threads(handles) => {
-                for (index, handle) in handles.into_iter().enumerate() {
-                    let member = index as u32 + 1;
-                    match handle.join() {
-                        Ok(0) => {}
-                        Ok(status) => {
-                            return Err(RingError::Member { member, how: status_words(status) });
-                        }
-                        Err(_) => {
-                            return Err(RingError::Member { member, how: "it panicked".into() });
-                        }
-                    }
-                }
+        for (member, other) in self.numbered() {
+            if let Some(how) = other.end().in_words(0) {
+                return Err(RingError::Member { member, how });
             }
         }
         Ok(())
     }
 
+    /// Each with its number in the ring.
+    fn numbered(self) -> Vec<(u32, Other)> {
+        match self {
+            Self::Within => Vec::new(),
+            Self::Processes(pids) => (1..).zip(pids.into_iter().map(Other::Process)).collect(),
+            Self::Threads(handles) => (1..).zip(handles.into_iter().map(Other::Thread)).collect(),
+        }
+    }
+
     /// After the token was lost: which member went first, if any did. Members that only noticed the
-    /// loss come after one that was killed or refused. Ends all that are left.
+    /// loss come after one that was killed or refused. Ends all processes that are left.
     pub fn post_mortem(self, area: &SharedArea) -> Option<RingError> {
-        // The loss travels round the ring before it reaches the leader, but deaths are reported
-        // when the kernel gets to it.
-        std::thread::sleep(Duration::from_millis(20));
-        let refused = refusal(area);
-        let Self::Processes(pids) = self else { return refused };
-        let mut ends: Vec<(u32, WaitStatus)> = Vec::new();
-        // A pid that was waited for may be somebody else's by now: only the others are killed.
-        let mut left = Vec::new();
-        for (index, pid) in pids.into_iter().enumerate() {
-            match reap(pid, WaitOptions::NOHANG) {
-                Some(status) => ends.push((index as u32 + 1, status)),
-                None => left.push(pid),
+        let (mut left, mut ends, mut found) = (self.numbered(), Vec::new(), None);
+        for _ in 0..LOOKS {
+            // The loss travels round the ring before it reaches the leader, but deaths are reported
+            // when the kernel gets to it.
+            std::thread::sleep(BETWEEN_LOOKS);
+            let still = |(member, other): (u32, Other)| match other.try_end() {
+                Ok(end) => {
+                    ends.push((member, end));
+                    None
+                }
+                Err(other) => Some((member, other)),
+            };
+            left = left.into_iter().filter_map(still).collect();
+            found = culprit(&ends, area);
+            if found.is_some() || left.is_empty() {
+                break;
             }
         }
-        let killed = ends.iter().find(|(_, status)| status.terminating_signal().is_some());
-        let strange = ends.iter().find(|(_, s)| s.exit_status() != Some(STATUS_LOST));
-        let member = |(member, status): &(u32, WaitStatus)| {
-            Some(RingError::Member { member: *member, how: bad_end(*status)? })
-        };
-        let error = killed
-            .and_then(member)
-            .or(refused)
-            .or_else(|| strange.or(ends.first()).and_then(member));
-        Self::Processes(left).kill();
-        error
+        // A pid that was waited for may be somebody else's by now: only the others are killed.
+        let pids = left.into_iter().filter_map(|(_, other)| match other {
+            Other::Process(pid) => Some(pid),
+            Other::Thread(_) => None,
+        });
+        Self::Processes(pids.collect()).kill();
+        found
     }
 
     /// Ends all processes and waits for them. Threads end with the worker.
@@ -140,13 +136,86 @@ impl Others {
     }
 }
 
-/// The first member to which the kernel refused something.
-fn refusal(area: &SharedArea) -> Option<RingError> {
-    area.cells().iter().enumerate().find_map(|(member, cell)| {
-        let errno = cell.errno.load(Ordering::Acquire);
-        let how = std::io::Error::from_raw_os_error(errno as i32).to_string();
-        (errno != 0).then_some(RingError::Member { member: member as u32, how })
-    })
+/// One of the others.
+enum Other {
+    Process(Pid),
+    Thread(JoinHandle<i32>),
+}
+
+impl Other {
+    /// Its end, waited for.
+    fn end(self) -> End {
+        match self {
+            Self::Process(pid) => reap(pid, WaitOptions::empty()).map_or(End::Status(0), End::of),
+            Self::Thread(handle) => handle.join().map_or(End::Panic, End::Status),
+        }
+    }
+
+    /// Its end if it has come.
+    fn try_end(self) -> Result<End, Self> {
+        match self {
+            Self::Process(pid) => {
+                reap(pid, WaitOptions::NOHANG).map(End::of).ok_or(Self::Process(pid))
+            }
+            Self::Thread(handle) if !handle.is_finished() => Err(Self::Thread(handle)),
+            thread => Ok(thread.end()),
+        }
+    }
+}
+
+/// How a member ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Status(i32),
+    Signal(i32),
+    Panic,
+}
+
+impl End {
+    fn of(status: WaitStatus) -> Self {
+        match (status.exit_status(), status.terminating_signal()) {
+            (_, Some(signal)) => Self::Signal(signal),
+            // Neither is not to be had without asking for stopped ones.
+            (code, None) => Self::Status(code.unwrap_or(STATUS_LOST)),
+        }
+    }
+
+    /// Absent for one who had done its part. `errno` is what the member left, or 0.
+    fn in_words(self, errno: u32) -> Option<String> {
+        let refused = std::io::Error::from_raw_os_error(errno as i32);
+        Some(match (self, errno) {
+            (Self::Status(0), 0) => return None,
+            (Self::Signal(9), _) => {
+                "it was killed by signal 9; if nobody did that, the kernel ran out of memory (see \
+                 dmesg)"
+                    .to_string()
+            }
+            (Self::Signal(signal), _) => format!("it was killed by signal {signal}"),
+            (Self::Panic, _) => "it panicked".to_string(),
+            (Self::Status(status), 0) => status_words(status),
+            (Self::Status(STATUS_PLACE), _) => format!("{}: {refused}", status_words(STATUS_PLACE)),
+            (Self::Status(_), _) => refused.to_string(),
+        })
+    }
+}
+
+/// Who of those that have ended, or were refused something and are about to, did so first: by what
+/// is known of them, as times are not.
+fn culprit(ends: &[(u32, End)], area: &SharedArea) -> Option<RingError> {
+    let errno = |member: u32| area.cells()[member as usize].errno.load(Ordering::Acquire);
+    let about_to = (1..area.cells().len() as u32)
+        .filter(|member| errno(*member) != 0 && ends.iter().all(|(ended, _)| ended != member))
+        .map(|member| (member, End::Status(STATUS_LOST)));
+    let rank = |(member, end): &(u32, End)| match end {
+        End::Signal(_) => 0,
+        _ if errno(*member) != 0 => 1,
+        End::Status(STATUS_LOST) => 3,
+        End::Panic | End::Status(_) => 2,
+    };
+    let bad = ends.iter().copied().chain(about_to);
+    let bad = bad.filter(|(member, end)| end.in_words(errno(*member)).is_some());
+    let (member, end) = bad.min_by_key(|one| (rank(one), one.0))?;
+    Some(RingError::Member { member, how: end.in_words(errno(member))? })
 }
 
 fn reap(pid: Pid, options: WaitOptions) -> Option<WaitStatus> {
@@ -159,24 +228,63 @@ fn reap(pid: Pid, options: WaitOptions) -> Option<WaitStatus> {
     }
 }
 
-fn bad_end(status: WaitStatus) -> Option<String> {
-    match (status.exit_status(), status.terminating_signal()) {
-        (Some(0), _) => None,
-        (Some(code), _) => Some(status_words(code)),
-        (_, Some(9)) => Some(
-            "it was killed by signal 9; if nobody did that, the kernel ran out of memory (see dmesg)"
-                .to_string(),
-        ),
-        (_, Some(signal)) => Some(format!("it was killed by signal {signal}")),
-        _ => Some(format!("its wait status is {status:?}")),
-    }
-}
-
 fn status_words(status: i32) -> String {
     match status {
         STATUS_LOST => "it lost the token".to_string(),
         STATUS_ORPHAN => "its leader was gone".to_string(),
         STATUS_PLACE => "it could not be put on its CPU".to_string(),
+        STATUS_PANIC => "it panicked".to_string(),
         other => format!("exit status {other}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blamed(ends: &[(u32, End)], refused: &[(u32, Errno)]) -> Option<String> {
+        let area = SharedArea::new(5).ok()?;
+        for (member, errno) in refused {
+            let code = errno.raw_os_error() as u32;
+            area.cells()[*member as usize].errno.store(code, Ordering::Relaxed);
+        }
+        culprit(ends, &area).map(|error| error.to_string())
+    }
+
+    #[test]
+    fn who_went_first_is_named_and_not_who_noticed() {
+        let lost = End::Status(STATUS_LOST);
+        let named = |ends: &[(u32, End)], refused: &[(u32, Errno)], words: &str| {
+            assert_eq!(blamed(ends, refused).as_deref(), Some(words));
+        };
+        named(&[(1, lost), (2, End::Panic)], &[], "member 2 ended early: it panicked");
+        named(&[(1, lost), (3, End::Status(101))], &[], "member 3 ended early: it panicked");
+        named(&[(3, lost), (1, lost)], &[], "member 1 ended early: it lost the token");
+        named(
+            &[(1, lost), (2, End::Status(STATUS_PLACE)), (3, End::Status(0))],
+            &[(2, Errno::INVAL)],
+            "member 2 ended early: it could not be put on its CPU: Invalid argument (os error 22)",
+        );
+        named(
+            &[(1, End::Signal(11)), (2, lost)],
+            &[(2, Errno::NOMEM)],
+            "member 1 ended early: it was killed by signal 11",
+        );
+        // Refused, and not yet gone.
+        let no_memory = "member 4 ended early: Cannot allocate memory (os error 12)";
+        named(&[(1, lost)], &[(4, Errno::NOMEM)], no_memory);
+        assert_eq!(blamed(&[(1, End::Status(0))], &[]), None);
+        assert_eq!(blamed(&[], &[]), None);
+    }
+
+    #[test]
+    fn a_thread_that_panicked_is_found_among_those_that_wait() {
+        let area = SharedArea::new(3).unwrap();
+        let (hold, held) = std::sync::mpsc::channel::<()>();
+        let waits = std::thread::spawn(move || held.recv().map_or(STATUS_LOST, |()| 0));
+        let panics = std::thread::spawn(|| -> i32 { std::panic::panic_any("on purpose") });
+        let error = Others::Threads(vec![waits, panics]).post_mortem(&area).unwrap();
+        assert_eq!(error.to_string(), "member 2 ended early: it panicked");
+        drop(hold);
     }
 }

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use model::case::{Case, ELEMENT_BYTES, Kind, Policy};
+use model::case::{Case, ELEMENT_BYTES, Policy};
 use model::sample::Sample;
 use model::state::State;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -23,6 +23,10 @@ use crate::sys::{self, Array, RegisterKind, Registers, WithRegisters, monotonic_
 /// several each waits in every hop, so one that spins is broken, and must not hold the CPU
 /// (setrlimit(2), RLIMIT_RTTIME).
 const RT_SPIN_LIMIT_US: u64 = 2_000_000;
+
+/// More of it for each member: the leader makes them all, and reads all their counts, without
+/// sleeping once. A fork takes some tens of microseconds.
+const RT_SPIN_PER_MEMBER_US: u64 = 1_000;
 
 /// Nanoseconds an element of the working set is taken to last before one was timed.
 const SLOW_ELEMENT_NS: f64 = 1000.0;
@@ -78,7 +82,7 @@ fn run_with<M: Make, W: Work>(
     placement::pin(&cpus).map_err(|errno| RingError::Affinity { member: 0, cpus, errno })?;
     take_policy(case, M::SLEEPS)?;
     raise_open_files();
-    if case.kind == Kind::Process && case.members > 1 {
+    if case.members > 1 {
         // Without it a loss is noticed all the same, where the link has an end or by the deadline.
         let _ = sys::watch_members();
     }
@@ -93,7 +97,6 @@ fn run_with<M: Make, W: Work>(
     // Without the leader's ends the members notice a loss, wherever it happened.
     drop(leader);
     sys::unwatch_members();
-    // All of it again for the end: a loss has shortened it.
     sys::deadline(deadline_s(slow_lap_ns));
     match sampled {
         Ok(()) => others.finish(),
@@ -241,7 +244,8 @@ fn take_policy(case: &Case, sleeps: bool) -> Result<(), RingError> {
     // A ring of one never waits, and a broken one ends by its deadline.
     if case.policy.is_realtime() && case.members > 1 && sleeps {
         let work_us = 20.0 * slow_hop_ns(case) / 1000.0;
-        let soft = RT_SPIN_LIMIT_US + work_us as u64;
+        let members_us = RT_SPIN_PER_MEMBER_US * u64::from(case.members);
+        let soft = RT_SPIN_LIMIT_US + members_us + work_us as u64;
         sys::limit_real_time(soft, RT_SPIN_LIMIT_US);
     }
     set_thread_policy(case.policy, case.priority())

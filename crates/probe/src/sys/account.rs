@@ -35,13 +35,6 @@ pub struct Account {
     pub nivcsw: i64,
 }
 
-/// Lets children that have ended be waited for. A SIGCHLD that is ignored stays so over exec, and then
-/// the kernel forgets them at once.
-pub fn keep_ended_children() {
-    // SAFETY: the default action needs no handler.
-    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
-}
-
 /// Waits for a child's end.
 pub fn wait_for(pid: i32) -> Result<Account, Errno> {
     // Without WNOHANG there is no answer but an end.

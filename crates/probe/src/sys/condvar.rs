@@ -32,9 +32,15 @@ fn check(status: c_int) -> Result<(), Errno> {
 }
 
 impl Meeting {
-    /// A new one, for threads of one process or also for processes.
-    pub fn new(between_processes: bool) -> Result<Shared<Self>, Errno> {
-        let meeting = Shared::<Self>::new()?;
+    /// A new one, for threads of one process or also for processes; else the call that failed.
+    pub fn new(between_processes: bool) -> Result<Shared<Self>, (&'static str, Errno)> {
+        let meeting = Shared::<Self>::new().map_err(|errno| ("mmap", errno))?;
+        meeting.prepare(between_processes).map_err(|errno| ("pthread_cond_init", errno))?;
+        Ok(meeting)
+    }
+
+    /// Of a meeting that nobody else knows yet.
+    fn prepare(&self, between_processes: bool) -> Result<(), Errno> {
         let shared = match between_processes {
             true => libc::PTHREAD_PROCESS_SHARED,
             false => libc::PTHREAD_PROCESS_PRIVATE,
@@ -46,13 +52,13 @@ impl Meeting {
         unsafe {
             check(libc::pthread_mutexattr_init(of_mutex.as_mut_ptr()))?;
             check(libc::pthread_mutexattr_setpshared(of_mutex.as_mut_ptr(), shared))?;
-            check(libc::pthread_mutex_init(meeting.mutex.get(), of_mutex.as_ptr()))?;
+            check(libc::pthread_mutex_init(self.mutex.get(), of_mutex.as_ptr()))?;
             check(libc::pthread_condattr_init(of_condition.as_mut_ptr()))?;
             check(libc::pthread_condattr_setpshared(of_condition.as_mut_ptr(), shared))?;
-            check(libc::pthread_cond_init(meeting.arrived.get(), of_condition.as_ptr()))?;
-            *meeting.token.get() = None;
+            check(libc::pthread_cond_init(self.arrived.get(), of_condition.as_ptr()))?;
+            *self.token.get() = None;
         }
-        Ok(meeting)
+        Ok(())
     }
 
     /// Leaves the token and signals. The signal comes after the unlock: sent before it, a receiver

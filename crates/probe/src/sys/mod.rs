@@ -26,7 +26,7 @@ mod usage;
 mod walk;
 mod watch;
 
-pub use account::{Account, ChildTicks, child_ticks, keep_ended_children, local_time, wait_for};
+pub use account::{Account, ChildTicks, child_ticks, local_time, wait_for};
 pub use bare::{
     futex_wake, getppid, getuid, monotonic_ns_by_call, read_byte, sched_yield, write_byte,
 };
@@ -50,9 +50,9 @@ pub use resetting::{OwnSignal, Pause, caught};
 pub use shared::{Cell, SharedArea};
 pub use shelter::sheltered;
 pub use signal::{Aim, CaughtSignal, QueuedSignal, QueuedSignals, block_queued, catch};
-pub use sysv::{SysvQueue, SysvSemaphore, own_ipc_namespace};
+pub use sysv::{SysvQueue, SysvSemaphore, own_ipc_namespace, privileged_ipc_namespace};
 pub use trace::count_syscalls;
 pub use uring::Uring;
 pub use usage::{Usage, Whose, times, usage};
 pub use walk::Array;
-pub use watch::{member_lost, unwatch_members, watch_members};
+pub use watch::{LastWord, default_child, member_lost, unwatch_members, wait_deaf, watch_members};

@@ -3,8 +3,6 @@
 use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, setrlimit};
 
-use super::watch::{LOST_PATIENCE_S, member_lost};
-
 /// On which side of a fork the caller is.
 pub enum Forked {
     /// In the new process.
@@ -52,7 +50,6 @@ pub fn default_alarm() {
 /// Lets SIGALRM end the calling process after `seconds`, unless it is called again before; 0 takes
 /// the deadline away. A process that hangs takes its members with it.
 pub fn deadline(seconds: u32) {
-    let seconds = if member_lost() { seconds.min(LOST_PATIENCE_S) } else { seconds };
     // SAFETY: alarm touches no memory; the default action of SIGALRM is to terminate.
     unsafe { libc::alarm(seconds) };
 }

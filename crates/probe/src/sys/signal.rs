@@ -15,6 +15,10 @@ fn queued() -> c_int {
 /// The signal of the link `handler-signal`.
 const CAUGHT: c_int = libc::SIGUSR1;
 
+/// Bytes of a set as the kernel has it, the first of the C library's (`_NSIG / 8` of
+/// `include/uapi/asm-generic/signal.h`; all architectures but MIPS).
+const SET_BYTES: usize = 8;
+
 /// The thread that a signal goes to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Aim {
@@ -101,15 +105,21 @@ impl QueuedSignals {
     #[inline(always)]
     pub fn wait(&self) -> Result<u8, Errno> {
         let mut info = MaybeUninit::<libc::siginfo_t>::uninit();
+        let (set, room, forever) = (&raw const self.set, info.as_mut_ptr(), no_timeout());
+        // The C library's call is a point of cancellation: two locked operations more for threads.
         // SAFETY: the set is valid; the kernel writes the siginfo before it returns a signal, and
         // one that was queued has a value.
         unsafe {
-            match libc::sigwaitinfo(&self.set, info.as_mut_ptr()) {
+            match libc::syscall(libc::SYS_rt_sigtimedwait, set, room, forever, SET_BYTES) {
                 -1 => Err(last_errno()),
                 _ => Ok(info.assume_init_ref().si_value().sival_ptr as usize as u8),
             }
         }
     }
+}
+
+fn no_timeout() -> *const libc::timespec {
+    std::ptr::null()
 }
 
 fn set_of(signal: c_int) -> libc::sigset_t {
@@ -171,7 +181,8 @@ impl CaughtSignal {
     /// (sigsuspend(2)).
     #[inline(always)]
     pub fn wait(&self) {
+        // Not by the C library, as above.
         // SAFETY: reads a valid set. It always returns -1 with EINTR.
-        unsafe { libc::sigsuspend(&self.waiting) };
+        unsafe { libc::syscall(libc::SYS_rt_sigsuspend, &raw const self.waiting, SET_BYTES) };
     }
 }

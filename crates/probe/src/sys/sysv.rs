@@ -11,14 +11,23 @@ use super::process::last_errno;
 /// that is in it when the last process in there has ended, however it did. Where the privilege is
 /// missing (CAP_SYS_ADMIN) through a user namespace, which the process must be single-threaded for.
 pub fn own_ipc_namespace() -> Result<(), Errno> {
-    // SAFETY: touches no memory.
-    let unshare = |flags| match unsafe { libc::unshare(flags) } {
-        -1 => Err(last_errno()),
-        _ => Ok(()),
-    };
-    match unshare(libc::CLONE_NEWIPC) {
+    match privileged_ipc_namespace() {
         Err(Errno::PERM) => unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWIPC),
         done => done,
+    }
+}
+
+/// The same without the way through a user namespace: users whom that does not map have no POSIX
+/// queues in it (EOVERFLOW).
+pub fn privileged_ipc_namespace() -> Result<(), Errno> {
+    unshare(libc::CLONE_NEWIPC)
+}
+
+fn unshare(flags: c_int) -> Result<(), Errno> {
+    // SAFETY: touches no memory.
+    match unsafe { libc::unshare(flags) } {
+        -1 => Err(last_errno()),
+        _ => Ok(()),
     }
 }
 
@@ -92,8 +101,10 @@ impl SysvQueue {
     #[inline(always)]
     pub fn send(self, byte: u8) -> Result<(), Errno> {
         let message = Message { kind: 1, text: [byte] };
+        let (id, message) = (self.id, &raw const message);
+        // The C library's call is a point of cancellation: two locked operations more for threads.
         // SAFETY: the kernel reads the kind and one byte from a valid address.
-        match unsafe { libc::msgsnd(self.id, (&raw const message).cast(), 1, 0) } {
+        match unsafe { libc::syscall(libc::SYS_msgsnd, id, message, 1_usize, 0) } {
             -1 => Err(last_errno()),
             _ => Ok(()),
         }
@@ -103,8 +114,9 @@ impl SysvQueue {
     #[inline(always)]
     pub fn receive(self) -> Result<u8, Errno> {
         let mut message = Message { kind: 0, text: [0] };
+        let (id, room, any): (_, _, libc::c_long) = (self.id, &raw mut message, 0);
         // SAFETY: the kernel writes the kind and at most one byte to a valid address.
-        match unsafe { libc::msgrcv(self.id, (&raw mut message).cast(), 1, 0, 0) } {
+        match unsafe { libc::syscall(libc::SYS_msgrcv, id, room, 1_usize, any, 0) } {
             -1 => Err(last_errno()),
             _ => Ok(message.text[0]),
         }

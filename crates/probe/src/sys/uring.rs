@@ -11,7 +11,13 @@ use super::watch::member_lost;
 pub struct Uring {
     ring: IoUring,
     /// Never freed: an operation that was given up may still write to it.
-    byte: &'static mut u8,
+    buffer: &'static mut Buffer,
+}
+
+/// Cache lines of its own (two are fetched together): ends on two CPUs must not share one.
+#[repr(align(128))]
+struct Buffer {
+    byte: u8,
 }
 
 /// Where in a pipe: it has no positions.
@@ -21,14 +27,14 @@ impl Uring {
     /// A ring for one operation at a time.
     pub fn new() -> Result<Self, Errno> {
         let ring = IoUring::new(1).map_err(|error| errno(&error))?;
-        Ok(Self { ring, byte: Box::leak(Box::new(0)) })
+        Ok(Self { ring, buffer: Box::leak(Box::new(Buffer { byte: 0 })) })
     }
 
     /// Writes one byte.
     #[inline(always)]
     pub fn write(&mut self, fd: BorrowedFd<'_>, byte: u8) -> Result<(), Errno> {
-        *self.byte = byte;
-        let at: *const u8 = &raw const *self.byte;
+        self.buffer.byte = byte;
+        let at: *const u8 = &raw const self.buffer.byte;
         let write = opcode::Write::new(types::Fd(fd.as_raw_fd()), at, 1).offset(NO_OFFSET);
         self.wait(&write.build()).map(|_| ())
     }
@@ -36,11 +42,11 @@ impl Uring {
     /// Waits for one byte; `None` is the end of the file.
     #[inline(always)]
     pub fn read(&mut self, fd: BorrowedFd<'_>) -> Result<Option<u8>, Errno> {
-        let at: *mut u8 = &raw mut *self.byte;
+        let at: *mut u8 = &raw mut self.buffer.byte;
         let read = opcode::Read::new(types::Fd(fd.as_raw_fd()), at, 1).offset(NO_OFFSET);
         match self.wait(&read.build())? {
             0 => Ok(None),
-            _ => Ok(Some(*self.byte)),
+            _ => Ok(Some(self.buffer.byte)),
         }
     }
 

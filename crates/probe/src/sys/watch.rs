@@ -1,9 +1,10 @@
 //! The leader's eye on its members: links without an end of file do not tell when a member is
-//! killed, and the leader would wait for the token until its deadline.
+//! gone, and the leader would wait for the token until its deadline.
 //!
-//! Nothing of it runs while the ring is whole. A member's death raises SIGCHLD, whose handler notes
-//! it and starts a timer that interrupts the leader again and again, until it has left whatever
-//! call it waits in; a single interruption could come just before the wait.
+//! Nothing of it runs while the ring is whole. A process's death raises SIGCHLD, whose handler notes
+//! it; of a thread's end the thread itself makes a note. Either starts a timer that interrupts the
+//! leader again and again, until it has left whatever call it waits in; a single interruption could
+//! come just before the wait.
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -13,36 +14,42 @@ use rustix::io::Errno;
 
 use super::process::last_errno;
 
-/// Seconds that a leader has to leave its wait after a member's death. Waits that no signal
-/// interrupts (pthread_cond_wait) end with the worker then.
-pub(super) const LOST_PATIENCE_S: u32 = 2;
+/// Seconds that a wait which no signal interrupts (pthread_cond_wait) may go on after a member's
+/// death: the worker ends with it then.
+const LOST_PATIENCE_S: u32 = 2;
 
 /// Time from one interruption to the next.
 const AGAIN_NS: i64 = 10_000_000;
 
 static LOST: AtomicBool = AtomicBool::new(false);
+/// The leader is where no signal gets it out.
+static DEAF: AtomicBool = AtomicBool::new(false);
+/// The timer's id and one: the kernel's first id is 0.
 static TIMER: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether a member has died since [`watch_members`].
+/// Whether a member has ended badly since [`watch_members`].
 #[inline]
 pub fn member_lost() -> bool {
     LOST.load(Ordering::Relaxed)
 }
 
-/// From now on the death of a child (any end but exit status 0) interrupts what the calling thread
-/// waits in, and makes [`member_lost`] true.
+/// From now on the bad end of a child (any but exit status 0) or of a thread with a [`LastWord`]
+/// interrupts what the calling thread waits in, and makes [`member_lost`] true.
 pub fn watch_members() -> Result<(), Errno> {
+    unwatch_members();
     let mut timer = MaybeUninit::<libc::timer_t>::uninit();
-    // SAFETY: a sigevent of zeros is valid, and its fields below are set for SIGEV_SIGNAL.
+    // SAFETY: a sigevent of zeros is valid, and its fields below are set for SIGEV_THREAD_ID.
     let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
-    event.sigev_notify = libc::SIGEV_SIGNAL;
+    // To the leader alone: a signal to the process may go to any of its threads.
+    event.sigev_notify = libc::SIGEV_THREAD_ID;
     event.sigev_signo = libc::SIGCHLD;
+    event.sigev_notify_thread_id = rustix::thread::gettid().as_raw_pid();
     // SAFETY: both addresses are valid; the kernel writes the timer's id or fails.
     unsafe {
         if libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, timer.as_mut_ptr()) != 0 {
             return Err(last_errno());
         }
-        TIMER.store(timer.assume_init() as usize, Ordering::Release);
+        TIMER.store(timer.assume_init() as usize + 1, Ordering::Release);
     }
     set_action(on_child as *const () as usize, libc::SA_SIGINFO | libc::SA_NOCLDSTOP)
 }
@@ -50,12 +57,53 @@ pub fn watch_members() -> Result<(), Errno> {
 /// Ends the watch: members may be waited for in peace.
 pub fn unwatch_members() {
     // The default action is to do nothing; giving it cannot fail.
-    let _ = set_action(libc::SIG_DFL, 0);
-    LOST.store(false, Ordering::Relaxed);
+    let _ = default_child();
     let timer = TIMER.swap(0, Ordering::AcqRel);
     if timer != 0 {
         // SAFETY: the timer was made above and is deleted once.
-        unsafe { libc::timer_delete(timer as libc::timer_t) };
+        unsafe { libc::timer_delete((timer - 1) as libc::timer_t) };
+    }
+    LOST.store(false, Ordering::SeqCst);
+}
+
+/// Gives SIGCHLD its default action, and lets it in: where it is ignored, which exec(2) hands on, no
+/// child can be waited for (wait(2)).
+pub fn default_child() -> Result<(), Errno> {
+    set_action(libc::SIG_DFL, 0)
+}
+
+/// Does `wait`, which no signal interrupts: after a member's death it has [`LOST_PATIENCE_S`] left,
+/// then the process ends. Where one is lost already nothing is done.
+pub fn wait_deaf<T>(wait: impl FnOnce() -> T) -> Option<T> {
+    // Each side writes its own note before it reads the other's: one of the two sees both.
+    DEAF.store(true, Ordering::SeqCst);
+    let done = (!LOST.load(Ordering::SeqCst)).then(wait);
+    DEAF.store(false, Ordering::SeqCst);
+    done
+}
+
+/// What a member that is a thread leaves when it ends, by a panic too.
+pub struct LastWord {
+    in_peace: bool,
+}
+
+impl LastWord {
+    /// Bad until it is told otherwise.
+    pub fn new() -> Self {
+        Self { in_peace: false }
+    }
+
+    /// The member has done its part.
+    pub fn in_peace(mut self) {
+        self.in_peace = true;
+    }
+}
+
+impl Drop for LastWord {
+    fn drop(&mut self) {
+        if !self.in_peace {
+            note_loss();
+        }
     }
 }
 
@@ -85,19 +133,28 @@ extern "C" fn on_child(_signal: c_int, info: *mut libc::siginfo_t, _context: *mu
     // Members that have done their part leave in peace while the last lap is still going round.
     let in_peace = code == libc::CLD_EXITED && status == 0;
     let of_child = matches!(code, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED);
-    if !of_child || in_peace || LOST.swap(true, Ordering::Relaxed) {
+    if of_child && !in_peace {
+        note_loss();
+    }
+}
+
+/// Async-signal-safe (signal-safety(7)). The first loss starts the timer, if there is a watch.
+fn note_loss() {
+    let timer = TIMER.load(Ordering::Acquire);
+    if timer == 0 || LOST.swap(true, Ordering::SeqCst) {
         return;
     }
     let step = libc::timespec { tv_sec: 0, tv_nsec: AGAIN_NS as _ };
     let again = libc::itimerspec { it_interval: step, it_value: step };
-    let timer = TIMER.load(Ordering::Acquire) as libc::timer_t;
-    // SAFETY: both calls are async-signal-safe (signal-safety(7)) and read valid memory only; errno,
-    // which they may change, is put back.
+    // SAFETY: both calls read valid memory only; a timer that is gone is refused. errno, which they
+    // may change, is put back.
     unsafe {
         let errno = libc::__errno_location();
         let before = *errno;
-        libc::timer_settime(timer, 0, &again, std::ptr::null_mut());
-        libc::alarm(LOST_PATIENCE_S);
+        libc::timer_settime((timer - 1) as libc::timer_t, 0, &again, std::ptr::null_mut());
+        if DEAF.load(Ordering::SeqCst) {
+            libc::alarm(LOST_PATIENCE_S);
+        }
         *errno = before;
     }
 }

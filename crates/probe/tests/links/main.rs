@@ -6,7 +6,9 @@
 // clippy sees tests by their harness, which there is none of.
 #![allow(clippy::unwrap_used)]
 
+mod elsewhere;
 mod left_behind;
+mod losses;
 mod rings;
 mod worker;
 
@@ -19,8 +21,9 @@ fn main() -> ExitCode {
     }
     // cargo passes on what it is given; what is no flag is a filter.
     let filter = arguments.iter().find(|word| !word.starts_with('-'));
-    let tests = rings::TESTS.iter().chain(left_behind::TESTS);
-    for (name, test) in tests.filter(|(name, _)| filter.is_none_or(|f| name.contains(&**f))) {
+    let tests = [rings::TESTS, losses::TESTS, left_behind::TESTS, elsewhere::TESTS].concat();
+    for (name, test) in tests.iter().filter(|(name, _)| filter.is_none_or(|f| name.contains(&**f)))
+    {
         // A test that fails ends all: what is wrong with one link is most often so with all.
         eprint!("{name} ... ");
         test();

@@ -15,6 +15,8 @@ pub const TESTS: &[(&str, fn())] = &[
     ("yield_switches_as_often_as_the_scheduler_likes", counted_yields),
     ("an_unsuited_ring_says_what_to_do", unsuited),
     ("yield_and_coroutines_run_under_real_time_policies", real_time),
+    ("only_rings_that_sleep_have_a_limit_on_running_without", real_time_limits),
+    ("no_wake_up_is_lost_between_two_cpus", across_cpus),
 ];
 
 /// Laps of a sample, enough for counts within some per cent.
@@ -149,4 +151,54 @@ fn real_time() {
     let case = Case { policy: Policy::Fifo, ..case("yield", Kind::Process, 2) };
     let seen = switches_per_hop(&case, |switches| (0.95..1.1).contains(&switches));
     assert!((0.95..1.1).contains(&seen), "{seen} switches a hop");
+}
+
+/// Soft RLIMIT_RTTIME in microseconds of a ring in the midst of its laps; `None` is no limit.
+fn spin_limit_us(link: &str, kind: Kind, members: u32) -> Option<u64> {
+    let case = Case { policy: Policy::Fifo, ..case(link, kind, members) };
+    let mut child = worker::start(&case, left_behind::ENDLESS);
+    let pid = child.id() as i32;
+    let ran = |field| left_behind::field(pid, field).unwrap_or(0);
+    left_behind::wait_until("the ring turns", || ran(14) + ran(15) >= 5);
+    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max realtime timeout")).unwrap();
+    line.split_whitespace().nth(3).unwrap().parse().ok()
+}
+
+fn real_time_limits() {
+    let of_self = std::fs::read_to_string("/proc/self/limits").unwrap();
+    let unlimited =
+        |line: &str| line.starts_with("Max realtime timeout ") && line.contains("unlim");
+    if probe::ring::check_policy(Policy::Fifo).is_err() || !of_self.lines().any(unlimited) {
+        return skip("it takes CAP_SYS_NICE and no RLIMIT_RTTIME");
+    }
+    assert_eq!(spin_limit_us("yield", Kind::Process, 2), None);
+    assert_eq!(spin_limit_us("coroutine", Kind::Thread, 2), None);
+    assert_eq!(spin_limit_us("pipe", Kind::Process, 1), None, "a ring of one never waits");
+    let two = spin_limit_us("pipe", Kind::Process, 2).expect("a limit");
+    let hundred = spin_limit_us("pipe", Kind::Process, 100).expect("a limit");
+    // The leader of a large ring makes all its members without sleeping.
+    assert!(two >= 2_000_000 && hundred >= two + 98 * 1000, "{two} {hundred}");
+}
+
+/// A wake-up that comes just before the sleep is lost only where both run at once.
+fn across_cpus() {
+    const LAPS: u64 = 20_000;
+    let cpus = probe::placement::allowed_cpus().unwrap();
+    if cpus.len() < 2 {
+        return skip("there is one CPU only");
+    }
+    for link in available() {
+        for kind in Kind::ALL {
+            let placement = Placement::Free { cpus: cpus.clone() };
+            let case = Case { placement, ..case(link.name, *kind, 2) };
+            if link.suits(&case).is_ok() {
+                let done = worker::finish(worker::start(&case, LAPS));
+                let sample = done.unwrap_or_else(|said| panic!("{} {kind}: {said}", link.name));
+                assert_eq!(sample.hops, 2 * LAPS, "{} {kind}", link.name);
+            }
+        }
+    }
 }

@@ -39,11 +39,15 @@ pub fn case(link: &str, kind: Kind, members: u32) -> Case {
 
 /// Starts a worker for one sample of so many laps.
 pub fn start(case: &Case, laps: u64) -> Child {
+    start_by(Command::new(std::env::current_exe().unwrap()), case, laps)
+}
+
+/// The same by a command that becomes this program, or a copy of it.
+pub fn start_by(mut command: Command, case: &Case, laps: u64) -> Child {
     let batching =
         Batching { laps: Some(laps), sample_ns: 1_000_000, samples_per_round: 1, enough_ns: 1 };
     let assignment: Assignment =
         Assignment { case_number: 0, case: case.clone(), round: 0, batching };
-    let mut command = Command::new(std::env::current_exe().unwrap());
     // Its members are found by their process group.
     command.arg(WORD).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
     let mut child = command.spawn().unwrap();

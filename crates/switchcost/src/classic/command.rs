@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use probe::classic::{
-    Account, Forked, execute, exit_now, fork, keep_ended_children, local_time, wait_for,
-};
+use probe::classic::{Account, Forked, execute, exit_now, fork, local_time, wait_for};
 use rustix::io::Errno;
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 
@@ -36,7 +34,6 @@ pub(super) fn run(call: &Call) -> Result<Ended, ExitCode> {
     if call.parent.is_some_and(|parent| !end_with(parent)) {
         return Err(call.fail("--parent is for the sweep, not for use by hand", FAILED));
     }
-    keep_ended_children();
     let (started_at, clock) = (SystemTime::now(), Instant::now());
     let own = getpid().as_raw_pid();
     let pid = match fork() {

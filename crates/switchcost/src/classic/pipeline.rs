@@ -7,7 +7,7 @@
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
-use probe::classic::{Forked, exit_now, fork, keep_ended_children, wait_for};
+use probe::classic::{Forked, exit_now, fork, wait_for};
 use rustix::io::{Errno, read, write};
 use rustix::pipe::pipe;
 use rustix::process::Pid;
@@ -56,7 +56,6 @@ pub(super) fn run(call: &Call) -> ExitCode {
 
 /// Makes the ring, is its first process and waits for the others; gives the exit code.
 fn ring(call: &Call, chars: i64, count: i64) -> u8 {
-    keep_ended_children();
     let mut others = Vec::new();
     let (input, output) = match build(count, &mut others) {
         Ok(ends) => ends,

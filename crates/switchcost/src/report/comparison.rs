@@ -5,9 +5,6 @@ use model::machine::Relation;
 use model::record::{CaseSummary, Record};
 use model::state::State;
 
-/// Below so many switches a hop a link does not switch.
-const HARDLY: f64 = 0.1;
-
 /// What the rings of a run differ in beside their size, each in the order of its plan.
 pub(super) struct Comparison<'a> {
     links: Vec<&'a str>,
@@ -164,19 +161,13 @@ fn placement_words(placement: &Placement) -> String {
     }
 }
 
-/// Whether a ring of several made its hops without the kernel: the few switches that something else
-/// on the CPU forced on it have no cost of a switch in them.
-pub(super) fn hardly_switches(case: &CaseSummary) -> bool {
-    case.case.members > 1 && case.switches_per_hop.is_some_and(|e| e.value < HARDLY)
-}
-
 /// Rings in which the kernel counted hardly a switch: their hops are none.
 pub(super) fn not_switching<'a>(
     cases: impl IntoIterator<Item = &'a CaseSummary>,
     name: impl Fn(&Case) -> String,
 ) -> Option<String> {
     let words = |case: &CaseSummary| {
-        let switches = case.switches_per_hop.filter(|_| hardly_switches(case))?;
+        let switches = case.switches_per_hop.filter(|_| case.does_not_switch)?;
         Some(format!("{} ({:.3} switches/hop)", name(&case.case), switches.value))
     };
     let all: Vec<String> = cases.into_iter().filter_map(words).collect();

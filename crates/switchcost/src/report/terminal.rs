@@ -8,7 +8,7 @@ use model::case::Case;
 use model::noise::{NoiseLevel, NoiseVerdict};
 use model::record::{CaseSummary, Record, Totals};
 
-use super::comparison::{Comparison, hardly_switches, not_switching};
+use super::comparison::{Comparison, not_switching};
 use super::parts::{self, figure, interval_words, stop_words};
 use super::states;
 
@@ -121,7 +121,7 @@ pub(super) fn cost_words(case: &CaseSummary) -> (String, String) {
     if case.case.members == 1 {
         return ("-".to_string(), "(solo)".to_string());
     }
-    if hardly_switches(case) {
+    if case.does_not_switch {
         return ("-".to_string(), "does not switch".to_string());
     }
     let Some(estimate) = &case.ns_per_switch_above_solo else {

@@ -1,9 +1,8 @@
 //! The mutex and the condition variable of the C library (pthread_cond_wait(3)).
 
 use model::case::Kind;
-use rustix::io::Errno;
 
-use crate::ring::link::{Carrier, Link, LinkError, Place, Receive, Send};
+use crate::ring::link::{Carrier, Link, LinkError, Place, Receive, Refusal, Send};
 use crate::sys::{Meeting, Shared};
 
 /// The token lies in shared memory under a mutex, and a condition says that it is there.
@@ -20,12 +19,13 @@ impl Carrier for Condvar {
 pub struct End(Shared<Meeting>);
 
 impl Link for Condvar {
-    const CALL: &'static str = "pthread_cond_init";
     type Sender = End;
     type Receiver = End;
 
-    fn joint(place: &Place) -> Result<(End, End), Errno> {
-        let end = End(Meeting::new(place.kind == Kind::Process)?);
+    fn joint(place: &Place) -> Result<(End, End), Refusal> {
+        let end = Meeting::new(place.kind == Kind::Process)
+            .map(End)
+            .map_err(|(call, errno)| Refusal { call, errno })?;
         Ok((end.clone(), end))
     }
 }
@@ -38,6 +38,8 @@ impl Send for End {
 }
 
 impl Receive for End {
+    const INTERRUPTIBLE: bool = false;
+
     #[inline(always)]
     fn receive(&mut self) -> Result<u8, LinkError> {
         Ok(self.0.take()?)

@@ -3,9 +3,9 @@
 use std::os::fd::OwnedFd;
 
 use rustix::event::{EventfdFlags, eventfd};
-use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::io::fcntl_dupfd_cloexec;
 
-use crate::ring::link::{Carrier, Link, LinkError, Place, Receive, Send};
+use crate::ring::link::{By, Carrier, Link, LinkError, Place, Receive, Refusal, Send};
 
 /// A count through an eventfd: one write(2), one read(2), no buffer.
 pub struct Eventfd;
@@ -23,13 +23,12 @@ pub struct Adder(OwnedFd);
 pub struct Taker(OwnedFd);
 
 impl Link for Eventfd {
-    const CALL: &'static str = "eventfd";
     type Sender = Adder;
     type Receiver = Taker;
 
-    fn joint(_: &Place) -> Result<(Adder, Taker), Errno> {
-        let counter = eventfd(0, EventfdFlags::CLOEXEC)?;
-        let other = fcntl_dupfd_cloexec(&counter, 0)?;
+    fn joint(_: &Place) -> Result<(Adder, Taker), Refusal> {
+        let counter = eventfd(0, EventfdFlags::CLOEXEC).by("eventfd")?;
+        let other = fcntl_dupfd_cloexec(&counter, 0).by("fcntl")?;
         Ok((Adder(counter), Taker(other)))
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, mknodat, open, unlink};
 use rustix::io::Errno;
 
-use crate::ring::link::{Carrier, Link, Place};
+use crate::ring::link::{By, Carrier, Link, Place, Refusal};
 use crate::sys::sheltered;
 
 /// One byte through a FIFO: one write(2), one read(2).
@@ -21,22 +21,24 @@ impl Carrier for Fifo {
 }
 
 impl Link for Fifo {
-    const CALL: &'static str = "mkfifo";
     type Sender = OwnedFd;
     type Receiver = OwnedFd;
 
-    fn joint(_: &Place) -> Result<(OwnedFd, OwnedFd), Errno> {
+    fn joint(_: &Place) -> Result<(OwnedFd, OwnedFd), Refusal> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("switchcost-{}-{number}.fifo", std::process::id());
         let path = std::env::temp_dir().join(name);
-        let path = CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::INVAL)?;
-        sheltered(|| {
-            mknodat(CWD, &*path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
-            let ends = open_both(&path);
-            unlink(&*path)?;
+        let path =
+            CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::INVAL).by("mkfifo")?;
+        let made = sheltered(|| {
+            let mode = Mode::RUSR | Mode::WUSR;
+            mknodat(CWD, &*path, FileType::Fifo, mode, 0).by("mkfifo")?;
+            let ends = open_both(&path).by("open");
+            unlink(&*path).by("unlink")?;
             ends
-        })?
+        });
+        made.by("clone")?
     }
 }
 

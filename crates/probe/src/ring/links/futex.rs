@@ -4,7 +4,7 @@ use model::case::Kind;
 use rustix::io::Errno;
 use rustix::thread::futex;
 
-use crate::ring::link::{Carrier, Link, LinkError, Place, Receive, Send};
+use crate::ring::link::{By, Carrier, Link, LinkError, Place, Receive, Refusal, Send};
 use crate::sys::{Shared, Slot};
 
 /// The token lies in the word that is waited on. The sender always wakes; who finds the token there
@@ -25,17 +25,16 @@ pub struct End {
 }
 
 impl Link for Futex {
-    const CALL: &'static str = "mmap";
     type Sender = End;
     type Receiver = End;
 
-    fn joint(place: &Place) -> Result<(End, End), Errno> {
+    fn joint(place: &Place) -> Result<(End, End), Refusal> {
         // Threads use it as threads would: found by its address, not by the page behind it.
         let flags = match place.kind {
             Kind::Process => futex::Flags::empty(),
             Kind::Thread => futex::Flags::PRIVATE,
         };
-        let end = End { slot: Shared::new()?, flags };
+        let end = End { slot: Shared::new().by("mmap")?, flags };
         Ok((end.clone(), end))
     }
 }

@@ -4,7 +4,7 @@
 
 use rustix::io::Errno;
 
-use crate::ring::link::{Address, Carrier, Link, LinkError, Place, Receive, Send};
+use crate::ring::link::{Address, By, Carrier, Link, LinkError, Place, Receive, Refusal, Send};
 use crate::sys::{Aim, CaughtSignal, Shared, Slot, catch};
 
 /// A signal has no room for a token: that lies in shared memory beside it.
@@ -31,14 +31,13 @@ pub struct Receiver {
 }
 
 impl Link for HandlerSignal {
-    const CALL: &'static str = "sigaction";
     type Sender = Sender;
     type Receiver = Receiver;
 
-    fn joint(place: &Place) -> Result<(Sender, Receiver), Errno> {
+    fn joint(place: &Place) -> Result<(Sender, Receiver), Refusal> {
         // The mask that is waited under is the same for every joint made after the first.
-        let signal = catch()?;
-        let slot = Shared::<Slot>::new()?;
+        let signal = catch().by("sigaction")?;
+        let slot = Shared::<Slot>::new().by("mmap")?;
         let receiver = Receiver { signal, slot: slot.clone() };
         let (address, aim) = (place.address(), Aim::default());
         Ok((Sender { address, aim, signal, slot }, receiver))

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 
 use super::pipe::Pipe;
-use crate::ring::link::{Carrier, Link, LinkError, Place, Receive, Send};
+use crate::ring::link::{By, Carrier, Link, LinkError, Place, Receive, Refusal, Send};
 use crate::sys::Uring;
 
 /// One byte through a pipe: one io_uring_enter(2) to write it, one to read it.
@@ -42,14 +42,13 @@ pub struct End {
 }
 
 impl Link for IoUring {
-    const CALL: &'static str = "io_uring_setup";
     type Sender = End;
     type Receiver = End;
 
-    fn joint(place: &Place) -> Result<(End, End), Errno> {
+    fn joint(place: &Place) -> Result<(End, End), Refusal> {
         let (sender, receiver) = Pipe::joint(place)?;
-        let sender = End { pipe: sender, ring: Uring::new()? };
-        Ok((sender, End { pipe: receiver, ring: Uring::new()? }))
+        let sender = End { pipe: sender, ring: Uring::new().by("io_uring_setup")? };
+        Ok((sender, End { pipe: receiver, ring: Uring::new().by("io_uring_setup")? }))
     }
 }
 

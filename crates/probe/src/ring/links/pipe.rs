@@ -2,10 +2,9 @@
 
 use std::os::fd::OwnedFd;
 
-use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use crate::ring::link::{Carrier, Link, LinkError, Place, Receive, Send};
+use crate::ring::link::{By, Carrier, Link, LinkError, Place, Receive, Refusal, Send};
 
 /// One byte through a pipe: one write(2), one read(2).
 pub struct Pipe;
@@ -17,12 +16,11 @@ impl Carrier for Pipe {
 }
 
 impl Link for Pipe {
-    const CALL: &'static str = "pipe";
     type Sender = OwnedFd;
     type Receiver = OwnedFd;
 
-    fn joint(_: &Place) -> Result<(OwnedFd, OwnedFd), Errno> {
-        let (receiver, sender) = pipe_with(PipeFlags::CLOEXEC)?;
+    fn joint(_: &Place) -> Result<(OwnedFd, OwnedFd), Refusal> {
+        let (receiver, sender) = pipe_with(PipeFlags::CLOEXEC).by("pipe")?;
         Ok((sender, receiver))
     }
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 
-use crate::ring::link::{Carrier, Link, LinkError, Place, Receive, Send};
-use crate::sys::{mq_open_unlinked, mq_receive, mq_send, sheltered};
+use crate::ring::link::{By, Carrier, Link, LinkError, Place, Receive, Refusal, Send};
+use crate::sys::{mq_open_unlinked, mq_receive, mq_send, privileged_ipc_namespace, sheltered};
 
 /// A message of one byte through a queue that holds one.
 pub struct PosixMq;
@@ -25,17 +25,23 @@ pub struct Sender(OwnedFd);
 pub struct Receiver(OwnedFd);
 
 impl Link for PosixMq {
-    const CALL: &'static str = "mq_open";
     type Sender = Sender;
     type Receiver = Receiver;
 
-    fn joint(_: &Place) -> Result<(Sender, Receiver), Errno> {
+    /// A namespace takes the queues with it, whatever kills the ring. Where it is refused, the
+    /// shelter keeps their names from staying behind.
+    fn prepare() -> Result<(), Refusal> {
+        let _ = privileged_ipc_namespace();
+        Ok(())
+    }
+
+    fn joint(_: &Place) -> Result<(Sender, Receiver), Refusal> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("/switchcost-{}-{number}", std::process::id());
-        let name = CString::new(name).map_err(|_| Errno::INVAL)?;
-        let queue = sheltered(|| mq_open_unlinked(&name))??;
-        let other = fcntl_dupfd_cloexec(&queue, 0)?;
+        let name = CString::new(name).map_err(|_| Errno::INVAL).by("mq_open")?;
+        let queue = sheltered(|| mq_open_unlinked(&name)).by("clone")?.by("mq_open")?;
+        let other = fcntl_dupfd_cloexec(&queue, 0).by("fcntl")?;
         Ok((Sender(queue), Receiver(other)))
     }
 }

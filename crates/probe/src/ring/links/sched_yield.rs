@@ -3,9 +3,8 @@
 //! only the counted switches tell.
 
 use model::case::Case;
-use rustix::io::Errno;
 
-use crate::ring::link::{Carrier, Link, LinkError, Place, Receive, Send};
+use crate::ring::link::{By, Carrier, Link, LinkError, Place, Receive, Refusal, Send};
 use crate::sys::{Shared, Slot, member_lost};
 
 /// The token lies in shared memory; there is nothing else to the link.
@@ -32,12 +31,11 @@ impl Carrier for Yield {
 pub struct End(Shared<Slot>);
 
 impl Link for Yield {
-    const CALL: &'static str = "mmap";
     type Sender = End;
     type Receiver = End;
 
-    fn joint(_: &Place) -> Result<(End, End), Errno> {
-        let end = End(Shared::new()?);
+    fn joint(_: &Place) -> Result<(End, End), Refusal> {
+        let end = End(Shared::new().by("mmap")?);
         Ok((end.clone(), end))
     }
 }

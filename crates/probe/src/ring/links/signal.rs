@@ -1,8 +1,6 @@
 //! A queued real-time signal that is waited for, never handled (sigqueue(3), sigwaitinfo(2)).
 
-use rustix::io::Errno;
-
-use crate::ring::link::{Address, Carrier, Link, LinkError, Place, Receive, Send};
+use crate::ring::link::{Address, Carrier, Link, LinkError, Place, Receive, Refusal, Send};
 use crate::sys::{self, QueuedSignal, QueuedSignals};
 
 /// The token travels as the value of the signal, which is blocked all the time.
@@ -21,16 +19,15 @@ pub struct Sender {
 }
 
 impl Link for Signal {
-    const CALL: &'static str = "rt_tgsigqueueinfo";
     type Sender = Sender;
     type Receiver = QueuedSignals;
 
-    fn prepare() -> Result<(), Errno> {
+    fn prepare() -> Result<(), Refusal> {
         sys::block_queued();
         Ok(())
     }
 
-    fn joint(place: &Place) -> Result<(Sender, QueuedSignals), Errno> {
+    fn joint(place: &Place) -> Result<(Sender, QueuedSignals), Refusal> {
         let sender = Sender { address: place.address(), signal: QueuedSignal::new() };
         Ok((sender, QueuedSignals::new()))
     }

@@ -2,10 +2,9 @@
 
 use std::os::fd::OwnedFd;
 
-use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
-use crate::ring::link::{Carrier, Link, Place};
+use crate::ring::link::{By, Carrier, Link, Place, Refusal};
 
 /// One byte through a stream.
 pub struct Stream;
@@ -26,21 +25,21 @@ impl Carrier for Datagram {
 }
 
 impl Link for Stream {
-    const CALL: &'static str = "socketpair";
     type Sender = OwnedFd;
     type Receiver = OwnedFd;
 
-    fn joint(_: &Place) -> Result<(OwnedFd, OwnedFd), Errno> {
+    fn joint(_: &Place) -> Result<(OwnedFd, OwnedFd), Refusal> {
         socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+            .by("socketpair")
     }
 }
 
 impl Link for Datagram {
-    const CALL: &'static str = "socketpair";
     type Sender = OwnedFd;
     type Receiver = OwnedFd;
 
-    fn joint(_: &Place) -> Result<(OwnedFd, OwnedFd), Errno> {
+    fn joint(_: &Place) -> Result<(OwnedFd, OwnedFd), Refusal> {
         socketpair(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
+            .by("socketpair")
     }
 }

@@ -3,7 +3,7 @@
 use rustix::io::Errno;
 
 use super::sysv_sem::{NAMESPACE_NEEDS, namespace_hint};
-use crate::ring::link::{Carrier, Link, LinkError, Place, Receive, Send};
+use crate::ring::link::{By, Carrier, Link, LinkError, Place, Receive, Refusal, Send};
 use crate::sys::{SysvQueue, own_ipc_namespace};
 
 /// A message of one byte through a queue of its own.
@@ -20,17 +20,15 @@ impl Carrier for SysvMsg {
 }
 
 impl Link for SysvMsg {
-    const CALL: &'static str = "msgget";
-    const PREPARATION: &'static str = "unshare";
     type Sender = SysvQueue;
     type Receiver = SysvQueue;
 
-    fn prepare() -> Result<(), Errno> {
-        own_ipc_namespace()
+    fn prepare() -> Result<(), Refusal> {
+        own_ipc_namespace().by("unshare")
     }
 
-    fn joint(_: &Place) -> Result<(SysvQueue, SysvQueue), Errno> {
-        let queue = SysvQueue::new()?;
+    fn joint(_: &Place) -> Result<(SysvQueue, SysvQueue), Refusal> {
+        let queue = SysvQueue::new().by("msgget")?;
         Ok((queue, queue))
     }
 }

@@ -7,7 +7,7 @@
 
 use rustix::io::Errno;
 
-use crate::ring::link::{Carrier, Link, LinkError, Place, Receive, Send};
+use crate::ring::link::{By, Carrier, Link, LinkError, Place, Receive, Refusal, Send};
 use crate::sys::{Shared, Slot, SysvSemaphore, own_ipc_namespace};
 
 pub(super) const NAMESPACE_NEEDS: &str = "System V IPC in a namespace of the ring's own: \
@@ -45,17 +45,16 @@ pub struct End {
 }
 
 impl Link for SysvSem {
-    const CALL: &'static str = "semget";
-    const PREPARATION: &'static str = "unshare";
     type Sender = End;
     type Receiver = End;
 
-    fn prepare() -> Result<(), Errno> {
-        own_ipc_namespace()
+    fn prepare() -> Result<(), Refusal> {
+        own_ipc_namespace().by("unshare")
     }
 
-    fn joint(_: &Place) -> Result<(End, End), Errno> {
-        let end = End { semaphore: SysvSemaphore::new()?, slot: Shared::new()? };
+    fn joint(_: &Place) -> Result<(End, End), Refusal> {
+        let end =
+            End { semaphore: SysvSemaphore::new().by("semget")?, slot: Shared::new().by("mmap")? };
         Ok((end.clone(), end))
     }
 }

@@ -4,7 +4,7 @@ use model::case::Case;
 use model::record::CaseSummary;
 use model::response::{LinkCost, Record};
 
-use crate::report::comparison::{hardly_switches, not_switching};
+use crate::report::comparison::not_switching;
 use crate::report::parts::{align, figure, interval_words, table};
 use crate::report::terminal::{by_cpu_time, cost_words};
 
@@ -47,7 +47,7 @@ fn ring_words(case: &Case) -> String {
 
 fn row(link: &LinkCost, summary: &CaseSummary) -> [String; 8] {
     let (cost, interval) = cost_words(summary);
-    let above = link.above_pipe_ns.as_ref().filter(|_| !hardly_switches(summary));
+    let above = link.above_pipe_ns.as_ref().filter(|_| !summary.does_not_switch);
     [
         link.link.clone(),
         figure(summary.ns_per_hop.map(|e| e.value)),

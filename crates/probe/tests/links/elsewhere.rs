@@ -1,0 +1,105 @@
+//! The same rings where less is allowed: by an ordinary user, who has an IPC namespace by way of a
+//! user namespace only, and where there are no namespaces at all.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command};
+
+use model::case::Kind;
+use rustix::process::Signal;
+
+use crate::left_behind::{
+    ENDLESS, assert_alone, end_of, member_of, signal, things, until_it_turns,
+};
+use crate::{skip, worker};
+
+pub const TESTS: &[(&str, fn())] = &[
+    ("an_ordinary_users_killed_rings_leave_nothing", killed_of_an_ordinary_user),
+    ("without_namespaces_queues_are_posix_and_say_so", no_namespaces),
+];
+
+/// Links whose objects outlive who made them: in a user namespace's, or without a name soon.
+const LASTING: [&str; 3] = ["sysv-sem", "sysv-msg", "posix-mq"];
+
+/// A command that becomes this program.
+pub type Starter = Box<dyn Fn() -> Command>;
+
+fn is_root_with(programs: &[&str]) -> bool {
+    let is_there = |program: &&str| Command::new(program).arg("--version").output().is_ok();
+    let there = rustix::process::geteuid().is_root() && programs.iter().all(is_there);
+    if !there {
+        skip(&format!("it takes root, {}", programs.join(" and ")));
+    }
+    there
+}
+
+/// This program in a user namespace that allows no further one, without CAP_SYS_ADMIN.
+pub fn without_namespaces() -> Option<Starter> {
+    const SCRIPT: &str = "echo 0 > /proc/sys/user/max_user_namespaces && \
+        exec setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin \"$@\"";
+    let start = |argument: std::ffi::OsString| {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "sh", "-c", SCRIPT, "sh"]).arg(argument);
+        command
+    };
+    if !is_root_with(&["unshare", "setpriv"]) {
+        return None;
+    }
+    if !start("true".into()).status().is_ok_and(|status| status.success()) {
+        skip("no user namespace to forbid namespaces in");
+        return None;
+    }
+    Some(Box::new(move || start(std::env::current_exe().unwrap().into_os_string())))
+}
+
+fn no_namespaces() {
+    let Some(without) = without_namespaces() else { return };
+    for link in ["sysv-sem", "sysv-msg"] {
+        let case = worker::case(link, Kind::Process, 3);
+        let said = worker::finish(worker::start_by(without(), &case, 10)).unwrap_err();
+        assert!(said.contains("namespace of the ring's own"), "{link}: {said}");
+    }
+    let case = worker::case("posix-mq", Kind::Process, 3);
+    let sample = worker::finish(worker::start_by(without(), &case, 10)).unwrap();
+    assert_eq!(sample.hops, 30);
+}
+
+fn killed_of_an_ordinary_user() {
+    if !is_root_with(&["setpriv"]) {
+        return;
+    }
+    // Somebody else may not look into the folder that the tests are built in.
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("program");
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    for link in LASTING {
+        let start = |laps| {
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
+            worker::start_by(command, &worker::case(link, Kind::Process, 3), laps)
+        };
+        match worker::finish(start(10)) {
+            Ok(sample) => assert_eq!(sample.hops, 30, "{link}"),
+            Err(why) => {
+                assert!(why.contains("cannot be used here"), "{link}: {why}");
+                skip(&format!("{link}: {why}"));
+                continue;
+            }
+        }
+        let before = things();
+        let child = until_it_turns(start(ENDLESS));
+        signal(member_of(&child), Signal::KILL);
+        let said = end_of(link, child);
+        assert!(said.contains("was killed by signal 9"), "{link}: {said}");
+        assert_eq!(things(), before, "{link}");
+        kill(link, until_it_turns(start(ENDLESS)), &before);
+    }
+}
+
+fn kill(link: &str, mut worker: Child, before: &[String]) {
+    let leader = worker.id();
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    assert_alone(link, leader, before);
+}

@@ -197,9 +197,9 @@ fn live<L: Link, W: Work, F: Fn() -> W>(
         Ok(()) => 0,
         // What a neighbour's end looks like by some links. The neighbour is the one to be named.
         Err(LinkError::Closed) => STATUS_LOST,
-        Err(LinkError::Kernel(Errno::PIPE | Errno::CONNRESET | Errno::SRCH | Errno::INTR)) => {
-            STATUS_LOST
-        }
+        Err(LinkError::Kernel(
+            Errno::PIPE | Errno::CONNRESET | Errno::CONNREFUSED | Errno::SRCH | Errno::INTR,
+        )) => STATUS_LOST,
         Err(LinkError::Kernel(errno)) => {
             cell.errno.store(errno.raw_os_error() as u32, Ordering::Release);
             STATUS_LOST

@@ -140,7 +140,9 @@ impl<'a> Analysis<'a> {
 fn of_class(by_case: &ByCase, case: usize, of: &Analysis, class: Class) -> ClassFound {
     let figure = |sample: &Sample, figure: fn(&Told) -> f64| {
         let gaps = classified(sample);
-        let sum: f64 = gaps.iter().filter(|gap| gap.class == class).map(figure).sum();
+        // The empty sum of floats is -0.
+        let own = gaps.iter().filter(|gap| gap.class == class).map(figure);
+        let sum: f64 = own.fold(0.0, |sum, figure| sum + figure);
         Some(sum / watched_ns(sample)?)
     };
     let lengths: Tally = of
@@ -167,7 +169,7 @@ fn found(by_case: &ByCase, case: usize) -> Option<Found> {
         median(&of.samples.iter().filter_map(ns).collect::<Vec<f64>>())
     };
     let lost = |sample: &Sample| {
-        let sum: f64 = classified(sample).iter().map(|gap| gap.length_ns).sum();
+        let sum = classified(sample).iter().fold(0.0, |sum, gap| sum + gap.length_ns);
         Some(100.0 * sum / watched_ns(sample)?)
     };
     let stolen = |sample: &Sample| {

@@ -200,7 +200,7 @@ fn looking_is_not_watched_and_a_loop_without_gaps_lost_nothing() {
     }
     let found = found_in(&quiet);
     assert!(near(found.watched_ns, 8.0 * WINDOW_NS / 2.0, 1e-9), "{found:?}");
-    assert_eq!(found.lost_percent.unwrap().value, 0.0);
+    assert_eq!(found.lost_percent.unwrap().value.to_bits(), 0, "nothing, not less than nothing");
     assert_eq!((found.steal_percent, &found.interrupts_per_second), (None, &None), "not read");
     assert!((found.loop_ns, found.threshold_ns) == (20.0, 160.0), "{found:?}");
 }

@@ -10,16 +10,14 @@ use crate::report::parts::{align, estimate_words, figure, table};
 
 const LEGEND: &str = "us from the moment asked for (clock_nanosleep, absolute) to the sleeper's first look at the clock;\n\
 busy: beside a process of the normal policy that never waits; p50: median of rounds with its interval;\n\
-p99, p99.9: of all wakes with their interval by ranks, - with fewer than 368 and 3688 wakes;\n\
-slack: timer slack in ns (it holds under the normal policy only)\n";
+p99, p99.9: of all wakes with their interval by ranks, - with fewer than 368 and 3688 wakes\n";
 
 /// The section, ending with a newline; none where nothing of it was measured.
 pub(super) fn section(record: &Record) -> Option<String> {
     if record.wakeups.is_empty() {
         return None;
     }
-    let columns =
-        ["policy", "CPU", "p50", "p99", "p99.9", "max", "wakes", "switches", "busy %", "slack"];
+    let columns = ["policy", "CPU", "p50", "p99", "p99.9", "max", "wakes"];
     let mut table = table(columns);
     for found in &record.wakeups {
         table.add_row(row(record, found));
@@ -30,23 +28,36 @@ pub(super) fn section(record: &Record) -> Option<String> {
         // Writing to a String cannot fail.
         let _ = writeln!(
             text,
-            "\n{}, {} CPU: late by, how many wakes, share of all lateness\n{}",
+            "\n{}, {} CPU: late by, how many wakes, share of all lateness\n({})\n{}",
             policy(record, found),
             found.load,
+            beside(found),
             bars(&found.histogram).trim_end()
         );
     }
     Some(text)
 }
 
-pub(super) fn policy(record: &Record, found: &Found) -> String {
+fn policy(record: &Record, found: &Found) -> String {
     match record.header.plan.cases.get(found.case) {
         Some(Case::Trial(case)) => case.policy.to_string(),
         _ => "-".to_string(),
     }
 }
 
-fn row(record: &Record, found: &Found) -> [String; 10] {
+/// What was counted beside.
+fn beside(found: &Found) -> String {
+    let slack = found.timer_slack_ns.map_or("unknown".to_string(), |ns| format!("{ns} ns"));
+    let mut words = vec![
+        format!("{} switches a wake", figure(found.switches_per_wake)),
+        format!("timer slack {slack}"),
+    ];
+    let busy = |percent| format!("its neighbour had {} % of the CPU", figure(Some(percent)));
+    words.extend(found.busy_percent.map(busy));
+    words.join("; ")
+}
+
+fn row(record: &Record, found: &Found) -> [String; 7] {
     let us = |ns: i64| figure(Some(ns as f64 / 1e3));
     let tail = |tail: &Option<Tail>| {
         tail.map_or("-".to_string(), |of| {
@@ -62,8 +73,5 @@ fn row(record: &Record, found: &Found) -> [String; 10] {
         tail(&found.p999_ns),
         us(found.late_ns.max),
         found.late_ns.count.to_string(),
-        figure(found.switches_per_wake),
-        figure(found.busy_percent),
-        found.timer_slack_ns.map_or("-".to_string(), |ns| ns.to_string()),
     ]
 }

@@ -6,5 +6,5 @@ mod location;
 mod student;
 
 pub use bootstrap::{Figures, Interval, RESAMPLES, Rounds, hierarchical_interval};
-pub use location::{Center, mad_sigma, mean, median, quantile};
+pub use location::{Center, mad_sigma, mean, median, median_interval, quantile};
 pub use student::{Growth, Summary, student_quantile};

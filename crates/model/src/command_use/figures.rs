@@ -11,7 +11,7 @@ use super::split::{CpuAccounting, Split};
 use crate::estimate::Estimate;
 use crate::plan::MINIMUM_ROUNDS;
 use crate::reading::Reading;
-use crate::stats::{OnePerRound, mad_sigma, median};
+use crate::stats::{OnePerRound, mad_sigma, median, median_interval};
 
 /// A figure over the runs of a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -62,6 +62,9 @@ pub struct Summary {
 
 /// Spreads from the median beyond which a run is an outlier.
 const OUTLYING: f64 = 3.5;
+
+/// Runs above which a median's interval is taken from the order of the figures alone.
+const MOST_TO_RESAMPLE: usize = 100;
 
 /// Where a figure comes from.
 type Source = (&'static str, fn(&Run) -> Reading<u64>);
@@ -154,7 +157,14 @@ fn figure(name: &str, values: Vec<f64>, confidence: f64, seed: u64) -> Option<Fi
             (low.min(*value), high.max(*value))
         });
     let spread = mad_sigma(&values);
-    let estimate = Estimate::over(&OnePerRound(values), MINIMUM_ROUNDS, confidence, seed)?;
+    let exact = (values.len() > MOST_TO_RESAMPLE).then(|| median_interval(&values, confidence));
+    // What is known exactly need not be resampled, which for thousands of runs takes seconds.
+    let minimum = if exact.is_some() { u32::MAX } else { MINIMUM_ROUNDS };
+    let mut estimate = Estimate::over(&OnePerRound(values), minimum, confidence, seed)?;
+    if let Some(interval) = exact.flatten() {
+        (estimate.low, estimate.high) = (Some(interval.low), Some(interval.high));
+        estimate.resolved = !interval.includes_zero();
+    }
     Some(Figure { name: name.to_owned(), estimate, spread, min, max })
 }
 

@@ -7,6 +7,5 @@ mod order;
 mod student;
 
 pub use bootstrap::{Interval, OnePerRound, RESAMPLES, Rounds, hierarchical_interval};
-pub use location::{Center, mad_sigma, mean, median, quantile};
-pub use order::quantile_ranks;
+pub use location::{Center, mad_sigma, mean, median, median_interval, quantile};
 pub use student::{Growth, Summary, student_quantile};

@@ -2,9 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, Normal};
-
-use super::bootstrap::Interval;
 
 /// Which middle is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -52,23 +49,6 @@ pub(super) fn sorted_quantile(sorted: &[f64], p: f64) -> Option<f64> {
     Some(sorted[below] + (place - below as f64) * (sorted[above] - sorted[below]))
 }
 
-/// Interval for the median of many independent figures, whatever their distribution, from their order
-/// alone: the number below the median is binomial (David and Nagaraja 2003, Order Statistics,
-/// section 7.1), here by its normal approximation. Absent where the list is too short for it.
-pub fn median_interval(values: &[f64], confidence: f64) -> Option<Interval> {
-    let count = values.len() as f64;
-    let z = Normal::standard().inverse_cdf(1.0 - (1.0 - confidence) / 2.0);
-    let rank = ((count - z * count.sqrt()) / 2.0).floor();
-    if !(rank >= 1.0 && rank <= count / 2.0) {
-        return None;
-    }
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let below = rank as usize - 1;
-    let (low, high) = (sorted[below], sorted[values.len() - 1 - below]);
-    Some(Interval { low, high, confidence })
-}
-
 /// Spread as the median absolute deviation times 1.4826, which estimates the standard deviation of
 /// normal figures and ignores outliers (Rousseeuw and Croux 1993). Absent below two figures: one
 /// figure has no spread, not a spread of zero.
@@ -83,9 +63,6 @@ pub fn mad_sigma(values: &[f64]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use rand::{RngExt, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
-
     use super::*;
 
     #[test]
@@ -100,25 +77,6 @@ mod tests {
         // The textbook example of the MAD: 1, 1, 2, 2, 4, 6, 9 has median 2 and MAD 1.
         let example = [1.0, 1.0, 2.0, 2.0, 4.0, 6.0, 9.0];
         assert_eq!(mad_sigma(&example), Some(1.4826));
-    }
-
-    #[test]
-    fn the_order_alone_gives_the_medians_interval() {
-        // n = 100, 95 %: ranks 40.2 and 60.8, so the 40th and the 61st (Campbell and Gardner 1988, BMJ 296).
-        let hundred: Vec<f64> = (1..=100).map(f64::from).collect();
-        let interval = median_interval(&hundred, 0.95).unwrap();
-        assert_eq!((interval.low, interval.high), (40.0, 61.0));
-        assert_eq!(median_interval(&[1.0, 2.0, 3.0], 0.95), None);
-        // 2,000 seeded lists of 151 skewed figures whose median is 1: it is covered as promised.
-        let mut rng = ChaCha8Rng::seed_from_u64(7);
-        let covered = (0..2000).filter(|_| {
-            let figures: Vec<f64> =
-                (0..151).map(|_| -rng.random_range(1e-12..1.0_f64).log2()).collect();
-            let interval = median_interval(&figures, 0.95).unwrap();
-            (interval.low..=interval.high).contains(&1.0)
-        });
-        let percent = 100.0 * covered.count() as f64 / 2000.0;
-        assert!((93.0..=97.0).contains(&percent), "{percent} %");
     }
 
     #[test]

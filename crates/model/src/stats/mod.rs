@@ -7,5 +7,6 @@ mod order;
 mod student;
 
 pub use bootstrap::{Interval, OnePerRound, RESAMPLES, Rounds, hierarchical_interval};
-pub use location::{Center, mad_sigma, mean, median, median_interval, quantile};
+pub use location::{Center, mad_sigma, mean, median, quantile};
+pub use order::{median_interval, quantile_ranks};
 pub use student::{Growth, Summary, student_quantile};

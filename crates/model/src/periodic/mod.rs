@@ -19,12 +19,10 @@ const LEAST_PERIODS: u32 = 4;
 const SHORTEST_NS: f64 = 800_000.0;
 /// Chance at which moments without a period would look as if they had one.
 const FALSE_ALARM: f64 = 0.01;
-/// Share of the highest score that a lower frequency must reach to be the fundamental.
-const SHARE_OF_PEAK: f64 = 0.5;
 /// Share of the slots in which something must have happened.
 const LEAST_HIT: f64 = 0.5;
 /// Factor by which more moments must lie near slots than would by chance.
-const ABOVE_CHANCE: f64 = 2.0;
+const ABOVE_CHANCE: f64 = 1.5;
 
 /// Moments in windows of `span_ns`, each list from the start of its window, ascending. Windows need
 /// not be in phase with one another.
@@ -43,8 +41,9 @@ pub struct Windows<'a> {
 /// The periodogram of points (Schuster 1898; Rayleigh's statistic), R(f) = |sum exp(2 pi i f t)|^2 / n,
 /// summed over windows: for moments without a period Gamma(windows, 1). A comb is as high at its
 /// harmonics, which what merely comes in clumps is not: the score of a frequency is the least of the
-/// powers at f, 2 f and 3 f, each over the level of its neighbourhood. The lowest frequency counts that
-/// reaches half of the highest score and half of whose slots are hit.
+/// powers at f, 2 f and 3 f, each over the level of its neighbourhood. Of the frequencies that chance does
+/// not reach, and half of whose slots are hit, the one counts that explains the most. The highest score
+/// would not do: two combs of one period, a quarter of it apart, are highest at four times their frequency.
 pub fn find(windows: Windows) -> Option<Period> {
     let used = windows_used(windows.moments);
     let spectrum = Spectrum::of(used, LEAST_PERIODS, 1.0 / SHORTEST_NS, windows.span_ns)?;
@@ -55,14 +54,14 @@ pub fn find(windows: Windows) -> Option<Period> {
     let (level, middle) = (gamma.inverse_cdf(1.0 - alarm), gamma.inverse_cdf(0.5));
     let scores = spectrum.scores(middle);
     let peaks = spectrum.peaks(&scores);
-    let highest = peaks.iter().map(|(_, score)| *score).reduce(f64::max)?;
-    let least = level.max(SHARE_OF_PEAK * highest);
     let period = |(frequency, score): (f64, f64)| {
         let refined = spectrum::refine(used, frequency, spectrum.step());
         slots::period(&windows, 1.0 / refined, score / level)
     };
     let is_one = |period: &Period| period.hit >= LEAST_HIT && period.above_chance >= ABOVE_CHANCE;
-    peaks.into_iter().filter(|(_, score)| *score >= least).map(period).find(is_one)
+    let found = peaks.into_iter().filter(|(_, score)| *score >= level).map(period).filter(is_one);
+    // Of equals the last: the highest frequency. A multiple of the right one has fewer hits.
+    found.max_by(|a, b| a.explains.total_cmp(&b.explains))
 }
 
 /// As many windows, from the first, as the search has time for.

@@ -1,7 +1,6 @@
 //! Which moments are of a period, and how many of its slots they fill.
 
 use std::collections::BTreeMap;
-use std::f64::consts::TAU;
 
 use super::Windows;
 
@@ -18,6 +17,8 @@ pub struct Period {
     pub hit: f64,
     /// Moments near slots over those that would be near by chance.
     pub above_chance: f64,
+    /// Share of the moments that are near slots beyond chance, times the square of `hit`.
+    pub explains: f64,
     /// How clear it is: its score over the one that chance reaches.
     pub strength: f64,
     /// For each window the numbers of the moments that are of the period: one a slot, the nearest.
@@ -51,10 +52,13 @@ pub(super) fn period(windows: &Windows, roughly_ns: f64, strength: f64) -> Perio
     }
     let moments: usize = windows.moments.iter().map(Vec::len).sum();
     let near: usize = all.iter().map(|of| of.near).sum();
+    let by_chance: f64 = windows.moments.iter().map(|moments| near_by_chance(moments.len())).sum();
+    let hit = if slots > 0 { hit as f64 / slots as f64 } else { 0.0 };
     Period {
         period_ns,
-        hit: if slots > 0 { hit as f64 / slots as f64 } else { 0.0 },
-        above_chance: near as f64 / (2.0 * TOLERANCE * moments as f64),
+        hit,
+        above_chance: near as f64 / by_chance,
+        explains: hit * hit * (near as f64 - by_chance) / moments as f64,
         strength,
         members: all.into_iter().map(|of| of.by_slot.into_values().collect()).collect(),
     }
@@ -79,13 +83,44 @@ fn seen_slots(of: &OfWindow, blind: &[(f64, f64)], span_ns: f64, period_ns: f64)
     }
 }
 
+/// Moments near slots in a window where so many have no period, about: as slots lie where the most are,
+/// two standard deviations above the mean.
+fn near_by_chance(moments: usize) -> f64 {
+    let mean = 2.0 * TOLERANCE * moments as f64;
+    mean + 2.0 * mean.sqrt()
+}
+
+/// The phase, in periods from 0 to 1, near which the most moments lie. Not their mean direction: of two
+/// combs of one period that is in between.
+fn densest_phase(moments: &[f64], period_ns: f64) -> f64 {
+    let mut phases: Vec<f64> = moments.iter().map(|m| (m / period_ns).rem_euclid(1.0)).collect();
+    phases.retain(|phase| phase.is_finite());
+    phases.sort_by(f64::total_cmp);
+    let many = phases.len();
+    let around: Vec<f64> =
+        phases.iter().copied().chain(phases.iter().map(|phase| phase + 1.0)).collect();
+    let (mut best, mut end) = (0..0, 0);
+    for start in 0..many {
+        while around.get(end).is_some_and(|phase| phase - around[start] <= 2.0 * TOLERANCE)
+            && end < start + many
+        {
+            end += 1;
+        }
+        if end - start > best.len() {
+            best = start..end;
+        }
+    }
+    let inside = &around[best];
+    let middle = match (inside.first(), inside.last()) {
+        (Some(first), Some(last)) => (first + last) / 2.0,
+        _ => 0.0,
+    };
+    middle.rem_euclid(1.0)
+}
+
 /// The moments of a window that are nearest to slots.
 fn of_window(moments: &[f64], period_ns: f64) -> OfWindow {
-    let (sine, cosine) = moments.iter().fold((0.0, 0.0), |(sine, cosine), moment| {
-        let angle = TAU * (moment / period_ns).fract();
-        (sine + angle.sin(), cosine + angle.cos())
-    });
-    let phase = f64::atan2(sine, cosine) / TAU;
+    let phase = densest_phase(moments, period_ns);
     let mut nearest: BTreeMap<i64, (f64, usize)> = BTreeMap::new();
     let mut near = 0;
     for (number, moment) in moments.iter().enumerate() {

@@ -64,6 +64,34 @@ fn missing_teeth_and_other_moments_do_not_hide_it() {
     assert!((330..=400).contains(&members), "{members} of 8 windows with 62 slots, 70 % filled");
 }
 
+/// As seen on a virtual machine: beside the guest's tick something of the host's, at the same period and
+/// about a quarter of it later. Little power is at twice the frequency, and the most at four times.
+#[test]
+fn two_combs_of_one_period_are_found_one_by_one() {
+    let tick = Made { period_ns: 4e6, jitter_ns: 60_000.0, missing: 0.02, others: 20 };
+    let with_echo = |mut moments: Vec<f64>| {
+        let of_five = |number: usize| number % 5 < 3;
+        let later = moments.iter().enumerate().filter(|(number, _)| of_five(*number));
+        let later: Vec<f64> = later.map(|(_, m)| m + 1e6).filter(|m| *m < SPAN_NS).collect();
+        moments.extend(later);
+        moments.sort_by(f64::total_cmp);
+        moments
+    };
+    let windows: Vec<Vec<f64>> = tick.windows(8, 11).into_iter().map(with_echo).collect();
+    let found = search(&windows).expect("a comb");
+    assert!((found.period_ns / 4e6 - 1.0).abs() < 1e-3, "{}", found.period_ns);
+    assert!(found.hit > 0.9, "{}", found.hit);
+    let left = |(moments, members): (&Vec<f64>, &Vec<usize>)| {
+        let rest = (0..moments.len()).filter(|number| !members.contains(number));
+        rest.map(|number| moments[number]).collect::<Vec<f64>>()
+    };
+    let rest: Vec<Vec<f64>> = windows.iter().zip(&found.members).map(left).collect();
+    // 60 % of its slots.
+    let second = search(&rest).expect("the other one");
+    assert!((second.period_ns / 4e6 - 1.0).abs() < 1e-3, "{}", second.period_ns);
+    assert!((0.5..0.75).contains(&second.hit), "{}", second.hit);
+}
+
 #[test]
 fn moments_without_a_period_have_none() {
     let made = Made { period_ns: 1e12, jitter_ns: 0.0, missing: 1.0, others: 60 };

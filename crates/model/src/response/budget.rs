@@ -158,7 +158,13 @@ mod tests {
     fn ticks(case: usize, round: u32, length_ns: u64) -> Sample {
         let gap = |number: u64| {
             let at_ticks = 500_000 + number * TICK_PERIOD_NS;
-            Gap { at_ticks, ticks: length_ns + 10, switches: 0, cpu_ns: TICK_PERIOD_NS }
+            Gap {
+                at_ticks,
+                ticks: length_ns + 10,
+                switches: 0,
+                cpu_ns: TICK_PERIOD_NS,
+                clocked_ticks: TICK_PERIOD_NS,
+            }
         };
         let counts = [
             (gaps::WINDOW_TICKS, WINDOW_NS),

@@ -59,13 +59,9 @@ pub(super) struct Told {
 pub(super) fn classified(sample: &Sample) -> Vec<Told> {
     let Some(ns) = sample.ns_per_tick().filter(|ns| *ns > 0.0) else { return Vec::new() };
     let step = sample.count(LOOP_TICKS).unwrap_or(0) as f64;
-    let mut looked_ticks = 0;
     let told = |gap: &crate::trial::Gap| {
-        let end_ticks = gap.at_ticks.saturating_add(gap.ticks);
-        let since_look_ns = end_ticks.saturating_sub(looked_ticks) as f64 * ns;
-        looked_ticks = end_ticks;
         let length_ns = (gap.ticks as f64 - step) * ns;
-        let stood_still_ns = since_look_ns - gap.cpu_ns as f64;
+        let stood_still_ns = gap.clocked_ticks as f64 * ns - gap.cpu_ns as f64;
         let class = if gap.switches > 0 {
             Class::SwitchedOut
         } else if length_ns >= SHORTEST_TOLD_NS && stood_still_ns > UNCHARGED_SHARE * length_ns {

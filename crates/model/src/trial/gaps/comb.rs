@@ -32,6 +32,8 @@ pub struct Comb {
 /// A comb with the gaps that belong to it, for each sample their numbers.
 #[derive(Clone)]
 pub(super) struct Found {
+    /// That most of its gaps are of.
+    pub(super) class: Class,
     pub(super) comb: Comb,
     pub(super) members: Vec<Vec<usize>>,
 }
@@ -51,26 +53,50 @@ pub(super) struct Watched<'a> {
 /// the many short ones, and the other way round nothing is lost.
 const STRATA_NS: [f64; 6] = [0.0, 500.0, 2_000.0, 10_000.0, 50_000.0, 500_000.0];
 
-/// The combs of a class, the clearest first: each is taken away before the next is looked for.
-pub(super) fn of_class(watched: &Watched, class: Class) -> Vec<Found> {
-    let of_class = |gaps: &Vec<Told>| -> Vec<usize> {
-        (0..gaps.len()).filter(|number| gaps[*number].class == class).collect()
+/// The combs of these classes together, the clearest first: each is taken away before the next is looked
+/// for. Together, as the gaps of one comb may fall into two: by their length, by what else came.
+pub(super) fn of_classes(watched: &Watched, classes: &[Class]) -> Vec<Found> {
+    let of_classes = |gaps: &Vec<Told>| -> Vec<usize> {
+        (0..gaps.len()).filter(|number| classes.contains(&gaps[*number].class)).collect()
     };
-    let mut left: Vec<Vec<usize>> = watched.gaps.iter().map(of_class).collect();
-    let blind = blind(watched, class);
+    let mut left: Vec<Vec<usize>> = watched.gaps.iter().map(of_classes).collect();
+    let blind = blind(watched, classes);
     let mut found = Vec::new();
     while found.len() < MOST {
-        let strata =
-            STRATA_NS.iter().filter_map(|least_ns| in_stratum(watched, &left, &blind, *least_ns));
-        let clearest = strata.max_by(|a, b| f64::total_cmp(&a.0.strength, &b.0.strength));
-        let Some((period, members)) = clearest else { break };
+        let in_stratum = |least_ns: &f64| in_stratum(watched, &left, &blind, *least_ns);
+        let strata: Vec<_> = STRATA_NS.iter().filter_map(in_stratum).collect();
+        let Some((period, members)) = whole_comb(strata) else { break };
+        let class = mostly(watched, &members);
         let Some(comb) = comb(watched, class, &period, &members) else { break };
         for (left, members) in left.iter_mut().zip(&members) {
             left.retain(|number| members.binary_search(number).is_err());
         }
-        found.push(Found { comb, members });
+        found.push(Found { class, comb, members });
     }
     found
+}
+
+/// A period and, for each sample, the numbers of its gaps.
+type WithMembers = (Period, Vec<Vec<usize>>);
+
+/// Of what the strata gave, from the shortest gaps on: the clearest period, in the first stratum that has
+/// it. The higher ones have only the longer of its gaps.
+fn whole_comb(strata: Vec<WithMembers>) -> Option<WithMembers> {
+    let clearest = strata.iter().max_by(|a, b| f64::total_cmp(&a.0.strength, &b.0.strength))?;
+    let period_ns = clearest.0.period_ns;
+    let is_it = |found: &WithMembers| (found.0.period_ns / period_ns - 1.0).abs() < SAME_PERIOD;
+    strata.into_iter().find(is_it)
+}
+
+/// The class that most of these gaps are of.
+fn mostly(watched: &Watched, members: &[Vec<usize>]) -> Class {
+    let of = |class: Class| {
+        let pairs = watched.gaps.iter().zip(members);
+        let all =
+            pairs.flat_map(|(gaps, members)| members.iter().map(|number| gaps[*number].class));
+        all.filter(|own| *own == class).count()
+    };
+    Class::ALL.into_iter().rev().max_by_key(|class| of(*class)).unwrap_or(Class::Interrupt)
 }
 
 /// The clearest period of the gaps that are left and at least so long, with their numbers.
@@ -79,7 +105,7 @@ fn in_stratum(
     left: &[Vec<usize>],
     blind: &[Vec<(f64, f64)>],
     least_ns: f64,
-) -> Option<(Period, Vec<Vec<usize>>)> {
+) -> Option<WithMembers> {
     let long: Vec<Vec<usize>> = watched
         .gaps
         .iter()
@@ -104,8 +130,8 @@ fn in_stratum(
 }
 
 /// While another task runs no interrupt is seen.
-fn blind(watched: &Watched, class: Class) -> Vec<Vec<(f64, f64)>> {
-    if class == Class::SwitchedOut {
+fn blind(watched: &Watched, classes: &[Class]) -> Vec<Vec<(f64, f64)>> {
+    if classes.contains(&Class::SwitchedOut) {
         return Vec::new();
     }
     let out = |gap: &&Told| gap.class == Class::SwitchedOut;
@@ -138,7 +164,7 @@ impl Comb {
             (_, Class::Interrupt) => "an interrupt that is not the timer tick",
             (_, Class::SwitchedOut) => "another task ran (counted switches); not the timer tick",
             (_, Class::Uncharged) => {
-                "charged to nobody here, as stolen time is; not the timer tick"
+                "charged to nobody here, as stolen time is, or interrupts where the kernel accounts for them apart; not the timer tick"
             }
         };
         format!(

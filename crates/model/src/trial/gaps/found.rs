@@ -71,7 +71,8 @@ struct Analysis<'a> {
     gaps: Vec<Vec<Told>>,
     watched_ns: f64,
     tick_period_ns: Option<f64>,
-    combs: Vec<(Class, Vec<comb::Found>)>,
+    /// Those of gaps without a switch first, the clearest first.
+    combs: Vec<comb::Found>,
 }
 
 impl<'a> Analysis<'a> {
@@ -94,19 +95,20 @@ impl<'a> Analysis<'a> {
             watched_ns: samples.iter().filter_map(|s| watched_ns(s)).sum(),
             tick_ns: median(&ticks).filter(|ns| *ns > 0.0),
         };
-        let combs = Class::ALL.map(|class| (class, comb::of_class(&watched, class))).to_vec();
+        let mut combs = comb::of_classes(&watched, &[Class::Interrupt, Class::Uncharged]);
+        combs.extend(comb::of_classes(&watched, &[Class::SwitchedOut]));
         let Watched { watched_ns, tick_ns: tick_period_ns, .. } = watched;
         Some(Self { gaps, watched_ns, tick_period_ns, combs, samples })
     }
 
     fn combs(&self, class: Class) -> impl Iterator<Item = &comb::Found> {
-        self.combs.iter().filter(move |(of, _)| *of == class).flat_map(|(_, combs)| combs)
+        self.combs.iter().filter(move |found| found.class == class)
     }
 
     /// Median length of the tick's gaps by round. Where two combs have its period, of the clearer.
     fn tick_by_round(&self) -> Vec<(u32, f64)> {
-        let mut all = self.combs.iter().flat_map(|(_, combs)| combs);
-        let Some(tick) = all.find(|found| found.comb.is_tick) else { return Vec::new() };
+        let tick = self.combs.iter().find(|found| found.comb.is_tick);
+        let Some(tick) = tick else { return Vec::new() };
         let rounds = self.samples.iter().zip(&self.gaps).zip(&tick.members);
         let middle = |((sample, gaps), members): ((&&Sample, &Vec<Told>), &Vec<usize>)| {
             let lengths: Vec<f64> = members.iter().map(|number| gaps[*number].length_ns).collect();

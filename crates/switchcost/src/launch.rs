@@ -8,7 +8,9 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use model::instrument::Instrument;
+use model::machine::Machine;
 use probe::assignment::{Assignment, Measure};
+use probe::placement;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGALRM, SIGKILL, SIGXCPU};
 
@@ -63,11 +65,40 @@ pub(crate) trait Launch<I: Instrument> {
 /// Workers that are this program, started again.
 pub(crate) struct Workers {
     interrupt: Interrupt,
+    away: Option<Away>,
+}
+
+/// Keeps the calling thread, which wakes up for each sample, off the CPUs of the case that is measured.
+pub(crate) struct Away {
+    allowed: Vec<u32>,
+    machine: Machine,
+    from: Vec<u32>,
+}
+
+impl Away {
+    /// From none as yet.
+    pub(crate) fn new(allowed: Vec<u32>, machine: Machine) -> Self {
+        Self { allowed, machine, from: Vec::new() }
+    }
+
+    fn keep(&mut self, cpus: Vec<u32>) {
+        if cpus != self.from {
+            // A refusal was told before the first worker.
+            let _ = placement::pin(&placement::for_controller(&self.allowed, &cpus, &self.machine));
+            self.from = cpus;
+        }
+    }
 }
 
 impl Workers {
+    /// Workers beside a thread that stays where it is.
     pub(crate) fn new(interrupt: Interrupt) -> Self {
-        Self { interrupt }
+        Self { interrupt, away: None }
+    }
+
+    /// Workers beside a thread that makes way for each.
+    pub(crate) fn with_way(interrupt: Interrupt, away: Away) -> Self {
+        Self { interrupt, away: Some(away) }
     }
 
     fn start<I: Measure>(&self, case: &I::Case) -> std::io::Result<(ChildStdin, ChildStdout)> {
@@ -113,6 +144,9 @@ impl<I: Measure> Launch<I> for Workers {
         assignment: &Assignment<I>,
         sink: &mut dyn FnMut(I::Sample),
     ) -> Result<(), LaunchError> {
+        if let Some(away) = &mut self.away {
+            away.keep(I::cpus(&assignment.case));
+        }
         let case = |what: &str, error: &dyn std::fmt::Display| {
             LaunchError::once(format!("{what}: {error}"))
         };

@@ -14,7 +14,7 @@ use probe::placement;
 use crate::cli::Output;
 use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
-use crate::launch::{Launch, LaunchError, Workers};
+use crate::launch::{Away, Launch, LaunchError, Workers};
 use crate::progress::Progress;
 use crate::report::{self, Report};
 use crate::schedule::{Outcome, Schedule, State, Watch};
@@ -54,7 +54,7 @@ pub(crate) fn new_run<I: Report>(
             "error: the run is not stored: {error:#}; it is measured and printed all the same"
         ));
     }
-    finish(Run::new(header), file, store_error.is_some(), output)
+    finish(Run::new(header), allowed.to_vec(), file, store_error.is_some(), output)
 }
 
 /// What a rehearsal gave.
@@ -104,7 +104,7 @@ pub(crate) fn resume<I: Report>(path: &Path, more: &More, output: &Output) -> Re
     let resumed = Line::Resumed(Resumed { at, spent_ns, stopping, differences });
     file.write(&resumed)?;
     run.push(resumed);
-    finish(run, Some(file), false, output)
+    finish(run, allowed, Some(file), false, output)
 }
 
 /// What a resumed run may have beyond its own plan.
@@ -183,12 +183,14 @@ fn keep_away<I: Report>(plan: &Plan<I>, allowed: &[u32], machine: &Machine) -> V
 /// Measures, then writes the end, the outputs and the report.
 fn finish<I: Report>(
     mut run: Run<I>,
+    allowed: Vec<u32>,
     file: Option<RunFile>,
     not_stored: bool,
     output: &Output,
 ) -> Result<ExitCode> {
     let interrupt = Interrupt::watch()?;
-    let mut workers = Workers::new(interrupt.clone());
+    let away = Away::new(allowed, run.header.machine.clone());
+    let mut workers = Workers::with_way(interrupt.clone(), away);
     let plan = run.header.plan.clone();
     let mut recorder = Recorder {
         file,

@@ -57,7 +57,14 @@ fn by_default_every_part_is_measured_in_one_run() {
     let said = response(&home, &["--budget", "1ms"]);
     let record = record(&home);
     assert_sound(&record, &home);
-    for section in ["system calls", "signals, as the memorandum of 1984 has them", "links"] {
+    for section in [
+        "system calls",
+        "signals, as the memorandum of 1984 has them",
+        "links",
+        "interrupts",
+        "wake-up",
+        "response budget",
+    ] {
         assert_eq!(said.out.lines().filter(|line| *line == section).count(), 1, "{}", said.out);
     }
     let cases = record["cases"].as_array().expect("cases");
@@ -209,7 +216,7 @@ fn an_interrupted_run_says_what_it_has_and_leaves_no_process() {
 
 #[test]
 fn killed_at_any_moment_it_leaves_no_process() {
-    for part in ["signals", "links"] {
+    for part in ["signals", "links", "wakeup"] {
         let home = Home::new();
         let mut child = home.start(&["response", "--only", part, "--budget", "10m"]);
         home.wait_for_sample();
@@ -221,6 +228,32 @@ fn killed_at_any_moment_it_leaves_no_process() {
     }
 }
 
+/// A worker's second process.
+fn second_process(home: &Home, program: u32) -> Option<common::Process> {
+    let all = home.processes();
+    let worker = all.iter().find(|process| process.parent == program as i32)?;
+    all.iter().find(|process| process.parent == worker.pid).copied()
+}
+
+#[test]
+fn a_second_process_that_is_killed_is_named_and_what_needs_none_goes_on() {
+    for (part, named) in [("signals", "second process"), ("wakeup", "busy companion")] {
+        let home = Home::new();
+        let mut child = home.start(&["response", "--only", part, "--rounds", "3", "--json", "-"]);
+        while child.try_wait().expect("it is our child").is_none() {
+            second_process(&home, child.id()).into_iter().for_each(|second| second.kill());
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let said = Said::at_end(child);
+        assert!(said.err.contains(named), "{part}: {}", said.err);
+        assert_eq!(said.code, Some(1), "{part}: {}", said.err);
+        let record = said.json();
+        let cases = record["cases"].as_array().expect("cases");
+        assert!(cases.iter().any(|case| case["trial"]["rounds"] == 3), "{part}: {}", said.err);
+        home.wait_until_alone();
+    }
+}
+
 #[test]
 fn what_cannot_be_is_refused_by_name() {
     let home = Home::new();
@@ -228,6 +261,7 @@ fn what_cannot_be_is_refused_by_name() {
         (&["--only", "sundial"][..], "sundial"),
         (&["--only", ""], "--only"),
         (&["--only", "signals,"], "--only"),
+        (&["--only", "wakeup", "--busy-policy", "fifo"], "--busy-policy fifo: nothing is busy"),
         (&["--cpu", "4095"], "--cpu: CPU 4095"),
         (&["--cpu", "-1"], "-1"),
         (&["--budget", "0s"], "0s"),

@@ -51,7 +51,9 @@ fn the_rows_of_a_sweep_say_their_placement_and_solo_rings_run_on_one_cpu() {
             listed.sort_unstable();
             of_label.sort_unstable();
             assert_eq!(of_label, listed);
-            assert_eq!(row.text("migrations").parse::<u64>().unwrap_or(0), 0, "{row:?}");
+            // Empty where the kernel does not give them.
+            let migrations = row.text("migrations");
+            assert!(migrations.is_empty() || migrations == "0", "{row:?}");
         }
     }
     let record = home.run(&["runs", "export", "last", "--format", "json"]).json();

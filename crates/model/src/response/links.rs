@@ -8,8 +8,10 @@ use crate::case::Case;
 use crate::estimate::Estimate;
 use crate::pairing::Grouped;
 use crate::plan::MINIMUM_ROUNDS;
+use crate::record::HARDLY_SWITCHES_PER_HOP;
 use crate::ring::Ring;
 use crate::sample::Sample;
+use crate::stats::median;
 
 /// The link that the others are set beside.
 pub const REFERENCE: &str = "pipe";
@@ -30,6 +32,11 @@ pub(super) fn find(rings: &Half<Ring>) -> Vec<LinkCost> {
     let (plan, grouped) = (&rings.plan, Grouped::new(&rings.samples));
     let is_compared = |case: &Case| case.members == 2 && case.work.is_none();
     let pair = |ring: usize| Some((ring, plan.solo_of(ring)?));
+    let switches = |ring: usize| {
+        let of_ring = rings.samples.iter().filter(|sample| sample.case == ring);
+        let counted: Vec<f64> = of_ring.map(Sample::switches_per_hop).collect();
+        median(&counted).is_none_or(|counted| counted >= HARDLY_SWITCHES_PER_HOP)
+    };
     let cost = |(index, case): (usize, &Case)| {
         let by_pipe = Case { link: REFERENCE.to_string(), ..case.clone() };
         let pipe = plan.cases.iter().position(|other| *other == by_pipe);
@@ -40,7 +47,7 @@ pub(super) fn find(rings: &Half<Ring>) -> Vec<LinkCost> {
         LinkCost {
             case: rings.numbers[index],
             link: case.link.clone(),
-            above_pipe_ns: pipe.filter(|pipe| *pipe != index).and_then(above),
+            above_pipe_ns: pipe.filter(|pipe| *pipe != index && switches(index)).and_then(above),
         }
     };
     plan.cases.iter().enumerate().filter(|(_, case)| is_compared(case)).map(cost).collect()

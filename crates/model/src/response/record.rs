@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::budget::{self, Budget};
+use super::by_round::ByRound;
 use super::links::{self, LinkCost};
 use super::loops::{Figures, LoopCost};
 use super::signals::{self, Signals};
@@ -93,11 +94,14 @@ pub struct Record {
     pub warnings: Vec<String>,
 }
 
-/// What gaps say, by their numbers in the whole plan.
-fn gaps_of(trials: &Half<Trials>) -> Vec<gaps::Found> {
-    let mut found = gaps::find(&trials.plan, &trials.samples);
+/// What gaps say, by their numbers in the whole plan; and the tick by round, of the first case in which
+/// it was found.
+fn gaps_of(trials: &Half<Trials>) -> (Vec<gaps::Found>, ByRound) {
+    let (mut found, ticks): (Vec<_>, Vec<_>) =
+        gaps::find(&trials.plan, &trials.samples).into_iter().unzip();
     found.iter_mut().for_each(|found| found.case = trials.numbers[found.case]);
-    found
+    let tick = ticks.into_iter().find(|ticks| !ticks.is_empty()).unwrap_or_default();
+    (found, tick.into_iter().collect())
 }
 
 /// What wake-ups say, by their numbers in the whole plan.
@@ -124,6 +128,7 @@ impl Record {
             ("rings", noise::judge(&split.rings.plan.cases, &split.rings.samples, &grouped)),
             ("trials", trial::judge(&trials_run)),
         ];
+        let (gaps, tick_ns) = gaps_of(&split.trials);
         let has_any = [!split.rings.numbers.is_empty(), !split.trials.numbers.is_empty()];
         let judged = judged.into_iter().zip(has_any).filter(|(_, any)| *any).map(|(of, _)| of);
         Self {
@@ -133,9 +138,9 @@ impl Record {
             loops: Figures::new(&split.trials).costs(),
             signals: signals::find(&split),
             links: links::find(&split.rings),
-            gaps: gaps_of(&split.trials),
+            gaps,
             wakeups: wakeups_of(&split.trials),
-            budget: budget::find(&split),
+            budget: budget::find(&split, tick_ns),
             ns_per_tick: trial::ns_per_tick(&split.trials.samples),
             worst_precision: split.worst_precision(),
             noise: NoiseVerdict::together(judged),

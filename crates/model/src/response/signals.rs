@@ -13,7 +13,8 @@ use crate::ring::Ring;
 use crate::sample::Sample;
 use crate::trial::Trial;
 use crate::trial::loops::{
-    CALLS, CHILD_SYSTEM_NS, CHILD_USER_NS, GETUID, LOOP_SWITCHES, SIGNAL_SELF, SYSTEM_NS, USER_NS,
+    CALLS, CHILD_CPU_NS, CHILD_SAMPLED_NS, CHILD_SAMPLED_USER_NS, CPU_NS, GETUID, LOOP_SWITCHES,
+    SAMPLED_NS, SAMPLED_USER_NS, SIGNAL_SELF,
 };
 use crate::words;
 
@@ -51,14 +52,16 @@ pub struct Signals {
     pub in_words: Vec<String>,
 }
 
-/// Where the CPU time of a loop went, in percent of the four together, as the kernel's ticks sampled
-/// it over all rounds.
+/// Where the CPU time of a loop went, in percent of both processes' together: precise CPU times, each
+/// split by the ticks that sampled that process over all rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Account {
     /// Number of the case in the plan.
     pub case: usize,
-    /// CPU time of all rounds, in nanoseconds: by it one sees how many ticks are behind the shares.
+    /// CPU time of all rounds, in nanoseconds.
     pub total_ns: u64,
+    /// What ticks sampled of it, in nanoseconds: by it one sees how many ticks are behind the shares.
+    pub sampled_ns: u64,
     /// System time of the process itself.
     pub system_percent: f64,
     /// Its user time.
@@ -128,19 +131,28 @@ fn accounts(figures: &Figures, numbers: &[usize]) -> Vec<Account> {
         figures.find(move |trial| matches!(trial, Trial::Loop { call } if call == name))
     };
     let two = figures.find(|trial| *trial == Trial::TwoProcesses);
+    // CPU time, in user and in system mode. Absent where there is time that no tick sampled.
+    let parts = |case: usize, names: [&str; 3]| {
+        let [cpu, sampled, user] = names.map(|name| figures.sum(case, name).unwrap_or(0) as f64);
+        let user = match cpu > 0.0 {
+            true => (sampled > 0.0).then(|| cpu * (user / sampled).clamp(0.0, 1.0))?,
+            false => 0.0,
+        };
+        Some((user, cpu.max(0.0) - user, sampled))
+    };
     let account = |case: usize| {
-        let parts = [SYSTEM_NS, USER_NS, CHILD_SYSTEM_NS, CHILD_USER_NS];
-        let parts = parts.map(|name| figures.sum(case, name).unwrap_or(0));
-        let total: i64 = parts.iter().sum();
-        let [system_percent, user_percent, child_system_percent, child_user_percent] =
-            parts.map(|part| 100.0 * part as f64 / total as f64);
-        (total > 0).then_some(Account {
+        let own = parts(case, [CPU_NS, SAMPLED_NS, SAMPLED_USER_NS])?;
+        let child = parts(case, [CHILD_CPU_NS, CHILD_SAMPLED_NS, CHILD_SAMPLED_USER_NS])?;
+        let total = own.0 + own.1 + child.0 + child.1;
+        let percent = |part: f64| 100.0 * part / total;
+        (total > 0.0).then(|| Account {
             case: numbers[case],
             total_ns: total as u64,
-            system_percent,
-            user_percent,
-            child_system_percent,
-            child_user_percent,
+            sampled_ns: (own.2 + child.2) as u64,
+            system_percent: percent(own.1),
+            user_percent: percent(own.0),
+            child_system_percent: percent(child.1),
+            child_user_percent: percent(child.0),
         })
     };
     [is_call(GETUID), is_call(SIGNAL_SELF), two].into_iter().flatten().filter_map(account).collect()
@@ -161,23 +173,36 @@ impl Signals {
                     ends(above)
                 ),
                 Some(_) => format!(
-                    "the formula's switch and the ring's by {link} agree within the interval of their difference: {} ({})",
+                    "the formula's switch and the ring's by {link} cannot be told apart: {} ({})",
                     words::signed(above.value),
                     ends(above)
                 ),
                 None => format!(
-                    "too few rounds to tell whether the formula's switch and the ring's by {link} agree"
+                    "too few rounds to tell whether the formula's switch and the ring's by {link} differ"
                 ),
             });
         }
-        let disagrees = |above: &Option<Estimate>| above.as_ref().is_some_and(|e| e.resolved);
-        if disagrees(&self.above_pipe_ns) || disagrees(&self.above_handler_signal_ns) {
+        let resolved = |dearer: bool| {
+            [&self.above_pipe_ns, &self.above_handler_signal_ns]
+                .into_iter()
+                .flatten()
+                .any(|above| above.resolved && (above.value > 0.0) == dearer)
+        };
+        if resolved(true) {
             let call = self.system_call_ns.map_or(String::new(), |call| {
                 format!(", at least a system call ({})", words::time(call.value))
             });
             all.push(format!(
-                "the formula's switch also pays for the pause that each signal ends{call}: a signal to oneself has none, so two signals do not take it off"
+                "why dearer: the formula's switch also pays for the pause that each signal ends{call}: a signal to oneself has none, so two signals do not take it off"
             ));
+        }
+        if resolved(false) {
+            all.push(
+                "why cheaper: two signals to oneself may take off more than the two of the loop took, such as the second entry that a signal to oneself makes from the same call; nothing here measures it"
+                    .to_string(),
+            );
+        }
+        if resolved(true) || resolved(false) {
             all.push(
                 "a ring's solo makes every call of a hop, its wait included, but never sleeps in it: what remains is sleeping, waking and the switch, \
                  and what the calls find cold after a switch, which is more the longer they are: making and undoing a signal's frame is longer than a pipe's byte"

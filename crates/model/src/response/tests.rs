@@ -10,6 +10,7 @@ use crate::machine::Machine;
 use crate::plan::Stopping;
 use crate::run::{Build, Header, SCHEMA};
 use crate::sample::Counters;
+use crate::trial::overhead::BATCH_TICKS;
 use crate::trial::{Trial, loops};
 
 fn ring(members: u32, link: &str) -> Case {
@@ -109,12 +110,20 @@ fn calls(case: usize, round: u32, ns: i64, empty: Option<i64>, counts: &[(&str, 
 fn samples() -> Vec<Sample> {
     let round = |round: u32| {
         let (drift, signed) = (100 * u64::from(round), 100 * i64::from(round));
-        let own = [(loops::USER_NS, 100), (loops::SYSTEM_NS, 300)];
+        // The ticks of a round are all of one kind; over rounds a half, a third are user.
+        let user = |per_round: i64, of: i64| if signed % (100 * of) < 100 { per_round } else { 0 };
+        let own = [
+            (loops::CPU_NS, 400),
+            (loops::SAMPLED_NS, 1000),
+            (loops::SAMPLED_USER_NS, user(1000, 2)),
+        ];
         let both = [
-            (loops::USER_NS, 100),
-            (loops::SYSTEM_NS, 300),
-            (loops::CHILD_USER_NS, 200),
-            (loops::CHILD_SYSTEM_NS, 400),
+            (loops::CPU_NS, 400),
+            (loops::SAMPLED_NS, 1000),
+            (loops::SAMPLED_USER_NS, user(1000, 2)),
+            (loops::CHILD_CPU_NS, 600),
+            (loops::CHILD_SAMPLED_NS, 1000),
+            (loops::CHILD_SAMPLED_USER_NS, user(1000, 3)),
             (loops::CALLS, 2000),
             (loops::LOOP_SWITCHES, 4002),
         ];
@@ -203,12 +212,34 @@ fn the_80186_has_its_printed_figures_whatever_drifts() {
     assert!(exactly(signals.above_handler_signal_ns, -1000.0));
     let says = |words: &str| signals.in_words.iter().any(|line| line.contains(words));
     assert!(says("by pipe disagree: -500 ns"), "{:?}", signals.in_words);
-    assert!(says("also pays for the pause"), "{:?}", signals.in_words);
+    assert!(says("why cheaper") && !says("pays for the pause"), "{:?}", signals.in_words);
     let [getuid, two] = &signals.accounts[..] else { panic!("{:?}", signals.accounts) };
     assert_eq!((getuid.case, two.case, two.total_ns), (0, 6, 6000));
-    assert_eq!((getuid.system_percent, getuid.child_user_percent), (75.0, 0.0));
-    assert_eq!((two.system_percent, two.user_percent), (30.0, 10.0));
-    assert_eq!((two.child_system_percent, two.child_user_percent), (40.0, 20.0));
+    assert_eq!((getuid.system_percent, getuid.child_user_percent), (50.0, 0.0));
+    assert_eq!((getuid.sampled_ns, two.sampled_ns), (6000, 12_000));
+    assert_eq!((two.system_percent, two.user_percent), (20.0, 20.0));
+    assert!((two.child_system_percent - 40.0).abs() < 1e-9, "{two:?}");
+    assert!((two.child_user_percent - 20.0).abs() < 1e-9, "{two:?}");
+}
+
+#[test]
+fn a_dearer_switch_by_signals_has_its_reason_and_time_without_ticks_no_split() {
+    let mut run = run();
+    for sample in &mut run.samples {
+        if let Sample::Trial(sample) = sample {
+            // A loop of two that takes 4 us longer: 3500 by the formula.
+            if sample.case == 6 {
+                let longer = sample.tallies[BATCH_TICKS].shifted(4000 * 2 * 100);
+                sample.tallies.insert(BATCH_TICKS.into(), longer);
+            }
+            sample.counts.remove(loops::SAMPLED_NS);
+        }
+    }
+    let signals = Record::of(&run).signals.expect("signals");
+    assert!(exactly(signals.above_pipe_ns, 1500.0), "{:?}", signals.above_pipe_ns);
+    let says = |words: &str| signals.in_words.iter().any(|line| line.contains(words));
+    assert!(says("pays for the pause") && !says("why cheaper"), "{:?}", signals.in_words);
+    assert!(signals.accounts.is_empty(), "{:?}", signals.accounts);
 }
 
 #[test]

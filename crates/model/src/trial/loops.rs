@@ -41,14 +41,18 @@ pub const ENTERED_CALLS: &str = "entered_calls";
 /// Count: voluntary and involuntary switches of both processes, from the start of the second to its
 /// end.
 pub const LOOP_SWITCHES: &str = "loop_switches";
-/// Count: user time of the process during all its loops, as getrusage(2) splits it.
-pub const USER_NS: &str = "user_ns";
-/// Count: its system time.
-pub const SYSTEM_NS: &str = "system_ns";
-/// Count: user time of the second process, all of it.
-pub const CHILD_USER_NS: &str = "child_user_ns";
-/// Count: its system time.
-pub const CHILD_SYSTEM_NS: &str = "child_system_ns";
+/// Count: CPU time of the process during all its loops, precisely.
+pub const CPU_NS: &str = "cpu_ns";
+/// Count: what the timer ticks sampled of it, whole ticks (CPUCLOCK_PROF).
+pub const SAMPLED_NS: &str = "sampled_ns";
+/// Count: what of that was in user mode (CPUCLOCK_VIRT).
+pub const SAMPLED_USER_NS: &str = "sampled_user_ns";
+/// Count: CPU time of the second process, all of it.
+pub const CHILD_CPU_NS: &str = "child_cpu_ns";
+/// Count: what the timer ticks sampled of it.
+pub const CHILD_SAMPLED_NS: &str = "child_sampled_ns";
+/// Count: what of that was in user mode.
+pub const CHILD_SAMPLED_USER_NS: &str = "child_sampled_user_ns";
 
 /// For each so many loops of one process there is one of two: the memorandum had 10,000 and 2,000.
 pub const TWO_PROCESS_SHARE: u32 = 5;

@@ -116,6 +116,9 @@ pub struct Found {
     pub switches_per_wake: Option<f64>,
     /// CPU time of the companion for each second of the sample, in percent.
     pub busy_percent: Option<f64>,
+    /// Time that the hypervisor took, as the kernel reports it, for each second of the sample, in
+    /// percent; it is in the lateness. Absent where it is not reported.
+    pub steal_percent: Option<f64>,
 }
 
 /// Median lateness of a sample, in nanoseconds.
@@ -146,6 +149,12 @@ fn found(by_case: &ByCase, case: usize) -> Option<Found> {
         busy_percent: sum(COMPANION_NS)
             .filter(|_| elapsed_ns > 0.0)
             .map(|busy| 100.0 * busy / elapsed_ns),
+        steal_percent: samples
+            .iter()
+            .map(|sample| sample.steal_ns)
+            .sum::<Option<u64>>()
+            .filter(|_| elapsed_ns > 0.0)
+            .map(|stolen| 100.0 * stolen as f64 / elapsed_ns),
     })
 }
 

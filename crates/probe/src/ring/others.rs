@@ -21,8 +21,9 @@ pub const STATUS_PLACE: i32 = 5;
 /// Exit status of a process that panicked, as the standard library gives it.
 const STATUS_PANIC: i32 = 101;
 
-/// How often a post-mortem looks for a first end, before it says that there was none.
-const LOOKS: u32 = 25;
+/// How often a post-mortem looks for a first end, before it says that there was none: a panic that writes
+/// its stack on a busy machine takes its time.
+const LOOKS: u32 = 100;
 /// Time before each look.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
@@ -282,7 +283,8 @@ mod tests {
         let area = SharedArea::new(3).unwrap();
         let (hold, held) = std::sync::mpsc::channel::<()>();
         let waits = std::thread::spawn(move || held.recv().map_or(STATUS_LOST, |()| 0));
-        let panics = std::thread::spawn(|| -> i32 { std::panic::panic_any("on purpose") });
+        let panics =
+            std::thread::spawn(|| -> i32 { std::panic::resume_unwind(Box::new("on purpose")) });
         let error = Others::Threads(vec![waits, panics]).post_mortem(&area).unwrap();
         assert_eq!(error.to_string(), "member 2 ended early: it panicked");
         drop(hold);

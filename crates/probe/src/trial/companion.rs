@@ -46,6 +46,12 @@ impl Companion {
         matches!(waitid(WaitId::Pid(self.0), how), Ok(None))
     }
 
+    /// Waits for it to end by itself; what the kernel keeps of it can be read until it is joined.
+    pub(super) fn wait(&self) {
+        let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while let Err(Errno::INTR) = waitid(WaitId::Pid(self.0), how) {}
+    }
+
     /// Waits for it to end by itself; whether it did its part.
     pub(super) fn join(self) -> bool {
         let status = loop {

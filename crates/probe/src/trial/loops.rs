@@ -180,7 +180,7 @@ fn time<C: Call>(trials: u32, other: &Companion) -> Result<Outcome, TrialError> 
         full.push(batch(&mut call));
     }
     let mut outcome = Outcome::default();
-    accounts.close(&mut outcome);
+    accounts.close(None, &mut outcome);
     let calls = u64::from(WARM_UP) + u64::from(batches) * u64::from(BATCH_CALLS);
     outcome.count(CALLS, calls as i64);
     if let Some((before, after)) = caught_before.zip(C::caught()) {

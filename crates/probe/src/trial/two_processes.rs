@@ -8,7 +8,7 @@ use model::trial::overhead::{BATCH_CALLS, BATCH_TICKS};
 
 use super::batch::{WARM_UP, stamp};
 use super::companion::Companion;
-use super::usage::{Accounts, Switches};
+use super::usage::{Accounts, Clocks, Switches};
 use super::{Outcome, TrialError};
 use crate::sys::{self, EventCount, Pause, Shared};
 
@@ -44,13 +44,16 @@ pub(super) fn run(trials: u32) -> Result<Outcome, TrialError> {
         pause.exchange(other.pid(), BATCH_CALLS).map_err(|_| lost())?;
         ticks.push(stamp().wrapping_sub(start) as i64);
     }
+    // Before it is reaped, with its clocks.
+    other.wait();
+    let used = Clocks::of(other.pid()).ok();
     let ended = other.join();
     sys::unwatch_members();
     if !ended {
         return Err(lost());
     }
     let mut outcome = Outcome::default();
-    let Switches(switches) = accounts.close(&mut outcome);
+    let Switches(switches) = accounts.close(used, &mut outcome);
     let caught = sys::caught() - caught_before;
     let answered = u64::from(answered.0.load(std::sync::atomic::Ordering::Acquire));
     if caught != loops || answered != loops {

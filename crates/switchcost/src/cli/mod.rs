@@ -67,9 +67,11 @@ pub(crate) enum Command {
     Classic(ClassicCommand),
     /// Measure what a kernel's response time is made of, as the VENIX memorandum did in 1984
     ///
-    /// System calls; signals, to oneself and between two processes, with the memorandum's formulas; and
-    /// two processes that pass a token by every link that the machine has. All cases are measured in one
-    /// shuffled schedule, so that what is computed from several of them is paired within rounds.
+    /// System calls; signals, to oneself and between two processes, with the memorandum's formulas; two
+    /// processes that pass a token by every link that the machine has; what interrupts a busy thread; how
+    /// late a sleeper is woken, and the response budget: whether the parts explain it. All cases are
+    /// measured in one shuffled schedule, so that what is computed from several of them is paired within
+    /// rounds. What registers in use add to a switch: switchcost ring --members 2 --state all.
     Response(ResponseArgs),
     /// List what can carry the token, what each needs, and whether this machine has it
     Links(LinksArgs),

@@ -1,6 +1,7 @@
 //! `switchcost response`, from what was typed to a plan. One function a part.
 
 use anyhow::{Context, Result};
+use clap::ValueEnum;
 use model::case::{Case as RingCase, Kind, Placement, Policy};
 use model::plan::{self, Plan};
 use model::response::{Batching, Case, NAME, Response};
@@ -36,8 +37,22 @@ struct Parts {
 /// The plan, and a word on everything that was left out.
 pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<(Plan<Response>, Vec<String>)> {
     let cpu = here.cpu(args.place.cpu)?;
+    if args.busy_policy != Policy::Other && !args.parts().contains(&Part::Interrupts) {
+        return Err(usage(format!(
+            "--busy-policy {}: nothing is busy without the part interrupts (--only)",
+            args.busy_policy
+        )));
+    }
     let mut parts = Parts { cpu, cases: Vec::new(), notices: Vec::new() };
+    let has_counter = threadclock::time_stamp_ordered().is_some();
     for part in args.parts() {
+        if !has_counter && matches!(part, Part::SystemCalls | Part::Signals | Part::Interrupts) {
+            parts.notices.push(format!(
+                "{} cannot be measured here: this CPU has no time-stamp counter that a program may read",
+                part.to_possible_value().map_or(String::new(), |part| part.get_name().to_string())
+            ));
+            continue;
+        }
         match part {
             Part::SystemCalls => parts.system_calls()?,
             Part::Signals => parts.signals(),

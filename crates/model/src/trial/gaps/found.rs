@@ -106,7 +106,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// Median length of the tick's gaps by round. Where two combs have its period, of the clearer.
-    fn tick_by_round(&self) -> Vec<(u32, f64)> {
+    fn tick_by_round(&self) -> TickByRound {
         let tick = self.combs.iter().find(|found| found.comb.is_tick);
         let Some(tick) = tick else { return Vec::new() };
         let rounds = self.samples.iter().zip(&self.gaps).zip(&tick.members);
@@ -164,7 +164,7 @@ fn of_class(by_case: &ByCase, case: usize, of: &Analysis, class: Class) -> Class
     }
 }
 
-fn found(by_case: &ByCase, case: usize) -> Option<Found> {
+fn found(by_case: &ByCase, case: usize) -> Option<(Found, TickByRound)> {
     let of = Analysis::of(by_case, case)?;
     let in_ns = |name: &'static str| {
         let ns = |s: &&Sample| Some(s.count(name)? as f64 * s.ns_per_tick()?);
@@ -181,7 +181,7 @@ fn found(by_case: &ByCase, case: usize) -> Option<Found> {
     let tick = |sample: &Sample| {
         ticks.iter().find(|(round, _)| *round == sample.round).map(|(_, length)| *length)
     };
-    Some(Found {
+    let found = Found {
         case,
         watched_ns: of.watched_ns,
         threshold_ns: in_ns(THRESHOLD_TICKS)?,
@@ -193,20 +193,16 @@ fn found(by_case: &ByCase, case: usize) -> Option<Found> {
         steal_percent: of.mean(stolen),
         interrupts_per_second: of.interrupts_per_second(),
         cut_short: of.samples.iter().filter(|s| s.count(CUT_SHORT) == Some(1)).count() as u32,
-    })
+    };
+    Some((found, ticks))
 }
 
-/// What each case of gaps says.
-pub(crate) fn find(plan: &Plan<Trials>, samples: &[Sample]) -> Vec<Found> {
+/// What each case of gaps says, with the tick by round: see [`TickByRound`].
+pub(crate) fn find(plan: &Plan<Trials>, samples: &[Sample]) -> Vec<(Found, TickByRound)> {
     let by_case = ByCase::new(plan, samples);
     (0..plan.cases.len()).filter_map(|case| found(&by_case, case)).collect()
 }
 
-/// Median length of the timer tick's gaps in nanoseconds, by round; empty where no comb is the tick.
-pub(crate) fn tick_by_round(
-    plan: &Plan<Trials>,
-    samples: &[Sample],
-    case: usize,
-) -> Vec<(u32, f64)> {
-    Analysis::of(&ByCase::new(plan, samples), case).map_or_else(Vec::new, |of| of.tick_by_round())
-}
+/// Rounds, each with the median length of the timer tick's gaps in nanoseconds; empty where no comb is
+/// the tick.
+pub(crate) type TickByRound = Vec<(u32, f64)>;

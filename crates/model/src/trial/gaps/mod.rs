@@ -8,8 +8,8 @@ mod tests;
 
 pub use class::Class;
 pub use comb::Comb;
+pub(crate) use found::find;
 pub use found::{ClassFound, Found};
-pub(crate) use found::{find, tick_by_round};
 
 use super::sample::Sample;
 

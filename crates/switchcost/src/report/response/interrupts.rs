@@ -10,7 +10,8 @@ use crate::report::bars::bars;
 use crate::report::parts::{align, estimate_words, figure, table};
 
 const LEGEND: &str = "interrupt: the thread was not switched out and its CPU clock went on; switched out: the kernel counted\n\
-a switch, another task ran; uncharged: neither, as when the hypervisor steals time. What is below the\n\
+a switch, another task ran; uncharged: neither, as when the hypervisor steals time (and interrupts,\n\
+where the kernel accounts for them apart: CONFIG_IRQ_TIME_ACCOUNTING). What is below the\n\
 threshold, and pauses that no kernel counts (system management), cannot be told from an interrupt\n";
 
 /// The section, ending with a newline; none where nothing of it was measured.
@@ -85,10 +86,21 @@ fn combs(record: &Record, found: &Found) -> Vec<String> {
     let told = told.map_or("unknown".to_string(), |ms| format!("every {ms} ms"));
     let seen = match combs().any(|(_, comb)| comb.is_tick) {
         true => "seen",
+        // As many timer interrupts as there are ticks: it is there.
+        false if ticks_are_counted(found) => {
+            "not seen, though the kernel counted as many timer interrupts (LOC): too few rounds, or drowned"
+        }
         false => "not seen: no interrupt comes at its period (a tickless CPU, or too few rounds)",
     };
     lines.push(format!("the kernel's tick ({told}{hz}): {seen}"));
     lines
+}
+
+/// Whether the kernel counted about as many timer interrupts as it has ticks.
+fn ticks_are_counted(found: &Found) -> bool {
+    let counted = found.interrupts_per_second.as_ref().and_then(|by_name| by_name.get("LOC"));
+    let ticks = found.told_tick_period_ns.map(|ns| 1e9 / ns);
+    counted.zip(ticks).is_some_and(|(counted, ticks)| *counted >= 0.9 * ticks)
 }
 
 /// What the kernel counted beside.

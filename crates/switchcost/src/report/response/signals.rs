@@ -86,13 +86,14 @@ fn words(record: &Record, found: &Signals) -> Vec<String> {
     let plan = &record.header.plan.cases;
     for account in &found.accounts {
         lines.push(format!(
-            "{}: System {:.0}%, user {:.0}%, child sys {:.0}%, child user {:.0}% of {:.0} ms CPU time, as the timer tick sampled it",
+            "{}: System {:.0}%, user {:.0}%, child sys {:.0}%, child user {:.0}% of {:.1} ms CPU time, by the timer ticks of {:.1} ms",
             Response::title(&plan[account.case]),
             account.system_percent,
             account.user_percent,
             account.child_system_percent,
             account.child_user_percent,
-            account.total_ns as f64 / 1e6
+            account.total_ns as f64 / 1e6,
+            account.sampled_ns as f64 / 1e6
         ));
     }
     lines.extend(found.in_words.iter().cloned());

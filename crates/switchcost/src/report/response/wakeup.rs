@@ -10,7 +10,8 @@ use crate::report::parts::{align, estimate_words, figure, table};
 
 const LEGEND: &str = "us from the moment asked for (clock_nanosleep, absolute) to the sleeper's first look at the clock;\n\
 busy: beside a process of the normal policy that never waits; p50: median of rounds with its interval;\n\
-p99, p99.9: of all wakes with their interval by ranks, - with fewer than 368 and 3688 wakes\n";
+p99, p99.9: of all wakes with their interval by ranks, - with fewer than 368 and 3688 wakes;\n\
+ranks take every wake for independent of the others: disturbances that come in clumps make it less sure\n";
 
 /// The section, ending with a newline; none where nothing of it was measured.
 pub(super) fn section(record: &Record) -> Option<String> {
@@ -54,6 +55,8 @@ fn beside(found: &Found) -> String {
     ];
     let busy = |percent| format!("its neighbour had {} % of the CPU", figure(Some(percent)));
     words.extend(found.busy_percent.map(busy));
+    let stolen = |percent| format!("stolen {} % of the time", figure(Some(percent)));
+    words.extend(found.steal_percent.filter(|percent| *percent > 0.0).map(stolen));
     words.join("; ")
 }
 

@@ -3,6 +3,7 @@
 //! The program assembles `model` (arithmetic) and `probe` (kernel): `cli` is what may be typed,
 //! `command` has one file a subcommand, `measure` runs a plan from its first case to its report.
 
+mod bell;
 mod build;
 mod cli;
 mod command;

@@ -27,7 +27,9 @@ pub use condvar::Meeting;
 pub use heap::{Block, heap_end};
 pub use mqueue::{mq_open_unlinked, mq_receive, mq_send};
 pub use page::{EventCount, Shared, Slot};
-pub use process::{Forked, deadline, default_alarm, exit_now, fork, set_policy};
+pub use process::{
+    Forked, deadline, default_alarm, default_child_signal, exit_now, fork, set_policy,
+};
 pub use shared::{Cell, SharedArea};
 pub use shelter::sheltered;
 pub use signal::{Aim, CaughtSignal, QueuedSignal, QueuedSignals, block_queued, catch};

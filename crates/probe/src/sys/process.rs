@@ -49,6 +49,12 @@ pub fn default_alarm() {
     }
 }
 
+/// Gives SIGCHLD its default action again: one that is ignored stays so over exec.
+pub fn default_child_signal() {
+    // SAFETY: the default action needs no handler.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
 /// Lets SIGALRM end the calling process after `seconds`, unless it is called again before; 0 takes
 /// the deadline away. A process that hangs takes its members with it.
 pub fn deadline(seconds: u32) {

@@ -9,6 +9,7 @@ use probe::program::Watched;
 
 use crate::cli::{CostArgs, Destination};
 use crate::failure::{say, usage};
+use crate::interrupt::Interrupt;
 use crate::report::program as report;
 use crate::watch::{Ended, Watcher, child};
 
@@ -18,22 +19,40 @@ pub(super) fn run(args: &CostArgs) -> Result<ExitCode> {
     }
     match args.program.pid {
         Some(pid) => watch(pid, args.program.seconds, args),
+        None if matches!(args.output.json, Some(Destination::Stdout)) => {
+            Err(usage("--json -: standard output is the command's (accepted here: --json FILE)"))
+        }
         None => command(args),
     }
 }
 
 fn watch(pid: i32, duration: Duration, args: &CostArgs) -> Result<ExitCode> {
     let cannot = || format!("--pid {pid}");
+    let interrupt = Interrupt::watch()?;
     let program = Watched::find(Path::new("/"), pid).with_context(cannot)?;
-    let mut watcher = Watcher::new(program);
+    let mut watcher = Watcher::new(program, interrupt.bell().clone());
     let end = Instant::now() + duration;
-    let mut ended = Ended::No;
-    while ended == Ended::No && Instant::now() < end {
-        ended = watcher.look().with_context(cannot)?;
-        watcher.pause(end);
+    loop {
+        match watcher.look() {
+            Ok(Ended::Yes) => break,
+            Ok(Ended::No) => {}
+            // What was seen before is worth telling.
+            Err(error) if watcher.has_looked() => {
+                watcher.note(format!("no longer watched: {error}"));
+                break;
+            }
+            Err(error) => return Err(error).with_context(cannot),
+        }
+        if watcher.pause(end) || Instant::now() >= end {
+            break;
+        }
     }
     if watcher.look_last().is_none() {
         bail!("--pid {pid}: it ended before it could be watched");
+    }
+    let signal = interrupt.signal().and_then(|signal| u8::try_from(signal).ok());
+    if let Some(signal) = signal {
+        watcher.note(format!("stopped by signal {signal}, before its time was over"));
     }
     let told = watcher.report();
     if !args.output.quiet {
@@ -44,13 +63,13 @@ fn watch(pid: i32, duration: Duration, args: &CostArgs) -> Result<ExitCode> {
         }
     }
     write_json(&told, args)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(signal.map_or(ExitCode::SUCCESS, |signal| ExitCode::from(128 + signal)))
 }
 
 fn command(args: &CostArgs) -> Result<ExitCode> {
     let words = &args.program.command;
     let started = Instant::now();
-    let mut child = match child::start(words) {
+    let child = match child::start(words) {
         Ok(child) => child,
         Err(failure) => {
             say(&format!("error: {failure}"));
@@ -59,21 +78,23 @@ fn command(args: &CostArgs) -> Result<ExitCode> {
     };
     let pid = i32::try_from(child.pid()).map_err(|_| anyhow!("no such process id"))?;
     // It may have ended already: then only its usage is known.
-    let mut watcher = Watched::find(Path::new("/"), pid).ok().map(Watcher::new);
-    let used = loop {
-        if let Some(used) = child.ended().context("wait4")? {
-            break used;
+    let mut watcher = Watched::find(Path::new("/"), pid)
+        .ok()
+        .map(|program| Watcher::new(program, child.bell().clone()));
+    let end = loop {
+        if let Some(end) = child.ended().context("wait4")? {
+            break end;
         }
-        match &mut watcher {
-            Some(watcher) => {
-                // What cannot be read is said in the figures; the command goes on.
-                let _ = watcher.look();
-                watcher.pause(Instant::now() + Duration::from_millis(20));
-            }
-            None => std::thread::sleep(Duration::from_millis(1)),
-        }
+        // Its counts are the kernel's at its end. It is looked at only when a window is due, as that
+        // may take a CPU from it; what cannot be read is said in the figures.
+        let due = watcher.as_mut().and_then(|watcher| {
+            let looked = watcher.look();
+            looked.ok().and_then(|_| watcher.until_window())
+        });
+        child.bell().wait(due);
     };
-    let told = child::report(words, pid, started.elapsed(), &used, watcher);
+    let watched = end.at.saturating_duration_since(started);
+    let told = child::report(words, child.pid(), watched, &end, watcher);
     if !args.output.quiet {
         eprint(&report::text(&told));
     }
@@ -81,7 +102,7 @@ fn command(args: &CostArgs) -> Result<ExitCode> {
     if let Err(error) = write_json(&told, args) {
         say(&format!("error: {error:#}"));
     }
-    Ok(ExitCode::from(child::code(used.status)))
+    Ok(ExitCode::from(child::code(end.used.status)))
 }
 
 fn write_json(told: &model::program_cost::Report, args: &CostArgs) -> Result<()> {

@@ -6,6 +6,7 @@ pub(crate) mod grid;
 pub(crate) mod interference;
 pub(crate) mod links;
 pub(crate) mod ring;
+mod setting;
 
 use anyhow::{Context, Result};
 use model::case::Placement;

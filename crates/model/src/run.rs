@@ -233,6 +233,11 @@ pub fn experiment_of(text: &str) -> Result<String, RunError> {
     experiment.map(str::to_string).ok_or_else(none)
 }
 
+/// The header alone of a run file, of its text or of its first line.
+pub fn header_of<I: Instrument>(text: &str) -> Result<Header<I>, RunError> {
+    parse_header(text.lines().find(|line| !line.trim().is_empty()).ok_or(RunError::Empty)?)
+}
+
 fn parse_header<I: Instrument>(line: &str) -> Result<Header<I>, RunError> {
     let not_a_run = |error: serde_json::Error| RunError::NotARun(error.to_string());
     match serde_json::from_value::<Line<I>>(versioned(line)?).map_err(not_a_run)? {

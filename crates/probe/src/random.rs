@@ -1,6 +1,8 @@
 //! Chance, where a measurement needs some: SplitMix64 (Steele, Lea and Flood 2014). Neither the gaps of a noise
 //! nor the order of a walk need better, and the probes no library for it.
 
+use std::time::Duration;
+
 /// A seeded source of numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Random(u64);
@@ -23,6 +25,11 @@ impl Random {
         let part = u128::from(self.next()) * u128::from(end);
         (part >> 64) as u64
     }
+
+    /// A time, evenly from 0 to `longest_ns`.
+    pub(crate) fn pause(&mut self, longest_ns: u64) -> Duration {
+        Duration::from_nanos(self.below(longest_ns + 1))
+    }
 }
 
 #[cfg(test)]
@@ -35,11 +42,31 @@ mod tests {
         let mut random = Random::new(1_234_567);
         assert_eq!(random.next(), 6_457_827_717_110_365_317);
         assert_eq!(random.next(), 3_203_168_211_198_807_973);
+        assert_eq!(random.next(), 9_817_491_932_198_370_423);
     }
 
     #[test]
     fn numbers_stay_below_their_end() {
         let mut random = Random::new(1);
         assert!((0..1000).all(|_| random.below(7) < 7) && random.below(1) == 0);
+    }
+
+    #[test]
+    fn pauses_are_even_over_their_range_and_fixed_by_the_seed() {
+        let longest = Duration::from_millis(200);
+        let pauses = |seed| {
+            let mut random = Random::new(seed);
+            (0..10_000).map(|_| random.pause(200_000_000)).collect::<Vec<_>>()
+        };
+        assert_eq!(pauses(7), pauses(7));
+        assert_ne!(pauses(7), pauses(8));
+        let all = pauses(7);
+        assert!(all.iter().all(|pause| *pause <= longest));
+        for quarter in 0..4 {
+            let from = longest / 4 * quarter;
+            let inside =
+                all.iter().filter(|time| (from..from + longest / 4).contains(time)).count();
+            assert!((2200..2800).contains(&inside), "{inside} of 10000 in quarter {quarter}");
+        }
     }
 }

@@ -9,6 +9,8 @@ use anyhow::{Context, Result};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::bell::Bell;
+
 /// The running worker, shared with the thread that waits for signals.
 pub(crate) type Running = Arc<Mutex<Option<Child>>>;
 
@@ -17,6 +19,7 @@ pub(crate) type Running = Arc<Mutex<Option<Child>>>;
 pub(crate) struct Interrupt {
     signal: Arc<AtomicI32>,
     running: Running,
+    bell: Bell,
 }
 
 impl Interrupt {
@@ -33,6 +36,7 @@ impl Interrupt {
                     std::process::exit(128 + signal);
                 }
                 shared.kill_worker();
+                shared.bell.ring();
             }
         };
         thread::Builder::new()
@@ -45,6 +49,11 @@ impl Interrupt {
     /// The signal that asked to stop.
     pub(crate) fn signal(&self) -> Option<i32> {
         Some(self.signal.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
+    }
+
+    /// Rung by the first signal.
+    pub(crate) fn bell(&self) -> &Bell {
+        &self.bell
     }
 
     /// The running worker.

@@ -7,19 +7,22 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::Duration;
+use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result, anyhow};
 use model::command_use::Used;
 use probe::command::NotStarted;
-use probe::program::hand_on;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use probe::program::{hand_on, is_ignored};
+use rustix::io::{FdFlags, fcntl_setfd};
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::raw::WithRawSiginfo;
+
+use crate::bell::Bell;
+
+/// Signals that are handed on to the command.
+const HANDED_ON: [i32; 4] = [SIGINT, SIGQUIT, SIGTERM, SIGHUP];
 
 /// The word that makes this program the launcher.
 pub(crate) const NAME: &str = "launcher";
@@ -41,6 +44,9 @@ pub(crate) enum Answer {
     Ended(Box<Used>),
 }
 
+/// What a command used, or why there was none.
+pub(crate) type Ended = Result<Used, NotStarted>;
+
 /// The launcher, and whoever hands signals on to it.
 pub(crate) struct Launcher {
     answers: BufReader<UnixStream>,
@@ -50,7 +56,7 @@ pub(crate) struct Launcher {
 
 impl Launcher {
     /// Starts the launcher. From now on signals do not end this program: they are noted, and handed
-    /// on to the command that runs.
+    /// on to the command that runs. What is ignored (nohup) stays so, for all three.
     pub(crate) fn start() -> Result<Self> {
         let (ours, theirs) = UnixStream::pair().context("socketpair")?;
         fcntl_setfd(&theirs, FdFlags::empty()).context("fcntl")?;
@@ -73,11 +79,7 @@ impl Launcher {
     }
 
     /// Runs a command to its end.
-    pub(crate) fn run(
-        &mut self,
-        words: &[OsString],
-        tree: bool,
-    ) -> Result<Result<Used, NotStarted>> {
+    pub(crate) fn run(&mut self, words: &[OsString], tree: bool) -> Result<Ended> {
         self.ask(&Request { words: words.to_vec(), tree, announce: false })?;
         self.end()
     }
@@ -92,21 +94,17 @@ impl Launcher {
         }
     }
 
-    /// Waits for the end of the command that was begun, but no longer than `patience`.
-    pub(crate) fn ended(&mut self, patience: Duration) -> Result<Option<Result<Used, NotStarted>>> {
-        let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(patience.subsec_nanos()) };
-        if self.answers.buffer().is_empty() {
-            let socket = self.answers.get_ref();
-            match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&timeout)) {
-                Ok(0) | Err(Errno::INTR) => return Ok(None),
-                Ok(_) => {}
-                Err(errno) => return Err(errno).context("cannot hear the launcher: poll"),
-            }
-        }
-        self.end().map(Some)
+    /// Lets a thread of its own wait for the end of the command that was begun; the bell is rung then.
+    pub(crate) fn ring_at_end(mut self, bell: Bell) -> Result<JoinHandle<Result<Ended>>> {
+        let wait = move || {
+            let ended = self.end();
+            bell.ring();
+            ended
+        };
+        thread::Builder::new().name("end".into()).spawn(wait).context("cannot start a thread")
     }
 
-    fn end(&mut self) -> Result<Result<Used, NotStarted>> {
+    fn end(&mut self) -> Result<Ended> {
         loop {
             match self.hear()? {
                 Answer::Started(_) => {}
@@ -166,8 +164,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// Notes each signal, and hands it on if another process sent it: those of the terminal reach the
 /// launcher and the command by themselves.
 fn watch_signals(process: Arc<Mutex<Option<Child>>>, noted: Arc<AtomicI32>) -> Result<()> {
-    let mut signals = SignalsInfo::<WithRawSiginfo>::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP])
-        .context("sigaction")?;
+    let caught = HANDED_ON.into_iter().filter(|signal| !is_ignored(*signal));
+    let mut signals = SignalsInfo::<WithRawSiginfo>::new(caught).context("sigaction")?;
     let watch = move || {
         for info in signals.forever() {
             noted.store(info.si_signo, Ordering::SeqCst);

@@ -4,6 +4,7 @@
 //! `command` has one file a subcommand, `measure` runs a plan from its first case to its report. Called
 //! by the name of one of the papers' programs it acts as that (`classic`).
 
+mod bell;
 mod build;
 mod classic;
 mod cli;

@@ -97,6 +97,24 @@ fn each_noise_makes_itself_heard() {
     }
 }
 
+/// A lap lasts microseconds, set-up and warm-up milliseconds, in which the timers go off too.
+#[test]
+fn noise_is_counted_within_the_laps_only() {
+    let home = Home::new();
+    let bounds = ["--sizes", "4K", "--runs", "3", "--laps", "1", "--budget", "5m"];
+    let said = interference(&home, &[&bounds[..], &["--noise", "timer"]].concat());
+    let mut disturbed = 0;
+    for sample in lines_of(&home.run_file()).iter().filter_map(|line| line.get("sample")) {
+        let Some(events) = sample["counts"]["noise_events"].as_u64() else { continue };
+        disturbed += 1;
+        // Gaps are even over a millisecond: hardly any is below 20 us.
+        let most = sample["elapsed_ns"].as_u64().expect("a time") / 20_000 + 2;
+        assert!(events <= most, "{sample}");
+    }
+    assert_eq!(disturbed, 2 * 3);
+    assert!(said.out.contains("doubt: fewer than 5 timers fell into all runs"), "{}", said.out);
+}
+
 #[test]
 fn csv_has_the_condition_of_every_row() {
     let home = Home::new();
@@ -142,6 +160,12 @@ fn what_cannot_be_is_refused_by_name() {
         (&["--interference", "--sizes", "100T"], "MiB are free"),
         (&["--interference", "--noise", "loud"], "'loud'"),
         (&["--runs", "6"], "--interference"),
+        (&["--interference", "--array", "64K"], "--array"),
+        (&["--interference", "--op", "read"], "--op"),
+        (&["--interference", "--placement", "0"], "--placement"),
+        (&["--interference", "--policy", "rr"], "--policy"),
+        (&["--interference", "--rounds", "3"], "--rounds"),
+        (&["--interference", "--precision", "3%"], "--precision"),
         (&["--interference", "--pid", "1"], "--pid"),
         (&["--interference", "--", "true"], "CMD"),
         (&["--interference", "--json", "-", "--csv", "-"], "only one"),
@@ -151,6 +175,91 @@ fn what_cannot_be_is_refused_by_name() {
         assert!(said.err.contains(words), "{args:?}: no {words:?} in {}", said.err);
     }
     assert!(home.run_files().is_empty());
+}
+
+/// CPUs that a process may run on, its scheduling policy and its priority.
+type Place = (String, (u64, u64));
+
+/// Places of a worker and its two children, in the midst of a disturbed run.
+fn seen_of_a_disturbed_run(home: &Home) -> Option<[Place; 3]> {
+    let all = home.processes();
+    let worker = *all.iter().find(|process| process.is_worker)?;
+    let children: Vec<_> = all.iter().filter(|process| process.parent == worker.pid).collect();
+    let [one, other] = children[..] else { return None };
+    let of = |process: &common::Process| Some((process.cpus()?, process.try_policy()?));
+    let mut seen = [of(&worker)?, of(one)?, of(other)?];
+    // The member is where its leader is; the noise is told by its policy, or stands last in any case.
+    if seen[1] != seen[0] {
+        seen.swap(1, 2);
+    }
+    Some(seen)
+}
+
+#[test]
+fn the_noise_is_where_its_setting_has_it() {
+    if allowed_cpus().len() < 2 || !is_root() {
+        return common::skip("the augmented setting needs a second CPU and a real-time policy");
+    }
+    let home = Home::new();
+    // Runs of half a second, so that each is seen.
+    let args = ["cost", "--interference", "--sizes", "64K", "--budget", "30s", "--noise", "cpu"];
+    let mut child = home.start(&args);
+    let mut settings: BTreeMap<bool, [Place; 3]> = BTreeMap::new();
+    common::wait_for("a disturbed run in both settings", || {
+        let [leader, member, noise] = seen_of_a_disturbed_run(&home)?;
+        // A leader on its way to its place has no member like it yet.
+        (leader == member).then_some([leader, member, noise])
+    });
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while settings.len() < 2 && std::time::Instant::now() < end {
+        if let Some(seen) = seen_of_a_disturbed_run(&home).filter(|seen| seen[0] == seen[1]) {
+            settings.insert(seen[0].1.0 == 0, seen);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    let measured = lines_of(&home.run_file())[0]["header"]["plan"]["cases"][0]["cpu"].to_string();
+    let [plain, augmented] = [true, false].map(|setting| settings.get(&setting).expect("seen"));
+    for (cpus, policy) in plain {
+        assert_eq!((&**cpus, *policy), (&*measured, (0, 0)), "{plain:?}");
+    }
+    let [(leader, policy), _, (noise, noise_policy)] = augmented;
+    assert_eq!((&**leader, policy.0), (&*measured, 1), "{augmented:?}");
+    assert!(policy.1 > 1, "the highest priority that is granted: {augmented:?}");
+    assert_ne!(noise, leader);
+    assert_eq!(*noise_policy, (0, 0), "{augmented:?}");
+}
+
+/// Its companion is told, not the ring that ended with it.
+#[test]
+fn a_noise_that_is_killed_is_named() {
+    let home = Home::new();
+    let args = [
+        "cost",
+        "--interference",
+        "--sizes",
+        "64K",
+        "--budget",
+        "60s",
+        "--noise",
+        "timer",
+        "--quiet",
+    ];
+    let child = home.start(&args);
+    // The noise is the child that was there first: a ring's member is forked after it.
+    let noise = common::wait_for("a noise", || {
+        let all = home.processes();
+        let worker = all.iter().find(|process| process.is_worker)?;
+        let mut children: Vec<_> = all.iter().filter(|p| p.parent == worker.pid).collect();
+        children.sort_by_key(|process| process.pid);
+        (children.len() == 2).then(|| *children[0])
+    });
+    noise.kill();
+    let said = Said::at_end(child);
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert!(said.err.contains("the noise ended without a word"), "{}", said.err);
+    assert!(!said.err.contains("token"), "{}", said.err);
 }
 
 #[test]

@@ -7,9 +7,9 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use common::{Home, PROGRAM, Said, is_root, skip, wait_for};
+use common::{Home, PROGRAM, Said, allowed_cpus, is_root, skip, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -56,6 +56,11 @@ fn command(home: &Home, script: &str) -> (Said, Value) {
 /// A run file with costs: a ring of two at several arrays above its solo, six rounds of one sample.
 /// hop = 1 us alone; 3 us with a switch and no work, 5 us with `bytes` of work.
 fn store_surface(home: &Home, name: &str, sizes: &[u64]) {
+    store_surface_of(home, name, sizes, None);
+}
+
+/// The same, of another machine than the fixture's.
+fn store_surface_of(home: &Home, name: &str, sizes: &[u64], machine: Option<Value>) {
     let v1 = include_str!("../../model/tests/fixtures/run-v1.jsonl");
     let mut header: Value =
         serde_json::from_str(v1.lines().next().expect("a header")).expect("JSON");
@@ -93,6 +98,9 @@ fn store_surface(home: &Home, name: &str, sizes: &[u64]) {
     }
     header["header"]["plan"]["cases"] = cases.into();
     header["header"]["run"] = name.into();
+    if let Some(machine) = machine {
+        header["header"]["machine"] = machine;
+    }
     fs::create_dir_all(home.runs_folder()).expect("a folder");
     let mut file =
         fs::File::create(home.runs_folder().join(format!("{name}.jsonl"))).expect("a file");
@@ -169,6 +177,43 @@ fn signals_reach_the_command() {
     }
 }
 
+/// While the program is stopped it cannot see the end: whoever started the command stamps it.
+#[test]
+fn the_end_is_stamped_when_it_comes_not_when_it_is_seen() {
+    let home = Home::new();
+    let file = home.path().join("figures.json");
+    let to = file.to_str().expect("a path in UTF-8");
+    let before = Instant::now();
+    let child = home.start(&["cost", "--json", to, "--", "sleep", "0.3"]);
+    let pid = Pid::from_raw(child.id() as i32).expect("a process id");
+    let command = wait_for("the command", || {
+        let runs = |pid: i32| fs::read_to_string(format!("/proc/{pid}/comm"));
+        let all = home.processes();
+        all.into_iter().find(|process| runs(process.pid).is_ok_and(|name| name == "sleep\n"))
+    });
+    kill_process(pid, Signal::STOP).expect("a signal");
+    let folder = format!("/proc/{}", command.pid);
+    wait_for("its end", || (!Path::new(&folder).exists()).then_some(()));
+    let most = before.elapsed();
+    sleep(Duration::from_millis(200));
+    kill_process(pid, Signal::CONT).expect("a signal");
+    let said = Said::at_end(child);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let figures: Value =
+        serde_json::from_str(&fs::read_to_string(&file).expect("figures")).expect("JSON");
+    let watched_ns = figures["watched_ns"].as_u64().expect("a time");
+    assert!(u128::from(watched_ns) <= most.as_nanos(), "{watched_ns} ns of {most:?}");
+}
+
+#[test]
+fn a_childs_switches_do_not_go_with_the_commands_own_pages() {
+    let home = Home::new();
+    let (said, figures) =
+        command(&home, "sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; exit 0");
+    assert!(said.err.contains("% of the CPU time is its own"), "{}", said.err);
+    assert_eq!(figures["program"]["working_set"]["low_bytes"], 0, "{figures}");
+}
+
 #[test]
 fn a_running_program_is_counted() {
     let home = Home::new();
@@ -186,6 +231,63 @@ fn a_running_program_is_counted() {
     assert!(!figures["windows"].as_array().expect("windows").is_empty(), "{figures}");
     let set = &figures["program"]["working_set"];
     assert!(set["low_bytes"].as_u64() <= set["high_bytes"].as_u64(), "{set}");
+}
+
+/// Tells this test binary, started again, to be the program that is watched.
+const WALKER: &str = "SWITCHCOST_TEST_WALKER";
+
+/// What a walker touches between two sleeps.
+const WALKED_BYTES: u64 = 256 << 10;
+
+/// Not a test but a program of known working set: it touches each line of an array, then sleeps.
+#[test]
+#[ignore = "it is started by the test below"]
+fn walker() {
+    let Ok(cpu) = std::env::var(WALKER) else { return };
+    probe::placement::pin(&[cpu.parse().expect("a CPU")]).expect("a CPU of ours");
+    let mut array = vec![0_u8; WALKED_BYTES as usize];
+    loop {
+        array.iter_mut().step_by(64).for_each(|byte| *byte = byte.wrapping_add(1));
+        std::hint::black_box(&array);
+        sleep(Duration::from_millis(1));
+    }
+}
+
+fn start_walker(cpu: u32) -> Sleeper {
+    let mut walker = Command::new(std::env::current_exe().expect("this test binary"));
+    walker.args(["--exact", "walker", "--ignored", "--nocapture"]).env(WALKER, cpu.to_string());
+    Sleeper(walker.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a walker"))
+}
+
+/// Clearing referenced bits flushes no TLB: what a translation is still cached of is touched unseen.
+#[test]
+fn the_working_set_holds_what_is_known_to_be_touched() {
+    if !is_root() {
+        return skip("touched pages are counted for whoever may clear them");
+    }
+    let home = Home::new();
+    let cpu = allowed_cpus()[0];
+    let (walker, _other) = (start_walker(cpu), start_walker(cpu));
+    // Its array is there once it has slept a few times.
+    let status = format!("/proc/{}/task", walker.pid());
+    let switches = |task: &Path| {
+        let text = fs::read_to_string(task.join("status")).ok()?;
+        text.lines()
+            .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?
+            .trim()
+            .parse()
+            .ok()
+    };
+    wait_for("a walker that walks", || {
+        let tasks = fs::read_dir(&status).ok()?.flatten();
+        tasks.filter_map(|task| switches(&task.path())).any(|n: u64| n > 50).then_some(())
+    });
+    let said = home.run(&["cost", "--pid", &walker.pid(), "--seconds", "1", "--json", "-"]);
+    let figures = said.json();
+    assert!(!figures["windows"].as_array().expect("windows").is_empty(), "{figures}");
+    let end = |end: &str| figures["program"]["working_set"][end].as_u64().expect("bytes");
+    let (low, high) = (end("low_bytes"), end("high_bytes"));
+    assert!(low <= WALKED_BYTES && WALKED_BYTES <= high, "{low} to {high}: {figures}");
 }
 
 #[test]
@@ -217,6 +319,70 @@ fn the_estimate_is_that_of_the_stored_surface() {
 }
 
 #[test]
+fn the_surface_that_fits_is_taken_before_a_newer_one() {
+    let home = Home::new();
+    let here = serde_json::to_value(probe::machine::read(Path::new("/"))).expect("JSON");
+    let fitting = "20260101T000000000Z-ring-1";
+    store_surface_of(&home, fitting, &[4096, 1 << 30], Some(here.clone()));
+    store_surface_of(&home, "20260102T000000000Z-ring-1", &[4096, 8192], Some(here.clone()));
+    let mut elsewhere = here;
+    elsewhere["kernel"]["release"] = "2.6.17".into();
+    store_surface_of(&home, "20260103T000000000Z-ring-1", &[4096, 1 << 30], Some(elsewhere));
+    let (said, figures) = command(&home, "sleep 0.1");
+    assert_eq!(figures["surface"]["run"], fitting, "{}", said.err);
+    assert!(!said.err.contains("differs"), "{}", said.err);
+}
+
+#[test]
+fn beyond_the_measured_arrays_the_way_out_and_the_direct_cost_are_named() {
+    let home = Home::new();
+    store_surface(&home, "20260101T000000000Z-ring-1", &[4096, 8192]);
+    let (said, figures) = command(&home, "sleep 0.1");
+    assert_eq!(figures["cost"]["answer"], "cannot_tell", "{figures}");
+    assert!(said.err.contains("measure them with `switchcost cost --array 1K.."), "{}", said.err);
+    assert!(said.err.contains("by the direct cost alone"), "{}", said.err);
+    assert!(figures["cost"]["direct_share"]["low"].as_f64().is_some_and(|n| n > 0.0), "{figures}");
+}
+
+#[test]
+fn ctrl_c_ends_the_watching_and_not_what_was_seen() {
+    let home = Home::new();
+    let sleeper = Sleeper::start("while :; do sleep 0.01; done");
+    let child = home.start(&["cost", "--pid", &sleeper.pid(), "--seconds", "600"]);
+    wait_for("its handler", || catches_interrupts(child.id()).then_some(()));
+    let pid = Pid::from_raw(child.id() as i32).expect("a process id");
+    kill_process(pid, Signal::INT).expect("a signal");
+    let said = Said::at_end(child);
+    assert_eq!(said.code, Some(130), "{}", said.err);
+    assert!(said.out.contains("stopped by signal 2, before its time was over"), "{}", said.out);
+    assert!(said.out.contains("switches "), "{}", said.out);
+}
+
+fn catches_interrupts(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (Signal::INT.as_raw() - 1) & 1 == 1)
+}
+
+#[test]
+fn signals_that_are_ignored_stay_ignored() {
+    let home = Home::new();
+    let ignored = |signal: &str| {
+        let script =
+            format!("trap '' {signal}; exec {PROGRAM} cost -q -- grep SigIgn /proc/self/status");
+        let said = Said::of(home.command("sh").args(["-c", &script]));
+        assert_eq!(said.code, Some(0), "{signal}: {}", said.err);
+        let mask = said.out.trim().strip_prefix("SigIgn:").expect("a mask").trim().to_string();
+        u64::from_str_radix(&mask, 16).expect("a mask")
+    };
+    assert_eq!(ignored("HUP") & 1, 1, "nohup");
+    assert_eq!(ignored("TERM") & 1, 0);
+    // Else nobody would learn what the command used.
+    assert_eq!(ignored("CHLD") & 1, 0);
+}
+
+#[test]
 fn what_cannot_be_watched_is_told() {
     let home = Home::new();
     let mut dead = Command::new("true").spawn().expect("true");
@@ -245,6 +411,12 @@ fn what_cannot_be_watched_is_told() {
         (&["--seconds", "5"], "--pid"),
         (&["--pid", "1", "--", "true"], "CMD"),
         (&["--pid", "1", "--csv", "-"], "--csv"),
+        (&["--json", "-", "--", "true"], "standard output is the command's"),
+        (&["--pid", "1", "--array", "64K"], "--array"),
+        (&["--pid", "1", "--budget", "9s"], "--budget"),
+        (&["--pid", "1", "--op", "read"], "--op"),
+        (&["--policy", "other", "--", "true"], "--policy"),
+        (&["--seed", "3", "--", "true"], "--seed"),
     ] {
         let said = home.run(&[&["cost"], args].concat());
         assert_eq!((said.code, &*said.out), (Some(2), ""), "{args:?}: {}", said.err);

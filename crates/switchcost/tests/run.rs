@@ -341,6 +341,26 @@ fn an_interrupted_series_gives_the_runs_that_are_done() {
     home.wait_until_alone();
 }
 
+/// nohup: who hangs up ends neither the command nor the series.
+#[test]
+fn a_hangup_that_is_ignored_ends_no_series() {
+    let home = Home::new();
+    let file = home.path().join("record.json");
+    // The command's parent is the launcher, and the launcher's this program.
+    let hang_up = "kill -HUP $(awk '{print $4}' /proc/$PPID/stat) $PPID";
+    let script = format!(
+        "trap '' HUP; exec {PROGRAM} run --runs 3 --quiet --json {} -- sh -c \"{}\"",
+        file.display(),
+        hang_up.replace('$', "\\$")
+    );
+    let said = Said::of(home.command("sh").args(["-c", &script]));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let record: Value =
+        serde_json::from_str(&fs::read_to_string(&file).expect("a record")).expect("JSON");
+    assert_eq!(runs(&record).len(), 3, "{record}");
+    assert!(runs(&record).iter().all(|run| run["interrupted"] == false), "{record}");
+}
+
 #[test]
 fn ctrl_c_reaches_the_command_once() {
     if !has("script") {

@@ -4,18 +4,22 @@
 //! setting, quiet or disturbed, at several array sizes. [`judge`] says which setting's interval grew
 //! under the disturbance, and by how much. Formulas and sources are in `docs/method.md`.
 
+mod permutation;
 mod pooled;
 mod words;
 
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::stats::{Growth, Interval, Summary, student_quantile};
+pub use permutation::Permutation;
+use permutation::permutation;
 use pooled::{over, pooled};
 
 /// The confidence of every interval here: the paper's.
@@ -71,13 +75,22 @@ pub struct Runs {
     /// Mean and scatter of the execution times, in one unit throughout. `None` with fewer than two
     /// runs.
     pub times: Option<Summary>,
+    /// The execution times by round; empty where only their mean and scatter are known.
+    #[serde(default)]
+    pub by_round: BTreeMap<u32, f64>,
 }
 
 impl Runs {
-    /// From the execution times of single runs.
+    /// From the execution times of single runs, by round.
     #[must_use]
-    pub fn of(setting: Setting, environment: Environment, array_bytes: u64, times: &[f64]) -> Self {
-        Self { setting, environment, array_bytes, times: Summary::of(times) }
+    pub fn of(
+        setting: Setting,
+        environment: Environment,
+        array_bytes: u64,
+        by_round: BTreeMap<u32, f64>,
+    ) -> Self {
+        let times = Summary::of(&by_round.values().copied().collect::<Vec<f64>>());
+        Self { setting, environment, array_bytes, times, by_round }
     }
 }
 
@@ -141,6 +154,12 @@ pub struct Verdict {
     pub plain: Option<Growth>,
     /// The plain setting's growth over the augmented one's.
     pub plain_over_augmented: Option<Growth>,
+    /// How often chance gives the augmented setting's growth; absent where single times are not known.
+    #[serde(default)]
+    pub augmented_by_chance: Option<Permutation>,
+    /// The same of the plain setting's.
+    #[serde(default)]
+    pub plain_by_chance: Option<Permutation>,
 }
 
 /// Compares quiet with disturbed runs in each setting. Runs may come in any order; of several with
@@ -163,8 +182,14 @@ pub fn judge(runs: &[Runs]) -> Verdict {
         sizes.iter().filter_map(pair).collect()
     };
     let (augmented, plain) = (pooled(&pairs(Setting::Augmented)), pooled(&pairs(Setting::Plain)));
+    let by_chance = |setting: Setting| {
+        let of = |size: &u64| paired(runs, setting, *size);
+        permutation(&sizes.iter().filter_map(of).collect::<Vec<_>>())
+    };
     Verdict {
         comparisons,
+        augmented_by_chance: by_chance(Setting::Augmented),
+        plain_by_chance: by_chance(Setting::Plain),
         augmented: augmented.map(|p| p.growth()),
         plain: plain.map(|p| p.growth()),
         plain_over_augmented: plain.zip(augmented).map(|(plain, other)| over(plain, other)),
@@ -192,8 +217,25 @@ fn times(
     environment: Environment,
     array_bytes: u64,
 ) -> Option<Summary> {
+    find(runs, setting, environment, array_bytes)?.times
+}
+
+fn find(
+    runs: &[Runs],
+    setting: Setting,
+    environment: Environment,
+    array_bytes: u64,
+) -> Option<&Runs> {
     let is_it = |runs: &&Runs| {
         (runs.setting, runs.environment, runs.array_bytes) == (setting, environment, array_bytes)
     };
-    runs.iter().find(is_it)?.times
+    runs.iter().find(is_it)
+}
+
+/// Quiet and disturbed times of the rounds that have both; absent where there is neither.
+fn paired(runs: &[Runs], setting: Setting, array_bytes: u64) -> Option<Vec<(f64, f64)>> {
+    let of = |environment| find(runs, setting, environment, array_bytes);
+    let (quiet, disturbed) = (of(Environment::Quiet)?, of(Environment::Disturbed)?);
+    let pair = |(round, quiet): (&u32, &f64)| Some((*quiet, *disturbed.by_round.get(round)?));
+    Some(quiet.by_round.iter().filter_map(pair).collect())
 }

@@ -1,24 +1,27 @@
 //! The verdict in words.
 
-use super::{CONFIDENCE, Comparison, Setting, Verdict};
+use super::{CONFIDENCE, Comparison, Permutation, Setting, Verdict};
 use crate::stats::Growth;
-use crate::words::times;
+use crate::words::{percent, times};
 
 impl Verdict {
     /// Which setting's intervals grew under the disturbance and by how much, how the means moved, and
     /// which setting bore it better; one sentence each, without the last full stop.
     #[must_use]
     pub fn in_words(&self) -> String {
-        let settings = [(Setting::Augmented, self.augmented), (Setting::Plain, self.plain)];
+        let settings = [
+            (Setting::Augmented, self.augmented, self.augmented_by_chance),
+            (Setting::Plain, self.plain, self.plain_by_chance),
+        ];
         let mut told: Vec<String> =
-            settings.iter().map(|(setting, growth)| self.tell(*setting, *growth)).collect();
+            settings.map(|(setting, growth, chance)| self.tell(setting, growth, chance)).into();
         if let Some(growth) = self.plain_over_augmented {
             let factor = with_range(growth);
             told.push(match growth {
-                Growth { low, .. } if low > 1.0 => {
+                Growth { low, .. } if low > 1.0 && self.moved_apart(true) => {
                     format!("the plain setting's grew {factor} as much as the augmented one's")
                 }
-                Growth { high, .. } if high < 1.0 => {
+                Growth { high, .. } if high < 1.0 && self.moved_apart(false) => {
                     format!("the plain setting's grew only {factor} as much as the augmented one's")
                 }
                 _ => format!("cannot tell which setting bore the disturbance better, {factor}"),
@@ -27,7 +30,22 @@ impl Verdict {
         format!("{} ({:.0} % intervals)", told.join(". "), 100.0 * CONFIDENCE)
     }
 
-    fn tell(&self, setting: Setting, growth: Option<Growth>) -> String {
+    /// Whether one setting's own growth, or the other's shrinking, is more than chance; taken for granted
+    /// where single times are not known.
+    fn moved_apart(&self, plain_more: bool) -> bool {
+        let (more, less) = match plain_more {
+            true => (self.plain_by_chance, self.augmented_by_chance),
+            false => (self.augmented_by_chance, self.plain_by_chance),
+        };
+        more.is_none_or(|more| more.grew()) || less.is_none_or(|less| less.shrank())
+    }
+
+    fn tell(
+        &self,
+        setting: Setting,
+        growth: Option<Growth>,
+        by_chance: Option<Permutation>,
+    ) -> String {
         let name = format!("{setting} setting");
         let moved = self.moves(setting);
         let Some(growth) = growth else {
@@ -36,7 +54,21 @@ impl Verdict {
             );
         };
         let factor = with_range(growth);
+        let told_by_chance = |share: f64| {
+            format!(
+                "{name}: cannot tell whether its interval grew, {factor}: swapping quiet and disturbed within rounds does as much in {} of the ways{moved}",
+                percent(share)
+            )
+        };
         match growth {
+            Growth { low, .. } if low > 1.0 && by_chance.is_some_and(|chance| !chance.grew()) => {
+                told_by_chance(by_chance.map_or(1.0, |chance| chance.up))
+            }
+            Growth { high, .. }
+                if high < 1.0 && by_chance.is_some_and(|chance| !chance.shrank()) =>
+            {
+                told_by_chance(by_chance.map_or(1.0, |chance| chance.down))
+            }
             Growth { low, .. } if low > 1.0 => {
                 format!("{name}: its interval grew {factor} under the disturbance{moved}")
             }

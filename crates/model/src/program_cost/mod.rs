@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::reading::Reading;
 pub use surface::{Cost, SurfacePoint, points_of};
 use surface::{NO_SURFACE, cheapest_and_dearest, direct};
-pub use watched::{Report, SCHEMA, Surface, Window};
+pub use watched::{PageSizes, Report, SCHEMA, Surface, Window};
 
 /// A range.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -73,6 +73,10 @@ pub enum ProgramCost {
     CannotTell {
         /// Which, and why.
         missing: Vec<String>,
+        /// Share of CPU time for the direct cost alone, which no working set goes into. `None` where it was
+        /// not measured, or the rates are missing.
+        #[serde(default)]
+        direct_share: Option<Range>,
     },
 }
 
@@ -89,31 +93,33 @@ pub fn program_cost(program: &Program, surface: &[SurfacePoint]) -> ProgramCost 
     if cpu_share == Some(0.0) {
         missing.push("CPU time: the program used none while it was watched".into());
     }
+    let rates = match (voluntary, involuntary, cpu_share, &missing[..]) {
+        (Some(voluntary), Some(involuntary), Some(cpu), []) => Some((voluntary, involuntary, cpu)),
+        _ => None,
+    };
+    let share = |cost: Cost, (voluntary, involuntary, cpu_share): (f64, f64, f64)| {
+        let part = |ns: f64| (voluntary + involuntary) * ns * 1e-9 / cpu_share;
+        let share = Range { low: part(cost.low_ns), high: part(cost.high_ns) };
+        (share.low.is_finite() && share.high.is_finite()).then_some(share)
+    };
+    let direct_share = rates.and_then(|rates| share(direct(surface)?, rates));
     let cost = cost_of(&program.working_set, surface);
     if let Err(why) = &cost {
         missing.push(why.clone());
     }
-    let (Some(voluntary), Some(involuntary), Some(cpu_share), Ok(cost), []) =
-        (voluntary, involuntary, cpu_share, cost, &missing[..])
-    else {
-        return ProgramCost::CannotTell { missing };
+    let (Some(rates), Ok(cost)) = (rates, cost) else {
+        return ProgramCost::CannotTell { missing, direct_share };
     };
-    let switches_per_s = voluntary + involuntary;
-    let share = |cost: Cost| Range {
-        low: switches_per_s * cost.low_ns * 1e-9 / cpu_share,
-        high: switches_per_s * cost.high_ns * 1e-9 / cpu_share,
+    let Some(whole) = share(cost, rates) else {
+        let missing = vec!["the figures are too large".into()];
+        return ProgramCost::CannotTell { missing, direct_share };
     };
-    let whole = share(cost);
-    if !(whole.low.is_finite() && whole.high.is_finite()) {
-        return ProgramCost::CannotTell { missing: vec!["the figures are too large".into()] };
-    }
+    let (voluntary, involuntary, _) = rates;
     ProgramCost::Estimated {
         share: whole,
-        direct_share: direct(surface)
-            .map(share)
-            .filter(|s| s.low.is_finite() && s.high.is_finite()),
+        direct_share,
         cost_ns: Range { low: cost.low_ns, high: cost.high_ns },
-        switches_per_s,
+        switches_per_s: voluntary + involuntary,
         assumptions: words::assumptions(whole, voluntary, involuntary),
     }
 }

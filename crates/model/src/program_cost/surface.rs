@@ -105,9 +105,15 @@ fn outside(set: WorkingSet, measured: Option<(u64, u64)>) -> String {
         return NO_SURFACE.into();
     };
     let range = format!("{} to {}", bytes(smallest), bytes(largest));
-    let set = match set.low_bytes == set.high_bytes {
-        true => bytes(set.low_bytes),
-        false => format!("{} to {}", bytes(set.low_bytes), bytes(set.high_bytes)),
+    let (low, high) = (set.low_bytes, set.high_bytes);
+    let set = match low == high {
+        true => bytes(low),
+        false => format!("{} to {}", bytes(low), bytes(high)),
     };
-    format!("surface: the working set ({set}) lies outside the measured arrays ({range})")
+    // The typed form has no blank.
+    let end = bytes(high.max(largest).checked_next_power_of_two().unwrap_or(u64::MAX));
+    let array = format!("1K..{}:x2", end.replace(' ', ""));
+    format!(
+        "surface: the working set ({set}) lies outside the measured arrays ({range}): measure them with `switchcost cost --array {array}`"
+    )
 }

@@ -70,7 +70,7 @@ fn nothing_is_extrapolated_silently() {
     let words = program_cost(&program(400, 600), &surface()).in_words();
     assert_eq!(
         words,
-        "cannot tell: surface: the working set (400 KiB to 600 KiB) lies outside the measured arrays (64 KiB to 512 KiB)"
+        "cannot tell: surface: the working set (400 KiB to 600 KiB) lies outside the measured arrays (64 KiB to 512 KiB): measure them with `switchcost cost --array 1K..1MiB:x2`"
     );
     assert!(program_cost(&program(10, 100), &surface()).in_words().contains("(10 KiB to 100 KiB)"));
     // With c1, no work is measured too.
@@ -79,6 +79,15 @@ fn nothing_is_extrapolated_silently() {
     let answer = program_cost(&program(10, 60), &with_direct);
     assert!(near(share(&answer), (0.004, 0.008)), "{answer:?}");
     assert!(answer.in_words().contains(", 0.4 to 0.5 % by the direct cost alone"), "{answer:?}");
+    // Beyond all arrays that much is known.
+    let beyond = program_cost(&program(10, 1 << 20), &with_direct);
+    assert!(
+        beyond
+            .in_words()
+            .ends_with("1K..1GiB:x2`; by the direct cost alone 0.4 to 0.5 % of the CPU time"),
+        "{}",
+        beyond.in_words()
+    );
     let empty = program_cost(&program(1, 1), &[]).in_words();
     assert_eq!(empty, "cannot tell: no stored surface: run `switchcost cost` first");
 }
@@ -91,7 +100,9 @@ fn each_missing_input_is_named() {
         cpu_share: Reading::Known(0.0),
         working_set: Reading::unknown("/proc/7/clear_refs: Permission denied"),
     };
-    let ProgramCost::CannotTell { missing } = program_cost(&nothing, &surface()) else {
+    let ProgramCost::CannotTell { missing, direct_share: None } =
+        program_cost(&nothing, &surface())
+    else {
         panic!("told");
     };
     let starts = [
@@ -109,7 +120,7 @@ fn what_does_not_hold_is_said() {
     let assumed = |program: &Program, surface: &[SurfacePoint]| match program_cost(program, surface)
     {
         ProgramCost::Estimated { assumptions, .. } => assumptions.join("; "),
-        ProgramCost::CannotTell { missing } => panic!("{missing:?}"),
+        ProgramCost::CannotTell { missing, .. } => panic!("{missing:?}"),
     };
     let plain = assumed(&program(128, 128), &surface());
     assert!(!plain.contains("involuntary") && !plain.contains("overstates"), "{plain}");

@@ -28,7 +28,12 @@ impl ProgramCost {
     #[must_use]
     pub fn in_words(&self) -> String {
         match self {
-            ProgramCost::CannotTell { missing } => format!("cannot tell: {}", missing.join("; ")),
+            ProgramCost::CannotTell { missing, direct_share } => {
+                let direct = direct_share.map(|direct| {
+                    format!("; by the direct cost alone {} of the CPU time", percents(direct))
+                });
+                format!("cannot tell: {}{}", missing.join("; "), direct.unwrap_or_default())
+            }
             ProgramCost::Estimated { share, direct_share, cost_ns, switches_per_s, .. } => {
                 let direct = direct_share
                     .map(|direct| format!(", {} by the direct cost alone", percents(direct)));

@@ -135,6 +135,7 @@ impl Figures {
             environment: execution.environment,
             array_bytes: execution.array_bytes,
             times: Summary::from_interval(execution.interval, RUNS),
+            by_round: std::collections::BTreeMap::new(),
         };
         self.executions.iter().map(runs).collect()
     }

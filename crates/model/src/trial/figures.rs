@@ -31,6 +31,11 @@ impl<'a> ByCase<'a> {
         self.plan.cases.get(case).map(|case| &case.trial)
     }
 
+    /// Whether a case runs under a real-time policy.
+    pub(super) fn is_realtime(&self, case: usize) -> bool {
+        self.plan.cases.get(case).is_some_and(|case| case.policy.is_realtime())
+    }
+
     /// The samples of a case.
     pub(super) fn of(&self, case: usize) -> &[&'a Sample] {
         self.cases.get(case).map_or(&[], Vec::as_slice)

@@ -18,13 +18,21 @@ pub const NAME: &str = "interference";
 
 /// Tally: time of the laps of a run, in nanoseconds.
 pub const EXECUTION_NS: &str = "execution_ns";
-/// Count: what the disturbance did while the run went on: packets received, bursts, timers. Absent
-/// in quiet runs.
+/// Count: what the disturbance did between the two readings of the clock: packets received, bursts,
+/// timers. Absent in quiet runs.
 pub const NOISE_EVENTS: &str = "noise_events";
 /// Count: voluntary switches of both members.
 pub const VOLUNTARY: &str = "voluntary_switches";
 /// Count: involuntary ones.
 pub const INVOLUNTARY: &str = "involuntary_switches";
+
+/// Longest run that a real-time ring should have: the kernel lets real-time work run for 950 ms of each
+/// second (sched_rt_runtime_us), and holds it back for the rest.
+pub const LONGEST_REALTIME_NS: u64 = 800_000_000;
+
+/// Events of the disturbance that all runs of a condition should have met together: below it they are
+/// hardly disturbed.
+const FEWEST_EVENTS: i64 = 5;
 
 /// What disturbs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -90,8 +98,12 @@ pub struct Execution {
     pub work: Work,
     /// Laps: the same in all conditions, so that execution times compare.
     pub laps: u64,
-    /// Seed of the noise's gaps; a round has the same in every condition.
+    /// Seed of the noise's gaps: with the round and the array it says what they are, in every condition.
     pub seed: u64,
+    /// Real-time priority of the ring, where the policy is one; absent in older runs, which had the
+    /// policy's lowest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
 }
 
 impl fmt::Display for Execution {
@@ -117,6 +129,10 @@ pub struct Found {
     /// What the disturbance did in one run, on average, by setting; absent where nothing was
     /// disturbed.
     pub events_per_run: BTreeMap<String, f64>,
+    /// What speaks against the figures: conditions that met hardly any disturbance, runs that the kernel
+    /// may have held back.
+    #[serde(default)]
+    pub doubts: Vec<String>,
 }
 
 pub(super) fn find(by_case: &ByCase, cases: usize) -> Found {
@@ -126,9 +142,11 @@ pub(super) fn find(by_case: &ByCase, cases: usize) -> Found {
     };
     let executions: Vec<(usize, &Execution)> = (0..cases).filter_map(execution).collect();
     let runs_of = |(case, execution): &(usize, &Execution)| {
-        let tallies = by_case.of(*case).iter().filter_map(|sample| sample.tally(EXECUTION_NS));
-        let times: Vec<f64> = tallies.filter_map(super::Tally::mean).collect();
-        Runs::of(execution.setting, execution.environment, execution.work.bytes, &times)
+        let time = |sample: &&super::Sample| {
+            Some((sample.round, sample.tally(EXECUTION_NS).and_then(super::Tally::mean)?))
+        };
+        let times = by_case.of(*case).iter().filter_map(time).collect();
+        Runs::of(execution.setting, execution.environment, execution.work.bytes, times)
     };
     let runs: Vec<Runs> = executions.iter().map(runs_of).collect();
     let events = |setting: Setting| {
@@ -139,7 +157,9 @@ pub(super) fn find(by_case: &ByCase, cases: usize) -> Found {
         Some((setting.to_string(), crate::stats::mean(&counts)?))
     };
     let verdict = judge(&runs);
+    let doubts = [hardly_disturbed(by_case, &executions), held_back(by_case, &executions)];
     Found {
+        doubts: doubts.into_iter().flatten().collect(),
         in_words: verdict.in_words(),
         verdict,
         runs,
@@ -148,6 +168,39 @@ pub(super) fn find(by_case: &ByCase, cases: usize) -> Found {
             .filter_map(events)
             .collect(),
     }
+}
+
+/// Conditions whose runs together met too few events, and what helps.
+fn hardly_disturbed(by_case: &ByCase, executions: &[(usize, &Execution)]) -> Option<String> {
+    let few = |(case, execution): &(usize, &Execution)| {
+        let counts = by_case.of(*case).iter().filter_map(|sample| sample.count(NOISE_EVENTS));
+        let met = counts.reduce(i64::saturating_add)?;
+        (met < FEWEST_EVENTS).then(|| format!("{execution} ({met})"))
+    };
+    let told: Vec<String> = executions.iter().filter_map(few).collect();
+    let noise = executions.first()?.1.noise;
+    (!told.is_empty()).then(|| {
+        format!(
+            "fewer than {FEWEST_EVENTS} {} fell into all runs together of: {}; longer runs meet more (--budget, or sizes that are closer together)",
+            noise.events(),
+            told.join("; ")
+        )
+    })
+}
+
+/// Real-time runs that lasted so long that the kernel may have held them back.
+fn held_back(by_case: &ByCase, executions: &[(usize, &Execution)]) -> Option<String> {
+    let limit = i64::try_from(LONGEST_REALTIME_NS).unwrap_or(i64::MAX);
+    let real_time = executions.iter().filter(|(case, _)| by_case.is_realtime(*case));
+    let samples = real_time.flat_map(|(case, _)| by_case.of(*case).iter());
+    let longest = samples.filter_map(|sample| sample.tally(EXECUTION_NS)?.max()).max()?;
+    (longest > limit).then(|| {
+        format!(
+            "real-time runs lasted up to {}: the kernel may have held them back, as it gives real-time work 950 ms of each second (sched_rt_runtime_us); fewer --laps keep them below {}",
+            crate::words::time(longest as f64),
+            crate::words::time(limit as f64)
+        )
+    })
 }
 
 #[cfg(test)]
@@ -168,6 +221,7 @@ mod tests {
                 work: Work::new(1024, 8, Op::Rmw).unwrap(),
                 laps: 10,
                 seed: 1,
+                priority: None,
             }),
             cpu: 1,
             policy: Policy::Other,
@@ -231,6 +285,37 @@ mod tests {
             found.events_per_run,
             BTreeMap::from([("augmented".into(), 10.0), ("plain".into(), 30.0)])
         );
+    }
+
+    #[test]
+    fn a_condition_that_met_hardly_any_noise_is_named() {
+        let plan = plan();
+        let with = |events: [i64; 6]| -> Vec<Sample> {
+            let mut samples = samples([10, 10, 10, 80]);
+            // Of the plain setting, disturbed.
+            for (sample, events) in samples.iter_mut().filter(|s| s.case == 3).zip(events) {
+                sample.counts.insert(NOISE_EVENTS.to_string(), events);
+            }
+            samples
+        };
+        let doubts = |events| find(&ByCase::new(&plan, &with(events)), 4).doubts;
+        assert_eq!(doubts([1, 0, 1, 1, 1, 1]), Vec::<String>::new());
+        let told = doubts([1, 0, 1, 1, 0, 1]);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains("of: two of 1 KiB, plain, disturbed by net (4); "), "{told:?}");
+        assert!(told[0].contains("--budget"), "{told:?}");
+    }
+
+    #[test]
+    fn real_time_runs_that_meet_the_kernels_limit_are_told() {
+        let mut plan = plan();
+        let mut samples = samples([10, 10, 10, 10]);
+        samples[0].tallies.insert(EXECUTION_NS.into(), [900_000_000].into_iter().collect());
+        let doubts = |plan: &Plan<Trials>| find(&ByCase::new(plan, &samples), 4).doubts;
+        assert_eq!(doubts(&plan), Vec::<String>::new());
+        plan.cases[0].policy = Policy::Fifo;
+        let told = doubts(&plan);
+        assert!(told[0].contains("up to 900 ms") && told[0].contains("--laps"), "{told:?}");
     }
 
     #[test]

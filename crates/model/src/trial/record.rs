@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::case::Case;
+use super::case::{Case, Trial};
 use super::figures::ByCase;
 use super::sample::Sample;
 use super::tally::Tally;
 use super::{Trials, headline, interference, malloc, overhead, primes, sampling};
 use crate::instrument::Instrument;
+use crate::interference::Environment;
 use crate::noise::{self, NoiseVerdict};
 use crate::run::{End, Header, Run};
 use crate::stats::{mad_sigma, median};
@@ -77,7 +78,7 @@ pub enum Findings {
     /// `clock sampling`.
     Sampling(Vec<sampling::Point>),
     /// `cost --interference`.
-    Interference(interference::Found),
+    Interference(Box<interference::Found>),
 }
 
 /// All that a run says. Computed on reading, never stored.
@@ -112,7 +113,9 @@ impl Record {
             primes::NAME => Findings::Primes(primes::find(&by_case, cases)),
             malloc::NAME => Findings::Malloc(malloc::find(&by_case, cases)),
             sampling::NAME => Findings::Sampling(sampling::find(&by_case, cases)),
-            interference::NAME => Findings::Interference(interference::find(&by_case, cases)),
+            interference::NAME => {
+                Findings::Interference(Box::new(interference::find(&by_case, cases)))
+            }
             _ => Findings::Overhead(overhead::find(&by_case, cases)),
         };
         Self {
@@ -161,7 +164,8 @@ pub(crate) fn ns_per_tick(samples: &[Sample]) -> Option<f64> {
 }
 
 /// The verdict on the noise: by the scatter of the cases' medians from round to round, and by the
-/// samples that lost time to the hypervisor.
+/// samples that lost time to the hypervisor. Cases that are disturbed on purpose say nothing of the
+/// machine.
 pub(crate) fn judge(run: &Run<Trials>) -> NoiseVerdict {
     let by_case = &ByCase::new(&run.header.plan, &run.samples);
     let spread = |case: usize| {
@@ -169,9 +173,15 @@ pub(crate) fn judge(run: &Run<Trials>) -> NoiseVerdict {
             by_case.of(case).iter().filter_map(|s| headline::figure(by_case, case, s)).collect();
         Some(mad_sigma(&medians)? / median(&medians).filter(|middle| *middle != 0.0)?)
     };
-    let spreads: Vec<f64> = (0..run.header.plan.cases.len()).filter_map(spread).collect();
-    let stolen = run.samples.iter().filter(|sample| sample.steal_ns.is_some_and(|ns| ns > 0));
-    let (stolen, all) = (stolen.count(), run.samples.len());
+    let is_left_alone = |case: &usize| match by_case.trial(*case) {
+        Some(Trial::Execution(execution)) => execution.environment == Environment::Quiet,
+        _ => true,
+    };
+    let left_alone: Vec<usize> = (0..run.header.plan.cases.len()).filter(is_left_alone).collect();
+    let spreads: Vec<f64> = left_alone.iter().filter_map(|case| spread(*case)).collect();
+    let samples = || left_alone.iter().flat_map(|case| by_case.of(*case));
+    let stolen = samples().filter(|sample| sample.steal_ns.is_some_and(|ns| ns > 0));
+    let (stolen, all) = (stolen.count(), samples().count());
     let share = stolen as f64 / (all as f64).max(1.0);
     let words = format!("{stolen} of {all} samples lost time to the hypervisor (steal)");
     noise::verdict(median(&spreads), share, (stolen > 0).then_some(words).into_iter().collect())

@@ -210,3 +210,38 @@ fn a_file_with_absurd_rounds_is_read_at_once() {
     assert_eq!(run.rounds(), u32::MAX);
     assert_eq!(Record::of(&run).cases[0].rounds, 3);
 }
+
+#[test]
+fn what_is_disturbed_on_purpose_says_nothing_of_the_machine() {
+    use crate::case::{Op, Work};
+    use crate::interference::{Environment, Setting};
+    use interference::{EXECUTION_NS, Execution, Noise};
+
+    let trial = |environment| {
+        Trial::Execution(Execution {
+            setting: Setting::Plain,
+            environment,
+            noise: Noise::Cpu,
+            noise_cpu: 1,
+            work: Work::new(1024, 8, Op::Rmw).unwrap(),
+            laps: 1,
+            seed: 1,
+            priority: None,
+        })
+    };
+    let times = |round: u32| {
+        let wobble = i64::from(round % 3);
+        [vec![(0, 1000 + wobble)], vec![(1, 1000 + 400 * wobble)]].concat()
+    };
+    let samples = (0..6).flat_map(|round| {
+        times(round).into_iter().map(move |(case, time)| Sample {
+            steal_ns: Some(if case == 1 { 7 } else { 0 }),
+            ..sample(case, round, &[(EXECUTION_NS, &[time])], &[])
+        })
+    });
+    let trials = vec![trial(Environment::Quiet), trial(Environment::Disturbed)];
+    let noise = Record::of(&run(interference::NAME, trials, samples.collect())).noise;
+    assert_eq!(noise.level, crate::noise::NoiseLevel::Quiet, "{noise:?}");
+    assert_eq!(noise.disturbed_share, 0.0);
+    assert!(noise.round_spread.is_some_and(|spread| spread < 0.01), "{noise:?}");
+}

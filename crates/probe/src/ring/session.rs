@@ -37,13 +37,14 @@ const SLOW_HOP_NS: f64 = 10e6;
 /// Runs an assignment over links of kind `M`.
 pub fn run<M: Make>(
     assignment: &Assignment,
+    clock: &mut dyn FnMut() -> u64,
     sink: &mut dyn FnMut(Sample),
 ) -> Result<(), RingError> {
     match (assignment.case.work, assignment.case.state) {
-        (None, None) => run_with::<M, _>(assignment, sink, || NoWork),
-        (Some(work), None) => run_with::<M, _>(assignment, sink, move || Array::new(&work)),
+        (None, None) => run_with::<M, _>(assignment, clock, sink, || NoWork),
+        (Some(work), None) => run_with::<M, _>(assignment, clock, sink, move || Array::new(&work)),
         (None, Some(state)) => {
-            let run = RunWithRegisters { assignment, sink, link: PhantomData::<M> };
+            let run = RunWithRegisters { assignment, clock, sink, link: PhantomData::<M> };
             sys::with_registers(state, run)
                 .unwrap_or_else(|why| Err(RingError::State { state, why }))
         }
@@ -56,6 +57,7 @@ pub fn run<M: Make>(
 
 struct RunWithRegisters<'a, M> {
     assignment: &'a Assignment,
+    clock: &'a mut dyn FnMut() -> u64,
     sink: &'a mut dyn FnMut(Sample),
     link: PhantomData<M>,
 }
@@ -64,12 +66,13 @@ impl<M: Make> WithRegisters for RunWithRegisters<'_, M> {
     type Output = Result<(), RingError>;
 
     fn with<K: RegisterKind>(self, registers: Registers<K>) -> Self::Output {
-        run_with::<M, _>(self.assignment, self.sink, move || registers)
+        run_with::<M, _>(self.assignment, self.clock, self.sink, move || registers)
     }
 }
 
 fn run_with<M: Make, W: Work>(
     assignment: &Assignment,
+    clock: &mut dyn FnMut() -> u64,
     sink: &mut dyn FnMut(Sample),
     work: impl Fn() -> W + Copy + std::marker::Send + 'static,
 ) -> Result<(), RingError> {
@@ -92,7 +95,7 @@ fn run_with<M: Make, W: Work>(
     let sampled = leader.announce(1).map_err(RingError::Lead).and_then(|()| {
         let tasks = others.tasks(&area);
         let ns_per_lap = slow_lap_ns;
-        Sampler { assignment, leader: &mut leader, tasks, setup_ns, ns_per_lap }.run(sink)
+        Sampler { assignment, clock, leader: &mut leader, tasks, setup_ns, ns_per_lap }.run(sink)
     });
     // Without the leader's ends the members notice a loss, wherever it happened.
     drop(leader);
@@ -114,6 +117,7 @@ fn run_with<M: Make, W: Work>(
 /// Takes the samples of a ring whose first batch of one lap has been announced.
 struct Sampler<'a, 'ring, S, R, W> {
     assignment: &'a Assignment,
+    clock: &'a mut dyn FnMut() -> u64,
     leader: &'a mut Leader<'ring, S, R, W>,
     tasks: Vec<Task>,
     setup_ns: u64,
@@ -151,7 +155,7 @@ impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
     }
 
     fn batch(&mut self, laps: u64) -> Result<u64, RingError> {
-        self.leader.batch(laps, &mut monotonic_raw_ns).map_err(RingError::Lead)
+        self.leader.batch(laps, &mut *self.clock).map_err(RingError::Lead)
     }
 
     /// Untimed laps in growing batches until one lasts an eighth of a sample; gives the laps that a

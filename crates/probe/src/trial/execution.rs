@@ -1,6 +1,8 @@
 //! One run of the two-process program of Li, Ding and Shen (2007, section 3.3): a ring of two for a
 //! fixed number of laps, with a noise beside it or without.
 
+use std::cell::Cell;
+
 use model::case::{Case as RingCase, Kind, Placement};
 use model::interference::Environment;
 use model::plan::Batching;
@@ -12,6 +14,7 @@ use super::noise::Noisy;
 use super::{Outcome, TrialError};
 use crate::assignment::Assignment;
 use crate::ring;
+use crate::sys::monotonic_raw_ns;
 
 /// The ring of an execution.
 fn ring_of(case: &Case, execution: &Execution) -> RingCase {
@@ -22,7 +25,7 @@ fn ring_of(case: &Case, execution: &Execution) -> RingCase {
         work: Some(execution.work),
         placement: Placement::Same { cpu: case.cpu },
         policy: case.policy,
-        priority: None,
+        priority: execution.priority,
         state: None,
     }
 }
@@ -46,18 +49,29 @@ pub(super) fn run(assignment: &Assignment<Trials>) -> Result<Outcome, TrialError
         },
     };
     let mut outcome = Outcome::default();
-    ring::run(&told, &mut |sample: RingSample| {
+    // Of the noise, at the two readings of the clock that the sample lies between.
+    let events = Cell::new([0, 0]);
+    let mut clock = || {
+        let now_ns = monotonic_raw_ns();
+        if let Some(noise) = &noise {
+            events.set([events.get()[1], noise.events()]);
+        }
+        now_ns
+    };
+    let ran = ring::run_by_clock(&told, &mut clock, &mut |sample: RingSample| {
         let elapsed_ns = i64::try_from(sample.elapsed_ns).unwrap_or(i64::MAX);
         let tally: Tally = [elapsed_ns].into_iter().collect();
         outcome.tallies.insert(EXECUTION_NS.to_string(), tally);
         outcome.elapsed_ns = Some(sample.elapsed_ns);
         outcome.count(VOLUNTARY, sample.counters.voluntary as i64);
         outcome.count(INVOLUNTARY, sample.counters.involuntary as i64);
-        if let Some(noise) = &noise {
-            outcome.count(NOISE_EVENTS, noise.events());
+        if noise.is_some() {
+            let [start, end] = events.get();
+            outcome.count(NOISE_EVENTS, end - start);
         }
-    })
-    .map_err(|error| TrialError::Ring(error.to_string()))?;
+    });
+    // Asked first: a noise that has ended takes the ring with it, whose own error says less.
     noise.as_mut().map_or(Ok(()), Noisy::check)?;
+    ran.map_err(|error| TrialError::Ring(error.to_string()))?;
     Ok(outcome)
 }

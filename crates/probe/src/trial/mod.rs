@@ -11,7 +11,6 @@ mod malloc;
 mod noise;
 mod overhead;
 mod primes;
-mod random;
 mod sampling;
 mod two_processes;
 mod usage;

@@ -4,19 +4,22 @@ use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::atomic::Ordering;
 use std::thread;
+use std::time::Duration;
 
 use model::case::Policy;
 use model::trial::interference::{Execution, Noise};
 
 use super::TrialError;
 use super::companion::Companion;
-use super::random::Random;
 use crate::placement;
 use crate::policy;
+use crate::random::Random;
 use crate::sys::{EventCount, Shared, monotonic_ns};
 
 /// Longest gap between packets, and between bursts: the paper's (Li, Ding and Shen 2007, section 3.3).
 const LONGEST_GAP_NS: u64 = 200_000_000;
+/// Longest wait for a packet through the loopback.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Longest burst of work: a few of the scheduler's turns.
 const LONGEST_BURST_NS: u64 = 20_000_000;
 /// Longest of the short timers.
@@ -33,7 +36,7 @@ impl Noisy {
     pub(super) fn start(execution: &Execution, round: u32) -> Result<Self, TrialError> {
         let events = Shared::<EventCount>::new().map_err(TrialError::Fork)?;
         let mut noisy = Self { events: events.clone(), companions: Vec::new() };
-        let random = Random(execution.seed ^ u64::from(round));
+        let random = random_of(execution, round);
         // The noise is born there: one that first had to get a turn on the measured CPU to leave it
         // would never get that from a real-time ring. The ring goes to its own CPU by itself.
         let cpu = execution.noise_cpu;
@@ -80,7 +83,7 @@ impl Noisy {
 pub fn check_noise(noise: Noise) -> Result<(), TrialError> {
     match noise {
         Noise::Cpu | Noise::Timer => Ok(()),
-        Noise::Net => loopback().map(|_| ()).map_err(TrialError::no_loopback),
+        Noise::Net => loopback().and_then(pass_a_packet).map_err(TrialError::no_loopback),
     }
 }
 
@@ -89,6 +92,20 @@ fn loopback() -> io::Result<(UdpSocket, UdpSocket)> {
     let sender = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     sender.connect(receiver.local_addr()?)?;
     Ok((sender, receiver))
+}
+
+/// A socket can be had also where packets are dropped.
+fn pass_a_packet((sender, receiver): (UdpSocket, UdpSocket)) -> io::Result<()> {
+    receiver.set_read_timeout(Some(PATIENCE))?;
+    sender.send(&[0; 56])?;
+    match receiver.recv(&mut [0; 64]) {
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
+        {
+            Err(io::Error::other("it is sent and does not arrive; a firewall on lo?"))
+        }
+        received => received.map(|_| ()),
+    }
 }
 
 /// A datagram through the loopback is handled on the CPU that sends it, as an incoming packet is on
@@ -114,7 +131,7 @@ fn bursts(mut random: Random, events: &EventCount) {
     loop {
         thread::sleep(random.pause(LONGEST_GAP_NS));
         events.0.fetch_add(1, Ordering::Relaxed);
-        let end_ns = monotonic_ns() + random.below(LONGEST_BURST_NS);
+        let end_ns = monotonic_ns() + random.below(LONGEST_BURST_NS + 1);
         while monotonic_ns() < end_ns {
             std::hint::spin_loop();
         }
@@ -128,14 +145,57 @@ fn timers(mut random: Random, events: &EventCount) {
     }
 }
 
+/// The same in every condition of a round, so that settings compare; others for every round and
+/// every array, whose scatters are taken to be independent. Mixed in turn: xor alone would give
+/// neighbouring seeds the same gaps in other rounds.
+fn random_of(execution: &Execution, round: u32) -> Random {
+    let parts = [execution.seed, u64::from(round), execution.work.bytes];
+    Random::new(parts.into_iter().fold(0, |mixed, part| Random::new(mixed ^ part).next()))
+}
+
 #[cfg(test)]
 mod tests {
+    use model::case::{Op, Work};
+    use model::interference::{Environment, Setting};
+
     use super::*;
 
     #[test]
-    fn a_packet_comes_through() {
+    fn a_packet_comes_through_or_its_loss_is_noticed() {
         let Ok((sender, receiver)) = loopback() else { return };
-        sender.send(&[7; 56]).unwrap();
-        assert_eq!(receiver.recv(&mut [0; 64]).unwrap(), 56);
+        pass_a_packet((sender, receiver)).unwrap();
+        // A receiver that is not the one sent to stands for a firewall.
+        let (Ok((sender, _lost)), Ok((_, receiver))) = (loopback(), loopback()) else { return };
+        let error = pass_a_packet((sender, receiver)).unwrap_err();
+        assert!(error.to_string().contains("does not arrive"), "{error}");
+    }
+
+    fn execution(seed: u64, bytes: u64, setting: Setting) -> Execution {
+        Execution {
+            setting,
+            environment: Environment::Disturbed,
+            noise: Noise::Net,
+            noise_cpu: 0,
+            work: Work::new(bytes, 8, Op::Rmw).unwrap(),
+            laps: 1,
+            seed,
+            priority: None,
+        }
+    }
+
+    #[test]
+    fn settings_of_a_round_have_the_same_gaps_and_nothing_else_has() {
+        let first =
+            |seed, bytes, setting, round| random_of(&execution(seed, bytes, setting), round).next();
+        let mut seen = std::collections::BTreeSet::new();
+        for seed in [0, 1, 1992, 1993, 1994] {
+            for bytes in [1 << 10, 256 << 10, 384 << 10] {
+                for round in 0..6 {
+                    let augmented = first(seed, bytes, Setting::Augmented, round);
+                    assert_eq!(augmented, first(seed, bytes, Setting::Plain, round));
+                    assert!(seen.insert(augmented), "{seed} {bytes} {round}");
+                }
+            }
+        }
     }
 }

@@ -8,10 +8,10 @@ use model::trial::{Case, Tally, Trial};
 use rustix::thread::{current_timer_slack, set_current_timer_slack};
 
 use super::companion::Companion;
-use super::random::Random;
 use super::{Outcome, TrialError};
 use crate::assignment::Assignment;
 use crate::policy;
+use crate::random::Random;
 use crate::sys::{
     CpuClock, Whose, cpu_clock_ns, limit_real_time, monotonic_ns, sleep_until, usage,
 };
@@ -34,7 +34,7 @@ pub(super) fn run(assignment: &Assignment<model::trial::Trials>) -> Result<Outco
     };
     // A slack that was not granted is seen below.
     let _ = set_current_timer_slack(NonZeroU64::new(wakeup.timer_slack_ns));
-    let mut random = Random(wakeup.seed ^ u64::from(assignment.round));
+    let mut random = Random::new(wakeup.seed ^ u64::from(assignment.round));
     let mut late = vec![1; wakeup.wakes as usize];
     sleep_and_look(&wakeup, &mut random, &mut vec![1; WARM_UP as usize]);
     let clock =
@@ -81,7 +81,7 @@ fn sleep_and_look(wakeup: &Wakeup, random: &mut Random, late_ns: &mut [i64]) {
     for late in late_ns {
         // From now on, not from the moment before: one that was late by more than a period would
         // find the next already gone.
-        let wait_ns = wakeup.period_ns / 2 + random.below(wakeup.period_ns);
+        let wait_ns = wakeup.period_ns / 2 + random.below(wakeup.period_ns + 1);
         let asked_ns = monotonic_ns() + wait_ns;
         sleep_until(asked_ns);
         *late = monotonic_ns() as i64 - asked_ns as i64;

@@ -120,11 +120,79 @@ fn memory_is_read_from_the_sum_or_from_each_mapping() {
     );
     let rollup = kilobytes("smaps_rollup", "Referenced:") * 1024;
     assert!(rollup > 0);
-    assert_eq!(program.referenced_bytes().expect("a captured tree"), rollup);
+    assert_eq!(program.referenced().expect("a captured tree").bytes, rollup);
     fs::remove_file(process.join("smaps_rollup")).expect("a captured tree");
     let each = kilobytes("smaps", "Referenced:") * 1024;
     assert_ne!(each, rollup, "the captured mappings are a part of them");
-    assert_eq!(program.referenced_bytes().expect("a captured tree"), each);
+    assert_eq!(program.referenced().expect("a captured tree").bytes, each);
+}
+
+#[test]
+fn huge_pages_of_every_kind_are_told_apart() {
+    let (folder, process) = changed();
+    let program = Watched::find(folder.path(), 500).expect("a captured tree");
+    let text = fs::read_to_string(process.join("smaps_rollup")).expect("a captured tree");
+    for item in ["AnonHugePages", "ShmemPmdMapped", "FilePmdMapped"] {
+        let old = text.lines().find(|line| line.starts_with(item)).expect("a captured tree");
+        edit(&process.join("smaps_rollup"), old, &format!("{item}:      2048 kB"));
+    }
+    assert_eq!(program.referenced().expect("a captured tree").huge_bytes, 3 * 2048 * 1024);
+    // An older kernel does not have all of them, nor them.
+    let few: Vec<&str> = text.lines().filter(|line| !line.contains("PmdMapped")).collect();
+    fs::write(process.join("smaps_rollup"), few.join("\n")).expect("a captured tree");
+    assert_eq!(program.referenced().expect("a captured tree").huge_bytes, 0);
+}
+
+#[test]
+fn a_kernel_without_the_files_of_pages_is_not_the_programs_end() {
+    let (folder, process) = changed();
+    let program = Watched::find(folder.path(), 500).expect("a captured tree");
+    for file in ["smaps", "smaps_rollup"] {
+        fs::remove_file(process.join(file)).expect("a captured tree");
+    }
+    let told = [program.clear_referenced().unwrap_err(), program.referenced().unwrap_err()];
+    for (error, file) in told.iter().zip(["clear_refs", "smaps"]) {
+        assert!(!error.is_end(), "{error}");
+        let words = format!("there is no /proc/500/{file} in this kernel");
+        assert!(error.to_string().starts_with(&words), "{error}");
+    }
+    assert!(!process.join("clear_refs").exists(), "nothing is made there");
+}
+
+#[test]
+fn another_process_with_the_same_id_is_not_taken_for_it() {
+    let (folder, process) = changed();
+    let program = Watched::find(folder.path(), 500).expect("a captured tree");
+    fs::remove_dir_all(&process).expect("a captured tree");
+    copy(&tree("threads"), folder.path());
+    fs::write(process.join("clear_refs"), "").expect("a captured tree");
+    assert!(program.look(&mut Count::default()).unwrap_err().is_end());
+    assert!(program.clear_referenced().unwrap_err().is_end());
+    assert_eq!(fs::read_to_string(process.join("clear_refs")).expect("a captured tree"), "");
+    assert!(Watched::find(folder.path(), 500).is_ok());
+}
+
+#[test]
+fn the_threads_own_cpu_time_is_counted_from_the_first_look() {
+    let (folder, process) = changed();
+    let program = Watched::find(folder.path(), 500).expect("a captured tree");
+    let tasks = ["15560", "15561", "15562"].map(|tid| process.join("task").join(tid));
+    let set = |task: &Path, ns: u64| {
+        fs::write(task.join("schedstat"), format!("{ns} 7 9\n")).expect("a captured tree");
+    };
+    tasks.iter().for_each(|task| set(task, 1000));
+    let mut count = Count::default();
+    program.look(&mut count).expect("a captured tree");
+    assert_eq!(count.cpu_ns(), Some(0));
+    set(&tasks[1], 1400);
+    let late = process.join("task/15600");
+    copy(&tasks[1], &late);
+    set(&late, 30);
+    program.look(&mut count).expect("a captured tree");
+    assert_eq!(count.cpu_ns(), Some(430));
+    fs::remove_file(late.join("schedstat")).expect("a captured tree");
+    program.look(&mut count).expect("a captured tree");
+    assert_eq!(count.cpu_ns(), None, "what the kernel does not tell is not zero");
 }
 
 #[test]

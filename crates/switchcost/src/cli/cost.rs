@@ -111,7 +111,8 @@ pub(crate) struct CostArgs {
     #[arg(long, help_heading = "Ring")]
     pub(crate) policy: Option<Policy>,
 
-    /// Laps of every sample, instead of as many as last 10 ms
+    /// Laps of every sample, instead of as many as last 10 ms; of every run with --interference,
+    /// instead of as many as last its share of the budget
     #[arg(long, value_name = "COUNT", value_parser = above_zero::<u64>, allow_hyphen_values = true, help_heading = "Effort")]
     pub(crate) laps: Option<u64>,
 

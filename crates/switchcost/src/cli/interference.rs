@@ -27,6 +27,22 @@ fn runs(text: &str) -> Result<u32, String> {
     }
 }
 
+/// What belongs to the costs by working set: here conditions are fixed, or have flags of their own.
+const NOT_OF_INTERFERENCE: [&str; 12] = [
+    "array",
+    "deep",
+    "stride",
+    "op",
+    "tlb",
+    "huge_pages",
+    "members",
+    "kind",
+    "placement",
+    "policy",
+    "precision",
+    "rounds",
+];
+
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Interference")]
 pub(crate) struct InterferenceArgs {
@@ -35,7 +51,7 @@ pub(crate) struct InterferenceArgs {
     /// A ring of two runs in the augmented setting (alone on its CPU, real-time policy) and in the
     /// plain one (everything on one CPU, normal policy), with and without a disturbance, as in
     /// Tables 1 and 2 of Li, Ding and Shen (2007).
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = NOT_OF_INTERFERENCE)]
     pub(crate) interference: bool,
 
     /// Array of each member, instead of 1/2, 3/4 and 1 times the last private cache (the paper:

@@ -15,12 +15,36 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// What belongs to the other experiments of `cost`: a program's cost takes what they have measured.
+const NOT_OF_A_PROGRAM: [&str; 16] = [
+    "interference",
+    "array",
+    "deep",
+    "stride",
+    "op",
+    "tlb",
+    "huge_pages",
+    "members",
+    "kind",
+    "placement",
+    "policy",
+    "laps",
+    "precision",
+    "budget",
+    "rounds",
+    "seed",
+];
+
 #[derive(Debug, Args)]
 #[command(next_help_heading = "A program's cost")]
 pub(crate) struct ProgramArgs {
     /// What switching costs this running program: its switches, CPU time and working set, on this
     /// machine's measured costs
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), conflicts_with = "interference", allow_hyphen_values = true)]
+    ///
+    /// Its threads are only looked at, but the referenced bits of its pages are cleared a few times
+    /// (clear_refs of proc(5), where that is permitted), which holds its memory map for some microseconds a
+    /// MiB; not again once that took over 10 ms.
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), conflicts_with_all = NOT_OF_A_PROGRAM, allow_hyphen_values = true)]
     pub(crate) pid: Option<i32>,
 
     /// How long the program is watched
@@ -28,7 +52,7 @@ pub(crate) struct ProgramArgs {
     pub(crate) seconds: Duration,
 
     /// The same for a command, from its start to its end; the figures go to standard error
-    #[arg(last = true, value_name = "CMD", conflicts_with_all = ["pid", "interference"])]
+    #[arg(last = true, value_name = "CMD", conflicts_with = "pid", conflicts_with_all = NOT_OF_A_PROGRAM)]
     pub(crate) command: Vec<OsString>,
 }
 

@@ -9,15 +9,14 @@ use anyhow::{Context, Result, anyhow, bail};
 use probe::command::NotStarted;
 use probe::program::Watched;
 
+use crate::bell::Bell;
 use crate::cli::{CostArgs, Destination};
 use crate::failure::{say, usage};
+use crate::interrupt::Interrupt;
 use crate::launcher::Launcher;
 use crate::not_started;
 use crate::report::program as report;
 use crate::watch::{Ended, Watcher, child};
-
-/// Time between two looks at a command.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 pub(super) fn run(args: &CostArgs) -> Result<ExitCode> {
     if args.output.csv.is_some() {
@@ -25,22 +24,40 @@ pub(super) fn run(args: &CostArgs) -> Result<ExitCode> {
     }
     match args.program.pid {
         Some(pid) => watch(pid, args.program.seconds, args),
+        None if matches!(args.output.json, Some(Destination::Stdout)) => {
+            Err(usage("--json -: standard output is the command's (accepted here: --json FILE)"))
+        }
         None => command(args),
     }
 }
 
 fn watch(pid: i32, duration: Duration, args: &CostArgs) -> Result<ExitCode> {
     let cannot = || format!("--pid {pid}");
+    let interrupt = Interrupt::watch()?;
     let program = Watched::find(Path::new("/"), pid).with_context(cannot)?;
-    let mut watcher = Watcher::new(program);
+    let mut watcher = Watcher::new(program, interrupt.bell().clone());
     let end = Instant::now() + duration;
-    let mut ended = Ended::No;
-    while ended == Ended::No && Instant::now() < end {
-        ended = watcher.look().with_context(cannot)?;
-        watcher.pause(end);
+    loop {
+        match watcher.look() {
+            Ok(Ended::Yes) => break,
+            Ok(Ended::No) => {}
+            // What was seen before is worth telling.
+            Err(error) if watcher.has_looked() => {
+                watcher.note(format!("no longer watched: {error}"));
+                break;
+            }
+            Err(error) => return Err(error).with_context(cannot),
+        }
+        if watcher.pause(end) || Instant::now() >= end {
+            break;
+        }
     }
     if watcher.look_last().is_none() {
         bail!("--pid {pid}: it ended before it could be watched");
+    }
+    let signal = interrupt.signal().and_then(|signal| u8::try_from(signal).ok());
+    if let Some(signal) = signal {
+        watcher.note(format!("stopped by signal {signal}, before its time was over"));
     }
     let told = watcher.report();
     if !args.output.quiet {
@@ -51,32 +68,35 @@ fn watch(pid: i32, duration: Duration, args: &CostArgs) -> Result<ExitCode> {
         }
     }
     write_json(&told, args)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(signal.map_or(ExitCode::SUCCESS, |signal| ExitCode::from(128 + signal)))
 }
 
 fn command(args: &CostArgs) -> Result<ExitCode> {
     let words = &args.program.command;
     let mut launcher = Launcher::start()?;
-    let started = Instant::now();
     let pid = match launcher.begin(words)? {
-        Ok(pid) => i32::try_from(pid).map_err(|_| anyhow!("no such process id"))?,
+        Ok(pid) => pid,
         Err(failure) => return Ok(cannot_run(words, &failure)),
     };
+    let bell = Bell::default();
+    let ending = launcher.ring_at_end(bell.clone())?;
     // It may have ended already: then only its usage is known.
-    let mut watcher = Watched::find(Path::new("/"), pid).ok().map(Watcher::new);
-    let used = loop {
-        match launcher.ended(BETWEEN_LOOKS)? {
-            Some(Ok(used)) => break used,
-            Some(Err(failure)) => return Ok(cannot_run(words, &failure)),
-            None => {
-                if let Some(watcher) = &mut watcher {
-                    // What cannot be read is said in the figures; the command goes on.
-                    let _ = watcher.look();
-                }
-            }
-        }
+    let program = Watched::find(Path::new("/"), pid.cast_signed()).ok();
+    let mut watcher = program.map(|program| Watcher::new(program, bell.clone()));
+    // Its counts are the kernel's at its end. It is looked at only when a window is due, as that may
+    // take a CPU from it; what cannot be read is said in the figures.
+    let mut look = || {
+        let watcher = watcher.as_mut()?;
+        watcher.look().ok()?;
+        watcher.until_window()
     };
-    let told = child::report(words, pid, started.elapsed(), &used.usage, watcher);
+    while !bell.wait(look()) {}
+    let ended = ending.join().map_err(|_| anyhow!("whoever waits for the launcher has ended"))?;
+    let used = match ended? {
+        Ok(used) => used,
+        Err(failure) => return Ok(cannot_run(words, &failure)),
+    };
+    let told = child::report(words, pid, &used, watcher);
     if !args.output.quiet {
         eprint(&report::text(&told));
     }

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use model::command_use::{Plan, Record, Run, Switching};
+use model::program_cost::WorkingSet;
 use model::reading::Reading;
 
 use crate::cli::{Destination, RunArgs};
@@ -101,11 +102,14 @@ impl Runner {
 /// unless somebody wants to be gone.
 fn estimate(record: &mut Record, in_a_hurry: bool) {
     let mut notices = Vec::new();
-    let mut found = surface::stored(&mut notices);
+    let resident =
+        record.commands.iter().filter_map(|command| command.median("max_resident_bytes"));
+    let set = WorkingSet::within(resident.fold(0.0, f64::max) as u64);
+    let mut found = surface::stored(Some(set), &mut notices);
     if found.known().is_none() && !in_a_hurry && record.commands.iter().any(switched) {
         match surface::measure_quickly() {
             Ok(()) => {
-                found = surface::stored(&mut notices);
+                found = surface::stored(Some(set), &mut notices);
                 notices.push(
                     "no costs of this machine were stored: a second or two went into a first measurement; `switchcost cost` makes a better one"
                         .to_string(),

@@ -7,7 +7,7 @@ use model::machine::Machine;
 use model::plan::{Batching, Plan};
 use probe::{placement, policy, ring};
 
-use super::grid;
+use super::{grid, setting};
 use crate::cli::{ByteSizes, CostArgs, PlacementArg, Switch};
 use crate::failure::usage;
 
@@ -147,31 +147,10 @@ fn unique<T: Copy + PartialEq>(list: &[T]) -> Vec<T> {
     all
 }
 
-/// Why this CPU.
+/// Why this CPU, where it was chosen here.
 fn chosen_cpu(args: &CostArgs, quiet: Option<u32>, machine: &Machine) -> Option<String> {
     let cpu = quiet.filter(|_| args.placement == PlacementArg::Same)?;
-    if machine.cpu.isolated.known().is_some_and(|list| list.contains(cpu)) {
-        return Some(format!("setting: members on CPU {cpu}, which is isolated"));
-    }
-    Some(match machine.interrupts.known() {
-        Some(all) => {
-            let of = |of: &model::machine::CpuInterrupts| format!("CPU {}: {}", of.cpu, of.devices);
-            // Many CPUs: the busiest say enough.
-            let mut busiest = all.clone();
-            busiest.sort_by_key(|of| std::cmp::Reverse(of.devices));
-            let rest = busiest.iter().filter(|of| of.cpu != cpu).take(3);
-            let own = busiest.iter().filter(|of| of.cpu == cpu);
-            let counts: Vec<String> = own.chain(rest).map(of).collect();
-            format!(
-                "setting: members on CPU {cpu}, by the interrupts of devices since the start of the machine ({})",
-                counts.join(", ")
-            )
-        }
-        None => format!(
-            "setting: members on CPU {cpu}; which CPU serves most interrupts could not be read: {}",
-            machine.interrupts.why().unwrap_or("unknown")
-        ),
-    })
+    Some(setting::chosen_cpu(cpu, machine))
 }
 
 /// The policy and its priority, and a word on what was granted.
@@ -198,14 +177,11 @@ fn take_policy(
     }
     match policy::highest(asked) {
         Ok(priority) => {
-            notices.push(format!("granted: policy {asked} at priority {priority}"));
+            notices.push(setting::granted(asked, priority));
             Ok((asked, Some(priority)))
         }
         Err(errno) if args.policy.is_none() => {
-            notices.push(format!(
-                "not granted: policy {asked} ({errno}; {}); the normal policy instead",
-                policy::needs(asked)
-            ));
+            notices.push(setting::not_granted(asked, errno));
             Ok((Policy::Other, None))
         }
         Err(_) => {

@@ -3,12 +3,14 @@
 use anyhow::{Context, Result};
 use model::case::{Case as RingCase, ELEMENT_BYTES, Kind, Op, Placement, Policy, Work};
 use model::interference::{Environment, Setting};
+use model::machine::Machine;
 use model::plan::{Plan, Stopping};
-use model::trial::interference::{Execution, NAME, Noise};
+use model::trial::interference::{Execution, LONGEST_REALTIME_NS, NAME, Noise};
 use model::trial::{Case, Repeats, Trial, Trials};
 use probe::{placement, policy, trial};
 
 use super::clock::Here;
+use super::setting;
 use crate::cli::{Effort, InterferenceArgs};
 use crate::failure::usage;
 
@@ -16,10 +18,8 @@ use crate::failure::usage;
 const PAPER_BYTES: [u64; 3] = [256 << 10, 384 << 10, 512 << 10];
 /// Share of the budget for the laps themselves; the rest is for workers, and for noise that delays.
 const SHARE_FOR_LAPS: f64 = 0.65;
-/// Longest run: below it a real-time ring does not meet the kernel's limit of 950 ms in a second.
-const LONGEST_NS: u64 = 800_000_000;
-/// Shortest: a few gaps of the noise have to fall into all runs of a condition together.
-const SHORTEST_NS: u64 = 10_000_000;
+/// Shortest: a mean gap of the noise, so that a few events fall into all runs of a condition together.
+const SHORTEST_NS: u64 = 100_000_000;
 
 /// What was found out before the laps are known.
 pub(crate) struct Setup {
@@ -31,15 +31,17 @@ pub(crate) struct Setup {
     away: u32,
     /// The augmented setting's policy.
     policy: Policy,
+    /// Its real-time priority.
+    priority: Option<u32>,
     notices: Vec<String>,
 }
 
 /// Looks what of the experiment can be had here; what cannot is among the notices.
 pub(crate) fn setup(args: &InterferenceArgs, here: &Here) -> Result<Setup> {
-    let cpu = placement::choose_one(here.allowed, here.machine).context("no CPU is allowed")?;
+    let cpu = placement::choose_quiet(here.allowed, here.machine).context("no CPU is allowed")?;
     trial::check_noise(args.noise)
         .map_err(|error| usage(format!("--noise {}: {error}", args.noise)))?;
-    let mut notices = Vec::new();
+    let mut notices = vec![setting::chosen_cpu(cpu, here.machine)];
     let sizes = match &args.sizes {
         Some(sizes) => sizes.0.clone(),
         None => default_sizes(here, cpu, &mut notices),
@@ -53,15 +55,34 @@ pub(crate) fn setup(args: &InterferenceArgs, here: &Here) -> Result<Setup> {
         })
     };
     let works = sizes.iter().map(work).collect::<Result<Vec<Work>>>()?;
-    check_memory(&works, here)?;
+    let largest = works.iter().map(|work| work.bytes).max().unwrap_or(0);
+    super::check_memory(
+        &format!("--sizes {largest} in two members"),
+        u128::from(largest) * 2,
+        "smaller --sizes",
+        here.machine,
+    )?;
     let away = placement::for_controller(here.allowed, &[cpu], here.machine);
     let away = away.first().copied().unwrap_or(cpu);
-    let policy = policy_here(away != cpu, &mut notices);
-    Ok(Setup { works, runs: args.runs, noise: args.noise, cpu, away, policy, notices })
+    notices.extend(shared_core(cpu, away, here.machine));
+    let (policy, priority) = policy_here(away != cpu, &mut notices);
+    let (runs, noise) = (args.runs, args.noise);
+    Ok(Setup { works, runs, noise, cpu, away, policy, priority, notices })
 }
 
-/// The augmented setting's policy, and a word on what it lacks.
-fn policy_here(has_other_cpu: bool, notices: &mut Vec<String>) -> Policy {
+/// A noise that is not as far away as it should be.
+fn shared_core(cpu: u32, away: u32, machine: &Machine) -> Option<String> {
+    let siblings = machine.smt_siblings_of(cpu);
+    let shared = away != cpu && siblings.known().is_some_and(|list| list.contains(away));
+    shared.then(|| {
+        format!(
+            "the only other CPU ({away}) is the SMT sibling of CPU {cpu}: also in the augmented setting the noise shares its core and private caches; allow a CPU of another core (taskset, cpuset)"
+        )
+    })
+}
+
+/// The augmented setting's policy and priority, and a word on what was granted.
+fn policy_here(has_other_cpu: bool, notices: &mut Vec<String>) -> (Policy, Option<u32>) {
     if !has_other_cpu {
         notices.push(
             "there is one CPU for this program: the augmented setting has its noise on the measured \
@@ -69,17 +90,19 @@ fn policy_here(has_other_cpu: bool, notices: &mut Vec<String>) -> Policy {
              are the plain one; allow a second CPU (taskset, cpuset)"
                 .to_string(),
         );
-        return Policy::Other;
+        return (Policy::Other, None);
     }
-    match policy::check(Policy::Fifo) {
-        Ok(()) => Policy::Fifo,
+    match policy::highest(Policy::Fifo) {
+        Ok(priority) => {
+            notices.push(setting::granted(Policy::Fifo, priority));
+            (Policy::Fifo, Some(priority))
+        }
         Err(errno) => {
             notices.push(format!(
-                "the augmented setting runs under the normal policy, so other work may take its CPU: \
-                 fifo: {errno}; {}",
-                policy::needs(Policy::Fifo)
+                "{}: other work may take the augmented setting's CPU",
+                setting::not_granted(Policy::Fifo, errno)
             ));
-            Policy::Other
+            (Policy::Other, None)
         }
     }
 }
@@ -102,26 +125,12 @@ fn default_sizes(here: &Here, cpu: u32, notices: &mut Vec<String>) -> Vec<u64> {
     }
 }
 
-/// Two arrays that do not fit would be ended by the out-of-memory killer, or end others.
-fn check_memory(works: &[Work], here: &Here) -> Result<()> {
-    let largest = works.iter().map(|work| work.bytes).max().unwrap_or(0);
-    let needed = u128::from(largest) * 2;
-    match here.machine.memory.available_bytes.known() {
-        Some(free) if needed > u128::from(*free) * 9 / 10 => Err(usage(format!(
-            "--sizes {largest}: two arrays need {} MiB, {} MiB are free",
-            needed >> 20,
-            free >> 20
-        ))),
-        _ => Ok(()),
-    }
-}
-
 impl Setup {
     /// What a run may last: all of them have to fit into the budget.
     pub(crate) fn execution_ns<const BUDGET: u64>(&self, effort: &Effort<BUDGET>) -> u64 {
         let runs = 4.0 * self.works.len() as f64 * f64::from(self.runs);
         let share = SHARE_FOR_LAPS * effort.budget.as_nanos() as f64 / runs;
-        (share as u64).clamp(SHORTEST_NS, LONGEST_NS)
+        (share as u64).clamp(SHORTEST_NS, LONGEST_REALTIME_NS)
     }
 
     /// The ring whose laps last longest, in the plain setting: what is calibrated.
@@ -146,12 +155,13 @@ impl Setup {
         effort: &Effort<BUDGET>,
     ) -> Plan<Trials> {
         let case = |work: Work, setting, environment| {
-            let (noise_cpu, policy) = match setting {
-                Setting::Augmented => (self.away, self.policy),
-                Setting::Plain => (self.cpu, Policy::Other),
+            let (noise_cpu, policy, priority) = match setting {
+                Setting::Augmented => (self.away, self.policy, self.priority),
+                Setting::Plain => (self.cpu, Policy::Other, None),
             };
             let (noise, seed) = (self.noise, effort.seed);
-            let execution = Execution { setting, environment, noise, noise_cpu, work, laps, seed };
+            let execution =
+                Execution { setting, environment, noise, noise_cpu, work, laps, seed, priority };
             Case { trial: Trial::Execution(execution), cpu: self.cpu, policy }
         };
         let mut cases = Vec::new();
@@ -185,13 +195,17 @@ mod tests {
     use std::collections::BTreeSet;
     use std::time::Duration;
 
+    use model::machine::LogicalCpu;
+    use model::reading::Reading;
+
     use super::*;
 
     fn setup() -> Setup {
         let works = [1024, 2048].map(|bytes| Work::new(bytes, 8, Op::Rmw).unwrap()).to_vec();
         let noise = Noise::Net;
         let notices = Vec::new();
-        Setup { works, runs: 6, noise, cpu: 3, away: 0, policy: Policy::Fifo, notices }
+        let (policy, priority) = (Policy::Fifo, Some(99));
+        Setup { works, runs: 6, noise, cpu: 3, away: 0, policy, priority, notices }
     }
 
     fn effort(budget: Duration) -> Effort {
@@ -207,8 +221,12 @@ mod tests {
             let Trial::Execution(e) = &case.trial else { panic!("{case:?}") };
             assert_eq!((case.cpu, e.laps, e.seed), (3, 77, 9));
             match e.setting {
-                Setting::Augmented => assert_eq!((case.policy, e.noise_cpu), (Policy::Fifo, 0)),
-                Setting::Plain => assert_eq!((case.policy, e.noise_cpu), (Policy::Other, 3)),
+                Setting::Augmented => {
+                    assert_eq!((case.policy, e.noise_cpu, e.priority), (Policy::Fifo, 0, Some(99)));
+                }
+                Setting::Plain => {
+                    assert_eq!((case.policy, e.noise_cpu, e.priority), (Policy::Other, 3, None));
+                }
             }
             conditions.insert(case.trial.to_string());
         }
@@ -219,14 +237,31 @@ mod tests {
     fn runs_fit_the_budget_within_bounds() {
         // 48 runs in 65 % of 24 s.
         assert_eq!(setup().execution_ns(&effort(Duration::from_secs(24))), 325_000_000);
-        assert_eq!(setup().execution_ns(&effort(Duration::from_secs(3600))), LONGEST_NS);
+        assert_eq!(setup().execution_ns(&effort(Duration::from_secs(3600))), LONGEST_REALTIME_NS);
         assert_eq!(setup().execution_ns(&effort(Duration::from_millis(1))), SHORTEST_NS);
+    }
+
+    #[test]
+    fn a_noise_on_the_same_core_is_told() {
+        let cpu = |cpu, siblings: &str| LogicalCpu {
+            cpu,
+            package: Reading::default(),
+            die: Reading::default(),
+            core: Reading::default(),
+            smt_siblings: Reading::Known(siblings.parse().unwrap()),
+            capacity: Reading::default(),
+        };
+        let mut machine = Machine::default();
+        machine.cpu.topology = Reading::Known(vec![cpu(0, "0-1"), cpu(1, "0-1"), cpu(2, "2")]);
+        assert!(shared_core(1, 0, &machine).is_some_and(|told| told.contains("SMT sibling")));
+        assert_eq!(shared_core(1, 2, &machine), None);
+        assert_eq!(shared_core(1, 1, &machine), None);
     }
 
     #[test]
     fn one_cpu_has_no_real_time_policy_and_says_so() {
         let mut notices = Vec::new();
-        assert_eq!(policy_here(false, &mut notices), Policy::Other);
+        assert_eq!(policy_here(false, &mut notices), (Policy::Other, None));
         assert!(notices[0].contains("one CPU"), "{notices:?}");
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod links;
 pub(crate) mod response;
 pub(crate) mod ring;
 pub(crate) mod run;
+mod setting;
 pub(crate) mod states;
 
 use anyhow::{Context, Result};

@@ -1,12 +1,13 @@
 //! The folder of all stored runs, under the user's data directory (XDG).
 
 use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use directories::ProjectDirs;
 use model::instrument::Instrument;
-use model::run::{Run, experiment_of};
+use model::run::{Header, Run, experiment_of, header_of};
 
 use crate::failure::usage;
 
@@ -105,6 +106,16 @@ impl Entry {
 /// Reads a run file of an instrument.
 pub(crate) fn read<I: Instrument>(path: &Path) -> Result<Run<I>> {
     Run::parse(&text(path)?).map_err(|error| anyhow!("{} {error}", path.display()))
+}
+
+/// Reads the header alone of a run file of an instrument.
+pub(crate) fn header<I: Instrument>(path: &Path) -> Result<Header<I>> {
+    let cannot = || format!("cannot read {}", path.display());
+    let mut first = Vec::new();
+    let file = File::open(path).with_context(cannot)?;
+    BufReader::new(file).read_until(b'\n', &mut first).with_context(cannot)?;
+    header_of(&String::from_utf8_lossy(&first))
+        .map_err(|error| anyhow!("{} {error}", path.display()))
 }
 
 /// Which experiment a run file is of.

@@ -4,4 +4,4 @@ mod file;
 mod folder;
 
 pub(crate) use file::RunFile;
-pub(crate) use folder::{Entry, Folder, experiment, read};
+pub(crate) use folder::{Entry, Folder, experiment, header, read};

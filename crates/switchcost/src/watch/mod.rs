@@ -1,14 +1,18 @@
 //! A program is watched: looks at its threads and its memory until its time is over.
 
 pub(crate) mod child;
+mod known;
 pub(crate) mod surface;
 
-use std::thread::sleep;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use model::program_cost::{self as cost, Program, Report, SCHEMA, Window, WorkingSet};
+use model::program_cost::{PageSizes, Report, Window, WorkingSet};
 use model::reading::Reading;
-use probe::program::{Count, Switches, WatchError, Watched};
+use probe::program::{Count, WatchError, Watched, huge_page_bytes};
+
+use crate::bell::Bell;
+use known::{Known, Seen};
 
 /// Time between two looks: what a thread does between the last one and its end is not seen.
 const LOOK: Duration = Duration::from_millis(50);
@@ -20,6 +24,12 @@ const RARELY: Duration = Duration::from_secs(10);
 const GAPS: f64 = 4.0;
 const SHORTEST_WINDOW: Duration = Duration::from_millis(2);
 const LONGEST_WINDOW: Duration = Duration::from_millis(500);
+/// Longest time for which a window may hold the program's memory map: a large one takes seconds.
+const LONGEST_HOLD: Duration = Duration::from_millis(10);
+/// CPU time missing to the threads' own that is more than reading them one after the other explains.
+const UNSEEN: f64 = 0.05;
+/// Time by which a running thread's sum may lag behind: a tick of the slowest timer (CONFIG_HZ=100).
+const LAG: Duration = Duration::from_millis(10);
 
 /// Whether the program is still there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +41,7 @@ pub(crate) enum Ended {
 /// What is known of a program that is watched.
 pub(crate) struct Watcher {
     program: Watched,
+    bell: Bell,
     started: Instant,
     count: Count,
     lost_threads: usize,
@@ -41,13 +52,18 @@ pub(crate) struct Watcher {
     windows: Vec<Window>,
     next_window: Duration,
     no_window: Option<String>,
+    /// Longest time for which a window held the memory map.
+    held: Duration,
     ended: Ended,
+    notices: Vec<String>,
 }
 
 impl Watcher {
-    pub(crate) fn new(program: Watched) -> Self {
+    /// Of a program that is not looked at yet; `bell` cuts its windows short.
+    pub(crate) fn new(program: Watched, bell: Bell) -> Self {
         Self {
             program,
+            bell,
             started: Instant::now(),
             count: Count::default(),
             lost_threads: 0,
@@ -58,7 +74,9 @@ impl Watcher {
             windows: Vec::new(),
             next_window: FIRST_WINDOW,
             no_window: None,
+            held: Duration::ZERO,
             ended: Ended::No,
+            notices: Vec::new(),
         }
     }
 
@@ -73,11 +91,15 @@ impl Watcher {
         Ok(self.ended)
     }
 
-    /// Waits for the next look, but not beyond `end`.
-    pub(crate) fn pause(&self, end: Instant) {
-        if self.ended == Ended::No {
-            sleep(LOOK.min(end.saturating_duration_since(Instant::now())));
-        }
+    /// Waits for the next look, but not beyond `end`; gives whether somebody asked to stop.
+    pub(crate) fn pause(&self, end: Instant) -> bool {
+        self.bell.wait(Some(LOOK.min(end.saturating_duration_since(Instant::now()))))
+    }
+
+    /// Time until the next window; absent where there is none to come.
+    pub(crate) fn until_window(&self) -> Option<Duration> {
+        let comes = self.ended == Ended::No && self.no_window.is_none();
+        comes.then(|| self.next_window.saturating_sub(self.started.elapsed()))
     }
 
     /// The last look; for how long the program was seen, if it was seen at all.
@@ -87,13 +109,23 @@ impl Watcher {
         self.last_look
     }
 
+    /// Whether it was looked at at least once.
+    pub(crate) fn has_looked(&self) -> bool {
+        self.last_look.is_some()
+    }
+
+    /// Adds a word to the report.
+    pub(crate) fn note(&mut self, notice: String) {
+        self.notices.push(notice);
+    }
+
     fn try_look(&mut self) -> Result<(), WatchError> {
         self.see()?;
         if self.started.elapsed() >= self.next_window && self.no_window.is_none() {
             let now = self.started.elapsed();
             self.next_window = now + now.min(RARELY);
             match self.window() {
-                Ok(window) => self.windows.push(window),
+                Ok(window) => self.windows.extend(window),
                 Err(error) if error.is_end() => return Err(error),
                 Err(error) => self.no_window = Some(error.to_string()),
             }
@@ -113,32 +145,72 @@ impl Watcher {
             self.started = Instant::now();
         }
         self.last_look = Some(self.started.elapsed());
-        self.resident_bytes = self.program.resident_bytes().into();
+        let resident: Reading<u64> = self.program.resident_bytes().into();
+        self.resident_bytes = match (self.resident_bytes.known(), resident.known()) {
+            (Some(before), Some(now)) => Reading::Known(*before.max(now)),
+            (Some(before), None) => Reading::Known(*before),
+            (None, _) => resident,
+        };
         Ok(())
     }
 
-    /// Forgets which pages were touched, waits for some switches, counts the pages.
-    fn window(&mut self) -> Result<Window, WatchError> {
+    /// Forgets which pages were touched, waits for some switches, counts the pages. None where the
+    /// program would be held for too long, or nobody waits for it any more.
+    fn window(&mut self) -> Result<Option<Window>, WatchError> {
+        let hold = Instant::now();
+        if self.windows.is_empty() {
+            // What may not be read, or takes long to be read, is not cleared for nothing.
+            self.program.referenced()?;
+            if self.has_held(hold.elapsed()) {
+                return Ok(None);
+            }
+        }
         let rate = self.count.switches().all() as f64 / self.started.elapsed().as_secs_f64();
         let wanted = Duration::try_from_secs_f64(GAPS / rate).unwrap_or(LONGEST_WINDOW);
         let before = self.count.switches();
-        let cpu_before = self.program.cpu_ns().unwrap_or(0);
+        let cpu_before = self.program.cpu_ns()?;
+        let hold = Instant::now();
         self.program.clear_referenced()?;
+        let cleared = hold.elapsed();
         let start = Instant::now();
-        sleep(wanted.clamp(SHORTEST_WINDOW, LONGEST_WINDOW));
-        let referenced_bytes = self.program.referenced_bytes()?;
-        let elapsed = start.elapsed();
+        if self.bell.wait(Some(wanted.clamp(SHORTEST_WINDOW, LONGEST_WINDOW))) {
+            return Ok(None);
+        }
+        let hold = Instant::now();
+        let referenced = self.program.referenced()?;
+        self.has_held(cleared.max(hold.elapsed()));
+        let elapsed_ns = nanoseconds(start.elapsed());
         self.see()?;
-        let cpu_ns = self.program.cpu_ns().unwrap_or(0).saturating_sub(cpu_before);
-        let switches = self.count.switches().all().saturating_sub(before.all());
-        let threads = self.count.threads as u64;
-        Ok(Window { elapsed_ns: nanoseconds(elapsed), cpu_ns, switches, threads, referenced_bytes })
+        let cpu_ns = self.program.cpu_ns()?.saturating_sub(cpu_before);
+        Ok(Some(Window {
+            elapsed_ns,
+            cpu_ns,
+            switches: self.count.switches().all().saturating_sub(before.all()),
+            threads: self.count.threads as u64,
+            referenced_bytes: referenced.bytes,
+            huge_bytes: referenced.huge_bytes,
+        }))
+    }
+
+    /// Whether its memory map was held for so long that there are no further windows.
+    fn has_held(&mut self, time: Duration) -> bool {
+        self.held = self.held.max(time);
+        let too_long = self.held > LONGEST_HOLD;
+        if too_long {
+            let why = format!(
+                "reading or clearing them took {} ms, and holds its memory map; the limit is {} ms",
+                self.held.as_millis(),
+                LONGEST_HOLD.as_millis()
+            );
+            self.no_window = Some(why);
+        }
+        too_long
     }
 
     /// All that was seen, and what it means here.
-    pub(crate) fn report(self) -> Report {
+    pub(crate) fn report(mut self) -> Report {
         let watched = self.last_look.unwrap_or_default();
-        let mut notices = Vec::new();
+        let mut notices = std::mem::take(&mut self.notices);
         if self.ended == Ended::Yes {
             notices.push(format!("it ended after {:.1} s", watched.as_secs_f64()));
         }
@@ -149,7 +221,9 @@ impl Watcher {
                 LOOK.as_millis()
             ));
         }
-        let cpu = self.cpu_last_ns.zip(self.cpu_first_ns).map(|(last, first)| last - first);
+        let cpu = self.cpu_last_ns.zip(self.cpu_first_ns);
+        let cpu = cpu.and_then(|(last, first)| last.checked_sub(first));
+        notices.extend(cpu.and_then(|cpu_ns| self.unseen(cpu_ns)));
         let seen = Seen {
             switches: self.count.switches(),
             cpu_ns: cpu.ok_or("its CPU clock cannot be read").into(),
@@ -169,11 +243,33 @@ impl Watcher {
         .report()
     }
 
+    /// A word on CPU time that no thread which was seen has used.
+    fn unseen(&self, cpu_ns: u64) -> Option<String> {
+        let missing_ns = cpu_ns.checked_sub(self.count.cpu_ns()?)?;
+        let lag_ns = nanoseconds(LAG).saturating_mul(self.count.threads as u64);
+        let share = missing_ns as f64 / cpu_ns as f64;
+        (share > UNSEEN && missing_ns > lag_ns).then(|| {
+            format!(
+                "{:.0} % of its CPU time was in threads that came and ended unseen: its switches are a lower bound",
+                100.0 * share
+            )
+        })
+    }
+
     /// The working set, or the range within the resident memory, said so.
     fn working_set(&self, notices: &mut Vec<String>) -> Reading<WorkingSet> {
         let resident = self.resident_bytes.known().copied();
-        let page_bytes = rustix::param::page_size() as u64;
-        if let Some(set) = WorkingSet::seen_in(&self.windows, page_bytes, resident) {
+        let sizes = PageSizes {
+            page: rustix::param::page_size() as u64,
+            huge: huge_page_bytes(Path::new("/")),
+        };
+        if let Some(set) = WorkingSet::seen_in(&self.windows, sizes, resident) {
+            notices.push(format!(
+                "its referenced bits were cleared {} times (/proc/PID/clear_refs), which held its memory map for up to {:.1} ms; they give the lower end of the working set, its resident memory the upper one{}",
+                self.windows.len(),
+                1000.0 * self.held.as_secs_f64(),
+                self.no_window.as_ref().map_or(String::new(), |why| format!("; no more windows: {why}"))
+            ));
             return Reading::Known(set);
         }
         let why = match &self.no_window {
@@ -193,64 +289,41 @@ impl Watcher {
     }
 }
 
-/// Counts of a program over a time.
-struct Seen {
-    switches: Switches,
-    cpu_ns: Reading<u64>,
-    watched: Duration,
-}
-
-/// All that is known of a program.
-struct Known {
-    pid: u32,
-    name: String,
-    threads: Option<u64>,
-    seen: Seen,
-    working_set: Reading<WorkingSet>,
-    resident_bytes: Reading<u64>,
-    windows: Vec<Window>,
-    notices: Vec<String>,
-}
-
-impl Known {
-    /// The same, on this machine's costs.
-    fn report(mut self) -> Report {
-        let seconds = self.seen.watched.as_secs_f64();
-        let rate = |count: f64| match seconds > 0.0 {
-            true => Reading::Known(count / seconds),
-            false => Reading::unknown("it was not watched for long enough"),
-        };
-        let Switches { voluntary, involuntary } = self.seen.switches;
-        let program = Program {
-            voluntary_per_s: rate(voluntary as f64),
-            involuntary_per_s: rate(involuntary as f64),
-            cpu_share: self.seen.cpu_ns.clone().and_then(|ns| rate(ns as f64 / 1e9)),
-            working_set: self.working_set,
-        };
-        let surface = surface::stored(&mut self.notices);
-        let points = surface.known().map_or(&[][..], |surface| &surface.points);
-        let answer = cost::program_cost(&program, points);
-        Report {
-            schema: SCHEMA,
-            pid: self.pid,
-            name: self.name,
-            command: None,
-            watched_ns: nanoseconds(self.seen.watched),
-            threads: self.threads,
-            voluntary: Reading::Known(voluntary),
-            involuntary: Reading::Known(involuntary),
-            cpu_ns: self.seen.cpu_ns,
-            resident_bytes: self.resident_bytes,
-            windows: self.windows,
-            program,
-            surface,
-            in_words: answer.in_words(),
-            cost: answer,
-            notices: self.notices,
-        }
-    }
-}
-
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_this_process(bell: &Bell) -> Watcher {
+        let own = i32::try_from(std::process::id()).expect("a process id");
+        let program = Watched::find(Path::new("/"), own).expect("this process");
+        Watcher { next_window: Duration::ZERO, ..Watcher::new(program, bell.clone()) }
+    }
+
+    /// Its window would last half a second, as nothing is known of its switches yet.
+    #[test]
+    fn a_window_ends_with_whoever_waits_for_it() {
+        let bell = Bell::default();
+        bell.ring();
+        let mut watcher = of_this_process(&bell);
+        assert_eq!(watcher.look().expect("a look"), Ended::No);
+        assert!(watcher.windows.is_empty() && watcher.has_looked());
+        assert!(watcher.pause(Instant::now() + Duration::from_secs(3600)));
+    }
+
+    #[test]
+    fn a_memory_map_that_is_held_for_long_is_let_alone() {
+        let mut watcher = of_this_process(&Bell::default());
+        assert!(!watcher.has_held(LONGEST_HOLD) && watcher.until_window().is_some());
+        assert!(watcher.has_held(2 * LONGEST_HOLD));
+        assert_eq!(watcher.until_window(), None);
+        watcher.look().expect("a look");
+        assert!(watcher.windows.is_empty());
+        let mut notices = Vec::new();
+        assert!(watcher.working_set(&mut notices).known().is_some());
+        assert!(notices[0].contains("took 20 ms"), "{notices:?}");
+    }
 }

@@ -1,15 +1,17 @@
 //! The machine's costs from stored runs.
 
 use anyhow::{Context, Result, anyhow};
-use model::case::{Case, Kind, Op, Placement, Policy, Work};
+use model::case::{Case, Kind, Op, Placement, Policy, Walk, Work};
 use model::instrument::Instrument;
+use model::machine::{Difference, Machine};
 use model::plan::{Batching, MINIMUM_ROUNDS, Plan, Stopping};
-use model::program_cost::{Surface, points_of};
+use model::program_cost::{Surface, WorkingSet, points_of};
 use model::reading::Reading;
 use model::ring::Ring;
+use model::run::Header;
 
 use crate::cli::Output;
-use crate::store::{Entry, Folder, experiment, read};
+use crate::store::{Entry, Folder, header, read};
 use crate::{measure, resolve};
 
 /// Experiments that measure costs of rings with work, the better one first.
@@ -18,16 +20,80 @@ const EXPERIMENTS: [&str; 2] = ["cost", "ring"];
 /// Differences of machines that are named one by one.
 const MOST_DIFFERENCES: usize = 3;
 
-/// The costs of the newest stored run that has any, and a word where it is of another machine.
-pub(crate) fn stored(notices: &mut Vec<String>) -> Reading<Surface> {
+/// Fields of a machine on which costs of switches depend most: where one differs it is another machine.
+const OF_THE_MACHINE: [&str; 4] = ["cpu.models", "cpu.topology", "cpu.caches", "kernel.release"];
+
+/// The costs of the stored run that fits best: one of this machine before others, one whose arrays
+/// enclose the working set before others, `cost` before `ring`, the newest of equals. With a word where
+/// it is of another machine.
+pub(crate) fn stored(set: Option<WorkingSet>, notices: &mut Vec<String>) -> Reading<Surface> {
     let entries = match Folder::of_user().and_then(|folder| folder.entries()) {
         Ok(entries) => entries,
         Err(error) => return Reading::unknown(format!("{error:#}")),
     };
-    let found = EXPERIMENTS.iter().find_map(|wanted| {
-        entries.iter().rev().find_map(|entry| surface_of(entry, wanted, notices))
-    });
+    let here = probe::machine::read(std::path::Path::new("/"));
+    let newest_first = entries.into_iter().rev();
+    let mut candidates: Vec<Candidate> =
+        newest_first.filter_map(|entry| Candidate::of(entry, &here, set)).collect();
+    // Stable: the newest of equals stays the first.
+    candidates.sort_by_key(|candidate| candidate.rank);
+    let found = candidates.into_iter().find_map(|candidate| candidate.surface(notices));
     found.ok_or("no stored surface: run `switchcost cost` first").into()
+}
+
+/// A stored run with rings that work, by its header alone: its costs take a while to be computed.
+struct Candidate {
+    entry: Entry,
+    differences: Vec<Difference>,
+    /// The lower the better: on another machine, not around the working set, experiment.
+    rank: (bool, bool, usize),
+}
+
+impl Candidate {
+    /// A file that cannot be read is no surface.
+    fn of(entry: Entry, here: &Machine, set: Option<WorkingSet>) -> Option<Self> {
+        let header: Header<Ring> = header(&entry.path).ok()?;
+        let experiment = EXPERIMENTS.iter().position(|name| *name == header.plan.experiment)?;
+        let sizes = sizes(&header.plan.cases);
+        let (least, most) = sizes.iter().min().zip(sizes.iter().max())?;
+        let encloses = set.is_none_or(|set| *least <= set.low_bytes && set.high_bytes <= *most);
+        let differences = header.machine.differences(here);
+        let is_elsewhere = differences
+            .iter()
+            .any(|differs| OF_THE_MACHINE.iter().any(|field| differs.field.starts_with(field)));
+        Some(Self { entry, differences, rank: (is_elsewhere, !encloses, experiment) })
+    }
+
+    fn surface(self, notices: &mut Vec<String>) -> Option<Surface> {
+        let run = read::<Ring>(&self.entry.path).ok()?;
+        let points = points_of(&Ring::record(&run));
+        if points.is_empty() {
+            return None;
+        }
+        let name = self.entry.name;
+        let fields: Vec<&str> =
+            self.differences.iter().take(MOST_DIFFERENCES).map(|differs| &*differs.field).collect();
+        if !fields.is_empty() {
+            notices.push(format!(
+                "the surface ({name}) was measured on a machine that differs in {} fields: {}{}",
+                self.differences.len(),
+                fields.join(", "),
+                if self.differences.len() > MOST_DIFFERENCES { ", ..." } else { "" }
+            ));
+        }
+        Some(Surface { run: name, points })
+    }
+}
+
+/// Array sizes of the rings of two that work, 0 for those without; none if none works.
+fn sizes(cases: &[Case]) -> Vec<u64> {
+    let of_two = cases.iter().filter(|case| case.members == 2 && case.placement.is_one_cpu());
+    let size = |case: &Case| match case.work {
+        None => Some(0),
+        Some(work) => (work.walk == Walk::Whole).then_some(work.bytes),
+    };
+    let sizes: Vec<u64> = of_two.filter_map(size).collect();
+    if sizes.iter().all(|size| *size == 0) { Vec::new() } else { sizes }
 }
 
 /// Arrays of the quick measurement: about a first-level cache, and well beyond it. Larger ones take
@@ -68,30 +134,4 @@ pub(crate) fn measure_quickly() -> Result<()> {
     measure::new_run(plan.with_solos(), machine, &allowed, notices, &silent)?;
     // It has moved this process away from the CPU that it measured.
     probe::placement::pin(&allowed).context("cannot go back to all CPUs")
-}
-
-/// A file that cannot be read is no surface.
-fn surface_of(entry: &Entry, wanted: &str, notices: &mut Vec<String>) -> Option<Surface> {
-    if experiment(&entry.path).ok()? != wanted {
-        return None;
-    }
-    let run = read::<Ring>(&entry.path).ok()?;
-    let points = points_of(&Ring::record(&run));
-    if points.is_empty() {
-        return None;
-    }
-    let now = probe::machine::read(std::path::Path::new("/"));
-    let differences = run.header.machine.differences(&now);
-    let fields: Vec<&str> =
-        differences.iter().take(MOST_DIFFERENCES).map(|difference| &*difference.field).collect();
-    if !fields.is_empty() {
-        notices.push(format!(
-            "the surface ({}) was measured on a machine that differs in {} fields: {}{}",
-            entry.name,
-            differences.len(),
-            fields.join(", "),
-            if differences.len() > MOST_DIFFERENCES { ", ..." } else { "" }
-        ));
-    }
-    Some(Surface { run: entry.name.clone(), points })
 }

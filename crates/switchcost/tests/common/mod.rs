@@ -175,7 +175,19 @@ impl Process {
 
     /// Its scheduling policy (sched(7)) and real-time priority.
     pub fn policy(&self) -> (u64, u64) {
-        self.field(41).zip(self.field(40)).expect("a living process")
+        self.try_policy().expect("a living process")
+    }
+
+    /// The same; absent once it has ended.
+    pub fn try_policy(&self) -> Option<(u64, u64)> {
+        self.field(41).zip(self.field(40))
+    }
+
+    /// The CPUs that it may run on, as a list; absent once it has ended.
+    pub fn cpus(&self) -> Option<String> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).ok()?;
+        let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+        Some(list.trim().to_string())
     }
 
     /// Its process group.

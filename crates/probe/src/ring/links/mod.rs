@@ -26,8 +26,9 @@ use super::{Assignment, session};
 #[cfg(test)]
 pub(super) use pipe::Pipe;
 
-/// Takes the samples of an assignment and gives each to the sink as soon as it is proven.
-type Run = fn(&Assignment, &mut dyn FnMut(Sample)) -> Result<(), RingError>;
+/// Takes the samples of an assignment by a clock and gives each to the sink as soon as it is proven.
+type Run =
+    fn(&Assignment, &mut dyn FnMut() -> u64, &mut dyn FnMut(Sample)) -> Result<(), RingError>;
 
 /// A link as the registry knows it.
 pub struct Registered {

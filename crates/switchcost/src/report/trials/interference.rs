@@ -19,7 +19,11 @@ pub(super) fn text(record: &Record, found: &Found) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{line}");
     }
-    let _ = writeln!(text, "\nverdict: {}\n", found.in_words);
+    let _ = writeln!(text, "\nverdict: {}", found.in_words);
+    for doubt in &found.doubts {
+        let _ = writeln!(text, "doubt: {doubt}");
+    }
+    text.push('\n');
     text.push_str(&published());
     text
 }
@@ -83,14 +87,16 @@ fn legend(record: &Record, found: &Found) -> Vec<String> {
         first.laps
     ));
     let mut told: Vec<String> = Vec::new();
-    for (case, Execution { setting, noise, noise_cpu, .. }) in executions() {
+    for (case, Execution { setting, noise, noise_cpu, priority, .. }) in executions() {
         let events = found.events_per_run.get(&setting.to_string());
         let events = events.map_or(String::new(), |events| {
             format!(", {} {} a run", figure(Some(*events)), noise.events())
         });
         let line = format!(
-            "{setting}: members on CPU {} under policy {}, noise ({noise}) on CPU {noise_cpu}{events}",
-            case.cpu, case.policy
+            "{setting}: members on CPU {} under policy {}{}, noise ({noise}) on CPU {noise_cpu}{events}",
+            case.cpu,
+            case.policy,
+            priority.map_or(String::new(), |priority| format!(" at priority {priority}"))
         );
         if !told.contains(&line) {
             told.push(line);

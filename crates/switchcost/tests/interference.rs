@@ -3,6 +3,7 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::fs;
 
 use common::schema::Schema;
 use common::{Home, Said, allowed_cpus, is_root, lines_of};
@@ -91,6 +92,11 @@ fn each_noise_makes_itself_heard() {
         let said = interference(&home, &[&bounds[..], &["--noise", noise]].concat());
         let record = home.run(&["runs", "export", "last"]).json();
         let events = &record["findings"]["interference"]["events_per_run"];
+        if noise == "net" {
+            let wire = &record["header"]["plan"]["cases"][0]["trial"]["wire"];
+            let why = said.out.contains("packets go through the loopback");
+            assert_eq!(wire == "loopback", why, "{}", said.out);
+        }
         for setting in ["augmented", "plain"] {
             assert!(events[setting].as_f64().is_some_and(|n| n > 0.0), "{noise}: {}", said.out);
         }
@@ -231,6 +237,64 @@ fn the_noise_is_where_its_setting_has_it() {
     assert_eq!(*noise_policy, (0, 0), "{augmented:?}");
 }
 
+fn network_of(pid: &str) -> Option<String> {
+    let link = fs::read_link(format!("/proc/{pid}/ns/net")).ok()?;
+    Some(link.to_string_lossy().into_owned())
+}
+
+fn devices() -> Vec<String> {
+    let entries = fs::read_dir("/sys/class/net").map(|entries| entries.flatten().collect());
+    let entries: Vec<fs::DirEntry> = entries.unwrap_or_default();
+    let mut names: Vec<String> =
+        entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn packets_have_a_network_of_their_own_that_ends_with_them() {
+    let home = Home::new();
+    let before = devices();
+    let args = ["cost", "--interference", "--sizes", "64K", "--budget", "60s", "--noise", "net"];
+    let mut child = home.start(&args);
+    let header = common::wait_for("a run file", || {
+        Some(lines_of(home.run_files().first()?)[0]["header"].clone())
+    });
+    if header["plan"]["cases"][0]["trial"]["wire"] != "veth" {
+        let _ = child.kill();
+        let _ = child.wait();
+        return common::skip("no pair of virtual network devices can be made");
+    }
+    let own = network_of("self").expect("this process's network");
+    common::wait_for("a process in a network of its own", || {
+        let all = home.processes();
+        let mut networks = all.iter().filter_map(|process| network_of(&process.pid.to_string()));
+        networks.find(|network| *network != own)
+    });
+    assert_eq!(devices(), before, "while it is there");
+    child.kill().expect("the controller is killed");
+    child.wait().expect("the controller has ended");
+    home.wait_until_alone();
+    assert_eq!(devices(), before, "after a kill");
+}
+
+/// Where no more networks are allowed, packets take the loopback, and that is said.
+#[test]
+fn packets_without_a_network_of_their_own_say_so() {
+    let home = Home::new();
+    let no_networks = "echo 0 > /proc/sys/user/max_net_namespaces";
+    let can = home.command("unshare").args(["-Ur", "sh", "-c", no_networks]).output();
+    if !can.is_ok_and(|done| done.status.success()) {
+        return common::skip("unshare (util-linux) makes a user namespace without networks");
+    }
+    let bounds = "--sizes 4K --runs 3 --laps 50 --budget 5m --noise net";
+    let script = format!("{no_networks} && exec {} cost --interference {bounds}", common::PROGRAM);
+    let said = Said::of(home.command("unshare").args(["-Ur", "sh", "-c", &script]));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("noise (net by loopback)"), "{}", said.out);
+    assert!(said.out.contains("packets go through the loopback"), "{}", said.out);
+}
+
 /// Its companion is told, not the ring that ended with it.
 #[test]
 fn a_noise_that_is_killed_is_named() {
@@ -267,8 +331,8 @@ fn killed_it_leaves_no_process() {
     let home = Home::new();
     let args = ["cost", "--interference", "--sizes", "64K", "--budget", "10m", "--noise", "net"];
     let mut child = home.start(&args);
-    // Program, worker, member, sender and receiver: in the midst of a disturbed run.
-    common::wait_for("a disturbed run", || (home.processes().len() >= 5).then_some(()));
+    // Program, worker, member and what sends packets: in the midst of a disturbed run.
+    common::wait_for("a disturbed run", || (home.processes().len() >= 4).then_some(()));
     child.kill().expect("the controller is killed");
     child.wait().expect("the controller has ended");
     home.wait_until_alone();

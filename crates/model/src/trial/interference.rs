@@ -83,6 +83,26 @@ impl FromStr for Noise {
     }
 }
 
+/// What packets go through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Wire {
+    /// The loopback, by UDP.
+    #[default]
+    Loopback,
+    /// A pair of virtual Ethernet devices, as frames.
+    Veth,
+}
+
+impl fmt::Display for Wire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Loopback => "loopback",
+            Self::Veth => "veth",
+        })
+    }
+}
+
 /// One run of the two-process program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Execution {
@@ -104,6 +124,9 @@ pub struct Execution {
     /// policy's lowest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
+    /// What packets go through, where the noise is packets; older runs had the loopback.
+    #[serde(default)]
+    pub wire: Wire,
 }
 
 impl fmt::Display for Execution {
@@ -222,6 +245,7 @@ mod tests {
                 laps: 10,
                 seed: 1,
                 priority: None,
+                wire: Wire::Veth,
             }),
             cpu: 1,
             policy: Policy::Other,

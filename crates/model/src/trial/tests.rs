@@ -227,6 +227,7 @@ fn what_is_disturbed_on_purpose_says_nothing_of_the_machine() {
             laps: 1,
             seed: 1,
             priority: None,
+            wire: interference::Wire::Loopback,
         })
     };
     let times = |round: u32| {

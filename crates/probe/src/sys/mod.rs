@@ -23,6 +23,7 @@ mod sysv;
 mod trace;
 mod uring;
 mod usage;
+mod veth;
 mod walk;
 mod watch;
 
@@ -54,5 +55,6 @@ pub use sysv::{SysvQueue, SysvSemaphore, own_ipc_namespace, privileged_ipc_names
 pub use trace::count_syscalls;
 pub use uring::Uring;
 pub use usage::{Usage, Whose, times, usage};
+pub use veth::Wire;
 pub use walk::Array;
 pub use watch::{LastWord, default_child, member_lost, unwatch_members, wait_deaf, watch_members};

@@ -11,13 +11,18 @@ use super::process::last_errno;
 /// that is in it when the last process in there has ended, however it did. Where the privilege is
 /// missing (CAP_SYS_ADMIN) through a user namespace, which the process must be single-threaded for.
 pub fn own_ipc_namespace() -> Result<(), Errno> {
-    match privileged_ipc_namespace() {
-        Err(Errno::PERM) => unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWIPC),
+    own_namespace(libc::CLONE_NEWIPC)
+}
+
+/// The same for a namespace of another kind (CLONE_NEW*).
+pub(super) fn own_namespace(kind: c_int) -> Result<(), Errno> {
+    match unshare(kind) {
+        Err(Errno::PERM) => unshare(libc::CLONE_NEWUSER | kind),
         done => done,
     }
 }
 
-/// The same without the way through a user namespace: users whom that does not map have no POSIX
+/// [`own_ipc_namespace`] without the way through a user namespace: users whom that does not map have no POSIX
 /// queues in it (EOVERFLOW).
 pub fn privileged_ipc_namespace() -> Result<(), Errno> {
     unshare(libc::CLONE_NEWIPC)

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getppid, kill_process,
     set_parent_process_death_signal, waitid, waitpid,
@@ -20,13 +21,39 @@ impl Companion {
         match sys::fork()? {
             Forked::Parent(pid) => Ok(Self(pid)),
             Forked::Child => {
-                // Asked for first, then checked: a parent that went before the asking is noticed.
-                let asked = set_parent_process_death_signal(Some(Signal::KILL));
-                if asked.is_ok() && getppid().map(|pid| pid.as_raw_pid()) == Some(parent) {
+                if ends_with(parent) {
                     act();
                 }
                 sys::exit_now(0);
             }
+        }
+    }
+
+    /// Forks one that gets something ready before it acts; gives it once it is, or why it is not. The
+    /// calling process must be single-threaded.
+    pub(super) fn start_ready<T>(
+        ready: impl FnOnce() -> Result<T, Errno>,
+        act: impl FnOnce(T),
+    ) -> Result<Self, Errno> {
+        let parent = std::process::id() as i32;
+        let (answers, answer) = pipe_with(PipeFlags::CLOEXEC)?;
+        let companion = Self::start(|| {
+            let made = ready();
+            let errno = made.as_ref().err().map_or(0, |errno| errno.raw_os_error());
+            let told = rustix::io::write(&answer, &errno.to_ne_bytes());
+            // A namespace of users forgets whose end is ours (prctl(2)).
+            if let (Ok(made), Ok(_), true) = (made, told, ends_with(parent)) {
+                act(made);
+            }
+        })?;
+        drop(answer);
+        let mut errno = [0; 4];
+        match rustix::io::retry_on_intr(|| rustix::io::read(&answers, &mut errno))? {
+            4 => match i32::from_ne_bytes(errno) {
+                0 => Ok(companion),
+                errno => Err(Errno::from_raw_os_error(errno)),
+            },
+            _ => Err(Errno::CHILD),
         }
     }
 
@@ -69,6 +96,13 @@ impl Companion {
     pub(super) fn pid(&self) -> i32 {
         self.0.as_raw_pid()
     }
+}
+
+/// Has the kernel end the calling process with its parent; asked for first, then checked: a parent that
+/// went before the asking is noticed.
+fn ends_with(parent: i32) -> bool {
+    let asked = set_parent_process_death_signal(Some(Signal::KILL));
+    asked.is_ok() && getppid().map(|pid| pid.as_raw_pid()) == Some(parent)
 }
 
 impl Drop for Companion {

@@ -7,7 +7,9 @@ use model::case::{Case as RingCase, Kind, Placement};
 use model::interference::Environment;
 use model::plan::Batching;
 use model::sample::Sample as RingSample;
-use model::trial::interference::{EXECUTION_NS, Execution, INVOLUNTARY, NOISE_EVENTS, VOLUNTARY};
+use model::trial::interference::{
+    EXECUTION_NS, Execution, INVOLUNTARY, NOISE_EVENTS, Noise, VOLUNTARY, Wire,
+};
 use model::trial::{Case, Tally, Trial, Trials};
 
 use super::noise::Noisy;
@@ -30,11 +32,17 @@ fn ring_of(case: &Case, execution: &Execution) -> RingCase {
     }
 }
 
+fn has_wire(execution: &Execution) -> bool {
+    (execution.noise, execution.wire) == (Noise::Net, Wire::Veth)
+}
+
 pub(super) fn run(assignment: &Assignment<Trials>) -> Result<Outcome, TrialError> {
     let case = &assignment.case;
     let Trial::Execution(execution) = &case.trial else { return Err(TrialError::WrongTrial) };
     // Before the ring: it takes its policy and its place for all that is forked afterwards.
     let mut noise = match execution.environment {
+        // Making and unmaking the wire has work of its own for the kernel: quiet runs have that too.
+        Environment::Quiet if has_wire(execution) => Some(Noisy::silent(execution)?),
         Environment::Quiet => None,
         Environment::Disturbed => Some(Noisy::start(execution, assignment.round)?),
     };
@@ -65,7 +73,7 @@ pub(super) fn run(assignment: &Assignment<Trials>) -> Result<Outcome, TrialError
         outcome.elapsed_ns = Some(sample.elapsed_ns);
         outcome.count(VOLUNTARY, sample.counters.voluntary as i64);
         outcome.count(INVOLUNTARY, sample.counters.involuntary as i64);
-        if noise.is_some() {
+        if execution.environment == Environment::Disturbed {
             let [start, end] = events.get();
             outcome.count(NOISE_EVENTS, end - start);
         }

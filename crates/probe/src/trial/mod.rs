@@ -24,7 +24,7 @@ use rustix::io::Errno;
 use threadclock::ThreadClock;
 
 pub use loops::{SIGNAL_LOOPS, SYSTEM_CALLS};
-pub use noise::check_noise;
+pub use noise::{check_noise, wire};
 pub use overhead::{CALLS, Registered, available};
 pub use primes::primes as first_primes;
 
@@ -140,6 +140,9 @@ pub enum TrialError {
         "no datagram can be sent to this machine itself: {0} (ip link set lo up; or another --noise)"
     )]
     NoLoopback(String),
+    /// No pair of virtual devices.
+    #[error("cannot make a pair of virtual network devices (veth): {0}")]
+    NoWire(Errno),
     /// The ring did not run.
     #[error("{0}")]
     Ring(String),

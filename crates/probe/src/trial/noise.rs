@@ -7,14 +7,14 @@ use std::thread;
 use std::time::Duration;
 
 use model::case::Policy;
-use model::trial::interference::{Execution, Noise};
+use model::trial::interference::{Execution, Noise, Wire};
 
 use super::TrialError;
 use super::companion::Companion;
 use crate::placement;
 use crate::policy;
 use crate::random::Random;
-use crate::sys::{EventCount, Shared, monotonic_ns};
+use crate::sys::{self, EventCount, Shared, monotonic_ns};
 
 /// Longest gap between packets, and between bursts: the paper's (Li, Ding and Shen 2007, section 3.3).
 const LONGEST_GAP_NS: u64 = 200_000_000;
@@ -44,6 +44,9 @@ impl Noisy {
         match execution.noise {
             Noise::Cpu => noisy.add(move || bursts(random, &events))?,
             Noise::Timer => noisy.add(move || timers(random, &events))?,
+            Noise::Net if execution.wire == Wire::Veth => {
+                noisy.add_wire(move |wire| send_frames(random, &wire, &events))?;
+            }
             Noise::Net => {
                 let (sender, receiver) = loopback().map_err(TrialError::no_loopback)?;
                 let ears = receiver.try_clone().map_err(TrialError::no_loopback)?;
@@ -52,6 +55,26 @@ impl Noisy {
             }
         }
         Ok(noisy)
+    }
+
+    /// The wire of packets without any.
+    pub(super) fn silent(execution: &Execution) -> Result<Self, TrialError> {
+        let events = Shared::<EventCount>::new().map_err(TrialError::Fork)?;
+        let mut noisy = Self { events, companions: Vec::new() };
+        let cpu = execution.noise_cpu;
+        placement::pin(&[cpu]).map_err(|errno| TrialError::Affinity { cpu, errno })?;
+        noisy.add_wire(|_wire| sleep_for_ever())?;
+        Ok(noisy)
+    }
+
+    fn add_wire(&mut self, act: impl FnOnce(sys::Wire)) -> Result<(), TrialError> {
+        let ready = || {
+            policy::take(Policy::Other)?;
+            sys::Wire::in_own_namespace()
+        };
+        let companion = Companion::start_ready(ready, act).map_err(TrialError::NoWire)?;
+        self.companions.push(companion);
+        Ok(())
     }
 
     fn add(&mut self, act: impl FnOnce()) -> Result<(), TrialError> {
@@ -94,6 +117,15 @@ fn loopback() -> io::Result<(UdpSocket, UdpSocket)> {
     Ok((sender, receiver))
 }
 
+/// Which wire packets can have here: a pair of virtual devices, or else the loopback, and why. Tried in a
+/// process of its own; the calling one must be single-threaded.
+pub fn wire() -> (Wire, Option<String>) {
+    match Companion::start_ready(sys::Wire::in_own_namespace, |_| ()) {
+        Ok(_) => (Wire::Veth, None),
+        Err(errno) => (Wire::Loopback, Some(format!("veth: {errno}"))),
+    }
+}
+
 /// A socket can be had also where packets are dropped.
 fn pass_a_packet((sender, receiver): (UdpSocket, UdpSocket)) -> io::Result<()> {
     receiver.set_read_timeout(Some(PATIENCE))?;
@@ -115,6 +147,22 @@ fn send(mut random: Random, socket: &UdpSocket) {
         thread::sleep(random.pause(LONGEST_GAP_NS));
         // A full buffer is a lost packet.
         let _ = socket.send(&[0; 56]);
+    }
+}
+
+/// A frame is received by the kernel's packet handling on the CPU that sends it.
+fn send_frames(mut random: Random, wire: &sys::Wire, events: &EventCount) {
+    loop {
+        thread::sleep(random.pause(LONGEST_GAP_NS));
+        // One that is not sent is a lost packet.
+        let _ = wire.send();
+        events.0.fetch_add(wire.take_all(), Ordering::Relaxed);
+    }
+}
+
+fn sleep_for_ever() {
+    loop {
+        thread::sleep(Duration::from_secs(3600));
     }
 }
 
@@ -180,6 +228,7 @@ mod tests {
             laps: 1,
             seed,
             priority: None,
+            wire: Wire::Loopback,
         }
     }
 

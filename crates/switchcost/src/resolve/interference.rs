@@ -5,7 +5,7 @@ use model::case::{Case as RingCase, ELEMENT_BYTES, Kind, Op, Placement, Policy, 
 use model::interference::{Environment, Setting};
 use model::machine::Machine;
 use model::plan::{Plan, Stopping};
-use model::trial::interference::{Execution, LONGEST_REALTIME_NS, NAME, Noise};
+use model::trial::interference::{Execution, LONGEST_REALTIME_NS, NAME, Noise, Wire};
 use model::trial::{Case, Repeats, Trial, Trials};
 use probe::{placement, policy, trial};
 
@@ -26,6 +26,7 @@ pub(crate) struct Setup {
     works: Vec<Work>,
     runs: u32,
     noise: Noise,
+    wire: Wire,
     cpu: u32,
     /// Where the noise runs in the augmented setting.
     away: u32,
@@ -66,8 +67,23 @@ pub(crate) fn setup(args: &InterferenceArgs, here: &Here) -> Result<Setup> {
     let away = away.first().copied().unwrap_or(cpu);
     notices.extend(shared_core(cpu, away, here.machine));
     let (policy, priority) = policy_here(away != cpu, &mut notices);
+    let wire = wire(args.noise, &mut notices);
     let (runs, noise) = (args.runs, args.noise);
-    Ok(Setup { works, runs, noise, cpu, away, policy, priority, notices })
+    Ok(Setup { works, runs, noise, wire, cpu, away, policy, priority, notices })
+}
+
+/// What packets go through, and a word where that is not what it should be.
+fn wire(noise: Noise, notices: &mut Vec<String>) -> Wire {
+    if noise != Noise::Net {
+        return Wire::default();
+    }
+    let (wire, why) = trial::wire();
+    notices.extend(why.map(|why| {
+        format!(
+            "packets go through the loopback, which spares them the handling of a device: {why} (it needs CAP_NET_ADMIN or user namespaces, and CONFIG_VETH)"
+        )
+    }));
+    wire
 }
 
 /// A noise that is not as far away as it should be.
@@ -160,8 +176,18 @@ impl Setup {
                 Setting::Plain => (self.cpu, Policy::Other, None),
             };
             let (noise, seed) = (self.noise, effort.seed);
-            let execution =
-                Execution { setting, environment, noise, noise_cpu, work, laps, seed, priority };
+            let wire = self.wire;
+            let execution = Execution {
+                setting,
+                environment,
+                noise,
+                noise_cpu,
+                work,
+                laps,
+                seed,
+                priority,
+                wire,
+            };
             Case { trial: Trial::Execution(execution), cpu: self.cpu, policy }
         };
         let mut cases = Vec::new();
@@ -205,7 +231,8 @@ mod tests {
         let noise = Noise::Net;
         let notices = Vec::new();
         let (policy, priority) = (Policy::Fifo, Some(99));
-        Setup { works, runs: 6, noise, cpu: 3, away: 0, policy, priority, notices }
+        let wire = Wire::Veth;
+        Setup { works, runs: 6, noise, wire, cpu: 3, away: 0, policy, priority, notices }
     }
 
     fn effort(budget: Duration) -> Effort {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use model::interference::{Comparison, Verdict, judge};
 use model::published::li2007::Figures;
 use model::stats::Interval;
-use model::trial::interference::{Execution, Found};
+use model::trial::interference::{Execution, Found, Noise};
 use model::trial::{Record, Trial};
 
 use crate::report::parts::{align, figure, table};
@@ -87,16 +87,17 @@ fn legend(record: &Record, found: &Found) -> Vec<String> {
         first.laps
     ));
     let mut told: Vec<String> = Vec::new();
-    for (case, Execution { setting, noise, noise_cpu, priority, .. }) in executions() {
+    for (case, Execution { setting, noise, wire, noise_cpu, priority, .. }) in executions() {
         let events = found.events_per_run.get(&setting.to_string());
         let events = events.map_or(String::new(), |events| {
             format!(", {} {} a run", figure(Some(*events)), noise.events())
         });
         let line = format!(
-            "{setting}: members on CPU {} under policy {}{}, noise ({noise}) on CPU {noise_cpu}{events}",
+            "{setting}: members on CPU {} under policy {}{}, noise ({noise}{}) on CPU {noise_cpu}{events}",
             case.cpu,
             case.policy,
-            priority.map_or(String::new(), |priority| format!(" at priority {priority}"))
+            priority.map_or(String::new(), |priority| format!(" at priority {priority}")),
+            if *noise == Noise::Net { format!(" by {wire}") } else { String::new() }
         );
         if !told.contains(&line) {
             told.push(line);

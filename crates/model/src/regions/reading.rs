@@ -5,11 +5,18 @@ use serde::{Deserialize, Serialize};
 
 use super::observe::Prepared;
 use super::{Axis, Breaks, Course, Piece, Point, breaks, refill};
+use crate::curve::standard_error;
 use crate::words::{byte_range, bytes, plain};
 
 /// A first piece up to so many times the direct cost counts as close to it: the first region of
 /// the paper reaches from 1.1 to 2.3 times its c1.
 const CLOSE_TO_DIRECT: f64 = 2.5;
+
+/// Sizes below a further level at least: see [`below_a_further_level`].
+const LEAST_BELOW: usize = 10;
+
+/// Standard errors: see [`rises_above`].
+const CLEARLY_ABOVE: f64 = 4.0;
 
 /// See [`third_is_alone`].
 const TWICE: f64 = 2.0;
@@ -88,6 +95,10 @@ pub struct Regions {
     pub breaks: Breaks,
     /// The cache that both breaks hang on; absent where they were found one by one, or not at all.
     pub refill: Option<Refill>,
+    /// From this array size on costs rise above the last piece, and are left out: another level overflows.
+    /// Absent where the pieces are of all sizes.
+    #[serde(default)]
+    pub further_level_from: Option<u64>,
     /// What the first region was compared with, if c1 was measured.
     pub direct: Option<Direct>,
 }
@@ -100,18 +111,70 @@ pub struct Regions {
 #[must_use]
 pub fn regions(points: &[Point], direct: Option<Direct>) -> Regions {
     let direct = direct.filter(|direct| direct.cost_ns.is_finite());
-    let data = Prepared::new(points);
-    let cache = refill::find(&data);
-    let (breaks, refill) = match cache.and_then(|found| found.breaks(&data)) {
-        Some((breaks, refill)) => (breaks, Some(refill)),
-        None => (breaks(Axis::array(), points), None),
-    };
-    let why = match breaks.why() {
-        Some(why) => Some(why.to_owned()),
-        None => unlike_the_paper(&breaks, refill.is_some(), direct),
+    let whole = Reading::of(points, direct);
+    let below = whole.why.as_ref().and_then(|_| below_a_further_level(points, direct));
+    let (Reading { breaks, refill, why }, further_level_from) = match below {
+        Some((reading, from)) => (reading, Some(from)),
+        None => (whole, None),
     };
     let extents = if why.is_some() { Vec::new() } else { extents(&breaks, direct) };
-    Regions { extents, cannot_tell: why, breaks, refill, direct }
+    Regions { extents, cannot_tell: why, breaks, refill, further_level_from, direct }
+}
+
+/// What one cache, or free breaks, say of points.
+struct Reading {
+    breaks: Breaks,
+    refill: Option<Refill>,
+    /// Why there are no regions in it.
+    why: Option<String>,
+}
+
+impl Reading {
+    fn of(points: &[Point], direct: Option<Direct>) -> Self {
+        let data = Prepared::new(points);
+        let cache = refill::find(&data);
+        let (breaks, refill) = match cache.and_then(|found| found.breaks(&data)) {
+            Some((breaks, refill)) => (breaks, Some(refill)),
+            None => (breaks(Axis::array(), points), None),
+        };
+        let why = match breaks.why() {
+            Some(why) => Some(why.to_owned()),
+            None => unlike_the_paper(&breaks, refill.is_some(), direct),
+        };
+        Self { breaks, refill, why }
+    }
+}
+
+/// Regions up to some size, where all sizes together have none: beyond, where the next level overflows as
+/// well, costs can rise and scatter so much that the rest drowns. The most sizes count that have regions
+/// above whose last piece all others lie; with the smallest of those others.
+fn below_a_further_level(points: &[Point], direct: Option<Direct>) -> Option<(Reading, u64)> {
+    let sizes = Prepared::new(points).sizes;
+    let up_to = |count: usize| {
+        let (last, next) = (sizes[count - 1], sizes[count]);
+        let (below, above): (Vec<Point>, Vec<Point>) =
+            points.iter().partition(|point| point.size <= last);
+        let reading = Reading::of(&below, direct);
+        let piece = *reading.breaks.pieces.last().filter(|_| reading.why.is_none())?;
+        rises_above(&above, &piece).then_some((reading, next))
+    };
+    (LEAST_BELOW..sizes.len()).rev().find_map(up_to)
+}
+
+/// Whether all these costs lie above the piece, were it to go on, and clearly so together (the sum of their
+/// distances in standard errors over the root of their number: Stouffer et al. 1949, The American Soldier).
+fn rises_above(points: &[Point], piece: &Piece) -> bool {
+    let rise = (piece.cost_at_last_ns - piece.cost_at_first_ns).max(0.0);
+    let per_byte = rise / (piece.last - piece.first).max(1) as f64;
+    let distance = |point: &Point| {
+        let error = standard_error(point.low_ns, point.high_ns)?;
+        let beyond = point.size.saturating_sub(piece.last) as f64;
+        Some((point.cost_ns - piece.cost_at_last_ns - per_byte * beyond) / error)
+    };
+    let distances: Vec<f64> = points.iter().filter_map(distance).collect();
+    let sum: f64 = distances.iter().sum();
+    distances.iter().all(|distance| *distance > 0.0)
+        && sum >= CLEARLY_ABOVE * (distances.len() as f64).sqrt()
 }
 
 /// Why the pieces cannot be called by the paper's names.
@@ -253,7 +316,10 @@ impl Regions {
             _ => String::new(),
         };
         let cache = self.refill.map(|refill| refill.in_words()).unwrap_or_default();
-        format!("{}{missing}{cache}", told.join("; "))
+        let further = self.further_level_from.map(|from| {
+            format!("; from {} on costs rise above all that: another level's doing", bytes(from))
+        });
+        format!("{}{missing}{cache}{}", told.join("; "), further.unwrap_or_default())
     }
 
     fn tell(&self, which: usize) -> String {

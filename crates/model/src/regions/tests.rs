@@ -356,6 +356,21 @@ fn the_cache_of_the_test_machine_is_found_by_a_chase() {
     assert!(refill.ns_per_kib_low > 0.0, "{}", read.in_words());
 }
 
+/// An hour in which the shared cache had little to give: from 861 KiB on costs rise to 2.2 ms.
+#[test]
+fn the_cache_is_found_below_a_level_whose_costs_would_drown_it() {
+    let points = measured(include_str!("measured/chase-beyond.csv"));
+    let read = regions(&points, None);
+    // One fits, two do not: from somewhere below half of the L2 of 512 KiB on, above the L1 of 32.
+    let [first, second] = &read.breaks.breaks[..] else { panic!("{}", read.in_words()) };
+    assert!(read.of(Region::TogetherTooLarge).is_some(), "{}", read.in_words());
+    assert!(first.low >= 32 * KIB && first.high <= 256 * KIB, "{}", read.in_words());
+    assert!(second.low <= 512 * KIB && 256 * KIB <= second.high, "{}", read.in_words());
+    let from = read.further_level_from.unwrap();
+    assert!(from >= 600 * KIB, "{}", read.in_words());
+    assert!(read.in_words().contains("another level's doing"), "{}", read.in_words());
+}
+
 /// By the paper's walk that machine fetches ahead: what is left of the refill drowns, and nothing may be read
 /// into it.
 #[test]

@@ -123,7 +123,7 @@ pub(crate) struct CostArgs {
     pub(crate) program: ProgramArgs,
 
     #[command(flatten)]
-    pub(crate) effort: Effort<60>,
+    pub(crate) effort: Effort<55>,
 
     #[command(flatten)]
     pub(crate) output: Output,

@@ -97,6 +97,9 @@ impl<'a> Analysis<'a> {
         };
         let mut combs = comb::of_classes(&watched, &[Class::Interrupt, Class::Uncharged]);
         combs.extend(comb::of_classes(&watched, &[Class::SwitchedOut]));
+        // Another comb of the tick's period is the host's, or another timer's.
+        let is_tick = |found: &&mut comb::Found| found.comb.is_tick;
+        combs.iter_mut().filter(is_tick).skip(1).for_each(|found| found.comb.is_tick = false);
         let Watched { watched_ns, tick_ns: tick_period_ns, .. } = watched;
         Some(Self { gaps, watched_ns, tick_period_ns, combs, samples })
     }

@@ -138,7 +138,9 @@ fn of_builds(base: &Build, new: &Build) -> Option<String> {
 fn of_publications(base: &Subject, new: &Subject) -> String {
     let is_published = |subject: &Subject| matches!(subject.origin, Origin::Publication { .. });
     let whose = match (is_published(base), is_published(new)) {
-        (true, true) => return "published figures have no interval: nothing can be told".to_string(),
+        (true, true) => {
+            return "published figures have no interval: nothing can be told".to_string();
+        }
         (true, false) => "the new one's",
         _ => "the base's",
     };

@@ -97,9 +97,9 @@ impl Pair<'_> {
 
 /// Whether these are the halves of one session.
 pub(super) fn are_halves(base: &Subject, new: &Subject) -> bool {
-    base.session().zip(new.session()).is_some_and(|(one, other)| {
-        one.id == other.id && one.arm != other.arm
-    })
+    base.session()
+        .zip(new.session())
+        .is_some_and(|(one, other)| one.id == other.id && one.arm != other.arm)
 }
 
 /// What a prefix may change: the halves of a session are the same cases in spite of it.
@@ -120,15 +120,18 @@ pub(super) fn pairs<'a>(
     let (mut pairs, mut unpaired) = (Vec::new(), Vec::new());
     let mut taken = vec![false; base.cases.len()];
     for case in &new.cases {
-        let partner = base.cases.iter().enumerate().position(|(index, candidate)| {
-            !taken[index] && is_same(candidate, case, halves)
-        });
+        let partner = base
+            .cases
+            .iter()
+            .enumerate()
+            .position(|(index, candidate)| !taken[index] && is_same(candidate, case, halves));
         let Some(partner) = partner else {
             unpaired.push(left_over(false, case, "the base has no such case".to_string()));
             continue;
         };
         taken[partner] = true;
-        let seed = base.seed.wrapping_add(new.seed).wrapping_add((3 << 32) + 2 * case.number as u64);
+        let seed =
+            base.seed.wrapping_add(new.seed).wrapping_add((3 << 32) + 2 * case.number as u64);
         match pair(&base.cases[partner], case, wanted, halves, seed) {
             Ok(pair) => pairs.push(pair),
             Err(why) => unpaired.push(left_over(false, case, why)),

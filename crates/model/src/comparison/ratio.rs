@@ -54,7 +54,12 @@ impl Costs {
         Self::apart_by(base, new, seed, RESAMPLES)
     }
 
-    pub(super) fn apart_by(base: &Values, new: &Values, seed: u64, resamples: usize) -> Option<Self> {
+    pub(super) fn apart_by(
+        base: &Values,
+        new: &Values,
+        seed: u64,
+        resamples: usize,
+    ) -> Option<Self> {
         Some(Self {
             base: middle(base)?,
             new: middle(new)?,

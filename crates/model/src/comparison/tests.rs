@@ -41,7 +41,13 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
 }
 
 /// Figures around `level`, with relative scatter between rounds and within them.
-fn simulated(rng: &mut ChaCha8Rng, level: f64, rounds: usize, between: f64, within: f64) -> ByRound {
+fn simulated(
+    rng: &mut ChaCha8Rng,
+    level: f64,
+    rounds: usize,
+    between: f64,
+    within: f64,
+) -> ByRound {
     let one = |rng: &mut ChaCha8Rng| {
         let middle = 1.0 + between * normal(rng);
         (0..3).map(|_| level * (middle + within * normal(rng))).collect()
@@ -97,9 +103,14 @@ fn few_false_alarms_and_the_power_that_the_method_claims() {
         (30, 1, 0.03, true, 97.0),
     ] {
         let (alarms, found) = alarms_and_finds(rounds, cases, scatter, paired);
-        println!("{rounds} rounds, {cases} cases, paired {paired}: alarms {alarms:.1} %, +5 % found {found:.1} %");
+        println!(
+            "{rounds} rounds, {cases} cases, paired {paired}: alarms {alarms:.1} %, +5 % found {found:.1} %"
+        );
         assert!(alarms <= 7.0, "{rounds} rounds, {cases} cases, paired {paired}: {alarms:.1} %");
-        assert!(found >= least_found, "{rounds} rounds, {cases} cases, paired {paired}: {found:.1} %");
+        assert!(
+            found >= least_found,
+            "{rounds} rounds, {cases} cases, paired {paired}: {found:.1} %"
+        );
     }
 }
 
@@ -225,7 +236,10 @@ fn a_run_is_not_different_from_itself_and_nothing_is_unfair() {
     let (base, new) = (subject(|_| {}), subject(|_| {}));
     let found = Comparison::of(&base, &new, terms());
     let of: Vec<Quantity> = found.changes.iter().map(|change| change.of).collect();
-    assert_eq!(of, [Quantity::NsPerHop, Quantity::NsPerSwitchAboveSolo, Quantity::NsPerSwitchAboveSolo]);
+    assert_eq!(
+        of,
+        [Quantity::NsPerHop, Quantity::NsPerSwitchAboveSolo, Quantity::NsPerSwitchAboveSolo]
+    );
     for change in &found.changes {
         assert_eq!(change.ratio.value, 1.0);
         assert!(!matches!(change.answer, Answer::Changed { .. }), "{change:?}");
@@ -291,7 +305,10 @@ fn a_published_machine_is_compared_by_hops_and_has_no_interval_of_its_own() {
     let sizes: Vec<&str> = found.changes.iter().map(|change| &*change.title).collect();
     assert_eq!(sizes, ["ring of 2", "ring of 4"]);
     for change in &found.changes {
-        assert_eq!((change.of, change.base_rounds, change.new_rounds), (Quantity::NsPerHop, None, Some(6)));
+        assert_eq!(
+            (change.of, change.base_rounds, change.new_rounds),
+            (Quantity::NsPerHop, None, Some(6))
+        );
         assert!(change.ratio.value < 0.1 && change.ratio.low.is_some(), "{change:?}");
     }
     assert_eq!(found.changes[0].base_ns, 647_000.0);
@@ -314,6 +331,7 @@ fn halves_of_a_session_are_paired_in_spite_of_their_policy() {
     let found = Comparison::of(&a, &b, terms());
     assert_eq!((found.paired, found.changes.len(), found.unpaired.len()), (true, 3, 0));
     assert!(!Comparison::of(&a, &half(Arm::A, Policy::Other), terms()).paired);
-    let apart = Comparison::of(&a, &subject(|run| run.header.plan.cases[0].policy = Policy::Fifo), terms());
+    let apart =
+        Comparison::of(&a, &subject(|run| run.header.plan.cases[0].policy = Policy::Fifo), terms());
     assert_eq!((apart.paired, apart.changes.len()), (false, 2));
 }

@@ -1,9 +1,9 @@
 //! Answers in words.
 
+use super::Terms;
 use super::answer::{Answer, Reason};
 use super::pair::Change;
 use super::ratio::Ratio;
-use super::Terms;
 use crate::words::three_digits;
 
 /// One case's answer.

@@ -59,9 +59,9 @@ pub fn parse(text: &str) -> Result<Vec<Machine>, Sloan1992Error> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.starts_with('#'));
     for (index, line) in lines.skip(1) {
         let read = machine(line).map_err(|what| Sloan1992Error { line: index + 1, what })?;
-        let known = machines.iter_mut().find(|known| {
-            known.model == read.model && known.system == read.system
-        });
+        let known = machines
+            .iter_mut()
+            .find(|known| known.model == read.model && known.system == read.system);
         match known {
             Some(known) => known.rows.extend(read.rows),
             None => machines.push(read),
@@ -78,7 +78,8 @@ pub fn published() -> Result<Vec<Machine>, Sloan1992Error> {
 /// A line as a machine with one ring.
 fn machine(line: &str) -> Result<Machine, String> {
     let fields: Vec<&str> = line.split(',').collect();
-    let [vendor, model, cpus, system, processes, real, cpu, user, in_kernel, projected] = fields[..]
+    let [vendor, model, cpus, system, processes, real, cpu, user, in_kernel, projected] =
+        fields[..]
     else {
         return Err(format!("{} fields instead of 10", fields.len()));
     };

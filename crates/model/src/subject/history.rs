@@ -148,8 +148,7 @@ fn name_of(text: &str) -> String {
 }
 
 fn sloan() -> Result<Vec<Published>, HistoryError> {
-    let machines =
-        sloan1992::published().map_err(|error| HistoryError(error.to_string()))?;
+    let machines = sloan1992::published().map_err(|error| HistoryError(error.to_string()))?;
     let is_one = |model: &str| machines.iter().filter(|machine| machine.model == model).count() < 2;
     let of_machine = |machine: &sloan1992::Machine| {
         let case = |row: &sloan1992::Row| {
@@ -249,8 +248,7 @@ fn hines() -> Published {
 
 /// c1; their total costs are ranges over ranges of arrays.
 fn li() -> Result<Published, HistoryError> {
-    let figures =
-        li2007::Figures::published().map_err(|error| HistoryError(error.to_string()))?;
+    let figures = li2007::Figures::published().map_err(|error| HistoryError(error.to_string()))?;
     let direct = Case { policy: Policy::Fifo, ..bare(2, "pipe", 1) };
     let totals = [&figures.first_region, &figures.second_region].into_iter();
     let range = |total: &li2007::Total| Range {
@@ -276,7 +274,8 @@ fn li() -> Result<Published, HistoryError> {
         cases: vec![ring(direct, vec![(Quantity::NsPerSwitchAboveSolo, figures.direct_us * 1e3)])],
         ranges: totals.chain(&figures.by_stride).map(range).collect(),
         notes: vec![
-            "measured under SCHED_FIFO on one CPU, as `switchcost cost` does where it may".to_string(),
+            "measured under SCHED_FIFO on one CPU, as `switchcost cost` does where it may"
+                .to_string(),
         ],
     })
 }

@@ -178,11 +178,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    fn of_run<I: Instrument>(
-        header: &Header<I>,
-        noise: NoiseVerdict,
-        cases: Vec<Subcase>,
-    ) -> Self {
+    fn of_run<I: Instrument>(header: &Header<I>, noise: NoiseVerdict, cases: Vec<Subcase>) -> Self {
         Self {
             name: header.run.clone(),
             experiment: header.plan.experiment.clone(),

@@ -1,7 +1,7 @@
 //! The one figure that stands for a case, by which its precision and its scatter are told.
 
-use super::case::Trial;
 use super::Trials;
+use super::case::Trial;
 use super::figures::ByCase;
 use super::sample::Sample;
 use super::{gaps, interference, loops, malloc, overhead, primes, sampling, wakeup};
@@ -34,9 +34,10 @@ pub(crate) fn headlines_ns(run: &Run<Trials>) -> Vec<Vec<(u32, f64)>> {
     let by_case = ByCase::new(&run.header.plan, &run.samples);
     let of_sample = |case: usize, sample: &Sample| {
         let unit = match by_case.trial(case)? {
-            Trial::Call { .. } | Trial::Loop { .. } | Trial::TwoProcesses | Trial::Malloc { .. } => {
-                sample.ns_per_tick()?
-            }
+            Trial::Call { .. }
+            | Trial::Loop { .. }
+            | Trial::TwoProcesses
+            | Trial::Malloc { .. } => sample.ns_per_tick()?,
             Trial::Execution(execution) => 1.0 / execution.laps as f64,
             Trial::Primes { .. }
             | Trial::Sampling { .. }

@@ -120,7 +120,7 @@ impl Workers {
         // What a prefix says itself stands before it.
         let lines = said.split(|byte| *byte == b'\n');
         let standing =
-            lines.filter_map(|line| serde_json::from_slice::<Standing>(line).ok()).last();
+            lines.filter_map(|line| serde_json::from_slice::<Standing>(line).ok()).next_back();
         match standing {
             None => Err(format!("it did not start the worker ({status})")),
             Some(standing) if Some(standing.pid) != started => Err(

@@ -10,7 +10,12 @@ use model::subject::{Origin, Quantity, Subcase, Subject, Values};
 /// that a line is a round: its median, over all its hops.
 pub(crate) fn go_bench(subject: &Subject) -> Vec<u8> {
     let mut text = String::new();
-    // Writing to a String cannot fail.
+    // Writing to a String cannot fail. benchstat compares only what has the same configuration: what may
+    // differ between two runs that are compared stands in a remark, which it passes over.
+    let _ = writeln!(text, "# run: {}", one_line(&subject.name));
+    if let Some(release) = subject.machine.kernel.release.known() {
+        let _ = writeln!(text, "# kernel: {}", one_line(release));
+    }
     for (key, value) in configuration(subject) {
         let _ = writeln!(text, "{key}: {value}");
     }
@@ -53,10 +58,9 @@ fn go_unit(quantity: Quantity) -> Option<&'static str> {
     }
 }
 
-/// Keys that benchstat knows, and what else tells where the figures are from.
+/// What `go test` prints too.
 fn configuration(subject: &Subject) -> Vec<(&'static str, String)> {
-    let Machine { cpu, kernel, .. } = &subject.machine;
-    let cpu = cpu.models.known().and_then(|models| models.first());
+    let cpu = subject.machine.cpu.models.known().and_then(|models| models.first());
     let cpu = cpu.and_then(|model| model.name.known()).map(|name| one_line(name));
     let mut lines = vec![("goos", "linux".to_string())];
     if let Origin::Run { build, .. } = &subject.origin {
@@ -64,8 +68,6 @@ fn configuration(subject: &Subject) -> Vec<(&'static str, String)> {
     }
     lines.push(("pkg", "switchcost".to_string()));
     lines.extend(cpu.map(|cpu| ("cpu", cpu)));
-    lines.extend(kernel.release.known().map(|release| ("kernel", one_line(release))));
-    lines.push(("run", one_line(&subject.name)));
     lines
 }
 

@@ -7,6 +7,7 @@
 
 pub mod case;
 pub mod command_use;
+pub mod comparison;
 pub mod cost;
 mod curve;
 pub mod estimate;
@@ -32,5 +33,6 @@ pub mod sample;
 pub mod scaling;
 pub mod state;
 pub mod stats;
+pub mod subject;
 pub mod trial;
 pub mod words;

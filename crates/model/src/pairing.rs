@@ -8,7 +8,7 @@ use crate::sample::Sample;
 use crate::stats::{Rounds, median};
 
 /// Samples of one case in one round.
-type Batch<'a> = Vec<&'a Sample>;
+pub(crate) type Batch<'a> = Vec<&'a Sample>;
 
 /// All samples of a run by case and round.
 #[derive(Debug, Default)]
@@ -36,6 +36,12 @@ impl<'a> Grouped<'a> {
     /// Number of rounds in which a case was measured.
     pub fn rounds(&self, case: usize) -> u32 {
         self.cases.get(&case).map_or(0, |rounds| rounds.len() as u32)
+    }
+
+    /// The samples of a case by the number of their round.
+    pub(crate) fn by_round(&self, case: usize) -> impl Iterator<Item = (u32, &Batch<'a>)> + '_ {
+        let rounds = self.cases.get(&case).into_iter().flatten();
+        rounds.map(|(round, batch)| (*round, batch))
     }
 
     /// A figure of one case, by rounds.
@@ -94,11 +100,11 @@ impl<'a> Grouped<'a> {
 }
 
 /// As many samples of a round, drawn with replacement.
-fn draw<'a>(batch: &Batch<'a>, rng: &mut dyn Rng) -> Batch<'a> {
+pub(crate) fn draw<'a>(batch: &Batch<'a>, rng: &mut dyn Rng) -> Batch<'a> {
     batch.iter().map(|_| batch[rng.random_range(0..batch.len())]).collect()
 }
 
-fn middle(batch: &Batch, of: fn(&Sample) -> f64) -> f64 {
+pub(crate) fn middle(batch: &Batch, of: fn(&Sample) -> f64) -> f64 {
     let values: Vec<f64> = batch.iter().map(|sample| of(sample)).collect();
     median(&values).unwrap_or(f64::NAN)
 }
@@ -124,7 +130,7 @@ impl Rounds for Single<'_> {
 /// A ring and its solo in one round.
 type Pair<'a> = (&'a Batch<'a>, &'a Batch<'a>);
 
-fn switched(batch: &Batch) -> bool {
+pub(crate) fn switched(batch: &Batch) -> bool {
     batch.iter().any(|s| s.counters.switches() > 0)
 }
 
@@ -134,7 +140,7 @@ pub struct AboveSolo<'a> {
     of: fn(&Sample) -> f64,
 }
 
-fn above_solo(ring: &Batch, solo: &Batch, of: fn(&Sample) -> f64) -> f64 {
+pub(crate) fn above_solo(ring: &Batch, solo: &Batch, of: fn(&Sample) -> f64) -> f64 {
     let difference = middle(ring, of) - middle(solo, of);
     let switches: u64 = ring.iter().map(|s| s.counters.switches()).sum();
     let hops: u64 = ring.iter().map(|s| s.hops).sum();

@@ -49,6 +49,42 @@ pub struct Header<I: Instrument = Ring> {
     /// What was asked for and not granted, and how to get it.
     #[serde(default)]
     pub notices: Vec<String>,
+    /// The session that the run is one half of; absent for a run of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Session>,
+}
+
+/// One of two settings that are measured in one session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Arm {
+    /// The first, with which the other is compared.
+    A,
+    /// The second.
+    B,
+}
+
+impl Arm {
+    /// As in files and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::A => "A",
+            Self::B => "B",
+        }
+    }
+}
+
+/// A run that was measured interleaved with another: round by round, each case of both next to each
+/// other, so that what is common to a round is common to both.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Session {
+    /// The same in both halves.
+    pub id: String,
+    /// Which half this is.
+    pub arm: Arm,
+    /// The command that started each worker, in words; empty where they were started as they are.
+    pub prefix: Vec<String>,
+    /// The name of the other half's run.
+    pub other: String,
 }
 
 /// A case that could not be measured, and why. Its smaller rings are still measured.

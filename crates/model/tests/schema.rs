@@ -57,3 +57,13 @@ fn the_lines_of_a_run_file_of_trials_are_documented() {
 fn what_commands_used_is_documented() {
     check(&schemars::schema_for!(model::command_use::Record), "command-use.schema.json");
 }
+
+#[test]
+fn what_a_comparison_says_is_documented() {
+    check(&schemars::schema_for!(model::comparison::Comparison), "comparison.schema.json");
+}
+
+#[test]
+fn published_machines_are_documented() {
+    check(&schemars::schema_for!(Vec<model::subject::Published>), "history.schema.json");
+}

@@ -11,6 +11,7 @@ pub mod program;
 mod random;
 mod response;
 pub mod ring;
+pub mod standing;
 pub mod trial;
 
 mod counters;

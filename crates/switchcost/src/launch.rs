@@ -3,19 +3,24 @@
 //! The program never times anything in its own process: a fresh worker has a fresh address space,
 //! is small enough to fork rings from, and its crash costs one sample, not the run.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use model::instrument::Instrument;
 use model::machine::Machine;
 use probe::assignment::{Assignment, Measure};
 use probe::placement;
+use probe::standing::Standing;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGALRM, SIGKILL, SIGXCPU};
 
 use crate::deadline::Deadline;
 use crate::interrupt::Interrupt;
+
+/// A worker that only looks is there and gone; what stands before it may take a moment.
+const LOOK_PATIENCE: Duration = Duration::from_secs(20);
 
 /// What a worker says, a line each.
 #[derive(Debug, Serialize, Deserialize)]
@@ -65,6 +70,8 @@ pub(crate) trait Launch<I: Instrument> {
 /// Workers that are this program, started again.
 pub(crate) struct Workers {
     interrupt: Interrupt,
+    /// The command that starts them; none where it is empty.
+    prefix: Vec<String>,
     away: Option<Away>,
 }
 
@@ -93,31 +100,96 @@ impl Away {
 impl Workers {
     /// Workers beside a thread that stays where it is.
     pub(crate) fn new(interrupt: Interrupt) -> Self {
-        Self { interrupt, away: None }
+        Self { interrupt, prefix: Vec::new(), away: None }
     }
 
     /// Workers beside a thread that makes way for each.
     pub(crate) fn with_way(interrupt: Interrupt, away: Away) -> Self {
-        Self { interrupt, away: Some(away) }
+        Self { away: Some(away), ..Self::new(interrupt) }
+    }
+
+    /// Workers that are started through a command, which must become them (exec): its process is the
+    /// one that is waited for and killed, and the worker asks for its parent.
+    pub(crate) fn behind(interrupt: Interrupt, prefix: Vec<String>) -> Self {
+        Self { prefix, ..Self::new(interrupt) }
+    }
+
+    /// The command that starts this program again.
+    fn command(&self) -> Command {
+        match self.prefix.split_first() {
+            // /proc/self/exe is this very program, also when its file has been replaced meanwhile.
+            None => Command::new("/proc/self/exe"),
+            Some((first, others)) => {
+                let mut command = Command::new(first);
+                // To the prefix `self` would be itself.
+                command.args(others).arg(format!("/proc/{}/exe", std::process::id()));
+                command
+            }
+        }
+    }
+
+    /// As what a worker is started: the words of one that says so and ends. Refused where the prefix
+    /// starts it as a child of its own.
+    pub(crate) fn look(&self) -> Result<Standing, String> {
+        let cannot = |error: &dyn std::fmt::Display| format!("cannot be started: {error}");
+        let (stdin, mut stdout) =
+            self.spawn(self.command(), "look", &["--look"]).map_err(|error| cannot(&error))?;
+        drop(stdin);
+        let started = self.interrupt.worker().as_ref().map(Child::id);
+        let deadline = Deadline::watch(&self.interrupt, LOOK_PATIENCE);
+        let mut said = Vec::new();
+        let read = stdout.read_to_end(&mut said);
+        let overdue = deadline.is_ok_and(Deadline::over);
+        let status = self.finish().map_err(|error| cannot(&error))?;
+        read.map_err(|error| cannot(&error))?;
+        if overdue {
+            return Err(format!(
+                "it did not start the worker within {} s",
+                LOOK_PATIENCE.as_secs()
+            ));
+        }
+        // What a prefix says itself stands before it.
+        let lines = said.split(|byte| *byte == b'\n');
+        let standing =
+            lines.filter_map(|line| serde_json::from_slice::<Standing>(line).ok()).next_back();
+        match standing {
+            None => Err(format!("it did not start the worker ({status})")),
+            Some(standing) if Some(standing.pid) != started => Err(
+                "it starts the worker as a child of its own instead of becoming it (exec): the worker \
+                 would outlive this program"
+                    .to_string(),
+            ),
+            Some(standing) => Ok(standing),
+        }
     }
 
     fn start<I: Measure>(&self, case: &I::Case) -> std::io::Result<(ChildStdin, ChildStdout)> {
-        let mut slot = self.interrupt.worker();
-        // The signal is noted before the worker is looked for: with the lock held, either it is
-        // seen here or the worker is seen there.
-        if self.interrupt.signal().is_some() {
-            return Err(std::io::ErrorKind::Interrupted.into());
-        }
-        // /proc/self/exe is this very program, also when its file has been replaced meanwhile.
-        let mut command = Command::new("/proc/self/exe");
+        let mut command = self.command();
         for (name, value) in I::environment(case) {
             match value {
                 Some(value) => command.env(name, value),
                 None => command.env_remove(name),
             };
         }
+        self.spawn(command, I::NAME, &[])
+    }
+
+    fn spawn(
+        &self,
+        mut command: Command,
+        instrument: &str,
+        more: &[&str],
+    ) -> std::io::Result<(ChildStdin, ChildStdout)> {
+        let mut slot = self.interrupt.worker();
+        // The signal is noted before the worker is looked for: with the lock held, either it is
+        // seen here or the worker is seen there.
+        if self.interrupt.signal().is_some() {
+            return Err(std::io::ErrorKind::Interrupted.into());
+        }
         let mut child = command
-            .args(["worker", "--parent", &std::process::id().to_string(), I::NAME])
+            .args(["worker", "--parent", &std::process::id().to_string()])
+            .args(more)
+            .arg(instrument)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             // Ctrl-C comes to this program alone, which then ends the worker.

@@ -21,12 +21,12 @@ mod progress;
 mod report;
 mod resolve;
 mod schedule;
+mod session;
 mod store;
+mod subjects;
 mod watch;
 
 use std::process::ExitCode;
-
-use clap::Parser;
 
 fn main() -> ExitCode {
     // Started with SIGCHLD ignored, it could not wait for what it starts. This cannot fail.
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     if let Some(code) = classic::by_link(std::env::args_os()) {
         return code;
     }
-    match command::launcher::called().unwrap_or_else(|| command::run(cli::Cli::parse())) {
+    match command::launcher::called().unwrap_or_else(|| command::run(cli::Cli::of_arguments())) {
         Ok(code) => code,
         Err(error) => failure::tell(&error),
     }

@@ -45,6 +45,7 @@ pub(crate) fn new_run<I: Report>(
         plan,
         machine,
         notices,
+        session: None,
     };
     header.notices.extend(keep_away(&header.plan, allowed, &header.machine));
     let (file, store_error) =
@@ -83,6 +84,13 @@ pub(crate) fn rehearse<I: Report>(assignment: &Assignment<I>) -> Result<Rehearsa
 /// Goes on with a stored run.
 pub(crate) fn resume<I: Report>(path: &Path, more: &More, output: &Output) -> Result<ExitCode> {
     let (mut file, mut run) = RunFile::reopen::<I>(path)?;
+    if run.header.session.is_some() {
+        return Err(usage(format!(
+            "{} is one half of a session that measured two settings: it cannot go on alone (compare --ab \
+             measures both anew)",
+            run.header.run
+        )));
+    }
     let (machine, allowed) = look_around()?;
     for cpu in run.header.plan.cpus() {
         resolve::check_cpu("the run", cpu, &allowed, &machine)?;
@@ -142,19 +150,19 @@ impl More {
     }
 }
 
-fn split<T>(result: Result<T>) -> (Option<T>, Option<anyhow::Error>) {
+pub(crate) fn split<T>(result: Result<T>) -> (Option<T>, Option<anyhow::Error>) {
     match result {
         Ok(value) => (Some(value), None),
         Err(error) => (None, Some(error)),
     }
 }
 
-fn nanoseconds(duration: Duration) -> u64 {
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Names sort by time; the process id tells two runs of one moment apart.
-fn run_name(experiment: &str, started: SystemTime) -> String {
+pub(crate) fn run_name(experiment: &str, started: SystemTime) -> String {
     let time = humantime::format_rfc3339_millis(started).to_string();
     let time: String = time.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
     format!("{time}-{experiment}-{}", std::process::id())
@@ -162,7 +170,11 @@ fn run_name(experiment: &str, started: SystemTime) -> String {
 
 /// Moves this process, and every thread that it starts from now on, off the CPUs that are measured.
 /// Gives what could not be had.
-fn keep_away<I: Report>(plan: &Plan<I>, allowed: &[u32], machine: &Machine) -> Vec<String> {
+pub(crate) fn keep_away<I: Report>(
+    plan: &Plan<I>,
+    allowed: &[u32],
+    machine: &Machine,
+) -> Vec<String> {
     let measured = plan.cpus();
     let mut notices = Vec::new();
     if allowed.iter().all(|cpu| measured.contains(cpu)) {

@@ -49,7 +49,20 @@ pub(crate) struct Schedule<'a, I: Instrument> {
     precision: Option<f64>,
     last_took: BTreeMap<usize, Duration>,
     retired: BTreeSet<usize>,
+    course: Course<'a, I>,
     failed_in_a_row: BTreeMap<usize, u32>,
+}
+
+/// How precise what was measured is; absent as long as something has no interval.
+pub(crate) type Precision<'a, I> =
+    dyn Fn(&[<I as Instrument>::Sample], &[Failure]) -> Option<f64> + 'a;
+
+/// In which order the cases of a round come, and by what the run may stop for being precise.
+pub(crate) struct Course<'a, I: Instrument> {
+    /// The numbers of the cases, of the round of that number.
+    pub(crate) order: Box<dyn Fn(u32) -> Vec<usize> + 'a>,
+    /// The widest relative half-width.
+    pub(crate) precision: Box<Precision<'a, I>>,
 }
 
 /// Failures in a row, without running out of anything, after which a case is given up.
@@ -97,8 +110,19 @@ impl<'a, I: Instrument> Schedule<'a, I> {
             precision: None,
             last_took: BTreeMap::new(),
             retired: BTreeSet::new(),
+            course: Course {
+                order: Box::new(|round| plan.order(round)),
+                precision: Box::new(|samples, failures| {
+                    I::worst_precision(plan, samples, failures)
+                }),
+            },
             failed_in_a_row: BTreeMap::new(),
         }
+    }
+
+    /// The same on another course than the plan's own.
+    pub(crate) fn on(self, course: Course<'a, I>) -> Self {
+        Self { course, ..self }
     }
 
     /// Runs rounds until a reason to stop comes up.
@@ -123,7 +147,7 @@ impl<'a, I: Instrument> Schedule<'a, I> {
     /// One round; a reason to stop if there is one.
     fn round(&mut self, round: u32) -> Option<StopReason> {
         let mut tried = 0;
-        for case in self.plan.order(round) {
+        for case in (self.course.order)(round) {
             match self.case(case, round) {
                 Step::Tried => tried += 1,
                 Step::Skipped => {}
@@ -202,7 +226,7 @@ impl<'a, I: Instrument> Schedule<'a, I> {
     }
 
     fn is_precise(&mut self) -> bool {
-        self.precision = I::worst_precision(self.plan, &self.samples, &self.failures);
+        self.precision = (self.course.precision)(&self.samples, &self.failures);
         self.precision.is_some_and(|worst| worst <= self.plan.stopping.precision)
     }
 

@@ -2,4 +2,5 @@
 
 pub mod hines2000;
 pub mod li2007;
+pub mod sloan1992;
 pub mod venix1984;

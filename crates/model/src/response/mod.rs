@@ -18,6 +18,7 @@ pub use budget::{Against, Budget};
 pub use by_round::ByRound;
 pub use links::LinkCost;
 pub use loops::LoopCost;
+pub(crate) use record::noise_of;
 pub use record::{Record, Summary};
 pub use signals::{Account, Signals};
 pub use split::{Half, Split};

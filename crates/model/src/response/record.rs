@@ -111,6 +111,19 @@ fn wakeups_of(trials: &Half<Trials>) -> Vec<wakeup::Found> {
     found
 }
 
+/// The verdict on the noise, by both halves as far as they are there.
+pub(crate) fn noise_of(split: &Split, trials: &Run<Trials>) -> NoiseVerdict {
+    let rings = &split.rings;
+    let grouped = Grouped::new(&rings.samples);
+    let judged = [
+        ("rings", noise::judge(&rings.plan.cases, &rings.samples, &grouped)),
+        ("trials", trial::judge(trials)),
+    ];
+    let has_any = [!rings.numbers.is_empty(), !split.trials.numbers.is_empty()];
+    let judged = judged.into_iter().zip(has_any).filter(|(_, any)| *any).map(|(of, _)| of);
+    NoiseVerdict::together(judged)
+}
+
 impl Record {
     /// The record of a run.
     pub fn of(run: &Run<Response>) -> Self {
@@ -124,13 +137,7 @@ impl Record {
             Case::Ring(_) => rings.next().map(|summary| Summary::Ring(Box::new(summary))),
             Case::Trial(_) => trials.next().map(|summary| Summary::Trial(Box::new(summary))),
         };
-        let judged = [
-            ("rings", noise::judge(&split.rings.plan.cases, &split.rings.samples, &grouped)),
-            ("trials", trial::judge(&trials_run)),
-        ];
         let (gaps, tick_ns) = gaps_of(&split.trials);
-        let has_any = [!split.rings.numbers.is_empty(), !split.trials.numbers.is_empty()];
-        let judged = judged.into_iter().zip(has_any).filter(|(_, any)| *any).map(|(of, _)| of);
         Self {
             header: run.header.clone(),
             end: run.end.clone(),
@@ -143,7 +150,7 @@ impl Record {
             budget: budget::find(&split, tick_ns),
             ns_per_tick: trial::ns_per_tick(&split.trials.samples),
             worst_precision: split.worst_precision(),
-            noise: NoiseVerdict::together(judged),
+            noise: noise_of(&split, &trials_run),
             warnings: run.warnings.clone(),
         }
     }

@@ -108,10 +108,19 @@ impl<I: Instrument> Half<I> {
 
     /// The half as a run.
     pub fn into_run(self, header: &Header<Response>) -> Run<I> {
-        let Header { schema, run, started, invocation, build, machine, notices, .. } =
+        let Header { schema, run, started, invocation, build, machine, notices, session, .. } =
             header.clone();
-        let header =
-            Header { schema, run, started, invocation, build, plan: self.plan, machine, notices };
+        let header = Header {
+            schema,
+            run,
+            started,
+            invocation,
+            build,
+            plan: self.plan,
+            machine,
+            notices,
+            session,
+        };
         let (samples, failures) = (self.samples, self.failures);
         Run { samples, failures, ..Run::new(header) }
     }

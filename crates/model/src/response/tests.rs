@@ -65,6 +65,7 @@ pub(super) fn run() -> Run<Response> {
         plan: plan(),
         machine: Machine::default(),
         notices: Vec::new(),
+        session: None,
     });
     run.samples = samples();
     run

@@ -94,6 +94,23 @@ fn resampled_interval(
     resamples: usize,
 ) -> Option<Interval> {
     let count = rounds.len();
+    let mut middles = resampled_middles(rounds, center, seed, resamples)?;
+    middles.sort_by(f64::total_cmp);
+    let tail = expanded_tail(count, center, confidence)?;
+    let low = sorted_quantile(&middles, tail)?;
+    let high = sorted_quantile(&middles, 1.0 - tail)?;
+    Some(Interval { low, high, confidence })
+}
+
+/// The middles of so many resamples on both levels, in the order in which they were drawn. Absent
+/// below two rounds.
+pub(crate) fn resampled_middles(
+    rounds: &dyn Rounds,
+    center: Center,
+    seed: u64,
+    resamples: usize,
+) -> Option<Vec<f64>> {
+    let count = rounds.len();
     if count < 2 {
         return None;
     }
@@ -110,11 +127,7 @@ fn resampled_interval(
         }
         middles.push(center.of(&drawn)?);
     }
-    middles.sort_by(f64::total_cmp);
-    let tail = expanded_tail(count, center, confidence)?;
-    let low = sorted_quantile(&middles, tail)?;
-    let high = sorted_quantile(&middles, 1.0 - tail)?;
-    Some(Interval { low, high, confidence })
+    Some(middles)
 }
 
 /// The percentile at which a bootstrap of `count` units must be cut so that a mean's interval is
@@ -125,7 +138,7 @@ fn expanded_tail(count: usize, center: Center, confidence: f64) -> Option<f64> {
     let student = StudentsT::new(0.0, 1.0, n - 1.0).ok()?;
     let t = student.inverse_cdf(1.0 - (1.0 - confidence) / 2.0);
     let deflated = match center {
-        Center::Mean => (n / (n - 1.0)).sqrt(),
+        Center::Mean | Center::Midmean => (n / (n - 1.0)).sqrt(),
         Center::Median => 1.0,
     };
     Some(Normal::standard().cdf(-deflated * t))

@@ -1,10 +1,12 @@
 //! The one figure that stands for a case, by which its precision and its scatter are told.
 
+use super::Trials;
 use super::case::Trial;
 use super::figures::ByCase;
 use super::sample::Sample;
 use super::{gaps, interference, loops, malloc, overhead, primes, sampling, wakeup};
 use crate::estimate::Estimate;
+use crate::run::Run;
 
 /// The figure of one sample.
 pub(super) fn figure(by_case: &ByCase, case: usize, sample: &Sample) -> Option<f64> {
@@ -24,6 +26,35 @@ pub(super) fn figure(by_case: &ByCase, case: usize, sample: &Sample) -> Option<f
         Trial::Gaps { .. } => gaps::median_interrupt_ns(sample),
         Trial::Wakeup(_) => wakeup::median_ns(sample),
     }
+}
+
+/// That figure in nanoseconds by the number of its round, of every case of a run. Of an execution it is
+/// the time of a lap, as the laps differ from run to run. Rounds without it are passed over.
+pub(crate) fn headlines_ns(run: &Run<Trials>) -> Vec<Vec<(u32, f64)>> {
+    let by_case = ByCase::new(&run.header.plan, &run.samples);
+    let of_sample = |case: usize, sample: &Sample| {
+        let unit = match by_case.trial(case)? {
+            Trial::Call { .. }
+            | Trial::Loop { .. }
+            | Trial::TwoProcesses
+            | Trial::Malloc { .. } => sample.ns_per_tick()?,
+            Trial::Execution(execution) => 1.0 / execution.laps as f64,
+            Trial::Primes { .. }
+            | Trial::Sampling { .. }
+            | Trial::Gaps { .. }
+            | Trial::Wakeup(_) => 1.0,
+        };
+        let figure = figure(&by_case, case, sample)? * unit;
+        figure.is_finite().then_some((sample.round, figure))
+    };
+    let of_case = |case: usize| {
+        let mut all: Vec<(u32, f64)> =
+            by_case.of(case).iter().filter_map(|sample| of_sample(case, sample)).collect();
+        all.sort_by_key(|(round, _)| *round);
+        all.dedup_by_key(|(round, _)| *round);
+        all
+    };
+    (0..run.header.plan.cases.len()).map(of_case).collect()
 }
 
 /// The estimate by whose interval a case is called precise.

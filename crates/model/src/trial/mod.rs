@@ -29,6 +29,7 @@ use serde::{Deserialize, Serialize};
 pub use case::{Case, Phase, Repeats, Trial};
 use figures::ByCase;
 pub use gap::Gap;
+pub(crate) use headline::headlines_ns;
 pub use record::{Findings, Quantity, Record, Summary};
 pub(crate) use record::{judge, ns_per_tick, summaries};
 pub use sample::Sample;

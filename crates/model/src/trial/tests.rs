@@ -32,6 +32,7 @@ fn run(experiment: &str, trials: Vec<Trial>, samples: Vec<Sample>) -> Run<Trials
         plan,
         machine: Machine::default(),
         notices: Vec::new(),
+        session: None,
     });
     run.samples = samples;
     run

@@ -3,7 +3,9 @@
 mod classic;
 mod clock;
 mod common;
+mod compare;
 mod cost;
+mod history;
 mod interference;
 mod links;
 mod program;
@@ -14,13 +16,15 @@ mod runs;
 mod state;
 mod values;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use classic::{ClassicCommand, InstallArgs, SweepArgs};
 pub(crate) use clock::{ClockCommand, MallocArgs, OverheadArgs, PrimesArgs, SamplingArgs};
 pub(crate) use common::{Effort, Output};
+pub(crate) use compare::CompareArgs;
 pub(crate) use cost::{CostArgs, Switch};
+pub(crate) use history::HistoryArgs;
 pub(crate) use interference::InterferenceArgs;
 pub(crate) use links::{LinkNames, LinksArgs};
 pub(crate) use response::{Part, ResponseArgs};
@@ -37,6 +41,17 @@ pub(crate) use values::{ByteSizes, Destination};
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// What was typed; or the end, with a word on what cannot be typed.
+    pub(crate) fn of_arguments() -> Self {
+        // Flags of rings say nothing about runs that are stored. Declared where all have them by name,
+        // they would have to be declared twice.
+        let command =
+            Self::command().mut_subcommand("compare", |c| c.mut_args(compare::of_session));
+        Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -73,6 +88,16 @@ pub(crate) enum Command {
     /// measured in one shuffled schedule, so that what is computed from several of them is paired within
     /// rounds. What registers in use add to a switch: switchcost ring --members 2 --state all.
     Response(ResponseArgs),
+    /// Compare two runs, or two settings measured side by side: did it change?
+    ///
+    /// Pairs the cases of both, lists what differs between their machines, and gives each pair the ratio of
+    /// its costs with an interval and one of three answers: changed, not changed within a limit, cannot
+    /// tell. All intervals hold together, however many cases there are. Exit codes: 0; 1 if --fail-above
+    /// was given and a case has become dearer beyond it; 2 if there is no comparison.
+    // As large as it is for the flags of `ring`.
+    Compare(Box<CompareArgs>),
+    /// List the published figures of 1984 to 2007, which compare takes as history:MACHINE
+    History(HistoryArgs),
     /// List what can carry the token, what each needs, and whether this machine has it
     Links(LinksArgs),
     /// Run a command and tell what it used, and what its switches cost it
@@ -98,6 +123,9 @@ pub(crate) enum Command {
         /// Process that started the worker; without it the worker ends
         #[arg(long)]
         parent: i32,
+        /// Only say as what it was started
+        #[arg(long)]
+        look: bool,
         /// What takes the samples
         instrument: String,
     },

@@ -13,6 +13,10 @@ pub(crate) enum ExportFormat {
     Json,
     /// One row a sample
     Csv,
+    /// Go's benchmark format, a line for each case and round: for benchstat
+    GoBench,
+    /// OpenMetrics: for the textfile collector of node_exporter
+    Openmetrics,
 }
 
 /// RUN is a name from `runs list`, the start of one that no other shares, `last`, or a file.

@@ -2,7 +2,9 @@
 
 mod classic;
 mod clock;
+mod compare;
 mod cost;
+mod history;
 mod interference;
 pub(crate) mod launcher;
 mod links;
@@ -28,11 +30,14 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Clock(command) => clock::run(&command),
         Command::Classic(command) => classic::run(command),
         Command::Response(args) => response::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::History(args) => history::run(&args),
         Command::Links(args) => links::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Runs(command) => runs::run(command),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man => shell::manual(),
-        Command::Worker { parent, instrument } => worker::run(parent, &instrument),
+        Command::Worker { look: true, .. } => worker::look(),
+        Command::Worker { parent, instrument, .. } => worker::run(parent, &instrument),
     }
 }

@@ -9,6 +9,7 @@ use model::response::Response;
 use model::ring::Ring;
 use model::trial::Trials;
 use probe::assignment::{Assignment, Measure};
+use probe::standing::Standing;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use serde::Serialize;
 
@@ -22,6 +23,15 @@ pub(super) fn run(parent: i32, instrument: &str) -> Result<ExitCode> {
         Response::NAME => take_samples::<Response>(),
         other => bail!("the worker knows no instrument called '{other}'"),
     }
+}
+
+/// Says as what it was started. It ends at once, so that nothing has to see to its end.
+pub(super) fn look() -> Result<ExitCode> {
+    let own = Standing::own().context("the worker cannot read its own state")?;
+    let mut line = serde_json::to_vec(&own)?;
+    line.push(b'\n');
+    io::stdout().lock().write_all(&line).context("cannot report")?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Lets this process be killed when its parent ends, which has to be `parent`.

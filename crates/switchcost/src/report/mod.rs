@@ -1,10 +1,13 @@
 //! What is printed and written at the end of a run.
 
 mod bars;
+pub(crate) mod change;
 pub(crate) mod command_use;
 mod comparison;
 mod cost;
 mod csv;
+mod exports;
+pub(crate) mod history;
 mod parts;
 pub(crate) mod program;
 mod response;
@@ -20,6 +23,7 @@ use anyhow::{Context, Result, anyhow};
 use model::response::Response;
 use model::ring::Ring;
 use model::run::Run;
+use model::subject::Comparable;
 use model::trial::Trials;
 use probe::assignment::Measure;
 
@@ -27,7 +31,7 @@ use crate::cli::{Destination, ExportFormat, Output};
 use crate::failure::say;
 
 /// An instrument whose runs this program prints.
-pub(crate) trait Report: Measure {
+pub(crate) trait Report: Measure + Comparable {
     /// All that is printed of a run, ending with a newline; `path` is where it is stored.
     fn terminal(record: &Self::Record, path: Option<&Path>) -> String;
 
@@ -117,6 +121,8 @@ pub(crate) fn export<I: Report>(
             bytes
         }
         ExportFormat::Csv => I::csv(run)?,
+        ExportFormat::GoBench => exports::go_bench(&I::subject(run)),
+        ExportFormat::Openmetrics => exports::openmetrics(&I::subject(run)),
     };
     put(&bytes, to)
 }

@@ -1,0 +1,194 @@
+//! Under which conditions two subjects were measured, and whether they may be compared.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::machine::{Difference, Machine};
+use crate::noise::NoiseLevel;
+use crate::run::Build;
+use crate::subject::{Origin, Subcase, Subject};
+
+/// What differs beside the figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Conditions {
+    /// What differs in the machines and bears on the cost of a switch: what is listed first.
+    pub bearing: Vec<Difference>,
+    /// What else differs in them.
+    pub others: Vec<Difference>,
+    /// What differs in the programs that measured.
+    pub program: Vec<Difference>,
+    /// Why the comparison is not fair, or what it leaves open; empty when it is.
+    pub warnings: Vec<String>,
+}
+
+/// What bears on the cost of a switch, by the start of its field, in the order in which it is listed; and
+/// what it is in words.
+const BEARING: &[(&str, &str)] = &[
+    ("cpu.models", "CPU"),
+    ("kernel.release", "kernel"),
+    ("kernel.version", "kernel"),
+    ("kernel.banner", "kernel"),
+    ("kernel.command_line", "kernel command line"),
+    ("mitigations", "mitigations"),
+    ("kernel.preemption", "preemption"),
+    ("kernel.hz", "timer frequency"),
+    ("kernel.clock_source", "clock source"),
+    ("kernel.sched_rt_runtime_us", "real-time limit"),
+    ("frequency", "frequency settings"),
+    ("virtualization", "virtualization"),
+    ("cpu.smt_control", "SMT"),
+    ("cpu.isolated", "isolated CPUs"),
+    ("cpu.nohz_full", "tickless CPUs"),
+    ("cpu.online", "number of CPUs"),
+    ("cgroup.cpu_quota", "CPU quota"),
+    ("numa", "memory nodes"),
+];
+
+/// Of a CPU model, what is no other model.
+const MICROCODE: &str = ".microcode";
+
+fn rank(difference: &Difference) -> Option<usize> {
+    BEARING.iter().position(|(start, _)| difference.field.starts_with(start))
+}
+
+fn kind(difference: &Difference) -> Option<&'static str> {
+    if difference.field.ends_with(MICROCODE) {
+        return Some("microcode");
+    }
+    rank(difference).map(|rank| BEARING[rank].1)
+}
+
+impl Conditions {
+    pub(super) fn of(base: &Subject, new: &Subject, paired: bool) -> Self {
+        let mut warnings = Vec::new();
+        let (mut bearing, mut others, mut program) = (Vec::new(), Vec::new(), Vec::new());
+        match (&base.origin, &new.origin) {
+            (Origin::Run { build: one, .. }, Origin::Run { build: other, .. }) => {
+                let all = base.machine.differences(&new.machine);
+                (bearing, others) = all.into_iter().partition(|d| rank(d).is_some());
+                bearing.sort_by_key(rank);
+                program = differences_of(one, other);
+                warnings.extend(of_machines(&bearing));
+                warnings.extend(of_builds(one, other));
+            }
+            _ => warnings.push(of_publications(base, new)),
+        }
+        warnings.extend([base, new].iter().filter_map(|subject| of_noise(subject)));
+        warnings.extend(of_details(base, new, paired));
+        Self { bearing, others, program, warnings }
+    }
+}
+
+/// The kinds of what differs, each once, in their order.
+fn kinds(bearing: &[Difference]) -> Vec<&'static str> {
+    let mut all: Vec<&str> = Vec::new();
+    for kind in bearing.iter().filter_map(kind) {
+        if !all.contains(&kind) {
+            all.push(kind);
+        }
+    }
+    all
+}
+
+fn of_machines(bearing: &[Difference]) -> Option<String> {
+    let kinds = kinds(bearing);
+    if kinds.contains(&"CPU") {
+        return Some(format!(
+            "not fair as a test of one change: these are different machines ({} differ)",
+            kinds.join(", ")
+        ));
+    }
+    (kinds.len() > 1).then(|| {
+        format!(
+            "not fair as a test of one change: {} differ together, and a ratio cannot tell which of them did it",
+            kinds.join(", ")
+        )
+    })
+}
+
+fn differences_of(base: &Build, new: &Build) -> Vec<Difference> {
+    let field = |name: &str, base: Value, other: Value| {
+        (base != other).then(|| Difference { field: format!("build.{name}"), base, other })
+    };
+    [
+        field("version", base.version.clone().into(), new.version.clone().into()),
+        field("commit", base.commit.clone().into(), new.commit.clone().into()),
+        field("profile", base.profile.clone().into(), new.profile.clone().into()),
+        field("target", base.target.clone().into(), new.target.clone().into()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn of_builds(base: &Build, new: &Build) -> Option<String> {
+    if base.profile != new.profile {
+        return Some(format!(
+            "not fair: one was measured by a {} build, the other by a {} build of this program",
+            base.profile, new.profile
+        ));
+    }
+    (base.version != new.version || base.commit != new.commit).then(|| {
+        "measured by different builds of this program: a change of the measured code would be in the ratio"
+            .to_string()
+    })
+}
+
+fn of_publications(base: &Subject, new: &Subject) -> String {
+    let is_published = |subject: &Subject| matches!(subject.origin, Origin::Publication { .. });
+    let whose = match (is_published(base), is_published(new)) {
+        (true, true) => {
+            return "published figures have no interval: nothing can be told".to_string();
+        }
+        (true, false) => "the new one's",
+        _ => "the base's",
+    };
+    format!(
+        "different machines; a published figure has no interval: the ratio's is {whose} alone, and holds for \
+         the figure as printed"
+    )
+}
+
+fn of_noise(subject: &Subject) -> Option<String> {
+    let noise = subject.noise.as_ref()?;
+    let why = match noise.reasons.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", noise.reasons.join("; ")),
+    };
+    match noise.level {
+        NoiseLevel::Unusable => {
+            Some(format!("{}: the machine was unusable{why}: measure again", subject.name))
+        }
+        NoiseLevel::Noisy => Some(format!("{}: the machine was noisy{why}", subject.name)),
+        NoiseLevel::Quiet | NoiseLevel::Unknown => None,
+    }
+}
+
+/// Pairs that did not run on the same CPU, or not at the same priority: each kind once. A session's
+/// prefixes are meant to do that.
+fn of_details(base: &Subject, new: &Subject, paired: bool) -> Vec<String> {
+    let mut warnings: Vec<String> = Vec::new();
+    if paired || base.noise.is_none() || new.noise.is_none() {
+        return warnings;
+    }
+    for case in &new.cases {
+        let is_same = |candidate: &&Subcase| candidate.labels == case.labels;
+        let Some(partner) = base.cases.iter().find(is_same) else { continue };
+        for ((name, one), (_, other)) in partner.details.iter().zip(&case.details) {
+            let warning = format!("measured on another {name}: {one} and {other}");
+            if one != other && !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+    }
+    warnings
+}
+
+/// `Sun-4/280, SunOS 4.1.1`.
+pub(super) fn machine_in_words(machine: &Machine) -> String {
+    let cpu = machine.cpu.models.known().and_then(|models| models.first());
+    let cpu = cpu.and_then(|model| model.name.known()).map_or("unknown CPU", String::as_str);
+    let kernel = machine.kernel.release.known().map_or("unknown system", String::as_str);
+    format!("{cpu}, {kernel}")
+}

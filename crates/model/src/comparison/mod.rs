@@ -1,0 +1,157 @@
+//! Did it change? Cases of two subjects in pairs, each with the ratio of its costs, an interval and
+//! one of three answers.
+//!
+//! All intervals hold together with the asked confidence, however many cases there are: each is taken
+//! at 1 - (1 - confidence) / pairs (Dunn 1961). `docs/method.md` has the formulas and what they were
+//! measured to do.
+
+mod answer;
+mod fair;
+mod pair;
+mod ratio;
+mod words;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use answer::{Answer, Reason};
+pub use fair::Conditions;
+pub use pair::{Change, Unpaired};
+pub use ratio::Ratio;
+
+use crate::subject::{Origin, Quantity, Subject};
+
+/// Version of the comparison's JSON form.
+pub const SCHEMA: u32 = 1;
+
+/// The limit where none is given: 3 %.
+pub const LIMIT: f64 = 0.03;
+
+/// Which cost is compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Wanted {
+    /// What stands for the case: the cost of a switch above solo, of a ring that does not switch that
+    /// of a hop, of a trial its own; where one side lacks it, the next that both have.
+    #[default]
+    Switch,
+    /// Time of a hop.
+    Hop,
+    /// CPU time: of a switch above solo, else of a hop.
+    Cpu,
+}
+
+impl Wanted {
+    /// Which figures serve, the best first.
+    fn quantities(self) -> &'static [Quantity] {
+        use Quantity::{CpuNsPerHop, CpuNsPerSwitchAboveSolo, NsPerHop, NsPerSwitchAboveSolo};
+        match self {
+            Self::Switch => &[NsPerSwitchAboveSolo, NsPerHop, Quantity::TrialNs],
+            Self::Hop => &[NsPerHop, Quantity::TrialNs],
+            Self::Cpu => &[CpuNsPerSwitchAboveSolo, CpuNsPerHop],
+        }
+    }
+}
+
+/// How two subjects are to be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Terms {
+    /// A cost within this share of the other is not changed: 0.03 is 3 %, from 1 / 1.03 to 1.03 times.
+    pub limit: f64,
+    /// Confidence of all intervals together: 0.95 is 95 %.
+    pub confidence: f64,
+    /// Which cost.
+    pub wanted: Wanted,
+}
+
+/// One side, in the comparison's record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Side {
+    /// The run's name, or `history:` and the machine's.
+    pub name: String,
+    /// The experiment.
+    pub experiment: String,
+    /// Where its figures are from.
+    pub origin: Origin,
+    /// The CPU and the system, in words.
+    pub machine: String,
+}
+
+impl Side {
+    fn of(subject: &Subject) -> Self {
+        Self {
+            name: subject.name.clone(),
+            experiment: subject.experiment.clone(),
+            origin: subject.origin.clone(),
+            machine: fair::machine_in_words(&subject.machine),
+        }
+    }
+}
+
+/// All that a comparison says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// Version of this form.
+    pub schema: u32,
+    /// What the other is compared with.
+    pub base: Side,
+    /// What is compared.
+    pub new: Side,
+    /// How.
+    pub terms: Terms,
+    /// Whether both were measured in one session and are compared round by round.
+    pub paired: bool,
+    /// What differs in machine and program, and whether the comparison is fair.
+    pub conditions: Conditions,
+    /// Confidence of each single interval, so that all together hold with `terms.confidence`.
+    pub confidence_each: f64,
+    /// Cases that both have, in the order of the new one.
+    pub changes: Vec<Change>,
+    /// Cases that one of them has.
+    pub unpaired: Vec<Unpaired>,
+    /// The whole in words.
+    pub in_words: String,
+}
+
+impl Comparison {
+    /// Compares `new` with `base`.
+    pub fn of(base: &Subject, new: &Subject, terms: Terms) -> Self {
+        let paired = pair::are_halves(base, new);
+        let (pairs, unpaired) = pair::pairs(base, new, terms.wanted, paired);
+        let measurable = pairs.iter().filter(|pair| pair.has_interval()).count();
+        let confidence_each = 1.0 - (1.0 - terms.confidence) / measurable.max(1) as f64;
+        let changes: Vec<Change> =
+            pairs.iter().map(|pair| pair.change(&terms, confidence_each)).collect();
+        Self {
+            schema: SCHEMA,
+            base: Side::of(base),
+            new: Side::of(new),
+            terms,
+            paired,
+            conditions: Conditions::of(base, new, paired),
+            confidence_each,
+            in_words: words::summary(&changes, &terms),
+            changes,
+            unpaired,
+        }
+    }
+
+    /// Whether a case has become dearer beyond the limit: changed, and its ratio above it.
+    pub fn is_worse_beyond_limit(&self) -> bool {
+        self.changes.iter().any(Change::is_worse_beyond_limit)
+    }
+
+    /// The widest half-width of the ratios' intervals, for a session to stop by; absent as long as
+    /// one of them has none.
+    pub fn worst_half_width(&self) -> Option<f64> {
+        let half = |change: &Change| {
+            let (low, high) = change.ratio.interval()?;
+            Some((high - low) / 2.0)
+        };
+        let all: Option<Vec<f64>> = self.changes.iter().map(half).collect();
+        all?.into_iter().reduce(f64::max)
+    }
+}
+
+#[cfg(test)]
+mod tests;

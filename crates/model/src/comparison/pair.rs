@@ -1,0 +1,180 @@
+//! Which cases belong to each other, and what is said of a pair.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::answer::{Answer, answer};
+use super::ratio::{Costs, Ratio};
+use super::{Terms, Wanted, words};
+use crate::subject::{Figure, Labels, Quantity, Subcase, Subject, Values};
+
+/// A case that both sides have.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Change {
+    /// In words.
+    pub title: String,
+    /// By these the two were found to be the same case.
+    pub labels: BTreeMap<String, String>,
+    /// Its number in the plan of the base.
+    pub base_case: usize,
+    /// In that of the new one.
+    pub new_case: usize,
+    /// What is compared.
+    pub of: Quantity,
+    /// The base's cost in nanoseconds: mean of the middle half of its rounds, or as published.
+    pub base_ns: f64,
+    /// The new one's.
+    pub new_ns: f64,
+    /// Rounds of the base; absent for a published figure.
+    pub base_rounds: Option<u32>,
+    /// Rounds of the new one.
+    pub new_rounds: Option<u32>,
+    /// New / base; of a session by the middle of their relative differences within rounds.
+    pub ratio: Ratio,
+    /// What follows.
+    #[serde(flatten)]
+    pub answer: Answer,
+    /// The answer in words.
+    pub in_words: String,
+}
+
+impl Change {
+    /// Whether the case has become dearer beyond the limit.
+    pub fn is_worse_beyond_limit(&self) -> bool {
+        self.answer == Answer::Changed { worse: true, beyond_limit: true }
+    }
+}
+
+/// A case that one side has and the other has not, or not with a figure to compare.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Unpaired {
+    /// Whether it is the base's.
+    pub in_base: bool,
+    /// Its number in its plan.
+    pub case: usize,
+    /// In words.
+    pub title: String,
+    /// What tells it from others.
+    pub labels: BTreeMap<String, String>,
+    /// Why it has no partner.
+    pub why: String,
+}
+
+/// Two cases that are compared.
+pub(super) struct Pair<'a> {
+    base: &'a Subcase,
+    new: &'a Subcase,
+    of: Quantity,
+    costs: Costs,
+}
+
+impl Pair<'_> {
+    pub(super) fn has_interval(&self) -> bool {
+        self.costs.has_interval()
+    }
+
+    pub(super) fn change(&self, terms: &Terms, confidence: f64) -> Change {
+        let ratio = self.costs.ratio(confidence);
+        let answer = answer(&self.costs, &ratio, terms.limit, confidence);
+        Change {
+            title: self.new.title.clone(),
+            labels: by_name(&self.new.labels),
+            base_case: self.base.number,
+            new_case: self.new.number,
+            of: self.of,
+            base_ns: self.costs.base,
+            new_ns: self.costs.new,
+            base_rounds: self.costs.base_rounds,
+            new_rounds: self.costs.new_rounds,
+            ratio,
+            answer,
+            in_words: words::answer(&answer, &ratio, terms),
+        }
+    }
+}
+
+/// Whether these are the halves of one session.
+pub(super) fn are_halves(base: &Subject, new: &Subject) -> bool {
+    base.session()
+        .zip(new.session())
+        .is_some_and(|(one, other)| one.id == other.id && one.arm != other.arm)
+}
+
+/// What a prefix may change: the halves of a session are the same cases in spite of it.
+const OF_THE_PREFIX: &[&str] = &["policy"];
+
+fn is_same(base: &Subcase, new: &Subcase, halves: bool) -> bool {
+    let counts = |(name, _): &&(String, String)| !(halves && OF_THE_PREFIX.contains(&&**name));
+    base.labels.iter().filter(counts).eq(new.labels.iter().filter(counts))
+}
+
+/// All pairs, in the order of the new side, and what is left over.
+pub(super) fn pairs<'a>(
+    base: &'a Subject,
+    new: &'a Subject,
+    wanted: Wanted,
+    halves: bool,
+) -> (Vec<Pair<'a>>, Vec<Unpaired>) {
+    let (mut pairs, mut unpaired) = (Vec::new(), Vec::new());
+    let mut taken = vec![false; base.cases.len()];
+    for case in &new.cases {
+        let partner = base
+            .cases
+            .iter()
+            .enumerate()
+            .position(|(index, candidate)| !taken[index] && is_same(candidate, case, halves));
+        let Some(partner) = partner else {
+            unpaired.push(left_over(false, case, "the base has no such case".to_string()));
+            continue;
+        };
+        taken[partner] = true;
+        let seed =
+            base.seed.wrapping_add(new.seed).wrapping_add((3 << 32) + 2 * case.number as u64);
+        match pair(&base.cases[partner], case, wanted, halves, seed) {
+            Ok(pair) => pairs.push(pair),
+            Err(why) => unpaired.push(left_over(false, case, why)),
+        }
+    }
+    let rest = base.cases.iter().zip(taken).filter(|(_, taken)| !taken);
+    let why = || "the new one has no such case".to_string();
+    unpaired.extend(rest.map(|(case, _)| left_over(true, case, why())));
+    (pairs, unpaired)
+}
+
+fn by_name(labels: &Labels) -> BTreeMap<String, String> {
+    labels.iter().cloned().collect()
+}
+
+fn left_over(in_base: bool, case: &Subcase, why: String) -> Unpaired {
+    let (title, labels) = (case.title.clone(), by_name(&case.labels));
+    Unpaired { in_base, case: case.number, title, labels, why }
+}
+
+fn pair<'a>(
+    base: &'a Subcase,
+    new: &'a Subcase,
+    wanted: Wanted,
+    halves: bool,
+    seed: u64,
+) -> Result<Pair<'a>, String> {
+    let both = |of: &Quantity| Some((*of, base.figure(*of)?, new.figure(*of)?));
+    let Some((of, one, other)) = wanted.quantities().iter().find_map(both) else {
+        return Err(match (base.figures.is_empty(), new.figures.is_empty()) {
+            (true, _) => "nothing was measured of it in the base".to_string(),
+            (_, true) => "nothing was measured of it".to_string(),
+            _ => "there is no such figure that both have".to_string(),
+        });
+    };
+    let costs = costs(one, other, halves, seed);
+    let costs = costs.ok_or("no round has both halves of it")?;
+    Ok(Pair { base, new, of, costs })
+}
+
+fn costs(base: &Figure, new: &Figure, halves: bool, seed: u64) -> Option<Costs> {
+    match (&base.values, &new.values) {
+        (Values::Measured(base), Values::Measured(new)) if halves => Costs::paired(base, new, seed),
+        (base, new) => Costs::apart(base, new, seed),
+    }
+}

@@ -1,0 +1,84 @@
+//! Answers in words.
+
+use super::Terms;
+use super::answer::{Answer, Reason};
+use super::pair::Change;
+use super::ratio::Ratio;
+use crate::words::three_digits;
+
+/// One case's answer.
+pub(super) fn answer(answer: &Answer, ratio: &Ratio, terms: &Terms) -> String {
+    match answer {
+        Answer::NotChanged => format!("not changed within {}", limit(terms.limit)),
+        Answer::Changed { worse, beyond_limit } => {
+            let direction = if *worse { "dearer" } else { "cheaper" };
+            let beyond = match (beyond_limit, worse) {
+                (true, true) => format!(", beyond {}", limit(terms.limit)),
+                (true, false) => String::new(),
+                (false, _) => format!(", by less than {}", limit(terms.limit)),
+            };
+            format!("changed: {} {direction}{beyond}", change(ratio.value))
+        }
+        Answer::CannotTell { reason, more_rounds } => {
+            let more = match more_rounds {
+                Some(1) => "about 1 more round would tell".to_string(),
+                Some(rounds) => format!("about {rounds} more rounds would tell"),
+                None => "more rounds would not tell".to_string(),
+            };
+            match reason {
+                Reason::TooWide => format!("cannot tell: {more}"),
+                Reason::FewRounds => format!("cannot tell: too few rounds for an interval, {more}"),
+                Reason::BaseNotResolved => {
+                    format!("cannot tell: the base is not resolved from zero, {more}")
+                }
+                Reason::NoInterval => "cannot tell: published figures have no interval".to_string(),
+            }
+        }
+    }
+}
+
+/// `3 %`, `0.5 %`.
+fn limit(limit: f64) -> String {
+    format!("{} %", crate::words::plain(limit * 100.0))
+}
+
+/// A ratio as a change: in percent up to twice the cost or half of it, then as a factor.
+fn change(ratio: f64) -> String {
+    match ratio {
+        2.0.. => format!("{}x", three_digits(ratio)),
+        1.0..2.0 => format!("{:.1} %", (ratio - 1.0) * 100.0),
+        0.5..1.0 => format!("{:.1} %", (1.0 - ratio) * 100.0),
+        _ => format!("{}x", three_digits(1.0 / ratio)),
+    }
+}
+
+/// All cases together.
+pub(super) fn summary(changes: &[Change], terms: &Terms) -> String {
+    let count = |is: fn(&Change) -> bool| changes.iter().filter(|change| is(change)).count();
+    let worse = count(|c| matches!(c.answer, Answer::Changed { worse: true, .. }));
+    let better = count(|c| matches!(c.answer, Answer::Changed { worse: false, .. }));
+    let same = count(|c| c.answer == Answer::NotChanged);
+    let open = count(|c| matches!(c.answer, Answer::CannotTell { .. }));
+    let beyond = count(Change::is_worse_beyond_limit);
+    if changes.is_empty() {
+        return "no case is in both: nothing was compared".to_string();
+    }
+    let mut parts = Vec::new();
+    if worse > 0 {
+        parts.push(match beyond {
+            0 => format!("{worse} dearer"),
+            _ => format!("{worse} dearer ({beyond} beyond {})", limit(terms.limit)),
+        });
+    }
+    if better > 0 {
+        parts.push(format!("{better} cheaper"));
+    }
+    if same > 0 {
+        parts.push(format!("{same} not changed within {}", limit(terms.limit)));
+    }
+    if open > 0 {
+        parts.push(format!("{open} cannot be told"));
+    }
+    let of = if changes.len() == 1 { "case" } else { "cases" };
+    format!("of {} {of}: {}", changes.len(), parts.join(", "))
+}

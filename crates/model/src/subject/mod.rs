@@ -1,0 +1,213 @@
+//! What a comparison or an export takes: a run of whatever instrument, or published figures, as
+//! cases by name with their figures by round.
+
+mod history;
+mod responses;
+mod rings;
+mod trials;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use history::{HistoryError, PREFIX, Published, PublishedCase, Range, published};
+
+use crate::instrument::Instrument;
+use crate::machine::Machine;
+use crate::noise::NoiseVerdict;
+use crate::run::{Build, Header, Session};
+use crate::stats::{Rounds, median};
+
+/// What a figure is of.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// Cost of a counted switch above the solo ring, in nanoseconds.
+    NsPerSwitchAboveSolo,
+    /// Time of a hop, in nanoseconds.
+    NsPerHop,
+    /// As the first, by CPU time.
+    CpuNsPerSwitchAboveSolo,
+    /// CPU time of a hop, in nanoseconds.
+    CpuNsPerHop,
+    /// What the trial is judged by, in nanoseconds.
+    TrialNs,
+}
+
+impl Quantity {
+    /// Its name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NsPerSwitchAboveSolo => "ns_per_switch_above_solo",
+            Self::NsPerHop => "ns_per_hop",
+            Self::CpuNsPerSwitchAboveSolo => "cpu_ns_per_switch_above_solo",
+            Self::CpuNsPerHop => "cpu_ns_per_hop",
+            Self::TrialNs => "trial_ns",
+        }
+    }
+
+    /// What it is the cost of, in tables.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::NsPerSwitchAboveSolo => "switch",
+            Self::NsPerHop => "hop",
+            Self::CpuNsPerSwitchAboveSolo => "switch (CPU)",
+            Self::CpuNsPerHop => "hop (CPU)",
+            Self::TrialNs => "trial",
+        }
+    }
+}
+
+/// A figure of every round in which it could be taken.
+pub struct ByRound {
+    /// Numbers of the rounds, rising.
+    pub numbers: Vec<u32>,
+    /// Their figures, in the same order.
+    pub rounds: Box<dyn Rounds>,
+}
+
+/// What is known of a figure.
+pub enum Values {
+    /// A number that was printed: no rounds, so no interval.
+    Published(f64),
+    /// Rounds.
+    Measured(ByRound),
+}
+
+impl Values {
+    /// The figure itself: the median over rounds. Absent without a round.
+    pub fn middle(&self) -> Option<f64> {
+        match self {
+            Self::Published(value) => Some(*value),
+            Self::Measured(measured) => median(&measured.figures()),
+        }
+    }
+}
+
+impl ByRound {
+    /// The figure of every round.
+    pub fn figures(&self) -> Vec<f64> {
+        (0..self.rounds.len()).map(|round| self.rounds.figure(round)).collect()
+    }
+
+    /// The figure of the round of that number.
+    pub fn of(&self, number: u32) -> Option<f64> {
+        let index = self.numbers.binary_search(&number).ok()?;
+        Some(self.rounds.figure(index))
+    }
+}
+
+/// A figure of a case.
+pub struct Figure {
+    /// What it is of.
+    pub quantity: Quantity,
+    /// What is known of it.
+    pub values: Values,
+}
+
+/// What tells a case from others: names with what they stand at, in a fixed order.
+pub type Labels = Vec<(String, String)>;
+
+/// A case with its figures.
+pub struct Subcase {
+    /// Its number in the plan.
+    pub number: usize,
+    /// In words: `ring of 64`.
+    pub title: String,
+    /// By these it is paired with a case of another subject. Which CPU of a machine `same` is, and
+    /// the priority of a real-time policy, are not among them.
+    pub labels: Labels,
+    /// The CPUs that it ran on, and what else may differ between two cases that are paired.
+    pub details: Labels,
+    /// The one that stands for the case first. None where nothing was measured.
+    pub figures: Vec<Figure>,
+    /// Hops or trials by the number of the round, for formats that tell how often something was done.
+    pub iterations: Vec<(u32, u64)>,
+}
+
+impl Subcase {
+    /// The figure of that quantity.
+    pub fn figure(&self, quantity: Quantity) -> Option<&Figure> {
+        self.figures.iter().find(|figure| figure.quantity == quantity)
+    }
+
+    /// What a label stands at.
+    pub fn label(&self, name: &str) -> Option<&str> {
+        self.labels.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Where a subject's figures are from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "from", rename_all = "snake_case")]
+pub enum Origin {
+    /// A run of this program.
+    Run {
+        /// When it began, RFC 3339, UTC.
+        started: String,
+        /// What had been built.
+        build: Build,
+        /// The session that it is one half of.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<Session>,
+    },
+    /// A publication.
+    Publication {
+        /// Which.
+        source: String,
+    },
+}
+
+/// A run or published figures.
+pub struct Subject {
+    /// The run's name, or `history:` and the machine's.
+    pub name: String,
+    /// The experiment.
+    pub experiment: String,
+    /// Where the figures are from.
+    pub origin: Origin,
+    /// What they were measured on.
+    pub machine: Machine,
+    /// The verdict on its noise; absent for published figures.
+    pub noise: Option<NoiseVerdict>,
+    /// The seed of its plan; 0 for published figures.
+    pub seed: u64,
+    /// Its cases.
+    pub cases: Vec<Subcase>,
+}
+
+impl Subject {
+    fn of_run<I: Instrument>(header: &Header<I>, noise: NoiseVerdict, cases: Vec<Subcase>) -> Self {
+        Self {
+            name: header.run.clone(),
+            experiment: header.plan.experiment.clone(),
+            origin: Origin::Run {
+                started: header.started.clone(),
+                build: header.build.clone(),
+                session: header.session.clone(),
+            },
+            machine: header.machine.clone(),
+            noise: Some(noise),
+            seed: header.plan.seed,
+            cases,
+        }
+    }
+
+    /// The session that it is one half of, if it is.
+    pub fn session(&self) -> Option<&Session> {
+        match &self.origin {
+            Origin::Run { session, .. } => session.as_ref(),
+            Origin::Publication { .. } => None,
+        }
+    }
+}
+
+/// An instrument whose runs can be compared and exported case by case.
+pub trait Comparable: Instrument {
+    /// The run as cases with their figures.
+    fn subject(run: &crate::run::Run<Self>) -> Subject;
+}
+
+#[cfg(test)]
+mod tests;

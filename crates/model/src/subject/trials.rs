@@ -1,0 +1,63 @@
+//! Runs of trials.
+
+use serde_json::Value;
+
+use super::{ByRound, Comparable, Figure, Labels, Quantity, Subcase, Subject, Values};
+use crate::instrument::Instrument;
+use crate::run::Run;
+use crate::stats::OnePerRound;
+use crate::trial::{self, Trial, Trials};
+
+/// What a trial was given that says nothing of what was tried: how long, how often, with which luck.
+const NOT_LABELS: &[&str] = &["duration_ns", "laps", "seed", "noise_cpu"];
+
+impl Comparable for Trials {
+    fn subject(run: &Run<Self>) -> Subject {
+        Subject::of_run(&run.header, trial::judge(run), cases(run))
+    }
+}
+
+/// All cases whose figure is a time.
+pub(super) fn cases(run: &Run<Trials>) -> Vec<Subcase> {
+    let plan = &run.header.plan;
+    let by_round = trial::headlines_ns(run);
+    let subcase = |(number, case): (usize, &trial::Case)| {
+        let (numbers, values): (Vec<u32>, Vec<f64>) = by_round[number].iter().copied().unzip();
+        let rounds = Box::new(OnePerRound(values));
+        let values = Values::Measured(ByRound { numbers, rounds });
+        let figure = Figure { quantity: Quantity::TrialNs, values };
+        Subcase {
+            number,
+            title: Trials::title(case),
+            labels: labels(case),
+            details: vec![("CPU".to_string(), case.cpu.to_string())],
+            figures: figure.values.middle().is_some().then_some(figure).into_iter().collect(),
+            iterations: by_round[number].iter().map(|(round, _)| (*round, 1)).collect(),
+        }
+    };
+    // What a sleeper's share of the ticks is, is no cost.
+    let is_time = |(_, case): &(usize, &trial::Case)| !matches!(case.trial, Trial::Sampling { .. });
+    plan.cases.iter().enumerate().filter(is_time).map(subcase).collect()
+}
+
+fn labels(case: &trial::Case) -> Labels {
+    let mut labels = Labels::new();
+    // Cannot fail: every key is a string.
+    flatten("", &serde_json::to_value(&case.trial).unwrap_or_default(), &mut labels);
+    labels.push(("policy".to_string(), case.policy.name().to_string()));
+    labels
+}
+
+fn flatten(name: &str, value: &Value, labels: &mut Labels) {
+    match value {
+        Value::Object(fields) => {
+            for (field, value) in fields.iter().filter(|(name, _)| !NOT_LABELS.contains(&&***name))
+            {
+                flatten(&field.replace('_', "-"), value, labels);
+            }
+        }
+        Value::Null => {}
+        Value::String(text) => labels.push((name.to_string(), text.clone())),
+        other => labels.push((name.to_string(), other.to_string())),
+    }
+}

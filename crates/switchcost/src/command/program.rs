@@ -6,12 +6,12 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use probe::command::NotStarted;
+use probe::command::Series;
 use probe::program::Watched;
 
 use crate::cli::{CostArgs, Destination};
 use crate::failure::{say, usage};
-use crate::launcher::Launcher;
+use crate::launcher::{End, Launcher};
 use crate::not_started;
 use crate::report::program as report;
 use crate::watch::{Ended, Watcher, child};
@@ -56,18 +56,20 @@ fn watch(pid: i32, duration: Duration, args: &CostArgs) -> Result<ExitCode> {
 
 fn command(args: &CostArgs) -> Result<ExitCode> {
     let words = &args.program.command;
-    let mut launcher = Launcher::start()?;
+    let commands = vec![words.clone()];
+    let series = Series { commands, warmup: 0, runs: 1, seed: 0, tree: false, announce: true };
+    let mut launcher = Launcher::start(&series)?;
     let started = Instant::now();
-    let pid = match launcher.begin(words)? {
+    let pid = match launcher.begun()? {
         Ok(pid) => i32::try_from(pid).map_err(|_| anyhow!("no such process id"))?,
-        Err(failure) => return Ok(cannot_run(words, &failure)),
+        Err(end) => return without_figures(words, &end),
     };
     // It may have ended already: then only its usage is known.
     let mut watcher = Watched::find(Path::new("/"), pid).ok().map(Watcher::new);
     let used = loop {
         match launcher.ended(BETWEEN_LOOKS)? {
-            Some(Ok(used)) => break used,
-            Some(Err(failure)) => return Ok(cannot_run(words, &failure)),
+            Some(End::Ended(used)) => break used,
+            Some(end) => return without_figures(words, &end),
             None => {
                 if let Some(watcher) = &mut watcher {
                     // What cannot be read is said in the figures; the command goes on.
@@ -87,10 +89,19 @@ fn command(args: &CostArgs) -> Result<ExitCode> {
     Ok(ExitCode::from(used.ending.shell_code()))
 }
 
-fn cannot_run(words: &[OsString], failure: &NotStarted) -> ExitCode {
-    let (words, code) = not_started::in_words(words, failure);
-    say(&format!("error: {words}"));
-    ExitCode::from(code)
+fn without_figures(words: &[OsString], end: &End) -> Result<ExitCode> {
+    match end {
+        End::NotStarted(failure) => {
+            let (words, code) = not_started::in_words(words, failure);
+            say(&format!("error: {words}"));
+            Ok(ExitCode::from(code))
+        }
+        End::Held(signal) => {
+            say("interrupted before the command began");
+            Ok(ExitCode::from(128 + signal))
+        }
+        End::Ended(_) => bail!("the launcher tells of an end without a start"),
+    }
 }
 
 fn write_json(told: &model::program_cost::Report, args: &CostArgs) -> Result<()> {

@@ -1,12 +1,15 @@
 //! The machine's costs from stored runs.
 
-use anyhow::{Context, Result, anyhow};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow, bail};
 use model::case::{Case, Kind, Op, Placement, Policy, Work};
 use model::instrument::Instrument;
 use model::plan::{Batching, MINIMUM_ROUNDS, Plan, Stopping};
 use model::program_cost::{Surface, points_of};
 use model::reading::Reading;
 use model::ring::Ring;
+use probe::command::KeptActions;
 
 use crate::cli::Output;
 use crate::store::{Entry, Folder, experiment, read};
@@ -65,7 +68,14 @@ pub(crate) fn measure_quickly() -> Result<()> {
     };
     let silent = Output { json: None, csv: None, quiet: true };
     let notices = vec!["a quick measurement of `switchcost run`".to_string()];
-    measure::new_run(plan.with_solos(), machine, &allowed, notices, &silent)?;
+    let code = {
+        // Its own handlers stay, and would keep Ctrl-C from ending what comes after.
+        let _kept = KeptActions::new();
+        measure::new_run(plan.with_solos(), machine, &allowed, notices, &silent)?
+    };
+    if code != ExitCode::SUCCESS {
+        bail!("interrupted");
+    }
     // It has moved this process away from the CPU that it measured.
     probe::placement::pin(&allowed).context("cannot go back to all CPUs")
 }

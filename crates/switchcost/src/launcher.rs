@@ -38,7 +38,7 @@ impl Launcher {
     /// they are noted, and reach the command that runs. For a program with one thread.
     pub(crate) fn start(series: &Series) -> Result<Self> {
         // Nobody would be there to hand one on.
-        let held = HeldBack::new();
+        let held = HeldBack::hold();
         let (ours, theirs) = UnixStream::pair().context("socketpair")?;
         let request = series.write(held.before()).context("memfd_create")?;
         let text = |word: String| CString::new(word).context("a number has no zero byte");

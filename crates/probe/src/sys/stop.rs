@@ -149,7 +149,7 @@ pub struct KeptActions {
 
 impl KeptActions {
     /// As it is.
-    pub fn new() -> Self {
+    pub fn keep() -> Self {
         let now = |signal| {
             // SAFETY: a sigaction of zeros is valid, and the kernel fills it.
             unsafe {
@@ -210,7 +210,7 @@ pub struct HeldBack {
 
 impl HeldBack {
     /// Holds them back in the calling thread.
-    pub fn new() -> Self {
+    pub fn hold() -> Self {
         // SAFETY: sigemptyset and the kernel fill the sets before they are read. With valid arguments
         // nothing fails.
         unsafe {

@@ -70,7 +70,7 @@ pub(crate) fn measure_quickly() -> Result<()> {
     let notices = vec!["a quick measurement of `switchcost run`".to_string()];
     let code = {
         // Its own handlers stay, and would keep Ctrl-C from ending what comes after.
-        let _kept = KeptActions::new();
+        let _kept = KeptActions::keep();
         measure::new_run(plan.with_solos(), machine, &allowed, notices, &silent)?
     };
     if code != ExitCode::SUCCESS {

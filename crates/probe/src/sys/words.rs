@@ -129,9 +129,10 @@ impl Words {
         if command >= self.commands()? {
             return None;
         }
-        let place = self.number_at(0)? as usize + 2 + 2 * command;
+        let place = command.checked_mul(2)?.checked_add(2)?;
+        let place = place.checked_add(self.number_at(0)? as usize)?;
         let of = |place| Some(self.number_at(place)? as usize / NUMBER);
-        Some((of(place)?, of(place + 1)?))
+        Some((of(place)?, of(place.checked_add(1)?)?))
     }
 
     fn commands(&self) -> Option<usize> {

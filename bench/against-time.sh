@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # `switchcost run` against /usr/bin/time -v and `hyperfine -N`, alternating on the same commands:
-#   1. user + system time, ours / theirs: the same within the noise
+#   1. user + system time, ours / theirs, of at least 20 pairs: the same within the noise. What it
+#      had at exec (at_exec_cpu_ns of the record) is the launcher's fork, and the only part that is ours
 #   2. maxrss of a 4 MiB command after a 64 MiB one
 #   3. time per launch of a command that does nothing, ours / hyperfine's: no larger
 #
@@ -48,7 +49,8 @@ hyperfine_cpu_s() {
 }
 
 compare_cpu() {
-    for i in $(seq "$repeats"); do
+    local pairs=$((repeats > 20 ? repeats : 20))
+    for i in $(seq "$pairs"); do
         if ((i % 2)); then a=$(ours_cpu_s) b=$("$1"); else b=$("$1") a=$(ours_cpu_s); fi
         awk -v a="$a" -v b="$b" 'BEGIN { printf "%.4f\n", a / b }'
     done | spread

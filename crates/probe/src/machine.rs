@@ -22,9 +22,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use model::command_use::CpuAccounting;
-use model::machine::Machine;
+use model::machine::{Kernel, Machine};
 use model::reading::Reading;
 
+use self::config::Config;
 use self::tree::{Tree, reading};
 
 /// How often each source, by its name in /proc/interrupts, has interrupted a CPU since the start of
@@ -36,9 +37,15 @@ pub fn interrupts_of(cpu: u32) -> Option<BTreeMap<String, u64>> {
 /// Reads the machine below a root folder: `/` for this one, or a captured tree. No file outside
 /// of the root is read, even if a symbolic link leads there.
 pub fn read(root: &Path) -> Machine {
+    read_with_accounting(root).0
+}
+
+/// The same, and how the kernel tells user from system time.
+pub fn read_with_accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
     let tree = &Tree::new(root);
-    Machine {
-        kernel: kernel::read(tree),
+    let config = &Config::of(tree);
+    let machine = Machine {
+        kernel: kernel::read(tree, config),
         cpu: cpu::read(tree),
         frequency: frequency::read(tree),
         mitigations: reading(virtualization::mitigations(tree)),
@@ -49,10 +56,15 @@ pub fn read(root: &Path) -> Machine {
         limits: limits::read(tree),
         load: load::read(tree),
         interrupts: reading(interrupts::read(tree)),
-    }
+    };
+    (machine, accounting::read(tree, config))
 }
 
-/// How the kernel below a root folder tells user from system time.
-pub fn cpu_accounting(root: &Path) -> Reading<CpuAccounting> {
-    accounting::read(&Tree::new(root))
+/// How the kernel below a root folder tells user from system time, and of the machine no more than what
+/// goes with it, the rate of its ticks.
+pub fn accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
+    let tree = &Tree::new(root);
+    let config = &Config::of(tree);
+    let kernel = Kernel { hz: reading(kernel::hz(config)), ..Kernel::default() };
+    (Machine { kernel, ..Machine::default() }, accounting::read(tree, config))
 }

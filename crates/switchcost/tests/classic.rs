@@ -341,6 +341,27 @@ fn twosig_never_hangs() {
     assert_eq!(home.processes(), []);
 }
 
+#[test]
+fn twosig_does_not_take_another_child_for_its_second() {
+    let home = Home::new();
+    // A child that it was started with ends in its midst.
+    let script = format!("sleep 0.05 & exec {PROGRAM} classic twosig 100000");
+    let mut child = home.command("sh").args(["-c", &script]).spawn().expect("a shell");
+    let end = Instant::now() + DEADLINE;
+    let status = loop {
+        match child.try_wait().expect("wait4") {
+            Some(status) => break status,
+            None if Instant::now() > end => {
+                let _ = child.kill();
+                panic!("it hangs");
+            }
+            None => std::thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    assert_eq!(status.code(), Some(0));
+    home.wait_until_alone();
+}
+
 /// A twosig that goes on for hours, and its second process.
 fn signalling(home: &Home) -> (Child, Process) {
     let child = home.start(&["classic", "twosig", "4000000000"]);

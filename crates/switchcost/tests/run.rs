@@ -8,39 +8,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
 
-use common::{Home, PROGRAM, Said, has, skip, wait_for};
+use common::commands::{assert_valid, number, record, runs};
+use common::{Home, PROGRAM, Said, has, skip};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
-
-/// Runs commands by `args`; gives what was said, and the record, which must be as documented.
-fn record(home: &Home, args: &[&str]) -> (Said, Value) {
-    let file = home.path().join("record.json");
-    let to = file.to_str().expect("a path in UTF-8");
-    let said = home.run(&[&["run", "--no-estimate", "--json", to], args].concat());
-    let text = fs::read_to_string(&file).unwrap_or_else(|_| panic!("no record: {}", said.err));
-    let record = serde_json::from_str(&text).expect("JSON");
-    assert_valid(&record);
-    (said, record)
-}
-
-fn assert_valid(value: &Value) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/command-use.schema.json");
-    let text = fs::read_to_string(path).expect("a schema in docs/");
-    let schema = serde_json::from_str(&text).expect("a schema in JSON");
-    let schema = jsonschema::validator_for(&schema).expect("a schema");
-    let errors: Vec<String> = schema.iter_errors(value).map(|error| error.to_string()).collect();
-    assert_eq!(errors, Vec::<String>::new());
-}
-
-fn runs(record: &Value) -> &Vec<Value> {
-    record["runs"].as_array().expect("runs")
-}
-
-fn number(value: &Value) -> u64 {
-    value.as_u64().unwrap_or_else(|| panic!("no number: {value}"))
-}
 
 /// As `args`, by itself and under the program: what it says must be the same.
 fn same_under_the_program(prefix: &str, command: &[&str]) {
@@ -54,18 +27,6 @@ fn same_under_the_program(prefix: &str, command: &[&str]) {
     let (alone, under) = (said(&alone), said(&under));
     assert!(!alone.out.is_empty(), "{alone:?}");
     assert_eq!((&alone.out, &alone.err), (&under.out, &under.err));
-}
-
-/// A shell started with SIGINT ignored, as in the background of another, cannot trap it.
-fn interrupts_are_ignored() -> bool {
-    let status = fs::read_to_string("/proc/self/status").expect("a status");
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("SigIgn");
-    let mask = u64::from_str_radix(ignored.trim(), 16).expect("a mask");
-    let ignored = mask & (1 << (Signal::INT.as_raw() - 1)) != 0;
-    if ignored {
-        skip("this test was started with SIGINT ignored");
-    }
-    ignored
 }
 
 #[test]
@@ -167,6 +128,12 @@ fn a_command_finds_its_process_as_without_us() {
     let signals = &["grep", "-E", "^Sig(Ign|Blk|Cgt)", "/proc/self/status"];
     same_under_the_program("", signals);
     same_under_the_program("trap '' INT HUP USR1;", signals);
+    // Two that the runtime and this program change for themselves.
+    same_under_the_program("trap '' PIPE CHLD;", signals);
+    same_under_the_program(
+        "exec 0<&-;",
+        &["sh", "-c", "ls -l /proc/$$/fd | grep -c ' 0 ->'; true"],
+    );
     same_under_the_program("ulimit -c 0;", &["sh", "-c", "ulimit -c; umask; pwd"]);
 }
 
@@ -299,112 +266,6 @@ fn a_tree_counts_orphans_that_end() {
 }
 
 #[test]
-fn signals_reach_the_command() {
-    let home = Home::new();
-    let script = "trap 'exit 40' INT; trap 'exit 41' TERM; trap 'exit 42' HUP; echo ready >&2; while :; do sleep 0.05; done";
-    if interrupts_are_ignored() {
-        return;
-    }
-    for (signal, code) in [(Signal::INT, 40), (Signal::TERM, 41), (Signal::HUP, 42)] {
-        let ready = home.path().join(format!("ready{code}"));
-        let script = script.replace(">&2", &format!("> {}", ready.display()));
-        let child = home.start(&["run", "--no-estimate", "--", "sh", "-c", &script]);
-        wait_for("its traps", || fs::read(&ready).ok().filter(|text| !text.is_empty()));
-        let pid = Pid::from_raw(child.id() as i32).expect("a process id");
-        kill_process(pid, signal).expect("a signal");
-        let said = Said::at_end(child);
-        assert_eq!(said.code, Some(code), "{}", said.err);
-        assert!(said.err.contains("max resident"), "the figures all the same: {}", said.err);
-        assert!(said.err.contains("interrupted"), "{}", said.err);
-    }
-}
-
-#[test]
-fn an_interrupted_series_gives_the_runs_that_are_done() {
-    let home = Home::new();
-    let file = home.path().join("count");
-    let script = format!("echo x >> {}; sleep 0.02", file.display());
-    let json = home.path().join("r.json");
-    let to = json.to_str().expect("UTF-8");
-    let args = ["run", "--no-estimate", "-n", "100000", "--json", to, "--", "sh", "-c", &script];
-    let child = home.start(&args);
-    wait_for("some runs", || fs::read(&file).ok().filter(|text| text.len() >= 10));
-    let pid = Pid::from_raw(child.id() as i32).expect("a process id");
-    kill_process(pid, Signal::TERM).expect("a signal");
-    let said = Said::at_end(child);
-    assert_eq!(said.code, Some(143), "{}", said.err);
-    let record: Value =
-        serde_json::from_str(&fs::read_to_string(&json).expect("a record")).expect("JSON");
-    let done = runs(&record).iter().filter(|run| run["interrupted"] == false).count();
-    assert!(done >= 4, "{}", said.err);
-    assert_eq!(record["commands"][0]["runs"], done);
-    home.wait_until_alone();
-}
-
-/// nohup: who hangs up ends neither the command nor the series.
-#[test]
-fn a_hangup_that_is_ignored_ends_no_series() {
-    let home = Home::new();
-    let file = home.path().join("record.json");
-    // The command's parent is the launcher, and the launcher's this program.
-    let hang_up = "kill -HUP $(awk '{print $4}' /proc/$PPID/stat) $PPID";
-    let script = format!(
-        "trap '' HUP; exec {PROGRAM} run --runs 3 --quiet --json {} -- sh -c \"{}\"",
-        file.display(),
-        hang_up.replace('$', "\\$")
-    );
-    let said = Said::of(home.command("sh").args(["-c", &script]));
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    let record: Value =
-        serde_json::from_str(&fs::read_to_string(&file).expect("a record")).expect("JSON");
-    assert_eq!(runs(&record).len(), 3, "{record}");
-    assert!(runs(&record).iter().all(|run| run["interrupted"] == false), "{record}");
-}
-
-#[test]
-fn ctrl_c_reaches_the_command_once() {
-    if !has("script") {
-        return skip("script (util-linux) gives the terminal for this test");
-    }
-    if interrupts_are_ignored() {
-        return;
-    }
-    let home = Home::new();
-    let ready = home.path().join("ready");
-    let trapped = home.path().join("trapped.sh");
-    let text = format!(
-        "trap 'echo got >> {0}' INT\necho ready > {0}\nn=0\nwhile [ $n -lt 1 ]; do sleep 0.05; n=$(grep -c got {0}); done\nsleep 0.3\nexit 9\n",
-        ready.display()
-    );
-    fs::write(&trapped, text).expect("a file");
-    for (command, code) in [(format!("sh {}", trapped.display()), 9), ("sleep 60".to_string(), 130)]
-    {
-        // Without exec a shell that stays would end by the SIGINT itself, whatever its command says.
-        let typed = format!("exec {PROGRAM} run --no-estimate -- {command}");
-        let mut script = home.command("script");
-        script.args(["-qec", &typed, "/dev/null"]);
-        script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = script.spawn().expect("script starts");
-        let mut keys = child.stdin.take().expect("a pipe");
-        let runs = || {
-            let name =
-                |p: &common::Process| fs::read_to_string(format!("/proc/{}/comm", p.pid)).ok();
-            let sleeps = home.processes().iter().filter_map(name).any(|name| name == "sleep\n");
-            sleeps.then_some(())
-        };
-        wait_for("the command", runs);
-        keys.write_all(b"\x03").expect("typed");
-        keys.flush().expect("typed");
-        let said = Said::at_end(child);
-        drop(keys);
-        assert_eq!(said.code, Some(code), "{said:?}");
-        assert!(said.out.contains("interrupted: these are the figures"), "{said:?}");
-    }
-    let told = fs::read_to_string(&ready).expect("a file");
-    assert_eq!(told, "ready\ngot\n");
-}
-
-#[test]
 fn switching_is_estimated_from_a_first_quick_measurement() {
     let home = Home::new();
     let run = || {
@@ -429,18 +290,87 @@ fn switching_is_estimated_from_a_first_quick_measurement() {
 }
 
 #[test]
-fn a_killed_controller_leaves_no_launcher() {
+fn a_small_command_beside_one_with_many_words_has_its_own_maxrss() {
     let home = Home::new();
-    let child = home.start(&["run", "--no-estimate", "--", "sleep", "60"]);
-    let all = wait_for("launcher and command", || Some(home.processes()).filter(|p| p.len() >= 3));
-    let launcher = all.iter().find(|p| p.parent == child.id() as i32).copied().expect("a launcher");
-    kill_process(Pid::from_raw(child.id() as i32).expect("an id"), Signal::KILL).expect("killed");
-    let alive = || home.processes().iter().any(|process| process.pid == launcher.pid);
-    wait_for("the launcher's end", || (!alive()).then_some(()));
-    // The command is its caller's, as under time(1).
-    let mut command = home.processes();
-    assert_eq!(command.len(), 1, "{command:?}");
-    command.remove(0).kill();
-    let mut child = child;
-    child.wait().expect("an end");
+    let word = "x".repeat(10_000);
+    let mut args = vec!["-n", "5", "--vs", "true", "--", "true"];
+    args.extend(std::iter::repeat_n(&*word, 100));
+    let (said, record) = record(&home, &args);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    for run in runs(&record).iter().filter(|run| run["command"] == 1) {
+        assert!(number(&run["usage"]["max_resident_bytes"]) < 3 * MIB, "{run}");
+    }
+}
+
+#[test]
+fn the_greatest_of_all_children_hides_a_small_one() {
+    if !has("dd") {
+        return skip("dd is not there");
+    }
+    let home = Home::new();
+    let dd = |size: &str| format!("dd if=/dev/zero of=/dev/null bs={size} count=1");
+    for size in ["64M", "4M"] {
+        let mut shell = home.command("sh");
+        assert_eq!(Said::of(shell.args(["-c", &dd(size)])).code, Some(0));
+    }
+    // What a tool says that asks for RUSAGE_CHILDREN after the small one.
+    let both = probe::classic::usage(probe::classic::Whose::Children).max_resident_kib() << 10;
+    assert!(both >= 64 * MIB, "{both}");
+    let small = dd("4M");
+    let args: Vec<&str> = ["--"].into_iter().chain(small.split(' ')).collect();
+    let (_, record) = record(&home, &args);
+    let own = number(&runs(&record)[0]["usage"]["max_resident_bytes"]);
+    assert!((4 * MIB..8 * MIB).contains(&own), "{own}");
+}
+
+#[test]
+fn places_that_cannot_be_written_are_told_before_anything_runs() {
+    let home = Home::new();
+    let ran = home.path().join("ran");
+    let kept = home.path().join("kept");
+    fs::write(&kept, "kept").expect("a file");
+    let kept = kept.to_str().expect("UTF-8");
+    let folder = home.path().to_str().expect("UTF-8");
+    for (json, words) in [("/no/such/folder/x", "/no/such/folder"), (folder, "it is a directory")] {
+        let touch = ["--", "touch", ran.to_str().expect("UTF-8")];
+        let said = home.run(&[&["run", "--csv", kept, "--json", json], &touch[..]].concat());
+        assert_eq!((said.code, &*said.out), (Some(2), ""), "{}", said.err);
+        assert!(said.error().contains(words), "{}", said.err);
+        assert!(!ran.exists(), "the command has run");
+        assert_eq!(fs::read_to_string(kept).expect("a file"), "kept");
+    }
+    // One that turns out to be full does not cost the other.
+    if Path::new("/dev/full").exists() {
+        let args = ["run", "--no-estimate", "--quiet", "--json", "/dev/full", "--csv", "-"];
+        let said = home.run(&[&args[..], &["--", "true"]].concat());
+        assert_eq!((said.code, said.out.lines().count()), (Some(1), 2), "{said:?}");
+        assert!(said.error().contains("/dev/full"), "{}", said.err);
+    }
+}
+
+#[test]
+fn what_an_earlier_run_has_left_is_not_charged_to_the_next() {
+    let home = Home::new();
+    let once = home.path().join("once");
+    let stop = home.path().join("stop");
+    let (once, stop) = (once.display(), stop.display());
+    // A daemon of the first run that goes on making orphans while the others run.
+    let script = format!(
+        "if [ ! -e {once} ]; then : > {once}; (while [ ! -e {stop} ]; do (sleep 0.01 &); sleep 0.03; done) >/dev/null 2>&1 & fi; sleep 0.3"
+    );
+    let (said, record) = record(&home, &["-n", "4", "--tree", "--", "sh", "-c", &script]);
+    fs::write(home.path().join("stop"), "").expect("a file");
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let [_, later @ ..] = &runs(&record)[..] else { panic!("no runs") };
+    for run in later {
+        let orphans = &run["orphans"];
+        assert_eq!(
+            (number(&orphans["ended"]), number(&orphans["usage"]["voluntary"])),
+            (0, 0),
+            "{run}"
+        );
+    }
+    assert!(later.iter().any(|run| number(&run["orphans"]["of_unknown_origin"]) > 0), "{record}");
+    assert!(said.err.contains("whose they were is not known"), "{}", said.err);
+    home.wait_until_alone();
 }

@@ -42,6 +42,8 @@ pub struct Outlier {
 /// The runs of one command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
+    /// Which command, from 0: one without runs has no summary.
+    pub number: usize,
     /// The command.
     pub command: Vec<String>,
     /// Runs that went to their end.
@@ -99,7 +101,7 @@ pub(super) const SOURCES: [Source; 23] = [
 impl Summary {
     /// What `runs` of one command come to; absent without any.
     pub(super) fn of(
-        command: &[String],
+        (number, command): (usize, &[String]),
         runs: &[&Run],
         accounting: Reading<CpuAccounting>,
         tick_ns: Reading<u64>,
@@ -127,6 +129,7 @@ impl Summary {
             *endings.entry(run.used.ending).or_default() += 1;
         }
         Some(Self {
+            number,
             command: command.to_vec(),
             runs: runs.len() as u32,
             endings: endings.into_iter().collect(),
@@ -157,6 +160,12 @@ fn figure(name: &str, values: Vec<f64>, confidence: f64, seed: u64) -> Option<Fi
             (low.min(*value), high.max(*value))
         });
     let spread = mad_sigma(&values);
+    let estimate = estimate(values, confidence, seed)?;
+    Some(Figure { name: name.to_owned(), estimate, spread, min, max })
+}
+
+/// Of one value a run.
+pub(super) fn estimate(values: Vec<f64>, confidence: f64, seed: u64) -> Option<Estimate> {
     let exact = (values.len() > MOST_TO_RESAMPLE).then(|| median_interval(&values, confidence));
     // What is known exactly need not be resampled, which for thousands of runs takes seconds.
     let minimum = if exact.is_some() { u32::MAX } else { MINIMUM_ROUNDS };
@@ -165,7 +174,7 @@ fn figure(name: &str, values: Vec<f64>, confidence: f64, seed: u64) -> Option<Fi
         (estimate.low, estimate.high) = (Some(interval.low), Some(interval.high));
         estimate.resolved = !interval.includes_zero();
     }
-    Some(Figure { name: name.to_owned(), estimate, spread, min, max })
+    Some(estimate)
 }
 
 fn outliers(runs: &[&Run]) -> Vec<Outlier> {

@@ -15,7 +15,7 @@ mod tests;
 
 pub use figures::{Figure, Outlier, Summary};
 pub use ratio::Ratio;
-pub use record::{Plan, Record, SCHEMA, Switching};
+pub use record::{Plan, Record, SCHEMA, Switching, order};
 pub use run::{AtExec, Delay, Ending, IoBytes, Orphans, Run, Sampled, Threads, Usage, Used};
 pub use split::{CpuAccounting, Part, Split};
 

@@ -1,12 +1,12 @@
 //! Two commands compared.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::figures::estimate;
 use super::run::Run;
-use crate::estimate::Estimate;
-use crate::plan::MINIMUM_ROUNDS;
-use crate::stats::OnePerRound;
 
 /// A figure of the second command over the first one's, taken within each round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,17 +38,15 @@ impl Ratio {
         confidence: f64,
         seed: u64,
     ) -> Option<Self> {
-        let firsts = runs.iter().filter(|run| run.command == 0);
-        let second = |round: u32| {
-            let mut seconds = runs.iter().filter(|run| run.command == 1);
-            seconds.find(|run| run.round == round)
-        };
-        let log_ratio = |first: &&Run| {
-            let (a, b) = (of(first), of(second(first.round)?));
+        let seconds: BTreeMap<u32, u64> =
+            runs.iter().filter(|run| run.command == 1).map(|run| (run.round, of(run))).collect();
+        let log_ratio = |first: &Run| {
+            let (a, b) = (of(first), *seconds.get(&first.round)?);
             (a > 0 && b > 0).then(|| (b as f64 / a as f64).ln())
         };
-        let logs = OnePerRound(firsts.filter_map(log_ratio).collect());
-        let estimate = Estimate::over(&logs, MINIMUM_ROUNDS, confidence, seed)?;
+        let firsts = runs.iter().filter(|run| run.command == 0);
+        let logs = firsts.filter_map(|run| log_ratio(run)).collect();
+        let estimate = estimate(logs, confidence, seed)?;
         Some(Self {
             of: name.to_owned(),
             value: estimate.value.exp(),

@@ -41,12 +41,20 @@ impl Plan {
     /// ChaCha8 with the seed, stream `round`).
     #[must_use]
     pub fn order(&self, round: u32) -> Vec<usize> {
-        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        rng.set_stream(u64::from(round));
-        let mut order: Vec<usize> = (0..self.commands.len()).collect();
-        order.shuffle(&mut rng);
-        order
+        order(self.commands.len(), self.seed, round)
     }
+}
+
+/// [`Plan::order`] of so many commands.
+#[must_use]
+pub fn order(commands: usize, seed: u64, round: u32) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..commands).collect();
+    if commands > 1 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(u64::from(round));
+        order.shuffle(&mut rng);
+    }
+    order
 }
 
 /// What its switches cost a command, on this machine's measured costs.
@@ -98,7 +106,7 @@ impl Record {
     pub fn new(
         plan: Plan,
         runs: Vec<Run>,
-        (accounting, machine): (Reading<CpuAccounting>, Machine),
+        (machine, accounting): (Machine, Reading<CpuAccounting>),
         (started, invocation, build): (String, Vec<String>, Build),
     ) -> Self {
         let tick_ns = machine.kernel.hz.clone().and_then(|hz| match hz {
@@ -111,9 +119,10 @@ impl Record {
             if whole.is_empty() { all } else { whole }
         };
         let kept: Vec<Vec<&Run>> = (0..plan.commands.len()).map(of).collect();
-        let summaries = plan.commands.iter().zip(&kept).filter_map(|(words, runs)| {
+        let numbered = plan.commands.iter().map(Vec::as_slice).enumerate();
+        let summaries = numbered.zip(&kept).filter_map(|(command, runs)| {
             let (accounting, tick_ns) = (accounting.clone(), tick_ns.clone());
-            Summary::of(words, runs, accounting, tick_ns, plan.confidence, plan.seed)
+            Summary::of(command, runs, accounting, tick_ns, plan.confidence, plan.seed)
         });
         let commands: Vec<Summary> = summaries.collect();
         let notices = notices::of(&plan, &commands, &runs);

@@ -178,6 +178,10 @@ pub struct Orphans {
     pub ended: u32,
     /// What they and the children that they had waited for used; only with `--tree`.
     pub usage: Option<Usage>,
+    /// Those that had ended while processes of an earlier run were still there: whose they were is not
+    /// known, and they are counted nowhere.
+    #[serde(default)]
+    pub of_unknown_origin: u32,
     /// Process ids of those that were still there: left as they are, and counted nowhere.
     pub left_behind: Reading<Vec<u32>>,
 }
@@ -227,6 +231,9 @@ pub struct Run {
     /// Whether somebody asked to stop while it ran: it is printed, and left out of all statistics
     /// where there are others.
     pub interrupted: bool,
+    /// The last signal by which they asked.
+    #[serde(default)]
+    pub signal: Option<u8>,
     /// What it used.
     #[serde(flatten)]
     pub used: Used,

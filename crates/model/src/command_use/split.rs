@@ -58,7 +58,9 @@ impl Split {
         let sum = |of: fn(&Run) -> u64| runs.iter().map(|run| of(run) as f64).sum::<f64>();
         let cpu = sum(|run| run.used.total().cpu_ns());
         let user = sum(|run| run.used.total().user_ns);
-        let own = sum(|run| run.used.own_cpu_ns.known().copied().unwrap_or(0));
+        // Where that is not known nothing is said of children.
+        let own =
+            sum(|run| run.used.own_cpu_ns.known().copied().unwrap_or(run.used.total().cpu_ns()));
         let sampled_user = sum(|run| run.used.sampled.known().map_or(0, |s| s.user_ns));
         let sampled = sum(|run| run.used.sampled.known().map_or(0, |s| s.both_ns));
         let with_children = own < ALL * cpu;

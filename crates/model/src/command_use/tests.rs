@@ -12,7 +12,7 @@ const MS: u64 = 1_000_000;
 fn run(command: usize, round: u32, real_ns: u64, cpu_ns: u64) -> Run {
     let usage = Usage {
         user_ns: cpu_ns,
-        max_resident_bytes: 1 << 20,
+        max_resident_bytes: 2 << 20,
         voluntary: 900,
         involuntary: 100,
         ..Usage::default()
@@ -30,7 +30,7 @@ fn run(command: usize, round: u32, real_ns: u64, cpu_ns: u64) -> Run {
         orphans: Orphans { left_behind: Reading::Known(Vec::new()), ..Orphans::default() },
         at_exec: AtExec::default(),
     };
-    Run { command, round, interrupted: false, used }
+    Run { command, round, interrupted: false, signal: None, used }
 }
 
 fn plan(commands: usize, runs: u32) -> Plan {
@@ -45,7 +45,7 @@ fn record_with(plan: Plan, runs: Vec<Run>, accounting: CpuAccounting) -> Record 
         "version": "0", "commit": null, "profile": "p", "target": "t"
     }));
     let about = ("2026-01-01T00:00:00Z".to_owned(), Vec::new(), build.unwrap());
-    Record::new(plan, runs, (Reading::Known(accounting), machine), about)
+    Record::new(plan, runs, (machine, Reading::Known(accounting)), about)
 }
 
 fn record(plan: Plan, runs: Vec<Run>) -> Record {
@@ -144,10 +144,71 @@ fn an_interrupted_run_is_left_out_where_there_are_others() {
     runs[2].interrupted = true;
     let several = record(plan(1, 9), runs);
     assert_eq!((several.commands[0].runs, several.runs.len()), (2, 3));
-    assert_eq!(several.notices, ["interrupted in round 2 of 9, which is left out"]);
+    assert_eq!(several.notices, ["interrupted in round 3 of 9, which is left out"]);
     let alone = record(plan(1, 1), vec![Run { interrupted: true, ..run(0, 0, MS, MS) }]);
     assert_eq!(alone.commands[0].runs, 1);
     assert_eq!(alone.notices, ["interrupted: these are the figures up to then"]);
+    // One that is not ended by it has its whole figures.
+    let whole = Run { interrupted: true, signal: Some(2), ..run(0, 0, MS, MS) };
+    let notices = record(plan(1, 1), vec![whole]).notices;
+    assert_eq!(notices, ["signal 2 came while it ran, and it went on to its end"]);
+}
+
+#[test]
+fn a_command_keeps_its_number_where_the_other_has_no_run() {
+    for command in [0, 1] {
+        let mut odd = run(command, 0, MS, MS);
+        odd.interrupted = true;
+        let record = record(plan(2, 1), vec![odd]);
+        assert_eq!(record.commands.len(), 1);
+        assert_eq!(record.commands[0].number, command);
+        let told = format!("command {}: interrupted", command + 1);
+        assert!(record.notices[0].starts_with(&told), "{:?}", record.notices);
+    }
+}
+
+#[test]
+fn ratios_of_many_rounds_are_those_of_few() {
+    // 1.5 and 2 in turn, above and below what is resampled.
+    for rounds in [40, 4000] {
+        let runs = (0..rounds).flat_map(|round| {
+            let second = if round % 2 == 0 { 1500 } else { 2000 };
+            [run(0, round, 1000, 2 * MS), run(1, round, second, 6 * MS)]
+        });
+        let record = record(plan(2, rounds), runs.collect());
+        let real = &record.ratios[0];
+        assert!((1.5..=2.0).contains(&real.value) && real.resolved, "{real:?}");
+        assert_eq!(real.rounds, rounds);
+        assert!(real.low >= Some(1.499) && real.high <= Some(2.001), "{real:?}");
+    }
+}
+
+#[test]
+fn orphans_of_unknown_origin_are_told() {
+    let mut odd = run(0, 0, MS, MS);
+    odd.used.orphans.of_unknown_origin = 3;
+    let told = record(plan(1, 1), vec![odd]).notices;
+    assert!(told.iter().any(|told| told.starts_with("3 orphans have ended")), "{told:?}");
+}
+
+#[test]
+fn own_time_that_is_not_known_is_not_taken_for_childrens() {
+    let mut odd = run(0, 0, 100 * MS, 100 * MS);
+    odd.used.own_cpu_ns = Reading::unknown("no clock");
+    assert!(!record(plan(1, 1), vec![odd]).commands[0].split.with_children);
+}
+
+#[test]
+fn resident_memory_near_the_launchers_may_be_its_own() {
+    for (most, told) in [(1 << 20, true), (2 << 20, true), (4 << 20, false)] {
+        let mut small = run(0, 0, MS, MS);
+        small.used.at_exec.resident_bytes = 1 << 20;
+        small.used.usage.max_resident_bytes = most;
+        let notices = record(plan(1, 1), vec![small]).notices;
+        let may_be =
+            notices.iter().any(|told| told.starts_with("max resident may be the launcher's"));
+        assert_eq!(may_be, told, "{most}: {notices:?}");
+    }
 }
 
 #[test]
@@ -156,13 +217,13 @@ fn what_was_not_counted_is_told() {
     odd.used.orphans.ended = 2;
     odd.used.orphans.left_behind = Reading::Known(vec![7, 8]);
     odd.used.delay = Reading::Known(Delay { run_delay_ns: 1, covered_cpu_ns: 43 * MS });
-    odd.used.at_exec.resident_bytes = 1 << 20;
+    odd.used.at_exec.resident_bytes = 2 << 20;
     let told = record(plan(1, 1), vec![odd]).notices;
     let starts = [
         "2 of its descendants outlived their parents and have ended: not counted",
         "it left 2 processes behind, which are still running (7, 8)",
         "run delay and migrations are those of its first thread",
-        "max resident is no more than the launcher had",
+        "max resident may be the launcher's",
     ];
     assert_eq!(told.len(), starts.len(), "{told:?}");
     assert!(told.iter().zip(starts).all(|(told, start)| told.starts_with(start)), "{told:?}");

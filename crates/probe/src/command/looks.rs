@@ -55,13 +55,18 @@ impl Looks {
         self.pause
     }
 
-    pub(super) fn look(&mut self) {
+    /// Looks, but no further once `ended` says that there is nothing to wait for: of thousands of threads
+    /// a look takes longer than a command's end may go unseen.
+    pub(super) fn look(&mut self, ended: impl Fn() -> bool) {
         let before = Instant::now();
         let folder = self.folder.clone();
         let Ok(entries) = fs::read_dir(&folder) else { return };
         let mut count = 0;
         for tid in entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
             count += 1;
+            if ended() {
+                break;
+            }
             self.see(tid, &folder);
         }
         self.threads.peak_seen = self.threads.peak_seen.max(count);
@@ -124,13 +129,13 @@ mod tests {
         write(7, "1 1 1");
         write(8, "100 10 1");
         write(9, "50 5 1");
-        looks.look();
+        looks.look(|| false);
         fs::remove_dir_all(task.join("9")).unwrap();
         // A new thread with the old id: less CPU time than before.
         write(8, "30 3 1");
-        looks.look();
+        looks.look(|| false);
         write(8, "40 4 1");
-        looks.look();
+        looks.look(|| false);
         assert_eq!(looks.threads(), Reading::Known(Threads { peak_seen: 3, looks: 3 }));
         let first = Schedstat { cpu_ns: 1000, run_delay_ns: 100 };
         let delay = looks.delay(Reading::Known(first));

@@ -1,10 +1,12 @@
 //! What the kernel still shows of a process that has ended and was not reaped yet.
 
-use std::fs;
+use std::io;
 use std::path::Path;
 
 use model::command_use::{IoBytes, Sampled};
 use model::reading::Reading;
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::{Errno, read};
 
 use crate::sys::{CpuClock, cpu_clock_ns};
 
@@ -29,8 +31,19 @@ pub(super) struct Zombie {
     pub(super) io: Reading<IoBytes>,
 }
 
+/// No file of a process that is read here is longer; the figures are in its first lines anyway.
+const FILE_BYTES: usize = 4096;
+
+/// By one call each of open, read and close: there are some of these in every run. The kernel gives what
+/// of such a file fits.
+fn read_once<'a>(path: &Path, buffer: &'a mut [u8]) -> Result<&'a [u8], Errno> {
+    let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let count = read(&file, &mut *buffer)?;
+    Ok(&buffer[..count])
+}
+
 /// Reads a child that has ended.
-pub(super) fn read(pid: i32) -> Zombie {
+pub(super) fn of(pid: i32) -> Zombie {
     let folder = format!("/proc/{pid}");
     let clock = |which| {
         let ns = cpu_clock_ns(pid, false, which);
@@ -77,9 +90,10 @@ fn item(text: &str, name: &str) -> Option<u64> {
 /// What `parse` finds in a file. Its name is given as /proc/PID, the same for every run.
 fn parsed<T>(path: &Path, what: &str, parse: impl Fn(&str) -> Option<T>) -> Reading<T> {
     let name = path.file_name().unwrap_or_default().display();
-    match fs::read_to_string(path) {
-        Err(error) => Reading::unknown(format!("/proc/PID/{name}: {error}")),
-        Ok(text) => match parse(&text) {
+    let mut buffer = [0; FILE_BYTES];
+    match read_once(path, &mut buffer) {
+        Err(errno) => Reading::unknown(format!("/proc/PID/{name}: {}", io::Error::from(errno))),
+        Ok(text) => match std::str::from_utf8(text).ok().and_then(parse) {
             Some(value) => Reading::Known(value),
             None => Reading::unknown(format!("/proc/PID/{name} has no readable {what}")),
         },
@@ -88,6 +102,8 @@ fn parsed<T>(path: &Path, what: &str, parse: impl Fn(&str) -> Option<T>) -> Read
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -8,9 +8,7 @@ use super::tree::{Tree, reading};
 
 /// From the kernel's configuration; kernel/sched/cputime.c says what each option does. GEN alone does
 /// nothing: CPUs account so only while they run without a tick (nohz_full).
-pub(super) fn read(tree: &Tree) -> Reading<CpuAccounting> {
-    let release = tree.word("/proc/sys/kernel/osrelease");
-    let config = Config::read(tree, release.as_deref().ok());
+pub(super) fn read(tree: &Tree, config: &Config) -> Reading<CpuAccounting> {
     // Tells why where there is no configuration at all; every kernel has this option.
     reading(config.value("CONFIG_HZ").map(|_| ())).map(|()| {
         let tickless = tree.cpu_list("/sys/devices/system/cpu/nohz_full");
@@ -47,9 +45,10 @@ mod tests {
             fs::write(root.path().join("proc/sys/kernel/osrelease"), "9\n").unwrap();
             fs::write(root.path().join("boot/config-9"), options).unwrap();
             fs::write(root.path().join("sys/devices/system/cpu/nohz_full"), tickless).unwrap();
-            assert_eq!(read(&Tree::new(root.path())), Reading::Known(expected), "{options}");
+            let tree = &Tree::new(root.path());
+            assert_eq!(read(tree, &Config::of(tree)), Reading::Known(expected), "{options}");
             fs::remove_file(root.path().join("boot/config-9")).unwrap();
-            assert!(read(&Tree::new(root.path())).why().is_some());
+            assert!(read(tree, &Config::of(tree)).why().is_some());
         }
     }
 }

@@ -9,7 +9,12 @@ pub(super) struct Config {
 }
 
 impl Config {
-    pub(super) fn read(tree: &Tree, release: Option<&str>) -> Self {
+    /// Of the kernel that runs.
+    pub(super) fn of(tree: &Tree) -> Self {
+        Self::read(tree, tree.word("/proc/sys/kernel/osrelease").as_deref().ok())
+    }
+
+    fn read(tree: &Tree, release: Option<&str>) -> Self {
         let mut config = Config { found: None, tried: Vec::new() };
         config.attempt("/proc/config.gz", |path| tree.gzip_text(path));
         for path in release.iter().flat_map(|release| {

@@ -8,15 +8,13 @@ use super::tree::{Result, Tree, parse, reading};
 
 const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0";
 
-pub(super) fn read(tree: &Tree) -> Kernel {
-    let release = tree.word("/proc/sys/kernel/osrelease");
-    let config = Config::read(tree, release.as_deref().ok());
+pub(super) fn read(tree: &Tree, config: &Config) -> Kernel {
     let mut kernel = Kernel {
-        release: reading(release),
+        release: reading(tree.word("/proc/sys/kernel/osrelease")),
         version: reading(tree.word("/proc/sys/kernel/version")),
         banner: reading(tree.word("/proc/version")),
         command_line: reading(tree.text("/proc/cmdline")).map(|line| kernel_part(&line)),
-        hz: reading(hz(&config)),
+        hz: reading(hz(config)),
         clock_source: clock_source(tree),
         randomize_va_space: reading(tree.number("/proc/sys/kernel/randomize_va_space")),
         perf_event_paranoid: reading(tree.number("/proc/sys/kernel/perf_event_paranoid")),
@@ -24,7 +22,7 @@ pub(super) fn read(tree: &Tree) -> Kernel {
         boot_id: reading(tree.word("/proc/sys/kernel/random/boot_id")),
         ..Kernel::default()
     };
-    kernel.preemption = preemption::read(tree, &kernel, &config);
+    kernel.preemption = preemption::read(tree, &kernel, config);
     kernel
 }
 
@@ -34,7 +32,7 @@ fn kernel_part(line: &str) -> String {
     words.join(" ")
 }
 
-fn hz(config: &Config) -> Result<u32> {
+pub(super) fn hz(config: &Config) -> Result<u32> {
     let (path, value) = config.value("CONFIG_HZ")?;
     parse(path, value)
 }

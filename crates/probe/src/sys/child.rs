@@ -75,18 +75,23 @@ pub fn ended_child() -> Result<Option<u32>, Errno> {
 /// The socket that this process was started with as descriptor `number`; what it starts does not
 /// have it. To be called once, as it takes the descriptor over.
 pub fn inherited_socket(number: i32) -> Result<UnixStream, Errno> {
+    inherited_file(number).map(UnixStream::from)
+}
+
+/// As [`inherited_socket`], of anything that is open.
+pub fn inherited_file(number: i32) -> Result<OwnedFd, Errno> {
     if number < 3 {
         // Standard streams belong to others.
         return Err(Errno::BADF);
     }
     // SAFETY: nobody in this process knows of a descriptor that it was started with. One that is not
     // open makes the next call fail.
-    let socket = unsafe { OwnedFd::from_raw_fd(number) };
-    match fcntl_setfd(&socket, FdFlags::CLOEXEC) {
-        Ok(()) => Ok(UnixStream::from(socket)),
+    let file = unsafe { OwnedFd::from_raw_fd(number) };
+    match fcntl_setfd(&file, FdFlags::CLOEXEC) {
+        Ok(()) => Ok(file),
         Err(errno) => {
             // Not open: there is nothing to close.
-            let _ = socket.into_raw_fd();
+            let _ = file.into_raw_fd();
             Err(errno)
         }
     }

@@ -1,26 +1,26 @@
-//! A command in a process of its own: fork, what it had before its exec, exec; and signals for it.
+//! A command in a process of its own: what it had before its exec, exec.
 
-use std::ffi::{CString, c_char, c_int, c_void};
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::ffi::{c_char, c_int, c_void};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 use rustix::process::Pid;
 
+use super::inherited::Inherited;
 use super::page::{Shareable, Shared};
 use super::process::last_errno;
+use super::stop::{StopWatch, stop_signal};
 use super::usage::{Whose, usage};
-
-/// Signals that are handed on to the command.
-const RELAYED: [c_int; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
-
-/// The command that runs; 0 while there is none. It is reaped only after this is 0 again, so that no
-/// signal goes to another process with the same id.
-static COMMAND: AtomicI32 = AtomicI32::new(0);
+use super::words::Command;
 
 /// What the child tells of itself before its exec, and of a failed one.
 #[derive(Default)]
 pub struct Note {
     errno: AtomicI32,
+    held: AtomicBool,
+    found: AtomicUsize,
     resident_kib: AtomicU64,
     minor_faults: AtomicU64,
     cpu_ns: AtomicU64,
@@ -36,132 +36,136 @@ impl Note {
         (errno != 0).then(|| Errno::from_raw_os_error(errno))
     }
 
+    /// Whether the command was not begun, as somebody had asked to stop.
+    pub fn held(&self) -> bool {
+        self.held.load(Ordering::Acquire)
+    }
+
+    /// Where the program was looked for last; a new start begins there.
+    pub fn found(&self) -> usize {
+        self.found.load(Ordering::Acquire)
+    }
+
     /// Resident memory in bytes, minor faults and CPU time in ns just before the exec.
     pub fn before_exec(&self) -> (u64, u64, u64) {
         let read = |value: &AtomicU64| value.load(Ordering::Acquire);
         (read(&self.resident_kib) * 1024, read(&self.minor_faults), read(&self.cpu_ns))
     }
+}
 
-    fn clear(&self) {
-        self.errno.store(0, Ordering::Release);
+/// Starts commands.
+pub struct Starter {
+    inherited: Inherited,
+    stack: *mut c_void,
+}
+
+/// Of a child before its exec: some calls deep.
+const STACK_BYTES: usize = 64 << 10;
+
+/// What the child needs.
+struct Start<'a> {
+    command: Command<'a>,
+    note: &'a Note,
+    watch: &'a StopWatch,
+    inherited: Inherited,
+}
+
+impl Starter {
+    /// Of commands that find `inherited` as it was.
+    pub fn new(inherited: Inherited) -> Result<Self, Errno> {
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a fresh mapping aliases nothing; it stays to the end of the process.
+        let base = unsafe {
+            mmap_anonymous(std::ptr::null_mut(), STACK_BYTES, access, MapFlags::PRIVATE)?
+        };
+        // SAFETY: the end of the mapping; stacks grow down, and pages are aligned as any stack has to be.
+        let stack = unsafe { base.cast::<u8>().add(STACK_BYTES).cast() };
+        Ok(Self { inherited, stack })
     }
-}
 
-/// The words of a command as execvp(3) takes them.
-pub struct Words {
-    pointers: Vec<*const c_char>,
-    _texts: Vec<CString>,
-}
-
-impl Words {
-    /// Of at least one word.
-    pub fn new(texts: Vec<CString>) -> Option<Self> {
-        let mut pointers: Vec<_> = texts.iter().map(|text| text.as_ptr()).collect();
-        pointers.push(std::ptr::null());
-        (!texts.is_empty()).then_some(Self { pointers, _texts: texts })
-    }
-}
-
-/// Hands signals on to the command, if another process sent them: those of the terminal reach the
-/// command by themselves. What this process was started with ignoring stays ignored, for both.
-pub struct Relay {
-    caught: Vec<c_int>,
-}
-
-impl Relay {
-    /// Installs the handlers. For a process with one thread.
-    pub fn install() -> Result<Self, Errno> {
-        let mut caught = Vec::new();
-        for signal in RELAYED {
-            // SAFETY: a sigaction of zeros is valid; the handler has the signature that SA_SIGINFO
-            // asks for and uses only what is async-signal-safe.
+    /// Starts a command, looking for its program from path `found` on; gives its id, and where the kernel has such a thing a descriptor that tells of
+    /// its end. For a process with one thread. The child has the parent's descriptors and mask.
+    ///
+    /// A stopping signal that came before the child was made holds it back: the kernel delivers what is
+    /// pending before it forks, and gives what comes to the whole group meanwhile to both
+    /// (kernel/fork.c, `delayed`).
+    pub fn start(
+        &self,
+        command: Command<'_>,
+        found: usize,
+        note: &Shared<Note>,
+        watch: &StopWatch,
+    ) -> Result<(Pid, Option<OwnedFd>), Errno> {
+        note.errno.store(0, Ordering::Release);
+        note.held.store(false, Ordering::Release);
+        note.found.store(found, Ordering::Release);
+        let start = Start { command, note, watch, inherited: self.inherited };
+        let name = command.name();
+        let mut handle: c_int = -1;
+        let with_handle = libc::CLONE_PIDFD | libc::SIGCHLD;
+        let mut clone = |flags| {
+            // SAFETY: without CLONE_VM the child has copies of everything, and a stack of its own; the
+            // kernel writes one descriptor. `start` lives on, here and in the copy.
             unsafe {
-                let mut before: libc::sigaction = std::mem::zeroed();
-                libc::sigaction(signal, std::ptr::null(), &mut before);
-                if before.sa_sigaction == libc::SIG_IGN {
-                    continue;
-                }
-                let mut action: libc::sigaction = std::mem::zeroed();
-                action.sa_sigaction = hand_on as *const () as usize;
-                action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-                if libc::sigaction(signal, &action, std::ptr::null_mut()) != 0 {
-                    return Err(last_errno());
-                }
+                let argument = (&raw const start).cast_mut().cast();
+                libc::clone(become_command, self.stack, flags, argument, &raw mut handle)
             }
-            caught.push(signal);
-        }
-        Ok(Self { caught })
-    }
-
-    /// Starts a command. The child has the parent's descriptors, and its signals as they were; SIGPIPE,
-    /// which this program ignores, ends it again.
-    pub fn start(&self, words: &Words, note: &Shared<Note>) -> Result<Pid, Errno> {
-        note.clear();
-        let mut before = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
-        // A signal between the fork and its noting would be handed on to nobody.
-        // SAFETY: both sets are valid for the calls; the kernel fills `before` first.
-        let before = unsafe {
-            let mut relayed = std::mem::zeroed();
-            libc::sigemptyset(&mut relayed);
-            for signal in &self.caught {
-                libc::sigaddset(&mut relayed, *signal);
-            }
-            libc::sigprocmask(libc::SIG_BLOCK, &relayed, before.as_mut_ptr());
-            before.assume_init()
         };
-        // SAFETY: this process has one thread: the child has copies of everything.
-        let forked = match unsafe { libc::fork() } {
-            0 => self.become_command(words, note, &before),
+        let mut pid = clone(with_handle);
+        if pid == -1 && last_errno() == Errno::INVAL {
+            // Linux before 5.2.
+            pid = clone(libc::SIGCHLD);
+        }
+        command.rename(name);
+        // SAFETY: the kernel has made this descriptor for the caller alone, closed by exec.
+        let handle = (handle >= 0 && pid > 0).then(|| unsafe { OwnedFd::from_raw_fd(handle) });
+        match pid {
             -1 => Err(last_errno()),
-            pid => {
-                COMMAND.store(pid, Ordering::SeqCst);
-                Pid::from_raw(pid).ok_or(Errno::INVAL)
-            }
-        };
-        // SAFETY: a valid set.
-        unsafe { libc::sigprocmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) };
-        forked
-    }
-
-    /// From here on the command gets no signal: it may be reaped.
-    pub fn release(&self) {
-        COMMAND.store(0, Ordering::SeqCst);
-    }
-
-    fn become_command(&self, words: &Words, note: &Note, mask: &libc::sigset_t) -> ! {
-        // SAFETY: signal and sigprocmask touch no memory but the valid set.
-        unsafe {
-            for signal in self.caught.iter().chain(&[libc::SIGPIPE]) {
-                libc::signal(*signal, libc::SIG_DFL);
-            }
+            pid => Ok((Pid::from_raw(pid).ok_or(Errno::INVAL)?, handle)),
         }
-        let used = usage(Whose::Own);
-        note.resident_kib.store(used.max_resident_kib(), Ordering::Release);
-        let used = used.read();
-        note.minor_faults.store(used.minor_faults, Ordering::Release);
-        note.cpu_ns.store(used.total_ns(), Ordering::Release);
-        // SAFETY: the set is valid; the pointers are those of C strings, ended by a null, that live as
-        // long as `words`.
-        unsafe {
-            libc::sigprocmask(libc::SIG_SETMASK, mask, std::ptr::null_mut());
-            libc::execvp(words.pointers[0], words.pointers.as_ptr());
-        }
-        note.errno.store(last_errno().raw_os_error(), Ordering::Release);
-        super::exit_now(127)
     }
 }
 
-extern "C" fn hand_on(signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
-    // SAFETY: with SA_SIGINFO the kernel gives a valid siginfo. kill touches no memory, and the errno
-    // of whatever was interrupted is put back.
+extern "C" fn become_command(start: *mut c_void) -> c_int {
+    // SAFETY: `Starter::start` gives the address of a Start that lives on.
+    let Start { command, note, watch, inherited } = unsafe { &*start.cast::<Start<'_>>() };
+    watch.forget();
+    // A handler that ran before they were forgotten noted it here too.
+    if stop_signal().is_some() {
+        note.held.store(true, Ordering::Release);
+        super::exit_now(127);
+    }
+    inherited.restore();
+    let used = usage(Whose::Own);
+    note.resident_kib.store(used.max_resident_kib(), Ordering::Release);
+    let used = used.read();
+    note.minor_faults.store(used.minor_faults, Ordering::Release);
+    note.cpu_ns.store(used.total_ns(), Ordering::Release);
+    let errno = command.exec(note.found(), |place| {
+        note.found.store(place, Ordering::Release);
+    });
+    note.errno.store(errno.raw_os_error(), Ordering::Release);
+    super::exit_now(127)
+}
+
+/// This program once more, with `words`: the copy has `descriptors`, which exec would close, the caller's
+/// signals and all that it was started with. For a process with one thread.
+pub fn start_again(words: &[&std::ffi::CStr], descriptors: &[c_int]) -> Result<Pid, Errno> {
+    let mut table: Vec<*const c_char> = words.iter().map(|word| word.as_ptr()).collect();
+    table.push(std::ptr::null());
+    // SAFETY: the process has one thread, so that the child may do anything. The table holds C strings
+    // and ends with a null.
     unsafe {
-        let errno = libc::__errno_location();
-        let before = *errno;
-        // Above 0 are the kernel's: the terminal's own signals have reached the command too.
-        let command = COMMAND.load(Ordering::SeqCst);
-        if (*info).si_code <= 0 && command > 0 {
-            libc::kill(command, signal);
+        match libc::fork() {
+            -1 => Err(last_errno()),
+            0 => {
+                for descriptor in descriptors {
+                    libc::fcntl(*descriptor, libc::F_SETFD, 0);
+                }
+                libc::execv(c"/proc/self/exe".as_ptr(), table.as_ptr());
+                super::exit_now(127)
+            }
+            pid => Pid::from_raw(pid).ok_or(Errno::INVAL),
         }
-        *errno = before;
     }
 }

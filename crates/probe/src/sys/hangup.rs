@@ -113,12 +113,32 @@ impl Hangups {
         unsafe { libc::sigsuspend(&self.waiting) };
     }
 
-    /// Whether a child has ended, and no SIGHUP waits to be caught: a child's last signal and its end
-    /// may come while a handler runs, and then only the end is seen at once.
+    /// Whether the peer is a child that has ended, and no SIGHUP waits to be caught: a child's last signal
+    /// and its end may come while a handler runs, and then only the end is seen at once. Children that
+    /// this process was started with may end too, and are nobody here.
     #[inline(always)]
     pub fn abandoned(&self) -> bool {
-        CHILD_ENDED.load(Relaxed) && !is_pending()
+        CHILD_ENDED.load(Relaxed) && has_lost(PEER.load(Relaxed)) && !is_pending()
     }
+}
+
+/// Whether `peer` has ended; if not, the next child's end is noted anew.
+#[cold]
+fn has_lost(peer: i32) -> bool {
+    // First: an end that comes meanwhile is noted again.
+    CHILD_ENDED.store(false, Relaxed);
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: the address is valid for what the kernel writes there; zeroes are a valid siginfo, of no
+    // process, which it leaves where that child still runs.
+    let lost = unsafe {
+        libc::waitid(libc::P_PID, peer as libc::id_t, info.as_mut_ptr(), how) == 0
+            && info.assume_init().si_pid() == peer
+    };
+    if lost {
+        CHILD_ENDED.store(true, Relaxed);
+    }
+    lost
 }
 
 fn is_pending() -> bool {

@@ -11,6 +11,7 @@ mod exec;
 mod execute;
 mod hangup;
 mod heap;
+mod inherited;
 mod mqueue;
 mod page;
 mod process;
@@ -19,6 +20,7 @@ mod resetting;
 mod shared;
 mod shelter;
 mod signal;
+mod stop;
 mod sysv;
 mod trace;
 mod uring;
@@ -26,21 +28,23 @@ mod usage;
 mod veth;
 mod walk;
 mod watch;
+mod words;
 
 pub use account::{Account, ChildTicks, child_ticks, local_time, wait_for};
 pub use bare::{
     futex_wake, getppid, getuid, monotonic_ns_by_call, read_byte, sched_yield, write_byte,
 };
-pub use child::{ended_child, inherited_socket, reap, send_signal};
+pub use child::{ended_child, inherited_file, inherited_socket, reap, send_signal};
 pub use clock::{
     CpuClock, cpu_clock_ns, monotonic_ns, monotonic_raw_ns, own_process_cpu_ns, own_thread_cpu_ns,
     sleep_until, tick_period_ns,
 };
 pub use condvar::Meeting;
-pub use exec::{Note, Relay, Words};
+pub use exec::{Note, Starter, start_again};
 pub use execute::execute;
 pub use hangup::{Hangups, answer_hangups, catch_hangups, hang_up, hangups_left};
 pub use heap::{Block, heap_end};
+pub use inherited::Inherited;
 pub use mqueue::{mq_open_unlinked, mq_receive, mq_send};
 pub use page::{EventCount, Shared, Slot};
 pub use process::{Forked, deadline, default_alarm, exit_now, fork, limit_real_time, set_policy};
@@ -51,6 +55,7 @@ pub use resetting::{OwnSignal, Pause, caught};
 pub use shared::{Cell, SharedArea};
 pub use shelter::sheltered;
 pub use signal::{Aim, CaughtSignal, QueuedSignal, QueuedSignals, block_queued, catch};
+pub use stop::{HeldBack, KeptActions, StopWatch, Told, let_in, stop_signal};
 pub use sysv::{SysvQueue, SysvSemaphore, own_ipc_namespace, privileged_ipc_namespace};
 pub use trace::count_syscalls;
 pub use uring::Uring;
@@ -58,3 +63,4 @@ pub use usage::{Usage, Whose, times, usage};
 pub use veth::Wire;
 pub use walk::Array;
 pub use watch::{LastWord, default_child, member_lost, unwatch_members, wait_deaf, watch_members};
+pub use words::{Texts, Words, write_words};

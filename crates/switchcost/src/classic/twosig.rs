@@ -7,7 +7,7 @@
 use std::process::ExitCode;
 
 use probe::classic::{
-    Forked, Hangups, answer_hangups, exit_now, fork, hang_up, hangups_left, wait_for,
+    Forked, Hangups, answer_hangups, exit_now, fork, hang_up, hangups_left, kill, wait_for,
 };
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 
@@ -49,6 +49,10 @@ pub(super) fn run(call: &Call) -> ExitCode {
     hangups.answer(second, 0);
     hang_up(second);
     catch_all(&hangups);
+    if hangups_left() > 0 {
+        // It should have ended; if it has not, nobody is to wait for it.
+        kill(second);
+    }
     let status = match wait_for(second) {
         Ok(account) => account.status,
         Err(errno) => {

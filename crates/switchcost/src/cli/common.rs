@@ -1,8 +1,12 @@
 //! What all experiments have in common as typed: how long to measure, and where results go.
 
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
+use rustix::fs::{Access, access};
 
 use super::values::{Destination, above_zero, duration, seed, share};
 use crate::failure::usage;
@@ -59,5 +63,29 @@ impl Output {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether both can be written, before anything is measured for them. Nothing is changed.
+    pub(crate) fn check_places(&self) -> anyhow::Result<()> {
+        for (flag, to) in [("--json", &self.json), ("--csv", &self.csv)] {
+            let Some(Destination::File(path)) = to else { continue };
+            let refuse = |why: &dyn Display| usage(format!("{flag} {}: {why}", path.display()));
+            match path.metadata() {
+                Ok(there) if there.is_dir() => return Err(refuse(&"it is a directory")),
+                Ok(_) => access(path, Access::WRITE_OK)
+                    .map_err(|errno| refuse(&io::Error::from(errno)))?,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                    let folder = folder.unwrap_or(Path::new("."));
+                    let writable = access(folder, Access::WRITE_OK | Access::EXEC_OK);
+                    writable.map_err(|errno| {
+                        let error = io::Error::from(errno);
+                        refuse(&format!("{} cannot be written to: {error}", folder.display()))
+                    })?;
+                }
+                Err(error) => return Err(refuse(&error)),
+            }
+        }
+        Ok(())
     }
 }

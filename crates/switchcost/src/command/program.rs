@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use probe::command::NotStarted;
+use probe::command::Series;
 use probe::program::Watched;
 
 use crate::bell::Bell;
 use crate::cli::{CostArgs, Destination};
 use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
-use crate::launcher::Launcher;
+use crate::launcher::{End, Launcher};
 use crate::not_started;
 use crate::report::program as report;
 use crate::watch::{Ended, Watcher, child};
@@ -73,10 +73,12 @@ fn watch(pid: i32, duration: Duration, args: &CostArgs) -> Result<ExitCode> {
 
 fn command(args: &CostArgs) -> Result<ExitCode> {
     let words = &args.program.command;
-    let mut launcher = Launcher::start()?;
-    let pid = match launcher.begin(words)? {
+    let commands = vec![words.clone()];
+    let series = Series { commands, warmup: 0, runs: 1, seed: 0, tree: false, announce: true };
+    let mut launcher = Launcher::start(&series)?;
+    let pid = match launcher.begun()? {
         Ok(pid) => pid,
-        Err(failure) => return Ok(cannot_run(words, &failure)),
+        Err(end) => return without_figures(words, &end),
     };
     let bell = Bell::default();
     let ending = launcher.ring_at_end(bell.clone())?;
@@ -93,8 +95,8 @@ fn command(args: &CostArgs) -> Result<ExitCode> {
     while !bell.wait(look()) {}
     let ended = ending.join().map_err(|_| anyhow!("whoever waits for the launcher has ended"))?;
     let used = match ended? {
-        Ok(used) => used,
-        Err(failure) => return Ok(cannot_run(words, &failure)),
+        End::Ended(used) => used,
+        end => return without_figures(words, &end),
     };
     let told = child::report(words, pid, &used, watcher);
     if !args.output.quiet {
@@ -107,10 +109,19 @@ fn command(args: &CostArgs) -> Result<ExitCode> {
     Ok(ExitCode::from(used.ending.shell_code()))
 }
 
-fn cannot_run(words: &[OsString], failure: &NotStarted) -> ExitCode {
-    let (words, code) = not_started::in_words(words, failure);
-    say(&format!("error: {words}"));
-    ExitCode::from(code)
+fn without_figures(words: &[OsString], end: &End) -> Result<ExitCode> {
+    match end {
+        End::NotStarted(failure) => {
+            let (words, code) = not_started::in_words(words, failure);
+            say(&format!("error: {words}"));
+            Ok(ExitCode::from(code))
+        }
+        End::Held(signal) => {
+            say("interrupted before the command began");
+            Ok(ExitCode::from(128 + signal))
+        }
+        End::Ended(_) => bail!("the launcher tells of an end without a start"),
+    }
 }
 
 fn write_json(told: &model::program_cost::Report, args: &CostArgs) -> Result<()> {

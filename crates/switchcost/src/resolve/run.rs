@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use anyhow::Result;
 use model::command_use::Plan;
+use probe::command::Series;
 
 use super::CONFIDENCE;
 use crate::cli::{RUNS_TO_COMPARE, RunArgs};
@@ -37,4 +38,10 @@ pub(crate) fn plan(args: &RunArgs, commands: &[Vec<OsString>]) -> Plan {
         tree: args.tree,
         confidence: CONFIDENCE,
     }
+}
+
+/// The same for the launcher.
+pub(crate) fn series(plan: &Plan, commands: Vec<Vec<OsString>>) -> Series {
+    let Plan { warmup, runs, seed, tree, .. } = *plan;
+    Series { commands, warmup, runs, seed, tree, announce: false }
 }

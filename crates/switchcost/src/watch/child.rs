@@ -107,7 +107,12 @@ mod tests {
             sampled: Reading::default(),
             migrations: Reading::default(),
             io: Reading::default(),
-            orphans: Orphans { ended: 0, usage: None, left_behind: Reading::default() },
+            orphans: Orphans {
+                ended: 0,
+                usage: None,
+                left_behind: Reading::default(),
+                of_unknown_origin: 0,
+            },
             at_exec: AtExec { resident_bytes: 0, minor_faults: 0, cpu_ns: 0 },
         }
     }

@@ -1,6 +1,8 @@
 //! The machine's costs from stored runs.
 
-use anyhow::{Context, Result, anyhow};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow, bail};
 use model::case::{Case, Kind, Op, Placement, Policy, Walk, Work};
 use model::instrument::Instrument;
 use model::machine::{Difference, Machine};
@@ -9,6 +11,7 @@ use model::program_cost::{Surface, WorkingSet, points_of};
 use model::reading::Reading;
 use model::ring::Ring;
 use model::run::Header;
+use probe::command::KeptActions;
 
 use crate::cli::Output;
 use crate::store::{Entry, Folder, header, read};
@@ -131,7 +134,14 @@ pub(crate) fn measure_quickly() -> Result<()> {
     };
     let silent = Output { json: None, csv: None, quiet: true };
     let notices = vec!["a quick measurement of `switchcost run`".to_string()];
-    measure::new_run(plan.with_solos(), machine, &allowed, notices, &silent)?;
+    let code = {
+        // Its own handlers stay, and would keep Ctrl-C from ending what comes after.
+        let _kept = KeptActions::keep();
+        measure::new_run(plan.with_solos(), machine, &allowed, notices, &silent)?
+    };
+    if code != ExitCode::SUCCESS {
+        bail!("interrupted");
+    }
     // It has moved this process away from the CPU that it measured.
     probe::placement::pin(&allowed).context("cannot go back to all CPUs")
 }

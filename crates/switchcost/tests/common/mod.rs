@@ -3,6 +3,7 @@
 // Every test file is a crate of its own and uses its own part of this one.
 #![allow(dead_code)]
 
+pub mod commands;
 pub mod group;
 pub mod schema;
 

@@ -1,7 +1,7 @@
 //! One row a run.
 
 use anyhow::{Context, Result};
-use model::command_use::{Ending, Record};
+use model::command_use::{Ending, Record, Run};
 
 /// Columns before the figures, which have their own names.
 const FIRST: [&str; 6] = ["experiment", "command", "round", "interrupted", "exit_code", "signal"];
@@ -9,11 +9,11 @@ const FIRST: [&str; 6] = ["experiment", "command", "round", "interrupted", "exit
 const LAST: [&str; 2] = ["orphans_ended", "left_behind"];
 
 /// All runs, with a header line. What was not read is empty, never zero.
-pub(crate) fn rows(record: &Record) -> Result<Vec<u8>> {
+pub(crate) fn rows(runs: &[Run]) -> Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let header = FIRST.into_iter().chain(Record::figure_names()).chain(LAST);
     writer.write_record(header).context("cannot write CSV")?;
-    for run in &record.runs {
+    for run in runs {
         let (code, signal) = match run.used.ending {
             Ending::Exited { code } => (code.to_string(), String::new()),
             Ending::Killed { signal, .. } => (String::new(), signal.to_string()),

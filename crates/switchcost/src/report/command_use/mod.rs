@@ -24,10 +24,10 @@ pub(crate) fn json(record: &Record) -> Result<Vec<u8>> {
 /// The whole report, ending with a newline.
 pub(crate) fn text(record: &Record) -> String {
     let mut text = String::new();
-    for (number, summary) in record.commands.iter().enumerate() {
+    for summary in &record.commands {
         let name = match record.plan.commands.len() {
             1 => String::new(),
-            _ => format!("command {}: ", number + 1),
+            _ => format!("command {}: ", summary.number + 1),
         };
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{name}{}: {}\n", shown(&summary.command), ends(summary));
@@ -37,7 +37,7 @@ pub(crate) fn text(record: &Record) -> String {
             let _ = writeln!(
                 text,
                 "outlier: round {}: real {}, {}x the median",
-                outlier.round,
+                outlier.round + 1,
                 time(outlier.real_ns as f64),
                 figure(Some(outlier.times_median))
             );

@@ -1,0 +1,54 @@
+//! What tests of `switchcost run` share.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::{Home, Said, skip};
+
+/// Runs commands by `args`; gives what was said, and the record, which must be as documented.
+pub fn record(home: &Home, args: &[&str]) -> (Said, Value) {
+    let file = home.path().join("record.json");
+    let to = file.to_str().expect("a path in UTF-8");
+    let said = home.run(&[&["run", "--no-estimate", "--json", to], args].concat());
+    (said, read(&file))
+}
+
+/// A record that was written, which must be as documented.
+pub fn read(file: &Path) -> Value {
+    let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("no record: {error}"));
+    let record = serde_json::from_str(&text).expect("JSON");
+    assert_valid(&record);
+    record
+}
+
+pub fn assert_valid(value: &Value) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/command-use.schema.json");
+    let text = fs::read_to_string(path).expect("a schema in docs/");
+    let schema = serde_json::from_str(&text).expect("a schema in JSON");
+    let schema = jsonschema::validator_for(&schema).expect("a schema");
+    let errors: Vec<String> = schema.iter_errors(value).map(|error| error.to_string()).collect();
+    assert_eq!(errors, Vec::<String>::new());
+}
+
+pub fn runs(record: &Value) -> &Vec<Value> {
+    record["runs"].as_array().expect("runs")
+}
+
+pub fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+/// A shell started with SIGINT ignored, as in the background of another, cannot trap it.
+pub fn interrupts_are_ignored() -> bool {
+    let status = fs::read_to_string("/proc/self/status").expect("a status");
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("SigIgn");
+    let mask = u64::from_str_radix(ignored.trim(), 16).expect("a mask");
+    let ignored = mask & (1 << (Signal::INT.as_raw() - 1)) != 0;
+    if ignored {
+        skip("this test was started with SIGINT ignored");
+    }
+    ignored
+}

@@ -34,7 +34,7 @@ const NAME_MAX: usize = 255;
 const PATH_MAX: usize = 4096;
 
 impl Series {
-    /// Writes it to a file that [`Asked::read`] reads; the programs are looked for by the PATH of this
+    /// Writes it to a file that `Asked::read` reads; the programs are looked for by the PATH of this
     /// process. EINVAL where a word has a byte of zero.
     pub fn write(&self, signals_before: u64) -> Result<OwnedFd, Errno> {
         let flags = u64::from(self.tree) | u64::from(self.announce) << 1;

@@ -6,7 +6,6 @@
 mod count;
 mod folder;
 mod memory;
-mod signals;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,7 +18,6 @@ use count::Seen;
 pub use count::{Count, Switches};
 use folder::Folder;
 pub use memory::{Referenced, huge_page_bytes};
-pub use signals::{hand_on, is_ignored};
 
 /// Why a program cannot be watched.
 #[derive(Debug, thiserror::Error)]

@@ -199,7 +199,11 @@ fn unknown_flags_and_commands() {
     let said = Home::new().run(&["completions", "tcl"]);
     assert!(said.err.contains("bash, elvish, fish, powershell, zsh"), "{}", said.err);
     let said = Home::new().run(&["runs", "export", "last", "--format", "xml"]);
-    assert!(said.err.contains("[possible values: json, csv]"), "{}", said.err);
+    assert!(
+        said.err.contains("[possible values: json, csv, go-bench, openmetrics]"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]

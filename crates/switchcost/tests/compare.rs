@@ -60,6 +60,9 @@ fn only_dearer_beyond_the_limit_and_only_with_a_gate_is_exit_1() {
         (&[&*base, &*base, "--fail-above", "3%"], 0),
         (&[&*base, "nonesuch", "--fail-above", "3%"], 2),
         (&[&*base, "history:nonesuch"], 2),
+        // No interval, so nothing that a gate could go by.
+        (&["history:sun-4/280", "history:sun-4/280"], 0),
+        (&["history:sun-4/280", "history:sun-4/280", "--fail-above", "3%"], 2),
         (&[&*base], 2),
         (&[&*base, &*slow, "--fail-above", "0%"], 2),
         (&[&*base, &*slow, "--csv", "-"], 2),

@@ -46,6 +46,9 @@ pub(super) struct Costs {
 struct Within {
     difference: f64,
     variance: f64,
+    /// More rounds than the midmean cuts off on a side have a cost at or below zero: what stands for
+    /// those would move it.
+    unfit: bool,
 }
 
 impl Costs {
@@ -89,12 +92,20 @@ impl Costs {
         let rounds = u32::try_from(relative.len()).ok();
         let middles = resampled_middles(&relative, Center::Midmean, seed, resamples);
         let variance = middles.map_or(0.0, |middles| variance(&middles, relative.len()));
+        let is_unfit = |round: &usize| {
+            relative.base.figure(*round) <= 0.0 || relative.new.figure(*round) <= 0.0
+        };
+        let unfit = (0..relative.len()).filter(is_unfit).count() > cut(relative.len());
         Some(Self {
             base: midmean(&figures(&relative.base))?,
             new: midmean(&figures(&relative.new))?,
             base_variance: 0.0,
             new_variance: 0.0,
-            within_rounds: Some(Within { difference: midmean(&figures(&relative))?, variance }),
+            within_rounds: Some(Within {
+                difference: midmean(&figures(&relative))?,
+                variance,
+                unfit,
+            }),
             base_rounds: rounds,
             new_rounds: rounds,
         })
@@ -122,7 +133,8 @@ impl Costs {
     fn ends(&self, confidence: f64) -> Option<(f64, f64)> {
         let t = student_quantile(confidence, self.freedom()?)?;
         let ends = match &self.within_rounds {
-            Some(Within { difference, variance }) => {
+            Some(Within { unfit: true, .. }) => return None,
+            Some(Within { difference, variance, .. }) => {
                 let half = t * variance.sqrt();
                 let is_ratio = self.base > 0.0 && difference.abs() + half < MOST_DIFFERENCE;
                 is_ratio.then(|| (as_ratio(difference - half), as_ratio(difference + half)))?

@@ -206,6 +206,25 @@ fn pairing_within_rounds_takes_drift_out() {
     assert!(matches!(answer_of(&apart, 0.03), Answer::CannotTell { .. }), "{apart:?}");
 }
 
+/// What stands for a round in which a cost came out below zero must not make a ratio.
+#[test]
+fn too_many_rounds_below_zero_have_no_interval() {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let mut costs = |below: usize| {
+        let level = |_| 1000.0 * (1.0 + 0.01 * normal(&mut rng));
+        let levels: Vec<f64> = (0..100).map(level).collect();
+        let base = |(round, level): (usize, &f64)| vec![if round < below { -50.0 } else { *level }];
+        let base = by_round(levels.iter().enumerate().map(base).collect());
+        let new = by_round(levels.iter().map(|level| vec![*level]).collect());
+        Costs::paired(&base, &new, 1).unwrap()
+    };
+    assert!(costs(10).ratio(0.95).interval().is_some());
+    let many = costs(40);
+    assert_eq!(many.ratio(0.95).interval(), None, "{many:?}");
+    assert_eq!(many.with_more(100).ratio(0.95).interval(), None, "more of the same tell no more");
+    assert!(!matches!(answer_of(&many, 0.03), Answer::Changed { .. }));
+}
+
 #[test]
 fn only_rounds_that_both_have_are_paired() {
     let of = |numbers: &[u32], level: f64| ByRound {

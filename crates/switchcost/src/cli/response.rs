@@ -38,7 +38,7 @@ pub(crate) struct ResponseArgs {
     pub(crate) place: Place,
 
     #[command(flatten)]
-    pub(crate) effort: Effort<30>,
+    pub(crate) effort: Effort<25>,
 
     #[command(flatten)]
     pub(crate) output: Output,

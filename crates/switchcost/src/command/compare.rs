@@ -72,6 +72,12 @@ fn verdict(found: &Comparison, args: &CompareArgs) -> Result<ExitCode> {
     if found.changes.is_empty() {
         bail!("{}", found.in_words);
     }
+    let is_told = |change: &model::comparison::Change| change.ratio.low.is_some();
+    if args.fail_above.is_some() && !found.changes.iter().any(is_told) {
+        bail!(
+            "--fail-above: nothing was tested: no case has an interval (too few rounds, a base that is not resolved from zero, or published figures only)"
+        );
+    }
     Ok(match args.fail_above.is_some() && found.is_worse_beyond_limit() {
         true => ExitCode::FAILURE,
         false => ExitCode::SUCCESS,

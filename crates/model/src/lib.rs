@@ -11,6 +11,7 @@ pub mod comparison;
 pub mod cost;
 mod curve;
 pub mod estimate;
+pub mod figure;
 pub mod grid;
 pub mod histogram;
 pub mod instrument;

@@ -10,7 +10,7 @@ use crate::regions::Level;
 const X86_ADDRESS_SPACES: u64 = 6;
 
 /// The data caches of the CPU that was measured on, and what else limits it.
-pub(super) struct Levels {
+pub(crate) struct Levels {
     caches: Vec<Cache>,
     address_spaces: Option<u64>,
 }
@@ -21,7 +21,7 @@ struct Cache {
     lines: Option<u64>,
 }
 
-pub(super) fn of(machine: &Machine, plan: &Plan) -> Levels {
+pub(crate) fn of(machine: &Machine, plan: &Plan) -> Levels {
     let cpu = plan.cpus().first().copied().unwrap_or(0);
     let all = machine.cpu.caches.known().map(Vec::as_slice).unwrap_or_default();
     let serving = all.iter().filter(|cache| cache.holds_data() && cache.serves(cpu));
@@ -41,12 +41,12 @@ pub(super) fn of(machine: &Machine, plan: &Plan) -> Levels {
 
 impl Levels {
     /// For bytes of one array.
-    pub(super) fn for_arrays(&self) -> Vec<Level> {
+    pub(crate) fn for_arrays(&self) -> Vec<Level> {
         self.caches.iter().map(|c| Level { name: c.name.clone(), size: c.bytes }).collect()
     }
 
     /// For pages of which one line is touched.
-    pub(super) fn for_pages(&self) -> Vec<Level> {
+    pub(crate) fn for_pages(&self) -> Vec<Level> {
         let lines = |cache: &Cache| {
             Some(Level { name: format!("lines of {}", cache.name), size: cache.lines? })
         };

@@ -5,7 +5,7 @@
 //! indirect = c2 - c1. All are taken within rounds ([`crate::pairing`]).
 
 mod curves;
-mod levels;
+pub(crate) mod levels;
 mod members;
 
 #[cfg(test)]

@@ -2,6 +2,21 @@
 //!
 //! A record becomes figures here; HTML, SVG, PNG and the terminal draw the same ones. No drawing, no
 //! colours, no units chosen for looks.
+//!
+//! An instrument implements [`Drawable`]: one run becomes figures. [`together`] lays those of several runs
+//! over each other.
+
+mod axes;
+mod cost;
+mod drawable;
+mod overlay;
+mod ring;
+
+#[cfg(test)]
+mod tests;
+
+pub use drawable::Drawable;
+pub use overlay::together;
 
 /// What the numbers of an axis are. How they are written is the drawing's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -45,7 +45,9 @@ pub enum Region {
 }
 
 impl Region {
-    fn in_words(self) -> &'static str {
+    /// What it says of the working sets.
+    #[must_use]
+    pub fn in_words(self) -> &'static str {
         match self {
             Region::AllFit => "all fits",
             Region::TogetherTooLarge => "two do not fit together",

@@ -15,11 +15,14 @@ mod ring;
 #[cfg(test)]
 mod tests;
 
+use serde::Serialize;
+
 pub use drawable::Drawable;
 pub use overlay::together;
 
 /// What the numbers of an axis are. How they are written is the drawing's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Nanoseconds.
     Nanoseconds,
@@ -38,7 +41,8 @@ pub enum Unit {
 }
 
 /// How an axis is divided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Scale {
     /// Equal differences are equally far apart.
     Linear,
@@ -48,7 +52,7 @@ pub enum Scale {
 }
 
 /// An axis.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Axis {
     /// What is on it, without the unit: "members of the ring".
     pub label: String,
@@ -61,7 +65,7 @@ pub struct Axis {
 }
 
 /// A point of a series.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Point {
     /// Position.
     pub x: f64,
@@ -74,7 +78,8 @@ pub struct Point {
 }
 
 /// What a series is, and so how it is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Estimates with intervals: points, their line, a band.
     Measured,
@@ -93,7 +98,7 @@ pub enum Role {
 }
 
 /// Values that belong together.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Series {
     /// Its name in the legend, without the run's.
     pub name: String,
@@ -106,7 +111,7 @@ pub struct Series {
 }
 
 /// A place on the x axis with a name: a cache size, a knee.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Mark {
     /// Where.
     pub x: f64,
@@ -117,7 +122,7 @@ pub struct Mark {
 }
 
 /// A stretch of the x axis with a name: a region.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Region {
     /// Its start.
     pub from: f64,
@@ -128,7 +133,7 @@ pub struct Region {
 }
 
 /// A value for every place of a grid.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Map {
     /// What the values are, without the unit.
     pub label: String,
@@ -143,7 +148,8 @@ pub struct Map {
 }
 
 /// What is drawn between the axes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Body {
     /// Series over the same axes.
     Series(Vec<Series>),
@@ -152,7 +158,7 @@ pub enum Body {
 }
 
 /// A chart.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
     /// Its name in links and files: lower case letters, digits and hyphens, the first of `id`s that are alike
     /// gets no number.

@@ -7,10 +7,16 @@
 //! over each other.
 
 mod axes;
+mod bars;
 mod cost;
 mod drawable;
 mod overlay;
+mod published;
+mod relative;
+mod response;
 mod ring;
+mod rounds;
+mod trials;
 
 #[cfg(test)]
 mod tests;
@@ -19,6 +25,8 @@ use serde::Serialize;
 
 pub use drawable::Drawable;
 pub use overlay::together;
+pub use published::with_published;
+pub use relative::Base;
 
 /// What the numbers of an axis are. How they are written is the drawing's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

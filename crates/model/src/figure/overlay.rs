@@ -2,63 +2,80 @@
 
 use std::collections::BTreeMap;
 
-use super::{Axis, Body, Figure, Mark, Region, Scale, Series, Unit};
+use super::{Axis, Body, Figure, Region, Role, Scale, Series, Unit};
 
 /// The figures of several runs laid over each other: those with the same id become one, with the series of
-/// all. Maps cannot lie over each other; they stay apart, with the run's name in the title. `runs` are
-/// names with figures, in the order of the indices in their series.
+/// all. Maps and single samples cannot lie over each other; they stay apart, with the run's name in the
+/// title. `runs` are names with figures, in the order of the indices in their series.
 pub fn together(runs: Vec<(String, Vec<Figure>)>) -> Vec<Figure> {
-    let several = runs.len() > 1;
-    let mut all: Vec<Figure> = Vec::new();
+    let mut all: Vec<Shared> = Vec::new();
+    let mut times: BTreeMap<String, usize> = BTreeMap::new();
     for (name, figures) in runs {
-        for mut figure in figures {
-            if several {
-                figure.in_words = format!("{name}: {}", figure.in_words);
-            }
-            match all.iter_mut().find(|known| known.id == figure.id && can_share(known, &figure)) {
-                Some(known) => lay_over(known, figure, &name),
-                None => {
-                    if several && matches!(figure.body, Body::Map(_)) {
-                        figure.title = format!("{}: {name}", figure.title);
-                    }
-                    all.push(figure);
-                }
+        for figure in figures {
+            *times.entry(figure.id.clone()).or_default() += 1;
+            let fitting =
+                |known: &&mut Shared| known.of.id == figure.id && can_share(&known.of, &figure);
+            match all.iter_mut().find(fitting) {
+                Some(known) => known.lay_over(figure, &name),
+                None => all.push(Shared { of: figure, first: name.clone(), several: false }),
             }
         }
     }
-    number_ids(&mut all);
-    all
+    for shared in all.iter_mut().filter(|shared| !shared.several) {
+        if times.get(&shared.of.id).is_some_and(|times| *times > 1) {
+            shared.of.title = format!("{} ({})", shared.of.title, shared.first);
+        }
+    }
+    let mut figures: Vec<Figure> = all.into_iter().map(|shared| shared.of).collect();
+    number_ids(&mut figures);
+    figures
+}
+
+/// A figure of one run or of several.
+struct Shared {
+    of: Figure,
+    /// The run that it was of first.
+    first: String,
+    several: bool,
 }
 
 fn can_share(one: &Figure, other: &Figure) -> bool {
     let same = |one: &Axis, other: &Axis| one.unit == other.unit && one.label == other.label;
     let series = |figure: &Figure| matches!(figure.body, Body::Series(_));
-    series(one) && series(other) && same(&one.x, &other.x) && same(&one.y, &other.y)
+    let raw = |figure: &Figure| figure.series().iter().any(|series| series.role == Role::Raw);
+    let sound = series(one) && series(other) && !raw(one) && !raw(other);
+    sound && same(&one.x, &other.x) && same(&one.y, &other.y)
 }
 
-fn lay_over(under: &mut Figure, mut over: Figure, name: &str) {
-    share_names(&mut under.x, &mut over);
-    for (under, over) in [(&mut under.x, &over.x), (&mut under.y, &over.y)] {
-        if over.scale == Scale::Log {
-            under.scale = Scale::Log;
+impl Shared {
+    fn lay_over(&mut self, mut over: Figure, name: &str) {
+        let under = &mut self.of;
+        if !self.several {
+            self.several = true;
+            under.in_words = format!("{}: {}", self.first, under.in_words);
         }
-    }
-    under.in_words = format!("{}\n{}", under.in_words, over.in_words);
-    let has = |marks: &[Mark], mark: &Mark| marks.iter().any(|known| known == mark);
-    for mut mark in over.marks {
-        if !has(&under.marks, &mark) {
-            mark.label = format!("{} ({name})", mark.label);
-            under.marks.push(mark);
+        under.in_words = format!("{}\n{name}: {}", under.in_words, over.in_words);
+        share_names(&mut under.x, &mut over);
+        for (under, over) in [(&mut under.x, &over.x), (&mut under.y, &over.y)] {
+            if over.scale == Scale::Log {
+                under.scale = Scale::Log;
+            }
         }
-    }
-    // Shades of two runs would hide each other: the first that has any has them.
-    if under.regions.is_empty() {
-        let named =
-            |region: Region| Region { label: format!("{} ({name})", region.label), ..region };
-        under.regions = over.regions.into_iter().map(named).collect();
-    }
-    if let (Body::Series(under), Body::Series(over)) = (&mut under.body, over.body) {
-        under.extend(over);
+        for mut mark in over.marks {
+            if !under.marks.contains(&mark) {
+                mark.label = format!("{} ({name})", mark.label);
+                under.marks.push(mark);
+            }
+        }
+        // Shades of two runs would hide each other: the first that has any has them.
+        if under.regions.is_empty() {
+            let named =
+                |region: Region| Region { label: format!("{} ({name})", region.label), ..region };
+            under.regions = over.regions.into_iter().map(named).collect();
+        }
+        if let (Body::Series(under), Body::Series(over)) = (&mut under.body, over.body) {
+            under.extend(over);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Rings without work: what a switch costs by the size of the ring, and by what carries the token.
 
-use super::{Axis, Body, Figure, Mark, Point, Role, Scale, Series, Unit, cost};
+use super::bars::Bars;
+use super::{Axis, Body, Drawable, Figure, Mark, Point, Role, Scale, Series, Unit, cost, rounds};
 use crate::case::{Case, Kind, Placement, Policy};
 use crate::estimate::Estimate;
 use crate::pairing::Grouped;
@@ -11,8 +12,6 @@ use crate::run::Run;
 use crate::sample::Sample;
 use crate::scaling::{Knee, Verdict};
 use crate::words;
-
-use super::Drawable;
 
 /// Cost of a switch against the size of the ring.
 pub(super) const COST: &str = "ring-cost";
@@ -26,10 +25,13 @@ const CURVE_POINTS: usize = 48;
 
 impl Drawable for Ring {
     fn figures(run: &Run, record: &Record, index: usize) -> Vec<Figure> {
-        match &record.cost {
+        let mut all = match &record.cost {
             Some(found) => cost::figures(record, found, index),
             None => figures(run, record, index),
-        }
+        };
+        let plan = &run.header.plan;
+        all.extend(rounds::figure(rounds::of_rings(&plan.cases, &run.samples), index));
+        all
     }
 }
 
@@ -208,49 +210,6 @@ fn common_size(groups: &[Group]) -> Option<u32> {
         || groups.iter().flat_map(|group| group.cases.iter().map(|(_, of)| of.case.members));
     let having = |size: u32| sizes().filter(|other| *other == size).count();
     sizes().max_by_key(|size| (having(*size), std::cmp::Reverse(*size)))
-}
-
-/// Estimates by name, cheapest first.
-pub(super) struct Bars {
-    id: &'static str,
-    title: &'static str,
-    label: &'static str,
-    known: Vec<(String, Estimate)>,
-    /// Said before the figures.
-    pub(super) about: String,
-}
-
-impl Bars {
-    pub(super) fn new(
-        id: &'static str,
-        title: &'static str,
-        label: &'static str,
-        mut known: Vec<(String, Estimate)>,
-    ) -> Self {
-        known.sort_by(|(_, one), (_, other)| one.value.total_cmp(&other.value));
-        Self { id, title, label, known, about: String::new() }
-    }
-
-    /// None without anything to draw.
-    pub(super) fn figure(self, index: usize) -> Option<Figure> {
-        let told = |(name, of): &(String, Estimate)| format!("{name} {}", words::time(of.value));
-        let told: Vec<String> = self.known.iter().map(told).collect();
-        let point = |(place, (_, of)): (usize, &(String, Estimate))| Point::of(place as f64, of);
-        let points: Vec<Point> = self.known.iter().enumerate().map(point).collect();
-        let names = self.known.into_iter().map(|(name, _)| name).collect();
-        let figure = Figure {
-            id: self.id.to_string(),
-            title: self.title.to_string(),
-            in_words: format!("{} {}.", self.about, told.join(", ")).trim_start().to_string(),
-            x: Axis::of_names("", names),
-            y: Axis::new(self.label, Unit::Nanoseconds, Scale::Linear),
-            body: Body::Series(vec![Series::new("measured", index, Role::Bars, points)]),
-            marks: Vec::new(),
-            regions: Vec::new(),
-        };
-        let drawn = figure.series().iter().any(|series| !series.points.is_empty());
-        drawn.then(|| figure.with_fitting_scale())
-    }
 }
 
 /// CPU time of a lap, and the ring of two scaled to each size.

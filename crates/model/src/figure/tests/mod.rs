@@ -1,7 +1,10 @@
 //! Known answers: runs whose costs are chosen, and the figures that they must become.
 
 mod made;
+mod others;
 mod overlay;
+mod published;
+mod relative;
 mod rings;
 mod working_sets;
 

@@ -80,5 +80,5 @@ fn maps_and_other_axes_stay_apart_under_ids_of_their_own() {
     let all = named(vec![vec![map(0), line("a", 0, 1.0)], vec![map(1), ticks]]);
     let ids: Vec<&str> = all.iter().map(|figure| &*figure.id).collect();
     assert_eq!(ids, ["map", "a", "map-2", "a-2"]);
-    assert_eq!((&*all[0].title, &*all[2].title), ("map: one", "map: two"));
+    assert_eq!((&*all[0].title, &*all[2].title), ("map (one)", "map (two)"));
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use super::bars::Bars;
 use super::{Axis, Body, Drawable, Figure, Point, Role, Scale, Series, Unit, rounds};
-use crate::estimate::Estimate;
-use crate::interference::{CONFIDENCE, Environment, Runs, Setting};
+use crate::interference::{CONFIDENCE, Environment, Runs};
 use crate::run::Run;
 use crate::trial::{
     Findings, Record, Trials, headlines_ns, interference, malloc, overhead, primes, sampling,

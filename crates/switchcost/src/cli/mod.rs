@@ -9,6 +9,7 @@ mod history;
 mod interference;
 mod links;
 mod program;
+mod report;
 mod response;
 mod ring;
 mod run;
@@ -27,6 +28,7 @@ pub(crate) use cost::{CostArgs, Switch};
 pub(crate) use history::HistoryArgs;
 pub(crate) use interference::InterferenceArgs;
 pub(crate) use links::{LinkNames, LinksArgs};
+pub(crate) use report::ReportArgs;
 pub(crate) use response::{Part, ResponseArgs};
 pub(crate) use ring::{PlacementArg, RingArgs};
 pub(crate) use run::{RUNS_TO_COMPARE, RunArgs};
@@ -96,7 +98,12 @@ pub(crate) enum Command {
     /// was given and a case has become dearer beyond it; 2 if there is no comparison.
     // As large as it is for the flags of `ring`.
     Compare(Box<CompareArgs>),
-    /// List the published figures of 1984 to 2007, which compare takes as history:MACHINE
+    /// Draw runs as charts in one HTML file, over each other and among the machines of 1984 to 2007
+    ///
+    /// The file needs no network and no other file. It opens with what was measured, on what, and what it
+    /// says; a table under each chart has its numbers.
+    Report(ReportArgs),
+    /// List the published figures of 1984 to 2007, which compare and report take as history:MACHINE
     History(HistoryArgs),
     /// List what can carry the token, what each needs, and whether this machine has it
     Links(LinksArgs),

@@ -9,6 +9,7 @@ mod interference;
 pub(crate) mod launcher;
 mod links;
 mod program;
+mod report;
 mod response;
 mod ring;
 mod run;
@@ -31,6 +32,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Classic(command) => classic::run(command),
         Command::Response(args) => response::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::History(args) => history::run(&args),
         Command::Links(args) => links::run(&args),
         Command::Run(args) => run::run(&args),

@@ -7,7 +7,9 @@ mod comparison;
 mod cost;
 mod csv;
 mod exports;
+mod headline;
 pub(crate) mod history;
+pub(crate) mod html;
 mod parts;
 pub(crate) mod program;
 mod response;
@@ -20,6 +22,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
+use model::figure::Drawable;
 use model::response::Response;
 use model::ring::Ring;
 use model::run::Run;
@@ -30,13 +33,19 @@ use probe::assignment::Measure;
 use crate::cli::{Destination, ExportFormat, Output};
 use crate::failure::say;
 
-/// An instrument whose runs this program prints.
-pub(crate) trait Report: Measure + Comparable {
+/// An instrument whose runs this program prints and draws.
+pub(crate) trait Report: Measure + Comparable + Drawable {
     /// All that is printed of a run, ending with a newline; `path` is where it is stored.
     fn terminal(record: &Self::Record, path: Option<&Path>) -> String;
 
     /// All samples as CSV, with a header line.
     fn csv(run: &Run<Self>) -> Result<Vec<u8>>;
+
+    /// What a run says, a sentence each, the most important first; where there is nothing, its first
+    /// chart in words stands for it.
+    fn headline(_: &Self::Record) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 impl Report for Ring {
@@ -49,6 +58,10 @@ impl Report for Ring {
 
     fn csv(run: &Run) -> Result<Vec<u8>> {
         csv::rows(run)
+    }
+
+    fn headline(record: &Self::Record) -> Vec<String> {
+        headline::of_rings(record)
     }
 }
 

@@ -1,0 +1,25 @@
+//! `switchcost report`: runs as charts in one file.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::cli::{Destination, ReportArgs};
+use crate::report::html::{self, Drawn};
+use crate::report::print;
+
+pub(super) fn run(args: &ReportArgs) -> Result<ExitCode> {
+    // Before runs are read and intervals computed: that takes seconds.
+    html::check(&args.output)?;
+    let drawn: Vec<Drawn> = args
+        .runs
+        .iter()
+        .enumerate()
+        .map(|(index, name)| Drawn::find(name, index))
+        .collect::<Result<_>>()?;
+    html::write(drawn, &args.output)?;
+    if let Destination::File(path) = &args.output {
+        print(format!("report: {}\n", path.display()).as_bytes())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

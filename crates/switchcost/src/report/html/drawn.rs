@@ -1,0 +1,131 @@
+//! One run, or one published machine, as the report takes it.
+
+use std::path::Path;
+
+use anyhow::Result;
+use model::figure::Figure;
+use model::noise::NoiseVerdict;
+use model::run::Run;
+use model::subject::{Origin, PREFIX, Published, Subject};
+
+use crate::instruments::with_instrument_of;
+use crate::report::Report;
+use crate::store::{Folder, read};
+use crate::subjects::find_published;
+
+/// What is told of a run before its charts.
+pub(crate) struct Drawn {
+    /// What was measured, or the published machine's name.
+    pub(super) title: String,
+    /// What it says, a sentence each, the most important first.
+    pub(super) headline: Vec<String>,
+    /// What it was measured on: a name and what is there.
+    pub(super) facts: Vec<(&'static str, String)>,
+    /// The verdict on the machine's noise; none for published figures.
+    pub(super) noise: Option<NoiseVerdict>,
+    /// All that the terminal would show; none for published figures.
+    pub(super) text: Option<String>,
+    /// Its charts.
+    pub(super) figures: Vec<Figure>,
+}
+
+impl Drawn {
+    /// The run or the published machine of that name, the `index`th of the report.
+    pub(crate) fn find(name: &str, index: usize) -> Result<Self> {
+        if let Some(machine) = name.strip_prefix(PREFIX) {
+            return Ok(Self::of_published(&find_published(machine)?, index));
+        }
+        let path = Folder::of_user()?.find(name)?.path;
+        with_instrument_of!(&path, I => read::<I>(&path).map(|run| {
+            Self::of_run(&run, &I::record(&run), Some(&path), index)
+        }))
+    }
+
+    /// A run with its record, the `index`th of the report; `path` is where it is stored.
+    pub(crate) fn of_run<I: Report>(
+        run: &Run<I>,
+        record: &I::Record,
+        path: Option<&Path>,
+        index: usize,
+    ) -> Self {
+        let subject = I::subject(run);
+        let figures = I::figures(run, record, index);
+        let mut headline = I::headline(record);
+        if headline.is_empty() {
+            headline.extend(figures.first().map(|figure| figure.in_words.clone()));
+        }
+        Self {
+            title: format!("{}, {}", subject.experiment, day(&run.header.started)),
+            headline,
+            facts: facts(&subject, &run.header.invocation),
+            noise: subject.noise,
+            text: Some(I::terminal(record, path)),
+            figures,
+        }
+    }
+
+    fn of_published(machine: &Published, index: usize) -> Self {
+        let mut facts = vec![
+            ("machine", machine.machine.clone()),
+            ("system", machine.system.clone()),
+            ("source", format!("{} ({})", machine.source, machine.year)),
+        ];
+        facts.extend(machine.notes.iter().map(|note| ("note", note.clone())));
+        Self {
+            title: format!("{}, {}", machine.machine, machine.year),
+            headline: Vec::new(),
+            facts,
+            noise: None,
+            text: None,
+            figures: machine.figures(index),
+        }
+    }
+}
+
+/// The date of a moment as RFC 3339 has it.
+fn day(moment: &str) -> &str {
+    moment.split('T').next().unwrap_or(moment)
+}
+
+fn facts(subject: &Subject, invocation: &[String]) -> Vec<(&'static str, String)> {
+    let machine = &subject.machine;
+    let cpu = machine.cpu.models.known().and_then(|models| models.first()?.name.known());
+    let kernel = machine.kernel.release.known();
+    let mut facts = vec![
+        ("machine", cpu.map_or("unknown CPU".to_string(), Clone::clone)),
+        ("kernel", kernel.map_or("unknown".to_string(), |release| format!("Linux {release}"))),
+        ("policy", labels(subject, "policy")),
+        ("placement", labels(subject, "placement")),
+        ("CPUs", cpus(subject)),
+    ];
+    if let Origin::Run { started, build, .. } = &subject.origin {
+        facts.push(("measured", started.clone()));
+        facts.push(("by", format!("switchcost {} ({} build)", build.version, build.profile)));
+    }
+    facts.push(("command", invocation.join(" ")));
+    facts.push(("run", subject.name.clone()));
+    facts.retain(|(_, what)| !what.is_empty());
+    facts
+}
+
+/// What a label stands at in all cases, each once.
+fn labels(subject: &Subject, name: &str) -> String {
+    each(subject.cases.iter().filter_map(|case| case.label(name)).map(str::to_string))
+}
+
+fn cpus(subject: &Subject) -> String {
+    let of_case = |case: &model::subject::Subcase| {
+        case.details.iter().find(|(name, _)| name == "CPU").map(|(_, cpus)| cpus.clone())
+    };
+    each(subject.cases.iter().filter_map(of_case))
+}
+
+fn each(all: impl Iterator<Item = String>) -> String {
+    let mut found: Vec<String> = Vec::new();
+    for one in all {
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    found.join(", ")
+}

@@ -1,0 +1,218 @@
+//! The page around the charts.
+
+use std::fmt::Write;
+
+use anyhow::{Context, Result};
+use model::figure::{Base, Figure, Series};
+use model::noise::NoiseLevel;
+use plotly::Plot;
+use serde::Serialize;
+
+use super::{Drawn, GENERATOR, table};
+
+const STYLE: &str = include_str!("report.css");
+const SCRIPT: &str = include_str!("report.js");
+
+/// Forbids whatever would leave the file.
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; form-action 'none'; base-uri 'none'";
+
+/// What is put on it.
+pub(super) struct Page<'a> {
+    pub(super) runs: &'a [Drawn],
+    /// By these letters the charts tell runs apart.
+    pub(super) names: &'a [String],
+    pub(super) figures: &'a [Figure],
+}
+
+impl Page<'_> {
+    /// A series as it is called where several runs may be in a chart.
+    pub(super) fn name_of(&self, figure: &Figure, series: &Series) -> String {
+        let mut runs = figure.series().iter().filter_map(|series| series.run);
+        let first = runs.next();
+        let name = series.run.and_then(|run| self.names.get(run));
+        match name.filter(|_| runs.any(|run| Some(run) != first)) {
+            Some(name) => format!("{name}: {}", series.name),
+            None => series.name.clone(),
+        }
+    }
+}
+
+/// Text between tags or in an attribute with quotation marks.
+pub(super) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            // A terminal's colours and the like have no meaning here.
+            control if control.is_control() && !matches!(control, '\n' | '\t') => {}
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// The whole file.
+pub(super) fn html(page: &Page) -> Result<String> {
+    let title = match page.runs {
+        [only] => format!("switchcost: {}", only.title),
+        many => format!("switchcost: {} runs", many.len()),
+    };
+    Ok(format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         {GENERATOR} {version}\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+         {header}{controls}<main>\n{figures}</main>\n{footer}\
+         <script type=\"application/json\" id=\"data\">{data}</script>\n\
+         {plotly}\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+        version = env!("CARGO_PKG_VERSION"),
+        title = escape(&title),
+        header = header(page),
+        controls = controls(page),
+        figures = page.figures.iter().map(|figure| section(page, figure)).collect::<String>(),
+        footer = FOOTER,
+        data = data(page)?,
+        plotly = plotly(),
+    ))
+}
+
+const FOOTER: &str = "<footer><p>A switch is one that the kernel counted; its cost is what a hop of the ring costs above \
+the ring of one, taken within rounds. Bands and bars show intervals over rounds. \
+Published figures are as printed (1984 to 2007) and have none.</p></footer>\n";
+
+/// plotly's own script. The crate gives it together with one for formulas, which would make the file
+/// half as large again and which no label here needs.
+fn plotly() -> String {
+    const END: &str = "</script>";
+    let mut sources = Plot::offline_js_sources();
+    if let Some(end) = sources.find(END) {
+        sources.truncate(end + END.len());
+    }
+    sources
+}
+
+fn header(page: &Page) -> String {
+    let mut text = "<header>\n<h1>What a context switch costs</h1>\n".to_string();
+    for (name, run) in page.names.iter().zip(page.runs) {
+        let name = if page.runs.len() > 1 {
+            format!("<b class=\"letter\">{name}</b> ")
+        } else {
+            String::new()
+        };
+        // Writing to a String cannot fail.
+        let _ = write!(text, "<section class=\"run\">\n<h2>{name}{}</h2>\n", escape(&run.title));
+        for (place, sentence) in run.headline.iter().enumerate() {
+            let class = if place == 0 { " class=\"headline\"" } else { "" };
+            let _ = writeln!(text, "<p{class}>{}</p>", escape(sentence));
+        }
+        text.push_str(&noise(run));
+        text.push_str("<dl>");
+        for (what, is) in &run.facts {
+            let _ = write!(text, "<div><dt>{}</dt><dd>{}</dd></div>", escape(what), escape(is));
+        }
+        text.push_str("</dl>\n");
+        if let Some(told) = &run.text {
+            let _ = writeln!(
+                text,
+                "<details><summary>All that the run says, as on the terminal</summary><pre tabindex=\"0\">{}</pre></details>",
+                escape(told)
+            );
+        }
+        text.push_str("</section>\n");
+    }
+    text.push_str("</header>\n");
+    text
+}
+
+fn noise(run: &Drawn) -> String {
+    let Some(verdict) = &run.noise else { return String::new() };
+    let class = match verdict.level {
+        NoiseLevel::Quiet => "quiet",
+        NoiseLevel::Noisy => "noisy",
+        NoiseLevel::Unusable => "unusable",
+        NoiseLevel::Unknown => "unknown",
+    };
+    format!("<p class=\"noise {class}\">The machine was {}.</p>\n", escape(&verdict.in_words()))
+}
+
+fn controls(page: &Page) -> String {
+    let mut bases = "<option value=\"absolute\">as measured</option>".to_string();
+    if page.figures.iter().any(|figure| figure.relative_to(Base::Two).is_some()) {
+        bases.push_str("<option value=\"two\">relative to a ring of two</option>");
+    }
+    for (run, name) in page.names.iter().enumerate() {
+        if page.names.len() > 1 {
+            let _ = write!(
+                bases,
+                "<option value=\"run-{run}\">relative to run {}</option>",
+                escape(name)
+            );
+        }
+    }
+    let links: String = page
+        .figures
+        .iter()
+        .map(|figure| {
+            format!("<li><a href=\"#{}\">{}</a></li>", escape(&figure.id), escape(&figure.title))
+        })
+        .collect();
+    format!(
+        "<form id=\"controls\" aria-label=\"How the charts are drawn\">\n\
+         <label>Values <select id=\"base\">{bases}</select></label>\n\
+         <label>Axes <select id=\"axes\"><option value=\"fitting\">as suits each chart</option>\
+         <option value=\"linear\">linear</option><option value=\"log\">logarithmic</option></select></label>\n\
+         <label><input type=\"checkbox\" id=\"published\" checked> machines of 1984 to 2007</label>\n\
+         </form>\n<nav aria-label=\"Charts\"><ul>{links}</ul></nav>\n"
+    )
+}
+
+fn section(page: &Page, figure: &Figure) -> String {
+    let id = escape(&figure.id);
+    let words: String =
+        figure.in_words.lines().map(|line| format!("<p>{}</p>", escape(line))).collect();
+    format!(
+        "<figure id=\"{id}\">\n<h2 id=\"{id}-title\">{title}</h2>\n\
+         <div class=\"chart\" role=\"img\" aria-labelledby=\"{id}-title\" aria-describedby=\"{id}-words\">\
+         <noscript>Charts need JavaScript; the tables do not.</noscript></div>\n\
+         <p class=\"note\" aria-live=\"polite\"></p>\n\
+         <figcaption id=\"{id}-words\">{words}</figcaption>\n{table}\n</figure>\n",
+        title = escape(&figure.title),
+        table = table::html(page, figure),
+    )
+}
+
+/// What the script draws.
+#[derive(Serialize)]
+struct Data<'a> {
+    names: &'a [String],
+    figures: Vec<Chart<'a>>,
+}
+
+#[derive(Serialize)]
+struct Chart<'a> {
+    #[serde(flatten)]
+    figure: &'a Figure,
+    /// The series as multiples, by what the reader may choose; where there are none they are absent.
+    relative: std::collections::BTreeMap<String, Vec<Series>>,
+}
+
+fn data(page: &Page) -> Result<String> {
+    let chart = |figure: &'_ Figure| {
+        let several = if page.names.len() > 1 { page.names.len() } else { 0 };
+        let runs = (0..several).map(|run| (format!("run-{run}"), Base::Run(run)));
+        let bases = runs.chain([("two".to_string(), Base::Two)]);
+        bases.filter_map(|(name, base)| Some((name, figure.relative_to(base)?))).collect()
+    };
+    let figures =
+        page.figures.iter().map(|figure| Chart { figure, relative: chart(figure) }).collect();
+    let data = Data { names: page.names, figures };
+    let json = serde_json::to_string(&data).context("cannot write the charts as JSON")?;
+    // A script ends at the first "</", whatever it stands in.
+    Ok(json.replace('<', "\\u003c"))
+}

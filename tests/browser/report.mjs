@@ -1,0 +1,184 @@
+// Opens a report in Chromium and fails on the first thing that is not as it must be.
+//
+//     node report.mjs BROWSER REPORT.html SCREENSHOTS
+//
+// Prints what it saw, a line each. Times are printed and never judged.
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const [browserPath, report, screenshots] = process.argv.slice(2);
+const WIDTHS = [390, 1280];
+const SCHEMES = ["light", "dark"];
+// WCAG 2.1, 1.4.3.
+const LEAST_CONTRAST = 4.5;
+
+// The sandbox needs privileges that a test does not have; the rest keeps the browser itself off the network.
+const FLAGS = [
+  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+  "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+];
+
+async function opened(browser, width, colorScheme) {
+  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme });
+  const page = await context.newPage();
+  const troubles = [];
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) troubles.push(`console: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => troubles.push(`error: ${error}`));
+  page.on("dialog", (dialog) => { troubles.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
+  const url = pathToFileURL(report).href;
+  page.on("request", (request) => {
+    const asked = request.url();
+    if (asked !== url && !/^(data|blob):/.test(asked)) troubles.push(`request: ${asked}`);
+  });
+  const start = performance.now();
+  await page.goto(url);
+  await page.waitForSelector("html[data-drawn=yes]");
+  return { context, page, troubles, ms: performance.now() - start };
+}
+
+// What each chart draws: its marks, and a text that changes when any of them does.
+const charts = (page) => page.evaluate(() => Object.fromEntries([...document.querySelectorAll("figure")].map((figure) => {
+  const marks = [...figure.querySelectorAll(".scatterlayer path, .barlayer path, .heatmaplayer image")];
+  const text = marks.map((mark) => mark.getAttribute("d") ?? mark.getAttribute("href") ?? mark.getAttribute("xlink:href"));
+  const ticks = [...figure.querySelectorAll(".xtick text, .ytick text")].map((tick) => tick.textContent);
+  const published = figure.querySelector(".chart").data?.filter((trace) => trace.meta === "published").length ?? 0;
+  return [figure.id, { marks: marks.length, published, text: [...text, ...ticks].join(" ") }];
+})));
+
+async function isWhole(page, width) {
+  const wide = await page.evaluate(() => {
+    const over = document.documentElement.scrollWidth - innerWidth;
+    const beyond = [...document.querySelectorAll("body *")]
+      .filter((element) => !element.closest("pre, .scroll, svg") && element.getBoundingClientRect().right > innerWidth + 1)
+      .map((element) => `${element.tagName}.${element.className}`);
+    return { over, beyond };
+  });
+  assert.ok(wide.over <= 0 && wide.beyond.length === 0, `${width} px: ${JSON.stringify(wide)}`);
+  for (const [id, { marks }] of Object.entries(await charts(page))) {
+    assert.ok(marks > 0, `${id} has no marks at ${width} px`);
+  }
+  // Text that is cut off at the edge of its chart.
+  const cut = await page.evaluate(() => [...document.querySelectorAll(".chart")].flatMap((chart) => {
+    const box = chart.getBoundingClientRect();
+    return [...chart.querySelectorAll("svg text")].filter((text) => {
+      const own = text.getBoundingClientRect();
+      return own.width > 0 && text.textContent && (own.left < box.left - 2 || own.right > box.right + 2);
+    }).map((text) => `${chart.closest("figure").id}: ${text.textContent}`);
+  }));
+  assert.deepEqual(cut, [], `cut off at ${width} px`);
+}
+
+async function isAccessible(page, scheme) {
+  const found = await page.evaluate(() => {
+    const luminance = (colour) => {
+      const parts = colour.match(/[\d.]+/g).slice(0, 3).map((part) => {
+        const share = part / 255;
+        return share <= 0.03928 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+      });
+      return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+    };
+    const behind = (element) => {
+      for (let at = element; at; at = at.parentElement) {
+        const colour = getComputedStyle(at).backgroundColor;
+        if (!/^rgba\(.*, 0\)$/.test(colour)) return colour;
+      }
+      return "rgb(255, 255, 255)";
+    };
+    const contrast = (fore, back) => {
+      const [low, high] = [luminance(fore), luminance(back)].sort((one, other) => one - other);
+      return (high + 0.05) / (low + 0.05);
+    };
+    const faint = [...document.querySelectorAll("h1, h2, p, a, dt, dd, th, td, summary, label, figcaption, svg text")]
+      .filter((element) => element.textContent.trim() && element.getClientRects().length)
+      .map((element) => {
+        const style = getComputedStyle(element);
+        const fore = element instanceof SVGElement ? style.fill : style.color;
+        return { what: `${element.tagName}: ${element.textContent.slice(0, 30)}`, ratio: contrast(fore, behind(element)) };
+      });
+    const figures = [...document.querySelectorAll("figure")].map((figure) => {
+      const chart = figure.querySelector(".chart");
+      const text = (attribute) => document.getElementById(chart.getAttribute(attribute))?.textContent.trim() ?? "";
+      return {
+        id: figure.id, role: chart.getAttribute("role"), name: text("aria-labelledby"), words: text("aria-describedby"),
+        numbers: figure.querySelectorAll("tbody td").length, note: figure.querySelectorAll(".note:not([aria-live])").length,
+      };
+    });
+    return { faint, figures };
+  });
+  for (const { what, ratio } of found.faint) assert.ok(ratio >= LEAST_CONTRAST, `${scheme}: ${ratio.toFixed(2)} for ${what}`);
+  for (const figure of found.figures) {
+    assert.ok(figure.role === "img" && figure.name && figure.words, `${figure.id} has no words`);
+    assert.ok(figure.numbers > 0 || figure.note > 0, `${figure.id} has neither table nor a word why`);
+  }
+}
+
+async function keyboard(page) {
+  const reached = new Set();
+  for (let step = 0; step < 40; step += 1) {
+    await page.keyboard.press("Tab");
+    reached.add(await page.evaluate(() => document.activeElement.id));
+  }
+  for (const id of ["base", "axes", "published"]) assert.ok(reached.has(id), `Tab does not reach ${id}`);
+  await page.focus("#published");
+  await page.keyboard.press("Space");
+  assert.equal(await page.isChecked("#published"), false, "Space does not switch");
+  await page.keyboard.press("Space");
+}
+
+function changed(before, after, what, of) {
+  const differ = Object.keys(before).filter((id) => before[id].text !== after[id].text);
+  console.log(`${what} changes: ${differ.join(", ")}`);
+  for (const id of of.filter((id) => id in before)) assert.ok(differ.includes(id), `${what} does not change ${id}`);
+}
+
+async function toggles(page) {
+  const asFirst = await charts(page);
+  await page.uncheck("#published");
+  const without = await charts(page);
+  changed(asFirst, without, "published off", ["ring-cost", "ring-cpu", "history", "cost-by-array"]);
+  const drawn = (all) => Object.values(all).reduce((sum, chart) => sum + chart.published, 0);
+  assert.ok(drawn(asFirst) >= 9 && drawn(without) < drawn(asFirst), "the machines of 1992 go");
+  await page.selectOption("#axes", "log");
+  const log = await charts(page);
+  await page.selectOption("#axes", "linear");
+  changed(log, await charts(page), "axes", ["ring-cost", "ring-cpu", "cost-by-array", "response-late"]);
+  const linear = await charts(page);
+  for (const value of await page.$$eval("#base option", (options) => options.map((option) => option.value).slice(1))) {
+    await page.selectOption("#base", value);
+    changed(linear, await charts(page), value, value === "two" ? ["ring-cost", "ring-cpu"] : ["ring-cost"]);
+  }
+  await page.selectOption("#base", "absolute");
+  await page.selectOption("#axes", "fitting");
+  await page.check("#published");
+  changed(asFirst, asFirst, "back again", []);
+  const back = await charts(page);
+  for (const id of Object.keys(asFirst)) assert.equal(back[id].text, asFirst[id].text, `${id} does not come back`);
+}
+
+const browser = await chromium.launch({ executablePath: browserPath, args: FLAGS });
+try {
+  for (const width of WIDTHS) {
+    for (const scheme of SCHEMES) {
+      const { context, page, troubles, ms } = await opened(browser, width, scheme);
+      console.log(`${width} px, ${scheme}: drawn after ${ms.toFixed(0)} ms`);
+      await page.screenshot({ path: join(screenshots, `report-${width}-${scheme}.png`), fullPage: true });
+      await isWhole(page, width);
+      await isAccessible(page, scheme);
+      if (width === 1280 && scheme === "light") {
+        await keyboard(page);
+        await toggles(page);
+        await page.emulateMedia({ media: "print" });
+        await page.pdf({ path: join(screenshots, "report.pdf") });
+      }
+      assert.deepEqual(troubles, []);
+      await context.close();
+    }
+  }
+} finally {
+  await browser.close();
+}

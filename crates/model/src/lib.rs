@@ -12,6 +12,7 @@ pub mod cost;
 mod curve;
 pub mod estimate;
 pub mod figure;
+pub mod glance;
 pub mod grid;
 pub mod histogram;
 pub mod instrument;

@@ -1,6 +1,6 @@
 //! A plan from its first case to its report: every experiment ends here.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
@@ -35,6 +35,19 @@ pub(crate) fn new_run<I: Report>(
     notices: Vec<String>,
     output: &Output,
 ) -> Result<ExitCode> {
+    let progress = Progress::new(&plan, output.quiet);
+    take(plan, machine, allowed, notices, &Interrupt::watch()?, progress).print(output)
+}
+
+/// Measures a plan and stores it.
+pub(crate) fn take<I: Report>(
+    plan: Plan<I>,
+    machine: Machine,
+    allowed: &[u32],
+    notices: Vec<String>,
+    interrupt: &Interrupt,
+    progress: Progress,
+) -> Taken<I> {
     let started = SystemTime::now();
     let mut header = Header {
         schema: SCHEMA,
@@ -55,7 +68,38 @@ pub(crate) fn new_run<I: Report>(
             "error: the run is not stored: {error:#}; it is measured and printed all the same"
         ));
     }
-    finish(Run::new(header), allowed.to_vec(), file, store_error.is_some(), output)
+    let store = Store { file, lost: store_error.is_some() };
+    finish(Run::new(header), allowed.to_vec(), store, interrupt, progress)
+}
+
+/// A run that has come to its end, and what became of it.
+pub(crate) struct Taken<I: Report> {
+    pub(crate) run: Run<I>,
+    /// Where it is stored.
+    pub(crate) path: Option<PathBuf>,
+    /// It is not stored, or not as a whole.
+    lost: bool,
+    /// The signal that asked to stop.
+    pub(crate) signal: Option<i32>,
+}
+
+impl<I: Report> Taken<I> {
+    /// Writes the outputs and the report.
+    fn print(self, output: &Output) -> Result<ExitCode> {
+        let record = I::record(&self.run);
+        report::write::<I>(&self.run, &record, self.path.as_deref(), output)?;
+        Ok(match self.signal {
+            Some(signal) => ExitCode::from(128 + u8::try_from(signal).unwrap_or(0)),
+            None if self.is_whole() => ExitCode::SUCCESS,
+            None => ExitCode::FAILURE,
+        })
+    }
+
+    /// Whether all cases were measured and all samples are stored.
+    pub(crate) fn is_whole(&self) -> bool {
+        let failed = self.run.end.as_ref().is_none_or(|end| end.reason == StopReason::Failed);
+        !self.lost && self.run.failures.is_empty() && !failed
+    }
 }
 
 /// What a rehearsal gave.
@@ -112,7 +156,9 @@ pub(crate) fn resume<I: Report>(path: &Path, more: &More, output: &Output) -> Re
     let resumed = Line::Resumed(Resumed { at, spent_ns, stopping, differences });
     file.write(&resumed)?;
     run.push(resumed);
-    finish(run, allowed, Some(file), false, output)
+    let progress = Progress::new(&run.header.plan, output.quiet);
+    let store = Store { file: Some(file), lost: false };
+    finish(run, allowed, store, &Interrupt::watch()?, progress).print(output)
 }
 
 /// What a resumed run may have beyond its own plan.
@@ -192,24 +238,18 @@ pub(crate) fn keep_away<I: Report>(
     notices
 }
 
-/// Measures, then writes the end, the outputs and the report.
+/// Measures, then writes the end.
 fn finish<I: Report>(
     mut run: Run<I>,
     allowed: Vec<u32>,
-    file: Option<RunFile>,
-    not_stored: bool,
-    output: &Output,
-) -> Result<ExitCode> {
-    let interrupt = Interrupt::watch()?;
+    store: Store,
+    interrupt: &Interrupt,
+    progress: Progress,
+) -> Taken<I> {
     let away = Away::new(allowed, run.header.machine.clone());
     let mut workers = Workers::with_way(interrupt.clone(), away);
     let plan = run.header.plan.clone();
-    let mut recorder = Recorder {
-        file,
-        lost: not_stored,
-        progress: Progress::new(&plan, output.quiet),
-        plan: &plan,
-    };
+    let mut recorder = Recorder { store, progress, plan: &plan };
     let spent = Duration::from_nanos(run.spent_ns());
     let samples = std::mem::take(&mut run.samples);
     let schedule = Schedule::new(&plan, samples, spent, &mut workers, &mut recorder);
@@ -225,24 +265,21 @@ fn finish<I: Report>(
     recorder.keep(&Line::End(end.clone()));
     recorder.pause();
     run.end = Some(end);
-    let record = I::record(&run);
-    let path = recorder.file.as_ref().map(|file| file.path().to_path_buf());
-    let written = report::write::<I>(&run, &record, path.as_deref(), output);
-    let lost = recorder.lost;
-    written?;
-    Ok(match interrupt.signal() {
-        Some(signal) => ExitCode::from(128 + u8::try_from(signal).unwrap_or(0)),
-        None if lost || !run.failures.is_empty() || reason == StopReason::Failed => {
-            ExitCode::FAILURE
-        }
-        None => ExitCode::SUCCESS,
-    })
+    let Store { file, lost } = recorder.store;
+    let path = file.map(|file| file.path().to_path_buf());
+    Taken { run, path, lost, signal: interrupt.signal() }
+}
+
+/// Where a run is kept.
+struct Store {
+    file: Option<RunFile>,
+    /// Not all of it is kept.
+    lost: bool,
 }
 
 /// Keeps every sample as it arrives, and shows how far the run is.
 struct Recorder<'a, I: Report> {
-    file: Option<RunFile>,
-    lost: bool,
+    store: Store,
     progress: Progress,
     plan: &'a Plan<I>,
 }
@@ -254,13 +291,12 @@ impl<I: Report> Recorder<'_, I> {
     }
 
     fn with_file(&mut self, act: impl FnOnce(&mut RunFile) -> Result<()>) {
-        let Some(file) = &mut self.file else { return };
+        let Some(file) = &mut self.store.file else { return };
         if let Err(error) = act(file) {
             self.progress.say(&format!(
                 "error: the run is not stored any further: {error:#}; it is measured and printed all the same"
             ));
-            self.file = None;
-            self.lost = true;
+            self.store = Store { file: None, lost: true };
         }
     }
 }

@@ -9,9 +9,34 @@ use model::plan::Plan;
 
 use crate::schedule::State;
 
+/// One bar over several runs, one after the other.
+pub(crate) struct Whole {
+    bar: ProgressBar,
+}
+
+impl Whole {
+    /// A bar over all of `budget`; hidden when standard error is no terminal.
+    pub(crate) fn new(budget: Duration, quiet: bool) -> Self {
+        Self { bar: bar(budget, quiet) }
+    }
+
+    /// The part of it that `plan` has, which begins where `before` is spent.
+    pub(crate) fn part<I: Instrument>(&self, plan: &Plan<I>, before: Duration) -> Progress {
+        let of_whole = Some((before, plan.experiment.clone()));
+        Progress { of_whole, ..Progress::on(self.bar.clone(), plan) }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// Shows how far a run is.
 pub(crate) struct Progress {
     bar: ProgressBar,
+    /// What was spent on the bar before, and what this run is called, if it is one of several.
+    of_whole: Option<(Duration, String)>,
     budget: Duration,
     precision: f64,
     titles: Vec<String>,
@@ -21,17 +46,13 @@ impl Progress {
     /// A bar over the budget of `plan`; hidden when standard error is no terminal.
     pub(crate) fn new<I: Instrument>(plan: &Plan<I>, quiet: bool) -> Self {
         let budget = Duration::from_nanos(plan.stopping.budget_ns);
-        let target = match quiet {
-            true => ProgressDrawTarget::hidden(),
-            false => ProgressDrawTarget::stderr(),
-        };
-        let length = u64::try_from(budget.as_millis()).unwrap_or(u64::MAX);
-        let bar = ProgressBar::with_draw_target(Some(length), target);
-        if let Ok(style) = ProgressStyle::with_template("{wide_bar} {msg}") {
-            bar.set_style(style);
-        }
+        Self::on(bar(budget, quiet), plan)
+    }
+
+    fn on<I: Instrument>(bar: ProgressBar, plan: &Plan<I>) -> Self {
+        let budget = Duration::from_nanos(plan.stopping.budget_ns);
         let titles = plan.cases.iter().map(I::title).collect();
-        Self { bar, budget, precision: plan.stopping.precision, titles }
+        Self { bar, of_whole: None, budget, precision: plan.stopping.precision, titles }
     }
 
     /// Draws the state before a case.
@@ -45,9 +66,13 @@ impl Progress {
         };
         let title = self.titles.get(state.case).map_or("", String::as_str);
         let round = state.round + 1;
-        self.bar
-            .set_message(format!("round {round}, {title}, {reached}, {} s left", left.as_secs()));
-        self.bar.set_position(u64::try_from(state.spent.as_millis()).unwrap_or(u64::MAX));
+        let (before, name) = match &self.of_whole {
+            Some((before, name)) => (*before, format!("{name}, ")),
+            None => (Duration::ZERO, String::new()),
+        };
+        let left = left.as_secs();
+        self.bar.set_message(format!("{name}round {round}, {title}, {reached}, {left} s left"));
+        self.bar.set_position(millis(before + state.spent));
     }
 
     /// Prints a line above the bar.
@@ -59,8 +84,26 @@ impl Progress {
         }
     }
 
-    /// Takes the bar away.
+    /// Takes the bar away, unless others come after.
     pub(crate) fn end(&self) {
-        self.bar.finish_and_clear();
+        if self.of_whole.is_none() {
+            self.bar.finish_and_clear();
+        }
     }
+}
+
+fn bar(budget: Duration, quiet: bool) -> ProgressBar {
+    let target = match quiet {
+        true => ProgressDrawTarget::hidden(),
+        false => ProgressDrawTarget::stderr(),
+    };
+    let bar = ProgressBar::with_draw_target(Some(millis(budget)), target);
+    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {msg}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

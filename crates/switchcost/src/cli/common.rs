@@ -67,25 +67,30 @@ impl Output {
 
     /// Whether both can be written, before anything is measured for them. Nothing is changed.
     pub(crate) fn check_places(&self) -> anyhow::Result<()> {
-        for (flag, to) in [("--json", &self.json), ("--csv", &self.csv)] {
-            let Some(Destination::File(path)) = to else { continue };
-            let refuse = |why: &dyn Display| usage(format!("{flag} {}: {why}", path.display()));
-            match path.metadata() {
-                Ok(there) if there.is_dir() => return Err(refuse(&"it is a directory")),
-                Ok(_) => access(path, Access::WRITE_OK)
-                    .map_err(|errno| refuse(&io::Error::from(errno)))?,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-                    let folder = folder.unwrap_or(Path::new("."));
-                    let writable = access(folder, Access::WRITE_OK | Access::EXEC_OK);
-                    writable.map_err(|errno| {
-                        let error = io::Error::from(errno);
-                        refuse(&format!("{} cannot be written to: {error}", folder.display()))
-                    })?;
-                }
-                Err(error) => return Err(refuse(&error)),
-            }
+        let wanted = [("--json", &self.json), ("--csv", &self.csv)];
+        wanted
+            .into_iter()
+            .filter_map(|(flag, to)| Some((flag, to.as_ref()?)))
+            .try_for_each(|(flag, to)| check_place(flag, to))
+    }
+}
+
+/// Whether what a flag names can be written. Nothing is changed.
+pub(crate) fn check_place(flag: &str, to: &Destination) -> anyhow::Result<()> {
+    let Destination::File(path) = to else { return Ok(()) };
+    let refuse = |why: &dyn Display| usage(format!("{flag} {}: {why}", path.display()));
+    match path.metadata() {
+        Ok(there) if there.is_dir() => Err(refuse(&"it is a directory")),
+        Ok(_) => access(path, Access::WRITE_OK).map_err(|errno| refuse(&io::Error::from(errno))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new("."));
+            let writable = access(folder, Access::WRITE_OK | Access::EXEC_OK);
+            writable.map_err(|errno| {
+                let error = io::Error::from(errno);
+                refuse(&format!("{} cannot be written to: {error}", folder.display()))
+            })
         }
-        Ok(())
+        Err(error) => Err(refuse(&error)),
     }
 }

@@ -8,6 +8,7 @@ mod cost;
 mod history;
 mod interference;
 mod links;
+mod measure;
 mod program;
 mod report;
 mod response;
@@ -22,12 +23,13 @@ use clap_complete::Shell;
 
 pub(crate) use classic::{ClassicCommand, InstallArgs, SweepArgs};
 pub(crate) use clock::{ClockCommand, MallocArgs, OverheadArgs, PrimesArgs, SamplingArgs};
-pub(crate) use common::{Effort, Output};
+pub(crate) use common::{Effort, Output, check_place};
 pub(crate) use compare::CompareArgs;
 pub(crate) use cost::{CostArgs, Switch};
 pub(crate) use history::HistoryArgs;
 pub(crate) use interference::InterferenceArgs;
 pub(crate) use links::{LinkNames, LinksArgs};
+pub(crate) use measure::MeasureArgs;
 pub(crate) use report::ReportArgs;
 pub(crate) use response::{Part, ResponseArgs};
 pub(crate) use ring::{PlacementArg, RingArgs};
@@ -58,6 +60,12 @@ impl Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Measure what matters in one go: rings, working sets, response and clocks
+    ///
+    /// Runs ring, cost, response and clock overhead with their default plans, one after the other, each in
+    /// its share of the budget; prints a summary that leads with what a switch costs here and whether the
+    /// machine was quiet enough to believe it, stores the runs, and writes a report.
+    Measure(MeasureArgs),
     /// Measure a ring of processes that pass a token round, against its size
     ///
     /// The members of a ring pass a one-byte token round, so that the kernel has to switch from

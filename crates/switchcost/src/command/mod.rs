@@ -8,6 +8,7 @@ mod history;
 mod interference;
 pub(crate) mod launcher;
 mod links;
+mod measure;
 mod program;
 mod report;
 mod response;
@@ -26,6 +27,7 @@ use crate::cli::{Cli, Command};
 /// Does what was asked.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     match cli.command {
+        Command::Measure(args) => measure::run(&args),
         Command::Ring(args) => ring::run(&args),
         Command::Cost(args) => cost::run(&args),
         Command::Clock(command) => clock::run(&command),

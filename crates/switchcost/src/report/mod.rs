@@ -14,6 +14,7 @@ mod parts;
 pub(crate) mod program;
 mod response;
 mod states;
+pub(crate) mod summary;
 mod terminal;
 mod trials;
 

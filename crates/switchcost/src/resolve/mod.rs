@@ -5,6 +5,7 @@ pub(crate) mod cost;
 pub(crate) mod grid;
 pub(crate) mod interference;
 pub(crate) mod links;
+pub(crate) mod measure;
 pub(crate) mod response;
 pub(crate) mod ring;
 pub(crate) mod run;

@@ -64,7 +64,7 @@ fn title(curve: &Curve) -> String {
     format!("{}, {} members", walk_words(&curve.work), curve.members)
 }
 
-fn walk_words(work: &Work) -> String {
+pub(super) fn walk_words(work: &Work) -> String {
     match work.walk {
         Walk::Whole => format!("{} by {} bytes", work.op, work.stride_bytes),
         Walk::Chase => format!("{} of lines at random", work.op),

@@ -1,0 +1,126 @@
+//! The summary of `switchcost measure`: one screen that leads with what matters.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use model::glance;
+use model::record::Record;
+use model::run::Header;
+use model::trial::Findings;
+use model::words::time;
+use model::{instrument::Instrument, response, trial};
+
+use super::parts;
+
+/// Calls that stand for the others: what a program pays to know how long it has run.
+const CLOCKS: [&str; 4] = ["time-stamp", "threadclock-now", "thread-cputime", "getrusage"];
+
+/// What was measured; what was not is missing.
+pub(crate) struct Summary {
+    pub(crate) ring: Option<Record>,
+    pub(crate) cost: Option<Record>,
+    pub(crate) response: Option<response::Record>,
+    pub(crate) clock: Option<trial::Record>,
+    /// Where the runs are stored.
+    pub(crate) runs: Vec<PathBuf>,
+    /// Where the report is, if it is a file.
+    pub(crate) report: Option<PathBuf>,
+}
+
+/// All of it, ending with a newline.
+pub(crate) fn text(summary: &Summary) -> String {
+    let mut text = String::new();
+    let headings = [
+        summary.ring.as_ref().map(|record| heading(&record.header)),
+        summary.cost.as_ref().map(|record| heading(&record.header)),
+        summary.response.as_ref().map(|record| heading(&record.header)),
+        summary.clock.as_ref().map(|record| heading(&record.header)),
+    ];
+    // Writing to a String cannot fail.
+    if let Some(heading) = headings.into_iter().flatten().next() {
+        let _ = writeln!(text, "{heading}\n");
+    }
+    let noise = noise(summary);
+    let sentence = glance::in_words(summary.ring.as_ref(), summary.cost.as_ref(), &noise);
+    let _ = writeln!(text, "{sentence}\n");
+    for (name, line) in lines(summary) {
+        let _ = writeln!(text, "{name:<9} {line}");
+    }
+    let _ = writeln!(text);
+    for path in &summary.runs {
+        let _ = writeln!(text, "run file: {}", path.display());
+    }
+    if let Some(report) = &summary.report {
+        let _ = writeln!(text, "report: {}", report.display());
+    }
+    text
+}
+
+/// Which machine: the experiment's own name says nothing of several.
+fn heading<I: Instrument>(header: &Header<I>) -> String {
+    let heading = parts::heading(header);
+    heading.replacen(&header.plan.experiment, "measured", 1)
+}
+
+fn noise(summary: &Summary) -> Vec<(&'static str, &model::noise::NoiseVerdict)> {
+    let all = [
+        summary.ring.as_ref().map(|record| ("ring", &record.noise)),
+        summary.cost.as_ref().map(|record| ("cost", &record.noise)),
+        summary.response.as_ref().map(|record| ("response", &record.noise)),
+        summary.clock.as_ref().map(|record| ("clock", &record.noise)),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// What each experiment found, a line or two each.
+fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    let series = summary.ring.iter().flat_map(|record| &record.scaling);
+    lines.extend(series.map(|series| ("ring", series.in_words.clone())));
+    let curves = summary.cost.iter().flat_map(|record| &record.cost).flat_map(|cost| &cost.curves);
+    lines.extend(curves.map(|curve| ("cost", format!("{}: {}", walk(curve), curve.in_words))));
+    lines.extend(summary.response.iter().flat_map(of_response).map(|line| ("response", line)));
+    lines.extend(summary.clock.iter().filter_map(of_clock).map(|line| ("clock", line)));
+    let noisy = noise(summary).into_iter().filter(|(_, verdict)| !verdict.reasons.is_empty());
+    lines.extend(
+        noisy.map(|(name, verdict)| ("machine", format!("{name}: {}", verdict.in_words()))),
+    );
+    lines
+}
+
+fn walk(curve: &model::cost::Curve) -> String {
+    super::cost::walk_words(&curve.work)
+}
+
+fn of_response(record: &response::Record) -> Vec<String> {
+    let mut lines = Vec::new();
+    let loops =
+        record.loops.iter().filter_map(|of| Some(format!("{} {}", of.call, time(of.ns?.value))));
+    let loops: Vec<String> = loops.collect();
+    if !loops.is_empty() {
+        lines.push(loops.join(", "));
+    }
+    let late = |found: &model::trial::wakeup::Found| {
+        let median = found.median_ns?.value;
+        let tail = found
+            .p99_ns
+            .map_or(String::new(), |tail| format!(", 99 % within {}", time(tail.value_ns as f64)));
+        Some(format!("{} CPU {} late{tail}", found.load, time(median)))
+    };
+    let late: Vec<String> = record.wakeups.iter().filter_map(late).collect();
+    if !late.is_empty() {
+        lines.push(format!("woken on: {}", late.join("; ")));
+    }
+    lines
+}
+
+fn of_clock(record: &trial::Record) -> Option<String> {
+    let Findings::Overhead(found) = &record.findings else { return None };
+    let of = |name: &&str| {
+        let call = found.calls.iter().find(|call| call.call == **name)?;
+        let ticks = call.back_to_back_ticks?.value;
+        Some(format!("{name} {}", time(ticks * record.ns_per_tick?)))
+    };
+    let calls: Vec<String> = CLOCKS.iter().filter_map(of).collect();
+    (!calls.is_empty()).then(|| calls.join(", "))
+}

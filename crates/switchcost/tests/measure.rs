@@ -1,0 +1,80 @@
+//! `switchcost measure`: all experiments in one go, a summary, run files, a report.
+
+mod common;
+
+use std::fs;
+
+use common::{Home, Said, order_of};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// As little as can be: a round of everything.
+fn measure(home: &Home, more: &[&str]) -> Said {
+    let report = home.path().join("report.html");
+    let report = report.to_str().expect("a path");
+    home.run(&[&["measure", "--budget", "1s", "--output", report], more].concat())
+}
+
+fn experiments(home: &Home) -> Vec<String> {
+    let mut all: Vec<String> = home
+        .run_files()
+        .iter()
+        .map(|file| {
+            let text = fs::read_to_string(file).expect("a run file");
+            let header = text.lines().next().expect("a header");
+            let header: serde_json::Value = serde_json::from_str(header).expect("JSON");
+            assert!(
+                text.lines().last().is_some_and(|line| line.starts_with("{\"end\"")),
+                "{file:?}"
+            );
+            header["header"]["plan"]["experiment"].as_str().expect("a name").to_owned()
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn everything_is_measured_stored_and_told() {
+    let home = Home::new();
+    let said = measure(&home, &[]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(experiments(&home), ["clock-overhead", "cost", "response", "ring"]);
+    let lines: Vec<&str> = said.out.lines().collect();
+    assert!(lines[0].starts_with("measured on "), "{}", said.out);
+    assert!(lines[2].starts_with("a switch costs "), "what matters comes first: {}", said.out);
+    assert!(lines[2].contains(" of working set"), "{}", said.out);
+    for name in ["ring ", "cost ", "response ", "clock "] {
+        assert!(lines.iter().any(|line| line.starts_with(name)), "{name}: {}", said.out);
+    }
+    for file in home.run_files() {
+        assert!(said.out.contains(&format!("run file: {}", file.display())), "{}", said.out);
+    }
+    let report = home.path().join("report.html");
+    assert!(said.out.ends_with(&format!("report: {}\n", report.display())), "{}", said.out);
+    assert!(report.exists());
+}
+
+#[test]
+fn quiet_says_nothing_and_writes_everything() {
+    let home = Home::new();
+    let said = measure(&home, &["--quiet"]);
+    assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(0), "", ""));
+    assert_eq!(home.run_files().len(), 4);
+    assert!(home.path().join("report.html").exists());
+}
+
+#[test]
+fn ctrl_c_leaves_what_was_measured_so_far() {
+    let home = Home::new();
+    let report = home.path().join("report.html");
+    let report_name = report.to_str().expect("a path");
+    let child = home.start(&["measure", "--budget", "600s", "--output", report_name]);
+    let file = home.wait_for_sample();
+    kill_process(Pid::from_child(&child), Signal::INT).expect("a signal");
+    let said = Said::at_end(child);
+    assert_eq!(said.code, Some(130), "{}", said.err);
+    assert_eq!(home.run_files(), [file.clone()], "no other experiment was begun");
+    assert!(!order_of(&file).is_empty());
+    assert!(said.out.contains("a switch costs ") || said.out.contains("was not measured"));
+    assert!(report.exists(), "{}", said.out);
+}

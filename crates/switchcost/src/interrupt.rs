@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 
 use anyhow::{Context, Result};
+use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -51,6 +52,11 @@ impl Interrupt {
         Some(self.signal.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
     }
 
+    /// The exit code that tells of it.
+    pub(crate) fn exit_code(&self) -> Option<u8> {
+        self.signal().map(|signal| 128 + u8::try_from(signal).unwrap_or(0))
+    }
+
     /// Rung by the first signal.
     pub(crate) fn bell(&self) -> &Bell {
         &self.bell
@@ -61,10 +67,12 @@ impl Interrupt {
         self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Ends the running worker, if there is one.
+    /// Ends the running worker, if there is one, and all that runs in its process group: what a prefix
+    /// has started does not go with it by itself.
     pub(crate) fn kill_worker(&self) {
         if let Some(child) = self.worker().as_mut() {
             // Its members go with it. One that is gone already is what we want.
+            let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
             let _ = child.kill();
         }
     }

@@ -3,9 +3,9 @@
 //! The program never times anything in its own process: a fresh worker has a fresh address space,
 //! is small enough to fork rings from, and its crash costs one sample, not the run.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use model::instrument::Instrument;
@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGALRM, SIGKILL, SIGXCPU};
 
 use crate::deadline::Deadline;
+use crate::hearing::Hearing;
 use crate::interrupt::Interrupt;
 
 /// A worker that only looks is there and gone; what stands before it may take a moment.
@@ -73,6 +74,17 @@ pub(crate) struct Workers {
     /// The command that starts them; none where it is empty.
     prefix: Vec<String>,
     away: Option<Away>,
+    /// The CPUs that they may run on when they start, where these are not the calling thread's.
+    started_on: Option<Vec<u32>>,
+}
+
+/// Why it was not seen as what a worker is started.
+#[derive(Debug)]
+pub(crate) enum Unseen {
+    /// Somebody asked to stop.
+    Interrupted,
+    /// In words.
+    Refused(String),
 }
 
 /// Keeps the calling thread, which wakes up for each sample, off the CPUs of the case that is measured.
@@ -88,7 +100,8 @@ impl Away {
         Self { allowed, machine, from: Vec::new() }
     }
 
-    fn keep(&mut self, cpus: Vec<u32>) {
+    /// Off these from now on.
+    pub(crate) fn keep(&mut self, cpus: Vec<u32>) {
         if cpus != self.from {
             // A refusal was told before the first worker.
             let _ = placement::pin(&placement::for_controller(&self.allowed, &cpus, &self.machine));
@@ -100,7 +113,7 @@ impl Away {
 impl Workers {
     /// Workers beside a thread that stays where it is.
     pub(crate) fn new(interrupt: Interrupt) -> Self {
-        Self { interrupt, prefix: Vec::new(), away: None }
+        Self { interrupt, prefix: Vec::new(), away: None, started_on: None }
     }
 
     /// Workers beside a thread that makes way for each.
@@ -109,9 +122,15 @@ impl Workers {
     }
 
     /// Workers that are started through a command, which must become them (exec): its process is the
-    /// one that is waited for and killed, and the worker asks for its parent.
-    pub(crate) fn behind(interrupt: Interrupt, prefix: Vec<String>) -> Self {
-        Self { prefix, ..Self::new(interrupt) }
+    /// one that is waited for and killed, and the worker asks for its parent. It finds the CPUs `allowed`
+    /// to this program, not those to which the calling thread has moved out of the way.
+    pub(crate) fn behind(interrupt: Interrupt, prefix: Vec<String>, allowed: Vec<u32>) -> Self {
+        Self { prefix, started_on: Some(allowed), ..Self::new(interrupt) }
+    }
+
+    /// What is executed first.
+    fn program(&self) -> &str {
+        self.prefix.first().map_or("/proc/self/exe", String::as_str)
     }
 
     /// The command that starts this program again.
@@ -130,40 +149,40 @@ impl Workers {
 
     /// As what a worker is started: the words of one that says so and ends. Refused where the prefix
     /// starts it as a child of its own.
-    pub(crate) fn look(&self) -> Result<Standing, String> {
-        let cannot = |error: &dyn std::fmt::Display| format!("cannot be started: {error}");
-        let (stdin, mut stdout) =
-            self.spawn(self.command(), "look", &["--look"]).map_err(|error| cannot(&error))?;
+    pub(crate) fn look(&self) -> Result<Standing, Unseen> {
+        let refused = |why: String| match self.interrupt.signal() {
+            Some(_) => Unseen::Interrupted,
+            None => Unseen::Refused(why),
+        };
+        let cannot = |error: std::io::Error| refused(format!("cannot be started: {error}"));
+        let (stdin, mut hearing) =
+            self.spawn(self.command(), "look", &["--look"]).map_err(cannot)?;
         drop(stdin);
         let started = self.interrupt.worker().as_ref().map(Child::id);
         let deadline = Deadline::watch(&self.interrupt, LOOK_PATIENCE);
-        let mut said = Vec::new();
-        let read = stdout.read_to_end(&mut said);
+        // What a prefix says itself stands before it; what it has left running may go on for ever.
+        let standing = hearing.find_map(|line| serde_json::from_slice::<Standing>(&line).ok());
         let overdue = deadline.is_ok_and(Deadline::over);
-        let status = self.finish().map_err(|error| cannot(&error))?;
-        read.map_err(|error| cannot(&error))?;
-        if overdue {
-            return Err(format!(
-                "it did not start the worker within {} s",
-                LOOK_PATIENCE.as_secs()
-            ));
+        if standing.is_some() {
+            self.interrupt.kill_worker();
         }
-        // What a prefix says itself stands before it.
-        let lines = said.split(|byte| *byte == b'\n');
-        let standing =
-            lines.filter_map(|line| serde_json::from_slice::<Standing>(line).ok()).next_back();
+        let status = self.finish().map_err(cannot)?;
         match standing {
-            None => Err(format!("it did not start the worker ({status})")),
-            Some(standing) if Some(standing.pid) != started => Err(
+            None if overdue => {
+                let limit_s = LOOK_PATIENCE.as_secs();
+                Err(refused(format!("it did not start the worker within {limit_s} s")))
+            }
+            None => Err(refused(format!("it did not start the worker ({status})"))),
+            Some(standing) if Some(standing.pid) != started => Err(refused(
                 "it starts the worker as a child of its own instead of becoming it (exec): the worker \
                  would outlive this program"
                     .to_string(),
-            ),
+            )),
             Some(standing) => Ok(standing),
         }
     }
 
-    fn start<I: Measure>(&self, case: &I::Case) -> std::io::Result<(ChildStdin, ChildStdout)> {
+    fn start<I: Measure>(&self, case: &I::Case) -> std::io::Result<(ChildStdin, Hearing)> {
         let mut command = self.command();
         for (name, value) in I::environment(case) {
             match value {
@@ -179,25 +198,38 @@ impl Workers {
         mut command: Command,
         instrument: &str,
         more: &[&str],
-    ) -> std::io::Result<(ChildStdin, ChildStdout)> {
+    ) -> std::io::Result<(ChildStdin, Hearing)> {
         let mut slot = self.interrupt.worker();
         // The signal is noted before the worker is looked for: with the lock held, either it is
         // seen here or the worker is seen there.
         if self.interrupt.signal().is_some() {
             return Err(std::io::ErrorKind::Interrupted.into());
         }
-        let mut child = command
+        command
             .args(["worker", "--parent", &std::process::id().to_string()])
             .args(more)
             .arg(instrument)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             // Ctrl-C comes to this program alone, which then ends the worker.
-            .process_group(0)
-            .spawn()?;
+            .process_group(0);
+        let mut child = self.spawn_where_allowed(&mut command)?;
         let pipes = child.stdin.take().zip(child.stdout.take());
+        let pipes = pipes.map(|(stdin, stdout)| (stdin, Hearing::of(&child, stdout)));
         *slot = Some(child);
         pipes.ok_or_else(|| std::io::Error::other("the worker has no pipes"))
+    }
+
+    /// A process takes over the CPUs of the thread that starts it: this one goes back for a moment. The
+    /// worker is not told its case before.
+    fn spawn_where_allowed(&self, command: &mut Command) -> std::io::Result<Child> {
+        let Some(allowed) = &self.started_on else { return command.spawn() };
+        let here = placement::allowed_cpus()?;
+        placement::pin(allowed)?;
+        let child = command.spawn();
+        // Where it stays decides how quiet the worker has it, not whether it is measured.
+        let _ = placement::pin(&here);
+        child
     }
 
     fn finish(&self) -> std::io::Result<ExitStatus> {
@@ -222,10 +254,10 @@ impl<I: Measure> Launch<I> for Workers {
         let case = |what: &str, error: &dyn std::fmt::Display| {
             LaunchError::once(format!("{what}: {error}"))
         };
-        let (mut stdin, stdout) =
+        let (mut stdin, hearing) =
             self.start::<I>(&assignment.case).map_err(|error| match self.interrupt.signal() {
                 Some(_) => LaunchError::Interrupted,
-                None => case("cannot start a worker (/proc/self/exe)", &error),
+                None => case(&format!("cannot start a worker ({})", self.program()), &error),
             })?;
         let patience = I::patience(assignment);
         let deadline = Deadline::watch(&self.interrupt, patience).map_err(|error| {
@@ -237,8 +269,8 @@ impl<I: Measure> Launch<I> for Workers {
         let told = told.and_then(|()| stdin.flush());
         drop(stdin);
         let mut failure = None;
-        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-            match serde_json::from_str(&line) {
+        for line in hearing {
+            match serde_json::from_slice(&line) {
                 Ok(Word::Sample(sample)) => sink(sample),
                 Ok(Word::Failure { message, exhausted }) => {
                     failure = Some(LaunchError::Case { message, exhausted });

@@ -3,10 +3,9 @@
 mod common;
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use common::schema::Schema;
-use common::{Home, Said, allowed_cpus, has, lines_of, skip};
+use common::{Home, Said, lines_of};
 use serde_json::Value;
 
 /// A run of two rings and their solo, 6 rounds.
@@ -159,105 +158,111 @@ fn published_machines_are_listed_and_compared() {
     assert_eq!(found["base"]["origin"]["from"], "publication");
 }
 
-/// A session of few laps: counts, not times.
-const SESSION: [&str; 8] = ["--members", "2", "--rounds", "6", "--laps", "200", "--budget", "60s"];
-
-fn session(home: &Home, a: &str, b: &str, more: &[&str]) -> Said {
-    compared(home, &[&["--ab", a, b], &SESSION[..], more].concat())
-}
-
-fn header(file: &Path) -> Value {
-    lines_of(file)[0]["header"].clone()
-}
-
-#[test]
-fn a_session_is_two_runs_that_know_of_each_other() {
-    let home = Home::new();
-    let said = session(&home, "", "env SWITCHCOST_SIDE=b", &["--json", "-"]);
-    let found = json(&said);
-    assert_eq!((&found["paired"], answers(&found).len()), (&Value::Bool(true), 2));
-    let files = home.run_files();
-    let [a, b] = &files[..] else { panic!("{files:?}") };
-    let (one, other) = (header(a), header(b));
-    assert_eq!((&one["session"]["arm"], &other["session"]["arm"]), (&"A".into(), &"B".into()));
-    assert_eq!(one["session"]["id"], other["session"]["id"]);
-    assert_eq!(
-        (&one["session"]["other"], &other["session"]["other"]),
-        (&other["run"], &one["run"])
-    );
-    assert_eq!(other["session"]["prefix"], serde_json::json!(["env", "SWITCHCOST_SIDE=b"]));
-    // Every round has every case of both.
-    let cases = |file: &PathBuf| common::order_of(file);
-    assert_eq!((cases(a).len(), cases(b).len()), (12, 12));
-    // Stored, it is compared as it was, and by rounds.
-    let names = [one["run"].as_str().unwrap_or(""), other["run"].as_str().unwrap_or("")];
-    let again = json(&compared(&home, &[names[0], names[1], "--json", "-"]));
-    assert_eq!(again["changes"], found["changes"]);
-    // Each half is a run like any other, but for going on.
-    assert_eq!(home.run(&["runs", "show", names[0]]).code, Some(0));
-    let resumed = home.run(&["runs", "resume", names[0], "--rounds", "1"]);
-    assert_eq!(resumed.code, Some(2), "{resumed:?}");
-    assert!(resumed.error().contains("one half of a session"), "{}", resumed.err);
-    home.wait_until_alone();
+/// The run without the samples of a case, which failed instead.
+fn run_without(home: &Home, case: u64, name: &str) -> String {
+    let path = home.path().join(name);
+    let is_of_case = |line: &&str| {
+        let line: Value = serde_json::from_str(line).expect("a line of JSON");
+        line.pointer("/sample/case") == Some(&case.into())
+    };
+    let mut lines: Vec<String> =
+        RUN.lines().filter(|line| !is_of_case(line)).map(str::to_string).collect();
+    let message = "out of members: 5 of 5 (ulimit -u)";
+    let failure = serde_json::json!({"failure": {"case": case, "round": 0, "message": message}});
+    lines.insert(1, failure.to_string());
+    fs::write(&path, lines.join("\n") + "\n").expect("a file");
+    path.display().to_string()
 }
 
 #[test]
-fn what_a_prefix_sets_is_what_its_rings_have() {
-    let cpus = allowed_cpus();
-    let (Some(first), Some(last)) = (cpus.first(), cpus.last()) else { return };
-    if cpus.len() < 2 || !has("taskset") || !has("chrt") {
-        return skip("two CPUs, taskset and chrt are needed");
-    }
+fn a_gate_does_not_pass_over_what_the_new_side_could_not_measure() {
     let home = Home::new();
-    let on = |cpu: &u32| format!("taskset -c {cpu}");
-    let said = session(&home, &on(first), &format!("{} chrt -b 0", on(last)), &[]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    let files = home.run_files();
-    let case = |file: &PathBuf| header(file)["plan"]["cases"][0].clone();
-    let (a, b) = (case(&files[0]), case(&files[1]));
-    assert_eq!((&a["placement"]["cpu"], &a["policy"]), (&(*first).into(), &"other".into()));
-    assert_eq!((&b["placement"]["cpu"], &b["policy"]), (&(*last).into(), &"batch".into()));
-    // Samples say where they ran: nobody moved.
-    for file in &files {
-        for line in lines_of(file) {
-            if let Some(moved) = line.pointer("/sample/counters/migrations") {
-                assert_eq!(moved, 0, "{line}");
-            }
+    let (base, slow) = (run_at(&home, 100), run_at(&home, 300));
+    let lost = run_without(&home, 2, "lost.jsonl");
+    let gate = ["--fail-above", "3%"];
+    let said = compared(&home, &[&[&*base, &*lost], &gate[..]].concat());
+    assert_eq!(said.code, Some(2), "{said:?}");
+    let error = said.error();
+    assert!(error.contains("ring of 4: nothing was measured of it in the new one"), "{error}");
+    assert!(error.contains("out of members: 5 of 5"), "{error}");
+    // Nobody asked for a gate; or it is the base that lacks it; or something else is dearer for certain.
+    let plain = compared(&home, &[&base, &lost]);
+    assert_eq!(plain.code, Some(0), "{plain:?}");
+    assert!(plain.out.contains("not compared: ring of 4"), "{}", plain.out);
+    assert_eq!(compared(&home, &[&[&*lost, &*base], &gate[..]].concat()).code, Some(0));
+    assert_eq!(compared(&home, &[&[&*lost, &*lost], &gate[..]].concat()).code, Some(0));
+    let tripled = run_without(&home, 2, "tripled.jsonl");
+    let text = fs::read_to_string(&slow).expect("a run");
+    let tail = fs::read_to_string(&tripled).expect("a run");
+    let failure = tail.lines().nth(1).expect("the failure");
+    let kept = text.lines().filter(|line| !line.contains("\"case\":2,"));
+    let mut lines: Vec<&str> = kept.collect();
+    lines.insert(1, failure);
+    fs::write(&tripled, lines.join("\n") + "\n").expect("a file");
+    assert_eq!(compared(&home, &[&[&*base, &*tripled], &gate[..]].concat()).code, Some(1));
+}
+
+#[test]
+fn a_cost_of_nothing_is_no_ratio_and_no_null_that_the_schema_does_not_know() {
+    let home = Home::new();
+    let base = run_at(&home, 100);
+    // All hops take as long: a switch costs nothing above solo.
+    let nothing = changed(&home, "nothing.jsonl", |line| {
+        if let Some(sample) = line.get_mut("sample") {
+            sample["elapsed_ns"] = (sample["hops"].as_u64().expect("hops") * 1000).into();
         }
+    });
+    for new in [&base, &nothing] {
+        let found = json(&compared(&home, &[&nothing, new, "--json", "-"]));
+        assert_eq!(answers(&found)[1..], ["cannot_tell"; 2]);
+        for change in &found["changes"].as_array().expect("changes")[1..] {
+            assert_eq!(change["of"], "ns_per_switch_above_solo");
+            assert_eq!(change["base_ns"], 0.0, "{change}");
+            assert_eq!(change["ratio"]["value"], Value::Null, "{change}");
+            assert_eq!(change["reason"], "base_not_resolved", "{change}");
+        }
+        let table = compared(&home, &[&nothing, new]);
+        assert_eq!((table.code, table.out.contains("inf")), (Some(0), false), "{}", table.out);
     }
+    json(&compared(&home, &[&base, &nothing, "--json", "-"]));
 }
 
+/// Rings, trials, and both in one run: each is measured twice, and compared with the other and itself.
 #[test]
-fn a_prefix_that_does_not_become_the_worker_is_refused() {
-    for (prefix, words) in [
-        ("sh -c '\"$0\" \"$@\"; true'", "as a child of its own"),
-        ("true", "did not start the worker"),
-        ("/nonesuch/prefix", "cannot be started"),
-        ("'", "words as a shell splits them"),
+fn runs_of_every_instrument_are_compared() {
+    let few = ["--rounds", "5", "--budget", "60s"];
+    for (args, of) in [
+        (
+            &["cost", "--array", "4K", "--stride", "64", "--laps", "50"][..],
+            "ns_per_switch_above_solo",
+        ),
+        (&["response", "--only", "system-calls,links"], "trial_ns"),
+        (&["clock", "overhead", "--trials", "50"], "trial_ns"),
+        (&["clock", "primes", "--primes", "100,300", "--trials", "7"], "trial_ns"),
     ] {
-        for at in [0, 1] {
-            let home = Home::new();
-            let mut both = ["", ""];
-            both[at] = prefix;
-            let said = session(&home, both[0], both[1], &[]);
-            assert_eq!((said.code, &*said.out), (Some(2), ""), "{prefix}: {said:?}");
-            let error = said.error();
-            assert!(error.contains(words) && error.contains(["A", "B"][at]), "{prefix}: {error}");
-            assert_eq!(home.run_files().len(), 0, "{prefix} left a run file");
+        let home = Home::new();
+        for _ in 0..2 {
+            let said = home.run(&[args, &few].concat());
+            assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
         }
+        let files: Vec<_> =
+            home.run_files().iter().map(|file| file.display().to_string()).collect();
+        let [one, other] = &files[..] else { panic!("{files:?}") };
+        let found = json(&compared(&home, &[one, other, "--json", "-"]));
+        let changes = found["changes"].as_array().expect("changes");
+        assert_eq!(found["unpaired"], serde_json::json!([]), "{args:?}");
+        assert!(changes.iter().any(|change| change["of"] == of), "{args:?}: {found}");
+        let planned = lines_of(&home.run_files()[0])[0]["header"]["plan"]["cases"].clone();
+        assert_eq!(planned.as_array().map(Vec::len), Some(changes.len()), "{args:?}");
+        for change in changes {
+            assert_eq!((&change["base_rounds"], &change["new_rounds"]), (&5.into(), &5.into()));
+        }
+        let table = compared(&home, &[one, other]);
+        let title = changes[0]["title"].as_str().expect("a title");
+        assert!(table.out.contains(title), "{args:?}: {}", table.out);
+        let itself = json(&compared(&home, &[one, one, "--json", "-"]));
+        assert!(!answers(&itself).contains(&"changed"), "{args:?}: {itself}");
     }
-}
-
-#[test]
-fn a_worker_behind_a_prefix_goes_with_the_program() {
-    let home = Home::new();
-    let prefix = "env SWITCHCOST_SIDE=a";
-    let args = ["compare", "--ab", prefix, prefix, "--members", "2", "--budget", "60s"];
-    let mut child = home.start(&args);
-    home.wait_for_sample();
-    child.kill().expect("the controller is killed");
-    child.wait().expect("the controller has ended");
-    home.wait_until_alone();
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ratio::{Costs, Ratio};
+use super::ratio::{Costs, Ratio, Unresolved};
 
 /// More rounds than this nobody will measure; the number would say nothing.
 const MOST_ROUNDS: u32 = 1_000_000;
@@ -25,7 +25,8 @@ pub enum Answer {
     CannotTell {
         /// Why not.
         reason: Reason,
-        /// About how many more rounds on each measured side would tell, if things stay as they are.
+        /// About how many more rounds on each measured side would tell, if things stay as they are; of
+        /// few rounds, how many more it takes for an interval, which then tells or not.
         more_rounds: Option<u32>,
     },
 }
@@ -40,6 +41,8 @@ pub enum Reason {
     FewRounds,
     /// The base's cost is not clearly above zero, so that nothing is a multiple of it.
     BaseNotResolved,
+    /// The new cost is not clearly above zero: within rounds, what it is of the base is then not known.
+    NewNotResolved,
     /// Neither side has an interval: both are published figures.
     NoInterval,
 }
@@ -53,7 +56,9 @@ pub(super) fn answer(costs: &Costs, ratio: &Ratio, limit: f64, confidence: f64) 
         let more_rounds = match reason {
             Reason::NoInterval => None,
             Reason::FewRounds => Some(missing_rounds(costs)),
-            Reason::TooWide | Reason::BaseNotResolved => more_rounds(costs, limit, confidence),
+            Reason::TooWide | Reason::BaseNotResolved | Reason::NewNotResolved => {
+                more_rounds(costs, limit, confidence)
+            }
         };
         return Answer::CannotTell { reason, more_rounds };
     };
@@ -61,7 +66,8 @@ pub(super) fn answer(costs: &Costs, ratio: &Ratio, limit: f64, confidence: f64) 
         return Answer::NotChanged;
     }
     if low > 1.0 || high < 1.0 {
-        let beyond_limit = ratio.value > highest || ratio.value < lowest;
+        let is_beyond = |value: f64| value > highest || value < lowest;
+        let beyond_limit = ratio.value.is_some_and(is_beyond);
         return Answer::Changed { worse: low > 1.0, beyond_limit };
     }
     let more_rounds = more_rounds(costs, limit, confidence);
@@ -70,7 +76,10 @@ pub(super) fn answer(costs: &Costs, ratio: &Ratio, limit: f64, confidence: f64) 
 
 fn why_none(costs: &Costs) -> Reason {
     match (costs.has_interval(), costs.base_rounds.or(costs.new_rounds)) {
-        (true, _) => Reason::BaseNotResolved,
+        (true, _) => match costs.unresolved() {
+            Unresolved::Base => Reason::BaseNotResolved,
+            Unresolved::New => Reason::NewNotResolved,
+        },
         (false, None) => Reason::NoInterval,
         (false, Some(_)) => Reason::FewRounds,
     }

@@ -141,14 +141,23 @@ impl Comparison {
         self.changes.iter().any(Change::is_worse_beyond_limit)
     }
 
-    /// The widest half-width of the ratios' intervals, for a session to stop by; absent as long as
-    /// one of them has none.
-    pub fn worst_half_width(&self) -> Option<f64> {
-        let half = |change: &Change| {
-            let (low, high) = change.ratio.interval()?;
-            Some((high - low) / 2.0)
-        };
-        let all: Option<Vec<f64>> = self.changes.iter().map(half).collect();
+    /// What the base measured and the new side was to measure and could not: title and reason of each. A
+    /// gate that passed over it would pass a change that breaks the case.
+    pub fn lost(&self) -> Vec<(&str, &str)> {
+        let whole = self.unpaired.iter().filter(|left| left.lost);
+        let partly = self.changes.iter().filter(|change| change.is_lost());
+        let whole = whole.map(|left| (&*left.title, &*left.why));
+        let partly = partly.filter_map(|lost| Some((&*lost.title, lost.new_failure.as_deref()?)));
+        whole.chain(partly).collect()
+    }
+
+    /// The widest relative half-width of the ratios' intervals, for a session to stop by; absent as long
+    /// as one of them has none. What failed is left out, as in a run: it must not keep the others going.
+    pub fn worst_precision(&self) -> Option<f64> {
+        let has_failed =
+            |change: &&Change| change.base_failure.is_some() || change.new_failure.is_some();
+        let open = self.changes.iter().filter(|change| !has_failed(change));
+        let all: Option<Vec<f64>> = open.map(|change| change.ratio.relative_half_width()).collect();
         all?.into_iter().reduce(f64::max)
     }
 }

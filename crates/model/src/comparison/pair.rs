@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::answer::{Answer, answer};
+use super::answer::{Answer, Reason, answer};
 use super::ratio::{Costs, Ratio};
 use super::{Terms, Wanted, words};
 use crate::subject::{Figure, Labels, Quantity, Subcase, Subject, Values};
@@ -31,6 +31,12 @@ pub struct Change {
     pub base_rounds: Option<u32>,
     /// Rounds of the new one.
     pub new_rounds: Option<u32>,
+    /// Why the base could not be measured in some round, as last told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_failure: Option<String>,
+    /// The same of the new one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_failure: Option<String>,
     /// New / base; of a session by the middle of their relative differences within rounds.
     pub ratio: Ratio,
     /// What follows.
@@ -44,6 +50,12 @@ impl Change {
     /// Whether the case has become dearer beyond the limit.
     pub fn is_worse_beyond_limit(&self) -> bool {
         self.answer == Answer::Changed { worse: true, beyond_limit: true }
+    }
+
+    /// Whether the new side failed so often that nothing can be told.
+    pub fn is_lost(&self) -> bool {
+        let has_few = matches!(self.answer, Answer::CannotTell { reason: Reason::FewRounds, .. });
+        self.new_failure.is_some() && has_few
     }
 }
 
@@ -60,6 +72,8 @@ pub struct Unpaired {
     pub labels: BTreeMap<String, String>,
     /// Why it has no partner.
     pub why: String,
+    /// The base measured it, and the new one, which has it in its plan, did not.
+    pub lost: bool,
 }
 
 /// Two cases that are compared.
@@ -88,6 +102,8 @@ impl Pair<'_> {
             new_ns: self.costs.new,
             base_rounds: self.costs.base_rounds,
             new_rounds: self.costs.new_rounds,
+            base_failure: self.base.failure.clone(),
+            new_failure: self.new.failure.clone(),
             ratio,
             answer,
             in_words: words::answer(&answer, &ratio, terms),
@@ -134,7 +150,10 @@ pub(super) fn pairs<'a>(
             base.seed.wrapping_add(new.seed).wrapping_add((3 << 32) + 2 * case.number as u64);
         match pair(&base.cases[partner], case, wanted, halves, seed) {
             Ok(pair) => pairs.push(pair),
-            Err(why) => unpaired.push(left_over(false, case, why)),
+            Err(why) => {
+                let lost = case.figures.is_empty() && !base.cases[partner].figures.is_empty();
+                unpaired.push(Unpaired { lost, ..left_over(false, case, why) });
+            }
         }
     }
     let rest = base.cases.iter().zip(taken).filter(|(_, taken)| !taken);
@@ -149,7 +168,7 @@ fn by_name(labels: &Labels) -> BTreeMap<String, String> {
 
 fn left_over(in_base: bool, case: &Subcase, why: String) -> Unpaired {
     let (title, labels) = (case.title.clone(), by_name(&case.labels));
-    Unpaired { in_base, case: case.number, title, labels, why }
+    Unpaired { in_base, case: case.number, title, labels, why, lost: false }
 }
 
 fn pair<'a>(
@@ -162,14 +181,24 @@ fn pair<'a>(
     let both = |of: &Quantity| Some((*of, base.figure(*of)?, new.figure(*of)?));
     let Some((of, one, other)) = wanted.quantities().iter().find_map(both) else {
         return Err(match (base.figures.is_empty(), new.figures.is_empty()) {
-            (true, _) => "nothing was measured of it in the base".to_string(),
-            (_, true) => "nothing was measured of it".to_string(),
+            (true, _) => nothing("in the base", base),
+            (_, true) => nothing("in the new one", new),
             _ => "there is no such figure that both have".to_string(),
         });
     };
     let costs = costs(one, other, halves, seed);
-    let costs = costs.ok_or("no round has both halves of it")?;
+    let costs = costs.ok_or(match halves {
+        true => "no round has both halves of it",
+        false => "a figure of it is no number",
+    })?;
     Ok(Pair { base, new, of, costs })
+}
+
+fn nothing(whose: &str, case: &Subcase) -> String {
+    match &case.failure {
+        Some(failure) => format!("nothing was measured of it {whose}: {failure}"),
+        None => format!("nothing was measured of it {whose}"),
+    }
 }
 
 fn costs(base: &Figure, new: &Figure, halves: bool, seed: u64) -> Option<Costs> {

@@ -12,8 +12,8 @@ use crate::subject::{ByRound, Values};
 /// New cost / base cost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ratio {
-    /// New / base.
-    pub value: f64,
+    /// New / base; absent where the base is not above zero, so that nothing is a multiple of it.
+    pub value: Option<f64>,
     /// Lower end of its simultaneous interval; absent where there is none.
     pub low: Option<f64>,
     /// Upper end.
@@ -25,6 +25,14 @@ impl Ratio {
     pub fn interval(&self) -> Option<(f64, f64)> {
         self.low.zip(self.high)
     }
+
+    /// Half of the interval's width / the ratio itself: a ratio of 20 is as well known at 19 to 21 as
+    /// one of 1 at 0.95 to 1.05.
+    pub fn relative_half_width(&self) -> Option<f64> {
+        let (low, high) = self.interval()?;
+        let value = self.value.filter(|value| *value != 0.0)?;
+        Some((high - low) / 2.0 / value.abs())
+    }
 }
 
 /// What is known of a pair of costs: two estimates with their variances, each the bootstrap's, by which
@@ -33,8 +41,9 @@ impl Ratio {
 pub(super) struct Costs {
     pub(super) base: f64,
     pub(super) new: f64,
-    base_variance: f64,
-    new_variance: f64,
+    /// Unknown below two rounds: then there is no interval either.
+    base_variance: Option<f64>,
+    new_variance: Option<f64>,
     within_rounds: Option<Within>,
     /// Rounds behind each; none of a published figure.
     pub(super) base_rounds: Option<u32>,
@@ -45,10 +54,17 @@ pub(super) struct Costs {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Within {
     difference: f64,
-    variance: f64,
-    /// More rounds than the midmean cuts off on a side have a cost at or below zero: what stands for
-    /// those would move it.
-    unfit: bool,
+    variance: Option<f64>,
+    /// Whose cost is at or below zero most often, where more rounds have one than the midmean cuts off
+    /// on a side: what stands for those would move it.
+    unfit: Option<Unresolved>,
+}
+
+/// The side that keeps two costs from having a ratio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unresolved {
+    Base,
+    New,
 }
 
 impl Costs {
@@ -90,21 +106,15 @@ impl Costs {
         let relative = Relative { base: Shared::with(base, new), new: Shared::with(new, base) };
         let figures = |of: &dyn Rounds| (0..of.len()).map(|r| of.figure(r)).collect::<Vec<f64>>();
         let rounds = u32::try_from(relative.len()).ok();
-        let middles = resampled_middles(&relative, Center::Midmean, seed, resamples);
-        let variance = middles.map_or(0.0, |middles| variance(&middles, relative.len()));
-        let is_unfit = |round: &usize| {
-            relative.base.figure(*round) <= 0.0 || relative.new.figure(*round) <= 0.0
-        };
-        let unfit = (0..relative.len()).filter(is_unfit).count() > cut(relative.len());
         Some(Self {
-            base: midmean(&figures(&relative.base))?,
-            new: midmean(&figures(&relative.new))?,
-            base_variance: 0.0,
-            new_variance: 0.0,
+            base: finite(midmean(&figures(&relative.base)))?,
+            new: finite(midmean(&figures(&relative.new)))?,
+            base_variance: None,
+            new_variance: None,
             within_rounds: Some(Within {
                 difference: midmean(&figures(&relative))?,
-                variance,
-                unfit,
+                variance: variance(&relative, seed, resamples),
+                unfit: relative.unfit(),
             }),
             base_rounds: rounds,
             new_rounds: rounds,
@@ -119,23 +129,36 @@ impl Costs {
             && (self.base_rounds.is_some() || self.new_rounds.is_some())
     }
 
-    /// The ratio with the interval that holds the true one with `confidence`. None where the base is not
-    /// resolved from zero.
+    /// The ratio with the interval that holds the true one with `confidence`. No interval where the base
+    /// is not resolved from zero, or too many rounds have a cost below it.
     pub(super) fn ratio(&self, confidence: f64) -> Ratio {
         let value = match &self.within_rounds {
+            // What stands for rounds below zero has moved the middle.
+            Some(Within { unfit: Some(_), .. }) | None => self.new / self.base,
             Some(within) => as_ratio(within.difference),
-            None => self.new / self.base,
         };
+        let value = (self.base > 0.0 && value.is_finite()).then_some(value);
         let ends = self.has_interval().then(|| self.ends(confidence)).flatten();
         Ratio { value, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1) }
+    }
+
+    /// Which side it is, of costs that have rounds enough and no interval.
+    pub(super) fn unresolved(&self) -> Unresolved {
+        match &self.within_rounds {
+            Some(Within { unfit: Some(side), .. }) => *side,
+            Some(Within { difference, .. }) if self.base > 0.0 && *difference < 0.0 => {
+                Unresolved::New
+            }
+            _ => Unresolved::Base,
+        }
     }
 
     fn ends(&self, confidence: f64) -> Option<(f64, f64)> {
         let t = student_quantile(confidence, self.freedom()?)?;
         let ends = match &self.within_rounds {
-            Some(Within { unfit: true, .. }) => return None,
+            Some(Within { unfit: Some(_), .. }) => return None,
             Some(Within { difference, variance, .. }) => {
-                let half = t * variance.sqrt();
+                let half = t * (*variance)?.sqrt();
                 let is_ratio = self.base > 0.0 && difference.abs() + half < MOST_DIFFERENCE;
                 is_ratio.then(|| (as_ratio(difference - half), as_ratio(difference + half)))?
             }
@@ -148,9 +171,9 @@ impl Costs {
     /// (Fieller 1954).
     fn fieller(&self, t: f64) -> Option<(f64, f64)> {
         let square = t * t;
-        let a = self.base * self.base - square * self.base_variance;
+        let a = self.base * self.base - square * self.base_variance?;
         let b = self.base * self.new;
-        let c = self.new * self.new - square * self.new_variance;
+        let c = self.new * self.new - square * self.new_variance?;
         if !(self.base > 0.0 && a > 0.0) {
             return None;
         }
@@ -165,7 +188,7 @@ impl Costs {
         if self.within_rounds.is_some() {
             return of(self.base_rounds).filter(|freedom| *freedom >= 1.0);
         }
-        let (base, new) = (self.scaled_base_variance(), self.new_variance);
+        let (base, new) = (self.scaled_base_variance()?, self.new_variance?);
         let part = |variance: f64, freedom: Option<f64>| match freedom {
             Some(freedom) if freedom >= 1.0 => Some(variance * variance / freedom),
             Some(_) => None,
@@ -181,19 +204,19 @@ impl Costs {
     }
 
     /// The base's share of the variance of new - ratio x base.
-    fn scaled_base_variance(&self) -> f64 {
-        let ratio = self.new / self.base;
-        let scaled = ratio * ratio * self.base_variance;
-        if scaled.is_finite() { scaled } else { self.base_variance }
+    fn scaled_base_variance(&self) -> Option<f64> {
+        let (ratio, variance) = (self.new / self.base, self.base_variance?);
+        let scaled = ratio * ratio * variance;
+        Some(if scaled.is_finite() { scaled } else { variance })
     }
 
     /// The same with `more` rounds on each side that is measured, if these scatter as the others did.
     pub(super) fn with_more(&self, more: u32) -> Self {
         let grown = |rounds: Option<u32>| rounds.map(|rounds| rounds.saturating_add(more));
-        let shrink = |variance: f64, rounds: Option<u32>| match rounds {
-            Some(rounds) if rounds > 0 => {
+        let shrink = |variance: Option<f64>, rounds: Option<u32>| match rounds {
+            Some(rounds) if rounds > 0 => variance.map(|variance| {
                 variance * f64::from(rounds) / f64::from(rounds.saturating_add(more))
-            }
+            }),
             _ => variance,
         };
         Self {
@@ -217,30 +240,33 @@ fn rounds_of(values: &Values) -> Option<u32> {
     }
 }
 
-fn variance_of(values: &Values, seed: u64, resamples: usize) -> f64 {
+fn variance_of(values: &Values, seed: u64, resamples: usize) -> Option<f64> {
     match values {
-        Values::Published(_) => 0.0,
-        Values::Measured(measured) => {
-            let middles = resampled_middles(&*measured.rounds, Center::Midmean, seed, resamples);
-            middles.map_or(0.0, |middles| variance(&middles, measured.rounds.len()))
-        }
+        Values::Published(_) => Some(0.0),
+        Values::Measured(measured) => variance(&*measured.rounds, seed, resamples),
     }
 }
 
 /// The middle of the rounds: what both costs are, and so their ratio.
 fn middle(values: &Values) -> Option<f64> {
     match values {
-        Values::Published(value) => Some(*value),
-        Values::Measured(measured) => midmean(&measured.figures()),
+        Values::Published(value) => finite(Some(*value)),
+        Values::Measured(measured) => finite(midmean(&measured.figures())),
     }
 }
 
-/// Variance of a middle of `count` rounds from its resamples. A resampled mean scatters by the variance
-/// with the denominator n, which n / (n - 1) mends.
-fn variance(middles: &[f64], count: usize) -> f64 {
-    let deviation = Summary::of(middles).map_or(0.0, |summary| summary.deviation);
-    let count = count as f64;
-    deviation * deviation * count / (count - 1.0).max(1.0)
+/// A sample of no hops, which only a damaged run file has, has no cost of one.
+fn finite(cost: Option<f64>) -> Option<f64> {
+    cost.filter(|cost| cost.is_finite())
+}
+
+/// Variance of the middle of all rounds from its resamples. A resampled mean scatters by the variance
+/// with the denominator n, which n / (n - 1) mends. Unknown below two rounds.
+fn variance(rounds: &dyn Rounds, seed: u64, resamples: usize) -> Option<f64> {
+    let middles = resampled_middles(rounds, Center::Midmean, seed, resamples)?;
+    let deviation = Summary::of(&middles)?.deviation;
+    let count = rounds.len() as f64;
+    Some(deviation * deviation * count / (count - 1.0)).filter(|variance| variance.is_finite())
 }
 
 /// Degrees of freedom of a middle's variance: one less than the rounds that it is the mean of (Yuen
@@ -267,7 +293,21 @@ struct Relative<'a> {
 }
 
 impl Relative<'_> {
+    fn unfit(&self) -> Option<Unresolved> {
+        let both = |round| (self.base.figure(round), self.new.figure(round));
+        let different = || (0..self.len()).map(both).filter(|(base, new)| base != new);
+        let base_below = different().filter(|(base, _)| *base <= 0.0).count();
+        let new_below = different().filter(|(_, new)| *new <= 0.0).count();
+        let below = different().filter(|(base, new)| base.min(*new) <= 0.0).count();
+        let side = if new_below > base_below { Unresolved::New } else { Unresolved::Base };
+        (below > cut(self.len())).then_some(side)
+    }
+
     fn of(base: f64, new: f64) -> f64 {
+        // Also of two that cost nothing.
+        if base == new {
+            return 0.0;
+        }
         let sum = base + new;
         match sum > 0.0 {
             true => (2.0 * (new - base) / sum).clamp(-MOST_DIFFERENCE, MOST_DIFFERENCE),

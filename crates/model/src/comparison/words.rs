@@ -17,7 +17,7 @@ pub(super) fn answer(answer: &Answer, ratio: &Ratio, terms: &Terms) -> String {
                 (true, false) => String::new(),
                 (false, _) => format!(", by less than {}", limit(terms.limit)),
             };
-            format!("changed: {} {direction}{beyond}", change(ratio.value))
+            format!("changed: {}{direction}{beyond}", change(ratio.value))
         }
         Answer::CannotTell { reason, more_rounds } => {
             let more = match more_rounds {
@@ -27,9 +27,17 @@ pub(super) fn answer(answer: &Answer, ratio: &Ratio, terms: &Terms) -> String {
             };
             match reason {
                 Reason::TooWide => format!("cannot tell: {more}"),
-                Reason::FewRounds => format!("cannot tell: too few rounds for an interval, {more}"),
+                Reason::FewRounds => {
+                    let missing = more_rounds.unwrap_or(0);
+                    format!(
+                        "cannot tell: too few rounds for an interval, which takes {missing} more"
+                    )
+                }
                 Reason::BaseNotResolved => {
                     format!("cannot tell: the base is not resolved from zero, {more}")
+                }
+                Reason::NewNotResolved => {
+                    format!("cannot tell: the new cost is not resolved from zero, {more}")
                 }
                 Reason::NoInterval => "cannot tell: published figures have no interval".to_string(),
             }
@@ -42,13 +50,15 @@ fn limit(limit: f64) -> String {
     format!("{} %", crate::words::plain(limit * 100.0))
 }
 
-/// A ratio as a change: in percent up to twice the cost or half of it, then as a factor.
-fn change(ratio: f64) -> String {
+/// A ratio as a change, with a blank behind it: in percent up to twice the cost or half of it, then as
+/// a factor. Nothing where no factor says it: of a cost that came out at or below zero.
+fn change(ratio: Option<f64>) -> String {
     match ratio {
-        2.0.. => format!("{}x", three_digits(ratio)),
-        1.0..2.0 => format!("{:.1} %", (ratio - 1.0) * 100.0),
-        0.5..1.0 => format!("{:.1} %", (1.0 - ratio) * 100.0),
-        _ => format!("{}x", three_digits(1.0 / ratio)),
+        Some(ratio @ 2.0..) => format!("{}x ", three_digits(ratio)),
+        Some(ratio @ 1.0..2.0) => format!("{:.1} % ", (ratio - 1.0) * 100.0),
+        Some(ratio @ 0.5..1.0) => format!("{:.1} % ", (1.0 - ratio) * 100.0),
+        Some(ratio) if ratio > 0.0 => format!("{}x ", three_digits(1.0 / ratio)),
+        _ => String::new(),
     }
 }
 

@@ -97,6 +97,7 @@ impl Published {
             labels: case.labels_in_order(),
             details: Labels::new(),
             figures: case.figures.iter().map(figure).collect(),
+            failure: None,
             iterations: Vec::new(),
         };
         let cpu = CpuModel { name: Reading::Known(self.machine.clone()), ..CpuModel::default() };

@@ -14,7 +14,7 @@ pub use history::{HistoryError, PREFIX, Published, PublishedCase, Range, publish
 use crate::instrument::Instrument;
 use crate::machine::Machine;
 use crate::noise::NoiseVerdict;
-use crate::run::{Build, Header, Session};
+use crate::run::{Build, Failure, Header, Session};
 use crate::stats::{Rounds, median};
 
 /// What a figure is of.
@@ -122,6 +122,8 @@ pub struct Subcase {
     pub details: Labels,
     /// The one that stands for the case first. None where nothing was measured.
     pub figures: Vec<Figure>,
+    /// Why it could not be measured in some round, as last told.
+    pub failure: Option<String>,
     /// Hops or trials by the number of the round, for formats that tell how often something was done.
     pub iterations: Vec<(u32, u64)>,
 }
@@ -201,6 +203,12 @@ impl Subject {
             Origin::Publication { .. } => None,
         }
     }
+}
+
+/// What was last told of a case that failed.
+fn failure_of(failures: &[Failure], case: usize) -> Option<String> {
+    let last = failures.iter().rev().find(|failure| failure.case == case);
+    last.map(|failure| failure.message.clone())
 }
 
 /// An instrument whose runs can be compared and exported case by case.

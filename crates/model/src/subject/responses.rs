@@ -10,7 +10,8 @@ impl Comparable for Response {
     fn subject(run: &Run<Self>) -> Subject {
         let split = Split::of(&run.header.plan, &run.samples, &run.failures);
         let tried = split.trials.clone().into_run(&run.header);
-        let mut cases = rings::cases(&split.rings.plan, &Grouped::new(&split.rings.samples));
+        let rings = &split.rings;
+        let mut cases = rings::cases(&rings.plan, &Grouped::new(&rings.samples), &rings.failures);
         renumber(&mut cases, &split.rings);
         let mut of_trials = trials::cases(&tried);
         renumber(&mut of_trials, &split.trials);

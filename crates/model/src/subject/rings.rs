@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use rand::Rng;
 
-use super::{ByRound, Comparable, Figure, Labels, Quantity, Subcase, Subject, Values};
+use super::{ByRound, Comparable, Figure, Labels, Quantity, Subcase, Subject, Values, failure_of};
 use crate::case::{Case, Placement};
 use crate::instrument::Instrument;
 use crate::noise;
@@ -13,7 +13,7 @@ use crate::pairing::{Batch, Grouped, above_solo, draw, middle, switched};
 use crate::plan::Plan;
 use crate::record::HARDLY_SWITCHES_PER_HOP;
 use crate::ring::Ring;
-use crate::run::Run;
+use crate::run::{Failure, Run};
 use crate::sample::Sample;
 use crate::stats::{Rounds, median};
 
@@ -22,12 +22,12 @@ impl Comparable for Ring {
         let plan = &run.header.plan;
         let grouped = Grouped::new(&run.samples);
         let noise = noise::judge(&plan.cases, &run.samples, &grouped);
-        Subject::of_run(&run.header, noise, cases(plan, &grouped))
+        Subject::of_run(&run.header, noise, cases(plan, &grouped, &run.failures))
     }
 }
 
 /// All cases of a plan with their figures.
-pub(super) fn cases(plan: &Plan, grouped: &Grouped) -> Vec<Subcase> {
+pub(super) fn cases(plan: &Plan, grouped: &Grouped, failures: &[Failure]) -> Vec<Subcase> {
     let batches: Vec<Batches> = (0..plan.cases.len()).map(|case| batches(grouped, case)).collect();
     let subcase = |(number, case): (usize, &Case)| {
         let of_case = &batches[number];
@@ -38,6 +38,7 @@ pub(super) fn cases(plan: &Plan, grouped: &Grouped) -> Vec<Subcase> {
             labels: labels(case),
             details: details(case),
             figures: figures(case, of_case, alone.map(|solo| &batches[solo])),
+            failure: failure_of(failures, number),
             iterations: iterations(of_case),
         }
     };

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{ByRound, Comparable, Figure, Labels, Quantity, Subcase, Subject, Values};
+use super::{ByRound, Comparable, Figure, Labels, Quantity, Subcase, Subject, Values, failure_of};
 use crate::instrument::Instrument;
 use crate::run::Run;
 use crate::stats::OnePerRound;
@@ -32,6 +32,7 @@ pub(super) fn cases(run: &Run<Trials>) -> Vec<Subcase> {
             labels: labels(case),
             details: vec![("CPU".to_string(), case.cpu.to_string())],
             figures: figure.values.middle().is_some().then_some(figure).into_iter().collect(),
+            failure: failure_of(&run.failures, number),
             iterations: by_round[number].iter().map(|(round, _)| (*round, 1)).collect(),
         }
     };

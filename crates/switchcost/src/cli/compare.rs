@@ -55,7 +55,7 @@ pub(crate) struct CompareArgs {
     /// 'env GLIBC_TUNABLES=...'; '' leaves it as it is. Each is split into words as a shell does, but no
     /// shell runs it. It must become the worker (exec): one that starts it as a child is refused, as
     /// what it started would outlive this program. CPUs and policy that a prefix sets are those of its
-    /// rings. Every round measures each case once behind each prefix, next to each other in shuffled order.
+    /// rings; a --policy that says otherwise is refused. What it leaves running is ended with each worker. Every round measures each case once behind each prefix, next to each other in shuffled order.
     #[arg(long, num_args = 2, value_names = ["PREFIX_A", "PREFIX_B"], allow_hyphen_values = true)]
     pub(crate) ab: Option<Vec<String>>,
 

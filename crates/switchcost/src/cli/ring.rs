@@ -100,11 +100,11 @@ pub(crate) struct RingArgs {
     )]
     pub(crate) placement: PlacementArg,
 
-    /// Scheduling policy of the members: other, fifo, rr or batch
+    /// Scheduling policy of the members: other, fifo, rr or batch [default: other]
     ///
     /// fifo and rr need CAP_SYS_NICE or an RLIMIT_RTPRIO of 1 or more.
-    #[arg(long, default_value_t = Policy::Other, help_heading = "Ring")]
-    pub(crate) policy: Policy,
+    #[arg(long, help_heading = "Ring")]
+    pub(crate) policy: Option<Policy>,
 
     /// Laps of every sample, instead of as many as last 10 ms (Sloan used 1000000)
     #[arg(long, value_name = "COUNT", value_parser = above_zero::<u64>, allow_hyphen_values = true, help_heading = "Effort")]

@@ -8,7 +8,8 @@ use model::comparison::{Comparison, LIMIT, Terms};
 use crate::cli::CompareArgs;
 use crate::failure::{tell, usage};
 use crate::report::change;
-use crate::{resolve, session, subjects};
+use crate::session::{self, Ended};
+use crate::{resolve, subjects};
 
 /// What a script must be able to tell from "dearer beyond the limit", which is 1 (diff(1), grep(1)).
 const TROUBLE: u8 = 2;
@@ -48,16 +49,21 @@ fn measured(args: &CompareArgs, prefixes: &[String]) -> Result<ExitCode> {
     if let Some(base) = &args.base {
         return Err(usage(format!("{base}: --ab measures two settings and takes no runs")));
     }
-    let measured = session::measure(prefixes, &args.ring, terms(args))?;
+    let measured = match session::measure(prefixes, &args.ring, terms(args))? {
+        Ended::Measured(measured) => measured,
+        Ended::Interrupted(code) => return Ok(ExitCode::from(code)),
+    };
     let paths: Vec<_> = measured.paths.iter().map(|path| &**path).collect();
     change::write(&measured.found, &paths, &args.ring.output)?;
     if let Some(code) = measured.interrupted {
         return Ok(ExitCode::from(code));
     }
-    if measured.not_whole {
+    let code = verdict(&measured.found, args)?;
+    // That something is dearer is true whatever else failed.
+    if measured.not_whole && code == ExitCode::SUCCESS {
         bail!("a case could not be measured, or the session could not be stored: see above");
     }
-    verdict(&measured.found, args)
+    Ok(code)
 }
 
 fn check(args: &CompareArgs) -> Result<()> {
@@ -72,14 +78,25 @@ fn verdict(found: &Comparison, args: &CompareArgs) -> Result<ExitCode> {
     if found.changes.is_empty() {
         bail!("{}", found.in_words);
     }
-    let is_told = |change: &model::comparison::Change| change.ratio.low.is_some();
-    if args.fail_above.is_some() && !found.changes.iter().any(is_told) {
+    if args.fail_above.is_none() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if found.is_worse_beyond_limit() {
+        return Ok(ExitCode::FAILURE);
+    }
+    let lost = found.lost();
+    if !lost.is_empty() {
+        let each = |(title, why): &(&str, &str)| format!("{title}: {why}");
         bail!(
-            "--fail-above: nothing was tested: no case has an interval (too few rounds, a base that is not resolved from zero, or published figures only)"
+            "--fail-above: not tested, though the base has it: {}",
+            lost.iter().map(each).collect::<Vec<_>>().join("; ")
         );
     }
-    Ok(match args.fail_above.is_some() && found.is_worse_beyond_limit() {
-        true => ExitCode::FAILURE,
-        false => ExitCode::SUCCESS,
-    })
+    let is_told = |change: &model::comparison::Change| change.ratio.low.is_some();
+    if !found.changes.iter().any(is_told) {
+        bail!(
+            "--fail-above: nothing was tested: no case has an interval (too few rounds, a cost that is not resolved from zero, or published figures only)"
+        );
+    }
+    Ok(ExitCode::SUCCESS)
 }

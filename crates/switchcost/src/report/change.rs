@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use comfy_table::{CellAlignment, Table};
-use model::comparison::{Answer, Change, Comparison, Side, Unpaired};
+use model::comparison::{Answer, Change, Comparison, Reason, Side, Unpaired};
 use model::machine::Difference;
 use model::subject::Origin;
 use model::words;
@@ -104,7 +104,7 @@ fn table(found: &Comparison) -> Table {
             change.of.in_words().to_string(),
             words::time(change.base_ns),
             words::time(change.new_ns),
-            ratio(change.ratio.value),
+            change.ratio.value.map_or("-".to_string(), ratio),
             interval(change),
             answer(change),
             more(change),
@@ -187,6 +187,9 @@ fn answer(change: &Change) -> String {
 
 fn more(change: &Change) -> String {
     match change.answer {
+        Answer::CannotTell { reason: Reason::FewRounds, more_rounds: Some(least) } => {
+            format!(">={least}")
+        }
         Answer::CannotTell { more_rounds: Some(more), .. } => format!("~{more}"),
         Answer::CannotTell { more_rounds: None, .. } => "-".to_string(),
         _ => String::new(),
@@ -207,7 +210,8 @@ fn legend(found: &Comparison) -> String {
     };
     format!(
         "{how}\ninterval: all of them together hold with {:.0} % confidence; not changed: the interval lies within {limit:.3} %\n\
-         dearer, cheaper: it excludes 1; ! the ratio is above the limit too; more rounds: about so many on each side would tell",
+         dearer, cheaper: it excludes 1; ! the ratio is above the limit too\n\
+         more rounds: ~ so many on each side would tell; >= so many give an interval; - more would not tell",
         found.terms.confidence * 100.0,
         limit = parts::figure(Some(limit))
     )

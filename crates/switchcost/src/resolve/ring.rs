@@ -1,7 +1,7 @@
 //! `switchcost ring`, from what was typed to a plan.
 
 use anyhow::{Context, Result, anyhow};
-use model::case::{Case, Placement, Work};
+use model::case::{Case, Placement, Policy, Work};
 use model::machine::Machine;
 use model::plan::{Batching, Plan};
 use probe::{placement, ring};
@@ -17,7 +17,8 @@ pub(crate) fn plan(
     allowed: &[u32],
     machine: &Machine,
 ) -> Result<(Plan, Vec<String>)> {
-    ring::check_policy(args.policy).with_context(|| format!("--policy {}", args.policy))?;
+    let policy = args.policy.unwrap_or(Policy::Other);
+    ring::check_policy(policy).with_context(|| format!("--policy {policy}"))?;
     let one = placement::choose_one(allowed, machine);
     let placements = super::placements(&args.placement, one, allowed, machine)?;
     let (states, mut notices) = states::choose(args.state.as_ref())?;
@@ -39,7 +40,7 @@ pub(crate) fn plan(
         link: String::new(),
         work,
         placement: placement.clone(),
-        policy: args.policy,
+        policy,
         priority: None,
         state: None,
     };

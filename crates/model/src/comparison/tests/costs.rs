@@ -1,18 +1,15 @@
+//! Ratios, intervals and answers of costs that are made up.
+
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::answer::answer;
-use super::ratio::Costs;
-use super::*;
-use crate::case::{Placement, Policy};
-use crate::reading::Reading;
-use crate::ring::Ring;
-use crate::run::{Arm, Session};
+use super::terms;
+use crate::comparison::answer::answer;
+use crate::comparison::ratio::Costs;
+use crate::comparison::{Answer, LIMIT, Reason, words};
 use crate::stats::{Rounds, median};
-use crate::subject::{ByRound, Comparable, Values, published};
-
-type Run = crate::run::Run<Ring>;
+use crate::subject::{ByRound, Values};
 
 /// Rounds of plain samples, the figure being their median.
 struct Plain(Vec<Vec<f64>>);
@@ -172,8 +169,8 @@ fn a_published_base_leaves_the_interval_to_the_run() {
     let costs = Costs::apart(&Values::Published(200.0), &run, 7).unwrap();
     let (low, high) = costs.ratio(0.95).interval().unwrap();
     // Student's interval of the run's middle, divided by the figure as printed: symmetric about it.
-    assert!((costs.ratio(0.95).value - 0.5).abs() < 0.001, "{costs:?}");
-    assert!((low + high - 2.0 * costs.ratio(0.95).value).abs() < 1e-9, "{low} {high}");
+    assert!((costs.ratio(0.95).value.unwrap() - 0.5).abs() < 0.001, "{costs:?}");
+    assert!((low + high - 2.0 * costs.ratio(0.95).value.unwrap()).abs() < 1e-9, "{low} {high}");
     let twice = Costs::apart(&Values::Published(400.0), &run, 7).unwrap().ratio(0.95);
     assert!((2.0 * twice.low.unwrap() - low).abs() < 1e-9);
 }
@@ -182,7 +179,7 @@ fn a_published_base_leaves_the_interval_to_the_run() {
 fn the_other_way_round_the_ratio_is_the_inverse_and_so_is_its_interval() {
     let (one, other) = (apart(&TEN, &times(1.07)), apart(&times(1.07), &TEN));
     let (one, other) = (one.ratio(0.95), other.ratio(0.95));
-    assert!((one.value * other.value - 1.0).abs() < 1e-12);
+    assert!((one.value.unwrap() * other.value.unwrap() - 1.0).abs() < 1e-12);
     let (low, high) = one.interval().unwrap();
     let (low_back, high_back) = other.interval().unwrap();
     // The two sides are resampled by other seeds, so that the ends agree to a share of the width.
@@ -204,6 +201,65 @@ fn pairing_within_rounds_takes_drift_out() {
     assert!(matches!(answer_of(&paired, 0.03), Answer::Changed { worse: true, .. }), "{paired:?}");
     let apart = Costs::apart(&values(base), &values(new), 1).unwrap();
     assert!(matches!(answer_of(&apart, 0.03), Answer::CannotTell { .. }), "{apart:?}");
+}
+
+fn within_rounds(base: &[f64], new: &[f64]) -> Costs {
+    let rounds = |all: &[f64]| by_round(all.iter().map(|value| vec![*value]).collect());
+    Costs::paired(&rounds(base), &rounds(new), 7).unwrap()
+}
+
+fn reason_of(costs: &Costs) -> Reason {
+    match answer_of(costs, LIMIT) {
+        Answer::CannotTell { reason, .. } => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Tickless clocks and empty calls do come out at zero.
+#[test]
+fn a_base_of_nothing_has_no_ratio_and_two_of_nothing_do_not_differ() {
+    let (nothing, below) = ([0.0; 10], [-1.0; 10]);
+    for base in [nothing, below] {
+        for costs in [apart(&base, &TEN), within_rounds(&base, &TEN), apart(&base, &base)] {
+            let ratio = costs.ratio(0.95);
+            assert_eq!((ratio.value, ratio.interval()), (None, None), "{costs:?}");
+            assert_eq!(reason_of(&costs), Reason::BaseNotResolved, "{costs:?}");
+        }
+    }
+    // Now and then nothing on both sides is no difference, not the greatest one.
+    let mut mostly = TEN;
+    mostly[..4].fill(0.0);
+    assert_eq!(answer_of(&within_rounds(&mostly, &mostly), LIMIT), Answer::NotChanged);
+    assert_eq!(within_rounds(&mostly, &mostly).ratio(0.95).value, Some(1.0));
+}
+
+#[test]
+fn who_is_not_above_zero_is_named() {
+    let below = [-50.0; 10];
+    assert_eq!(reason_of(&within_rounds(&below, &TEN)), Reason::BaseNotResolved);
+    assert_eq!(reason_of(&within_rounds(&TEN, &below)), Reason::NewNotResolved);
+    let words = |costs: &Costs| {
+        let ratio = costs.ratio(0.95);
+        words::answer(&answer(costs, &ratio, LIMIT, 0.95), &ratio, &terms())
+    };
+    let said = words(&within_rounds(&TEN, &below));
+    assert!(said.contains("the new cost is not resolved from zero"), "{said}");
+    // Apart, it is resolved: below the base, whatever it is.
+    assert_eq!(words(&apart(&TEN, &below)), "changed: cheaper");
+    assert_eq!(
+        words(&apart(&TEN[..3], &TEN)),
+        "cannot tell: too few rounds for an interval, which takes 2 more"
+    );
+}
+
+/// One round has no scatter that could be known, and zero is not what it is.
+#[test]
+fn an_unknown_scatter_is_no_interval() {
+    for costs in [apart(&TEN[..1], &TEN), apart(&TEN, &TEN[..1]), within_rounds(&[1.0], &[2.0])] {
+        assert_eq!(costs.ratio(0.95).interval(), None);
+        assert_eq!(costs.with_more(100).ratio(0.95).interval(), None, "{costs:?}");
+    }
+    assert!(Costs::apart(&Values::Published(f64::NAN), &Values::Published(1.0), 1).is_none());
 }
 
 /// What stands for a round in which a cost came out below zero must not make a ratio.
@@ -236,121 +292,4 @@ fn only_rounds_that_both_have_are_paired() {
     assert_eq!((costs.base_rounds, costs.new_rounds), (Some(5), Some(5)));
     assert!((costs.new - costs.base - 10.0).abs() < 1e-9);
     assert!(Costs::paired(&of(&[0], 1.0), &of(&[1], 1.0), 1).is_none());
-}
-
-const V1: &str = include_str!("../../tests/fixtures/run-v1.jsonl");
-
-fn terms() -> Terms {
-    Terms { limit: LIMIT, confidence: 0.95, wanted: Wanted::Switch }
-}
-
-fn subject(change: impl Fn(&mut Run)) -> Subject {
-    let mut run = Run::parse(V1).unwrap();
-    change(&mut run);
-    Ring::subject(&run)
-}
-
-#[test]
-fn a_run_is_not_different_from_itself_and_nothing_is_unfair() {
-    let (base, new) = (subject(|_| {}), subject(|_| {}));
-    let found = Comparison::of(&base, &new, terms());
-    let of: Vec<Quantity> = found.changes.iter().map(|change| change.of).collect();
-    assert_eq!(
-        of,
-        [Quantity::NsPerHop, Quantity::NsPerSwitchAboveSolo, Quantity::NsPerSwitchAboveSolo]
-    );
-    for change in &found.changes {
-        assert_eq!(change.ratio.value, 1.0);
-        assert!(!matches!(change.answer, Answer::Changed { .. }), "{change:?}");
-    }
-    assert!((found.confidence_each - (1.0 - 0.05 / 3.0)).abs() < 1e-12);
-    assert_eq!((&found.conditions.bearing[..], found.unpaired.len()), (&[][..], 0));
-    assert!(!found.is_worse_beyond_limit());
-    assert_eq!(Comparison::of(&base, &new, terms()), found, "the same runs, the same answer");
-}
-
-#[test]
-fn a_slower_run_is_worse_and_a_faster_one_is_not() {
-    let slower = |times: u64| {
-        subject(move |run| run.samples.iter_mut().for_each(|sample| sample.elapsed_ns *= times))
-    };
-    let found = Comparison::of(&slower(1), &slower(3), terms());
-    assert!(found.is_worse_beyond_limit());
-    assert!(found.changes.iter().all(Change::is_worse_beyond_limit), "{}", found.in_words);
-    assert_eq!(found.in_words, "of 3 cases: 3 dearer (3 beyond 3 %)");
-    let back = Comparison::of(&slower(3), &slower(1), terms());
-    assert!(!back.is_worse_beyond_limit());
-    assert_eq!(back.in_words, "of 3 cases: 3 cheaper");
-}
-
-#[test]
-fn cases_that_differ_are_listed_and_a_cpu_of_another_number_is_told() {
-    let other = subject(|run| {
-        let cases = &mut run.header.plan.cases;
-        cases[2].members = 16;
-        for case in cases {
-            case.placement = Placement::Same { cpu: 7 };
-        }
-    });
-    let found = Comparison::of(&subject(|_| {}), &other, terms());
-    let left: Vec<(bool, &str)> =
-        found.unpaired.iter().map(|left| (left.in_base, &*left.title)).collect();
-    assert_eq!(left, [(false, "ring of 16"), (true, "ring of 4")]);
-    assert_eq!(found.changes.len(), 2);
-    let warned = found.conditions.warnings.iter().any(|w| w.starts_with("measured on another CPU"));
-    assert!(warned, "{:?}", found.conditions.warnings);
-}
-
-#[test]
-fn what_differs_between_machines_is_named_and_not_fair() {
-    let other = subject(|run| {
-        run.header.machine.kernel.release = Reading::Known("2.4.20".to_string());
-        run.header.machine.virtualization.hypervisor_type = Reading::Known("another".to_string());
-        run.header.build.profile = "debug".to_string();
-    });
-    let found = Comparison::of(&subject(|_| {}), &other, terms()).conditions;
-    let fields: Vec<&str> = found.bearing.iter().map(|difference| &*difference.field).collect();
-    assert_eq!(fields, ["kernel.release", "virtualization.hypervisor_type"]);
-    let has = |word: &str| found.warnings.iter().any(|warning| warning.contains(word));
-    assert!(has("kernel, virtualization differ together"), "{:?}", found.warnings);
-    assert_eq!(found.program[0].field, "build.profile");
-}
-
-#[test]
-fn a_published_machine_is_compared_by_hops_and_has_no_interval_of_its_own() {
-    let all = published().unwrap();
-    let sun = all.iter().find(|machine| machine.name == "sun-4/280").unwrap();
-    let found = Comparison::of(&sun.subject(), &subject(|_| {}), terms());
-    let sizes: Vec<&str> = found.changes.iter().map(|change| &*change.title).collect();
-    assert_eq!(sizes, ["ring of 2", "ring of 4"]);
-    for change in &found.changes {
-        assert_eq!(
-            (change.of, change.base_rounds, change.new_rounds),
-            (Quantity::NsPerHop, None, Some(6))
-        );
-        assert!(change.ratio.value < 0.1 && change.ratio.low.is_some(), "{change:?}");
-    }
-    assert_eq!(found.changes[0].base_ns, 647_000.0);
-    assert!(found.conditions.warnings[0].contains("the new one's alone"));
-    let both = Comparison::of(&sun.subject(), &sun.subject(), terms());
-    let none = Answer::CannotTell { reason: Reason::NoInterval, more_rounds: None };
-    assert!(both.changes.iter().all(|change| change.answer == none));
-}
-
-#[test]
-fn halves_of_a_session_are_paired_in_spite_of_their_policy() {
-    let half = |arm: Arm, policy: Policy| {
-        subject(move |run| {
-            let (id, other) = ("s".to_string(), "other".to_string());
-            run.header.session = Some(Session { id, arm, prefix: Vec::new(), other });
-            run.header.plan.cases.iter_mut().for_each(|case| case.policy = policy);
-        })
-    };
-    let (a, b) = (half(Arm::A, Policy::Other), half(Arm::B, Policy::Fifo));
-    let found = Comparison::of(&a, &b, terms());
-    assert_eq!((found.paired, found.changes.len(), found.unpaired.len()), (true, 3, 0));
-    assert!(!Comparison::of(&a, &half(Arm::A, Policy::Other), terms()).paired);
-    let apart =
-        Comparison::of(&a, &subject(|run| run.header.plan.cases[0].policy = Policy::Fifo), terms());
-    assert_eq!((apart.paired, apart.changes.len()), (false, 2));
 }

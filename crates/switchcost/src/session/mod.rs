@@ -4,26 +4,28 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::Result;
 use model::comparison::{Comparison, Terms};
+use model::instrument::Instrument;
 use model::machine::Machine;
 use model::plan::Plan;
 use model::ring::Ring;
-use model::run::{Arm, End, Failure, Header, Line, Run, SCHEMA, Session, StopReason};
+use model::run::{Arm, End, Failure, Line, Run, StopReason};
 use model::sample::Sample;
 use model::subject::Comparable;
 use probe::assignment::Assignment;
-use probe::standing::Standing;
 
 use crate::cli::RingArgs;
-use crate::failure::{say, usage};
+use crate::failure::say;
 use crate::interrupt::Interrupt;
-use crate::launch::{Launch, LaunchError, Workers};
+use crate::launch::{Away, Launch, LaunchError, Workers};
 use crate::measure::{keep_away, look_around, nanoseconds, run_name, split};
 use crate::progress::Progress;
 use crate::schedule::{Course, Outcome, Schedule, State, Watch};
 use crate::store::{Folder, RunFile};
-use crate::{build, resolve};
+use half::Half;
+
+mod half;
 
 const ARMS: [Arm; 2] = [Arm::A, Arm::B];
 
@@ -39,28 +41,47 @@ pub(crate) struct Measured {
     pub(crate) not_whole: bool,
 }
 
+/// How a session ended.
+pub(crate) enum Ended {
+    /// With something to compare, or the reason why there is not.
+    Measured(Box<Measured>),
+    /// Somebody asked to stop before the first round: the exit code that says so.
+    Interrupted(u8),
+}
+
 /// Measures the rings of `args` behind both prefixes, stores both runs, compares them.
-pub(crate) fn measure(prefixes: &[String], args: &RingArgs, terms: Terms) -> Result<Measured> {
+pub(crate) fn measure(prefixes: &[String], args: &RingArgs, terms: Terms) -> Result<Ended> {
     let (machine, allowed) = look_around()?;
     let interrupt = Interrupt::watch()?;
-    let own = look(&interrupt, Vec::new()).map_err(|why| anyhow!("the worker {why}"))?;
-    let mut halves = Vec::new();
-    for (arm, typed) in ARMS.into_iter().zip(prefixes) {
-        halves.push(Half::plan(arm, typed, &interrupt, &own, args, &machine)?);
+    let planned = half::plan(prefixes, &interrupt, args, &machine, &allowed);
+    if let Some(code) = interrupt.exit_code() {
+        return Ok(Ended::Interrupted(code));
     }
-    let [a, b] = &mut halves[..] else {
-        return Err(usage("--ab: two prefixes are compared"));
-    };
-    are_alike(&a.plan, &b.plan)?;
+    let halves = planned?;
+    let measured = measure_halves(halves, args, terms, machine, allowed, interrupt);
+    Ok(Ended::Measured(Box::new(measured)))
+}
+
+fn measure_halves(
+    halves: [Half; 2],
+    args: &RingArgs,
+    terms: Terms,
+    machine: Machine,
+    allowed: Vec<u32>,
+    interrupt: Interrupt,
+) -> Measured {
+    let [a, b] = &halves;
     let started = SystemTime::now();
     let both = Plan { cases: [&a.plan.cases[..], &b.plan.cases].concat(), ..a.plan.clone() };
     let notices = keep_away(&both, &allowed, &machine);
     let name = run_name("ring", started);
     let mut runs = [a, b].map(|half| half.run(&name, started, &machine, &notices));
     let stored = runs.each_mut().map(Stored::store);
-    let workers =
-        [&halves[0], &halves[1]].map(|half| Workers::behind(interrupt.clone(), half.words.clone()));
-    let mut workers = Arms { workers, cases: both.cases.len() / 2 };
+    let behind =
+        |half: &Half| Workers::behind(interrupt.clone(), half.words.clone(), allowed.clone());
+    let away = Away::new(allowed.clone(), machine.clone());
+    let cases = both.cases.len() / 2;
+    let mut workers = Arms { workers: halves.each_ref().map(behind), away, cases };
     let mut recorder = Recorder {
         cases: workers.cases,
         plan: &both,
@@ -70,7 +91,7 @@ pub(crate) fn measure(prefixes: &[String], args: &RingArgs, terms: Terms) -> Res
     };
     let empty = runs.each_ref().map(|half| half.run.clone());
     let precision = |samples: &[Sample], failures: &[Failure]| {
-        compare(&filled(&empty, samples, failures), terms).worst_half_width()
+        compare(&filled(&empty, samples, failures), terms).worst_precision()
     };
     let course = Course {
         order: Box::new(|round| halves[0].plan.order_of_twins(round)),
@@ -91,118 +112,17 @@ pub(crate) fn measure(prefixes: &[String], args: &RingArgs, terms: Terms) -> Res
     drop(recorder);
     let mut whole = filled(&empty, &samples, &failures);
     whole.iter_mut().for_each(|run| run.end = Some(end.clone()));
-    Ok(Measured {
+    Measured {
         found: compare(&whole, terms),
         paths,
-        interrupted: interrupt.signal().map(|signal| 128 + u8::try_from(signal).unwrap_or(0)),
+        interrupted: interrupt.exit_code(),
         not_whole: lost || !failures.is_empty() || reason == StopReason::Failed,
-    })
-}
-
-fn look(interrupt: &Interrupt, prefix: Vec<String>) -> Result<Standing, String> {
-    Workers::behind(interrupt.clone(), prefix).look()
+    }
 }
 
 fn compare(runs: &[Run; 2], terms: Terms) -> Comparison {
     let [a, b] = runs.each_ref().map(Ring::subject);
     Comparison::of(&a, &b, terms)
-}
-
-/// One of the two settings.
-struct Half {
-    arm: Arm,
-    words: Vec<String>,
-    plan: Plan,
-    notices: Vec<String>,
-}
-
-impl Half {
-    /// What is measured behind a prefix: where the prefix leaves the worker, under its policy. A worker
-    /// places itself and takes its case's policy, which would undo both.
-    fn plan(
-        arm: Arm,
-        typed: &str,
-        interrupt: &Interrupt,
-        own: &Standing,
-        args: &RingArgs,
-        machine: &Machine,
-    ) -> Result<Self> {
-        let of_prefix = || format!("--ab, prefix {} ('{typed}')", arm.name());
-        let words = shell_words::split(typed).map_err(|error| {
-            usage(format!("{}: {error} (accepted: words as a shell splits them)", of_prefix()))
-        })?;
-        let standing = look(interrupt, words.clone())
-            .map_err(|why| usage(format!("{}: {why}", of_prefix())))?;
-        let (mut plan, notices) =
-            resolve::ring::plan(args, &standing.cpus, machine).with_context(of_prefix)?;
-        if (standing.policy, standing.priority) != (own.policy, own.priority) {
-            let policy = standing.policy().ok_or_else(|| {
-                usage(format!(
-                    "{}: it sets policy {} (sched(7)), which members of a ring cannot have (accepted: \
-                     other, batch, fifo, rr)",
-                    of_prefix(),
-                    standing.policy
-                ))
-            })?;
-            if args.policy != model::case::Policy::Other && args.policy != policy {
-                let asked = args.policy;
-                return Err(usage(format!(
-                    "{}: it sets policy {policy}, and --policy {asked} would undo it",
-                    of_prefix()
-                )));
-            }
-            for case in &mut plan.cases {
-                case.policy = policy;
-                case.priority = policy.is_realtime().then_some(standing.priority);
-            }
-        }
-        Ok(Self { arm, words, plan, notices })
-    }
-
-    fn run(
-        &self,
-        name: &str,
-        started: SystemTime,
-        machine: &Machine,
-        notices: &[String],
-    ) -> Stored {
-        let named = |arm: Arm| format!("{name}-{}", arm.name().to_lowercase());
-        let other = if self.arm == Arm::A { Arm::B } else { Arm::A };
-        let header = Header {
-            schema: SCHEMA,
-            run: named(self.arm),
-            started: humantime::format_rfc3339_seconds(started).to_string(),
-            invocation: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
-            build: build::info(),
-            plan: self.plan.clone(),
-            machine: machine.clone(),
-            notices: [&self.notices[..], notices].concat(),
-            session: Some(Session {
-                id: name.to_string(),
-                arm: self.arm,
-                prefix: self.words.clone(),
-                other: named(other),
-            }),
-        };
-        Stored { run: Run::new(header), file: None }
-    }
-}
-
-/// Only the same rings can be compared round by round, whatever CPU and policy they have.
-fn are_alike(a: &Plan, b: &Plan) -> Result<()> {
-    let rings = |plan: &Plan| -> Vec<_> {
-        let cases = plan.cases.iter();
-        cases
-            .map(|case| (case.members, case.link.clone(), case.state, case.placement.relation()))
-            .collect()
-    };
-    match rings(a) == rings(b) {
-        true => Ok(()),
-        false => Err(usage(
-            "--ab: behind one prefix other rings can be measured than behind the other: name those that \
-             both can have (--link, --placement)",
-        )),
-    }
 }
 
 /// A run and its file.
@@ -242,9 +162,11 @@ fn filled(empty: &[Run; 2], samples: &[Sample], failures: &[Failure]) -> [Run; 2
     runs
 }
 
-/// The workers of both settings: the second half of the cases belongs to B.
+/// The workers of both settings: the second half of the cases belongs to B. One thread makes way for
+/// both.
 struct Arms {
     workers: [Workers; 2],
+    away: Away,
     cases: usize,
 }
 
@@ -254,6 +176,7 @@ impl Launch<Ring> for Arms {
         assignment: &Assignment<Ring>,
         sink: &mut dyn FnMut(Sample),
     ) -> Result<(), LaunchError> {
+        self.away.keep(Ring::cpus(&assignment.case));
         self.workers[assignment.case_number / self.cases].launch(assignment, sink)
     }
 }
@@ -301,7 +224,6 @@ impl Watch<Ring> for Recorder<'_> {
     }
 
     fn failure(&mut self, failure: &Failure) {
-        use model::instrument::Instrument;
         let (arm, case) = (failure.case / self.cases, failure.case % self.cases);
         let title = Ring::title(&self.plan.cases[failure.case]);
         let name = ARMS[arm].name();

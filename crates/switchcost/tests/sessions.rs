@@ -273,9 +273,10 @@ fn a_case_that_fails_behind_the_new_prefix_does_not_pass_the_gate() {
     let home = Home::new();
     let few = "sh -c 'ulimit -n 60; exec \"$0\" \"$@\"'";
     let args = ["--ab", "", few, "--kind", "thread", "--members", "2,64", "--rounds", "5"];
-    let more = ["--laps", "20", "--budget", "60s", "--fail-above", "10000%", "--cost", "hop"];
+    let more = ["--laps", "20", "--budget", "60s", "--fail-above", "99%", "--cost", "hop"];
     let said = compared(&home, &[&args[..], &more].concat());
-    assert_eq!(said.code, Some(2), "{said:?}");
+    // 1 if the rest has doubled meanwhile, which this test is not about.
+    assert!(matches!(said.code, Some(1 | 2)), "{said:?}");
     assert!(said.err.contains("B: ring of 64"), "{}", said.err);
     home.wait_until_alone();
 }

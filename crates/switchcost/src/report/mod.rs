@@ -73,6 +73,10 @@ impl Report for Trials {
     fn csv(run: &Run<Self>) -> Result<Vec<u8>> {
         trials::rows(run)
     }
+
+    fn headline(record: &Self::Record) -> Vec<String> {
+        headline::of_trials(record)
+    }
 }
 
 impl Report for Response {
@@ -82,6 +86,10 @@ impl Report for Response {
 
     fn csv(run: &Run<Self>) -> Result<Vec<u8>> {
         response::rows(run)
+    }
+
+    fn headline(record: &Self::Record) -> Vec<String> {
+        headline::of_response(record)
     }
 }
 

@@ -65,7 +65,7 @@ fn a_report_is_one_file_that_says_what_was_measured_on_what() {
     let page = page(&html);
     for word in [
         "A switch costs",
-        "The machine was",
+        "\">Machine: ",
         "<dt>kernel</dt><dd>Linux 6.18.44-fc-v445</dd>",
         "<dt>policy</dt><dd>other</dd>",
         "<dt>placement</dt><dd>same</dd>",

@@ -7,6 +7,9 @@ use crate::estimate::Estimate;
 /// axis.
 const WIDE: f64 = 20.0;
 
+/// A logarithmic axis must be able to show at least this share of the points.
+const MOSTLY: f64 = 0.75;
+
 impl Axis {
     pub(super) fn new(label: &str, unit: Unit, scale: Scale) -> Self {
         Self { label: label.to_string(), unit, scale, names: Vec::new() }
@@ -44,13 +47,15 @@ impl Figure {
         }
     }
 
-    /// The same with a vertical axis that suits its values: logarithmic where all are above zero and far
-    /// apart.
+    /// The same with a vertical axis that suits its values: logarithmic where nearly all are above zero,
+    /// and those far apart.
     pub(super) fn with_fitting_scale(mut self) -> Self {
         let values = || self.series().iter().flat_map(|series| &series.points).map(|point| point.y);
-        let least = values().fold(f64::INFINITY, f64::min);
-        let most = values().fold(f64::NEG_INFINITY, f64::max);
-        if least > 0.0 && most / least >= WIDE {
+        let positive = || values().filter(|value| *value > 0.0);
+        let least = positive().fold(f64::INFINITY, f64::min);
+        let most = positive().fold(f64::NEG_INFINITY, f64::max);
+        let enough = positive().count() as f64 >= MOSTLY * values().count() as f64;
+        if enough && most / least >= WIDE {
             self.y.scale = Scale::Log;
         }
         self

@@ -8,6 +8,9 @@ use crate::record::Record;
 use crate::regions::{self, Regions};
 use crate::words;
 
+/// Parts in which a piece of a course is drawn.
+const PIECE_STEPS: i32 = 12;
+
 /// Cost of a switch against the array.
 pub(super) const BY_ARRAY: &str = "cost-by-array";
 
@@ -121,11 +124,7 @@ impl Over<'_> {
     /// The pieces of each course, from break to break.
     fn laws(&self) -> Vec<Series> {
         let law = |curve: &&Curve| {
-            let pieces = curve.outcome.breaks().pieces.iter();
-            let ends = pieces.flat_map(|piece| {
-                [(piece.first, piece.cost_at_first_ns), (piece.last, piece.cost_at_last_ns)]
-            });
-            let points: Vec<Point> = ends.map(|(x, y)| Point::bare(x as f64, y)).collect();
+            let points = curve.outcome.breaks().pieces.iter().flat_map(piece).collect();
             let name = format!("{}, course", name(&curve.work, curve.members));
             Series::new(name, self.index, Role::Law, points)
         };
@@ -186,8 +185,20 @@ impl Over<'_> {
             marks: Vec::new(),
             regions: Vec::new(),
         };
-        (!figure.series().is_empty()).then(|| figure.with_fitting_scale())
+        (!figure.series().is_empty()).then_some(figure)
     }
+}
+
+/// A piece is straight over sizes, and so bent where equal ratios are equally far apart.
+fn piece(piece: &regions::Piece) -> Vec<Point> {
+    let (first, last) = (piece.first as f64, piece.last as f64);
+    let rise = piece.cost_at_last_ns - piece.cost_at_first_ns;
+    let at = |step: i32| {
+        let x = (first * (last / first).powf(f64::from(step) / f64::from(PIECE_STEPS))).min(last);
+        let part = if last > first { (x - first) / (last - first) } else { 0.0 };
+        Point::bare(x, piece.cost_at_first_ns + part * rise)
+    };
+    (0..=PIECE_STEPS).map(at).filter(|point| point.x.is_finite()).collect()
 }
 
 fn direct_words(direct: &Direct) -> Option<String> {

@@ -6,7 +6,7 @@ use super::{Axis, Body, Figure, Region, Role, Scale, Series, Unit};
 
 /// The figures of several runs laid over each other: those with the same id become one, with the series of
 /// all. Maps and single samples cannot lie over each other; they stay apart, with the run's name in the
-/// title. `runs` are names with figures, in the order of the indices in their series.
+/// title, single samples at the end. `runs` are names with figures, in the order of the indices in their series.
 pub fn together(runs: Vec<(String, Vec<Figure>)>) -> Vec<Figure> {
     let mut all: Vec<Shared> = Vec::new();
     let mut times: BTreeMap<String, usize> = BTreeMap::new();
@@ -27,6 +27,8 @@ pub fn together(runs: Vec<(String, Vec<Figure>)>) -> Vec<Figure> {
         }
     }
     let mut figures: Vec<Figure> = all.into_iter().map(|shared| shared.of).collect();
+    // What was found comes before what it rests on.
+    figures.sort_by_key(has_raw);
     number_ids(&mut figures);
     figures
 }
@@ -39,11 +41,14 @@ struct Shared {
     several: bool,
 }
 
+fn has_raw(figure: &Figure) -> bool {
+    figure.series().iter().any(|series| series.role == Role::Raw)
+}
+
 fn can_share(one: &Figure, other: &Figure) -> bool {
     let same = |one: &Axis, other: &Axis| one.unit == other.unit && one.label == other.label;
     let series = |figure: &Figure| matches!(figure.body, Body::Series(_));
-    let raw = |figure: &Figure| figure.series().iter().any(|series| series.role == Role::Raw);
-    let sound = series(one) && series(other) && !raw(one) && !raw(other);
+    let sound = series(one) && series(other) && !has_raw(one) && !has_raw(other);
     sound && same(&one.x, &other.x) && same(&one.y, &other.y)
 }
 

@@ -113,7 +113,8 @@ pub fn with_published(mut figures: Vec<Figure>, all: &[Published], runs: &[Strin
     }
     let history = years(&figures, &others, runs);
     figures.retain(|figure| figure.id != HISTORY);
-    figures.extend(history);
+    let place = figures.iter().position(|figure| figure.id == COST).map_or(0, |place| place + 1);
+    figures.splice(place..place, history);
     figures
 }
 
@@ -196,7 +197,7 @@ fn hines(figure: &mut Figure) -> Vec<Series> {
 }
 
 fn malloc(figure: &Figure) -> Vec<Series> {
-    let name = "pentium-pro/166, 2000, mean malloc of a small block".to_string();
+    let name = "pentium-pro/166, 2000, mean".to_string();
     let ns = hines2000::MALLOC_CYCLES * NS_PER_CYCLE;
     range(figure).map(|all| flat(name, all, ns)).into_iter().collect()
 }

@@ -7,13 +7,13 @@ use crate::histogram::Histogram;
 use crate::response::{Budget, Record, Response, Split};
 use crate::run::Run;
 use crate::trial::headlines_ns;
-use crate::trial::wakeup::{self, Tail};
+use crate::trial::wakeup;
 use crate::words;
 
 impl Drawable for Response {
     fn figures(run: &Run<Self>, record: &Record, index: usize) -> Vec<Figure> {
         let all = [
-            late(&record.wakeups, index),
+            late(record, index),
             gaps(record, index),
             budget(record.budget.as_ref(), index),
             links(record, index),
@@ -48,8 +48,13 @@ fn histograms(id: &str, title: &str, label: &str, counted: &str, series: Vec<Ser
     }
 }
 
-fn late(found: &[wakeup::Found], index: usize) -> Option<Figure> {
-    let name = |found: &wakeup::Found| format!("{} CPU", found.load);
+fn late(record: &Record, index: usize) -> Option<Figure> {
+    let found = &record.wakeups;
+    let name = |found: &wakeup::Found| {
+        let case = record.cases.get(found.case).and_then(|case| case.trial());
+        let policy = case.map_or(String::new(), |of| format!(", {}", of.case.policy));
+        format!("{} CPU{policy}", found.load)
+    };
     let of_case = |found: &wakeup::Found| {
         Series::new(name(found), index, Role::Steps, steps(&found.histogram))
     };
@@ -60,16 +65,15 @@ fn late(found: &[wakeup::Found], index: usize) -> Option<Figure> {
     }
     let title = "How late a sleeper is woken";
     let mut figure = histograms("response-late", title, "late by", "wake-ups", series);
-    let tail = |found: &wakeup::Found, tail: Option<Tail>, which: &str| {
-        let tail = tail?;
+    let tail = |found: &wakeup::Found| {
+        let tail = found.p99_ns?;
         Some(Mark {
             x: tail.value_ns as f64,
             between: Some((tail.low_ns as f64, tail.high_ns as f64)),
-            label: format!("{which}, {}", name(found)),
+            label: format!("99 %, {}", name(found)),
         })
     };
-    let marks = |of: &wakeup::Found| [tail(of, of.p99_ns, "99 %"), tail(of, of.p999_ns, "99.9 %")];
-    figure.marks = found.iter().flat_map(marks).flatten().filter(|mark| mark.x > 0.0).collect();
+    figure.marks = found.iter().filter_map(tail).filter(|mark| mark.x > 0.0).collect();
     let told = |found: &wakeup::Found| {
         let time = |ns: i64| words::time(ns as f64);
         let far = found

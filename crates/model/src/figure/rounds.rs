@@ -69,7 +69,7 @@ pub(super) fn figure(seen: Vec<Seen>, index: usize) -> Option<Figure> {
         Series::new("disturbed samples", index, Role::Raw, points(true)),
         Series::new("median of the round", index, Role::Measured, line.collect()),
     ];
-    Some(Figure {
+    let figure = Figure {
         id: "rounds".to_string(),
         title: "Samples by round".to_string(),
         in_words,
@@ -78,7 +78,8 @@ pub(super) fn figure(seen: Vec<Seen>, index: usize) -> Option<Figure> {
         body: Body::Series(series.into_iter().filter(|of| !of.points.is_empty()).collect()),
         marks: Vec::new(),
         regions: Vec::new(),
-    })
+    };
+    Some(figure.with_fitting_scale())
 }
 
 fn over_medians(seen: Vec<Seen>) -> Vec<Seen> {

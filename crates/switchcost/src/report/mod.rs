@@ -74,6 +74,10 @@ impl Report for Trials {
     fn csv(run: &Run<Self>) -> Result<Vec<u8>> {
         trials::rows(run)
     }
+
+    fn headline(record: &Self::Record) -> Vec<String> {
+        headline::of_trials(record)
+    }
 }
 
 impl Report for Response {
@@ -83,6 +87,10 @@ impl Report for Response {
 
     fn csv(run: &Run<Self>) -> Result<Vec<u8>> {
         response::rows(run)
+    }
+
+    fn headline(record: &Self::Record) -> Vec<String> {
+        headline::of_response(record)
     }
 }
 

@@ -5,6 +5,7 @@ mod others;
 mod overlay;
 mod published;
 mod relative;
+mod responses;
 mod rings;
 mod working_sets;
 

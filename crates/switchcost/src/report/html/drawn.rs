@@ -19,7 +19,9 @@ pub(crate) struct Drawn {
     pub(super) title: String,
     /// What it says, a sentence each, the most important first.
     pub(super) headline: Vec<String>,
-    /// What it was measured on: a name and what is there.
+    /// What it was measured on and how, in a few words.
+    pub(super) setting: String,
+    /// The same in full: a name and what is there.
     pub(super) facts: Vec<(&'static str, String)>,
     /// The verdict on the machine's noise; none for published figures.
     pub(super) noise: Option<NoiseVerdict>,
@@ -54,10 +56,12 @@ impl Drawn {
         if headline.is_empty() {
             headline.extend(figures.first().map(|figure| figure.in_words.clone()));
         }
+        let facts = facts(&subject, &run.header.invocation);
         Self {
             title: format!("{}, {}", subject.experiment, day(&run.header.started)),
             headline,
-            facts: facts(&subject, &run.header.invocation),
+            setting: setting(&facts),
+            facts,
             noise: subject.noise,
             text: Some(I::terminal(record, path)),
             figures,
@@ -74,6 +78,7 @@ impl Drawn {
         Self {
             title: format!("{}, {}", machine.machine, machine.year),
             headline: Vec::new(),
+            setting: format!("{}, {}", machine.machine, machine.system),
             facts,
             noise: None,
             text: None,
@@ -85,6 +90,17 @@ impl Drawn {
 /// The date of a moment as RFC 3339 has it.
 fn day(moment: &str) -> &str {
     moment.split('T').next().unwrap_or(moment)
+}
+
+/// `AMD EPYC, Linux 6.18, policy other, placement same, CPU 1`.
+fn setting(facts: &[(&'static str, String)]) -> String {
+    let told = |(what, is): &(&'static str, String)| match *what {
+        "machine" | "kernel" => Some(is.clone()),
+        "policy" | "placement" => Some(format!("{what} {is}")),
+        "CPUs" => Some(format!("CPU {is}")),
+        _ => None,
+    };
+    facts.iter().filter_map(told).collect::<Vec<String>>().join(", ")
 }
 
 fn facts(subject: &Subject, invocation: &[String]) -> Vec<(&'static str, String)> {

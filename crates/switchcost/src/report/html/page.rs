@@ -98,7 +98,8 @@ fn plotly() -> String {
 }
 
 fn header(page: &Page) -> String {
-    let mut text = "<header>\n<h1>What a context switch costs</h1>\n".to_string();
+    let mut text =
+        "<header>\n<h1>What a context switch costs</h1>\n<div class=\"runs\">\n".to_string();
     for (name, run) in page.names.iter().zip(page.runs) {
         let name = if page.runs.len() > 1 {
             format!("<b class=\"letter\">{name}</b> ")
@@ -112,11 +113,7 @@ fn header(page: &Page) -> String {
             let _ = writeln!(text, "<p{class}>{}</p>", escape(sentence));
         }
         text.push_str(&noise(run));
-        text.push_str("<dl>");
-        for (what, is) in &run.facts {
-            let _ = write!(text, "<div><dt>{}</dt><dd>{}</dd></div>", escape(what), escape(is));
-        }
-        text.push_str("</dl>\n");
+        text.push_str(&facts(run, page.runs.len() == 1));
         if let Some(told) = &run.text {
             let _ = writeln!(
                 text,
@@ -126,7 +123,20 @@ fn header(page: &Page) -> String {
         }
         text.push_str("</section>\n");
     }
-    text.push_str("</header>\n");
+    text.push_str("</div>\n</header>\n");
+    text
+}
+
+/// What it was measured on in a line, and all that is known of that below: open where one run is all.
+fn facts(run: &Drawn, open: bool) -> String {
+    let mut text = format!("<p>Measured on {}.</p>\n", escape(&run.setting));
+    text.push_str(if open { "<details open>" } else { "<details>" });
+    text.push_str("<summary>How it was measured</summary><dl>");
+    for (what, is) in &run.facts {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "<div><dt>{}</dt><dd>{}</dd></div>", escape(what), escape(is));
+    }
+    text.push_str("</dl></details>\n");
     text
 }
 
@@ -138,7 +148,7 @@ fn noise(run: &Drawn) -> String {
         NoiseLevel::Unusable => "unusable",
         NoiseLevel::Unknown => "unknown",
     };
-    format!("<p class=\"noise {class}\">The machine was {}.</p>\n", escape(&verdict.in_words()))
+    format!("<p class=\"noise {class}\">Machine: {}.</p>\n", escape(&verdict.in_words()))
 }
 
 fn controls(page: &Page) -> String {

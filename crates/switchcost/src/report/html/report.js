@@ -19,6 +19,10 @@
   };
   // From so many times the least value on, a linear axis hides it.
   const WIDE = 20;
+  // Of so many of its values a logarithmic axis must be able to show at least (model::figure::axes).
+  const MOSTLY = 0.75;
+  // Parts of the width at which two upright texts touch.
+  const CLOSE = 0.02;
   const DASHES = ["dot", "dash", "dashdot", "longdash", "longdashdot"];
 
   // Plotly reads some HTML in texts.
@@ -53,6 +57,8 @@
 
   const isShown = (series) => series.role !== "published" || series.run !== null || published.checked;
 
+  const finite = (values) => values.filter((value) => Number.isFinite(value));
+
   // The series as chosen: as measured, or as multiples, where the chart has them.
   function chosen(chart) {
     const all = chart.body.series ?? [];
@@ -65,7 +71,8 @@
 
   function isWide(series) {
     const values = series.flatMap((one) => one.points.map((point) => point.y));
-    return values.length > 0 && Math.min(...values) > 0 && Math.max(...values) >= WIDE * Math.min(...values);
+    const positive = values.filter((value) => value > 0);
+    return positive.length >= MOSTLY * values.length && Math.max(...positive) >= WIDE * Math.min(...positive);
   }
 
   function scales(chart, { series, isRelative }) {
@@ -99,12 +106,12 @@
   const translucent = (hex, alpha) =>
     `rgba(${[1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)).join(", ")}, ${alpha})`;
 
-  function band(points, y, colour, floor) {
+  function band(points, x, y, colour, floor) {
     const bounded = points.length > 1 && points.every((point) => point.low !== null && point.high !== null);
     if (!bounded) return [];
-    const x = points.map((point) => point.x);
+    const places = points.map((point) => drawn(point.x, x));
     const edge = (of, more) => ({
-      type: "scatter", mode: "lines", x, y: points.map((point) => drawn(Math.max(of(point), floor), y)),
+      type: "scatter", mode: "lines", x: places, y: points.map((point) => drawn(Math.max(of(point), floor), y)),
       line: { width: 0 }, hoverinfo: "skip", showlegend: false, ...more,
     });
     return [
@@ -113,11 +120,11 @@
     ];
   }
 
-  function errors(points, y, colour) {
+  function errors(points, y, colour, floor) {
     const off = (of) => points.map((point) => (point.low === null ? 0 : drawn(of(point), y)));
     return {
       type: "data", symmetric: false, color: colour, thickness: 1.5, width: 4,
-      array: off((point) => point.high - point.y), arrayminus: off((point) => point.y - point.low),
+      array: off((point) => point.high - point.y), arrayminus: off((point) => point.y - Math.max(point.low, Math.min(floor, point.y))),
     };
   }
 
@@ -126,6 +133,9 @@
     return plain(`${name}: ${told(point.y, y)}${interval} at ${told(point.x, x)}`);
   }
 
+  // Where each has a place of its own on an axis of names, the axis names it.
+  const isNamed = (chart, one) => chart.x.unit !== "names" || one.points.length > 1;
+
   function tracesOf(chart, one, look) {
     const { y, colour, several, scale, place } = look;
     const name = plain(nameOf(one, several));
@@ -133,32 +143,35 @@
     // Steps go down to nothing, which a logarithmic axis does not have.
     const lift = (value) => (one.role === "steps" && scale.y === "log" ? Math.max(value, 0.5) : value);
     const trace = {
-      type: "scatter", name, x: one.points.map((point) => point.x),
+      type: "scatter", name, x: one.points.map((point) => drawn(point.x, chart.x)),
       y: one.points.map((point) => drawn(lift(point.y), y)),
       text: one.points.map((point) => hover(nameOf(one, several), point, chart.x, y)),
       hovertemplate: "%{text}<extra></extra>", meta: one.role,
     };
     const styles = {
       measured: () => {
-        const banded = band(one.points, y, colour, floor);
+        const banded = band(one.points, chart.x, y, colour, floor);
         return [...banded, {
           ...trace, mode: "lines+markers", line: { color: colour, width: 2 }, marker: { color: colour, size: 7 },
-          ...(banded.length ? {} : { error_y: errors(one.points, y, colour) }),
+          ...(banded.length ? {} : { error_y: errors(one.points, y, colour, floor) }),
         }];
       },
       raw: () => [{ ...trace, mode: "markers", marker: { color: colour, size: 4, opacity: 0.6 } }],
       law: () => [{ ...trace, mode: "lines", line: { color: colour, width: 1.5, dash: "longdash" } }],
       projected: () => [{ ...trace, mode: "lines", line: { color: colour, width: 2, dash: "dash" } }],
       published: () => [{
-        ...trace, mode: "lines+markers", marker: { color: look.muted, size: 5 },
-        line: { color: look.muted, width: 1, dash: DASHES[place % DASHES.length] },
-        showlegend: chart.x.unit !== "names",
+        ...trace, mode: chart.x.unit === "names" ? "markers" : "lines+markers",
+        marker: { color: look.muted, size: chart.x.unit === "names" ? 9 : 5, symbol: chart.x.unit === "names" ? "diamond" : "circle" },
+        line: { color: look.muted, width: 1, dash: DASHES[place % DASHES.length] }, showlegend: isNamed(chart, one),
       }],
       steps: () => [{
         ...trace, mode: "lines", fill: "tozeroy", fillcolor: translucent(colour, 0.2),
         line: { color: colour, width: 1.5, shape: "hv" },
       }],
-      bars: () => [{ ...trace, type: "bar", marker: { color: colour }, error_y: errors(one.points, y, look.ink) }],
+      bars: () => [{
+        ...trace, type: "bar", marker: { color: colour }, textposition: "none",
+        error_y: errors(one.points, y, look.ink, floor),
+      }],
     };
     return styles[one.role]();
   }
@@ -195,15 +208,26 @@
       const short = axis.names.map((name) => plain(name.length > 26 ? `${name.slice(0, 25)}...` : name));
       return { tickvals: places, ticktext: short, range: [-0.6, axis.names.length - 0.4] };
     }
-    if (axis.unit === "nanoseconds") return { ticksuffix: "s", exponentformat: "SI", minexponent: 0 };
     const [low, high] = [Math.min(...values), Math.max(...values)];
-    const powers = scale === "log" && low > 0 && high / low >= 4 && (axis.unit === "bytes" || high <= 8192);
-    if (!powers) return axis.unit === "bytes" ? { exponentformat: "SI", ticksuffix: "B" } : {};
+    const bySize = axis.unit === "bytes" || /^(members|pages|primes)/.test(axis.label);
+    if (scale === "log" && !bySize) return decades(axis, low, high);
+    if (axis.unit === "nanoseconds") return { ticksuffix: "s", exponentformat: "SI", minexponent: 0 };
+    if (axis.unit === "count" && scale === "linear" && high - low < 12) return { dtick: 1 };
+    if (scale !== "log" || high / low < 4) return axis.unit === "bytes" ? { exponentformat: "SI", ticksuffix: "B" } : {};
     const [first, last] = [Math.floor(Math.log2(low)), Math.ceil(Math.log2(high))];
     const step = Math.max(1, Math.ceil((last - first) / (innerWidth < 600 ? 6 : 11)));
     const places = [];
     for (let power = first; power <= last; power += step) places.push(2 ** power);
     return { tickvals: places, ticktext: places.map((place) => told(place, axis)) };
+  }
+
+  // 1, 10, 100, and where there are few of those 2 and 5 between them.
+  function decades(axis, low, high) {
+    const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
+    const steps = last - first > 3 ? [1] : [1, 2, 5];
+    const places = [];
+    for (let power = first; power <= last; power += 1) places.push(...steps.map((step) => step * 10 ** power));
+    return { tickvals: places.map((place) => drawn(place, axis)), ticktext: places.map((place) => told(place, axis)) };
   }
 
   // Caches, knees, regions. Places on a logarithmic axis are logarithms for texts, not for shapes.
@@ -225,24 +249,33 @@
       const middle = scale.x === "log" ? Math.sqrt(region.from * region.to) : (region.from + region.to) / 2;
       annotations.push(text(middle, 0, region.label, { yanchor: "bottom", yshift: 2 + 14 * (place % 2) }));
     });
-    for (const mark of chart.marks) {
-      if (mark.x < low / 2 || mark.x > high * 2 || !(mark.x > 0)) continue;
+    const span = scale.x === "log" ? Math.log10(high / low) : high - low;
+    const width = (one, other) => (scale.x === "log" ? Math.log10(one / other) : one - other) / span;
+    const isNear = (mark) => mark.x > 0 && mark.x >= low / 2 && mark.x <= high * 2;
+    // Texts of marks that are close to each other stand one below the other.
+    let [before, row] = [null, 0];
+    for (const mark of chart.marks.filter(isNear).sort((one, other) => one.x - other.x)) {
+      row = before !== null && width(mark.x, before) < CLOSE ? (row + 1) % 3 : 0;
+      before = mark.x;
       if (mark.between) shapes.push(stretch(...mark.between, palette.shade));
       shapes.push({
         type: "line", xref: "x", yref: "paper", x0: drawn(mark.x, chart.x), x1: drawn(mark.x, chart.x), y0: 0, y1: 1,
         line: { color: palette.muted, width: 1, dash: mark.between ? "dash" : "dot" }, layer: "below",
       });
-      annotations.push(text(mark.x, 1, mark.label, { textangle: -90, xanchor: "right", yanchor: "top" }));
+      annotations.push(text(mark.x, 1 - row / 3, mark.label, { textangle: -90, xanchor: "right", yanchor: "top" }));
     }
     return { shapes, annotations };
   }
 
   function axisLook(axis, scale, palette, values) {
+    const isCategory = scale === "category";
     return {
       type: scale, title: { text: plain(axis.label), standoff: 8 }, gridcolor: palette.grid, linecolor: palette.muted,
-      zerolinecolor: palette.muted, automargin: true, ...ticks(axis, scale, values),
+      zerolinecolor: palette.muted, automargin: true, ...(isCategory ? {} : ticks(axis, scale, finite(values))),
     };
   }
+
+  const shownOn = (values, scale) => values.filter((value) => scale !== "log" || value > 0);
 
   function draw(chart) {
     const figure = document.getElementById(chart.id);
@@ -260,17 +293,17 @@
     const traces = isMap ? heat(chart) : look.series.flatMap((one, place) => tracesOf(chart, one, {
       y: look.y, colour: colourOf(one), several, scale, place, least, muted: palette.muted, ink: palette.ink,
     }));
-    const entries = look.series.filter((one) => one.role !== "published" || chart.x.unit !== "names").length;
+    const entries = look.series.filter((one) => one.role !== "published" || isNamed(chart, one)).length;
     const perRow = Math.max(1, Math.floor(box.clientWidth / 230));
     const around = isMap ? {} : surroundings(chart, scale, palette, xs);
     const layout = {
       height: 390 + (entries > 1 ? 22 * Math.ceil(entries / perRow) : 0),
-      margin: { l: 64, r: 16, t: 12, b: 48 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+      margin: { l: 64, r: 16, t: 16, b: 48 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { color: palette.ink, family: "system-ui, sans-serif", size: 13 }, barmode: "group", bargap: 0.35,
       hovermode: "closest", showlegend: entries > 1,
-      legend: { orientation: "h", x: 0, xanchor: "left", y: -0.2, yanchor: "top", yref: "paper" },
-      xaxis: isMap ? { ...axisLook(chart.x, "category", palette, xs), tickvals: undefined } : axisLook(chart.x, scale.x, palette, xs),
-      yaxis: isMap ? axisLook(chart.y, "category", palette, []) : axisLook(look.y, scale.y, palette, ys),
+      legend: { orientation: "h", x: 0, xanchor: "left", y: 1.02, yanchor: "bottom", traceorder: "normal" },
+      xaxis: { ...axisLook(chart.x, isMap ? "category" : scale.x, palette, shownOn(xs, scale.x)), zeroline: false },
+      yaxis: axisLook(look.y, isMap ? "category" : scale.y, palette, shownOn(ys, scale.y)),
       ...around,
     };
     Plotly.react(box, traces, layout, { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"] });
@@ -287,9 +320,24 @@
     figure.querySelector(".note[aria-live]").textContent = notes.join(" ");
   }
 
+  // One after the other, so that the page answers meanwhile. A later call takes the place of an earlier.
+  let turn = 0;
   function drawAll() {
-    data.figures.forEach(draw);
-    document.documentElement.dataset.drawn = "yes";
+    turn += 1;
+    const own = turn;
+    const waiting = [...data.figures];
+    delete document.documentElement.dataset.drawn;
+    const next = () => {
+      if (own !== turn) return;
+      const chart = waiting.shift();
+      if (chart === undefined) {
+        document.documentElement.dataset.drawn = "yes";
+        return;
+      }
+      draw(chart);
+      setTimeout(next);
+    };
+    next();
   }
 
   let waiting = 0;
@@ -299,7 +347,8 @@
   });
   for (const control of [base, axes, published]) control.addEventListener("change", drawAll);
   darkness.addEventListener("change", drawAll);
-  addEventListener("beforeprint", () => { printing = true; drawAll(); });
+  // What is not drawn when this returns is not printed.
+  addEventListener("beforeprint", () => { printing = true; data.figures.forEach(draw); });
   addEventListener("afterprint", () => { printing = false; drawAll(); });
   document.getElementById("controls").addEventListener("submit", (event) => event.preventDefault());
   drawAll();

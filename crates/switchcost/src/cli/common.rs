@@ -44,12 +44,24 @@ pub(crate) struct Output {
     #[arg(long, value_name = "FILE|-")]
     pub(crate) csv: Option<Destination>,
 
+    /// Draw the charts below the table, in 80 columns or what the terminal has (COLUMNS, NO_COLOR)
+    #[arg(long)]
+    pub(crate) plot: bool,
+
     /// No progress and no table: only errors, and what --json and --csv ask for
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
 
 impl Output {
+    /// For what has no chart.
+    pub(crate) fn refuse_plot(&self, what: &str) -> anyhow::Result<()> {
+        match self.plot {
+            true => Err(usage(format!("--plot: {what} has no charts"))),
+            false => Ok(()),
+        }
+    }
+
     /// Two formats in one place would be neither.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         match (&self.json, &self.csv) {

@@ -32,6 +32,8 @@ const ALSO_OF_RUNS: &[&str] = &["base", "new", "ab", "fail_above", "cost", "json
 
 /// An argument as a comparison takes it.
 pub(super) fn of_session(arg: Arg) -> Arg {
+    // A comparison has no charts.
+    let arg = if arg.get_id() == "plot" { arg.hide(true) } else { arg };
     match ALSO_OF_RUNS.contains(&arg.get_id().as_str()) {
         true => arg,
         false => arg.requires("ab"),

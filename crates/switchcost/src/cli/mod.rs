@@ -54,6 +54,7 @@ impl Cli {
         // they would have to be declared twice.
         let command =
             Self::command().mut_subcommand("compare", |c| c.mut_args(compare::of_session));
+        let command = command.mut_subcommand("run", |c| c.mut_arg("plot", |plot| plot.hide(true)));
         Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
     }
 }

@@ -19,4 +19,12 @@ pub(crate) struct ReportArgs {
     /// A report that is there already is replaced; any other file is left alone.
     #[arg(short, long, value_name = "FILE|-", default_value_t = Destination::File(PathBuf::from("report.html")))]
     pub(crate) output: Destination,
+
+    /// Write each chart as an SVG file into this folder too, its text as outlines
+    #[arg(long, value_name = "DIR")]
+    pub(crate) svg: Option<PathBuf>,
+
+    /// Write each chart as a PNG file into this folder too, 300 pixels to the inch on a page's width
+    #[arg(long, value_name = "DIR")]
+    pub(crate) png: Option<PathBuf>,
 }

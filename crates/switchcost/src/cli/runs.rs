@@ -28,6 +28,9 @@ pub(crate) enum RunsCommand {
     Show {
         /// Name, start of a name, `last`, or a file
         run: String,
+        /// Draw the charts below the table, in 80 columns or what the terminal has (COLUMNS, NO_COLOR)
+        #[arg(long)]
+        plot: bool,
     },
     /// Write a run in another format
     Export {

@@ -15,10 +15,10 @@ use crate::{resolve, subjects};
 const TROUBLE: u8 = 2;
 
 pub(super) fn run(args: &CompareArgs) -> Result<ExitCode> {
-    let compared = match &args.ab {
+    let compared = args.ring.output.refuse_plot("a comparison").and_then(|()| match &args.ab {
         Some(prefixes) => measured(args, prefixes),
         None => stored(args),
-    };
+    });
     Ok(compared.unwrap_or_else(|error| {
         let _ = tell(&error);
         ExitCode::from(TROUBLE)

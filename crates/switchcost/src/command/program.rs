@@ -19,6 +19,7 @@ use crate::report::program as report;
 use crate::watch::{Ended, Watcher, child};
 
 pub(super) fn run(args: &CostArgs) -> Result<ExitCode> {
+    args.output.refuse_plot("what switching costs a program")?;
     if args.output.csv.is_some() {
         return Err(usage("--csv: of a program there are no samples (--json has all figures)"));
     }

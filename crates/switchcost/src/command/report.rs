@@ -1,5 +1,6 @@
 //! `switchcost report`: runs as charts in one file.
 
+use std::fmt::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -17,9 +18,15 @@ pub(super) fn run(args: &ReportArgs) -> Result<ExitCode> {
         .enumerate()
         .map(|(index, name)| Drawn::find(name, index))
         .collect::<Result<_>>()?;
+    let pictures = html::write_pictures(&drawn, args.svg.as_deref(), args.png.as_deref())?;
     html::write(drawn, &args.output)?;
     if let Destination::File(path) = &args.output {
-        print(format!("report: {}\n", path.display()).as_bytes())?;
+        let mut text = format!("report: {}\n", path.display());
+        for picture in &pictures {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "picture: {}", picture.display());
+        }
+        print(text.as_bytes())?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -22,6 +22,7 @@ use crate::{build, not_started};
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
     args.output.check()?;
     args.output.check_places()?;
+    args.output.refuse_plot("what a command used")?;
     let commands = resolve::run::commands(args)?;
     let plan = resolve::run::plan(args, &commands);
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
@@ -87,7 +88,7 @@ fn hear_all(launcher: &mut Launcher, commands: &[Vec<OsString>], runs: &mut Vec<
 /// Writes all that was asked for; what cannot be written is told, and does not keep the rest from being
 /// written. Whether all was.
 fn write(plan: Plan, runs: Vec<Run>, started: String, in_a_hurry: bool, args: &RunArgs) -> bool {
-    let Output { json, csv, quiet } = &args.output;
+    let Output { json, csv, quiet, plot: _ } = &args.output;
     let mut outputs: Vec<(&Destination, Result<Vec<u8>>)> = Vec::new();
     if let Some(to) = csv {
         outputs.push((to, report::csv(&runs)));

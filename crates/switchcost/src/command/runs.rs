@@ -19,16 +19,16 @@ pub(super) fn run(command: RunsCommand) -> Result<ExitCode> {
     let folder = Folder::of_user()?;
     match command {
         RunsCommand::List => list(&folder),
-        RunsCommand::Show { run } => {
+        RunsCommand::Show { run, plot } => {
             let path = folder.find(&run)?.path;
-            with_instrument_of!(&path, I => show::<I>(&path))
+            with_instrument_of!(&path, I => show::<I>(&path, plot))
         }
         RunsCommand::Export { run, format, output } => {
             let path = folder.find(&run)?.path;
             with_instrument_of!(&path, I => export::<I>(&path, format, &output))
         }
         RunsCommand::Resume { run, budget, precision, rounds, quiet } => {
-            let output = Output { json: None, csv: None, quiet };
+            let output = Output { json: None, csv: None, plot: false, quiet };
             let more = More { budget, precision, rounds };
             let path = folder.find(&run)?.path;
             with_instrument_of!(&path, I => measure::resume::<I>(&path, &more, &output))
@@ -37,8 +37,8 @@ pub(super) fn run(command: RunsCommand) -> Result<ExitCode> {
     }
 }
 
-fn show<I: Report>(path: &Path) -> Result<ExitCode> {
-    report::show::<I>(&I::record(&read(path)?), path)?;
+fn show<I: Report>(path: &Path, plot: bool) -> Result<ExitCode> {
+    report::show::<I>(&read(path)?, path, plot)?;
     Ok(ExitCode::SUCCESS)
 }
 

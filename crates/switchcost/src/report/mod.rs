@@ -1,16 +1,20 @@
 //! What is printed and written at the end of a run.
 
 mod bars;
+mod caption;
 pub(crate) mod change;
 pub(crate) mod command_use;
 mod comparison;
 mod cost;
 mod csv;
+mod drawing;
 mod exports;
 mod headline;
 pub(crate) mod history;
 pub(crate) mod html;
 mod parts;
+pub(crate) mod picture;
+pub(crate) mod plot;
 pub(crate) mod program;
 mod response;
 mod states;
@@ -23,7 +27,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
-use model::figure::Drawable;
+use model::figure::{Drawable, Figure, Role};
 use model::response::Response;
 use model::ring::Ring;
 use model::run::Run;
@@ -33,6 +37,7 @@ use probe::assignment::Measure;
 
 use crate::cli::{Destination, ExportFormat, Output};
 use crate::failure::say;
+use crate::report::plot::Look;
 
 /// An instrument whose runs this program prints and draws.
 pub(crate) trait Report: Measure + Comparable + Drawable {
@@ -104,9 +109,14 @@ pub(crate) fn write<I: Report>(
 ) -> Result<()> {
     let mut errors = Vec::new();
     if !output.quiet {
-        let text = I::terminal(record, path);
-        let shared = [&output.json, &output.csv].into_iter().flatten();
-        let printed = match shared.into_iter().any(|to| *to == Destination::Stdout) {
+        let mut text = I::terminal(record, path);
+        let mut shared = [&output.json, &output.csv].into_iter().flatten();
+        let taken = shared.any(|to| *to == Destination::Stdout);
+        if output.plot {
+            let look = if taken { Look::of_stderr() } else { Look::of_stdout() };
+            text.push_str(&plots(run, record, &look));
+        }
+        let printed = match taken {
             true => forgive(io::stderr().write_all(text.as_bytes())),
             false => print(text.as_bytes()),
         };
@@ -124,9 +134,30 @@ pub(crate) fn write<I: Report>(
     last.map_or(Ok(()), Err)
 }
 
-/// Prints the report of a stored run.
-pub(crate) fn show<I: Report>(record: &I::Record, path: &Path) -> Result<()> {
-    print(I::terminal(record, Some(path)).as_bytes()).context("cannot print the report")
+/// Prints the report of a stored run, with its charts if they are asked for.
+pub(crate) fn show<I: Report>(run: &Run<I>, path: &Path, plot: bool) -> Result<()> {
+    let record = I::record(run);
+    let mut text = I::terminal(&record, Some(path));
+    if plot {
+        text.push_str(&plots(run, &record, &Look::of_stdout()));
+    }
+    print(text.as_bytes()).context("cannot print the report")
+}
+
+/// The run's charts in text. Single samples by round are left to the report: they are too many for a
+/// terminal.
+fn plots<I: Report>(run: &Run<I>, record: &I::Record, look: &Look) -> String {
+    let figures = I::figures(run, record, 0);
+    let raw = |figure: &Figure| figure.series().iter().any(|series| series.role == Role::Raw);
+    let drawn: Vec<String> = figures
+        .iter()
+        .filter(|figure| !raw(figure))
+        .map(|figure| format!("\n{}", plot::plot(figure, &[], look)))
+        .collect();
+    match drawn.is_empty() {
+        true => "\nplot: nothing was measured that can be drawn\n".to_string(),
+        false => drawn.concat(),
+    }
 }
 
 /// Writes a run in a machine-readable format.

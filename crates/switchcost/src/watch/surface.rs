@@ -132,7 +132,7 @@ pub(crate) fn measure_quickly() -> Result<()> {
             confidence: resolve::CONFIDENCE,
         },
     };
-    let silent = Output { json: None, csv: None, quiet: true };
+    let silent = Output { json: None, csv: None, plot: false, quiet: true };
     let notices = vec!["a quick measurement of `switchcost run`".to_string()];
     let code = {
         // Its own handlers stay, and would keep Ctrl-C from ending what comes after.

@@ -9,7 +9,7 @@ use model::run::Run;
 use model::subject::{Origin, PREFIX, Published, Subject};
 
 use crate::instruments::with_instrument_of;
-use crate::report::Report;
+use crate::report::{Report, caption};
 use crate::store::{Folder, read};
 use crate::subjects::find_published;
 
@@ -27,6 +27,8 @@ pub(crate) struct Drawn {
     pub(super) noise: Option<NoiseVerdict>,
     /// All that the terminal would show; none for published figures.
     pub(super) text: Option<String>,
+    /// What stands below its pictures.
+    pub(super) caption: String,
     /// Its charts.
     pub(super) figures: Vec<Figure>,
 }
@@ -64,6 +66,7 @@ impl Drawn {
             facts,
             noise: subject.noise,
             text: Some(I::terminal(record, path)),
+            caption: caption::of_run(run),
             figures,
         }
     }
@@ -82,6 +85,7 @@ impl Drawn {
             facts,
             noise: None,
             text: None,
+            caption: format!("{} ({}), {}", machine.machine, machine.year, machine.source),
             figures: machine.figures(index),
         }
     }

@@ -9,7 +9,7 @@ mod table;
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use model::figure::{together, with_published};
@@ -17,6 +17,7 @@ use model::subject::published;
 
 pub(crate) use drawn::Drawn;
 
+use super::picture::{self, Caption};
 use super::put;
 use crate::cli::Destination;
 use crate::failure::usage;
@@ -55,6 +56,32 @@ fn is_report(path: &Path) -> Result<bool> {
 pub(crate) fn write(runs: Vec<Drawn>, to: &Destination) -> Result<()> {
     check(to)?;
     put(page(runs)?.as_bytes(), to)
+}
+
+/// Writes the charts of these runs as pictures into the folders that are named; gives the files. Published
+/// figures are drawn if they were asked for: on paper nobody switches them off.
+pub(crate) fn write_pictures(
+    runs: &[Drawn],
+    svg: Option<&Path>,
+    png: Option<&Path>,
+) -> Result<Vec<PathBuf>> {
+    let names: Vec<String> = (0..runs.len()).map(letter).collect();
+    let of_runs = runs.iter().map(|run| run.figures.clone());
+    let figures = together(names.iter().cloned().zip(of_runs).collect());
+    let caption = |(name, run): (&String, &Drawn)| match runs.len() {
+        1 => format!("{}.", run.caption),
+        _ => format!("{name}: {}.", run.caption),
+    };
+    let text: Vec<String> = names.iter().zip(runs).map(caption).collect();
+    let caption = Caption { runs: &names, text: &text.join(" ") };
+    let mut written = Vec::new();
+    if let Some(dir) = svg {
+        written.extend(picture::write_svg(&figures, &caption, dir)?);
+    }
+    if let Some(dir) = png {
+        written.extend(picture::write_png(&figures, &caption, dir)?);
+    }
+    Ok(written)
 }
 
 /// The whole file.

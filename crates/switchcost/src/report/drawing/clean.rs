@@ -1,0 +1,32 @@
+//! Text of others, made harmless: labels may come from a run file that anybody wrote.
+
+/// Without control characters (a terminal obeys them, XML forbids them) and without those that change
+/// the direction of writing; white space becomes single blanks.
+pub(crate) fn clean(text: &str) -> String {
+    let visible: String = text
+        .chars()
+        .map(|c| if c.is_whitespace() { ' ' } else { c })
+        .filter(|c| !c.is_control() && !directs(*c))
+        .collect();
+    visible.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// Marks of direction (Unicode's Bidi_Control), joiners and other characters without width, and what is
+/// no character at all.
+fn directs(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+        || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{ffff}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_gone() {
+        assert_eq!(clean("a\x1b[31mb\x07\u{9b}c"), "a[31mbc");
+        assert_eq!(clean("  two\r\n\tlines\u{202e} "), "two lines");
+        assert_eq!(clean("zero\u{200b}width\u{feff}\u{ffff}"), "zerowidth");
+        assert_eq!(clean("µ, Größe, 大"), "µ, Größe, 大");
+    }
+}

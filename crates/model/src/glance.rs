@@ -1,11 +1,11 @@
 //! Runs at a glance: the sentence that a summary begins with.
 
 use crate::case::{Kind, Walk};
-use crate::cost::CostPoint;
+use crate::cost::{CostPoint, Curve};
 use crate::estimate::Estimate;
 use crate::noise::{NoiseLevel, NoiseVerdict};
 use crate::record::{CaseSummary, Record};
-use crate::scaling::{Knee, Verdict};
+use crate::scaling::{Knee, KneeKind, Verdict};
 use crate::words::{bytes, time};
 
 /// The working set that is told of: a program's that does some work between two switches. Where it was
@@ -25,8 +25,10 @@ pub fn in_words(
         Some(cost) => format!("a switch costs {} here", estimate(&cost)),
         None => "what a switch costs here was not measured".into(),
     }];
-    if let Some((array, cost)) = cost.and_then(with_work) {
-        parts.push(format!("{} with {} of working set", estimate(&cost), bytes(array)));
+    if let Some((array, with)) = cost.and_then(with_work) {
+        let beside = cost.and_then(|cost| beside(cost, ring));
+        let beside = beside.map_or(String::new(), |words| format!(" ({words})"));
+        parts.push(format!("{} with {} of working set{beside}", estimate(&with), bytes(array)));
     }
     parts.extend(ring.and_then(knees));
     parts.extend(machine(noise));
@@ -34,21 +36,38 @@ pub fn in_words(
 }
 
 /// A ring of two without work.
+fn two(record: &Record) -> Option<&CaseSummary> {
+    record.cases.iter().find(|of| of.case.members == 2 && of.case.work.is_none())
+}
+
 fn of_two(record: &Record) -> Option<Estimate> {
-    let bare = |of: &&CaseSummary| of.case.members == 2 && of.case.work.is_none();
-    record.cases.iter().find(bare)?.ns_per_switch_above_solo
+    two(record)?.ns_per_switch_above_solo
+}
+
+/// What a cost with work is to be set beside: that of the same run without, where another run, which may
+/// have had another policy, tells the direct cost.
+fn beside(cost: &Record, ring: Option<&Record>) -> Option<String> {
+    let (own, other) = (two(cost)?, ring.and_then(two)?);
+    let without = own.ns_per_switch_above_solo.map(|cost| format!("{} without", time(cost.value)));
+    let policy = own.case.policy;
+    let policy = (policy != other.case.policy).then(|| format!("policy {policy}"));
+    let words: Vec<String> = policy.into_iter().chain(without).collect();
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 /// The array nearest to [`ARRAY_BYTES`] of two members that follow a chain through it, which no processor
 /// can fetch ahead; of other walks where there is none.
 fn with_work(record: &Record) -> Option<(u64, Estimate)> {
     let curves = &record.cost.as_ref()?.curves;
-    let chase = curves.iter().find(|curve| curve.members == 2 && curve.work.walk == Walk::Chase);
-    let chase = chase.or_else(|| curves.first())?;
     let measured = |point: &CostPoint| Some((point.array_bytes, point.total_ns?));
     let away = |array: &u64| ((*array as f64) / ARRAY_BYTES as f64).ln().abs();
-    let all = chase.points.iter().filter_map(measured);
-    all.min_by(|(a, _), (b, _)| away(a).total_cmp(&away(b)))
+    let nearest = |curve: &Curve| {
+        let all = curve.points.iter().filter_map(measured);
+        all.min_by(|(a, _), (b, _)| away(a).total_cmp(&away(b)))
+    };
+    let is_chase = |curve: &&Curve| curve.members == 2 && curve.work.walk == Walk::Chase;
+    let chase = curves.iter().filter(is_chase).find_map(nearest);
+    chase.or_else(|| curves.iter().find_map(nearest))
 }
 
 /// Where the cost by ring size leaves one law for another.
@@ -73,17 +92,32 @@ fn without_knees(law: &Verdict, members: &str) -> String {
 }
 
 fn at(knee: &Knee, members: &str) -> String {
-    match knee.high_members - knee.low_members {
-        0 | 1 => format!("a knee at {} {members}", knee.high_members),
-        _ => format!("a knee between {} and {} {members}", knee.low_members, knee.high_members),
+    let (low, high) = (knee.low_members, knee.high_members);
+    let place = match high.saturating_sub(low) {
+        0 | 1 => format!("at {high} {members}"),
+        _ => format!("between {low} and {high} {members}"),
+    };
+    let only = if knee.sizes_after == 1 { " (seen at one size only)" } else { "" };
+    match (knee.factor, knee.kind) {
+        (Some(factor), KneeKind::Step) if factor < 1.0 => {
+            format!("cheaper beyond a knee {place}{only}")
+        }
+        (Some(factor), KneeKind::Hinge) if factor < 1.0 => {
+            format!("growing less beyond a knee {place}{only}")
+        }
+        _ => format!("a knee {place}{only}"),
     }
 }
 
 /// The worst of the verdicts.
 fn machine(noise: &[(&str, &NoiseVerdict)]) -> Option<String> {
     let all = noise.iter().map(|(name, verdict)| (*name, (*verdict).clone()));
-    Some(match NoiseVerdict::together(all).level {
-        NoiseLevel::Unknown => return None,
+    let level = NoiseVerdict::together(all).level;
+    // Who judged his own figures quiet says nothing of the others'.
+    let unjudged = noise.iter().any(|(_, verdict)| verdict.level == NoiseLevel::Unknown);
+    Some(match level {
+        NoiseLevel::Quiet if unjudged => return untold(noise),
+        NoiseLevel::Unknown => return untold(noise),
         NoiseLevel::Quiet => "the machine was quiet".into(),
         NoiseLevel::Noisy => "the machine was noisy".into(),
         NoiseLevel::Unusable => {
@@ -92,12 +126,18 @@ fn machine(noise: &[(&str, &NoiseVerdict)]) -> Option<String> {
     })
 }
 
+fn untold(noise: &[(&str, &NoiseVerdict)]) -> Option<String> {
+    let words = "too few rounds to tell whether the machine was quiet";
+    (!noise.is_empty()).then(|| words.to_string())
+}
+
 /// A cost and how far it can be trusted.
 fn estimate(cost: &Estimate) -> String {
     match cost.interval() {
         None => format!("about {} (too few rounds for an interval)", time(cost.value)),
         Some(i) if cost.resolved => {
-            format!("{} ({} to {})", time(cost.value), time(i.low), time(i.high))
+            let sign = if cost.value < 0.0 { ", below the ring of one" } else { "" };
+            format!("{} ({} to {}{sign})", time(cost.value), time(i.low), time(i.high))
         }
         Some(i) => format!("an amount that is not resolved ({} to {})", time(i.low), time(i.high)),
     }

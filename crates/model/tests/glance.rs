@@ -1,6 +1,6 @@
 //! The sentence that a summary begins with, on figures that are known.
 
-use model::case::{Op, Walk, Work};
+use model::case::{Op, Policy, Walk, Work};
 use model::cost::{Cost, CostPoint, Curve, Outcome};
 use model::estimate::Estimate;
 use model::glance::in_words;
@@ -39,6 +39,8 @@ fn a_cost_comes_with_its_interval_or_with_why_there_is_none() {
     let open = says(estimate(20.0, Some((-30.0, 70.0))));
     assert!(open.contains("not resolved (-30.0 ns to 70.0 ns)"), "{open}");
     assert!(in_words(None, None, &[]).contains("was not measured"));
+    let below = says(estimate(-50.0, Some((-70.0, -30.0))));
+    assert!(below.contains("-50.0 ns (-70.0 ns to -30.0 ns, below the ring of one)"), "{below}");
 }
 
 #[test]
@@ -87,6 +89,12 @@ fn of_working_sets_the_chase_nearest_to_256_kib_is_told() {
     let says = in_words(None, Some(&record), &[]);
     assert!(says.contains("about 12.0 us (too few rounds for an interval) with 300 KiB"), "{says}");
     assert!(says.starts_with("a switch costs about 1.90 us"), "its own ring of two: {says}");
+    let mut ring = rings(estimate(2500.0, None));
+    let beside = in_words(Some(&ring), Some(&record), &[]);
+    assert!(beside.contains("of working set (1.90 us without)"), "{beside}");
+    ring.cases[1].case.policy = Policy::Fifo;
+    let policies = in_words(Some(&ring), Some(&record), &[]);
+    assert!(policies.contains("of working set (policy other, 1.90 us without)"), "{policies}");
 }
 
 #[test]
@@ -96,4 +104,7 @@ fn the_worst_verdict_on_the_machine_stands() {
     assert!(says(&[("ring", &quiet)]).ends_with("; the machine was quiet"));
     assert!(says(&[("ring", &quiet), ("cost", &unusable)]).contains("its neighbours"));
     assert!(!says(&[]).contains("machine"), "nobody has judged it");
+    let unknown = verdict(NoiseLevel::Unknown);
+    let some = says(&[("ring", &unknown), ("clock", &quiet)]);
+    assert!(some.ends_with("; too few rounds to tell whether the machine was quiet"), "{some}");
 }

@@ -2,6 +2,7 @@
 
 use model::machine::Machine;
 use rustix::io::Errno;
+use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// CPUs that the calling thread may run on, sorted.
@@ -12,6 +13,25 @@ pub fn allowed_cpus() -> Result<Vec<u32>, Errno> {
 
 /// Puts the calling thread, and what it starts from now on, onto `cpus`.
 pub fn pin(cpus: &[u32]) -> Result<(), Errno> {
+    sched_setaffinity(None, &set_of(cpus)?)
+}
+
+/// Puts all threads of this process there, and what the calling one starts from now on.
+pub fn pin_process(cpus: &[u32]) -> Result<(), Errno> {
+    let set = set_of(cpus)?;
+    // Where its threads cannot be listed there is still the one that does the work.
+    for thread in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
+        let id = thread.file_name().to_str().and_then(|name| name.parse().ok());
+        match sched_setaffinity(id.and_then(Pid::from_raw), &set) {
+            // It has just ended.
+            Ok(()) | Err(Errno::SRCH) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    sched_setaffinity(None, &set)
+}
+
+fn set_of(cpus: &[u32]) -> Result<CpuSet, Errno> {
     let mut set = CpuSet::new();
     for cpu in cpus {
         // One beyond the set's size cannot exist: the kernel's own answer for that.
@@ -20,7 +40,7 @@ pub fn pin(cpus: &[u32]) -> Result<(), Errno> {
         }
         set.set(*cpu as usize);
     }
-    sched_setaffinity(None, &set)
+    Ok(set)
 }
 
 /// The CPU for a ring on one CPU: an isolated one if there is one, else the highest but 0, which

@@ -79,8 +79,7 @@ pub(crate) struct Taken<I: Report> {
     pub(crate) path: Option<PathBuf>,
     /// It is not stored, or not as a whole.
     lost: bool,
-    /// The signal that asked to stop.
-    pub(crate) signal: Option<i32>,
+    interrupt: Interrupt,
 }
 
 impl<I: Report> Taken<I> {
@@ -88,7 +87,8 @@ impl<I: Report> Taken<I> {
     fn print(self, output: &Output) -> Result<ExitCode> {
         let record = I::record(&self.run);
         report::write::<I>(&self.run, &record, self.path.as_deref(), output)?;
-        Ok(match self.signal {
+        // Asked for last: a report takes seconds, in which somebody may lose patience.
+        Ok(match self.interrupt.signal() {
             Some(signal) => ExitCode::from(128 + u8::try_from(signal).unwrap_or(0)),
             None if self.is_whole() => ExitCode::SUCCESS,
             None => ExitCode::FAILURE,
@@ -214,7 +214,7 @@ pub(crate) fn run_name(experiment: &str, started: SystemTime) -> String {
     format!("{time}-{experiment}-{}", std::process::id())
 }
 
-/// Moves this process, and every thread that it starts from now on, off the CPUs that are measured.
+/// Moves this process with all its threads off the CPUs that are measured.
 /// Gives what could not be had.
 pub(crate) fn keep_away<I: Report>(
     plan: &Plan<I>,
@@ -231,7 +231,8 @@ pub(crate) fn keep_away<I: Report>(
                 .to_string(),
         );
     }
-    if let Err(errno) = placement::pin(&placement::for_controller(allowed, &measured, machine)) {
+    let away = placement::for_controller(allowed, &measured, machine);
+    if let Err(errno) = placement::pin_process(&away) {
         notices
             .push(format!("this program could not move off the CPUs that are measured: {errno}"));
     }
@@ -267,7 +268,7 @@ fn finish<I: Report>(
     run.end = Some(end);
     let Store { file, lost } = recorder.store;
     let path = file.map(|file| file.path().to_path_buf());
-    Taken { run, path, lost, signal: interrupt.signal() }
+    Taken { run, path, lost, interrupt: interrupt.clone() }
 }
 
 /// Where a run is kept.

@@ -12,18 +12,24 @@ use crate::schedule::State;
 /// One bar over several runs, one after the other.
 pub(crate) struct Whole {
     bar: ProgressBar,
+    budget: Duration,
 }
 
 impl Whole {
     /// A bar over all of `budget`; hidden when standard error is no terminal.
     pub(crate) fn new(budget: Duration, quiet: bool) -> Self {
-        Self { bar: bar(budget, quiet) }
+        Self { bar: bar(budget, quiet), budget }
     }
 
     /// The part of it that `plan` has, which begins where `before` is spent.
     pub(crate) fn part<I: Instrument>(&self, plan: &Plan<I>, before: Duration) -> Progress {
         let of_whole = Some((before, plan.experiment.clone()));
-        Progress { of_whole, ..Progress::on(self.bar.clone(), plan) }
+        Progress { of_whole, budget: self.budget, ..Progress::on(self.bar.clone(), plan) }
+    }
+
+    /// Prints a line above the bar.
+    pub(crate) fn say(&self, line: &str) {
+        say_above(&self.bar, line);
     }
 
     /// Takes the bar away.
@@ -57,7 +63,6 @@ impl Progress {
 
     /// Draws the state before a case.
     pub(crate) fn show(&self, state: &State) {
-        let left = self.budget.saturating_sub(state.spent);
         let reached = match state.precision {
             Some(reached) => {
                 format!("+-{:.1} % of +-{:.1} %", reached * 100.0, self.precision * 100.0)
@@ -70,18 +75,14 @@ impl Progress {
             Some((before, name)) => (*before, format!("{name}, ")),
             None => (Duration::ZERO, String::new()),
         };
-        let left = left.as_secs();
+        let left = self.budget.saturating_sub(before + state.spent).as_secs();
         self.bar.set_message(format!("{name}round {round}, {title}, {reached}, {left} s left"));
         self.bar.set_position(millis(before + state.spent));
     }
 
     /// Prints a line above the bar.
     pub(crate) fn say(&self, line: &str) {
-        if self.bar.is_hidden() {
-            crate::failure::say(line);
-        } else {
-            self.bar.println(line);
-        }
+        say_above(&self.bar, line);
     }
 
     /// Takes the bar away, unless others come after.
@@ -89,6 +90,14 @@ impl Progress {
         if self.of_whole.is_none() {
             self.bar.finish_and_clear();
         }
+    }
+}
+
+fn say_above(bar: &ProgressBar, line: &str) {
+    if bar.is_hidden() {
+        crate::failure::say(line);
+    } else {
+        bar.println(line);
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Error, Result};
+use anyhow::{Context, Error, Result, anyhow};
 
 use crate::cli::{Destination, MeasureArgs, check_place};
 use crate::failure::say;
@@ -14,15 +15,20 @@ use crate::report::html::{self, Drawn};
 use crate::report::summary::{self, Summary};
 use crate::report::{Report, print};
 use crate::resolve::clock::Here;
-use crate::resolve::measure as parts;
+use crate::resolve::measure::{self as parts, Asked, Part, Planned};
+
+/// Of the budget, for intervals and the report at the end.
+const FOR_THE_REPORT: f64 = 0.05;
 
 pub(super) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     check_place("--output", &args.output)?;
     html::check(&args.output)?;
     let (machine, allowed) = measure::look_around()?;
-    let here = Here { allowed: &allowed, machine: &machine };
     let mut course = Course {
-        here: &here,
+        here: Here { allowed: &allowed, machine: &machine },
+        started: Instant::now(),
+        budget: args.budget.mul_f64(1.0 - FOR_THE_REPORT),
+        seed: args.seed,
         interrupt: Interrupt::watch()?,
         bar: Whole::new(args.budget, args.quiet),
         drawn: Vec::new(),
@@ -30,40 +36,53 @@ pub(super) fn run(args: &MeasureArgs) -> Result<ExitCode> {
         not_whole: false,
     };
     let mut summary = Summary {
-        ring: course.take("ring", || parts::ring(args, &here)),
-        cost: course.take("cost", || parts::cost(args, &here)),
-        response: course.take("response", || parts::response(args, &here)),
-        clock: course.take("clock overhead", || parts::clock(args, &here)),
+        ring: course.take(Part::Ring, parts::ring),
+        cost: course.take(Part::Cost, parts::cost),
+        response: course.take(Part::Response, parts::response),
+        clock: course.take(Part::Clock, parts::clock),
         runs: Vec::new(),
         report: None,
     };
     course.bar.end();
-    summary.runs = course.paths;
-    let written = match course.drawn.is_empty() {
-        true => Ok(()),
-        false => html::write(course.drawn, &args.output)
-            .context("the report is not written (`switchcost report` makes one of stored runs)"),
-    };
-    if let (Ok(()), Destination::File(path)) = (&written, &args.output) {
-        summary.report = Some(path.clone());
-    }
-    if !args.quiet {
-        match &args.output {
-            Destination::File(_) => print(summary::text(&summary).as_bytes())?,
-            Destination::Stdout => say(summary::text(&summary).trim_end()),
+    summary.runs = std::mem::take(&mut course.paths);
+    let drawn = std::mem::take(&mut course.drawn);
+    let mut errors = Vec::new();
+    if !drawn.is_empty() {
+        let written = html::write(drawn, &args.output)
+            .context("the report is not written (`switchcost report` makes one of stored runs)");
+        match (written, &args.output) {
+            (Ok(()), Destination::File(path)) => summary.report = Some(path.clone()),
+            (written, _) => errors.extend(written.err()),
         }
     }
-    written?;
+    if !args.quiet {
+        errors.extend(tell(&summary, &args.output).err());
+    }
+    errors.iter().for_each(|error| say(&format!("error: {error:#}")));
     Ok(match course.interrupt.signal() {
         Some(signal) => ExitCode::from(128 + u8::try_from(signal).unwrap_or(0)),
-        None if course.not_whole => ExitCode::FAILURE,
+        None if course.not_whole || !errors.is_empty() => ExitCode::FAILURE,
         None => ExitCode::SUCCESS,
     })
 }
 
+/// The summary goes where the report does not.
+fn tell(summary: &Summary, report: &Destination) -> Result<()> {
+    let text = summary::text(summary);
+    match report {
+        Destination::File(_) => print(text.as_bytes())
+            .map_err(|error| anyhow!(error).context("cannot print the summary"))?,
+        Destination::Stdout => say(text.trim_end()),
+    }
+    Ok(())
+}
+
 /// The experiments one after the other. One that cannot be is told of, and leaves the others be.
 struct Course<'a> {
-    here: &'a Here<'a>,
+    here: Here<'a>,
+    started: Instant,
+    budget: Duration,
+    seed: u64,
     interrupt: Interrupt,
     bar: Whole,
     drawn: Vec<Drawn>,
@@ -74,18 +93,21 @@ struct Course<'a> {
 impl Course<'_> {
     fn take<I: Report>(
         &mut self,
-        name: &str,
-        part: impl FnOnce() -> Result<parts::Part<I>>,
+        part: Part,
+        plan: impl FnOnce(&Asked<'_>) -> Planned<I>,
     ) -> Option<I::Record> {
         if self.interrupt.signal().is_some() {
             return None;
         }
-        let part = part().map_err(|error| self.fail(name, &error)).ok()?;
-        let progress = self.bar.part(&part.plan, part.before);
-        let machine = self.here.machine.clone();
-        let allowed = self.here.allowed;
-        let taken =
-            measure::take(part.plan, machine, allowed, part.notices, &self.interrupt, progress);
+        let before = self.started.elapsed();
+        let budget = part.share(self.budget.saturating_sub(before));
+        let asked = Asked { budget, seed: self.seed, here: &self.here };
+        let planned = plan(&asked).map_err(|error| self.fail(part, &error)).ok();
+        // Links and policies are tried for a plan: that takes a moment, too.
+        let (plan, notices) = planned.filter(|_| self.interrupt.signal().is_none())?;
+        let progress = self.bar.part(&plan, before);
+        let (machine, allowed) = (self.here.machine.clone(), self.here.allowed);
+        let taken = measure::take(plan, machine, allowed, notices, &self.interrupt, progress);
         self.not_whole |= !taken.is_whole();
         let record = I::record(&taken.run);
         let index = self.drawn.len();
@@ -94,8 +116,8 @@ impl Course<'_> {
         Some(record)
     }
 
-    fn fail(&mut self, name: &str, error: &Error) {
+    fn fail(&mut self, part: Part, error: &Error) {
         self.not_whole = true;
-        say(&format!("error: {name}: {error:#}"));
+        self.bar.say(&format!("error: {}: {error:#}", part.name()));
     }
 }

@@ -113,10 +113,18 @@ pub(super) fn stop_words<I: Instrument>(
     };
     let facts = format!("{} in {spent}{precision}", rounds_words(rounds));
     match end.reason {
-        StopReason::Precise => format!("precise enough ({facts})"),
-        StopReason::BudgetSpent => format!("the budget is spent ({facts})"),
-        StopReason::RoundsDone => format!("all rounds are done ({facts})"),
-        StopReason::Interrupted => format!("interrupted ({facts})"),
-        StopReason::Failed => "nothing could be measured".to_string(),
+        StopReason::Failed => reason_words(end.reason).to_string(),
+        reason => format!("{} ({facts})", reason_words(reason)),
+    }
+}
+
+/// Why a run ended.
+pub(super) fn reason_words(reason: StopReason) -> &'static str {
+    match reason {
+        StopReason::Precise => "precise enough",
+        StopReason::BudgetSpent => "the budget is spent",
+        StopReason::RoundsDone => "all rounds are done",
+        StopReason::Interrupted => "interrupted",
+        StopReason::Failed => "nothing could be measured",
     }
 }

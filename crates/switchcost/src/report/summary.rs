@@ -2,18 +2,24 @@
 
 use std::fmt::Write;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use model::glance;
 use model::record::Record;
-use model::run::Header;
-use model::trial::Findings;
+use model::run::{End, Header};
+use model::trial::loops::{GETUID, SIGNAL_SELF};
+use model::trial::{Findings, wakeup};
 use model::words::time;
 use model::{instrument::Instrument, response, trial};
 
+use super::headline::estimate;
 use super::parts;
 
 /// Calls that stand for the others: what a program pays to know how long it has run.
 const CLOCKS: [&str; 4] = ["time-stamp", "threadclock-now", "thread-cputime", "getrusage"];
+
+/// Calls and signals of the memorandum.
+const LOOPS: [&str; 2] = [GETUID, SIGNAL_SELF];
 
 /// What was measured; what was not is missing.
 pub(crate) struct Summary {
@@ -85,6 +91,7 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     lines.extend(
         noisy.map(|(name, verdict)| ("machine", format!("{name}: {}", verdict.in_words()))),
     );
+    lines.extend(ends(summary));
     lines
 }
 
@@ -93,34 +100,58 @@ fn walk(curve: &model::cost::Curve) -> String {
 }
 
 fn of_response(record: &response::Record) -> Vec<String> {
-    let mut lines = Vec::new();
-    let loops =
-        record.loops.iter().filter_map(|of| Some(format!("{} {}", of.call, time(of.ns?.value))));
-    let loops: Vec<String> = loops.collect();
-    if !loops.is_empty() {
-        lines.push(loops.join(", "));
-    }
-    let late = |found: &model::trial::wakeup::Found| {
-        let median = found.median_ns?.value;
+    let loops = record.loops.iter().filter(|of| LOOPS.contains(&&*of.call));
+    let loops = loops.filter_map(|of| Some(format!("{} {}", of.call, estimate(of.ns.as_ref()?))));
+    let late = |found: &wakeup::Found| {
+        let median = estimate(found.median_ns.as_ref()?);
         let tail = found
             .p99_ns
             .map_or(String::new(), |tail| format!(", 99 % within {}", time(tail.value_ns as f64)));
-        Some(format!("{} CPU {} late{tail}", found.load, time(median)))
+        let policy = super::response::policy(record, found);
+        Some(format!("woken on a CPU that is {}, policy {policy}: {median} late{tail}", found.load))
     };
-    let late: Vec<String> = record.wakeups.iter().filter_map(late).collect();
-    if !late.is_empty() {
-        lines.push(format!("woken on: {}", late.join("; ")));
-    }
-    lines
+    let lines = [loops.collect::<Vec<_>>().join(", ")];
+    let lines = lines.into_iter().filter(|line| !line.is_empty());
+    lines.chain(record.wakeups.iter().filter_map(late)).collect()
 }
 
 fn of_clock(record: &trial::Record) -> Option<String> {
     let Findings::Overhead(found) = &record.findings else { return None };
     let of = |name: &&str| {
         let call = found.calls.iter().find(|call| call.call == **name)?;
-        let ticks = call.back_to_back_ticks?.value;
-        Some(format!("{name} {}", time(ticks * record.ns_per_tick?)))
+        let ns = call.back_to_back_ticks?.scaled(record.ns_per_tick?)?;
+        Some(format!("{name} {}", estimate(&ns)))
     };
     let calls: Vec<String> = CLOCKS.iter().filter_map(of).collect();
     (!calls.is_empty()).then(|| calls.join(", "))
+}
+
+/// Why each run ended, and what could not be had.
+fn ends(summary: &Summary) -> Vec<(&'static str, String)> {
+    let mut stopped = Vec::new();
+    let mut notes: Vec<String> = Vec::new();
+    let mut add = |name, header: (&[String], &[String]), end: Option<&End>| {
+        if let Some(end) = end {
+            let spent = Duration::from_nanos(end.spent_ns).as_secs_f64();
+            stopped.push(format!("{name} {} ({spent:.1} s)", parts::reason_words(end.reason)));
+        }
+        for note in header.0.iter().chain(header.1) {
+            if !notes.contains(note) {
+                notes.push(note.clone());
+            }
+        }
+    };
+    for (name, record) in [("ring", &summary.ring), ("cost", &summary.cost)] {
+        if let Some(of) = record {
+            add(name, (&of.header.notices, &of.warnings), of.end.as_ref());
+        }
+    }
+    if let Some(of) = &summary.response {
+        add("response", (&of.header.notices, &of.warnings), of.end.as_ref());
+    }
+    if let Some(of) = &summary.clock {
+        add("clock", (&of.header.notices, &of.warnings), of.end.as_ref());
+    }
+    let stopped = (!stopped.is_empty()).then(|| ("stopped", stopped.join("; ")));
+    stopped.into_iter().chain(notes.into_iter().map(|note| ("note", note))).collect()
 }

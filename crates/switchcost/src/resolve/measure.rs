@@ -11,60 +11,99 @@ use model::ring::Ring;
 use model::trial::Trials;
 
 use super::clock::Here;
-use crate::cli::MeasureArgs;
 
-/// Of the budget, in percent: by how many cases an experiment has and how far they scatter.
-const RING: u32 = 25;
-const COST: u32 = 40;
-const RESPONSE: u32 = 25;
-const CLOCK: u32 = 10;
-
-/// A plan, what could not be had for it, and how much of the budget is spent before it.
-pub(crate) struct Part<I: model::instrument::Instrument> {
-    pub(crate) plan: Plan<I>,
-    pub(crate) notices: Vec<String>,
-    pub(crate) before: Duration,
+/// An experiment's weight in the budget: by how many cases it has and how far they scatter. They are
+/// measured in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Ring,
+    Cost,
+    Response,
+    Clock,
 }
 
+impl Part {
+    const ALL: [Self; 4] = [Self::Ring, Self::Cost, Self::Response, Self::Clock];
+
+    /// What it is called.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Ring => "ring",
+            Self::Cost => "cost",
+            Self::Response => "response",
+            Self::Clock => "clock",
+        }
+    }
+
+    const fn weight(self) -> u32 {
+        match self {
+            Self::Ring => 25,
+            Self::Cost => 40,
+            Self::Response => 25,
+            Self::Clock => 10,
+        }
+    }
+
+    /// What it has of the time that is left: what an earlier one has taken too much or left over is
+    /// shared by the later ones.
+    pub(crate) fn share(self, left: Duration) -> Duration {
+        let later = Self::ALL.iter().skip_while(|part| **part != self);
+        let weights: u32 = later.map(|part| part.weight()).sum();
+        left * self.weight() / weights
+    }
+}
+
+/// What has to be known for a plan with nothing typed but a budget.
+pub(crate) struct Asked<'a> {
+    pub(crate) budget: Duration,
+    pub(crate) seed: u64,
+    pub(crate) here: &'a Here<'a>,
+}
+
+/// A plan, and what could not be had for it.
+pub(crate) type Planned<I> = Result<(Plan<I>, Vec<String>)>;
+
 /// Sizes of rings.
-pub(crate) fn ring(args: &MeasureArgs, here: &Here<'_>) -> Result<Part<Ring>> {
-    let typed = defaults("ring", args, RING)?;
-    let (plan, notices) = super::ring::plan(&typed, here.allowed, here.machine)?;
-    Ok(Part { plan, notices, before: Duration::ZERO })
+pub(crate) fn ring(asked: &Asked<'_>) -> Planned<Ring> {
+    super::ring::plan(&defaults("ring", asked)?, asked.here.allowed, asked.here.machine)
 }
 
 /// Working sets.
-pub(crate) fn cost(args: &MeasureArgs, here: &Here<'_>) -> Result<Part<Ring>> {
-    let typed = defaults("cost", args, COST)?;
-    let (plan, notices) = super::cost::plan(&typed, here.allowed, here.machine)?;
-    Ok(Part { plan, notices, before: share(args, RING) })
+pub(crate) fn cost(asked: &Asked<'_>) -> Planned<Ring> {
+    super::cost::plan(&defaults("cost", asked)?, asked.here.allowed, asked.here.machine)
 }
 
 /// What a response is made of.
-pub(crate) fn response(args: &MeasureArgs, here: &Here<'_>) -> Result<Part<Response>> {
-    let (plan, notices) = super::response::plan(&defaults("response", args, RESPONSE)?, here)?;
-    Ok(Part { plan, notices, before: share(args, RING + COST) })
+pub(crate) fn response(asked: &Asked<'_>) -> Planned<Response> {
+    super::response::plan(&defaults("response", asked)?, asked.here)
 }
 
 /// Clocks.
-pub(crate) fn clock(args: &MeasureArgs, here: &Here<'_>) -> Result<Part<Trials>> {
-    let (plan, notices) = super::clock::overhead(&defaults("overhead", args, CLOCK)?, here)?;
-    Ok(Part { plan, notices, before: share(args, RING + COST + RESPONSE) })
-}
-
-fn share(args: &MeasureArgs, percent: u32) -> Duration {
-    args.budget.mul_f64(f64::from(percent) / 100.0)
+pub(crate) fn clock(asked: &Asked<'_>) -> Planned<Trials> {
+    super::clock::overhead(&defaults("overhead", asked)?, asked.here)
 }
 
 /// An experiment's own arguments as if only budget and seed had been typed.
-fn defaults<A: Args + FromArgMatches>(
-    name: &'static str,
-    args: &MeasureArgs,
-    percent: u32,
-) -> Result<A> {
-    let budget = format!("{}ms", share(args, percent).as_millis().max(1));
-    let words = [name, "--budget", &budget, "--seed", &args.seed.to_string()].map(String::from);
+fn defaults<A: Args + FromArgMatches>(name: &'static str, asked: &Asked<'_>) -> Result<A> {
+    let budget = format!("{}ms", asked.budget.as_millis().max(1));
+    let words = [name, "--budget", &budget, "--seed", &asked.seed.to_string()].map(String::from);
     let matches = A::augment_args(Command::new(name)).try_get_matches_from(words);
     let matches = matches.with_context(|| format!("the defaults of {name}"))?;
     A::from_arg_matches(&matches).with_context(|| format!("the defaults of {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_goes_to_the_later_parts() {
+        let seconds = Duration::from_secs;
+        assert_eq!(Part::Ring.share(seconds(100)), seconds(25));
+        // The rings were precise after five seconds.
+        assert_eq!(Part::Cost.share(seconds(75)), seconds(40));
+        assert_eq!(Part::Response.share(seconds(7)), seconds(5));
+        assert_eq!(Part::Clock.share(seconds(3)), seconds(3), "the last has all");
+        assert_eq!(Part::Clock.share(Duration::ZERO), Duration::ZERO);
+    }
 }

@@ -14,6 +14,7 @@ use std::path::Path;
 pub(super) use csv::rows;
 use model::instrument::Instrument;
 use model::response::{Record, Response};
+pub(super) use wakeup::policy;
 
 use super::parts;
 

@@ -39,7 +39,8 @@ pub(super) fn section(record: &Record) -> Option<String> {
     Some(text)
 }
 
-fn policy(record: &Record, found: &Found) -> String {
+/// Of the sleeper.
+pub(in crate::report) fn policy(record: &Record, found: &Found) -> String {
     match record.header.plan.cases.get(found.case) {
         Some(Case::Trial(case)) => case.policy.to_string(),
         _ => "-".to_string(),

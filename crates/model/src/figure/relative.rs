@@ -11,10 +11,19 @@ pub enum Base {
     Run(usize),
 }
 
+impl Base {
+    fn run(self) -> Option<usize> {
+        match self {
+            Self::Two => None,
+            Self::Run(run) => Some(run),
+        }
+    }
+}
+
 impl Figure {
     /// The series divided by their base; those that have none, or a base that is not above zero where they
-    /// have a point, lack it. None where the figure does not lend itself to it: maps, counts, ratios, and
-    /// by [`Base::Two`] figures over anything but members.
+    /// have a point, lack it. None where the figure does not lend itself to it: maps, counts, ratios, by
+    /// [`Base::Two`] figures over anything but members, by [`Base::Run`] those with nothing beside that run.
     ///
     /// An interval reaches from the lower end over the base's upper end to the upper over the base's lower:
     /// it covers the ratio wherever both cover theirs, and so is wider than that of a comparison, which
@@ -27,7 +36,9 @@ impl Figure {
             return None;
         }
         let divided: Vec<Series> = all.iter().map(|series| relative(series, all, base)).collect();
-        divided.iter().any(|series| !series.points.is_empty()).then_some(divided)
+        // A run beside itself says nothing.
+        let is_other = |series: &&Series| base == Base::Two || series.run != base.run();
+        divided.iter().filter(is_other).any(|series| !series.points.is_empty()).then_some(divided)
     }
 }
 

@@ -58,9 +58,11 @@ fn what_is_no_cost_or_has_no_members_is_not_divided() {
     let mut counts = drawn(vec![measured(0, &points)]);
     counts.y.unit = Unit::Count;
     assert!(counts.relative_to(Base::Two).is_none());
-    let mut arrays = drawn(vec![measured(0, &points)]);
+    let mut arrays = drawn(vec![measured(0, &points), measured(1, &points)]);
     arrays.x = Axis::new("array", Unit::Bytes, Scale::Log);
     assert!(arrays.relative_to(Base::Two).is_none());
     assert!(arrays.relative_to(Base::Run(0)).is_some());
-    assert!(arrays.relative_to(Base::Run(1)).is_none(), "no such run is in it");
+    assert!(arrays.relative_to(Base::Run(2)).is_none(), "no such run is in it");
+    let alone = drawn(vec![measured(0, &points)]);
+    assert!(alone.relative_to(Base::Run(0)).is_none(), "a run beside itself");
 }

@@ -157,7 +157,8 @@ fn controls(page: &Page) -> String {
         bases.push_str("<option value=\"two\">relative to a ring of two</option>");
     }
     for (run, name) in page.names.iter().enumerate() {
-        if page.names.len() > 1 {
+        let serves = |figure: &Figure| figure.relative_to(Base::Run(run)).is_some();
+        if page.names.len() > 1 && page.figures.iter().any(serves) {
             let _ = write!(
                 bases,
                 "<option value=\"run-{run}\">relative to run {}</option>",

@@ -81,7 +81,7 @@ fn at_worst_the_kernel_is_asked() {
     let clock = ThreadClock::for_this_thread();
     assert_eq!(clock.tier(), Tier::Kernel);
     let reasons: Vec<_> = clock.not_taken().collect();
-    assert_eq!(reasons.len(), 3, "{reasons:?}");
+    assert_eq!(reasons.len(), 4, "{reasons:?}");
     assert_eq!(reasons[1], (Tier::PerfPage, WhyNot::PerfRefused(libc::EMFILE)));
     let mut checker = common::Checker::new(&clock);
     checker.reads(1_000);

@@ -7,7 +7,7 @@ use common::{kernel_ns, spin_ns};
 use std::io::Write;
 use std::sync::mpsc;
 use std::time::Duration;
-use threadclock::{Error, pinfo};
+use threadclock::{Error, ThreadClock, Tier, pinfo};
 
 /// Bytes of the struct's first version.
 const SIZE: usize = size_of::<pinfo::Pinfo>();
@@ -126,6 +126,30 @@ impl Drop for Child {
             libc::close(self.gate);
             libc::waitpid(self.pid, std::ptr::null_mut(), 0);
             libc::close(self.done);
+        }
+    }
+}
+
+#[test]
+fn a_clock_goes_by_it() {
+    if !here() {
+        return;
+    }
+    match ThreadClock::with_tier(Tier::SystemCall) {
+        Ok(clock) => {
+            assert_eq!(clock.tier(), Tier::SystemCall);
+            clock.set_error_bound_ns(u64::MAX);
+            clock.now();
+            std::thread::sleep(Duration::from_millis(1));
+            let seen = clock.resyncs();
+            clock.now();
+            clock.now();
+            // Seen by the count of switches alone, with a bound of seconds.
+            assert!(clock.resyncs().switched > seen.switched);
+        }
+        Err(why) => {
+            assert!(std::env::var_os("GETPINFO_MUST_BE_THERE").is_none(), "{why}");
+            let _ = writeln!(std::io::stderr(), "skipped: {why}");
         }
     }
 }

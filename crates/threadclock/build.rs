@@ -1,7 +1,8 @@
-//! Link flags of the shared library.
+//! Link flags of the shared library, and a name that the tests in emulators set.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rustc-check-cfg=cfg(threadclock_emulated)");
     // A thread's end runs our pthread key destructor: after dlclose() it would not be there.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libthreadclock.so.0");

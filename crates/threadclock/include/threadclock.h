@@ -27,7 +27,8 @@ int getpinfo_process(pid_t pid, struct threadclock_time *out);
  * called in a signal handler once the thread has called it outside of one. */
 uint64_t threadclock_now_ns(void);
 
-/* How the calling thread's time is read: "rseq", "perf-page" or "kernel". Do not free. */
+/* How the calling thread's time is read: "rseq", "perf-page", "system-call" or "kernel". Do not
+ * free. */
 const char *threadclock_tier(void);
 
 /* How far threadclock_now_ns() can be from CLOCK_THREAD_CPUTIME_ID read around it. */

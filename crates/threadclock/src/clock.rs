@@ -102,6 +102,7 @@ impl ThreadClock {
         match self.slot().kind.load(Relaxed) {
             kind::STORE => Tier::Rseq,
             kind::COUNT => Tier::PerfPage,
+            kind::CALL => Tier::SystemCall,
             kind::WIPED => {
                 self.now();
                 self.tier()
@@ -308,7 +309,7 @@ mod tests {
     fn a_refusal_is_told() {
         let clock = ThreadClock::with_tier(Tier::Kernel).unwrap();
         let not_taken: std::vec::Vec<_> = clock.not_taken().collect();
-        assert_eq!(not_taken.len(), 3, "{not_taken:?}");
+        assert_eq!(not_taken.len(), 4, "{not_taken:?}");
         assert!(ThreadClock::with_tier(Tier::CoreCycles).is_err());
         assert_eq!(clock.error_bound_ns(), 0);
         assert_eq!(clock.set_error_bound_ns(7), 0);

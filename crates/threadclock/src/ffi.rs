@@ -62,6 +62,7 @@ pub extern "C" fn threadclock_tier() -> *const c_char {
         Tier::Rseq => c"rseq",
         Tier::PerfPage => c"perf-page",
         Tier::CoreCycles => c"core-cycles",
+        Tier::SystemCall => c"system-call",
         Tier::Kernel => c"kernel",
     };
     name.as_ptr()

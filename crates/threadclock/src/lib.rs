@@ -29,6 +29,7 @@ mod error;
 pub mod ffi;
 mod getpinfo;
 mod perf;
+pub mod pinfo;
 mod rseq;
 mod slot;
 mod stopwatch;

@@ -13,6 +13,8 @@
 use crate::{CpuTime, arch, calibrate, sys};
 use core::sync::atomic::{AtomicIsize, AtomicU64, Ordering::*, compiler_fence};
 
+pub(crate) mod kind;
+
 /// No witness ever holds this: `rseq_cs` is an aligned address or 0, an idle `lock` word is even,
 /// and an all-ones word has an odd lock too.
 const NEVER: u64 = u64::MAX;
@@ -28,19 +30,6 @@ pub(crate) const SMALLEST_BOUND_NS: u64 = 5_000;
 const TRIES: usize = 4;
 /// Stretches without a switch are compared with the scheduler clock's rate over at least this.
 const RATE_STRETCH_NS: u64 = 5_000_000;
-
-/// How a slot gets its figure. 0 is what a fork leaves.
-pub(crate) mod kind {
-    pub(crate) const WIPED: u64 = 0;
-    /// The witness is `rseq_cs`, and `token` what is stored there.
-    pub(crate) const STORE: u64 = 1;
-    /// The witness is a word that the kernel counts up.
-    pub(crate) const COUNT: u64 = 2;
-    /// No witness: every read asks the kernel.
-    pub(crate) const ASK: u64 = 3;
-    /// Shared by threads that could get no memory: asks the kernel and writes nothing.
-    pub(crate) const BARE: u64 = 4;
-}
 
 /// Why a read had to ask the kernel, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,6 +71,8 @@ pub(crate) struct Slot {
     phase: AtomicU64,
     floor_ns: AtomicU64,
     floor_cycles: AtomicU64,
+    /// What the system call told last: the witness, where stamps are taken by it.
+    pub(crate) swapins: AtomicU64,
     /// The highest figure given to a handler that interrupted a re-sync.
     handler_ns: AtomicU64,
     stretch_ns: AtomicU64,
@@ -137,6 +128,7 @@ impl Slot {
             phase: ZERO,
             floor_ns: ZERO,
             floor_cycles: ZERO,
+            swapins: ZERO,
             handler_ns: ZERO,
             stretch_ns: ZERO,
             stretch_stamp: ZERO,
@@ -194,6 +186,14 @@ impl Slot {
         if self.phase.load(Relaxed) != FREE {
             return self.busy_read();
         }
+        let stamp = match self.kind.load(Relaxed) {
+            // The time stamp that the fast path took is not what this slot goes by.
+            kind::CALL => match self.read(|| self.stamp()) {
+                Ok(reading) => return reading,
+                Err(stamp) => stamp,
+            },
+            _ => stamp,
+        };
         if let Some(held) = self.held(stamp) {
             return held;
         }
@@ -230,7 +230,7 @@ impl Slot {
         // A read that a signal interrupted before its last store leaves a stamp from before the
         // handler's sync. What the handler read after that is not known: assume a read just now.
         let stale = last < self.synced_stamp.load(Relaxed);
-        let ticks = since_base(if stale { arch::stamp() } else { last });
+        let ticks = since_base(if stale { self.stamp() } else { last });
         let base = self.base();
         CpuTime {
             ns: base.ns.wrapping_add(ticks.wrapping_mul(self.ns_per_tick.load(Relaxed)) >> 32),
@@ -320,7 +320,7 @@ impl Slot {
     fn store_period(&self, pair: &Pair, ahead_ns: u64) {
         let period = calibrate::ticks_of(self.bound_ns.load(Relaxed).saturating_sub(PAIR_ERROR_NS));
         let hold = calibrate::ticks_of(ahead_ns).min(period);
-        let synced = arch::stamp();
+        let synced = self.stamp();
         self.ns_per_tick.store(calibrate::ns_per_tick(), Relaxed);
         self.base_stamp.store(pair.stamp.wrapping_add(hold), Relaxed);
         self.limit.store(period - hold, Relaxed);
@@ -346,10 +346,10 @@ impl Slot {
                 witness.store(self.token.load(Relaxed), Relaxed);
             }
             let token = self.witness().load(Relaxed);
-            let first = arch::stamp_ordered();
+            let first = self.stamp_ordered();
             let kernel_ns = sys::thread_cpu_ns();
-            let width = arch::stamp_ordered().wrapping_sub(first);
-            if self.witness().load(Relaxed) != token {
+            let width = self.stamp_ordered().wrapping_sub(first);
+            if token == kind::NO_ANSWER || self.witness().load(Relaxed) != token {
                 best = None;
                 continue;
             }

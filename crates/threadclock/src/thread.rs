@@ -4,7 +4,7 @@
 //! points to); the second holds the slots and is zeroed in the child.
 
 use crate::slot::{self, Slot, kind};
-use crate::{Tier, WhyNot, arch, calibrate, perf, rseq, sys, witness};
+use crate::{Tier, WhyNot, arch, calibrate, perf, pinfo, rseq, sys, witness};
 use core::cell::Cell;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
@@ -19,14 +19,17 @@ pub(crate) struct Thread {
     clocks: Cell<usize>,
     ended: Cell<bool>,
     best: Cell<*const Slot>,
-    /// Why rseq, the perf page and core cycles were not taken.
-    refused: [Cell<Option<WhyNot>>; 3],
+    /// Why the tiers above the kernel's were not taken, in their order.
+    refused: [Cell<Option<WhyNot>>; Tier::ALL.len() - 1],
 }
+
+/// The tiers that have a slot, best first. The last asks the kernel.
+const SLOTS: [Tier; 4] = [Tier::Rseq, Tier::PerfPage, Tier::SystemCall, Tier::Kernel];
 
 /// The page that a fork wipes.
 #[repr(C)]
 struct Wiped {
-    slots: [Slot; 3],
+    slots: [Slot; SLOTS.len()],
     perf_page: AtomicPtr<perf::Page>,
 }
 
@@ -69,7 +72,10 @@ impl Thread {
             ptr::write(&raw mut (*thread).registered, Cell::new(None));
             // What a signal handler finds until the choice is made.
             ptr::write(&raw mut (*thread).best, Cell::new(bare()));
-            ptr::write(&raw mut (*thread).refused, [const { Cell::new(None) }; 3]);
+            ptr::write(
+                &raw mut (*thread).refused,
+                [const { Cell::new(None) }; Tier::ALL.len() - 1],
+            );
             &*thread
         };
         // SAFETY: the key exists; its destructor takes exactly this pointer.
@@ -91,14 +97,18 @@ impl Thread {
     }
 
     fn choose(&self) -> &Slot {
-        for (index, tier) in [Tier::Rseq, Tier::PerfPage].into_iter().enumerate() {
-            match self.slot(tier) {
+        for (tier, refused) in Tier::ALL.into_iter().zip(&self.refused) {
+            let found = match tier {
+                Tier::CoreCycles => {
+                    Err(crate::CoreClock::for_this_thread().err().unwrap_or(WhyNot::OtherUnit))
+                }
+                _ => self.slot(tier),
+            };
+            match found {
                 Ok(slot) => return slot,
-                Err(why) => self.refused[index].set(Some(why)),
+                Err(why) => refused.set(Some(why)),
             }
         }
-        let cycles = crate::CoreClock::for_this_thread();
-        self.refused[2].set(Some(cycles.err().unwrap_or(WhyNot::OtherUnit)));
         self.kernel()
     }
 
@@ -114,7 +124,7 @@ impl Thread {
     }
 
     fn kernel(&self) -> &Slot {
-        let slot = &self.wiped().slots[2];
+        let [.., slot] = &self.wiped().slots;
         if slot.kind.load(Relaxed) == kind::WIPED {
             slot.set_up_asking();
         }
@@ -123,18 +133,20 @@ impl Thread {
 
     /// The slot of a tier, set up if it is not (or no longer, in the child of a fork).
     pub(crate) fn slot(&self, tier: Tier) -> Result<&Slot, WhyNot> {
-        let slots = &self.wiped().slots;
-        let slot = match tier {
-            Tier::Rseq => &slots[0],
-            Tier::PerfPage => &slots[1],
-            Tier::CoreCycles => return Err(WhyNot::OtherUnit),
-            Tier::Kernel => return Ok(self.kernel()),
-        };
+        if tier == Tier::Kernel {
+            return Ok(self.kernel());
+        }
+        let index = SLOTS.iter().position(|&of| of == tier).ok_or(WhyNot::OtherUnit)?;
+        let slot = &self.wiped().slots[index];
         if slot.kind.load(Relaxed) == kind::WIPED {
             witness::counter_is_good()?;
             match tier {
                 Tier::Rseq => self.set_up_rseq(slot)?,
-                _ => self.set_up_perf(slot)?,
+                Tier::PerfPage => self.set_up_perf(slot)?,
+                _ => {
+                    pinfo::shows_switches()?;
+                    slot.set_up(kind::CALL, &raw const slot.swapins, 0);
+                }
             }
         }
         Ok(slot)
@@ -142,9 +154,9 @@ impl Thread {
 
     /// Sets a slot up again in the child of a fork. A tier that is not to be had there asks.
     pub(crate) fn revive(&self, slot: &Slot) {
-        let slots = &self.wiped().slots;
-        let tier = if ptr::eq(slot, &slots[0]) { Tier::Rseq } else { Tier::PerfPage };
-        if ptr::eq(slot, &slots[2]) || self.slot(tier).is_err() {
+        let slots = self.wiped().slots.iter().zip(SLOTS);
+        let tier = slots.filter(|(of, _)| ptr::eq(slot, *of)).map(|(_, tier)| tier).next();
+        if tier.is_none_or(|tier| self.slot(tier).is_err()) {
             slot.set_up_asking();
         }
     }

@@ -13,13 +13,17 @@ pub enum Tier {
     /// Hardware cycle counter by RDPMC. It counts core cycles, which are not time:
     /// [`CoreClock`](crate::CoreClock) reads it; a `ThreadClock` never takes it.
     CoreCycles = 3,
+    /// The system call of [`pinfo`](crate::pinfo), on a kernel that has it: the thread's counter and the
+    /// number of its switches in one.
+    SystemCall = 4,
     /// `clock_gettime(CLOCK_THREAD_CPUTIME_ID)` at every read.
-    Kernel = 4,
+    Kernel = 5,
 }
 
 impl Tier {
     /// All tiers, best first.
-    pub const ALL: [Self; 4] = [Self::Rseq, Self::PerfPage, Self::CoreCycles, Self::Kernel];
+    pub const ALL: [Self; 5] =
+        [Self::Rseq, Self::PerfPage, Self::CoreCycles, Self::SystemCall, Self::Kernel];
 
     /// The name that `threadclock_tier()` gives, without its terminating NUL.
     pub fn name(self) -> &'static str {
@@ -27,6 +31,7 @@ impl Tier {
             Self::Rseq => "rseq",
             Self::PerfPage => "perf-page",
             Self::CoreCycles => "core-cycles",
+            Self::SystemCall => "system-call",
             Self::Kernel => "kernel",
         }
     }
@@ -69,6 +74,12 @@ pub enum WhyNot {
     CountersUnreadable,
     /// It could be had, but its unit is not time: use [`CoreClock`](crate::CoreClock).
     OtherUnit,
+    /// The kernel has no `getpinfo` (`ENOSYS`).
+    NoSystemCall,
+    /// `getpinfo` was refused, by a filter of system calls (errno).
+    SystemCallRefused(i32),
+    /// What has the number of `getpinfo` here is another call.
+    OtherSystemCall,
     /// The page for this thread's state could not be mapped (errno).
     NoMemory(i32),
 }
@@ -77,9 +88,11 @@ impl WhyNot {
     /// The errno that came with the refusal, where one did.
     pub fn errno(self) -> Option<i32> {
         match self {
-            Self::RseqRefused(errno) | Self::PerfRefused(errno) | Self::NoMemory(errno) => {
-                Some(errno)
-            }
+            Self::RseqRefused(errno)
+            | Self::PerfRefused(errno)
+            | Self::SystemCallRefused(errno)
+            | Self::NoMemory(errno) => Some(errno),
+            Self::NoSystemCall => Some(libc::ENOSYS),
             _ => None,
         }
     }
@@ -100,6 +113,9 @@ impl fmt::Display for WhyNot {
             Self::NotTried => "no blocking call blocked, so it could not be tried",
             Self::CountersUnreadable => "no cycle counter readable from user space",
             Self::OtherUnit => "counts core cycles, which are not time",
+            Self::NoSystemCall => "this kernel has no getpinfo system call",
+            Self::SystemCallRefused(errno) => return write!(f, "getpinfo refused (errno {errno})"),
+            Self::OtherSystemCall => "the number of getpinfo is another system call's here",
             Self::NoMemory(errno) => return write!(f, "no page for the state (errno {errno})"),
         };
         f.write_str(text)

@@ -169,6 +169,13 @@ tier!(
     "threadclock, perf page tier: now()",
     now
 );
+tier!(
+    BySystemCall,
+    Tier::SystemCall,
+    "threadclock-system-call",
+    "threadclock, system call tier: now()",
+    now
+);
 tier!(ByKernel, Tier::Kernel, "threadclock-kernel", "threadclock, kernel tier: now()", now);
 
 /// The core's own cycles.
@@ -183,6 +190,37 @@ impl Call for ByCounter {
     #[inline(always)]
     fn make(&mut self) {
         let _ = black_box(self.0.now());
+    }
+}
+
+/// The system call of a patched kernel (kernel/README.md), for the caller: the paper's own.
+pub(super) struct CallSelf;
+
+impl Call for CallSelf {
+    const NAME: &'static str = "getpinfo-call";
+    const SUMMARY: &'static str = "getpinfo() as a system call of a patched kernel: the caller";
+    fn ready(_: &Companion) -> Result<Self, String> {
+        threadclock::pinfo::available().map(|()| Self).map_err(|why| why.to_string())
+    }
+    #[inline(always)]
+    fn make(&mut self) {
+        let _ = black_box(threadclock::pinfo::thread(0));
+    }
+}
+
+/// The same for all of another process.
+pub(super) struct CallProcess(i32);
+
+impl Call for CallProcess {
+    const NAME: &'static str = "getpinfo-call-process";
+    const SUMMARY: &'static str = "the same of another process, its dead threads included";
+    fn ready(other: &Companion) -> Result<Self, String> {
+        threadclock::pinfo::available().map_err(|why| why.to_string())?;
+        Ok(Self(other.pid()))
+    }
+    #[inline(always)]
+    fn make(&mut self) {
+        let _ = black_box(threadclock::pinfo::process(self.0));
     }
 }
 

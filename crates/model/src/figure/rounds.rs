@@ -45,7 +45,7 @@ pub(super) fn figure(seen: Vec<Seen>, index: usize) -> Option<Figure> {
     let last = seen.iter().map(|seen| seen.round).max().filter(|last| *last > 0)?;
     let ratios = over_medians(seen);
     let every = u32::try_from(ratios.len().div_ceil(MOST_POINTS)).unwrap_or(u32::MAX).max(1);
-    let shown = |seen: &&Seen| seen.round % every == 0;
+    let shown = |seen: &&Seen| seen.round.is_multiple_of(every);
     let points = |disturbed: bool| {
         let own = ratios.iter().filter(shown).filter(|seen| seen.disturbed == disturbed);
         spread(own.collect())

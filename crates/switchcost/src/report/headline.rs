@@ -115,7 +115,7 @@ fn of_series(record: &Record, series: &Series) -> Vec<String> {
     let mut known = summaries().filter_map(cost);
     let Some((members, link, first)) = known.next() else { return Vec::new() };
     let start = format!("A switch costs {first} in a ring of {members} by {link}");
-    match known.last() {
+    match known.next_back() {
         None => vec![format!("{start}.")],
         Some((members, _, last)) => {
             vec![

@@ -20,7 +20,7 @@ fn estimate(value: f64, ends: Option<(f64, f64)>) -> Estimate {
 
 /// A ring of two that costs so much a switch.
 fn rings(cost: Estimate) -> Record {
-    let mut record = Record::of(&<Run>::parse(V1).unwrap());
+    let mut record = Record::of(&<Run>::parse(V1).expect("the fixture"));
     record.cases[1].ns_per_switch_above_solo = Some(cost);
     record
 }
@@ -77,7 +77,7 @@ fn of_working_sets_the_chase_nearest_to_256_kib_is_told() {
             switches_per_hop: None,
         };
         let work = Work { bytes: 1024, stride_bytes: 64, op: Op::Read, walk, huge_pages: false };
-        let outcome = Outcome::Breaks(breaks(&[], &Axis::array()));
+        let outcome = Outcome::Breaks(breaks(Axis::array(), &[]));
         let points = costs.iter().map(point).collect();
         Curve { members: 2, work, points, outcome, beside: Vec::new(), in_words: String::new() }
     };

@@ -73,7 +73,7 @@ fn ctrl_c_leaves_what_was_measured_so_far() {
     kill_process(Pid::from_child(&child), Signal::INT).expect("a signal");
     let said = Said::at_end(child);
     assert_eq!(said.code, Some(130), "{}", said.err);
-    assert_eq!(home.run_files(), [file.clone()], "no other experiment was begun");
+    assert_eq!(home.run_files(), std::slice::from_ref(&file), "no other experiment was begun");
     assert!(!order_of(&file).is_empty());
     assert!(said.out.contains("a switch costs ") || said.out.contains("was not measured"));
     assert!(report.exists(), "{}", said.out);

@@ -51,7 +51,9 @@ fn everything_is_measured_stored_and_told() {
     }
     let report = home.path().join("report.html");
     assert!(said.out.ends_with(&format!("report: {}\n", report.display())), "{}", said.out);
-    assert!(report.exists());
+    let report = fs::read_to_string(report).expect("a report");
+    let lead = lines[2].split('(').next().expect("a start");
+    assert!(report.contains(&format!("<p class=\"lead\">{lead}")), "{lead}");
 }
 
 #[test]

@@ -244,12 +244,13 @@ fn maps(curves: &[&Curve]) -> Vec<Figure> {
             .filter(|curve| (curve.members, curve.work.op) == (members, op))
             .collect();
         rows.sort_by_key(|curve| curve.work.stride_bytes);
-        (rows.len() > 1).then(|| map(members, op, &rows))
+        (rows.len() > 1).then(|| map(members, op, &rows)).flatten()
     };
     kinds.into_iter().filter_map(of_kind).collect()
 }
 
-fn map(members: u32, op: Op, rows: &[&Curve]) -> Figure {
+/// None where nothing is resolved: a map of nothing but holes.
+fn map(members: u32, op: Op, rows: &[&Curve]) -> Option<Figure> {
     let mut arrays: Vec<u64> =
         rows.iter().flat_map(|curve| curve.points.iter().map(|point| point.array_bytes)).collect();
     arrays.sort_unstable();
@@ -264,12 +265,9 @@ fn map(members: u32, op: Op, rows: &[&Curve]) -> Figure {
     let (low, high) = resolved.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
         (low.min(*value), high.max(*value))
     });
-    let range = match low <= high {
-        true => format!("From {} to {}.", words::time(low), words::time(high)),
-        false => "Nothing is resolved.".to_string(),
-    };
+    let range = format!("From {} to {}.", words::time(low), words::time(high));
     let ring = if members == 2 { String::new() } else { format!(", {members} members") };
-    Figure {
+    (low <= high).then(|| Figure {
         id: format!("cost-map-{op}-{members}"),
         title: format!("Cost of a switch by array and stride ({op}{ring})"),
         in_words: format!("{range} Empty cells were not measured or are not resolved from zero."),
@@ -284,7 +282,7 @@ fn map(members: u32, op: Op, rows: &[&Curve]) -> Figure {
         }),
         marks: Vec::new(),
         regions: Vec::new(),
-    }
+    })
 }
 
 /// Cost by the size of the ring, for each kind of work that was measured at several sizes.

@@ -48,7 +48,8 @@ pub(super) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     let drawn = std::mem::take(&mut course.drawn);
     let mut errors = Vec::new();
     if !drawn.is_empty() {
-        let written = html::write(drawn, &args.output)
+        let lead = summary::sentence(&summary);
+        let written = html::write(drawn, Some(&lead), &args.output)
             .context("the report is not written (`switchcost report` makes one of stored runs)");
         match (written, &args.output) {
             (Ok(()), Destination::File(path)) => summary.report = Some(path.clone()),

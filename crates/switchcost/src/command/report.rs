@@ -19,7 +19,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<ExitCode> {
         .map(|(index, name)| Drawn::find(name, index))
         .collect::<Result<_>>()?;
     let pictures = html::write_pictures(&drawn, args.svg.as_deref(), args.png.as_deref())?;
-    html::write(drawn, &args.output)?;
+    html::write(drawn, None, &args.output)?;
     if let Destination::File(path) = &args.output {
         let mut text = format!("report: {}\n", path.display());
         for picture in &pictures {

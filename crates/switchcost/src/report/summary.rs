@@ -33,6 +33,11 @@ pub(crate) struct Summary {
     pub(crate) report: Option<PathBuf>,
 }
 
+/// What matters.
+pub(crate) fn sentence(summary: &Summary) -> String {
+    glance::in_words(summary.ring.as_ref(), summary.cost.as_ref(), &noise(summary))
+}
+
 /// All of it, ending with a newline.
 pub(crate) fn text(summary: &Summary) -> String {
     let mut text = String::new();
@@ -46,9 +51,7 @@ pub(crate) fn text(summary: &Summary) -> String {
     if let Some(heading) = headings.into_iter().flatten().next() {
         let _ = writeln!(text, "{heading}\n");
     }
-    let noise = noise(summary);
-    let sentence = glance::in_words(summary.ring.as_ref(), summary.cost.as_ref(), &noise);
-    let _ = writeln!(text, "{sentence}\n");
+    let _ = writeln!(text, "{}\n", sentence(summary));
     for (name, line) in lines(summary) {
         let _ = writeln!(text, "{name:<9} {line}");
     }

@@ -52,10 +52,10 @@ fn is_report(path: &Path) -> Result<bool> {
     Ok(String::from_utf8_lossy(&head).contains(GENERATOR))
 }
 
-/// Writes the report of these runs, in this order.
-pub(crate) fn write(runs: Vec<Drawn>, to: &Destination) -> Result<()> {
+/// Writes the report of these runs, in this order; `lead` is what they say together.
+pub(crate) fn write(runs: Vec<Drawn>, lead: Option<&str>, to: &Destination) -> Result<()> {
     check(to)?;
-    put(page(runs)?.as_bytes(), to)
+    put(page(runs, lead)?.as_bytes(), to)
 }
 
 /// Writes the charts of these runs as pictures into the folders that are named; gives the files. Published
@@ -85,7 +85,7 @@ pub(crate) fn write_pictures(
 }
 
 /// The whole file.
-fn page(mut runs: Vec<Drawn>) -> Result<String> {
+fn page(mut runs: Vec<Drawn>, lead: Option<&str>) -> Result<String> {
     let names: Vec<String> = (0..runs.len()).map(letter).collect();
     let of_runs = runs.iter_mut().map(|run| std::mem::take(&mut run.figures));
     let figures = together(names.iter().cloned().zip(of_runs).collect());
@@ -103,7 +103,7 @@ fn page(mut runs: Vec<Drawn>) -> Result<String> {
             })
             .collect();
     let figures = with_published(figures, &all, &titles);
-    page::html(&page::Page { runs: &runs, names: &names, figures: &figures })
+    page::html(&page::Page { lead, runs: &runs, names: &names, figures: &figures })
 }
 
 /// A, B, ... Z, then 27, 28, ...

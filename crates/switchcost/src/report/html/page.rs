@@ -18,6 +18,8 @@ const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 
 
 /// What is put on it.
 pub(super) struct Page<'a> {
+    /// What the runs say together, if they were made for that.
+    pub(super) lead: Option<&'a str>,
     pub(super) runs: &'a [Drawn],
     /// By these letters the charts tell runs apart.
     pub(super) names: &'a [String],
@@ -98,8 +100,10 @@ fn plotly() -> String {
 }
 
 fn header(page: &Page) -> String {
+    let lead =
+        page.lead.map_or(String::new(), |lead| format!("<p class=\"lead\">{}</p>\n", escape(lead)));
     let mut text =
-        "<header>\n<h1>What a context switch costs</h1>\n<div class=\"runs\">\n".to_string();
+        format!("<header>\n<h1>What a context switch costs</h1>\n{lead}<div class=\"runs\">\n");
     for (name, run) in page.names.iter().zip(page.runs) {
         let name = if page.runs.len() > 1 {
             format!("<b class=\"letter\">{name}</b> ")

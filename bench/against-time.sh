@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # `switchcost run` against /usr/bin/time -v and `hyperfine -N`, alternating on the same commands:
 #   1. user + system time, ours / theirs, of at least 20 pairs: the same within the noise. What it
-#      had at exec (at_exec_cpu_ns of the record) is the launcher's fork, and the only part that is ours
+#      had at exec (at_exec_cpu_ns of the record) is the start, and the only part that is ours
 #   2. maxrss of a 4 MiB command after a 64 MiB one
 #   3. time per launch of a command that does nothing, ours / hyperfine's: no larger
 #

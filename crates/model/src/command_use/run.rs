@@ -114,7 +114,7 @@ impl fmt::Display for Ending {
     }
 }
 
-/// What a command already had when its own program began: the launcher's fork is not free, and the
+/// What a command already had when its own program began: starting it is not free, and the
 /// kernel counts it as the command's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AtExec {
@@ -189,7 +189,7 @@ pub struct Orphans {
 /// What one run of a command used.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Used {
-    /// Time by the clock from the fork to the end, in nanoseconds.
+    /// Time by the clock from the start to the end, in nanoseconds.
     pub real_ns: u64,
     /// How it ended.
     pub ending: Ending,

@@ -24,12 +24,12 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open, set_child_subreaper};
 use thiserror::Error;
 
+use crate::sys::{
+    Footprint, Note, Starter, Told, Words, ended_child, let_in, monotonic_raw_ns, reap, send_signal,
+};
 pub use crate::sys::{
     HeldBack, KeptActions, StopWatch, inherited_file, inherited_socket as channel, start_again,
     stop_signal,
-};
-use crate::sys::{
-    Note, Shared, Starter, Told, Words, ended_child, let_in, monotonic_raw_ns, reap, send_signal,
 };
 pub use answer::Answer;
 use looks::Looks;
@@ -78,7 +78,10 @@ pub fn serve(file: OwnedFd, channel: UnixStream) -> Result<(), ServeError> {
     drop(file);
     let mut answers = Answers { channel, bytes: Vec::new(), since: Instant::now() };
     let end = match Launcher::new(&asked) {
-        Ok(mut launcher) => launcher.series(&asked, &mut answers)?,
+        Ok(mut launcher) => {
+            launcher.rehearse(&asked, &mut answers);
+            launcher.series(&asked, &mut answers)?
+        }
         Err(failure) => Some(Answer::NotStarted { command: 0, failure }),
     };
     let end = end.unwrap_or(Answer::Done { signal: None });
@@ -122,7 +125,9 @@ impl Answers {
 struct Launcher {
     starter: Starter,
     watch: StopWatch,
-    note: Shared<Note>,
+    note: Note,
+    /// Absent where the kernel does not tell of it: commands are charged with more then.
+    footprint: Option<Footprint>,
     /// Where each command's program was found.
     found: Vec<usize>,
     /// Left behind by earlier commands.
@@ -154,11 +159,13 @@ impl Launcher {
     fn new(asked: &Asked) -> Result<Self, NotStarted> {
         let watch = StopWatch::install(None).map_err(NotStarted::at("sigaction"))?;
         let_in(asked.signals_before);
-        let note = Shared::new().map_err(NotStarted::at("mmap"))?;
         let starter = Starter::new(asked.inherited).map_err(NotStarted::at("mmap"))?;
         // Without it orphans are init's: fewer are seen.
         let _ = set_child_subreaper(Some(Pid::INIT));
-        Ok(Self { starter, watch, note, found: vec![0; asked.commands], old: Vec::new() })
+        let footprint = Footprint::own().ok();
+        let found = vec![0; asked.commands];
+        let note = Note::default();
+        Ok(Self { starter, watch, note, footprint, found, old: Vec::new() })
     }
 
     /// All runs; gives the last word, if it is another than that all is done.
@@ -191,15 +198,33 @@ impl Launcher {
         Ok(Some(done()))
     }
 
+    /// A run of a child that does not become the command: what it touches every run needs, and all that
+    /// lies around it is given back.
+    fn rehearse(&mut self, asked: &Asked, answers: &mut Answers) {
+        // Where something fails here commands are charged with more, which is told beside their figures,
+        // or the first run fails too and tells why.
+        let Some(footprint) = self.footprint.take() else { return };
+        let _ = footprint.give_back();
+        self.note = Note::of_rehearsal();
+        let _ = self.run(0, asked, answers);
+        self.note = Note::default();
+        let _ = footprint.give_back_in_pieces();
+        self.footprint = Some(footprint);
+    }
+
     /// Runs a command to its end.
     fn run(&mut self, number: usize, asked: &Asked, answers: &mut Answers) -> Result<Used, NoRun> {
         let missing = || NotStarted::at("execve")(Errno::INVAL);
         let command = Words::command(&asked.words, number).ok_or_else(missing)?;
         let mut orphans = Adopted { strangers: !self.old.is_empty(), ..Adopted::default() };
+        if let Some(footprint) = &self.footprint {
+            footprint.forget_high_water();
+        }
         let before_ns = monotonic_raw_ns();
         let started = self.starter.start(command, self.found[number], &self.note, &self.watch);
-        let (child, handle) = started.map_err(NotStarted::at("fork"))?;
-        if asked.announce {
+        let (child, handle) = started.map_err(NotStarted::at("clone"))?;
+        asked.words.let_go();
+        if asked.announce && !self.note.is_rehearsal() {
             Answer::Started { pid: child.as_raw_pid().unsigned_abs() }.write(&mut answers.bytes);
             answers.tell()?;
         }

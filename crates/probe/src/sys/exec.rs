@@ -9,7 +9,6 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 use rustix::process::Pid;
 
 use super::inherited::Inherited;
-use super::page::{Shareable, Shared};
 use super::process::last_errno;
 use super::stop::{StopWatch, stop_signal};
 use super::usage::{Whose, usage};
@@ -18,6 +17,7 @@ use super::words::Command;
 /// What the child tells of itself before its exec, and of a failed one.
 #[derive(Default)]
 pub struct Note {
+    rehearsal: AtomicBool,
     errno: AtomicI32,
     held: AtomicBool,
     found: AtomicUsize,
@@ -26,10 +26,17 @@ pub struct Note {
     cpu_ns: AtomicU64,
 }
 
-// SAFETY: atomics, which are a value when zero and the same in every process.
-unsafe impl Shareable for Note {}
-
 impl Note {
+    /// Of a child that ends where it would become the command.
+    pub fn of_rehearsal() -> Self {
+        Self { rehearsal: AtomicBool::new(true), ..Self::default() }
+    }
+
+    /// Whether it is.
+    pub fn is_rehearsal(&self) -> bool {
+        self.rehearsal.load(Ordering::Acquire)
+    }
+
     /// Why the exec failed, if it did.
     pub fn failure(&self) -> Option<Errno> {
         let errno = self.errno.load(Ordering::Acquire);
@@ -84,7 +91,9 @@ impl Starter {
     }
 
     /// Starts a command, looking for its program from path `found` on; gives its id, and where the kernel has such a thing a descriptor that tells of
-    /// its end. For a process with one thread. The child has the parent's descriptors and mask.
+    /// its end. For a process with one thread. The child has the parent's descriptors and mask, and its
+    /// memory up to the exec, for which the parent waits (vfork(2)): no page table is copied, no page
+    /// faults once more.
     ///
     /// A stopping signal that came before the child was made holds it back: the kernel delivers what is
     /// pending before it forks, and gives what comes to the whole group meanwhile to both
@@ -93,7 +102,7 @@ impl Starter {
         &self,
         command: Command<'_>,
         found: usize,
-        note: &Shared<Note>,
+        note: &Note,
         watch: &StopWatch,
     ) -> Result<(Pid, Option<OwnedFd>), Errno> {
         note.errno.store(0, Ordering::Release);
@@ -102,19 +111,20 @@ impl Starter {
         let start = Start { command, note, watch, inherited: self.inherited };
         let name = command.name();
         let mut handle: c_int = -1;
-        let with_handle = libc::CLONE_PIDFD | libc::SIGCHLD;
+        let shared = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
         let mut clone = |flags| {
-            // SAFETY: without CLONE_VM the child has copies of everything, and a stack of its own; the
-            // kernel writes one descriptor. `start` lives on, here and in the copy.
+            // SAFETY: the child runs on a stack of its own while this thread, the only one, waits for its
+            // exec or its end; what it writes meanwhile are atomics, errno and the words, which are put
+            // back. The kernel writes one descriptor.
             unsafe {
                 let argument = (&raw const start).cast_mut().cast();
                 libc::clone(become_command, self.stack, flags, argument, &raw mut handle)
             }
         };
-        let mut pid = clone(with_handle);
+        let mut pid = clone(shared | libc::CLONE_PIDFD);
         if pid == -1 && last_errno() == Errno::INVAL {
             // Linux before 5.2.
-            pid = clone(libc::SIGCHLD);
+            pid = clone(shared);
         }
         command.rename(name);
         // SAFETY: the kernel has made this descriptor for the caller alone, closed by exec.
@@ -130,7 +140,7 @@ extern "C" fn become_command(start: *mut c_void) -> c_int {
     // SAFETY: `Starter::start` gives the address of a Start that lives on.
     let Start { command, note, watch, inherited } = unsafe { &*start.cast::<Start<'_>>() };
     watch.forget();
-    // A handler that ran before they were forgotten noted it here too.
+    // By a handler that ran here before they were forgotten.
     if stop_signal().is_some() {
         note.held.store(true, Ordering::Release);
         super::exit_now(127);
@@ -141,6 +151,9 @@ extern "C" fn become_command(start: *mut c_void) -> c_int {
     let used = used.read();
     note.minor_faults.store(used.minor_faults, Ordering::Release);
     note.cpu_ns.store(used.total_ns(), Ordering::Release);
+    if note.is_rehearsal() {
+        super::exit_now(0);
+    }
     let errno = command.exec(note.found(), |place| {
         note.found.store(place, Ordering::Release);
     });

@@ -9,6 +9,7 @@ mod clock;
 mod condvar;
 mod exec;
 mod execute;
+mod footprint;
 mod hangup;
 mod heap;
 mod inherited;
@@ -42,6 +43,7 @@ pub use clock::{
 pub use condvar::Meeting;
 pub use exec::{Note, Starter, start_again};
 pub use execute::execute;
+pub use footprint::Footprint;
 pub use hangup::{Hangups, answer_hangups, catch_hangups, hang_up, hangups_left};
 pub use heap::{Block, heap_end};
 pub use inherited::Inherited;

@@ -24,6 +24,8 @@ const TOGETHER_NS: u64 = 2_000_000_000;
 static CAME: AtomicI32 = AtomicI32::new(0);
 /// Where the program tells of them; -1 in the launcher, which is told.
 static TOLD: AtomicI32 = AtomicI32::new(-1);
+/// Whose handlers they are: a child that shares the memory up to its exec has them too for a moment.
+static OWNER: AtomicI32 = AtomicI32::new(0);
 /// What was sent to this process itself, by [`STOPPING`].
 static DIRECT: [Direct; 4] = [const { Direct::new() }; 4];
 
@@ -96,6 +98,7 @@ impl StopWatch {
     pub fn install(socket: Option<BorrowedFd<'_>>) -> Result<Self, Errno> {
         let socket = socket.map_or(-1, |socket| socket.as_raw_fd());
         TOLD.store(socket, Ordering::SeqCst);
+        OWNER.store(own_id(), Ordering::SeqCst);
         let mut watch = Self { before: Vec::with_capacity(STOPPING.len()) };
         for signal in STOPPING {
             // SAFETY: a sigaction of zeros is valid; the handler has the signature that SA_SIGINFO
@@ -171,6 +174,12 @@ impl Drop for KeptActions {
     }
 }
 
+/// getpid(2), which a handler may call.
+fn own_id() -> i32 {
+    // SAFETY: touches no memory, cannot fail.
+    unsafe { libc::getpid() }
+}
+
 extern "C" fn came(signal: c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     CAME.store(signal, Ordering::SeqCst);
     // SAFETY: with SA_SIGINFO the kernel gives a valid siginfo; one that a process sent has its id.
@@ -190,6 +199,8 @@ extern "C" fn came(signal: c_int, info: *mut libc::siginfo_t, _context: *mut lib
             libc::send(socket, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL);
             *errno = before;
         }
+    } else if OWNER.load(Ordering::SeqCst) != own_id() {
+        // The group's: its owner counts it too.
     } else if let Some(place) = STOPPING.iter().position(|stopping| *stopping == signal) {
         let direct = &DIRECT[place];
         let now_ns = monotonic_ns();

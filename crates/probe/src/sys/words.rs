@@ -11,10 +11,13 @@ use std::ptr::NonNull;
 
 use rustix::fs::{MemfdFlags, fstat, memfd_create};
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
 /// Bytes of a number, and of an address.
 const NUMBER: usize = size_of::<u64>();
+
+/// So few nobody's figures show.
+const FEW_BYTES: usize = 16 << 10;
 
 /// A command's texts, without bytes of zero: where its program may be, in the order in which execvp(3)
 /// tries; and its words.
@@ -76,7 +79,7 @@ impl Words {
             return Err(Errno::INVAL);
         }
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // Shared: a fork copies no page of it.
+        // Shared: its pages can be let go of.
         // SAFETY: a new mapping aliases nothing of this process. The program, which alone has the file
         // too, does not touch it any more.
         let base = unsafe {
@@ -86,6 +89,17 @@ impl Words {
         let words = Self { base, bytes };
         words.relocate().ok_or(Errno::INVAL)?;
         Ok(words)
+    }
+
+    /// Lets go of what is resident of long ones; it comes again when it is touched.
+    pub fn let_go(&self) {
+        if self.bytes > FEW_BYTES {
+            // SAFETY: the mapping is ours and shared: its pages stay the file's, with all that was
+            // written. A failure leaves them resident.
+            let _ = unsafe {
+                madvise(self.base.as_ptr().cast::<c_void>(), self.bytes, Advice::LinuxDontNeed)
+            };
+        }
     }
 
     /// Turns offsets into addresses.

@@ -15,7 +15,7 @@ use super::{Ended, Watcher};
 const MOSTLY_OWN: f64 = 0.9;
 
 /// All that is known of a command that has ended: its own counts are the kernel's, of all its threads
-/// and of the children that it waited for. Its time is the launcher's, from the fork to the end.
+/// and of the children that it waited for. Its time is the launcher's, from the start to the end.
 pub(crate) fn report(
     words: &[OsString],
     pid: u32,

@@ -1,0 +1,185 @@
+//! The memory of a process whose children share it up to their exec: the kernel books its high water
+//! on them (fs/exec.c, `setmax_mm_hiwater_rss`), so it is kept low.
+
+use std::ffi::c_void;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::write;
+use rustix::mm::{Advice, madvise};
+use rustix::param::page_size;
+
+/// What is resident of this process, and its high water.
+pub struct Footprint {
+    /// Mappings of files that hold nothing of the process's own.
+    files: Vec<Place>,
+    pages: File,
+    high_water: OwnedFd,
+}
+
+/// Written to clear_refs: the high water is to be what is resident now (proc_pid_clear_refs(5)).
+const RESET_HIGH_WATER: &[u8] = b"5";
+
+/// Of a page in pagemap: present (proc_pid_pagemap(5)).
+const PRESENT: u64 = 1 << 63;
+
+/// Around a page that is touched the kernel maps what it has of the file: 64 KiB, since Linux 6.18 up to
+/// 2 MiB, but no more than there is of a mapping. So mappings are cut into pieces of so many pages.
+const PIECE_PAGES: usize = 2;
+
+impl Footprint {
+    /// Of this process, whose mappings of files are to stay. Fails where the kernel does not tell of them.
+    pub fn own() -> io::Result<Self> {
+        let high_water =
+            open("/proc/self/clear_refs", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+        let pages = File::open("/proc/self/pagemap")?;
+        let smaps = BufReader::new(File::open("/proc/self/smaps")?);
+        let mut lines = Vec::new();
+        for line in smaps.lines() {
+            let line = line?;
+            if mapping(&line).is_some() || line.starts_with(ANONYMOUS) {
+                lines.push(line);
+            }
+        }
+        Ok(Self { files: untouched_files(&lines), pages, high_water })
+    }
+
+    /// Gives back all pages of files: they come again from the page cache when they are touched.
+    pub fn give_back(&self) -> io::Result<()> {
+        for Place { start, bytes } in &self.files {
+            // SAFETY: pages of a file in a mapping that cannot be written to and has no page of its own:
+            // what is read there next is the same.
+            unsafe { madvise(*start as *mut c_void, *bytes, Advice::LinuxDontNeed)? };
+        }
+        Ok(())
+    }
+
+    /// The same, and of what is resident now only what is touched comes again, not all that lies around
+    /// it.
+    pub fn give_back_in_pieces(&self) -> io::Result<()> {
+        let piece_bytes = PIECE_PAGES * page_size();
+        for place in &self.files {
+            for piece in to_cut(&self.resident(place)?) {
+                let within = piece * piece_bytes;
+                let length = piece_bytes.min(place.bytes - within);
+                let start = (place.start + within) as *mut c_void;
+                // SAFETY: tells how the file is read ahead, and changes nothing in the pages. Where the
+                // advice differs from its neighbours' a mapping is one of its own.
+                unsafe { madvise(start, length, Advice::Random)? };
+            }
+        }
+        self.give_back()
+    }
+
+    /// Which pages of a mapping are resident.
+    fn resident(&self, place: &Place) -> io::Result<Vec<bool>> {
+        let mut entries = vec![0; place.bytes / page_size() * size_of::<u64>()];
+        let first = place.start / page_size() * size_of::<u64>();
+        self.pages.read_exact_at(&mut entries, first as u64)?;
+        let entries = entries.as_chunks().0.iter();
+        Ok(entries.map(|entry| u64::from_ne_bytes(*entry) & PRESENT != 0).collect())
+    }
+
+    /// The next child is charged with what is resident now, not with the most that ever was.
+    pub fn forget_high_water(&self) {
+        // A failure would leave the most that ever was, which is told beside the child's figures.
+        let _ = write(&self.high_water, RESET_HIGH_WATER);
+    }
+}
+
+/// Every other piece, as far as it or a neighbour has a resident page.
+fn to_cut(resident: &[bool]) -> Vec<usize> {
+    let pieces: Vec<bool> =
+        resident.chunks(PIECE_PAGES).map(|piece| piece.contains(&true)).collect();
+    let near = |piece: &usize| pieces[piece - 1..pieces.len().min(piece + 2)].contains(&true);
+    (1..pieces.len()).step_by(2).filter(near).collect()
+}
+
+/// The line of smaps that tells how much of a mapping is no file's any more.
+const ANONYMOUS: &str = "Anonymous:";
+
+/// Private mappings of files, not writable, of which no page was ever written (relocations are).
+fn untouched_files(lines: &[String]) -> Vec<Place> {
+    let pairs = lines.windows(2).filter(|pair| pair[1].starts_with(ANONYMOUS));
+    let untouched = pairs.filter(|pair| pair[1].split_whitespace().nth(1) == Some("0"));
+    untouched
+        .filter_map(|pair| mapping(&pair[0]).filter(|found| found.file))
+        .map(Mapping::place)
+        .collect()
+}
+
+/// Where a mapping is, in whole pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    start: usize,
+    bytes: usize,
+}
+
+/// The first line of a mapping in smaps (proc_pid_maps(5)).
+struct Mapping {
+    start: usize,
+    end: usize,
+    /// Whether it is of a file, private and not writable.
+    file: bool,
+}
+
+impl Mapping {
+    fn place(self) -> Place {
+        Place { start: self.start, bytes: self.end - self.start }
+    }
+}
+
+fn mapping(line: &str) -> Option<Mapping> {
+    let mut fields = line.split_whitespace();
+    let (start, end) = fields.next()?.split_once('-')?;
+    let address = |text| usize::from_str_radix(text, 16).ok();
+    let (start, end) =
+        (address(start)?, address(end).filter(|end| *end >= address(start).unwrap_or(0))?);
+    let rights = fields.next()?.as_bytes();
+    let name = fields.nth(3).unwrap_or_default();
+    let file = matches!(rights, [_, b'-', _, b'p']) && name.starts_with('/');
+    Some(Mapping { start, end, file })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_no_one_has_written_to() {
+        let text = "\
+55d7fe5cd000-55d7fe7b6000 r--p 00000000 fe:00 5448403  /x/switchcost
+Anonymous:             0 kB
+55d7ff100000-55d7ff11d000 r--p 00b31000 fe:00 5448403  /x/switchcost
+Anonymous:           116 kB
+55d7ff11d000-55d7ff11f000 rw-p 00b4d000 fe:00 5448403  /x/switchcost
+Anonymous:             0 kB
+7f0aa734b000-7f0aa734c000 r--s 00000000 00:01 119477   /memfd:switchcost (deleted)
+Anonymous:             0 kB
+7f0aa7357000-7f0aa7359000 r-xp 00000000 00:00 0        [vdso]
+Anonymous:             0 kB
+7f0aa708a000-7f0aa71e0000 r-xp 00026000 fe:00 326269   /usr/lib/libc.so.6
+Anonymous:             0 kB";
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let expected = [(0x55d7_fe5c_d000, 0x1e_9000), (0x7f0a_a708_a000, 0x15_6000)]
+            .map(|(start, bytes)| Place { start, bytes });
+        assert_eq!(untouched_files(&lines), expected);
+    }
+
+    #[test]
+    fn pieces_around_what_is_resident_are_cut() {
+        // Eleven pages: pieces of two, the last of one.
+        let pieces = |resident: &[usize]| {
+            to_cut(&(0..11).map(|page| resident.contains(&page)).collect::<Vec<_>>())
+        };
+        assert_eq!(pieces(&[]), [0; 0]);
+        assert_eq!(pieces(&[0]), [1]);
+        assert_eq!(pieces(&[3]), [1]);
+        assert_eq!(pieces(&[4]), [1, 3]);
+        assert_eq!(pieces(&[10]), [5]);
+        assert_eq!(to_cut(&[true]), [0; 0], "nothing beside it");
+    }
+}

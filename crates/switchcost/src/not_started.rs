@@ -15,10 +15,10 @@ pub(crate) fn in_words(words: &[OsString], failure: &NotStarted) -> (String, u8)
     let (step, shown) = (&failure.step, name.display());
     if step != "execve" {
         let next = match (step.as_str(), errno) {
-            ("fork", Errno::AGAIN) => {
+            ("clone", Errno::AGAIN) => {
                 ": no more processes are allowed (ulimit -u, pids.max of the control group)"
             }
-            ("fork" | "mmap", Errno::NOMEM) => ": there is no memory left",
+            ("clone" | "mmap", Errno::NOMEM) => ": there is no memory left",
             (_, Errno::MFILE | Errno::NFILE) => ": no more descriptors are allowed (ulimit -n)",
             _ => "",
         };
@@ -54,4 +54,28 @@ fn found(name: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(&path)
         .map(|folder| Path::new(&folder).join(name))
         .find(|path| path.exists())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ran_out_has_its_limit_named() {
+        let line = |step: &str, errno: Errno| {
+            let failure = NotStarted { step: step.to_owned(), errno: errno.raw_os_error() };
+            in_words(&["x".into()], &failure)
+        };
+        for (step, errno, limit) in [
+            ("clone", Errno::AGAIN, "ulimit -u"),
+            ("clone", Errno::NOMEM, "no memory left"),
+            ("mmap", Errno::NOMEM, "no memory left"),
+            ("clone", Errno::MFILE, "ulimit -n"),
+        ] {
+            let (line, code) = line(step, errno);
+            assert!(line.starts_with(&format!("cannot run 'x': {step}: ")), "{line}");
+            assert!(line.contains(limit), "{line}");
+            assert_eq!(code, 1);
+        }
+    }
 }

@@ -25,7 +25,8 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open, set_child_subreaper};
 use thiserror::Error;
 
 use crate::sys::{
-    Footprint, Note, Starter, Told, Words, ended_child, let_in, monotonic_raw_ns, reap, send_signal,
+    Footprint, Note, Shared, Starter, Told, Words, ended_child, let_in, monotonic_raw_ns, reap,
+    send_signal,
 };
 pub use crate::sys::{
     HeldBack, KeptActions, StopWatch, inherited_file, inherited_socket as channel, start_again,
@@ -125,7 +126,7 @@ impl Answers {
 struct Launcher {
     starter: Starter,
     watch: StopWatch,
-    note: Note,
+    note: Shared<Note>,
     /// Absent where the kernel does not tell of it: commands are charged with more then.
     footprint: Option<Footprint>,
     /// Where each command's program was found.
@@ -164,7 +165,7 @@ impl Launcher {
         let _ = set_child_subreaper(Some(Pid::INIT));
         let footprint = Footprint::own().ok();
         let found = vec![0; asked.commands];
-        let note = Note::default();
+        let note = Shared::new().map_err(NotStarted::at("mmap"))?;
         Ok(Self { starter, watch, note, footprint, found, old: Vec::new() })
     }
 
@@ -198,17 +199,19 @@ impl Launcher {
         Ok(Some(done()))
     }
 
-    /// A run of a child that does not become the command: what it touches every run needs, and all that
-    /// lies around it is given back.
+    /// Runs of a child that does not become the command: what the first touches every run needs, and all
+    /// that lies around it is given back; the second has it come again, so that no run has to.
     fn rehearse(&mut self, asked: &Asked, answers: &mut Answers) {
         // Where something fails here commands are charged with more, which is told beside their figures,
         // or the first run fails too and tells why.
         let Some(footprint) = self.footprint.take() else { return };
         let _ = footprint.give_back();
-        self.note = Note::of_rehearsal();
+        self.note.rehearse(true);
         let _ = self.run(0, asked, answers);
-        self.note = Note::default();
+        footprint.forget_high_water();
         let _ = footprint.give_back_in_pieces();
+        let _ = self.run(0, asked, answers);
+        self.note.rehearse(false);
         self.footprint = Some(footprint);
     }
 
@@ -223,7 +226,6 @@ impl Launcher {
         let before_ns = monotonic_raw_ns();
         let started = self.starter.start(command, self.found[number], &self.note, &self.watch);
         let (child, handle) = started.map_err(NotStarted::at("clone"))?;
-        asked.words.let_go();
         if asked.announce && !self.note.is_rehearsal() {
             Answer::Started { pid: child.as_raw_pid().unsigned_abs() }.write(&mut answers.bytes);
             answers.tell()?;
@@ -231,6 +233,12 @@ impl Launcher {
         let mut looks = Looks::new(child.as_raw_pid());
         let waited = self.wait(child, handle, &mut looks, &mut orphans, answers);
         let real_ns = monotonic_raw_ns().saturating_sub(before_ns);
+        asked.words.let_go();
+        if self.note.is_rehearsal() {
+            // What only longer commands need, and such as leave somebody behind.
+            looks.look(|| false);
+            let _ = children();
+        }
         let own = zombie::of(child.as_raw_pid());
         let ended =
             reap(child.as_raw_pid().unsigned_abs(), true).map_err(NotStarted::at("wait4"))?;

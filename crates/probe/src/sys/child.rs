@@ -14,7 +14,7 @@ use super::process::last_errno;
 pub struct ChildUsage {
     /// Wait status as wait(2) gives it.
     pub status: i32,
-    /// What they used. The resident memory is the greatest of any of them, or of the parent at its fork.
+    /// What they used. The resident memory is the greatest of any of them, or what they began with.
     pub usage: Usage,
 }
 

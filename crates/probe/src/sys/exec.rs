@@ -5,10 +5,12 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
+use rustix::param::page_size;
 use rustix::process::Pid;
 
 use super::inherited::Inherited;
+use super::page::{Shareable, Shared};
 use super::process::last_errno;
 use super::stop::{StopWatch, stop_signal};
 use super::usage::{Whose, usage};
@@ -26,13 +28,16 @@ pub struct Note {
     cpu_ns: AtomicU64,
 }
 
+// SAFETY: atomics, which are a value when zero and the same in every process.
+unsafe impl Shareable for Note {}
+
 impl Note {
-    /// Of a child that ends where it would become the command.
-    pub fn of_rehearsal() -> Self {
-        Self { rehearsal: AtomicBool::new(true), ..Self::default() }
+    /// Whether children are to end where they would become the command.
+    pub fn rehearse(&self, rehearsal: bool) {
+        self.rehearsal.store(rehearsal, Ordering::Release);
     }
 
-    /// Whether it is.
+    /// Whether they are.
     pub fn is_rehearsal(&self) -> bool {
         self.rehearsal.load(Ordering::Acquire)
     }
@@ -66,8 +71,8 @@ pub struct Starter {
     stack: *mut c_void,
 }
 
-/// Of a child before its exec: some calls deep.
-const STACK_BYTES: usize = 64 << 10;
+/// Of a child before its exec: some calls deep, more where somebody has wrapped execve(2). One page guards.
+const STACK_BYTES: usize = 128 << 10;
 
 /// What the child needs.
 struct Start<'a> {
@@ -85,13 +90,15 @@ impl Starter {
         let base = unsafe {
             mmap_anonymous(std::ptr::null_mut(), STACK_BYTES, access, MapFlags::PRIVATE)?
         };
+        // SAFETY: its lowest page, which nobody uses: beyond it there is memory that the child shares.
+        unsafe { mprotect(base, page_size(), MprotectFlags::empty())? };
         // SAFETY: the end of the mapping; stacks grow down, and pages are aligned as any stack has to be.
         let stack = unsafe { base.cast::<u8>().add(STACK_BYTES).cast() };
         Ok(Self { inherited, stack })
     }
 
-    /// Starts a command, looking for its program from path `found` on; gives its id, and where the kernel has such a thing a descriptor that tells of
-    /// its end. For a process with one thread. The child has the parent's descriptors and mask, and its
+    /// Starts a command, looking for its program from path `found` on; gives its id, and where the
+    /// kernel has such a thing a descriptor that tells of its end. For a process with one thread. The child has the parent's descriptors and mask, and its
     /// memory up to the exec, for which the parent waits (vfork(2)): no page table is copied, no page
     /// faults once more.
     ///
@@ -102,7 +109,7 @@ impl Starter {
         &self,
         command: Command<'_>,
         found: usize,
-        note: &Note,
+        note: &Shared<Note>,
         watch: &StopWatch,
     ) -> Result<(Pid, Option<OwnedFd>), Errno> {
         note.errno.store(0, Ordering::Release);
@@ -114,8 +121,8 @@ impl Starter {
         let shared = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
         let mut clone = |flags| {
             // SAFETY: the child runs on a stack of its own while this thread, the only one, waits for its
-            // exec or its end; what it writes meanwhile are atomics, errno and the words, which are put
-            // back. The kernel writes one descriptor.
+            // exec or its end; what it writes meanwhile are atomics, errno and the command's name, which is
+            // put back. The kernel writes one descriptor.
             unsafe {
                 let argument = (&raw const start).cast_mut().cast();
                 libc::clone(become_command, self.stack, flags, argument, &raw mut handle)

@@ -37,14 +37,11 @@ impl Footprint {
             open("/proc/self/clear_refs", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
         let pages = File::open("/proc/self/pagemap")?;
         let smaps = BufReader::new(File::open("/proc/self/smaps")?);
-        let mut lines = Vec::new();
-        for line in smaps.lines() {
-            let line = line?;
-            if mapping(&line).is_some() || line.starts_with(ANONYMOUS) {
-                lines.push(line);
-            }
+        let mut files = Vec::new();
+        for line in smaps.split(b'\n') {
+            gather(&mut files, &String::from_utf8_lossy(&line?));
         }
-        Ok(Self { files: untouched_files(&lines), pages, high_water })
+        Ok(Self { files: untouched(files), pages, high_water })
     }
 
     /// Gives back all pages of files: they come again from the page cache when they are touched.
@@ -98,17 +95,27 @@ fn to_cut(resident: &[bool]) -> Vec<usize> {
     (1..pieces.len()).step_by(2).filter(near).collect()
 }
 
-/// The line of smaps that tells how much of a mapping is no file's any more.
-const ANONYMOUS: &str = "Anonymous:";
+/// Lines of smaps that tell how much of a mapping is no file's any more: in memory and swapped out.
+const OWN: [&str; 2] = ["Anonymous:", "Swap:"];
+
+/// Notes a mapping by its first line; takes it back by one that tells of pages of its own.
+fn gather(files: &mut Vec<(Place, bool)>, line: &str) {
+    if let Some(mapping) = mapping(line) {
+        files.push((
+            Place { start: mapping.start, bytes: mapping.end - mapping.start },
+            mapping.file,
+        ));
+    } else if OWN.iter().any(|name| line.starts_with(name))
+        && line.split_whitespace().nth(1) != Some("0")
+        && let Some((_, untouched)) = files.last_mut()
+    {
+        *untouched = false;
+    }
+}
 
 /// Private mappings of files, not writable, of which no page was ever written (relocations are).
-fn untouched_files(lines: &[String]) -> Vec<Place> {
-    let pairs = lines.windows(2).filter(|pair| pair[1].starts_with(ANONYMOUS));
-    let untouched = pairs.filter(|pair| pair[1].split_whitespace().nth(1) == Some("0"));
-    untouched
-        .filter_map(|pair| mapping(&pair[0]).filter(|found| found.file))
-        .map(Mapping::place)
-        .collect()
+fn untouched(files: Vec<(Place, bool)>) -> Vec<Place> {
+    files.into_iter().filter(|(_, untouched)| *untouched).map(|(place, _)| place).collect()
 }
 
 /// Where a mapping is, in whole pages.
@@ -124,12 +131,6 @@ struct Mapping {
     end: usize,
     /// Whether it is of a file, private and not writable.
     file: bool,
-}
-
-impl Mapping {
-    fn place(self) -> Place {
-        Place { start: self.start, bytes: self.end - self.start }
-    }
 }
 
 fn mapping(line: &str) -> Option<Mapping> {
@@ -153,6 +154,9 @@ mod tests {
         let text = "\
 55d7fe5cd000-55d7fe7b6000 r--p 00000000 fe:00 5448403  /x/switchcost
 Anonymous:             0 kB
+55d7fe900000-55d7fe90d000 r--p 00b31000 fe:00 5448403  /x/with a space
+Anonymous:             0 kB
+Swap:                  8 kB
 55d7ff100000-55d7ff11d000 r--p 00b31000 fe:00 5448403  /x/switchcost
 Anonymous:           116 kB
 55d7ff11d000-55d7ff11f000 rw-p 00b4d000 fe:00 5448403  /x/switchcost
@@ -163,10 +167,11 @@ Anonymous:             0 kB
 Anonymous:             0 kB
 7f0aa708a000-7f0aa71e0000 r-xp 00026000 fe:00 326269   /usr/lib/libc.so.6
 Anonymous:             0 kB";
-        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let mut files = Vec::new();
+        text.lines().for_each(|line| gather(&mut files, line));
         let expected = [(0x55d7_fe5c_d000, 0x1e_9000), (0x7f0a_a708_a000, 0x15_6000)]
             .map(|(start, bytes)| Place { start, bytes });
-        assert_eq!(untouched_files(&lines), expected);
+        assert_eq!(untouched(files), expected);
     }
 
     #[test]

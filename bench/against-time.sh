@@ -3,7 +3,8 @@
 #   1. user + system time, ours / theirs, of at least 20 pairs: the same within the noise. What it
 #      had at exec (at_exec_cpu_ns of the record) is the start, and the only part that is ours
 #   2. maxrss of a 4 MiB command after a 64 MiB one
-#   3. time per launch of a command that does nothing, ours / hyperfine's: no larger
+#   3. time per launch of a command that does nothing, ours / hyperfine's: no larger. And its real time
+#      as both tell it
 #
 # Ratios, medians with their range: times of a shared machine mean nothing by themselves.
 #   bench/against-time.sh [REPEATS]         (default 10)
@@ -93,24 +94,35 @@ if have /usr/bin/time "/usr/bin/time is missing"; then
     echo "  ours, true: $(column "$work/ours.csv" max_resident_bytes | awk '{ printf "%.2f", $1 / 1048576 }')"
 fi
 
-now() { date +%s%N; }
+# Nanoseconds a launch: what a series of 120 takes more than one of 20, as each has the start and the end of
+# the tool; and the whole series of 120. In shuffled order, as the machine's speed drifts within seconds.
 per_launch() {
-    local before after
-    before=$(now)
-    "$@" >/dev/null 2>&1
-    after=$(now)
-    echo $(((after - before) / launches))
+    python3 - "$ours" "$1" <<'PYTHON'
+import random, statistics, subprocess, sys, time
+ours, repeats, few, many = sys.argv[1], int(sys.argv[2]), 20, 120
+commands = [[ours, "run", "--no-estimate", "--quiet", "-n", str(n), "--", "true"] for n in (few, many)]
+commands += [["hyperfine", "-N", "--style", "none", "--runs", str(n), "true"] for n in (few, many)]
+order, taken = random.Random(1), []
+for _ in range(repeats):
+    seconds = [0.0] * 4
+    for which in order.sample(range(4), 4):
+        before = time.perf_counter()
+        subprocess.run(commands[which], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        seconds[which] = time.perf_counter() - before
+    taken.append(seconds)
+def launch(some):
+    a, b = (statistics.median((s[i + 1] - s[i]) / (many - few) for s in some) for i in (0, 2))
+    return a / b
+def whole(some):
+    return statistics.median(s[1] / s[3] for s in some)
+for name, of in ("a launch", launch), (f"a whole series of {many}", whole):
+    again = sorted(of(order.choices(taken, k=repeats)) for _ in range(2000))
+    print(f"  {name}: {of(taken):.3f}, 95 % of resampled {again[50]:.3f} to {again[-51]:.3f}, {repeats} repeats")
+PYTHON
 }
 if have hyperfine "hyperfine is missing"; then
-    echo "time per launch of 'true' over $launches runs, start and end of the tool included, ours / hyperfine -N:"
-    for i in $(seq "$repeats"); do
-        o=("$ours" run --no-estimate --quiet -n "$launches" -- true)
-        h=(hyperfine -N --style none --runs "$launches" true)
-        if ((i % 2)); then a=$(per_launch "${o[@]}") b=$(per_launch "${h[@]}")
-        else b=$(per_launch "${h[@]}") a=$(per_launch "${o[@]}"); fi
-        echo "  $a $b ns" >&2
-        awk -v a="$a" -v b="$b" 'BEGIN { printf "%.4f\n", a / b }'
-    done | spread
+    echo "time per launch of 'true', ours / hyperfine -N:"
+    per_launch $((repeats * 6))
     echo "real time of 'true' as the tools give it (medians over $launches runs), ours / hyperfine -N:"
     for i in $(seq "$repeats"); do
         "$ours" run --no-estimate --quiet -n "$launches" --csv "$work/ours.csv" -- true

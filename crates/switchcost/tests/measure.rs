@@ -3,8 +3,9 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
 
-use common::{Home, Said, order_of};
+use common::{Home, Said, order_of, skip};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// As little as can be: a round of everything.
@@ -79,4 +80,44 @@ fn ctrl_c_leaves_what_was_measured_so_far() {
     assert!(!order_of(&file).is_empty());
     assert!(said.out.contains("a switch costs ") || said.out.contains("was not measured"));
     assert!(report.exists(), "{}", said.out);
+}
+
+#[test]
+fn the_report_on_standard_output_leaves_the_summary_to_standard_error() {
+    let home = Home::new();
+    let said = home.run(&["measure", "--budget", "1s", "--output", "-"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.starts_with("<!doctype html>") || said.out.starts_with("<!DOCTYPE html>"));
+    assert!(said.out.trim_end().ends_with("</html>"));
+    assert!(said.err.contains("a switch costs "), "{}", said.err);
+    assert!(!said.err.contains("report: "), "there is no file to name: {}", said.err);
+}
+
+#[test]
+fn a_report_that_cannot_be_written_costs_nothing_else() {
+    if !Path::new("/dev/full").exists() {
+        return skip("/dev/full is not there");
+    }
+    let home = Home::new();
+    let said = home.run(&["measure", "--budget", "1s", "--output", "/dev/full"]);
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert!(said.error().contains("the report is not written"), "{}", said.err);
+    assert!(said.err.contains("/dev/full"), "{}", said.err);
+    assert!(said.out.contains("a switch costs "), "{}", said.out);
+    assert!(!said.out.contains("report: "), "announced, and not there: {}", said.out);
+    assert_eq!(home.run_files().len(), 4);
+}
+
+#[test]
+fn runs_that_cannot_be_stored_are_told_and_drawn_all_the_same() {
+    let home = Home::new();
+    // A file where the folder of all runs would be.
+    fs::write(home.path().join("switchcost"), "").expect("a file");
+    let said = measure(&home, &[]);
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    let lines = said.err.lines().filter(|line| line.contains("the run is not stored"));
+    assert_eq!(lines.count(), 4, "{}", said.err);
+    assert!(said.out.contains("a switch costs "), "{}", said.out);
+    assert!(!said.out.contains("run file: "), "{}", said.out);
+    assert!(home.path().join("report.html").exists());
 }

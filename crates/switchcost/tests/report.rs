@@ -54,7 +54,7 @@ fn series<'a>(chart: &'a Value, role: &str) -> Vec<&'a Value> {
 
 /// The page without the script that draws.
 fn page(html: &str) -> &str {
-    html.split_once("<script type=\"text/javascript\">").expect("plotly").0
+    html.split_once("<script type=\"text/plain\"").expect("plotly").0
 }
 
 #[test]

@@ -14,7 +14,7 @@ const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
 
 /// Forbids whatever would leave the file.
-const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; form-action 'none'; base-uri 'none'";
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; img-src data: blob:; form-action 'none'; base-uri 'none'";
 
 /// What is put on it.
 pub(super) struct Page<'a> {
@@ -72,7 +72,7 @@ pub(super) fn html(page: &Page) -> Result<String> {
          <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
          {header}{controls}<main>\n{figures}</main>\n{footer}\
          <script type=\"application/json\" id=\"data\">{data}</script>\n\
-         {plotly}\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+         <script type=\"text/plain\" id=\"plotly\">{plotly}</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
         version = env!("CARGO_PKG_VERSION"),
         title = escape(&title),
         header = header(page),
@@ -89,14 +89,22 @@ the ring of one, taken within rounds. Bands and bars show intervals over rounds.
 Published figures are as printed (1984 to 2007) and have none.</p></footer>\n";
 
 /// plotly's own script. The crate gives it together with one for formulas, which would make the file
-/// half as large again and which no label here needs.
+/// half as large again and which no label here needs. The page runs it once the rest is there to be
+/// read (report.js).
 fn plotly() -> String {
-    const END: &str = "</script>";
-    let mut sources = Plot::offline_js_sources();
-    if let Some(end) = sources.find(END) {
-        sources.truncate(end + END.len());
-    }
-    sources
+    let sources = Plot::offline_js_sources();
+    let script = sources.split_once("</script>").map_or(&*sources, |(first, _)| first);
+    let script = script.split_once('>').map_or(script, |(_tag, script)| script);
+    at_top_level(script).unwrap_or_else(|| script.to_owned())
+}
+
+/// The script without the function that module loaders call: within one a browser parses all of it
+/// twice. Nothing where it does not look as it did.
+fn at_top_level(script: &str) -> Option<String> {
+    let (licence, rest) = script.split_once("(\n function(root, factory) {")?;
+    let (_, body) = rest.split_once("() => {\n")?;
+    let (body, _) = body.rsplit_once("window.Plotly = Plotly;\nreturn Plotly;\n}));")?;
+    Some(format!("{licence}{body}"))
 }
 
 fn header(page: &Page) -> String {
@@ -230,4 +238,23 @@ fn data(page: &Page) -> Result<String> {
     let json = serde_json::to_string(&data).context("cannot write the charts as JSON")?;
     // A script ends at the first "</", whatever it stands in.
     Ok(json.replace('<', "\\u003c"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plotly_is_a_plain_script_with_its_licence() {
+        let script = plotly();
+        assert!(script.trim_start().starts_with("/**\n* plotly.js v"), "{:.80}", script);
+        assert!(script.contains("Licensed under the MIT license"));
+        assert!(
+            script.contains("\"use strict\";var Plotly=("),
+            "the crate's script looks different"
+        );
+        assert!(
+            !script.contains("typeof module ===") || !script.contains("function(root, factory)")
+        );
+    }
 }

@@ -323,6 +323,7 @@
   // One after the other, so that the page answers meanwhile. A later call takes the place of an earlier.
   let turn = 0;
   function drawAll() {
+    if (!globalThis.Plotly) return;
     turn += 1;
     const own = turn;
     const waiting = [...data.figures];
@@ -348,8 +349,15 @@
   for (const control of [base, axes, published]) control.addEventListener("change", drawAll);
   darkness.addEventListener("change", drawAll);
   // What is not drawn when this returns is not printed.
-  addEventListener("beforeprint", () => { printing = true; data.figures.forEach(draw); });
+  addEventListener("beforeprint", () => { printing = true; if (globalThis.Plotly) data.figures.forEach(draw); });
   addEventListener("afterprint", () => { printing = false; drawAll(); });
   document.getElementById("controls").addEventListener("submit", (event) => event.preventDefault());
-  drawAll();
+
+  // Megabytes: the browser parses them beside its other work if they come as a file of their own, and words and
+  // tables do not wait.
+  const text = document.getElementById("plotly").textContent;
+  const script = document.createElement("script");
+  script.src = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+  script.addEventListener("load", drawAll);
+  document.head.append(script);
 })();

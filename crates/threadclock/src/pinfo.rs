@@ -95,8 +95,10 @@ fn call(id: pid_t, flags: u32, size: usize) -> Result<Pinfo, i32> {
     let mut info = Pinfo::default();
     // A longer one than ours would be written past its end.
     let size = size.min(size_of::<Pinfo>());
+    // Of no bytes no address is told: what it is to another call nobody knows.
+    let out = if size == 0 { core::ptr::null_mut() } else { &raw mut info };
     // SAFETY: the kernel, whatever call has this number there, is given a struct of `size` bytes.
-    let status = unsafe { libc::syscall(NUMBER, id, flags, &raw mut info, size) };
+    let status = unsafe { libc::syscall(NUMBER, id, flags, out, size) };
     if status == 0 { Ok(info) } else { Err(sys::errno()) }
 }
 

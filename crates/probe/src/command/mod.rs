@@ -209,7 +209,7 @@ impl Launcher {
         self.note.rehearse(true);
         let _ = self.run(0, asked, answers);
         footprint.forget_high_water();
-        let _ = footprint.give_back_in_pieces();
+        let _ = footprint.give_back_page_by_page();
         let _ = self.run(0, asked, answers);
         self.note.rehearse(false);
         self.footprint = Some(footprint);

@@ -26,10 +26,6 @@ const RESET_HIGH_WATER: &[u8] = b"5";
 /// Of a page in pagemap: present (proc_pid_pagemap(5)).
 const PRESENT: u64 = 1 << 63;
 
-/// Around a page that is touched the kernel maps what it has of the file: 64 KiB, since Linux 6.18 up to
-/// 2 MiB, but no more than there is of a mapping. So mappings are cut into pieces of so many pages.
-const PIECE_PAGES: usize = 2;
-
 impl Footprint {
     /// Of this process, whose mappings of files are to stay. Fails where the kernel does not tell of them.
     pub fn own() -> io::Result<Self> {
@@ -55,17 +51,15 @@ impl Footprint {
     }
 
     /// The same, and of what is resident now only what is touched comes again, not all that lies around
-    /// it.
-    pub fn give_back_in_pieces(&self) -> io::Result<()> {
-        let piece_bytes = PIECE_PAGES * page_size();
+    /// it: that the kernel maps too (64 KiB of the file, since Linux 6.18 up to 2 MiB), but never more than
+    /// there is of a mapping. So each page becomes a mapping of its own.
+    pub fn give_back_page_by_page(&self) -> io::Result<()> {
         for place in &self.files {
-            for piece in to_cut(&self.resident(place)?) {
-                let within = piece * piece_bytes;
-                let length = piece_bytes.min(place.bytes - within);
-                let start = (place.start + within) as *mut c_void;
-                // SAFETY: tells how the file is read ahead, and changes nothing in the pages. Where the
+            for page in to_cut(&self.resident(place)?) {
+                let start = (place.start + page * page_size()) as *mut c_void;
+                // SAFETY: tells how the file is read ahead, and changes nothing in the page. Where the
                 // advice differs from its neighbours' a mapping is one of its own.
-                unsafe { madvise(start, length, Advice::Random)? };
+                unsafe { madvise(start, page_size(), Advice::Random)? };
             }
         }
         self.give_back()
@@ -87,12 +81,10 @@ impl Footprint {
     }
 }
 
-/// Every other piece, as far as it or a neighbour has a resident page.
+/// Every other page, as far as it or a neighbour is resident.
 fn to_cut(resident: &[bool]) -> Vec<usize> {
-    let pieces: Vec<bool> =
-        resident.chunks(PIECE_PAGES).map(|piece| piece.contains(&true)).collect();
-    let near = |piece: &usize| pieces[piece - 1..pieces.len().min(piece + 2)].contains(&true);
-    (1..pieces.len()).step_by(2).filter(near).collect()
+    let near = |page: &usize| resident[page - 1..resident.len().min(page + 2)].contains(&true);
+    (1..resident.len()).step_by(2).filter(near).collect()
 }
 
 /// Lines of smaps that tell how much of a mapping is no file's any more: in memory and swapped out.
@@ -175,16 +167,15 @@ Anonymous:             0 kB";
     }
 
     #[test]
-    fn pieces_around_what_is_resident_are_cut() {
-        // Eleven pages: pieces of two, the last of one.
-        let pieces = |resident: &[usize]| {
-            to_cut(&(0..11).map(|page| resident.contains(&page)).collect::<Vec<_>>())
+    fn pages_around_what_is_resident_are_cut() {
+        let cut = |resident: &[usize]| {
+            to_cut(&(0..6).map(|page| resident.contains(&page)).collect::<Vec<_>>())
         };
-        assert_eq!(pieces(&[]), [0; 0]);
-        assert_eq!(pieces(&[0]), [1]);
-        assert_eq!(pieces(&[3]), [1]);
-        assert_eq!(pieces(&[4]), [1, 3]);
-        assert_eq!(pieces(&[10]), [5]);
+        assert_eq!(cut(&[]), [0; 0]);
+        assert_eq!(cut(&[0]), [1]);
+        assert_eq!(cut(&[1]), [1]);
+        assert_eq!(cut(&[2]), [1, 3]);
+        assert_eq!(cut(&[5]), [5]);
         assert_eq!(to_cut(&[true]), [0; 0], "nothing beside it");
     }
 }

@@ -163,7 +163,7 @@ fn signals_reach_the_command() {
         let script =
             "trap 'exit 40' INT; trap 'exit 41' TERM; echo ready; while :; do sleep 0.05; done";
         let child = home.start(&["cost", "--", "sh", "-c", script]);
-        wait_for("a command with its traps", || (home.processes().len() >= 3).then_some(()));
+        home.wait_for_command("sleep");
         sleep(Duration::from_millis(100));
         let pid = Pid::from_raw(child.id() as i32).expect("a process id");
         kill_process(pid, signal).expect("a signal");

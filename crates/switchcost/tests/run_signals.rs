@@ -105,7 +105,7 @@ fn ctrl_c_reaches_the_command_once() {
 fn a_killed_controller_leaves_no_launcher() {
     let home = Home::new();
     let child = home.start(&["run", "--no-estimate", "--", "sleep", "60"]);
-    let all = wait_for("launcher and command", || Some(home.processes()).filter(|p| p.len() >= 3));
+    let all = home.wait_for_command("sleep");
     let launcher = all.iter().find(|p| p.parent == child.id() as i32).copied().expect("a launcher");
     kill_process(Pid::from_raw(child.id() as i32).expect("an id"), Signal::KILL).expect("killed");
     let alive = || home.processes().iter().any(|process| process.pid == launcher.pid);
@@ -291,7 +291,7 @@ fn signals_that_the_caller_ignores_do_not_end_a_series() {
 fn an_interrupt_before_the_first_run_is_told() {
     let home = Home::new();
     let child = home.start(&["run", "--no-estimate", "--warmup", "1", "--", "sleep", "60"]);
-    wait_for("the command", || (home.processes().len() >= 3).then_some(()));
+    home.wait_for_command("sleep");
     kill_process(id_of(&child), Signal::TERM).expect("a signal");
     let said = Said::at_end(child);
     assert_eq!((said.code, &*said.err), (Some(143), "interrupted before the first measured run\n"));

@@ -119,6 +119,16 @@ impl Home {
         pids.filter_map(|pid| Process::read(pid, &mark)).collect()
     }
 
+    /// Waits until a process of this home runs the program of this name: the launcher's children are there
+    /// before it does. Gives all of them.
+    pub fn wait_for_command(&self, name: &str) -> Vec<Process> {
+        let named = |process: &Process| {
+            let comm = fs::read_to_string(format!("/proc/{}/comm", process.pid));
+            comm.is_ok_and(|comm| comm.trim_end() == name)
+        };
+        wait_for("the command", || Some(self.processes()).filter(|all| all.iter().any(named)))
+    }
+
     /// The worker of `controller` once it has `members` members that are processes of their own
     /// and has measured for a while.
     pub fn wait_for_worker(&self, controller: u32, members: usize) -> Process {

@@ -118,13 +118,14 @@ pub(crate) fn pinfo_shows_switches(swapins: impl Fn() -> u64) -> Result<(), WhyN
 /// preemption can clear the word that the blocking call itself did not (Linux 6.19).
 fn shows_switches(arm: impl Fn() -> u64, look: impl Fn() -> u64) -> Result<(), WhyNot> {
     let mut seen = 0;
-    for _ in 0..10 {
+    for attempt in 0..10 {
         let before = arm();
         let switches = sys::voluntary_switches();
         if look() != before {
             continue;
         }
-        sys::sleep_ns(20_000);
+        // On a slow machine a short sleep is over before it has begun, and nobody is switched.
+        sys::sleep_ns(20_000 << attempt);
         if sys::voluntary_switches() == switches {
             continue;
         }

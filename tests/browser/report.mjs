@@ -39,14 +39,34 @@ async function opened(browser, width, colorScheme) {
     if (asked !== url && !/^(data|blob):/.test(asked)) troubles.push(`request: ${asked}`);
   });
   const start = performance.now();
-  await page.goto(url);
-  await page.waitForSelector(".chart .main-svg");
-  const first = performance.now() - start;
+  await page.goto(url, { waitUntil: "domcontentloaded" });
+  const opened = performance.now() - start;
   await drawn(page);
-  return { context, page, troubles, first, all: performance.now() - start };
+  return { context, page, troubles, opened, all: performance.now() - start };
 }
 
 const drawn = (page) => page.waitForSelector("html[data-drawn=yes]");
+
+// Until the script has drawn, and where there is none, each chart is a picture.
+async function withoutScript(browser, width, colorScheme) {
+  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme, javaScriptEnabled: false });
+  context.setDefaultTimeout(PATIENCE_MS);
+  const page = await context.newPage();
+  await page.goto(pathToFileURL(report).href);
+  const pictures = await page.evaluate(() => [...document.querySelectorAll("figure")].map((figure) => {
+    const picture = figure.querySelector(".chart > svg");
+    const { width, height } = picture?.getBoundingClientRect() ?? {};
+    const marks = picture?.querySelectorAll("path, polygon, rect").length ?? 0;
+    return { id: figure.id, width, height, marks, words: picture?.querySelectorAll("text").length ?? 0 };
+  }));
+  assert.ok(pictures.length > 0);
+  for (const { id, width: wide, height, marks, words } of pictures) {
+    assert.ok(wide > 200 && wide <= width && height > 100 && marks > 0 && words > 0, `${id} has no picture`);
+  }
+  assert.ok(await page.isVisible("#controls noscript"), "nobody says why the controls do nothing");
+  await page.screenshot({ path: join(screenshots, `report-${width}-${colorScheme}-without-script.png`), fullPage: true });
+  await context.close();
+}
 
 // What each chart draws: its marks, and a text that changes when any of them does.
 const charts = async (page) => {
@@ -174,8 +194,10 @@ const browser = await chromium.launch({ executablePath: browserPath, args: FLAGS
 try {
   for (const width of WIDTHS) {
     for (const scheme of SCHEMES) {
-      const { context, page, troubles, first, all } = await opened(browser, width, scheme);
-      console.log(`${width} px, ${scheme}: first chart after ${first.toFixed(0)} ms, all after ${all.toFixed(0)} ms`);
+      await withoutScript(browser, width, scheme);
+      const { context, page, troubles, opened: open, all } = await opened(browser, width, scheme);
+      console.log(`${width} px, ${scheme}: open after ${open.toFixed(0)} ms, all charts drawn after ${all.toFixed(0)} ms`);
+      assert.equal(await page.locator(".chart > svg").count(), 0, "pictures stay beside charts");
       await page.screenshot({ path: join(screenshots, `report-${width}-${scheme}.png`), fullPage: true });
       await isWhole(page, width);
       await isAccessible(page, scheme);

@@ -1,4 +1,5 @@
-//! The report: one HTML file that needs nothing else, with charts that are drawn when it is opened.
+//! The report: one HTML file that needs nothing else, with charts that are drawn when it is opened, and
+//! pictures of them until they are.
 //!
 //! The charts are figures of [`model::figure`] as JSON; `report.js` draws them with plotly, whose script
 //! comes with its crate. Whatever is read from a run file is escaped; the page forbids itself the network.

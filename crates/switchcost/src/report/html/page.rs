@@ -9,6 +9,7 @@ use plotly::Plot;
 use serde::Serialize;
 
 use super::{Drawn, GENERATOR, table};
+use crate::report::picture;
 
 const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
@@ -27,12 +28,16 @@ pub(super) struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// A series as it is called where several runs may be in a chart.
-    pub(super) fn name_of(&self, figure: &Figure, series: &Series) -> String {
+    /// The letters that a chart needs: none if all in it is of one run.
+    fn names_in(&self, figure: &Figure) -> &[String] {
         let mut runs = figure.series().iter().filter_map(|series| series.run);
         let first = runs.next();
-        let name = series.run.and_then(|run| self.names.get(run));
-        match name.filter(|_| runs.any(|run| Some(run) != first)) {
+        if runs.any(|run| Some(run) != first) { self.names } else { &[] }
+    }
+
+    /// A series as it is called where several runs may be in a chart.
+    pub(super) fn name_of(&self, figure: &Figure, series: &Series) -> String {
+        match series.run.and_then(|run| self.names_in(figure).get(run)) {
             Some(name) => format!("{name}: {}", series.name),
             None => series.name.clone(),
         }
@@ -77,7 +82,8 @@ pub(super) fn html(page: &Page) -> Result<String> {
         title = escape(&title),
         header = header(page),
         controls = controls(page),
-        figures = page.figures.iter().map(|figure| section(page, figure)).collect::<String>(),
+        figures =
+            page.figures.iter().map(|figure| section(page, figure)).collect::<Result<String>>()?,
         footer = FOOTER,
         data = data(page)?,
         plotly = plotly(),
@@ -191,23 +197,26 @@ fn controls(page: &Page) -> String {
          <label>Axes <select id=\"axes\"><option value=\"fitting\">as suits each chart</option>\
          <option value=\"linear\">linear</option><option value=\"log\">logarithmic</option></select></label>\n\
          <label><input type=\"checkbox\" id=\"published\" checked> machines of 1984 to 2007</label>\n\
+         <noscript>These need JavaScript: without it charts are pictures.</noscript>\n\
          </form>\n<nav aria-label=\"Charts\"><ul>{links}</ul></nav>\n"
     )
 }
 
-fn section(page: &Page, figure: &Figure) -> String {
+fn section(page: &Page, figure: &Figure) -> Result<String> {
     let id = escape(&figure.id);
     let words: String =
         figure.in_words.lines().map(|line| format!("<p>{}</p>", escape(line))).collect();
-    format!(
+    let picture = picture::within_a_page(figure, page.names_in(figure))
+        .with_context(|| format!("cannot draw {}", figure.id))?;
+    Ok(format!(
         "<figure id=\"{id}\">\n<h2 id=\"{id}-title\">{title}</h2>\n\
          <div class=\"chart\" role=\"img\" aria-labelledby=\"{id}-title\" aria-describedby=\"{id}-words\">\
-         <noscript>Charts need JavaScript; the tables do not.</noscript></div>\n\
+         {picture}</div>\n\
          <p class=\"note\" aria-live=\"polite\"></p>\n\
          <figcaption id=\"{id}-words\">{words}</figcaption>\n{table}\n</figure>\n",
         title = escape(&figure.title),
         table = table::html(page, figure),
-    )
+    ))
 }
 
 /// What the script draws.

@@ -306,6 +306,8 @@
       yaxis: axisLook(look.y, isMap ? "category" : scale.y, palette, shownOn(ys, scale.y)),
       ...around,
     };
+    // The picture that was there until now.
+    box.querySelector(":scope > svg")?.remove();
     // Anew: react's margins hang by a pixel on what was drawn before.
     Plotly.newPlot(box, traces, layout, { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"] });
     tell(figure, chart, look, scale);

@@ -1,10 +1,12 @@
 //! Figures as pictures for papers: SVG and PNG, the same drawing.
 //!
 //! plotters draws, with a font that this program carries; usvg turns its text into outlines, so that a
-//! picture looks the same where that font is not installed; resvg makes pixels of that.
+//! picture looks the same where that font is not installed; resvg makes pixels of that. In the HTML report
+//! text stays text.
 
 mod axes;
 mod cells;
+mod compact;
 mod key;
 mod labels;
 mod letters;
@@ -21,6 +23,8 @@ use model::figure::Figure;
 use resvg::{tiny_skia, usvg};
 
 use super::drawing::clean;
+use compact::compact;
+use page::Sheet;
 
 /// Pixels of a PNG for each of the SVG's: at 720 wide, 300 to the inch over a page's 7.2 inches.
 const PIXELS: f32 = 3.0;
@@ -58,6 +62,11 @@ pub(crate) fn write_png(figures: &[Figure], caption: &Caption, dir: &Path) -> Re
     })
 }
 
+/// The figure for a page that has its title and its words: nothing behind it, its text in the page's font.
+pub(crate) fn within_a_page(figure: &Figure, runs: &[String]) -> Result<String> {
+    Ok(compact(&page::draw(figure, &Caption { runs, text: "" }, Sheet::Bare)?))
+}
+
 fn write(
     figures: &[Figure],
     dir: &Path,
@@ -92,7 +101,7 @@ fn file_name(figure: &Figure, taken: &mut BTreeMap<String, u32>) -> String {
 
 /// The picture with all text as outlines.
 fn tree(figure: &Figure, caption: &Caption) -> Result<usvg::Tree> {
-    let svg = page::draw(figure, caption)?;
+    let svg = page::draw(figure, caption, Sheet::Paper)?;
     usvg::Tree::from_str(&svg, &letters::options()).context("cannot read the drawing back")
 }
 

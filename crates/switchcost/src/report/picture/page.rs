@@ -96,12 +96,24 @@ impl<'a> Content<'a> {
     }
 }
 
+/// What a picture is drawn on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sheet {
+    /// White paper, with a title and a caption.
+    Paper,
+    /// A page that has its own colour, and tells the rest.
+    Bare,
+}
+
 /// The SVG as plotters writes it, its text still text.
-pub(super) fn draw(figure: &Figure, caption: &Caption) -> Result<String> {
+pub(super) fn draw(figure: &Figure, caption: &Caption, sheet: Sheet) -> Result<String> {
     letters::register()?;
     let content = Content::of(figure, caption);
     let (x, y) = content.rulers();
-    let title = wrap(&clean(&figure.title), TITLE, WIDTH - 2.0 * MARGIN);
+    let title = match sheet {
+        Sheet::Paper => wrap(&clean(&figure.title), TITLE, WIDTH - 2.0 * MARGIN),
+        Sheet::Bare => Vec::new(),
+    };
     let key = match &content {
         Content::Series { entries, .. } => Key::new(entries, MARGIN, WIDTH - MARGIN),
         _ => Key::new(&[], MARGIN, WIDTH - MARGIN),
@@ -132,7 +144,9 @@ pub(super) fn draw(figure: &Figure, caption: &Caption) -> Result<String> {
         let units = |pixels: f64| (pixels * f64::from(UNITS)) as u32;
         let area = SVGBackend::with_string(&mut svg, (units(WIDTH), units(height)));
         let area = area.into_drawing_area();
-        area.fill(&WHITE).map_err(failed)?;
+        if sheet == Sheet::Paper {
+            area.fill(&WHITE).map_err(failed)?;
+        }
         let paint = Paint(&area);
         let bold = Writing { bold: true, ..Writing::new(TITLE, INK) };
         for (row, line) in title.iter().take(3).enumerate() {

@@ -7,7 +7,7 @@ fn caption() -> Caption<'static> {
 
 /// The page of a figure before its text became outlines.
 fn page(figure: &Figure) -> String {
-    page::draw(figure, &caption()).unwrap()
+    page::draw(figure, &caption(), Sheet::Paper).unwrap()
 }
 
 fn ring() -> Figure {

@@ -122,7 +122,7 @@ PYTHON
 }
 if have hyperfine "hyperfine is missing"; then
     echo "time per launch of 'true', ours / hyperfine -N:"
-    per_launch $((repeats * 6))
+    per_launch $((repeats * 12))
     echo "real time of 'true' as the tools give it (medians over $launches runs), ours / hyperfine -N:"
     for i in $(seq "$repeats"); do
         "$ours" run --no-estimate --quiet -n "$launches" --csv "$work/ours.csv" -- true

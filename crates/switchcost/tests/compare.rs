@@ -5,30 +5,17 @@ mod common;
 use std::fs;
 
 use common::schema::Schema;
+use common::stored::{RUN, stored_run};
 use common::{Home, Said, lines_of};
 use serde_json::Value;
 
-/// A run of two rings and their solo, 6 rounds.
-const RUN: &str = include_str!("../../model/tests/fixtures/run-v1.jsonl");
-
-/// That run with every sample so many hundredths longer, in a file of the home.
+/// The stored run with every sample so many hundredths longer, in a file of the home.
 fn run_at(home: &Home, percent: u64) -> String {
-    changed(home, &format!("run-{percent}.jsonl"), |line| {
+    stored_run(home, &format!("run-{percent}.jsonl"), |line| {
         if let Some(elapsed) = line.pointer_mut("/sample/elapsed_ns") {
             *elapsed = (elapsed.as_u64().expect("a time") * percent / 100).into();
         }
     })
-}
-
-fn changed(home: &Home, name: &str, change: impl Fn(&mut Value)) -> String {
-    let line = |text: &str| {
-        let mut line: Value = serde_json::from_str(text).expect("a line of JSON");
-        change(&mut line);
-        format!("{line}\n")
-    };
-    let path = home.path().join(name);
-    fs::write(&path, RUN.lines().map(line).collect::<String>()).expect("a file");
-    path.display().to_string()
 }
 
 fn compared(home: &Home, args: &[&str]) -> Said {
@@ -94,7 +81,7 @@ fn the_record_follows_its_schema_and_says_what_the_table_says() {
 fn machines_that_differ_are_listed_first_and_warned_of() {
     let home = Home::new();
     let base = run_at(&home, 100);
-    let other = changed(&home, "other.jsonl", |line| {
+    let other = stored_run(&home, "other.jsonl", |line| {
         if let Some(machine) = line.pointer_mut("/header/machine") {
             machine["kernel"]["release"] = "2.4.20".into();
             machine["cpu"]["models"][0]["name"] = "another".into();
@@ -114,7 +101,7 @@ fn what_is_in_one_run_only_is_listed_and_nothing_in_common_is_no_comparison() {
     let home = Home::new();
     let base = run_at(&home, 100);
     let move_to = |link: &'static str, from: usize| {
-        changed(&home, &format!("{link}{from}.jsonl"), move |line| {
+        stored_run(&home, &format!("{link}{from}.jsonl"), move |line| {
             let cases = line.pointer_mut("/header/plan/cases").and_then(Value::as_array_mut);
             for case in cases.into_iter().flatten().skip(from) {
                 case["link"] = link.into();
@@ -207,7 +194,7 @@ fn a_cost_of_nothing_is_no_ratio_and_no_null_that_the_schema_does_not_know() {
     let home = Home::new();
     let base = run_at(&home, 100);
     // All hops take as long: a switch costs nothing above solo.
-    let nothing = changed(&home, "nothing.jsonl", |line| {
+    let nothing = stored_run(&home, "nothing.jsonl", |line| {
         if let Some(sample) = line.get_mut("sample") {
             sample["elapsed_ns"] = (sample["hops"].as_u64().expect("hops") * 1000).into();
         }

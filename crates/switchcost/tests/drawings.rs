@@ -5,10 +5,8 @@ mod common;
 use std::fs;
 use std::process::Command;
 
+use common::stored::RUN;
 use common::{Home, PROGRAM, Said};
-
-/// A run of two rings and their solo, 6 rounds.
-const RUN: &str = include_str!("../../model/tests/fixtures/run-v1.jsonl");
 
 /// The program in this home, on a terminal of 80 columns in UTF-8 without a word on colours.
 fn program(home: &Home) -> Command {

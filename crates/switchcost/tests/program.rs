@@ -61,7 +61,7 @@ fn store_surface(home: &Home, name: &str, sizes: &[u64]) {
 
 /// The same, of another machine than the fixture's.
 fn store_surface_of(home: &Home, name: &str, sizes: &[u64], machine: Option<Value>) {
-    let v1 = include_str!("../../model/tests/fixtures/run-v1.jsonl");
+    let v1 = common::stored::RUN;
     let mut header: Value =
         serde_json::from_str(v1.lines().next().expect("a header")).expect("JSON");
     let bare = header["header"]["plan"]["cases"][0].clone();
@@ -164,7 +164,6 @@ fn signals_reach_the_command() {
             "trap 'exit 40' INT; trap 'exit 41' TERM; echo ready; while :; do sleep 0.05; done";
         let child = home.start(&["cost", "--", "sh", "-c", script]);
         home.wait_for_command("sleep");
-        sleep(Duration::from_millis(100));
         let pid = Pid::from_raw(child.id() as i32).expect("a process id");
         kill_process(pid, signal).expect("a signal");
         let said = Said::at_end(child);

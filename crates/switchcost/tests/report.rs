@@ -5,25 +5,11 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use common::stored::{RUN, stored_run};
 use common::{Home, Said};
 use serde_json::Value;
 
-/// A run of two rings and their solo, 6 rounds.
-const RUN: &str = include_str!("../../model/tests/fixtures/run-v1.jsonl");
-
 const MOST_BYTES: usize = 6_000_000;
-
-/// That run in a file of the home, with `change` made to each line.
-fn run_file(home: &Home, name: &str, change: impl Fn(&mut Value)) -> String {
-    let line = |text: &str| {
-        let mut line: Value = serde_json::from_str(text).expect("a line of JSON");
-        change(&mut line);
-        format!("{line}\n")
-    };
-    let path = home.path().join(name);
-    fs::write(&path, RUN.lines().map(line).collect::<String>()).expect("a file");
-    path.display().to_string()
-}
 
 fn report(home: &Home, args: &[&str]) -> Said {
     Said::of(home.command(common::PROGRAM).current_dir(home.path()).arg("report").args(args))
@@ -60,7 +46,7 @@ fn page(html: &str) -> &str {
 #[test]
 fn a_report_is_one_file_that_says_what_was_measured_on_what() {
     let home = Home::new();
-    let html = written(&home, &[&run_file(&home, "run.jsonl", |_| {})]);
+    let html = written(&home, &[&stored_run(&home, "run.jsonl", |_| {})]);
     assert!(html.len() < MOST_BYTES, "{} bytes", html.len());
     let page = page(&html);
     for word in [
@@ -93,7 +79,7 @@ fn a_report_is_one_file_that_says_what_was_measured_on_what() {
 #[test]
 fn the_machines_of_1992_are_among_the_rings_and_the_years_end_here() {
     let home = Home::new();
-    let charts = charts(&written(&home, &[&run_file(&home, "run.jsonl", |_| {})]));
+    let charts = charts(&written(&home, &[&stored_run(&home, "run.jsonl", |_| {})]));
     let published = series(chart(&charts, "ring-cost"), "published");
     let of_1992 = |series: &&&Value| series["name"].as_str().is_some_and(|n| n.ends_with("1992"));
     assert_eq!(published.iter().filter(of_1992).count(), 9);
@@ -104,12 +90,13 @@ fn the_machines_of_1992_are_among_the_rings_and_the_years_end_here() {
 #[test]
 fn several_runs_and_a_published_machine_are_drawn_in_the_same_axes() {
     let home = Home::new();
-    let slow = run_file(&home, "slow.jsonl", |line| {
+    let slow = stored_run(&home, "slow.jsonl", |line| {
         if let Some(elapsed) = line.pointer_mut("/sample/elapsed_ns") {
             *elapsed = (elapsed.as_u64().expect("a time") * 3).into();
         }
     });
-    let html = written(&home, &[&run_file(&home, "run.jsonl", |_| {}), &slow, "history:sun-4/280"]);
+    let html =
+        written(&home, &[&stored_run(&home, "run.jsonl", |_| {}), &slow, "history:sun-4/280"]);
     let charts = charts(&html);
     let cost = chart(&charts, "ring-cost");
     let runs: Vec<&Value> = series(cost, "measured").iter().map(|series| &series["run"]).collect();
@@ -137,7 +124,7 @@ fn several_runs_and_a_published_machine_are_drawn_in_the_same_axes() {
 fn what_a_run_file_says_is_text_and_nothing_else() {
     const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&";
     let home = Home::new();
-    let run = run_file(&home, "run.jsonl", |line| {
+    let run = stored_run(&home, "run.jsonl", |line| {
         if let Some(header) = line.get_mut("header") {
             header["run"] = HOSTILE.into();
             header["invocation"] = vec![HOSTILE].into();
@@ -149,7 +136,7 @@ fn what_a_run_file_says_is_text_and_nothing_else() {
             }
         }
     });
-    let harmless = written(&home, &[&run_file(&home, "harmless.jsonl", |_| {})]);
+    let harmless = written(&home, &[&stored_run(&home, "harmless.jsonl", |_| {})]);
     let html = written(&home, &[&run]);
     let count = |html: &str, what: &str| html.matches(what).count();
     for tag in ["<script", "</script", "<img"] {
@@ -163,12 +150,12 @@ fn what_a_run_file_says_is_text_and_nothing_else() {
 #[test]
 fn a_report_is_replaced_and_any_other_file_is_left_alone() {
     let home = Home::new();
-    let run = run_file(&home, "run.jsonl", |_| {});
+    let run = stored_run(&home, "run.jsonl", |_| {});
     let at = |name: &str| -> PathBuf { home.path().join(name) };
     let said = report(&home, &[&run]);
     assert_eq!((said.code, &*said.out), (Some(0), "report: report.html\n"), "{}", said.err);
     let first = fs::read(at("report.html")).expect("a report");
-    let slow = run_file(&home, "slow.jsonl", |line| {
+    let slow = stored_run(&home, "slow.jsonl", |line| {
         if let Some(header) = line.get_mut("header") {
             header["machine"]["kernel"]["release"] = "2.4.20".into();
         }
@@ -188,7 +175,7 @@ fn a_report_is_replaced_and_any_other_file_is_left_alone() {
 #[test]
 fn standard_output_takes_a_report_and_nothing_beside() {
     let home = Home::new();
-    let said = report(&home, &[&run_file(&home, "run.jsonl", |_| {}), "-o", "-"]);
+    let said = report(&home, &[&stored_run(&home, "run.jsonl", |_| {}), "-o", "-"]);
     assert_eq!((said.code, &*said.err), (Some(0), ""));
     assert!(said.out.starts_with("<!doctype html>") && said.out.ends_with("</html>\n"));
     assert!(!Path::new(&home.path().join("report.html")).exists());
@@ -197,7 +184,7 @@ fn standard_output_takes_a_report_and_nothing_beside() {
 #[test]
 fn what_cannot_be_drawn_or_written_is_told() {
     let home = Home::new();
-    let run = run_file(&home, "run.jsonl", |_| {});
+    let run = stored_run(&home, "run.jsonl", |_| {});
     for (args, code, word) in [
         (&["nonesuch"][..], 1, "nonesuch"),
         (&["history:nonesuch"], 2, "sun-4/280"),

@@ -6,6 +6,7 @@
 pub mod commands;
 pub mod group;
 pub mod schema;
+pub mod stored;
 
 use std::collections::BTreeMap;
 use std::fs;

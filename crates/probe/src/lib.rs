@@ -18,3 +18,9 @@ mod counters;
 mod sys;
 
 pub use sys::default_child;
+
+/// Whether standard output was closed when this program began. What has its number since then takes
+/// everything, and keeps nothing.
+pub fn output_was_closed() -> bool {
+    sys::Inherited::own().had_closed(1)
+}

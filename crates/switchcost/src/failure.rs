@@ -4,6 +4,8 @@ use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use crate::report::printable;
+
 /// Something typed that cannot be done here.
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) String);
@@ -33,5 +35,6 @@ pub(crate) fn tell(error: &anyhow::Error) -> ExitCode {
 /// A line on standard error. Nobody there to read it is no reason to fail.
 pub(crate) fn say(line: &str) {
     // In one write: another process may be writing to the same place.
-    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
+    let line = printable(&format!("{line}\n"));
+    let _ = io::stderr().write_all(line.as_bytes());
 }

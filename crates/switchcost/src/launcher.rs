@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 use crate::bell::Bell;
+use crate::not_started;
 
 /// The word that makes this program the launcher.
 pub(crate) const NAME: &str = "launcher";
@@ -40,8 +41,9 @@ impl Launcher {
     pub(crate) fn start(series: &Series) -> Result<Self> {
         // Nobody would be there to hand one on.
         let held = HeldBack::hold();
-        let (ours, theirs) = UnixStream::pair().context("socketpair")?;
-        let request = series.write(held.before()).context("memfd_create")?;
+        let (ours, theirs) = UnixStream::pair().map_err(|error| cannot("socketpair", &error))?;
+        let request =
+            series.write(held.before()).map_err(|errno| cannot("memfd_create", &errno.into()))?;
         let text = |word: String| CString::new(word).context("a number has no zero byte");
         let descriptors = [theirs.as_raw_fd(), request.as_raw_fd()];
         let numbers = [
@@ -53,7 +55,7 @@ impl Launcher {
         let words = words.map(text).collect::<Result<Vec<_>>>()?;
         let words: Vec<_> = words.iter().map(CString::as_c_str).collect();
         let process =
-            start_again(&words, &descriptors).context("cannot start the launcher: fork")?;
+            start_again(&words, &descriptors).map_err(|errno| cannot("fork", &errno.into()))?;
         let watch = StopWatch::install(Some(ours.as_fd())).context("sigaction");
         let answers = BufReader::new(ours);
         Ok(Self { _watch: watch?, answers, process: Some(process) })
@@ -110,6 +112,11 @@ impl Launcher {
             "the launcher is gone ({how}): a command that was running was left to itself, and nothing is known of it"
         )
     }
+}
+
+fn cannot(step: &str, error: &io::Error) -> anyhow::Error {
+    let limit = Errno::from_io_error(error).map_or("", not_started::limit);
+    anyhow!("cannot start the launcher: {step}: {error}{limit}")
 }
 
 fn end_of(answer: Answer) -> Result<End> {

@@ -14,14 +14,7 @@ pub(crate) fn in_words(words: &[OsString], failure: &NotStarted) -> (String, u8)
     let errno = Errno::from_raw_os_error(failure.errno);
     let (step, shown) = (&failure.step, name.display());
     if step != "execve" {
-        let next = match (step.as_str(), errno) {
-            ("clone", Errno::AGAIN) => {
-                ": no more processes are allowed (ulimit -u, pids.max of the control group)"
-            }
-            ("clone" | "mmap", Errno::NOMEM) => ": there is no memory left",
-            (_, Errno::MFILE | Errno::NFILE) => ": no more descriptors are allowed (ulimit -n)",
-            _ => "",
-        };
+        let next = limit(errno);
         return (format!("cannot run '{shown}': {step}: {errno}{next}"), 1);
     }
     let found = found(name);
@@ -30,6 +23,7 @@ pub(crate) fn in_words(words: &[OsString], failure: &NotStarted) -> (String, u8)
         (Errno::NOENT, Some(_)) => {
             ("the interpreter that it names (after #!, or its dynamic loader) is not there", 126)
         }
+        (Errno::NOENT, None) if name.is_empty() => ("an empty name is no file's", 127),
         (Errno::NOENT, None) if name.as_bytes().contains(&b'/') => ("there is no such file", 127),
         (Errno::NOENT, None) => ("no folder of PATH has it", 127),
         (Errno::ACCESS, Some(_)) => ("it may not be executed (chmod +x, or a noexec mount)", 126),
@@ -40,6 +34,18 @@ pub(crate) fn in_words(words: &[OsString], failure: &NotStarted) -> (String, u8)
     let errno = std::io::Error::from(errno);
     let why = if why.is_empty() { errno.to_string() } else { format!("{why} ({errno})") };
     (format!("cannot run '{shown}': {why}"), code)
+}
+
+/// What ran out, where a call says so, to be put behind its errno.
+pub(crate) fn limit(errno: Errno) -> &'static str {
+    match errno {
+        Errno::AGAIN => {
+            ": no more processes are allowed (ulimit -u, pids.max of the control group)"
+        }
+        Errno::NOMEM => ": there is no memory left",
+        Errno::MFILE | Errno::NFILE => ": no more descriptors are allowed (ulimit -n)",
+        _ => "",
+    }
 }
 
 /// The file that was meant, if there is any.

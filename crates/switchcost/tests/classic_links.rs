@@ -134,3 +134,13 @@ fn without_a_folder_nothing_is_made() {
     assert!(said.error().contains("/missing: not a folder"), "{}", said.err);
     assert_eq!(files(home.path()).len(), 0);
 }
+
+#[test]
+fn install_makes_all_links_though_nobody_can_read_of_them() {
+    let home = Home::new();
+    let folder = home.path().display().to_string();
+    let script = "exec \"$0\" classic install \"$1\" >/dev/full";
+    let said = Said::of(home.command("sh").args(["-c", script, PROGRAM, &folder]));
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert_eq!(files(home.path()).len(), NAMES.len());
+}

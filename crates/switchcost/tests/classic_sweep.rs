@@ -139,3 +139,10 @@ fn getrusage_by_hand_does_not_take_the_sweeps_own_flag() {
     assert_eq!((said.code, &*said.out), (Some(127), ""));
     assert!(said.err.contains("--parent"), "{}", said.err);
 }
+
+#[test]
+fn a_table_that_cannot_be_written_is_refused_before_anything_runs() {
+    let said = Home::new().run(&[&SMALL[..], &["--csv", "/nonesuch/sweep.csv"]].concat());
+    assert_eq!((said.code, &*said.out), (Some(2), ""), "{}", said.err);
+    assert!(said.error().contains("/nonesuch"), "{}", said.err);
+}

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
 
-use common::commands::{assert_valid, number, record, runs};
+use common::commands::{assert_valid, number, read, record, runs};
 use common::{Home, PROGRAM, Said, has, skip};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
@@ -375,4 +375,52 @@ fn what_an_earlier_run_has_left_is_not_charged_to_the_next() {
     assert!(later.iter().any(|run| number(&run["orphans"]["of_unknown_origin"]) > 0), "{record}");
     assert!(said.err.contains("whose they were is not known"), "{}", said.err);
     home.wait_until_alone();
+}
+
+#[test]
+fn an_ordinary_user_learns_of_bytes_too() {
+    if !rustix::process::geteuid().is_root() {
+        return skip("not root: all other tests run as an ordinary user");
+    }
+    let home = Home::new();
+    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777)).expect("its mode");
+    let to = home.path().join("r.json").display().to_string();
+    let as_nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", PROGRAM];
+    let run = |args: &[&str]| Said::of(home.command("setpriv").args(as_nobody).args(args));
+    if !has("setpriv") || run(&["--version"]).code != Some(0) {
+        return skip("nobody may not run the program here");
+    }
+    let script = "head -c 100000 /dev/zero";
+    let args = ["run", "--no-estimate", "-n", "3", "--json", &to, "--", "sh", "-c", script];
+    let said = run(&args);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    for run in runs(&read(Path::new(&to))) {
+        assert!(number(&run["io"]["write_call_bytes"]) >= 100_000, "{}", run["io"]);
+    }
+}
+
+#[test]
+fn figures_that_nobody_could_get_are_refused_before_anything_runs() {
+    let home = Home::new();
+    let under = |script: &str| {
+        Said::of(home.command("sh").current_dir(home.path()).args(["-c", script, PROGRAM]))
+    };
+    for format in ["--json", "--csv"] {
+        let closed = under(&format!("exec \"$0\" run --no-estimate {format} - -- touch ran >&-"));
+        assert_eq!(closed.code, Some(2), "{}", closed.err);
+        assert!(closed.error().contains("standard output is closed"), "{}", closed.err);
+    }
+    let twice = under("exec \"$0\" run --no-estimate --json same --csv ./same -- touch ran");
+    assert_eq!(twice.code, Some(2), "{}", twice.err);
+    assert!(twice.error().contains("only one of them can have that file"), "{}", twice.err);
+    assert!(!home.path().join("ran").exists(), "it ran");
+}
+
+#[test]
+fn what_a_terminal_would_obey_is_not_printed() {
+    let home = Home::new();
+    let said = home.run(&["run", "--no-estimate", "--", "true", "a\u{1b}[31m\u{202e}b"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.err.contains("[31mb"), "{}", said.err);
+    assert!(!said.err.contains(['\u{1b}', '\u{202e}']), "{:?}", said.err);
 }

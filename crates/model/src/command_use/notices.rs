@@ -79,9 +79,11 @@ fn left_behind(runs: &[&Run]) -> Option<String> {
     let named = pids.iter().take(MOST_IDS).cloned().collect::<Vec<_>>().join(", ");
     match pids.len() {
         0 => None,
-        1 => Some(format!("it left process {named} behind, which is still running: not counted")),
+        1 => Some(format!(
+            "it left process {named} behind, which ran on when it had ended: not counted"
+        )),
         count => Some(format!(
-            "it left {count} processes behind, which are still running ({named}{more}): not counted"
+            "it left {count} processes behind, which ran on when it had ended ({named}{more}): not counted"
         )),
     }
 }
@@ -97,9 +99,9 @@ fn covered(summary: &Summary) -> Option<String> {
     })
 }
 
-/// Resident memory above what was there at exec below which it may have been the launcher's: what a
-/// program touches by merely starting.
-const NEAR: f64 = (1 << 20) as f64;
+/// So much above what was there at exec the command's own memory must have been: the kernel counts pages
+/// for each CPU, and adds up what is more than a few dozen (lib/percpu_counter.c).
+const NEAR: f64 = (256 << 10) as f64;
 
 fn launchers_own(summary: &Summary) -> Option<String> {
     let most = summary.median("max_resident_bytes")?;

@@ -20,7 +20,8 @@ pub enum CpuAccounting {
     Precise,
 }
 
-/// A part with the 95 % interval that sampling leaves it.
+/// A part with the 95 % interval that sampling leaves it; where children have a part in it whose ticks are
+/// not known ([`Split::with_children`]), with all that it may be.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
     /// From 0 to 1.
@@ -38,9 +39,10 @@ pub struct Split {
     pub accounting: Reading<CpuAccounting>,
     /// Nanoseconds between two ticks: the resolution of one run's figures.
     pub tick_ns: Reading<u64>,
-    /// Ticks that the split rests on, over all runs; absent where it rests on none.
+    /// The command's own ticks that the split rests on, over all runs; absent where it rests on none.
     pub ticks: Option<f64>,
-    /// Of the CPU time, the user part. Absent where fewer than one tick fell into all runs.
+    /// Of the CPU time, the user part: that of the ticks, or where children have a part in it the
+    /// kernel's own. Absent where fewer than five ticks fell into all runs.
     pub user: Option<Part>,
     /// Whether children have a part in it whose own ticks are not known: the kernel calls a process
     /// that never saw a tick all user.
@@ -50,6 +52,9 @@ pub struct Split {
 /// Own CPU time is all of it if no more than this part is missing: the clocks are read one after the
 /// other, and wait4(2) rounds to microseconds.
 const ALL: f64 = 0.99;
+
+/// Fewer ticks than these say next to nothing: of four that are all user, half may be system.
+const LEAST_TICKS: f64 = 5.0;
 
 impl Split {
     /// The split over `runs` of one command.
@@ -65,15 +70,20 @@ impl Split {
         let sampled = sum(|run| run.used.sampled.known().map_or(0, |s| s.both_ns));
         let with_children = own < ALL * cpu;
         let precise = accounting.known() == Some(&CpuAccounting::Precise);
-        let (whole, user) =
-            if with_children || precise { (cpu, user) } else { (sampled, sampled_user) };
-        let ticks = tick_ns.known().filter(|ns| **ns > 0).map(|ns| whole / *ns as f64);
-        let value = if whole > 0.0 { (user / whole).clamp(0.0, 1.0) } else { f64::NAN };
-        let part = match ticks {
-            _ if !value.is_finite() => None,
-            _ if precise => Some(Part { value, low: value, high: value }),
-            Some(ticks) if ticks >= 1.0 => Some(wilson(value, ticks)),
-            _ => None,
+        let per_tick = tick_ns.known().copied().filter(|ns| *ns > 0).map(|ns| ns as f64);
+        let ticks = per_tick.map(|ns| sampled / ns);
+        let enough = |ns: f64| per_tick.is_some_and(|tick| ns >= LEAST_TICKS * tick);
+        let part = if cpu <= 0.0 {
+            None
+        } else if precise {
+            let value = (user / cpu).clamp(0.0, 1.0);
+            Some(Part { value, low: value, high: value })
+        } else if with_children {
+            let own = Part::of_ticks(sampled_user, sampled, ticks).of_whole(own / cpu);
+            let value = (user / cpu).clamp(own.low, own.high);
+            enough(cpu).then_some(Part { value, ..own })
+        } else {
+            enough(sampled).then(|| Part::of_ticks(sampled_user, sampled, ticks))
         };
         Self {
             accounting,
@@ -81,6 +91,26 @@ impl Split {
             ticks: ticks.filter(|ticks| !precise && *ticks > 0.0),
             user: part,
             with_children,
+        }
+    }
+}
+
+impl Part {
+    /// The user part of `sampled` ns that rest on `ticks`; anything, where there are none.
+    fn of_ticks(user: f64, sampled: f64, ticks: Option<f64>) -> Self {
+        match ticks {
+            Some(ticks) if ticks >= 1.0 => wilson((user / sampled).clamp(0.0, 1.0), ticks),
+            _ => Self { value: 0.5, low: 0.0, high: 1.0 },
+        }
+    }
+
+    /// Of more, of which it is `share`, and of whose rest nothing is known.
+    fn of_whole(self, share: f64) -> Self {
+        let share = share.clamp(0.0, 1.0);
+        Self {
+            value: self.value * share,
+            low: self.low * share,
+            high: (self.high * share + 1.0 - share).min(1.0),
         }
     }
 }

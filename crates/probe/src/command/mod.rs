@@ -133,6 +133,9 @@ struct Launcher {
     found: Vec<usize>,
     /// Left behind by earlier commands.
     old: Vec<u32>,
+    /// Whether bytes read and written can only be had through a file that was opened before the end: so
+    /// it is for ordinary users. To root it may be opened afterwards, when it is in nobody's way.
+    io_before_end: bool,
 }
 
 /// Why a command has no figures.
@@ -166,7 +169,8 @@ impl Launcher {
         let footprint = Footprint::own().ok();
         let found = vec![0; asked.commands];
         let note = Shared::new().map_err(NotStarted::at("mmap"))?;
-        Ok(Self { starter, watch, note, footprint, found, old: Vec::new() })
+        let (old, io_before_end) = (Vec::new(), false);
+        Ok(Self { starter, watch, note, footprint, found, old, io_before_end })
     }
 
     /// All runs; gives the last word, if it is another than that all is done.
@@ -230,6 +234,7 @@ impl Launcher {
             Answer::Started { pid: child.as_raw_pid().unsigned_abs() }.write(&mut answers.bytes);
             answers.tell()?;
         }
+        let io = self.io_before_end.then(|| zombie::open_io(child.as_raw_pid())).flatten();
         let mut looks = Looks::new(child.as_raw_pid());
         let waited = self.wait(child, handle, &mut looks, &mut orphans, answers);
         let real_ns = monotonic_raw_ns().saturating_sub(before_ns);
@@ -239,7 +244,8 @@ impl Launcher {
             looks.look(|| false);
             let _ = children();
         }
-        let own = zombie::of(child.as_raw_pid());
+        let own = zombie::of(child.as_raw_pid(), io);
+        self.io_before_end |= own.io.known().is_none();
         let ended =
             reap(child.as_raw_pid().unsigned_abs(), true).map_err(NotStarted::at("wait4"))?;
         waited?;

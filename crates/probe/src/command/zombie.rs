@@ -5,6 +5,7 @@ use std::path::Path;
 
 use model::command_use::{IoBytes, Sampled};
 use model::reading::Reading;
+use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, read};
 
@@ -38,12 +39,25 @@ const FILE_BYTES: usize = 4096;
 /// of such a file fits.
 fn read_once<'a>(path: &Path, buffer: &'a mut [u8]) -> Result<&'a [u8], Errno> {
     let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    let count = read(&file, &mut *buffer)?;
+    read_from(&file, buffer)
+}
+
+fn read_from<'a>(file: &OwnedFd, buffer: &'a mut [u8]) -> Result<&'a [u8], Errno> {
+    let count = read(file, &mut *buffer)?;
     Ok(&buffer[..count])
 }
 
-/// Reads a child that has ended.
-pub(super) fn of(pid: i32) -> Zombie {
+/// What a living child has read and written, to be read when it has ended: then the file is root's
+/// (fs/proc/base.c, `task_dump_owner`). None if it is nobody's to open.
+pub(super) fn open_io(pid: i32) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    open(format!("/proc/{pid}/{IO}"), flags, Mode::empty()).ok()
+}
+
+const IO: &str = "io";
+
+/// Reads a child that has ended; `io` is what [`open_io`] gave.
+pub(super) fn of(pid: i32, io: Option<OwnedFd>) -> Zombie {
     let folder = format!("/proc/{pid}");
     let clock = |which| {
         let ns = cpu_clock_ns(pid, false, which);
@@ -60,7 +74,10 @@ pub(super) fn of(pid: i32) -> Zombie {
         migrations: parsed(Path::new(&format!("{folder}/sched")), "se.nr_migrations", |text| {
             item(text, "se.nr_migrations")
         }),
-        io: parsed(Path::new(&format!("{folder}/io")), "counts", parse_io),
+        io: match io {
+            Some(file) => told(IO, read_from(&file, &mut [0; FILE_BYTES]), "counts", parse_io),
+            None => parsed(Path::new(&format!("{folder}/{IO}")), "counts", parse_io),
+        },
     }
 }
 
@@ -89,9 +106,17 @@ fn item(text: &str, name: &str) -> Option<u64> {
 
 /// What `parse` finds in a file. Its name is given as /proc/PID, the same for every run.
 fn parsed<T>(path: &Path, what: &str, parse: impl Fn(&str) -> Option<T>) -> Reading<T> {
-    let name = path.file_name().unwrap_or_default().display();
-    let mut buffer = [0; FILE_BYTES];
-    match read_once(path, &mut buffer) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    told(&name, read_once(path, &mut [0; FILE_BYTES]), what, parse)
+}
+
+fn told<T>(
+    name: &str,
+    text: Result<&[u8], Errno>,
+    what: &str,
+    parse: impl Fn(&str) -> Option<T>,
+) -> Reading<T> {
+    match text {
         Err(errno) => Reading::unknown(format!("/proc/PID/{name}: {}", io::Error::from(errno))),
         Ok(text) => match std::str::from_utf8(text).ok().and_then(parse) {
             Some(value) => Reading::Known(value),

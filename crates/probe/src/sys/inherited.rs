@@ -67,6 +67,11 @@ impl Inherited {
         self.0
     }
 
+    /// Whether a standard stream was closed, and what has its number now is /dev/null.
+    pub fn had_closed(self, stream: usize) -> bool {
+        self.0 & (1 << (STREAMS + stream)) != 0
+    }
+
     /// Puts it all back, in a process that is about to become another program.
     pub(super) fn restore(self) {
         for (place, signal) in SIGNALS.into_iter().enumerate() {

@@ -42,6 +42,7 @@ pub(crate) fn run(args: &InstallArgs) -> Result<ExitCode> {
         })
         .collect::<Result<_>>()?;
     refuse(&places, &found, args.force)?;
+    let mut told = String::new();
     for (place, found) in places.iter().zip(&found) {
         let done = match found {
             Found::Ours => "is there",
@@ -51,9 +52,10 @@ pub(crate) fn run(args: &InstallArgs) -> Result<ExitCode> {
                 if *found == Found::Nothing { "made" } else { "replaced" }
             }
         };
-        let line = format!("{}: {done} (a link to {})\n", place.display(), program.display());
-        print(line.as_bytes()).context("cannot print what was done")?;
+        told += &format!("{}: {done} (a link to {})\n", place.display(), program.display());
     }
+    // After all of them: nobody to read it is no reason to make one alone.
+    print(told.as_bytes()).context("cannot print what was done")?;
     Ok(ExitCode::SUCCESS)
 }
 

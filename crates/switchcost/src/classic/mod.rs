@@ -23,6 +23,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use rustix::io::Errno;
 use threadclock::ThreadClock;
 
 use crate::failure::say;
@@ -94,8 +95,14 @@ fn perror(call: &str, error: impl Into<io::Error>) {
 /// Prints to standard output. The error is the exit code of a program that cannot: a reader that has
 /// had enough (`| head`) ends it without a word.
 fn print(text: &str) -> Result<(), ExitCode> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    let written = match probe::output_was_closed() {
+        true => Err(Errno::BADF.into()),
+        false => {
+            let mut out = io::stdout().lock();
+            out.write_all(text.as_bytes()).and_then(|()| out.flush())
+        }
+    };
+    match written {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(ExitCode::SUCCESS),
         Err(error) => {

@@ -53,6 +53,23 @@ pub(crate) struct Output {
     pub(crate) quiet: bool,
 }
 
+impl Destination {
+    /// Whether both are one place, whatever way leads there.
+    fn is(&self, other: &Self) -> bool {
+        let real = |path: &Path| {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+            Some(folder.join(path.file_name()?))
+        };
+        match (self, other) {
+            (Self::File(one), Self::File(other)) => {
+                one == other || real(one).is_some_and(|path| Some(path) == real(other))
+            }
+            _ => self == other,
+        }
+    }
+}
+
 impl Output {
     /// For what has no chart.
     pub(crate) fn refuse_plot(&self, what: &str) -> anyhow::Result<()> {
@@ -65,7 +82,7 @@ impl Output {
     /// Two formats in one place would be neither.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         match (&self.json, &self.csv) {
-            (Some(json), Some(csv)) if json == csv => {
+            (Some(json), Some(csv)) if json.is(csv) => {
                 let place = match json {
                     Destination::Stdout => "standard output",
                     Destination::File(_) => "that file",
@@ -89,7 +106,12 @@ impl Output {
 
 /// Whether what a flag names can be written. Nothing is changed.
 pub(crate) fn check_place(flag: &str, to: &Destination) -> anyhow::Result<()> {
-    let Destination::File(path) = to else { return Ok(()) };
+    let Destination::File(path) = to else {
+        return match probe::output_was_closed() {
+            true => Err(usage(format!("{flag} -: standard output is closed"))),
+            false => Ok(()),
+        };
+    };
     let refuse = |why: &dyn Display| usage(format!("{flag} {}: {why}", path.display()));
     match path.metadata() {
         Ok(there) if there.is_dir() => Err(refuse(&"it is a directory")),

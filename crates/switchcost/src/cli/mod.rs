@@ -122,7 +122,9 @@ pub(crate) enum Command {
     /// Real and CPU time, what getrusage(2) counts, run delay, migrations, bytes read and written, threads,
     /// from a tiny launcher, so that the figures are the command's own. Standard streams, signals and the
     /// terminal are the command's; the report goes to standard error, and the exit code is the command's:
-    /// 128 + the signal that ended it, 127 where it was not found, 126 where it could not be run.
+    /// 128 + the signal that ended it, 127 where it was not found, 126 where it could not be run. SIGINT,
+    /// SIGQUIT, SIGTERM and SIGHUP reach the command, also when they are sent to this program alone, and
+    /// what was measured until then is printed; other signals end or stop this program as any other.
     Run(RunArgs),
     /// List, show, export, resume or remove stored runs
     #[command(subcommand)]

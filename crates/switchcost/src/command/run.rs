@@ -139,6 +139,10 @@ fn estimate(record: &mut Record, in_a_hurry: bool) {
         match surface::measure_quickly() {
             Ok(()) => {
                 found = surface::stored(Some(set), &mut notices);
+                if found.known().is_none() {
+                    found =
+                        Reading::unknown("the quick measurement was interrupted, or not stored");
+                }
                 notices.push(
                     "no costs of this machine were stored: a second or two went into a first measurement; `switchcost cost` makes a better one"
                         .to_string(),

@@ -34,7 +34,9 @@ use model::run::Run;
 use model::subject::Comparable;
 use model::trial::Trials;
 use probe::assignment::Measure;
+use rustix::io::Errno;
 
+pub(crate) use self::drawing::printable;
 use crate::cli::{Destination, ExportFormat, Output};
 use crate::failure::say;
 use crate::report::plot::Look;
@@ -109,7 +111,7 @@ pub(crate) fn write<I: Report>(
 ) -> Result<()> {
     let mut errors = Vec::new();
     if !output.quiet {
-        let mut text = I::terminal(record, path);
+        let mut text = printable(&I::terminal(record, path));
         let mut shared = [&output.json, &output.csv].into_iter().flatten();
         let taken = shared.any(|to| *to == Destination::Stdout);
         if output.plot {
@@ -137,7 +139,7 @@ pub(crate) fn write<I: Report>(
 /// Prints the report of a stored run, with its charts if they are asked for.
 pub(crate) fn show<I: Report>(run: &Run<I>, path: &Path, plot: bool) -> Result<()> {
     let record = I::record(run);
-    let mut text = I::terminal(&record, Some(path));
+    let mut text = printable(&I::terminal(&record, Some(path)));
     if plot {
         text.push_str(&plots(run, &record, &Look::of_stdout()));
     }
@@ -192,6 +194,9 @@ pub(crate) fn put(bytes: &[u8], to: &Destination) -> Result<()> {
 
 /// Prints to standard output.
 pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
+    if probe::output_was_closed() {
+        return Err(Errno::BADF.into());
+    }
     let mut stdout = io::stdout().lock();
     forgive(stdout.write_all(bytes).and_then(|()| stdout.flush()))
 }

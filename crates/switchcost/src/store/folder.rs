@@ -8,6 +8,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use directories::ProjectDirs;
 use model::instrument::Instrument;
 use model::run::{Header, Run, experiment_of, header_of};
+use model::subject::PREFIX;
+use rustix::fs::{Access, access};
 
 use crate::failure::usage;
 
@@ -37,6 +39,13 @@ impl Folder {
     /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Makes it, if it is not there, and looks whether a run can be stored in it.
+    pub(crate) fn make(&self) -> Result<()> {
+        let cannot = || format!("no run can be stored in {}", self.path.display());
+        std::fs::create_dir_all(&self.path).with_context(cannot)?;
+        access(&self.path, Access::WRITE_OK | Access::EXEC_OK).with_context(cannot)
     }
 
     /// All runs, oldest first: a name starts with the time.
@@ -78,6 +87,9 @@ impl Folder {
             return Ok(entries.swap_remove(index));
         }
         entries.retain(|entry| !wanted.is_empty() && entry.name.starts_with(wanted));
+        if wanted.starts_with(PREFIX) {
+            bail!("{wanted}: published figures are no run (see `switchcost history`)");
+        }
         match (entries.pop(), entries.is_empty()) {
             (Some(entry), true) => Ok(entry),
             (None, _) => bail!(

@@ -106,6 +106,7 @@ const QUICK_ARRAYS: [u64; 2] = [32 << 10, 256 << 10];
 /// Measures and stores a few costs, for whoever has none: rings of two by pipe on one CPU, one sample
 /// in each of five rounds, a second or two in all.
 pub(crate) fn measure_quickly() -> Result<()> {
+    Folder::of_user()?.make()?;
     let (machine, allowed) = measure::look_around()?;
     let cpu = probe::placement::choose_one(&allowed, &machine).context("no CPU is allowed")?;
     let work = |bytes| Work::new(bytes, 64, Op::Rmw).map_err(|error| anyhow!("{error}"));

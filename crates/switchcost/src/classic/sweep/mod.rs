@@ -14,7 +14,7 @@ use model::scaling::projected;
 use probe::placement;
 
 use self::point::{Outcome, Point};
-use crate::cli::{Destination, SweepArgs};
+use crate::cli::{Destination, SweepArgs, check_place};
 use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
 use crate::report::{print, put};
@@ -25,6 +25,9 @@ const SLOAN_LAPS: u32 = 1_000_000;
 pub(crate) fn run(args: &SweepArgs) -> Result<ExitCode> {
     if let Some(count) = args.counts.0.iter().find(|count| **count < 2) {
         return Err(usage(format!("--counts {count}: a pipeline has 2 processes or more")));
+    }
+    if let Some(to) = &args.csv {
+        check_place("--csv", to)?;
     }
     if let Some(cpu) = args.cpu {
         let pinned = placement::pin(&[cpu]);

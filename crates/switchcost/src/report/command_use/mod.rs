@@ -14,6 +14,9 @@ pub(crate) use csv::rows as csv;
 
 use super::parts::figure;
 
+/// Outliers that are named one by one.
+const MOST_OUTLIERS: usize = 5;
+
 /// The record as JSON, ending with a newline.
 pub(crate) fn json(record: &Record) -> Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec_pretty(record).context("cannot write JSON")?;
@@ -33,7 +36,7 @@ pub(crate) fn text(record: &Record) -> String {
         let _ = writeln!(text, "{name}{}: {}\n", shown(&summary.command), ends(summary));
         text.push_str(&table::of(summary));
         let _ = writeln!(text, "not kept by Linux: {}", record.not_kept.join(", "));
-        for outlier in &summary.outliers {
+        for outlier in summary.outliers.iter().take(MOST_OUTLIERS) {
             let _ = writeln!(
                 text,
                 "outlier: round {}: real {}, {}x the median",
@@ -41,6 +44,9 @@ pub(crate) fn text(record: &Record) -> String {
                 time(outlier.real_ns as f64),
                 figure(Some(outlier.times_median))
             );
+        }
+        if let Some(more @ 1..) = summary.outliers.len().checked_sub(MOST_OUTLIERS) {
+            let _ = writeln!(text, "and {more} outliers more (--json names all)");
         }
         if let Some(switching) = &summary.switching {
             text.push_str(&switching_words(switching));

@@ -122,23 +122,25 @@ fn split(summary: &Summary, width: usize) -> String {
     let system = Part { value: 1.0 - user.value, low: 1.0 - user.high, high: 1.0 - user.low };
     let precise = accounting.known() == Some(&CpuAccounting::Precise);
     let mut text = String::new();
+    // What rounding leaves of nothing is nothing.
+    let shown = |part: f64| time((part * cpu).round().max(0.0));
     for (label, part) in [("  user", *user), ("  system", system)] {
         let range = match precise {
             true => String::new(),
-            false => format!(" ({} to {})", time(part.low * cpu), time(part.high * cpu)),
+            false => format!(" ({} to {})", shown(part.low), shown(part.high)),
         };
-        let _ = writeln!(text, "{label:<width$} {}{range}", time(part.value * cpu));
+        let _ = writeln!(text, "{label:<width$} {}{range}", shown(part.value));
     }
     if !precise {
-        let ticks = ticks.map_or("?".to_string(), |ticks| format!("{ticks:.0}"));
-        let children =
-            if *with_children { "; children that never saw a tick count as all user" } else { "" };
+        let ticks = ticks.map_or("no".to_string(), |ticks| format!("about {ticks:.0}"));
         let unsure = accounting.why().map_or(String::new(), |why| format!("; assumed, as {why}"));
-        let _ = writeln!(
-            text,
-            "{:<width$} split by about {ticks} timer ticks {tick} (95 % interval){children}{unsure}",
-            ""
-        );
+        let rests = match with_children {
+            true => format!(
+                "split by the kernel, which calls children that saw no timer tick all user; in brackets all that it may be by {ticks} ticks {tick} of its own"
+            ),
+            false => format!("split by {ticks} timer ticks {tick} (95 % interval)"),
+        };
+        let _ = writeln!(text, "{:<width$} {rests}{unsure}", "");
     }
     text
 }

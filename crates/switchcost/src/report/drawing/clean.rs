@@ -11,6 +11,11 @@ pub(crate) fn clean(text: &str) -> String {
     visible.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
+/// The same for whole lines, of which nothing else changes. For text without colours.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().filter(|c| matches!(c, '\n' | '\t') || !(c.is_control() || directs(*c))).collect()
+}
+
 /// Marks of direction (Unicode's Bidi_Control), joiners and other characters without width, and what is
 /// no character at all.
 fn directs(c: char) -> bool {
@@ -28,5 +33,6 @@ mod tests {
         assert_eq!(clean("  two\r\n\tlines\u{202e} "), "two lines");
         assert_eq!(clean("zero\u{200b}width\u{feff}\u{ffff}"), "zerowidth");
         assert_eq!(clean("µ, Größe, 大"), "µ, Größe, 大");
+        assert_eq!(printable("a  b\n\tc\x1b[31m\r\u{202e}d"), "a  b\n\tc[31md");
     }
 }

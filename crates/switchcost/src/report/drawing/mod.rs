@@ -10,7 +10,7 @@ mod ruler;
 pub(crate) mod samples;
 mod ticks;
 
-pub(crate) use clean::clean;
+pub(crate) use clean::{clean, printable};
 pub(crate) use frame::{Frame, MapFrame, end_of_last};
 pub(crate) use legend::{Entry, entries, followers};
 pub(crate) use rows::{Placed, rows, used};

@@ -1,6 +1,7 @@
 //! Tells the program what it is built as; every record carries it.
 
 use std::env;
+use std::path::PathBuf;
 use std::process::Command;
 
 fn main() {
@@ -12,6 +13,14 @@ fn main() {
     let commit = commit.filter(|output| output.status.success());
     let commit = commit.and_then(|output| String::from_utf8(output.stdout).ok());
     println!("cargo::rustc-env=SWITCHCOST_COMMIT={}", commit.unwrap_or_default().trim());
-    println!("cargo::rerun-if-changed=../../.git/HEAD");
+    // A commit changes neither the source nor, on a branch, HEAD itself: the log of HEAD it does.
+    for name in ["HEAD", "logs/HEAD"] {
+        let path = Command::new("git").args(["rev-parse", "--git-path", name]).output().ok();
+        let path = path.and_then(|output| String::from_utf8(output.stdout).ok());
+        if let Some(path) = path.map(|path| PathBuf::from(path.trim())).filter(|path| path.exists())
+        {
+            println!("cargo::rerun-if-changed={}", path.display());
+        }
+    }
     println!("cargo::rerun-if-changed=build.rs");
 }

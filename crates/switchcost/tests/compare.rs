@@ -264,3 +264,34 @@ fn flags_of_rings_are_for_sessions_only() {
     let both = compared(&home, &[&base, &base, "--ab", "", ""]);
     assert_eq!(both.code, Some(2), "{both:?}");
 }
+
+#[test]
+fn a_run_that_was_cut_off_is_told() {
+    let home = Home::new();
+    let whole = run_at(&home, 100);
+    let cut = home.path().join("cut.jsonl");
+    let text = fs::read_to_string(&whole).expect("a run");
+    let end = text.rfind("{\"end\"").expect("an end");
+    fs::write(&cut, &text[..end - 20]).expect("a file");
+    let said = compared(&home, &[&whole, &cut.display().to_string()]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    for words in ["is cut off after", "it has no end"] {
+        assert!(said.out.contains(words), "no '{words}' in {}", said.out);
+    }
+}
+
+#[test]
+fn what_a_terminal_would_obey_is_not_printed() {
+    let home = Home::new();
+    let plain = run_at(&home, 100);
+    let hostile = stored_run(&home, "hostile.jsonl", |line| {
+        if let Some(release) = line.pointer_mut("/header/machine/kernel/release") {
+            *release = "6\u{1b}[31m\u{202e}x".into();
+        }
+    });
+    for said in [compared(&home, &[&plain, &hostile]), home.run(&["runs", "show", &hostile])] {
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        assert!(said.out.contains("6[31mx"), "{}", said.out);
+        assert!(!said.out.contains(['\u{1b}', '\u{202e}']), "{:?}", said.out);
+    }
+}

@@ -47,6 +47,10 @@ fn page(html: &str) -> &str {
 fn a_report_is_one_file_that_says_what_was_measured_on_what() {
     let home = Home::new();
     let html = written(&home, &[&stored_run(&home, "run.jsonl", |_| {})]);
+    let figures = page(&html).split("<figure ").skip(1);
+    let without = figures.filter(|figure| figure.matches("<svg").count() != 1);
+    assert_eq!(without.count(), 0, "each chart is a picture until it is drawn");
+    assert!(!html.contains("DejaVu"), "text of pictures has the page's font");
     assert!(html.len() < MOST_BYTES, "{} bytes", html.len());
     let page = page(&html);
     for word in [

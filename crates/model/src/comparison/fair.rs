@@ -69,11 +69,15 @@ impl Conditions {
                 (bearing, others) = all.into_iter().partition(|d| rank(d).is_some());
                 bearing.sort_by_key(rank);
                 program = differences_of(one, other);
+                if base.name == new.name {
+                    warnings.push(format!("{}: both are this run", base.name));
+                }
                 warnings.extend(of_machines(&bearing));
                 warnings.extend(of_builds(one, other));
             }
             _ => warnings.push(of_publications(base, new)),
         }
+        warnings.extend([base, new].iter().flat_map(|subject| of_file(subject)));
         warnings.extend([base, new].iter().filter_map(|subject| of_noise(subject)));
         warnings.extend(of_details(base, new, paired));
         Self { bearing, others, program, warnings }
@@ -148,6 +152,10 @@ fn of_publications(base: &Subject, new: &Subject) -> String {
         "different machines; a published figure has no interval: the ratio's is {whose} alone, and holds for \
          the figure as printed"
     )
+}
+
+fn of_file(subject: &Subject) -> impl Iterator<Item = String> {
+    subject.warnings.iter().map(|warning| format!("{}: {warning}", subject.name))
 }
 
 fn of_noise(subject: &Subject) -> Option<String> {

@@ -111,6 +111,7 @@ impl Published {
             machine,
             noise: None,
             seed: 0,
+            warnings: Vec::new(),
             cases: self.cases.iter().enumerate().map(subcase).collect(),
         }
     }

@@ -14,7 +14,7 @@ pub use history::{HistoryError, PREFIX, Published, PublishedCase, Range, publish
 use crate::instrument::Instrument;
 use crate::machine::Machine;
 use crate::noise::NoiseVerdict;
-use crate::run::{Build, Failure, Header, Session};
+use crate::run::{Build, Failure, Run, Session};
 use crate::stats::{Rounds, median};
 
 /// What a figure is of.
@@ -175,12 +175,17 @@ pub struct Subject {
     pub noise: Option<NoiseVerdict>,
     /// The seed of its plan; 0 for published figures.
     pub seed: u64,
+    /// What its file could not tell; empty for published figures.
+    pub warnings: Vec<String>,
     /// Its cases.
     pub cases: Vec<Subcase>,
 }
 
 impl Subject {
-    fn of_run<I: Instrument>(header: &Header<I>, noise: NoiseVerdict, cases: Vec<Subcase>) -> Self {
+    fn of_run<I: Instrument>(run: &Run<I>, noise: NoiseVerdict, cases: Vec<Subcase>) -> Self {
+        let header = &run.header;
+        let no_end = "it has no end: it was killed, or goes on".to_string();
+        let no_end = run.end.is_none().then_some(no_end);
         Self {
             name: header.run.clone(),
             experiment: header.plan.experiment.clone(),
@@ -192,6 +197,7 @@ impl Subject {
             machine: header.machine.clone(),
             noise: Some(noise),
             seed: header.plan.seed,
+            warnings: run.warnings.iter().cloned().chain(no_end).collect(),
             cases,
         }
     }

@@ -17,7 +17,7 @@ impl Comparable for Response {
         renumber(&mut of_trials, &split.trials);
         cases.extend(of_trials);
         cases.sort_by_key(|case| case.number);
-        Subject::of_run(&run.header, noise_of(&split, &tried), cases)
+        Subject::of_run(run, noise_of(&split, &tried), cases)
     }
 }
 

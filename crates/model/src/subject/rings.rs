@@ -22,7 +22,7 @@ impl Comparable for Ring {
         let plan = &run.header.plan;
         let grouped = Grouped::new(&run.samples);
         let noise = noise::judge(&plan.cases, &run.samples, &grouped);
-        Subject::of_run(&run.header, noise, cases(plan, &grouped, &run.failures))
+        Subject::of_run(run, noise, cases(plan, &grouped, &run.failures))
     }
 }
 

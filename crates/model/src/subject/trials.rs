@@ -13,7 +13,7 @@ const NOT_LABELS: &[&str] = &["duration_ns", "laps", "seed", "noise_cpu"];
 
 impl Comparable for Trials {
     fn subject(run: &Run<Self>) -> Subject {
-        Subject::of_run(&run.header, trial::judge(run), cases(run))
+        Subject::of_run(run, trial::judge(run), cases(run))
     }
 }
 

@@ -46,6 +46,11 @@ fn stored(args: &CompareArgs) -> Result<ExitCode> {
 
 fn measured(args: &CompareArgs, prefixes: &[String]) -> Result<ExitCode> {
     check(args)?;
+    if let Some(flag) = prefixes.iter().find(|prefix| prefix.starts_with('-')) {
+        return Err(usage(format!(
+            "--ab: a prefix is a command, and '{flag}' is none: is one of the two missing? ('' measures as it is)"
+        )));
+    }
     if let Some(base) = &args.base {
         return Err(usage(format!("{base}: --ab measures two settings and takes no runs")));
     }

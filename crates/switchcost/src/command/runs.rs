@@ -61,7 +61,7 @@ fn list(folder: &Folder) -> Result<ExitCode> {
         true => writeln!(text, "no runs in {}", folder.path().display()),
         false => writeln!(text, "{table}"),
     };
-    report::print(text.as_bytes()).context("cannot print the list")?;
+    report::print(report::printable(&text).as_bytes()).context("cannot print the list")?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -12,7 +12,7 @@ use model::machine::Difference;
 use model::subject::Origin;
 use model::words;
 
-use super::{parts, print, put};
+use super::{parts, print, printable, put};
 use crate::cli::{Destination, Output};
 
 /// Differences that are printed; the JSON form has all.
@@ -21,7 +21,7 @@ const MOST_DIFFERENCES: usize = 12;
 /// Writes what was asked for: text, to standard error where JSON has standard output, and JSON.
 pub(crate) fn write(found: &Comparison, paths: &[&Path], output: &Output) -> Result<()> {
     if !output.quiet {
-        let text = text(found, paths);
+        let text = printable(&text(found, paths));
         match output.json == Some(Destination::Stdout) {
             true => {
                 // Nobody there to read it is no reason to fail.

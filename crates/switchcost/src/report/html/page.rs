@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use anyhow::{Context, Result};
-use model::figure::{Base, Figure, Series};
+use model::figure::{Base, Body, Figure, Series};
 use model::noise::NoiseLevel;
 use plotly::Plot;
 use serde::Serialize;
@@ -211,9 +211,10 @@ fn section(page: &Page, figure: &Figure) -> Result<String> {
     Ok(format!(
         "<figure id=\"{id}\">\n<h2 id=\"{id}-title\">{title}</h2>\n\
          <div class=\"chart\" role=\"img\" aria-labelledby=\"{id}-title\" aria-describedby=\"{id}-words\">\
-         {picture}</div>\n\
+         <div class=\"picture{kind}\">{picture}</div></div>\n\
          <p class=\"note\" aria-live=\"polite\"></p>\n\
          <figcaption id=\"{id}-words\">{words}</figcaption>\n{table}\n</figure>\n",
+        kind = if matches!(figure.body, Body::Map(_)) { " map" } else { "" },
         title = escape(&figure.title),
         table = table::html(page, figure),
     ))

@@ -307,7 +307,7 @@
       ...around,
     };
     // The picture that was there until now.
-    box.querySelector(":scope > svg")?.remove();
+    box.querySelector(":scope > .picture")?.remove();
     // Anew: react's margins hang by a pixel on what was drawn before.
     Plotly.newPlot(box, traces, layout, { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"] });
     tell(figure, chart, look, scale);
@@ -358,9 +358,14 @@
 
   // Megabytes: the browser parses them beside its other work if they come as a file of their own, and words and
   // tables do not wait.
-  const text = document.getElementById("plotly").textContent;
   const script = document.createElement("script");
-  script.src = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
   script.addEventListener("load", drawAll);
+  script.addEventListener("error", () => {
+    const why = document.createElement("span");
+    why.textContent = "This browser does not run the script that draws: charts stay pictures.";
+    document.getElementById("controls").append(why);
+  });
+  const text = document.getElementById("plotly").textContent;
+  script.src = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
   document.head.append(script);
 })();

@@ -26,7 +26,7 @@ pub(super) fn compact(svg: &str) -> String {
 /// An element that one stroke draws: how it looks, and which way it goes.
 fn stroke(line: &str) -> Option<(String, String)> {
     let alpha = attribute(line, "opacity").map_or(String::new(), |it| format!(" opacity=\"{it}\""));
-    if line.starts_with("<polyline ") {
+    if line.starts_with("<polyline ") && attribute(line, "fill")? == "none" {
         let (colour, wide) = (attribute(line, "stroke")?, attribute(line, "stroke-width")?);
         let look = format!("stroke=\"{colour}\" stroke-width=\"{wide}\"{alpha}");
         return Some((look, format!("M{}", attribute(line, "points")?.trim_end())));

@@ -37,7 +37,7 @@ impl Key {
                 name: fit(&entry.name, SIZE, right - left - SAMPLE),
                 role: entry.series.role,
                 number: entry.colour,
-                colour: palette::colour(entry.colour),
+                colour: palette::colour(entry.series.role, entry.colour),
                 at: (0.0, 0.0),
             })
             .collect();
@@ -88,8 +88,8 @@ fn sample(paint: &Paint, item: &Item, (x, y): At) -> Result<()> {
         Role::Law => paint.line(&ends, Line::Solid, 2.2, colour),
         Role::Projected => paint.line(&ends, Line::Dashed, 1.6, colour),
         Role::Published => {
-            paint.line(&ends, Line::Dotted, 1.4, colour)?;
-            paint.circle(middle, 1.5, colour)
+            paint.line(&ends, Line::of(item.number), 1.0, colour)?;
+            paint.symbol(middle, item.number, colour)
         }
         Role::Steps => paint.block((x, y - 4.0), (x + 22.0, y + 4.0), item.colour.mix(0.35)),
         Role::Bars => paint.block((x, y - 4.0), (x + 22.0, y + 4.0), item.colour.mix(0.55)),

@@ -28,6 +28,16 @@ pub(super) enum Line {
     Dotted,
 }
 
+/// Shapes of [`Paint::symbol`].
+const SYMBOLS: usize = 5;
+
+impl Line {
+    /// Beside the symbol of that number, another for each round of them.
+    pub(super) fn of(number: usize) -> Self {
+        if (number / SYMBOLS).is_multiple_of(2) { Self::Dotted } else { Self::Dashed }
+    }
+}
+
 /// Draws on an area.
 pub(super) struct Paint<'a, 'b>(pub(super) &'a Area<'b>);
 
@@ -65,7 +75,7 @@ impl Paint<'_, '_> {
         let around = |corners: &[At]| -> Vec<At> {
             corners.iter().map(|(x, y)| (at.0 + x, at.1 + y)).collect()
         };
-        match number % 5 {
+        match number % SYMBOLS {
             0 => self.circle(at, 3.0, colour),
             1 => self.area(&around(&[(-2.7, -2.7), (2.7, -2.7), (2.7, 2.7), (-2.7, 2.7)]), colour),
             2 => self.area(&around(&[(0.0, -3.8), (3.4, 2.4), (-3.4, 2.4)]), colour),

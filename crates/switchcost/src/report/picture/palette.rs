@@ -1,5 +1,6 @@
 //! Colours that the colour-blind tell apart (Okabe and Ito 2008), without the yellow, which paper hides.
 
+use model::figure::Role;
 use plotters::style::RGBColor;
 
 const SERIES: [RGBColor; 7] = [
@@ -18,8 +19,13 @@ pub(super) const GRID: RGBColor = RGBColor(226, 226, 226);
 pub(super) const SHADE: RGBColor = RGBColor(120, 120, 120);
 pub(super) const EMPTY: RGBColor = RGBColor(236, 236, 236);
 
-pub(super) fn colour(number: usize) -> RGBColor {
-    SERIES[number % SERIES.len()]
+/// Of a series. Published ones are many, and no measured one is to have the colour of one: they are told
+/// apart by symbol and line.
+pub(super) fn colour(role: Role, number: usize) -> RGBColor {
+    match role {
+        Role::Published => SOFT,
+        _ => SERIES[number % SERIES.len()],
+    }
 }
 
 /// Black or white, whichever is read better on it (WCAG's relative luminance).

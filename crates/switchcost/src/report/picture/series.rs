@@ -51,7 +51,7 @@ impl Drawing<'_, '_> {
     }
 
     fn band(&self, entry: &Entry) -> Result<()> {
-        let colour = palette::colour(entry.colour);
+        let colour = palette::colour(entry.series.role, entry.colour);
         let ends: Vec<Option<(At, At)>> =
             self.drawn(entry).into_iter().map(|point| self.interval(point)).collect();
         for stretch in ends.split(Option::is_none) {
@@ -86,7 +86,7 @@ impl Drawing<'_, '_> {
     }
 
     fn line(&self, entry: &Entry) -> Result<()> {
-        let colour = palette::colour(entry.colour);
+        let colour = palette::colour(entry.series.role, entry.colour);
         let points = self.drawn(entry);
         let places: Vec<At> = points.iter().map(|point| self.axes.at(point.x, point.y)).collect();
         let (line, wide, strength) = match entry.series.role {
@@ -94,19 +94,16 @@ impl Drawing<'_, '_> {
             Role::Measured => (Line::Solid, 1.0, 0.6),
             Role::Law => (Line::Solid, 2.2, 1.0),
             Role::Projected => (Line::Dashed, 1.6, 1.0),
-            Role::Published => (Line::Dotted, 1.4, 1.0),
+            Role::Published => (Line::of(entry.colour), 1.0, 1.0),
             Role::Raw | Role::Steps | Role::Bars => return self.specks(&places, colour),
         };
         if !self.axes.turned {
             self.paint.line(&places, line, wide, colour.mix(strength))?;
         }
         match entry.series.role {
-            Role::Measured => places
+            Role::Measured | Role::Published => places
                 .iter()
                 .try_for_each(|at| self.paint.symbol(*at, entry.colour, colour.to_rgba())),
-            Role::Published => {
-                places.iter().try_for_each(|at| self.paint.circle(*at, 1.5, colour.to_rgba()))
-            }
             _ => Ok(()),
         }
     }
@@ -116,7 +113,7 @@ impl Drawing<'_, '_> {
     }
 
     fn steps(&self, entry: &Entry) -> Result<()> {
-        let colour = palette::colour(entry.colour);
+        let colour = palette::colour(entry.series.role, entry.colour);
         let all = &entry.series.points;
         let base = |x: f64| self.axes.at(x, self.floor());
         let mut outline: Vec<At> = Vec::new();
@@ -152,7 +149,7 @@ impl Drawing<'_, '_> {
     }
 
     fn bars(&self, entry: &Entry, number: usize) -> Result<()> {
-        let colour = palette::colour(entry.colour);
+        let colour = palette::colour(entry.series.role, entry.colour);
         let wide = 0.72 / self.bars.max(1) as f64;
         for point in self.drawn(entry) {
             let start = point.x - 0.36 + wide * number as f64;

@@ -95,7 +95,7 @@ fn a_png_has_three_pixels_for_each_of_the_page() {
     let written = write_png(&[samples::bars()], &caption(), dir.path()).unwrap();
     let image = tiny_skia::Pixmap::load_png(&written[0]).unwrap();
     assert_eq!(image.width(), 2160);
-    let blue = palette::colour(0);
+    let blue = palette::colour(model::figure::Role::Measured, 0);
     let drawn = |pixel: &tiny_skia::PremultipliedColorU8| {
         let apart = |one: u8, other: u8| u32::from(one.abs_diff(other));
         apart(pixel.red(), 115) + apart(pixel.green(), 178) + apart(pixel.blue(), 213) < 12

@@ -7,6 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::instrument::Instrument;
 use model::plan::Plan;
 
+use crate::report::printable;
 use crate::schedule::State;
 
 /// One bar over several runs, one after the other.
@@ -76,7 +77,8 @@ impl Progress {
             None => (Duration::ZERO, String::new()),
         };
         let left = self.budget.saturating_sub(before + state.spent).as_secs();
-        self.bar.set_message(format!("{name}round {round}, {title}, {reached}, {left} s left"));
+        let message = format!("{name}round {round}, {title}, {reached}, {left} s left");
+        self.bar.set_message(printable(&message));
         self.bar.set_position(millis(before + state.spent));
     }
 
@@ -97,7 +99,7 @@ fn say_above(bar: &ProgressBar, line: &str) {
     if bar.is_hidden() {
         crate::failure::say(line);
     } else {
-        bar.println(line);
+        bar.println(printable(line));
     }
 }
 

@@ -52,6 +52,7 @@ fn only_dearer_beyond_the_limit_and_only_with_a_gate_is_exit_1() {
         (&[&*base], 2),
         (&[&*base, &*slow, "--fail-above", "0%"], 2),
         (&[&*base, &*slow, "--csv", "-"], 2),
+        (&[&*base, &*slow, "--json", "/nonesuch/changes.json"], 2),
     ] {
         let said = compared(&home, args);
         assert_eq!(said.code, Some(code), "{args:?}: {said:?}");
@@ -263,6 +264,9 @@ fn flags_of_rings_are_for_sessions_only() {
     }
     let both = compared(&home, &[&base, &base, "--ab", "", ""]);
     assert_eq!(both.code, Some(2), "{both:?}");
+    let flag = compared(&home, &["--ab", "taskset -c 0", "--quiet"]);
+    assert_eq!(flag.code, Some(2), "{flag:?}");
+    assert!(flag.err.contains("'--quiet' is none"), "{}", flag.err);
 }
 
 #[test]

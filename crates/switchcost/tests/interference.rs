@@ -175,6 +175,7 @@ fn what_cannot_be_is_refused_by_name() {
         (&["--interference", "--pid", "1"], "--pid"),
         (&["--interference", "--", "true"], "CMD"),
         (&["--interference", "--json", "-", "--csv", "-"], "only one"),
+        (&["--interference", "--json", "/nonesuch/cost.json"], "/nonesuch"),
     ] {
         let said = home.run(&[&["cost"], args].concat());
         assert_eq!((said.code, &*said.out), (Some(2), ""), "{args:?}: {}", said.err);

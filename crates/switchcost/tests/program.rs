@@ -290,6 +290,18 @@ fn the_working_set_holds_what_is_known_to_be_touched() {
 }
 
 #[test]
+fn what_a_terminal_would_obey_in_its_name_is_not_printed() {
+    let home = Home::new();
+    let named =
+        Sleeper::start("printf '\\033[31mevil' >/proc/$$/comm; while :; do sleep 0.01; done");
+    let comm = format!("/proc/{}/comm", named.pid());
+    wait_for("its name", || fs::read_to_string(&comm).ok()?.contains("evil").then_some(()));
+    let said = home.run(&["cost", "--pid", &named.pid(), "--seconds", "0.1"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.starts_with("[31mevil"), "{:?}", said.out);
+}
+
+#[test]
 fn a_program_that_ends_is_told_with_what_was_seen() {
     let home = Home::new();
     let sleeper = Sleeper::start("exec sleep 1");

@@ -103,10 +103,15 @@ fn covered(summary: &Summary) -> Option<String> {
 /// for each CPU, and adds up what is more than a few dozen (lib/percpu_counter.c).
 const NEAR: f64 = (256 << 10) as f64;
 
+/// Bytes of what points at a word.
+const POINTER: usize = size_of::<usize>();
+
 fn launchers_own(summary: &Summary) -> Option<String> {
     let most = summary.median("max_resident_bytes")?;
     let before = summary.median("at_exec_resident_bytes")?;
-    (most <= before + NEAR).then(|| {
+    // They are read by exec itself, and so come on top of what was there before it.
+    let words: usize = summary.command.iter().map(|word| word.len() + POINTER + 1).sum();
+    (most <= before + words as f64 + NEAR).then(|| {
         format!(
             "max resident may be the launcher's: {} were there before the command began, its own may be less",
             bytes(before as u64)

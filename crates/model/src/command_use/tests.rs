@@ -207,11 +207,20 @@ fn own_time_that_is_not_known_is_not_taken_for_childrens() {
 
 #[test]
 fn resident_memory_near_the_launchers_may_be_its_own() {
-    for (most, told) in [(1 << 20, true), (5 << 18, true), (2 << 20, false)] {
+    let words = 7 << 17;
+    for (most, words, told) in [
+        (1 << 20, 0, true),
+        (5 << 18, 0, true),
+        (2 << 20, 0, false),
+        (2 << 20, words, true),
+        (3 << 20, words, false),
+    ] {
         let mut small = run(0, 0, MS, MS);
         small.used.at_exec.resident_bytes = 1 << 20;
         small.used.usage.max_resident_bytes = most;
-        let notices = record(plan(1, 1), vec![small]).notices;
+        let mut plan = plan(1, 1);
+        plan.commands[0].push("x".repeat(words));
+        let notices = record(plan, vec![small]).notices;
         let may_be =
             notices.iter().any(|told| told.starts_with("max resident may be the launcher's"));
         assert_eq!(may_be, told, "{most}: {notices:?}");

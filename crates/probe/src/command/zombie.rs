@@ -48,7 +48,7 @@ fn read_from<'a>(file: &OwnedFd, buffer: &'a mut [u8]) -> Result<&'a [u8], Errno
 }
 
 /// What a living child has read and written, to be read when it has ended: then the file is root's
-/// (fs/proc/base.c, `task_dump_owner`). None if it is nobody's to open.
+/// (fs/proc/base.c, `task_dump_owner`). None if it is nobody's to open, or has ended already.
 pub(super) fn open_io(pid: i32) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     open(format!("/proc/{pid}/{IO}"), flags, Mode::empty()).ok()
@@ -76,8 +76,17 @@ pub(super) fn of(pid: i32, io: Option<OwnedFd>) -> Zombie {
         }),
         io: match io {
             Some(file) => told(IO, read_from(&file, &mut [0; FILE_BYTES]), "counts", parse_io),
-            None => parsed(Path::new(&format!("{folder}/{IO}")), "counts", parse_io),
+            None => late(parsed(Path::new(&format!("{folder}/{IO}")), "counts", parse_io)),
         },
+    }
+}
+
+fn late(io: Reading<IoBytes>) -> Reading<IoBytes> {
+    match io.why() {
+        Some(why) => Reading::unknown(format!(
+            "{why} (after a command's end it is root's, and it was not opened before)"
+        )),
+        None => io,
     }
 }
 

@@ -57,6 +57,9 @@ impl Destination {
     /// Whether both are one place, whatever way leads there.
     fn is(&self, other: &Self) -> bool {
         let real = |path: &Path| {
+            if let Ok(there) = path.canonicalize() {
+                return Some(there);
+            }
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
             Some(folder.join(path.file_name()?))
@@ -79,9 +82,10 @@ impl Output {
         }
     }
 
-    /// Two formats in one place would be neither.
+    /// Whether what is asked for can be written, before anything is measured for it. Nothing is changed.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         match (&self.json, &self.csv) {
+            // Two formats in one place would be neither.
             (Some(json), Some(csv)) if json.is(csv) => {
                 let place = match json {
                     Destination::Stdout => "standard output",
@@ -90,12 +94,11 @@ impl Output {
                 let both = format!("--json {json} and --csv {csv}");
                 Err(usage(format!("{both}: only one of them can have {place}")))
             }
-            _ => Ok(()),
+            _ => self.check_places(),
         }
     }
 
-    /// Whether both can be written, before anything is measured for them. Nothing is changed.
-    pub(crate) fn check_places(&self) -> anyhow::Result<()> {
+    fn check_places(&self) -> anyhow::Result<()> {
         let wanted = [("--json", &self.json), ("--csv", &self.csv)];
         wanted
             .into_iter()

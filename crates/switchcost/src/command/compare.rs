@@ -74,7 +74,7 @@ fn measured(args: &CompareArgs, prefixes: &[String]) -> Result<ExitCode> {
 fn check(args: &CompareArgs) -> Result<()> {
     match args.ring.output.csv.is_some() {
         true => Err(usage("--csv: a comparison has no samples (--json; runs export --format csv)")),
-        false => Ok(()),
+        false => args.ring.output.check(),
     }
 }
 

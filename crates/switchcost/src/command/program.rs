@@ -15,7 +15,7 @@ use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
 use crate::launcher::{End, Launcher};
 use crate::not_started;
-use crate::report::program as report;
+use crate::report::{print, printable, program as report};
 use crate::watch::{Ended, Watcher, child};
 
 pub(super) fn run(args: &CostArgs) -> Result<ExitCode> {
@@ -65,7 +65,7 @@ fn watch(pid: i32, duration: Duration, args: &CostArgs) -> Result<ExitCode> {
         let text = report::text(&told);
         match &args.output.json {
             Some(Destination::Stdout) => eprint(&text),
-            _ => crate::report::print(text.as_bytes()).context("cannot print the figures")?,
+            _ => print(printable(&text).as_bytes()).context("cannot print the figures")?,
         }
     }
     write_json(&told, args)?;

@@ -21,7 +21,6 @@ use crate::{build, not_started};
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
     args.output.check()?;
-    args.output.check_places()?;
     args.output.refuse_plot("what a command used")?;
     let commands = resolve::run::commands(args)?;
     let plan = resolve::run::plan(args, &commands);
@@ -139,17 +138,17 @@ fn estimate(record: &mut Record, in_a_hurry: bool) {
         match surface::measure_quickly() {
             Ok(()) => {
                 found = surface::stored(Some(set), &mut notices);
+                let done = "no costs of this machine were stored: a second or two went into a first measurement; `switchcost cost` makes a better one";
+                let why = "the quick measurement was interrupted, or not stored";
+                notices.push(if found.known().is_some() { done } else { why }.to_string());
                 if found.known().is_none() {
-                    found =
-                        Reading::unknown("the quick measurement was interrupted, or not stored");
+                    found = Reading::unknown(why);
                 }
-                notices.push(
-                    "no costs of this machine were stored: a second or two went into a first measurement; `switchcost cost` makes a better one"
-                        .to_string(),
-                );
             }
             Err(error) => {
-                found = Reading::unknown(format!("the quick measurement failed: {error:#}"));
+                let why = format!("the quick measurement failed: {error:#}");
+                notices.push(why.clone());
+                found = Reading::unknown(why);
             }
         }
     }

@@ -20,7 +20,7 @@ pub(crate) fn printable(text: &str) -> String {
 /// no character at all.
 fn directs(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-        || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{ffff}' | '\u{e0000}'..='\u{e0fff}')
+        || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}'..='\u{ffff}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -33,6 +33,8 @@ mod tests {
         assert_eq!(clean("  two\r\n\tlines\u{202e} "), "two lines");
         assert_eq!(clean("zero\u{200b}width\u{feff}\u{ffff}"), "zerowidth");
         assert_eq!(clean("µ, Größe, 大"), "µ, Größe, 大");
+        // What stands for a byte of a name that is no UTF-8.
+        assert_eq!(clean("caf\u{fffd}"), "caf\u{fffd}");
         assert_eq!(printable("a  b\n\tc\x1b[31m\r\u{202e}d"), "a  b\n\tc[31md");
     }
 }

@@ -183,11 +183,12 @@ fn arguments_and_streams_pass_through_untouched() {
 }
 
 #[test]
-fn a_shell_that_ignores_its_children_does_not_keep_them_from_being_waited_for() {
+fn who_ignores_its_children_does_not_keep_them_from_being_waited_for() {
     let home = Home::new();
     for rest in ["getrusage /bin/true", "times /bin/true", "pipeline 5 3", "twosig 5"] {
-        let script = format!("trap '' CHLD HUP; exec {PROGRAM} classic {rest}");
-        let said = Said::of(home.command("sh").args(["-c", &script]));
+        let mut ignoring = home.command("env");
+        ignoring.args(["--ignore-signal=CHLD,HUP", PROGRAM, "classic"]).args(rest.split(' '));
+        let said = Said::of(&mut ignoring);
         assert_eq!(said.code, Some(0), "{rest}: {}", said.err);
     }
 }

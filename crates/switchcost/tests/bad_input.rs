@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::fs::File;
+
 use common::{Home, PROGRAM, Said, allowed_cpus, has, skip};
 
 /// Says no in one line: exit 2, nothing measured, nothing on standard output.
@@ -206,29 +208,41 @@ fn unknown_flags_and_commands() {
     );
 }
 
+const SMALL: [&str; 7] = ["ring", "--members", "2", "--rounds", "1", "--laps", "200"];
+
 #[test]
-fn an_unwritable_output_fails_but_loses_no_table() {
+fn an_output_that_cannot_be_written_is_refused_before_anything_is_measured() {
     for flag in ["--json", "--csv"] {
         let home = Home::new();
-        let small = ["ring", "--members", "2", "--rounds", "1", "--laps", "200"];
         let folder = home.path().display().to_string();
         for path in ["/nonexistent/folder/file", &folder] {
-            let said = home.run(&[&small[..], &[flag, path]].concat());
-            assert_eq!(said.code, Some(1), "{said:?}");
-            assert_eq!(said.sizes(), ["1", "2"]);
+            let said = home.run(&[&SMALL[..], &[flag, path]].concat());
+            assert_eq!((said.code, &*said.out), (Some(2), ""), "{}", said.err);
             assert!(said.error().contains(path), "{}", said.err);
         }
-        assert_eq!(home.run_files().len(), 2, "the runs are stored all the same");
+        assert_eq!(home.run_files().len(), 0);
+    }
+}
+
+#[test]
+fn an_output_that_fails_in_the_end_loses_no_table() {
+    for flag in ["--json", "--csv"] {
+        let home = Home::new();
+        let said = home.run(&[&SMALL[..], &[flag, "/dev/full"]].concat());
+        assert_eq!(said.code, Some(1), "{said:?}");
+        assert_eq!(said.sizes(), ["1", "2"]);
+        assert!(said.error().contains("/dev/full"), "{}", said.err);
+        assert_eq!(home.run_files().len(), 1, "the run is stored all the same");
     }
 }
 
 #[test]
 fn of_two_unwritable_outputs_both_are_told() {
-    let small = ["ring", "--members", "2", "--rounds", "1", "--laps", "200"];
-    let bad = ["--json", "/nonexistent/record", "--csv", "/nonexistent/samples"];
-    let said = Home::new().run(&[&small[..], &bad].concat());
+    let full = File::options().write(true).open("/dev/full").expect("/dev/full");
+    let args = [&SMALL[..], &["--json", "/dev/full", "--csv", "-"]].concat();
+    let said = Said::of(Home::new().command(PROGRAM).args(args).stdout(full));
     assert_eq!(said.code, Some(1), "{said:?}");
-    for path in ["/nonexistent/record", "/nonexistent/samples"] {
-        assert!(said.err.contains(path), "no {path} in {}", said.err);
+    for place in ["/dev/full", "standard output"] {
+        assert!(said.err.contains(place), "no {place} in {}", said.err);
     }
 }

@@ -3,18 +3,20 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::stats::{Center, Interval, Rounds, hierarchical_interval};
+use crate::speed::Speed;
+use crate::stats::{Center, Interval, bootstrap, student_quantile};
 
-/// An estimate over rounds. Signed: a difference below zero stays below zero.
+/// A figure and how far it is known. Signed: a difference below zero stays below zero.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
-    /// Median over rounds.
+    /// At full speed the median of all clean slices, or a difference of such medians; else the median over
+    /// rounds.
     pub value: f64,
-    /// Mean over rounds; far from the median when some rounds were disturbed.
-    pub mean: f64,
-    /// Lower end of the median's interval; absent with fewer rounds than an interval needs.
+    /// Standard error within the run, without the scatter between launches; absent without an interval.
+    pub standard_error: Option<f64>,
+    /// Lower end of the interval; absent with fewer rounds or clean slices than an interval needs.
     pub low: Option<f64>,
-    /// Upper end of the median's interval; absent as `low`.
+    /// Upper end of the interval; absent as `low`.
     pub high: Option<f64>,
     /// Nominal coverage of the interval: 0.95 is 95 %.
     pub confidence: f64,
@@ -22,28 +24,67 @@ pub struct Estimate {
     pub resolved: bool,
     /// Rounds behind the estimate.
     pub rounds: u32,
+    /// At which speed of the CPU.
+    pub speed: Speed,
 }
 
 impl Estimate {
-    /// The estimate from `rounds`; an interval only from `minimum_rounds` on. Absent without rounds.
-    pub fn over(
-        rounds: &dyn Rounds,
-        minimum_rounds: u32,
-        confidence: f64,
-        seed: u64,
-    ) -> Option<Self> {
-        let figures: Vec<f64> = (0..rounds.len()).map(|round| rounds.figure(round)).collect();
-        let interval = (figures.len() >= minimum_rounds as usize)
-            .then(|| hierarchical_interval(rounds, Center::Median, confidence, seed))
+    /// The median of `figures`, one a round, with a bootstrap interval from `minimum_rounds` on. Absent
+    /// without figures. It says nothing of other launches.
+    pub fn over(figures: &[f64], minimum_rounds: u32, confidence: f64, seed: u64) -> Option<Self> {
+        let found = (figures.len() >= minimum_rounds as usize)
+            .then(|| bootstrap(figures, Center::Median, confidence, seed))
             .flatten();
+        let interval = found.map(|found| found.interval);
         Some(Self {
-            value: Center::Median.of(&figures)?,
-            mean: Center::Mean.of(&figures)?,
+            value: Center::Median.of(figures)?,
+            standard_error: found.map(|found| found.standard_error),
             low: interval.map(|i| i.low),
             high: interval.map(|i| i.high),
             confidence,
             resolved: interval.is_some_and(|i| !i.includes_zero()),
             rounds: figures.len() as u32,
+            speed: Speed::NotJudged,
+        })
+    }
+
+    /// A figure of clean slices: value +- sqrt((t(m - 1) s)^2 + (z tau value)^2), with s its standard error
+    /// over m resampled rounds and tau the scatter between launches. Absent below two rounds.
+    pub fn at_full_speed(
+        value: f64,
+        standard_error: f64,
+        rounds: u32,
+        launch_scatter: f64,
+        confidence: f64,
+    ) -> Option<Self> {
+        let t = student_quantile(confidence, f64::from(rounds) - 1.0)?;
+        let z = crate::stats::normal_quantile(confidence)?;
+        let half = (t * standard_error).hypot(z * launch_scatter * value);
+        let (low, high) = (value - half, value + half);
+        half.is_finite().then_some(Self {
+            value,
+            standard_error: Some(standard_error),
+            low: Some(low),
+            high: Some(high),
+            confidence,
+            resolved: low > 0.0 || high < 0.0,
+            rounds,
+            speed: Speed::Full,
+        })
+    }
+
+    /// The median of `figures`, one a round, of what was judged and had too few clean slices: without an
+    /// interval. Absent without figures.
+    pub fn contended(figures: &[f64], confidence: f64) -> Option<Self> {
+        Some(Self {
+            value: Center::Median.of(figures)?,
+            standard_error: None,
+            low: None,
+            high: None,
+            confidence,
+            resolved: false,
+            rounds: figures.len() as u32,
+            speed: Speed::Contended,
         })
     }
 
@@ -51,7 +92,7 @@ impl Estimate {
     pub fn scaled(&self, factor: f64) -> Option<Self> {
         (factor > 0.0).then(|| Self {
             value: self.value * factor,
-            mean: self.mean * factor,
+            standard_error: self.standard_error.map(|error| error * factor),
             low: self.low.map(|low| low * factor),
             high: self.high.map(|high| high * factor),
             ..*self
@@ -69,5 +110,33 @@ impl Estimate {
     pub fn relative_half_width(&self) -> Option<f64> {
         let half = self.interval()?.half_width();
         (self.value != 0.0).then(|| half / self.value.abs())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_at_full_speed_has_both_terms() {
+        // t(0.975; 19) = 2.093, z = 1.960 (any table): sqrt((2.093 x 10)^2 + (1.960 x 0.01 x 1000)^2) = 28.67.
+        let found = Estimate::at_full_speed(1000.0, 10.0, 20, 0.01, 0.95).unwrap();
+        assert!((found.high.unwrap() - 1028.67).abs() < 0.01, "{found:?}");
+        assert!((found.low.unwrap() - 971.33).abs() < 0.01, "{found:?}");
+        assert!(found.resolved && found.speed == Speed::Full);
+        // A difference near zero keeps its sign, and is not resolved.
+        let below = Estimate::at_full_speed(-5.0, 10.0, 20, 0.01, 0.95).unwrap();
+        assert!(below.value < 0.0 && !below.resolved, "{below:?}");
+        assert_eq!(Estimate::at_full_speed(1000.0, 10.0, 1, 0.01, 0.95), None);
+        assert_eq!(Estimate::at_full_speed(f64::NAN, 10.0, 20, 0.01, 0.95), None);
+    }
+
+    #[test]
+    fn over_rounds_there_is_an_interval_from_so_many_on() {
+        let few = Estimate::over(&[1.0, 2.0, 3.0, 4.0], 5, 0.95, 1).unwrap();
+        assert_eq!((few.value, few.interval(), few.standard_error), (2.5, None, None));
+        let enough = Estimate::over(&[1.0, 2.0, 3.0, 4.0, 5.0], 5, 0.95, 1).unwrap();
+        assert!(enough.interval().is_some() && enough.standard_error.is_some());
+        assert_eq!((enough.speed, Estimate::over(&[], 5, 0.95, 1)), (Speed::NotJudged, None));
     }
 }

@@ -1,6 +1,7 @@
 //! What takes samples. An experiment is a plan over one instrument and a reading of its samples;
 //! plan, run file, schedule and worker are the same for all instruments.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use schemars::JsonSchema;
@@ -9,6 +10,7 @@ use serde::de::DeserializeOwned;
 
 use crate::plan::Plan;
 use crate::run::{Failure, Run};
+use crate::speed::Level;
 
 /// Something that is kept in a run file.
 pub trait Kept: Clone + Debug + PartialEq + Serialize + DeserializeOwned + JsonSchema {}
@@ -61,6 +63,23 @@ pub trait Instrument: Kept + Copy + Send + Sync + 'static {
         samples: &[Self::Sample],
         failures: &[Failure],
     ) -> Option<f64>;
+
+    /// Numbers of the cases that have too few clean slices for a figure at full speed, though the CPU's speed
+    /// was looked at: more rounds of these may give one.
+    fn lacking(_: &Plan<Self>, _: &[Self::Sample]) -> Vec<usize> {
+        Vec::new()
+    }
+
+    /// Numbers of the cases that the coming round, of that number, is for, where it is not for all: those whose
+    /// intervals are widest.
+    fn focus(_: &Plan<Self>, _: &[Self::Sample], _round: u32) -> Option<Vec<usize>> {
+        None
+    }
+
+    /// The level of an unshared core, by the CPUs that the reference quanta ran on.
+    fn levels(_: &Plan<Self>, _: &[Self::Sample]) -> BTreeMap<Vec<u32>, Level> {
+        BTreeMap::new()
+    }
 
     /// What a run says. Computed on reading, never stored.
     fn record(run: &Run<Self>) -> Self::Record;

@@ -7,6 +7,7 @@
 
 pub mod case;
 pub mod command_use;
+pub mod company;
 pub mod comparison;
 pub mod cost;
 mod curve;
@@ -33,6 +34,7 @@ pub mod ring;
 pub mod run;
 pub mod sample;
 pub mod scaling;
+pub mod speed;
 pub mod state;
 pub mod stats;
 pub mod subject;

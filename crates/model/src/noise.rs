@@ -1,12 +1,15 @@
 //! Was the machine quiet enough for the figures to mean something?
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
 use crate::pairing::Grouped;
 use crate::sample::{Disturbance, Sample};
-use crate::stats::{Rounds, mad_sigma, median};
+use crate::speed::{LEAST_SHARE, Level};
+use crate::stats::{mad_sigma, median};
 
 /// How quiet the machine was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +43,10 @@ impl NoiseLevel {
 pub struct NoiseVerdict {
     /// How quiet.
     pub level: NoiseLevel,
+    /// Share of all slices that ran at full speed with nobody else on the core, 0 to 1. The verdict rests on
+    /// it where it is there; absent where nobody looked.
+    #[serde(default)]
+    pub clean_share: Option<f64>,
     /// Relative scatter of a case from round to round (MAD times 1.4826 over median), the median
     /// over cases. Absent below two rounds.
     pub round_spread: Option<f64>,
@@ -51,7 +58,11 @@ pub struct NoiseVerdict {
     pub reasons: Vec<String>,
 }
 
-/// Above this scatter between rounds a machine is called noisy, above [`UNUSABLE_SPREAD`] unusable.
+/// Below this share of clean slices a machine is called noisy, below [`LEAST_SHARE`] unusable.
+pub const QUIET_SHARE: f64 = 0.5;
+
+/// Above this scatter between rounds a machine is called noisy, above [`UNUSABLE_SPREAD`] unusable. Where
+/// nobody looked at its speed.
 pub const NOISY_SPREAD: f64 = 0.05;
 /// See [`NOISY_SPREAD`].
 pub const UNUSABLE_SPREAD: f64 = 0.25;
@@ -61,8 +72,51 @@ pub const NOISY_DISTURBED: f64 = 0.10;
 /// See [`NOISY_DISTURBED`].
 pub const UNUSABLE_DISTURBED: f64 = 0.50;
 
-/// Judges the noise of a run from all its samples.
+/// Judges the noise of a run from all its samples: by the share of clean slices and what kept the others from
+/// being so, or where nobody looked by the scatter of rounds and the disturbed samples.
 pub fn judge(cases: &[Case], samples: &[Sample], grouped: &Grouped) -> NoiseVerdict {
+    let verdict = judge_rounds(cases, samples, grouped);
+    let slices = (0..cases.len()).filter_map(|case| grouped.slices(case));
+    let (clean, judged) = slices.fold((0, 0), |(clean, judged), slices| {
+        (clean + slices.clean_count(), judged + slices.judged)
+    });
+    let kinds = Kinds::count(cases, samples).in_words(samples.len());
+    verdict.by_clean_slices((clean, judged), grouped.levels(), kinds)
+}
+
+/// What the quanta say of the clock and of who shared the core.
+fn speed_in_words(levels: &BTreeMap<Vec<u32>, Level>) -> Vec<String> {
+    let several = levels.len() > 1;
+    let words = |(cpus, level): (&Vec<u32>, &Level)| {
+        let on = match several {
+            true => {
+                let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
+                format!(" on CPU {}", cpus.join(","))
+            }
+            false => String::new(),
+        };
+        let shared = 1.0 - level.unshared_share;
+        let slowdown = level.shared_slowdown.filter(|_| shared >= TOLD_SHARE);
+        let core = slowdown.map(|slowdown| {
+            format!(
+                "the core was shared{on} for {:.0} % of the time and then {:.2} times as slow",
+                shared * 100.0,
+                slowdown
+            )
+        });
+        let clock = (level.other_clock_share >= TOLD_SHARE).then(|| {
+            let percent = level.other_clock_share * 100.0;
+            format!("the clock had another speed{on} for {percent:.0} % of the time")
+        });
+        core.into_iter().chain(clock)
+    };
+    levels.iter().flat_map(words).collect()
+}
+
+/// Shares of the time below this are not worth a word.
+const TOLD_SHARE: f64 = 0.02;
+
+fn judge_rounds(cases: &[Case], samples: &[Sample], grouped: &Grouped) -> NoiseVerdict {
     let spreads: Vec<f64> = (0..cases.len()).filter_map(|case| spread(grouped, case)).collect();
     let round_spread = median(&spreads);
     let kinds = Kinds::count(cases, samples);
@@ -102,12 +156,11 @@ pub fn verdict(
         }
         Some(_) => {}
     }
-    NoiseVerdict { level, round_spread, disturbed_share, reasons }
+    NoiseVerdict { level, clean_share: None, round_spread, disturbed_share, reasons }
 }
 
 fn spread(grouped: &Grouped, case: usize) -> Option<f64> {
-    let single = grouped.single(case, Sample::ns_per_hop);
-    let figures: Vec<f64> = (0..single.len()).map(|round| single.figure(round)).collect();
+    let figures: Vec<f64> = grouped.by_round(case, Sample::ns_per_hop).into_values().collect();
     Some(mad_sigma(&figures)? / median(&figures)?)
 }
 
@@ -166,10 +219,32 @@ impl Kinds {
 }
 
 impl NoiseVerdict {
+    /// The verdict by the clean ones of the judged slices, where there are such: `kinds` are the disturbances
+    /// of the samples in words.
+    pub(crate) fn by_clean_slices(
+        self,
+        (clean, judged): (u32, u32),
+        levels: &BTreeMap<Vec<u32>, Level>,
+        kinds: Vec<String>,
+    ) -> Self {
+        if judged == 0 {
+            return self;
+        }
+        let share = f64::from(clean) / f64::from(judged);
+        let level = match share {
+            share if share < LEAST_SHARE => NoiseLevel::Unusable,
+            share if share < QUIET_SHARE => NoiseLevel::Noisy,
+            _ => NoiseLevel::Quiet,
+        };
+        let reasons = speed_in_words(levels).into_iter().chain(kinds).collect();
+        Self { level, clean_share: Some(share), reasons, ..self }
+    }
+
     /// The verdict on several groups of cases, each with its name: the worst of theirs.
     pub fn together<'a>(groups: impl IntoIterator<Item = (&'a str, Self)>) -> Self {
         let mut all = Self {
             level: NoiseLevel::Unknown,
+            clean_share: None,
             round_spread: None,
             disturbed_share: 0.0,
             reasons: Vec::new(),
@@ -178,6 +253,8 @@ impl NoiseVerdict {
             all.level = all.level.worse(group.level);
             all.round_spread =
                 [all.round_spread, group.round_spread].into_iter().flatten().reduce(f64::max);
+            all.clean_share =
+                [all.clean_share, group.clean_share].into_iter().flatten().reduce(f64::min);
             all.disturbed_share = all.disturbed_share.max(group.disturbed_share);
             all.reasons.extend(group.reasons.iter().map(|reason| format!("{name}: {reason}")));
         }
@@ -193,7 +270,9 @@ impl NoiseVerdict {
             NoiseLevel::Unknown => "cannot tell",
         };
         let mut facts = Vec::new();
-        if let Some(spread) = self.round_spread.filter(|s| *s <= NOISY_SPREAD) {
+        if let Some(share) = self.clean_share {
+            facts.push(format!("{:.0} % of the time at full speed and undisturbed", share * 100.0));
+        } else if let Some(spread) = self.round_spread.filter(|s| *s <= NOISY_SPREAD) {
             facts.push(format!("rounds scatter by {:.1} %", spread * 100.0));
         }
         facts.extend(self.reasons.iter().cloned());
@@ -205,7 +284,9 @@ impl NoiseVerdict {
 mod tests {
     use super::*;
     use crate::case::{Kind, Placement, Policy};
+    use crate::plan::{Batching, Plan, Stopping};
     use crate::sample::Counters;
+    use crate::speed::{Reference, cut};
 
     fn case(members: u32) -> Case {
         let placement = Placement::Same { cpu: 1 };
@@ -220,6 +301,69 @@ mod tests {
             priority: None,
             state: None,
         }
+    }
+
+    fn plan(cases: &[Case]) -> Plan {
+        Plan {
+            experiment: "ring".into(),
+            cases: cases.to_vec(),
+            seed: 1,
+            batching: Batching::default(),
+            stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
+            reference: Reference::default(),
+        }
+    }
+
+    /// Ten rounds in slices, of which the first `clean` of every ten are.
+    fn sliced(clean: u64) -> NoiseVerdict {
+        let cases = [case(1), case(2)];
+        let sample = |case: usize, round: u32| Sample {
+            case,
+            round,
+            sample: 0,
+            laps: 1000,
+            hops: 1000,
+            elapsed_ns: 10_000_000,
+            counters: Counters { cpu_ns: 10_200_000, ..Counters::default() },
+            steal_ns: Some(0),
+            setup_ns: 0,
+            slices: None,
+            triples: None,
+        };
+        let both = (0..10).flat_map(|round| [sample(0, round), sample(1, round)]);
+        let samples: Vec<Sample> = both.map(|s| cut(s, 20, |index| index < clean)).collect();
+        judge(&cases, &samples, &Grouped::new(&plan(&cases), &samples))
+    }
+
+    #[test]
+    fn where_the_speed_was_looked_at_the_clean_share_decides() {
+        let quiet = sliced(20);
+        assert_eq!((quiet.level, quiet.clean_share), (NoiseLevel::Quiet, Some(1.0)));
+        assert_eq!(quiet.in_words(), "quiet (100 % of the time at full speed and undisturbed)");
+        let noisy = sliced(8);
+        assert_eq!(noisy.level, NoiseLevel::Noisy);
+        assert!(noisy.in_words().contains("the core was shared for"), "{}", noisy.in_words());
+        assert!(noisy.in_words().contains("1.40 times as slow"), "{}", noisy.in_words());
+        // The known level of an unshared core, which this run hardly saw.
+        let cases = [case(1)];
+        let mut plan = plan(&cases);
+        plan.reference.unshared_ratio = Some(0.7);
+        let one = |round| Sample {
+            case: 0,
+            round,
+            sample: 0,
+            laps: 1000,
+            hops: 1000,
+            elapsed_ns: 10_000_000,
+            counters: Counters::default(),
+            steal_ns: None,
+            setup_ns: 0,
+            slices: None,
+            triples: None,
+        };
+        let samples: Vec<Sample> = (0..10).map(|round| cut(one(round), 10, |_| true)).collect();
+        let unusable = judge(&cases, &samples, &Grouped::new(&plan, &samples));
+        assert_eq!((unusable.level, unusable.clean_share), (NoiseLevel::Unusable, Some(0.0)));
     }
 
     /// Ten rounds of a solo ring and a ring of two; `busy` of the solo's samples and all rounds from
@@ -239,11 +383,13 @@ mod tests {
                 counters: Counters { cpu_ns, ..Counters::default() },
                 steal_ns: Some(0),
                 setup_ns: 0,
+                slices: None,
+                triples: None,
             }
         };
         let samples: Vec<Sample> =
             (0..10).flat_map(|round| [sample(0, round), sample(1, round)]).collect();
-        judge(&cases, &samples, &Grouped::new(&samples))
+        judge(&cases, &samples, &Grouped::new(&plan(&cases), &samples))
     }
 
     #[test]

@@ -1,31 +1,81 @@
-//! Samples grouped by case and round, and the figures that are taken within a round.
+//! Samples grouped by case and round, and the figures that are taken of them: within a round, or of all clean
+//! slices of a run.
 
 use std::collections::BTreeMap;
 
-use rand::{Rng, RngExt};
-
+use crate::estimate::Estimate;
+use crate::plan::{MINIMUM_ROUNDS, Plan};
 use crate::sample::Sample;
-use crate::stats::{Rounds, median};
+use crate::speed::{CaseSlices, LAUNCH_SCATTER, Level, Pooled, Triples, slices_by_case};
+use crate::stats::{mean, median};
 
 /// Samples of one case in one round.
-pub(crate) type Batch<'a> = Vec<&'a Sample>;
+type Batch<'a> = Vec<&'a Sample>;
 
-/// All samples of a run by case and round.
+/// A figure by the number of its round.
+pub type Figures = BTreeMap<u32, f64>;
+
+/// All samples of a run by case and round, with their clean slices.
 #[derive(Debug, Default)]
 pub struct Grouped<'a> {
     cases: BTreeMap<usize, BTreeMap<u32, Batch<'a>>>,
+    solos: Vec<Option<Solo>>,
+    levels: BTreeMap<Vec<u32>, Level>,
+    slices: Vec<CaseSlices>,
+    terms: Terms,
 }
+
+/// What estimates need of a plan.
+#[derive(Clone, Copy, Debug, Default)]
+struct Terms {
+    confidence: f64,
+    seed: u64,
+    launch_scatter: f64,
+}
+
+/// What is subtracted from the hop of a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Solo {
+    /// A ring of one, a case of its own.
+    Case(usize),
+    /// Each member's own, in the same worker on the same memory.
+    Own,
+}
+
+/// A figure of clean slices that estimates are sums of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Figure {
+    /// Time of a hop of a case.
+    Hop(usize),
+    /// What a hop takes above the members' own solos.
+    AboveOwnSolos(usize),
+}
+
+/// A figure and what it is multiplied by.
+type Part = (Figure, f64);
 
 impl<'a> Grouped<'a> {
     /// Groups `samples`, whatever their order. Samples without a hop or without time say nothing
     /// and are passed over.
-    pub fn new(samples: &'a [Sample]) -> Self {
-        let mut grouped = Self::default();
-        for sample in samples.iter().filter(|s| s.hops > 0 && s.elapsed_ns > 0) {
-            let rounds = grouped.cases.entry(sample.case).or_default();
+    pub fn new(plan: &Plan, samples: &'a [Sample]) -> Self {
+        let sound = samples.iter().filter(|s| s.hops > 0 && s.elapsed_ns > 0);
+        let (levels, slices) = slices_by_case(&plan.cases, sound.clone(), &plan.reference);
+        let terms = Terms {
+            confidence: plan.stopping.confidence,
+            seed: plan.seed,
+            launch_scatter: plan.reference.launch_scatter.unwrap_or(LAUNCH_SCATTER),
+        };
+        let mut cases: BTreeMap<usize, BTreeMap<u32, Batch>> = BTreeMap::new();
+        for sample in sound {
+            let rounds = cases.entry(sample.case).or_default();
             rounds.entry(sample.round).or_default().push(sample);
         }
-        grouped
+        let solo = |case: usize| match plan.batching.triples {
+            Some(_) => (plan.cases[case].members > 1).then_some(Solo::Own),
+            None => plan.solo_of(case).filter(|solo| *solo != case).map(Solo::Case),
+        };
+        let solos = (0..plan.cases.len()).map(solo).collect();
+        Self { cases, solos, levels, slices, terms }
     }
 
     /// Samples of a case in the order of rounds.
@@ -38,269 +88,426 @@ impl<'a> Grouped<'a> {
         self.cases.get(&case).map_or(0, |rounds| rounds.len() as u32)
     }
 
-    /// The samples of a case by the number of their round.
-    pub(crate) fn by_round(&self, case: usize) -> impl Iterator<Item = (u32, &Batch<'a>)> + '_ {
-        let rounds = self.cases.get(&case).into_iter().flatten();
-        rounds.map(|(round, batch)| (*round, batch))
+    /// Hops of a case in each round.
+    pub fn hops_by_round(&self, case: usize) -> Vec<(u32, u64)> {
+        let of = |(round, batch): (&u32, &Batch)| (*round, batch.iter().map(|s| s.hops).sum());
+        self.cases.get(&case).into_iter().flatten().map(of).collect()
     }
 
-    /// A figure of one case, by rounds.
-    pub fn single(&'a self, case: usize, of: fn(&Sample) -> f64) -> Single<'a> {
-        let rounds = self.cases.get(&case).map_or_else(Vec::new, |r| r.values().collect());
-        Single { rounds, of }
+    /// The level of an unshared core, by the CPUs that quanta ran on.
+    pub fn levels(&self) -> &BTreeMap<Vec<u32>, Level> {
+        &self.levels
+    }
+
+    /// The slices of a case. None of a case that the plan does not have.
+    pub fn slices(&self, case: usize) -> Option<&CaseSlices> {
+        self.slices.get(case)
+    }
+
+    /// Whether the quanta tell at which speed a case ran.
+    pub fn is_judged(&self, case: usize) -> bool {
+        self.slices(case).is_some_and(CaseSlices::is_judged)
+    }
+
+    /// Whether a case has clean slices enough for its figures at full speed, and clean triples where it has
+    /// triples.
+    pub fn has_full_speed(&self, case: usize) -> bool {
+        self.has_figure(Figure::Hop(case))
+            && (self.solo(case) != Some(Solo::Own) || self.has_figure(Figure::AboveOwnSolos(case)))
+    }
+
+    fn solo(&self, case: usize) -> Option<Solo> {
+        self.solos.get(case).copied().flatten()
+    }
+
+    fn has_figure(&self, figure: Figure) -> bool {
+        match figure {
+            Figure::Hop(case) => self.slices(case).is_some_and(CaseSlices::has_full_speed),
+            Figure::AboveOwnSolos(case) => {
+                self.slices(case).is_some_and(CaseSlices::has_full_speed_above)
+            }
+        }
+    }
+
+    /// A figure of one case by rounds: the median of the round's samples.
+    pub fn by_round(&self, case: usize, of: fn(&Sample) -> f64) -> Figures {
+        let middle = |(round, batch): (&u32, &Batch)| Some((*round, middle(batch, of)?));
+        self.cases.get(&case).into_iter().flatten().filter_map(middle).collect()
+    }
+
+    /// Time of a hop by rounds, as the estimates take it: the median of the round's clean slices where the
+    /// case was judged and has enough of them, else of its samples.
+    pub fn hop_by_round(&self, case: usize) -> Figures {
+        match self.slices(case).filter(|slices| slices.has_full_speed()) {
+            Some(slices) => medians(&slices.clean),
+            None => self.by_round(case, Sample::ns_per_hop),
+        }
     }
 
     /// Cost of a counted switch above the solo ring, by the rounds in which both were measured and
-    /// in which the ring switched at all. `of` is the cost of a hop: by real or by CPU time.
-    pub fn above_solo(&'a self, case: usize, solo: usize, of: fn(&Sample) -> f64) -> AboveSolo<'a> {
-        let (Some(ring), Some(alone)) = (self.cases.get(&case), self.cases.get(&solo)) else {
-            return AboveSolo { rounds: Vec::new(), of };
-        };
-        let pair = |(round, batch): (&u32, &'a Batch<'a>)| Some((batch, alone.get(round)?));
-        let rounds = ring.iter().filter(|(_, b)| switched(b)).filter_map(pair).collect();
-        AboveSolo { rounds, of }
+    /// in which the ring switched at all. By real time of clean slices where there are enough of them.
+    pub fn above_solo_by_round(&self, case: usize) -> Figures {
+        match (self.solo(case), self.slices(case)) {
+            (Some(Solo::Case(solo)), _)
+                if self.has_full_speed(case) && self.has_full_speed(solo) =>
+            {
+                self.above(case, &self.hop_by_round(case), &self.hop_by_round(solo))
+            }
+            (Some(Solo::Own), Some(slices)) if slices.has_full_speed_above() => {
+                let above = medians(&slices.clean_above);
+                self.per_switch(case, above.into_iter())
+            }
+            _ => self.above_solo_of_all(case, Sample::ns_per_hop),
+        }
     }
 
-    /// The same figure by the number of its round.
-    pub fn above_solo_by_round(
+    /// The same of all samples, at whatever speed. `of` is the cost of a hop: by real or by CPU time. The
+    /// members' own solos are known by real time only.
+    pub fn above_solo_of_all(&self, case: usize, of: fn(&Sample) -> f64) -> Figures {
+        match self.solo(case) {
+            None => Figures::new(),
+            Some(Solo::Case(solo)) => {
+                self.above(case, &self.by_round(case, of), &self.by_round(solo, of))
+            }
+            Some(Solo::Own) => {
+                let of_round = |(round, batch): (&u32, &Batch)| {
+                    let triples = batch.iter().filter_map(|sample| sample.triples.as_ref());
+                    let all: Vec<f64> =
+                        triples.filter_map(Triples::above_solos_of_all_ns).collect();
+                    Some((*round, median(&all)?))
+                };
+                let rounds = self.cases.get(&case).into_iter().flatten();
+                self.per_switch(case, rounds.filter_map(of_round))
+            }
+        }
+    }
+
+    fn above(&self, case: usize, ring: &Figures, solo: &Figures) -> Figures {
+        let less = |(round, hop): (&u32, &f64)| Some((*round, hop - solo.get(round)?));
+        self.per_switch(case, ring.iter().filter_map(less))
+    }
+
+    /// Costs of a hop by rounds / the switches that the kernel counted in each.
+    fn per_switch(&self, case: usize, hops: impl Iterator<Item = (u32, f64)>) -> Figures {
+        let of = |(round, above): (u32, f64)| {
+            let batch = self.cases.get(&case)?.get(&round)?;
+            let switches: u64 = batch.iter().map(|s| s.counters.switches()).sum();
+            let hops: u64 = batch.iter().map(|s| s.hops).sum();
+            (switches > 0).then_some((round, above * hops as f64 / switches as f64))
+        };
+        hops.filter_map(of).collect()
+    }
+
+    /// Time of a hop.
+    pub fn hop(&self, case: usize, stream: u64) -> Option<Estimate> {
+        self.estimate(
+            &[(Figure::Hop(case), 1.0)],
+            || self.by_round(case, Sample::ns_per_hop),
+            stream,
+        )
+    }
+
+    /// Cost of a counted switch above the solo ring. Absent where there is no solo, or nothing switched.
+    pub fn above_solo(&self, case: usize, stream: u64) -> Option<Estimate> {
+        let of_all = || self.above_solo_of_all(case, Sample::ns_per_hop);
+        self.estimate(&self.switch(case)?, of_all, stream)
+    }
+
+    /// The cost of a switch of one ring less that of another, each above its solo: what a working set
+    /// or registers in use add. By the rounds in which both were measured and switched, or of all clean slices.
+    pub fn difference(&self, one: usize, other: usize, stream: u64) -> Option<Estimate> {
+        let of_all = || {
+            let others = self.above_solo_of_all(other, Sample::ns_per_hop);
+            let own = self.above_solo_of_all(one, Sample::ns_per_hop);
+            let less = |(round, cost): (u32, f64)| Some((round, cost - others.get(&round)?));
+            own.into_iter().filter_map(less).collect()
+        };
+        let others = self.switch(other)?.into_iter().map(|(figure, times)| (figure, -times));
+        let parts: Vec<Part> = self.switch(one)?.into_iter().chain(others).collect();
+        self.estimate(&parts, of_all, stream)
+    }
+
+    /// Any figure by rounds: the median over rounds with its interval. At no particular speed.
+    pub fn over_rounds(&self, by_round: &Figures, stream: u64) -> Option<Estimate> {
+        let figures: Vec<f64> = by_round.values().copied().collect();
+        let seed = self.terms.seed.wrapping_add(stream);
+        Estimate::over(&figures, MINIMUM_ROUNDS, self.terms.confidence, seed)
+    }
+
+    /// At full speed where all figures that it is made of have clean slices enough; of all slices and without
+    /// an interval where they were judged and have not; else over rounds, not judged.
+    fn estimate(
         &self,
-        case: usize,
-        solo: usize,
-        of: fn(&Sample) -> f64,
-    ) -> BTreeMap<u32, f64> {
-        let figure = |round: &u32| {
-            let ring = self.cases.get(&case)?.get(round).filter(|batch| switched(batch))?;
-            Some((*round, above_solo(ring, self.cases.get(&solo)?.get(round)?, of)))
+        parts: &[Part],
+        of_all: impl Fn() -> Figures,
+        stream: u64,
+    ) -> Option<Estimate> {
+        let is_judged = |(figure, _): &Part| match figure {
+            Figure::Hop(case) | Figure::AboveOwnSolos(case) => self.is_judged(*case),
         };
-        let rounds = self.cases.get(&case).into_iter().flat_map(|rounds| rounds.keys());
-        rounds.filter_map(figure).collect()
+        if !parts.iter().all(is_judged) {
+            return self.over_rounds(&of_all(), stream);
+        }
+        let full = parts.iter().all(|(figure, _)| self.has_figure(*figure));
+        if let Some(estimate) = full.then(|| self.full_speed(parts)).flatten() {
+            return Some(estimate);
+        }
+        let figures: Vec<f64> = of_all().into_values().collect();
+        Estimate::contended(&figures, self.terms.confidence)
     }
 
-    /// What the working set adds to the cost of a counted switch: total - direct, by the rounds in
-    /// which all four rings were measured and both of several switched. Each is a ring and its solo.
-    pub fn indirect(
-        &'a self,
-        total: (usize, usize),
-        direct: (usize, usize),
-        of: fn(&Sample) -> f64,
-    ) -> Indirect<'a> {
-        let of_round = |case: usize, round: &u32| self.cases.get(&case)?.get(round);
-        let pair = |(ring, solo): (usize, usize), round: &u32| -> Option<Pair<'a>> {
-            let ring = of_round(ring, round).filter(|batch| switched(batch))?;
-            Some((ring, of_round(solo, round)?))
-        };
-        let known = self.cases.get(&total.0).into_iter().flat_map(|rounds| rounds.keys());
-        let both = known.filter_map(|round| Some((pair(total, round)?, pair(direct, round)?)));
-        let (total, direct): (Vec<_>, Vec<_>) = both.unzip();
-        Indirect {
-            total: AboveSolo { rounds: total, of },
-            direct: AboveSolo { rounds: direct, of },
+    /// (hop(N) - hop(1)) / counted switches a hop, as parts. None where there is no solo or nothing switched.
+    fn switch(&self, case: usize) -> Option<Vec<Part>> {
+        let each = 1.0 / self.switches_per_hop(case)?;
+        Some(match self.solo(case)? {
+            Solo::Case(solo) => vec![(Figure::Hop(case), each), (Figure::Hop(solo), -each)],
+            Solo::Own => vec![(Figure::AboveOwnSolos(case), each)],
+        })
+    }
+
+    /// Counted switches a hop of the samples that have clean slices, or of all where none has: the mean over
+    /// their rounds. None where nothing switched.
+    fn switches_per_hop(&self, case: usize) -> Option<f64> {
+        let of = |(switches, hops): &(u64, u64)| *switches as f64 / *hops as f64;
+        let clean: Vec<f64> = self.slices(case)?.switches.values().map(of).collect();
+        let all =
+            || self.by_round(case, Sample::switches_per_hop).into_values().collect::<Vec<_>>();
+        let mean = mean(&clean).or_else(|| mean(&all()));
+        mean.filter(|per_hop| *per_hop > 0.0)
+    }
+
+    /// A sum of medians of clean slices, each times a factor. Cases are independent workers.
+    fn full_speed(&self, parts: &[Part]) -> Option<Estimate> {
+        let (mut value, mut variance, mut rounds) = (0.0, 0.0, u32::MAX);
+        // A solo ring may be the one of two rings: its errors are the same in both.
+        let mut times: BTreeMap<Figure, f64> = BTreeMap::new();
+        for (figure, factor) in parts {
+            *times.entry(*figure).or_default() += factor;
+        }
+        for (figure, factor) in times {
+            let pooled = self.pooled(figure)?;
+            value += factor * pooled.value;
+            variance += (factor * pooled.standard_error).powi(2);
+            rounds = rounds.min(pooled.rounds);
+        }
+        Estimate::at_full_speed(
+            value,
+            variance.sqrt(),
+            rounds,
+            self.terms.launch_scatter,
+            self.terms.confidence,
+        )
+    }
+
+    fn pooled(&self, figure: Figure) -> Option<Pooled> {
+        let seed = |stream: u64| self.terms.seed.wrapping_add(stream);
+        match figure {
+            Figure::Hop(case) => {
+                Pooled::of(&self.slices(case)?.clean, seed((5 << 32) + case as u64))
+            }
+            // A worker's memory is its own: each counts once, by its median.
+            Figure::AboveOwnSolos(case) => {
+                let medians = medians(&self.slices(case)?.clean_above).into_iter();
+                let workers = medians.map(|(round, median)| (round, vec![median])).collect();
+                Pooled::of(&workers, seed((6 << 32) + case as u64))
+            }
         }
     }
 }
 
-/// As many samples of a round, drawn with replacement.
-pub(crate) fn draw<'a>(batch: &Batch<'a>, rng: &mut dyn Rng) -> Batch<'a> {
-    batch.iter().map(|_| batch[rng.random_range(0..batch.len())]).collect()
+fn medians(by_round: &BTreeMap<u32, Vec<f64>>) -> Figures {
+    let of = |(round, all): (&u32, &Vec<f64>)| Some((*round, median(all)?));
+    by_round.iter().filter_map(of).collect()
 }
 
-pub(crate) fn middle(batch: &Batch, of: fn(&Sample) -> f64) -> f64 {
+fn middle(batch: &Batch, of: fn(&Sample) -> f64) -> Option<f64> {
     let values: Vec<f64> = batch.iter().map(|sample| of(sample)).collect();
-    median(&values).unwrap_or(f64::NAN)
-}
-
-/// A figure of one case: the median over the samples of a round.
-pub struct Single<'a> {
-    rounds: Vec<&'a Batch<'a>>,
-    of: fn(&Sample) -> f64,
-}
-
-impl Rounds for Single<'_> {
-    fn len(&self) -> usize {
-        self.rounds.len()
-    }
-    fn figure(&self, round: usize) -> f64 {
-        middle(self.rounds[round], self.of)
-    }
-    fn resampled(&self, round: usize, rng: &mut dyn Rng) -> f64 {
-        middle(&draw(self.rounds[round], rng), self.of)
-    }
-}
-
-/// A ring and its solo in one round.
-type Pair<'a> = (&'a Batch<'a>, &'a Batch<'a>);
-
-pub(crate) fn switched(batch: &Batch) -> bool {
-    batch.iter().any(|s| s.counters.switches() > 0)
-}
-
-/// (hop(N) - hop(1)) / counted switches per hop, within a round. Signed.
-pub struct AboveSolo<'a> {
-    rounds: Vec<Pair<'a>>,
-    of: fn(&Sample) -> f64,
-}
-
-pub(crate) fn above_solo(ring: &Batch, solo: &Batch, of: fn(&Sample) -> f64) -> f64 {
-    let difference = middle(ring, of) - middle(solo, of);
-    let switches: u64 = ring.iter().map(|s| s.counters.switches()).sum();
-    let hops: u64 = ring.iter().map(|s| s.hops).sum();
-    difference * hops as f64 / switches as f64
-}
-
-impl Rounds for AboveSolo<'_> {
-    fn len(&self) -> usize {
-        self.rounds.len()
-    }
-    fn figure(&self, round: usize) -> f64 {
-        let (ring, solo) = self.rounds[round];
-        above_solo(ring, solo, self.of)
-    }
-    fn resampled(&self, round: usize, rng: &mut dyn Rng) -> f64 {
-        let (ring, solo) = self.rounds[round];
-        let drawn = draw(ring, rng);
-        // A draw in which nothing switched has no cost per switch: keep the round as it was.
-        if drawn.iter().all(|s| s.counters.switches() == 0) {
-            return self.figure(round);
-        }
-        above_solo(&drawn, &draw(solo, rng), self.of)
-    }
-}
-
-/// The cost of a switch with work less that without, within a round. Signed.
-pub struct Indirect<'a> {
-    total: AboveSolo<'a>,
-    direct: AboveSolo<'a>,
-}
-
-impl Rounds for Indirect<'_> {
-    fn len(&self) -> usize {
-        self.total.len()
-    }
-    fn figure(&self, round: usize) -> f64 {
-        self.total.figure(round) - self.direct.figure(round)
-    }
-    fn resampled(&self, round: usize, rng: &mut dyn Rng) -> f64 {
-        self.total.resampled(round, rng) - self.direct.resampled(round, rng)
-    }
+    median(&values)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::case::{Case, Kind, Placement, Policy};
+    use crate::plan::{Batching, Stopping};
     use crate::sample::Counters;
+    use crate::speed::{Reference, Speed, cut};
 
-    fn sample(case: usize, round: u32, hops: u64, ns: u64, v: u64, i: u64) -> Sample {
-        let counters = Counters { voluntary: v, involuntary: i, ..Counters::default() };
+    /// Four rings: a solo one and one of two, twice.
+    fn plan() -> Plan {
+        let case = |members: u32, link: &str| Case {
+            members,
+            kind: Kind::Process,
+            link: link.into(),
+            work: None,
+            placement: Placement::Same { cpu: 1 },
+            policy: Policy::Other,
+            priority: None,
+            state: None,
+        };
+        Plan {
+            experiment: "ring".into(),
+            cases: vec![case(1, "pipe"), case(2, "pipe"), case(1, "futex"), case(2, "futex")],
+            seed: 7,
+            batching: Batching::default(),
+            stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
+            reference: Reference::default(),
+        }
+    }
+
+    fn sample(case: usize, round: u32, hops: u64, elapsed_ns: u64, switches: (u64, u64)) -> Sample {
+        let (voluntary, involuntary) = switches;
         Sample {
             case,
             round,
             sample: 0,
-            laps: hops,
+            laps: hops / if case.is_multiple_of(2) { 1 } else { 2 },
             hops,
-            elapsed_ns: ns,
-            counters,
+            elapsed_ns,
+            counters: Counters { voluntary, involuntary, ..Counters::default() },
             steal_ns: None,
             setup_ns: 0,
+            slices: None,
+            triples: None,
         }
     }
 
-    #[test]
-    fn cost_is_divided_by_counted_switches_of_both_kinds() {
-        // 4000 ns a hop against 1000 alone, at 1.5 switches a hop: 2000 ns a switch.
-        let all = [sample(0, 0, 100, 100_000, 0, 0), sample(1, 0, 100, 400_000, 100, 50)];
-        let grouped = Grouped::new(&all);
-        assert!((grouped.above_solo(1, 0, Sample::ns_per_hop).figure(0) - 2000.0).abs() < 1e-9);
+    fn above(samples: &[Sample]) -> Figures {
+        Grouped::new(&plan(), samples).above_solo_by_round(1)
     }
 
     #[test]
-    fn a_negative_difference_stays_negative() {
-        let all = [sample(0, 0, 100, 300_000, 0, 0), sample(1, 0, 100, 200_000, 100, 0)];
-        let grouped = Grouped::new(&all);
-        assert!((grouped.above_solo(1, 0, Sample::ns_per_hop).figure(0) + 1000.0).abs() < 1e-9);
+    fn cost_per_switch_divides_by_counted_switches() {
+        // Two switches a hop, voluntary and involuntary: (5000 - 1000) / 2.
+        let all = [sample(0, 0, 100, 100_000, (0, 0)), sample(1, 0, 100, 500_000, (100, 100))];
+        assert_eq!(above(&all), [(0, 2000.0)].into());
     }
 
     #[test]
-    fn differences_are_taken_within_rounds_only() {
-        // Drift: the second round is 1000 ns slower for both. Round 2 lacks the solo, round 3 the
-        // ring: neither may be paired with another round.
-        let all = [
-            sample(0, 0, 100, 100_000, 0, 0),
-            sample(1, 0, 100, 400_000, 100, 0),
-            sample(0, 1, 100, 200_000, 0, 0),
-            sample(1, 1, 100, 500_000, 100, 0),
-            sample(1, 2, 100, 900_000, 100, 0),
-            sample(0, 3, 100, 100_000, 0, 0),
-        ];
-        let grouped = Grouped::new(&all);
-        let pairs = grouped.above_solo(1, 0, Sample::ns_per_hop);
-        assert_eq!(pairs.len(), 2);
-        assert!((0..2).all(|round| (pairs.figure(round) - 3000.0).abs() < 1e-9));
+    fn differences_keep_their_sign() {
+        let all = [sample(0, 0, 100, 300_000, (0, 0)), sample(1, 0, 100, 200_000, (100, 0))];
+        assert_eq!(above(&all), [(0, -1000.0)].into());
     }
 
     #[test]
-    fn a_ring_that_never_switched_has_no_cost_per_switch() {
-        let all = [sample(0, 0, 100, 100_000, 0, 0), sample(1, 0, 100, 400_000, 0, 0)];
-        let grouped = Grouped::new(&all);
-        assert!(grouped.above_solo(1, 0, Sample::ns_per_hop).is_empty());
-        assert!(grouped.above_solo(1, 7, Sample::ns_per_hop).is_empty());
-    }
-
-    #[test]
-    fn the_indirect_cost_is_the_double_difference_of_one_round() {
-        // Without work 4000 - 1000 at one switch a hop; with work 10000 - 5000 at two: 2500 - 3000 in
-        // the first round, and in the second, where the pair with work takes 6000 more, 2500.
-        let four = |round: u32, with_work: u64| {
+    fn drift_common_to_a_round_drops_out_and_a_missing_partner_is_passed_over() {
+        let round = |round: u32| {
+            let drift = 1000 * u64::from(round) * 100;
             [
-                sample(0, round, 100, 100_000, 0, 0),
-                sample(1, round, 100, 400_000, 100, 0),
-                sample(2, round, 100, 500_000, 0, 0),
-                sample(3, round, 100, with_work, 150, 50),
+                sample(0, round, 100, 100_000 + drift, (0, 0)),
+                sample(1, round, 100, 400_000 + drift, (100, 0)),
             ]
         };
-        let mut all = [four(0, 1_000_000), four(1, 1_600_000)].concat();
-        // Rounds that lack any of the four, or a switch in either ring, give nothing.
-        for missing in 0..4 {
-            let mut round = four(2 + missing, 1_000_000).to_vec();
-            round.remove(missing as usize);
-            all.extend(round);
-        }
-        all.extend(four(6, 1_000_000).map(|mut s| {
-            if s.case == 1 {
-                s.counters = Counters::default();
+        let mut all: Vec<Sample> = (0..2).flat_map(round).collect();
+        all.push(sample(0, 2, 100, 1, (0, 0)));
+        all.push(sample(1, 3, 100, 1, (100, 0)));
+        assert_eq!(above(&all), [(0, 3000.0), (1, 3000.0)].into());
+    }
+
+    #[test]
+    fn what_never_switched_has_no_cost_of_a_switch() {
+        let all = [sample(0, 0, 100, 100_000, (0, 0)), sample(1, 0, 100, 400_000, (0, 0))];
+        assert!(above(&all).is_empty());
+        assert!(Grouped::new(&plan(), &all).above_solo_by_round(7).is_empty());
+        // Neither have hops of nothing, which only a damaged file has.
+        let none = [sample(0, 0, 0, 100, (0, 0)), sample(0, 1, 10, 0, (0, 0))];
+        assert_eq!(Grouped::new(&plan(), &none).rounds(0), 0);
+    }
+
+    /// Ten rounds of all four rings: futex switches for 1000 ns more than pipe, each round drifts.
+    fn rounds(count: u32) -> Vec<Sample> {
+        let one = |round: u32| {
+            let drift = 1_000_000 * u64::from(round % 3);
+            [
+                sample(0, round, 1000, drift + 1_000_000, (0, 0)),
+                sample(1, round, 1000, drift + 4_000_000, (1000, 0)),
+                sample(2, round, 1000, drift + 5_000_000, (0, 0)),
+                sample(3, round, 1000, drift + 9_000_000, (500, 500)),
+            ]
+        };
+        (0..count).flat_map(one).collect()
+    }
+
+    #[test]
+    fn a_double_difference_is_paired_within_rounds_that_have_all_four() {
+        let mut all = rounds(10);
+        all.retain(|sample| (sample.case, sample.round) != (2, 3));
+        let plan = plan();
+        let found = Grouped::new(&plan, &all).difference(3, 1, 1).unwrap();
+        assert_eq!((found.value, found.rounds, found.speed), (1000.0, 9, Speed::NotJudged));
+        assert_eq!((found.low, found.high), (Some(1000.0), Some(1000.0)));
+    }
+
+    /// Every second slice runs on a shared core and takes 1.4 times as long; the figures are of the others.
+    fn sliced(count: u32, is_clean: impl Fn(u32, u64) -> bool) -> Vec<Sample> {
+        let cut = |plain: Sample| {
+            let round = plain.round;
+            let mut sample = cut(plain, 20, |index| is_clean(round, index));
+            let slices = sample.slices.as_mut().unwrap();
+            for (index, ns) in slices.elapsed_ns.iter_mut().enumerate() {
+                *ns = if is_clean(round, index as u64) { *ns } else { *ns * 14 / 10 };
             }
-            s
-        }));
-        let grouped = Grouped::new(&all);
-        let indirect = grouped.indirect((3, 2), (1, 0), Sample::ns_per_hop);
-        assert_eq!(indirect.len(), 2);
-        assert!((indirect.figure(0) + 500.0).abs() < 1e-9);
-        assert!((indirect.figure(1) - 2500.0).abs() < 1e-9);
-        assert!(grouped.indirect((3, 9), (1, 0), Sample::ns_per_hop).is_empty());
+            sample.elapsed_ns = slices.elapsed_ns.iter().sum();
+            sample
+        };
+        let steady = |sample: Sample| {
+            let drift = 1_000_000 * u64::from(sample.round % 3);
+            Sample { elapsed_ns: sample.elapsed_ns - drift, ..sample }
+        };
+        rounds(count).into_iter().map(steady).map(cut).collect()
     }
 
     #[test]
-    fn drift_common_to_a_round_leaves_the_indirect_cost_alone() {
-        let all: Vec<Sample> = (0..6_u32)
-            .flat_map(|round| {
-                let drift = 1_000_000 * u64::from(round);
-                [
-                    sample(0, round, 100, drift + 100_000, 0, 0),
-                    sample(1, round, 100, drift + 400_000, 100, 0),
-                    sample(2, round, 100, drift + 500_000, 0, 0),
-                    sample(3, round, 100, drift + 1_000_000, 100, 0),
-                ]
-            })
-            .collect();
-        let grouped = Grouped::new(&all);
-        let indirect = grouped.indirect((3, 2), (1, 0), Sample::ns_per_hop);
-        let estimate = crate::estimate::Estimate::over(&indirect, 5, 0.95, 1).unwrap();
-        assert!((estimate.value - 2000.0).abs() < 1e-6 && estimate.resolved, "{estimate:?}");
-        assert!(estimate.low.is_some_and(|low| (low - 2000.0).abs() < 1e-6), "{estimate:?}");
+    fn figures_are_those_of_clean_slices() {
+        let all = sliced(10, |_, index| index < 8);
+        let plan = plan();
+        let grouped = Grouped::new(&plan, &all);
+        let cost = grouped.above_solo(1, 1).unwrap();
+        assert!((cost.value - 3000.0).abs() < 1e-6, "{cost:?}");
+        assert_eq!((cost.speed, cost.rounds, cost.standard_error), (Speed::Full, 10, Some(0.0)));
+        // Nothing scatters: what is left is the term for launches, 1.96 x 1 %.
+        assert!((cost.relative_half_width().unwrap() - 0.019_599_64).abs() < 1e-6, "{cost:?}");
+        let hop = grouped.hop(1, 1).unwrap();
+        assert!((hop.value - 4000.0).abs() < 1e-6 && hop.speed == Speed::Full, "{hop:?}");
+        let more = grouped.difference(3, 1, 1).unwrap();
+        assert!((more.value - 1000.0).abs() < 1e-6 && more.speed == Speed::Full, "{more:?}");
+        // All slices together say something else, which stands beside.
+        let all = grouped.above_solo_of_all(1, Sample::ns_per_hop);
+        assert!(all.values().all(|cost| *cost > 3600.0), "{all:?}");
+        assert!(grouped.above_solo_by_round(1).values().all(|cost| (*cost - 3000.0).abs() < 1e-6));
+    }
+
+    /// 30 clean slices of each kind, in 8 rounds, 5 % of all: one less of any, and there is no interval.
+    #[test]
+    fn too_few_clean_slices_give_the_contended_figure_without_an_interval() {
+        let speed = |rounds: u32, is_clean: &dyn Fn(u32, u64) -> bool| {
+            let all = sliced(rounds, is_clean);
+            let plan = plan();
+            let cost = Grouped::new(&plan, &all).above_solo(1, 1).unwrap();
+            assert_eq!(cost.interval().is_some(), cost.speed == Speed::Full, "{cost:?}");
+            assert_eq!(cost.resolved, cost.speed == Speed::Full);
+            cost.speed
+        };
+        assert_eq!(speed(8, &|_, index| index < 4), Speed::Full);
+        assert_eq!(speed(7, &|_, index| index < 10), Speed::Contended, "7 rounds");
+        assert_eq!(speed(8, &|_, index| index < 3), Speed::Contended, "24 slices");
+        assert_eq!(
+            speed(8, &|round, index| round > 0 && index < 10),
+            Speed::Contended,
+            "in 7 rounds"
+        );
+        assert_eq!(speed(40, &|_, index| index < 1), Speed::Full, "5 %");
+        assert_eq!(speed(40, &|round, index| round > 7 && index < 1), Speed::Contended, "4 %");
     }
 
     #[test]
-    fn empty_samples_are_passed_over() {
-        let all = [sample(0, 0, 0, 100, 0, 0), sample(0, 1, 10, 0, 0, 0)];
-        assert_eq!(Grouped::new(&all).rounds(0), 0);
+    fn the_half_without_quanta_keeps_the_other_from_being_judged() {
+        let mut all = sliced(10, |_, _| true);
+        all.iter_mut().filter(|sample| sample.case == 0).for_each(|sample| sample.slices = None);
+        let plan = plan();
+        let grouped = Grouped::new(&plan, &all);
+        assert_eq!(grouped.above_solo(1, 1).unwrap().speed, Speed::NotJudged);
+        assert_eq!(grouped.hop(1, 1).unwrap().speed, Speed::Full);
+        assert_eq!(grouped.above_solo(3, 1).unwrap().speed, Speed::Full);
     }
 }

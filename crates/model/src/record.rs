@@ -4,14 +4,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
+use crate::company::Company;
 use crate::cost::{self, Cost};
 use crate::estimate::Estimate;
 use crate::noise::{self, NoiseVerdict};
-use crate::pairing::Grouped;
-use crate::plan::{MINIMUM_ROUNDS, Plan};
+use crate::pairing::{Figures, Grouped};
+use crate::plan::Plan;
 use crate::run::{End, Failure, Header, Run};
 use crate::sample::Sample;
 use crate::scaling;
+use crate::speed::{CaseSlices, Level};
+use crate::stats::quantile;
 
 /// Switches per hop further than this from one are flagged.
 pub const COUNT_TOLERANCE: f64 = 0.05;
@@ -41,6 +44,24 @@ pub struct Totals {
     pub involuntary: u64,
 }
 
+/// Figures of rounds at whatever speed: where most of them lie, and no interval for anything.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    /// Median over rounds.
+    pub median: f64,
+    /// A quarter of the rounds lies below.
+    pub lower_quartile: f64,
+    /// A quarter of the rounds lies above.
+    pub upper_quartile: f64,
+}
+
+impl Spread {
+    fn of(figures: &[f64]) -> Option<Self> {
+        let at = |p| quantile(figures, p);
+        Some(Self { median: at(0.5)?, lower_quartile: at(0.25)?, upper_quartile: at(0.75)? })
+    }
+}
+
 /// One case and what was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseSummary {
@@ -52,18 +73,28 @@ pub struct CaseSummary {
     pub samples: u32,
     /// Samples that were disturbed.
     pub disturbed_samples: u32,
+    /// Slices that ran at full speed with nobody else on the core; absent where the quanta tell nothing.
+    pub clean_slices: Option<u32>,
+    /// Share of the slices that did, 0 to 1; absent as `clean_slices`.
+    pub clean_share: Option<f64>,
     /// Sums over the timed laps; absent when nothing was measured.
     pub totals: Option<Totals>,
     /// CPU time of the ring of two scaled to this size, in nanoseconds per lap (Sloan's projected
     /// line); absent without a ring of two.
     pub projected_cpu_ns_per_lap: Option<f64>,
-    /// Time of a hop in nanoseconds.
+    /// Time of a hop in nanoseconds: at full speed where that was seen, as the estimate says.
     pub ns_per_hop: Option<Estimate>,
+    /// Time of a hop in nanoseconds at whatever speed, over rounds of all slices. Absent where the
+    /// quanta tell nothing.
+    pub contended_ns_per_hop: Option<Spread>,
     /// Switches per hop as the kernel counted them.
     pub switches_per_hop: Option<Estimate>,
-    /// (hop(N) - hop(1)) / switches per hop, paired within rounds, in nanoseconds; absent for the
-    /// solo ring and for a ring that does not switch.
+    /// (hop(N) - hop(1)) / switches per hop in nanoseconds: of clean slices where full speed was seen, else
+    /// paired within rounds, as the estimate says. Absent for the solo ring and for a ring that does not
+    /// switch.
     pub ns_per_switch_above_solo: Option<Estimate>,
+    /// The same at whatever speed, paired within rounds. Absent where the quanta tell nothing.
+    pub contended_ns_per_switch_above_solo: Option<Spread>,
     /// The same by CPU time, which other work on the CPU does not enter; absent where the members do
     /// not share one CPU, as then their waits are part of the cost.
     pub cpu_ns_per_switch_above_solo: Option<Estimate>,
@@ -119,15 +150,31 @@ pub struct Record {
     pub cost: Option<Cost>,
     /// The verdict on the machine's noise.
     pub noise: NoiseVerdict,
+    /// The CPUs' own speed, by the CPUs that the leaders ran on; empty where nobody looked.
+    pub speed: Vec<CpuSpeed>,
+    /// Who else ran on the measured CPUs; absent where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub company: Option<Company>,
     /// What could not be measured or read.
     pub warnings: Vec<String>,
+}
+
+/// How fast a CPU ran.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuSpeed {
+    /// The CPU; several where the scheduler chose.
+    pub cpus: Vec<u32>,
+    /// Its level.
+    pub level: Level,
+    /// Its clock in GHz by the latency-bound loop; absent where a multiplication's cycles are not known.
+    pub clock_ghz: Option<f64>,
 }
 
 impl Record {
     /// The record of a run.
     pub fn of(run: &Run) -> Self {
         let plan = &run.header.plan;
-        let grouped = Grouped::new(&run.samples);
+        let grouped = Grouped::new(plan, &run.samples);
         let cases = summaries(plan, &grouped, &run.failures);
         let cost = (plan.experiment == cost::EXPERIMENT)
             .then(|| Cost::of(plan, &grouped, &cases, &run.header.machine));
@@ -137,12 +184,23 @@ impl Record {
             header: run.header.clone(),
             end: run.end.clone(),
             noise: noise::judge(&plan.cases, &run.samples, &grouped),
+            speed: speeds(&grouped, &run.header.build.target),
             cases,
             scaling,
             cost,
+            company: run.company.clone(),
             warnings: run.warnings.clone(),
         }
     }
+}
+
+fn speeds(grouped: &Grouped, target: &str) -> Vec<CpuSpeed> {
+    let speed = |(cpus, level): (&Vec<u32>, &Level)| CpuSpeed {
+        cpus: cpus.clone(),
+        level: *level,
+        clock_ghz: level.clock_ghz(target),
+    };
+    grouped.levels().iter().map(speed).collect()
 }
 
 /// Summaries of all cases of a plan; also used for the looks while a run is going on.
@@ -168,40 +226,41 @@ pub fn summaries(plan: &Plan, grouped: &Grouped, failures: &[Failure]) -> Vec<Ca
 fn summarise(plan: &Plan, grouped: &Grouped, failures: &[Failure], index: usize) -> CaseSummary {
     let case = plan.cases[index].clone();
     let samples: Vec<&Sample> = grouped.samples(index).collect();
-    let confidence = plan.stopping.confidence;
     // Every estimate has a random stream of its own, fixed by the plan's seed.
-    let seed = |estimate: u64| plan.seed.wrapping_add(1 + 4 * index as u64 + estimate);
-    let single = |of: fn(&Sample) -> f64, estimate: u64| {
-        Estimate::over(&grouped.single(index, of), MINIMUM_ROUNDS, confidence, seed(estimate))
-    };
-    let solo = plan.solo_of(index).filter(|solo| *solo != index);
-    let switches_per_hop = single(Sample::switches_per_hop, 1);
+    let stream = |estimate: u64| 1 + 4 * index as u64 + estimate;
+    let counted = grouped.by_round(index, Sample::switches_per_hop);
+    let switches_per_hop = grouped.over_rounds(&counted, stream(1));
     let does_not_switch =
         case.members > 1 && switches_per_hop.is_some_and(|e| e.value < HARDLY_SWITCHES_PER_HOP);
-    let above_solo = |of: fn(&Sample) -> f64, estimate: u64| {
-        if does_not_switch {
-            return None;
-        }
-        let pairs = grouped.above_solo(index, solo?, of);
-        Estimate::over(&pairs, MINIMUM_ROUNDS, confidence, seed(estimate))
+    let of_all =
+        |of: fn(&Sample) -> f64| (!does_not_switch).then(|| grouped.above_solo_of_all(index, of));
+    let is_judged = grouped.is_judged(index);
+    let judged_middle = |figures: Figures| {
+        let figures: Vec<f64> = figures.into_values().collect();
+        Spread::of(&figures).filter(|_| is_judged)
     };
     let counts_disagree = case.members > 1
         && switches_per_hop.is_some_and(|e| (e.value - 1.0).abs() > COUNT_TOLERANCE);
     let disturbed = samples.iter().filter(|s| !s.disturbances(&case).is_empty()).count();
+    let slices = grouped.slices(index).filter(|_| is_judged);
     CaseSummary {
         rounds: grouped.rounds(index),
         samples: samples.len() as u32,
         disturbed_samples: disturbed as u32,
+        clean_slices: slices.map(CaseSlices::clean_count),
+        clean_share: slices.and_then(CaseSlices::clean_share),
         totals: totals(&samples),
         projected_cpu_ns_per_lap: None,
-        ns_per_hop: single(Sample::ns_per_hop, 0),
+        ns_per_hop: grouped.hop(index, stream(0)),
+        contended_ns_per_hop: judged_middle(grouped.by_round(index, Sample::ns_per_hop)),
         switches_per_hop,
-        ns_per_switch_above_solo: above_solo(Sample::ns_per_hop, 2),
-        cpu_ns_per_switch_above_solo: case
-            .placement
-            .is_one_cpu()
-            .then(|| above_solo(Sample::cpu_ns_per_hop, 3))
+        ns_per_switch_above_solo: (!does_not_switch)
+            .then(|| grouped.above_solo(index, stream(2)))
             .flatten(),
+        contended_ns_per_switch_above_solo: of_all(Sample::ns_per_hop).and_then(judged_middle),
+        cpu_ns_per_switch_above_solo: of_all(Sample::cpu_ns_per_hop)
+            .filter(|_| case.placement.is_one_cpu() && plan.batching.triples.is_none())
+            .and_then(|figures| grouped.over_rounds(&figures, stream(3))),
         ns_per_switch_above_none: (!does_not_switch)
             .then(|| above_none(plan, grouped, index))
             .flatten(),
@@ -215,10 +274,7 @@ fn summarise(plan: &Plan, grouped: &Grouped, failures: &[Failure], index: usize)
 /// A double difference of four rings, as the indirect cost of a working set is one.
 fn above_none(plan: &Plan, grouped: &Grouped, index: usize) -> Option<Estimate> {
     let none = plan.none_of(index).filter(|_| plan.cases[index].members > 1)?;
-    let own = (index, plan.solo_of(index)?);
-    let rounds = grouped.indirect(own, (none, plan.solo_of(none)?), Sample::ns_per_hop);
-    let seed = plan.seed.wrapping_add((2 << 32) + index as u64);
-    Estimate::over(&rounds, MINIMUM_ROUNDS, plan.stopping.confidence, seed)
+    grouped.difference(index, none, (2 << 32) + index as u64)
 }
 
 fn totals(samples: &[&Sample]) -> Option<Totals> {
@@ -226,23 +282,25 @@ fn totals(samples: &[&Sample]) -> Option<Totals> {
         return None;
     }
     let mut totals = Totals::default();
-    let (mut user_ns, mut split_ns) = (0, 0);
+    let (mut user_ns, mut split_ns) = (0_i64, 0_i64);
     for sample in samples {
         let counters = &sample.counters;
         totals.laps += sample.laps;
         totals.hops += sample.hops;
         totals.real_ns += sample.elapsed_ns;
-        totals.cpu_ns += counters.cpu_ns;
+        totals.cpu_ns += sample.cpu_ns();
         totals.voluntary += counters.voluntary;
         totals.involuntary += counters.involuntary;
-        if let (Some(user), Some(system)) = (counters.user_ns, counters.system_ns) {
+        if let Some((user, system)) = sample.user_system_ns() {
             user_ns += user;
             split_ns += user + system;
         }
     }
-    // The split of the samples that have one stands for all.
+    // The split of the samples that have one stands for all. So few ticks that the quanta's share of them is
+    // more than all that were seen in user mode are no user time.
     if split_ns > 0 {
-        let user = (totals.cpu_ns as f64 * user_ns as f64 / split_ns as f64).round() as u64;
+        let share = (user_ns as f64 / split_ns as f64).max(0.0);
+        let user = (totals.cpu_ns as f64 * share).round() as u64;
         totals.user_ns = Some(user);
         totals.system_ns = Some(totals.cpu_ns.saturating_sub(user));
     }
@@ -276,8 +334,7 @@ fn point(summary: &CaseSummary) -> Option<scaling::Point> {
     Some(scaling::Point {
         members: summary.case.members,
         cost_ns: cost.value,
-        low_ns: cost.low,
-        high_ns: cost.high,
+        standard_error_ns: cost.standard_error,
     })
 }
 

@@ -1,5 +1,7 @@
 //! The ring as an instrument: its case, its sample and its record under one name.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +12,7 @@ use crate::plan::{Batching, Plan};
 use crate::record::{Record, summaries, worst_precision};
 use crate::run::{Failure, Run};
 use crate::sample::Sample;
+use crate::speed::{FEWEST_ROUNDS, Level};
 
 /// The ring: members that pass a token round, on which the cost of a switch rests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -61,7 +64,34 @@ impl Instrument for Ring {
     }
 
     fn worst_precision(plan: &Plan, samples: &[Sample], failures: &[Failure]) -> Option<f64> {
-        worst_precision(&summaries(plan, &Grouped::new(samples), failures))
+        worst_precision(&summaries(plan, &Grouped::new(plan, samples), failures))
+    }
+
+    fn lacking(plan: &Plan, samples: &[Sample]) -> Vec<usize> {
+        let grouped = Grouped::new(plan, samples);
+        let lacks = |case: &usize| grouped.is_judged(*case) && !grouped.has_full_speed(*case);
+        (0..plan.cases.len()).filter(lacks).collect()
+    }
+
+    /// Of working sets, whose intervals differ most: the wider half, but every fourth round all.
+    fn focus(plan: &Plan, samples: &[Sample], round: u32) -> Option<Vec<usize>> {
+        if plan.batching.triples.is_none() || round < FEWEST_ROUNDS || round.is_multiple_of(4) {
+            return None;
+        }
+        let grouped = Grouped::new(plan, samples);
+        let width = |case: usize| {
+            let estimate = grouped.above_solo(case, 0);
+            estimate.and_then(|estimate| estimate.relative_half_width()).unwrap_or(f64::INFINITY)
+        };
+        let mut widths: Vec<(usize, f64)> =
+            (0..plan.cases.len()).map(|case| (case, width(case))).collect();
+        widths.sort_by(|one, other| other.1.total_cmp(&one.1));
+        widths.truncate(widths.len().div_ceil(2));
+        Some(widths.into_iter().map(|(case, _)| case).collect())
+    }
+
+    fn levels(plan: &Plan, samples: &[Sample]) -> BTreeMap<Vec<u32>, Level> {
+        Grouped::new(plan, samples).levels().clone()
     }
 
     fn record(run: &Run) -> Record {

@@ -6,13 +6,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::company::Company;
 use crate::instrument::{Instrument, Numbered};
 use crate::machine::Machine;
 use crate::plan::{Plan, Stopping};
 use crate::ring::Ring;
 
-/// Version of the format that this program writes. Older ones stay readable.
-pub const SCHEMA: u32 = 1;
+/// Version of the format that this program writes. Older ones stay readable. 2: samples of rings in slices
+/// with reference quanta, which are in their counters' CPU time.
+pub const SCHEMA: u32 = 2;
 
 /// What was built.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,6 +54,20 @@ pub struct Header<I: Instrument = Ring> {
     /// The session that the run is one half of; absent for a run of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Session>,
+    /// Which of several launches of one plan the run is; absent for a run of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<Launch>,
+}
+
+/// One of several launches of the same plan, one after the other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Launch {
+    /// The same in all of them: what their runs' names begin with.
+    pub set: String,
+    /// Its number, from 1.
+    pub number: u32,
+    /// How many were asked for.
+    pub of: u32,
 }
 
 /// One of two settings that are measured in one session.
@@ -151,6 +167,8 @@ pub enum Line<I: Instrument = Ring> {
     Failure(Failure),
     /// The run went on after an earlier end.
     Resumed(Resumed),
+    /// Who else ran on the measured CPUs while this session measured; before its end.
+    Company(Box<Company>),
     /// Always the last of a run that was not killed.
     End(End),
 }
@@ -168,6 +186,9 @@ pub struct Run<I: Instrument = Ring> {
     pub end: Option<End>,
     /// Later sessions.
     pub resumed: Vec<Resumed>,
+    /// Who else ran on the measured CPUs, all sessions together; absent of a run that was killed and
+    /// of one that is older than the line.
+    pub company: Option<Company>,
     /// Lines that could not be read, in words.
     pub warnings: Vec<String>,
 }
@@ -200,6 +221,7 @@ impl<I: Instrument> Run<I> {
             failures: Vec::new(),
             end: None,
             resumed: Vec::new(),
+            company: None,
             warnings: Vec::new(),
         }
     }
@@ -231,6 +253,12 @@ impl<I: Instrument> Run<I> {
                 self.end = None;
                 self.header.plan.stopping = resumed.stopping.clone();
                 self.resumed.push(resumed);
+            }
+            Line::Company(company) => {
+                self.company = Some(match self.company.take() {
+                    Some(earlier) => earlier.plus(*company),
+                    None => *company,
+                });
             }
             Line::End(end) => self.end = Some(end),
         }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
+use crate::speed::{Slices, Triples};
 
 /// What the kernel counted for all members of a ring between two moments at which the ring stood
 /// still. A figure that the kernel did not give is absent, never zero.
@@ -21,7 +22,8 @@ pub struct Counters {
     pub minor_faults: u64,
     /// Page faults that had to wait for input.
     pub major_faults: u64,
-    /// CPU time by the scheduler's precise sum, in nanoseconds.
+    /// CPU time by the scheduler's precise sum, in nanoseconds. Where the sample has slices, the reference
+    /// quanta between them are in it (`Sample::cpu_ns` leaves them out).
     pub cpu_ns: u64,
     /// Part of `cpu_ns` in user mode by the kernel's tick sampling, in nanoseconds; absent when no
     /// tick fell into the sample.
@@ -59,6 +61,13 @@ pub struct Sample {
     pub steal_ns: Option<u64>,
     /// Time from the start of the ring's set-up to its first, untimed, lap, in nanoseconds.
     pub setup_ns: u64,
+    /// The batch in slices and the reference quanta between them. Absent where the plan has no slices, in
+    /// runs of schema 1, and on architectures that the quanta are not written for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slices: Option<Slices>,
+    /// Solos on the same memory before and after the ring; absent where solos are rings of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub triples: Option<Triples>,
 }
 
 /// What disturbed a sample.
@@ -108,9 +117,38 @@ impl Sample {
         self.elapsed_ns as f64 / self.hops as f64
     }
 
+    /// CPU time of all members for the timed laps, in nanoseconds: without the reference quanta.
+    pub fn cpu_ns(&self) -> u64 {
+        self.counters.cpu_ns.saturating_sub(self.reference_ns())
+    }
+
+    /// User and system part of [`Self::cpu_ns`]. The quanta run in user mode; as the split rests on ticks, a
+    /// sample of which few ticks fell into user mode may have spent less than nothing there. Sums are right.
+    pub fn user_system_ns(&self) -> Option<(i64, i64)> {
+        let (user, system) = self.counters.user_ns.zip(self.counters.system_ns)?;
+        let reference = i64::try_from(self.reference_ns()).unwrap_or(i64::MAX);
+        let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+        Some((signed(user).saturating_sub(reference), signed(system)))
+    }
+
+    fn reference_ns(&self) -> u64 {
+        self.slices.as_ref().map_or(0, Slices::reference_ns)
+    }
+
+    /// The slices, if there are any and they are short enough to be judged by the quanta around them.
+    pub fn judged_slices(&self) -> Option<&Slices> {
+        self.slices.as_ref().filter(|slices| slices.can_be_judged())
+    }
+
+    /// Whether a member that was to stay on its CPU moved.
+    pub fn has_moved(&self, case: &Case) -> bool {
+        let pinned = !matches!(case.placement, crate::case::Placement::Free { .. });
+        pinned && self.counters.migrations.is_some_and(|count| count > 0)
+    }
+
     /// Nanoseconds of CPU time of all members per hop.
     pub fn cpu_ns_per_hop(&self) -> f64 {
-        self.counters.cpu_ns as f64 / self.hops as f64
+        self.cpu_ns() as f64 / self.hops as f64
     }
 
     /// Counted switches per hop.
@@ -125,7 +163,7 @@ impl Sample {
             all.push(Disturbance::Steal { ns });
         }
         if case.placement.is_one_cpu() && self.elapsed_ns > 0 {
-            let share = 1.0 - self.counters.cpu_ns as f64 / self.elapsed_ns as f64;
+            let share = 1.0 - self.cpu_ns() as f64 / self.elapsed_ns as f64;
             if share > OTHER_WORK_LIMIT {
                 all.push(Disturbance::OtherWork { share });
             }
@@ -133,8 +171,7 @@ impl Sample {
         if self.counters.major_faults > 0 {
             all.push(Disturbance::MajorFaults { count: self.counters.major_faults });
         }
-        let pinned = !matches!(case.placement, crate::case::Placement::Free { .. });
-        if let Some(count) = self.counters.migrations.filter(|count| pinned && *count > 0) {
+        if let Some(count) = self.counters.migrations.filter(|_| self.has_moved(case)) {
             all.push(Disturbance::Migrations { count });
         }
         all
@@ -163,6 +200,8 @@ mod tests {
             },
             steal_ns: Some(0),
             setup_ns: 1,
+            slices: None,
+            triples: None,
         }
     }
 

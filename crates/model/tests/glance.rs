@@ -15,7 +15,16 @@ const V1: &str = include_str!("fixtures/run-v1.jsonl");
 fn estimate(value: f64, ends: Option<(f64, f64)>) -> Estimate {
     let (low, high) = (ends.map(|ends| ends.0), ends.map(|ends| ends.1));
     let resolved = ends.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
-    Estimate { value, mean: value, low, high, confidence: 0.95, resolved, rounds: 6 }
+    Estimate {
+        value,
+        standard_error: None,
+        low,
+        high,
+        confidence: 0.95,
+        resolved,
+        rounds: 6,
+        speed: Default::default(),
+    }
 }
 
 /// A ring of two that costs so much a switch.
@@ -26,7 +35,13 @@ fn rings(cost: Estimate) -> Record {
 }
 
 fn verdict(level: NoiseLevel) -> NoiseVerdict {
-    NoiseVerdict { level, round_spread: None, disturbed_share: 0.0, reasons: Vec::new() }
+    NoiseVerdict {
+        level,
+        clean_share: None,
+        round_spread: None,
+        disturbed_share: 0.0,
+        reasons: Vec::new(),
+    }
 }
 
 #[test]

@@ -39,8 +39,7 @@ fn verdict(machine: &str) -> Verdict {
         (row.machine == machine).then(|| Point {
             members: row.members,
             cost_ns: 1000.0 * row.cpu_s / f64::from(row.members),
-            low_ns: None,
-            high_ns: None,
+            standard_error_ns: None,
         })
     };
     let points: Vec<Point> = rows().into_iter().filter_map(of_machine).collect();
@@ -93,7 +92,8 @@ fn aix_3_2_is_flat_where_aix_3_1_is_not() {
     assert_eq!(new.shape(), Some(Shape::Constant), "{new}");
     assert!(new.trend_below.unwrap() < 0.10, "{new}");
     let old = verdict("RS6000/530 AIX 3.1");
-    assert_eq!(old.shape(), Some(Shape::Logarithmic), "{old}");
+    // It rises and levels off; by nine points without errors a logarithm and a plateau are about as near.
+    assert!(matches!(old.shape(), Some(Shape::Logarithmic | Shape::Saturating)), "{old}");
     assert!(growth(&old) > 1.3, "{old}");
 }
 

@@ -26,7 +26,8 @@ fn case(placement: Placement, state: Option<State>) -> Case {
 fn plan(cases: Vec<Case>) -> Plan {
     let stopping = Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 };
     let (experiment, batching) = ("ring".to_string(), Batching::default());
-    Plan { experiment, cases, seed: 7, batching, stopping }.with_solos()
+    Plan { experiment, cases, seed: 7, batching, stopping, reference: Default::default() }
+        .with_solos()
 }
 
 /// Six rounds, each a microsecond a hop slower than the one before: two switches a hop cost what
@@ -50,11 +51,13 @@ fn found(
             counters: Counters { voluntary: 100 * switches, ..Counters::default() },
             steal_ns: None,
             setup_ns: 0,
+            slices: None,
+            triples: None,
         }
     };
     let rounds = (0..6).flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)));
     let samples: Vec<Sample> = rounds.map(|(round, case)| one(round, case)).collect();
-    summaries(plan, &Grouped::new(&samples), &[])
+    summaries(plan, &Grouped::new(plan, &samples), &[])
 }
 
 #[test]

@@ -3,6 +3,7 @@
 pub mod assignment;
 pub mod classic;
 pub mod command;
+pub mod company;
 pub mod limits;
 pub mod machine;
 pub mod placement;

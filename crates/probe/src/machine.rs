@@ -34,6 +34,14 @@ pub fn interrupts_of(cpu: u32) -> Option<BTreeMap<String, u64>> {
     interrupts::by_name(&Tree::new(Path::new("/")), cpu).ok()
 }
 
+/// How often each source has interrupted, by its name in the first column and what it is called.
+pub(crate) type Sources = BTreeMap<(String, String), u64>;
+
+/// All sources over several CPUs, below a root folder; absent where they cannot be read.
+pub(crate) fn interrupt_sources(root: &Path, cpus: &[u32]) -> Option<Sources> {
+    interrupts::by_source(&Tree::new(root), cpus).ok()
+}
+
 /// Reads the machine below a root folder: `/` for this one, or a captured tree. No file outside
 /// of the root is read, even if a symbolic link leads there.
 pub fn read(root: &Path) -> Machine {

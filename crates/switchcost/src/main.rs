@@ -14,6 +14,7 @@ mod failure;
 mod hearing;
 mod instruments;
 mod interrupt;
+mod known;
 mod launch;
 mod launcher;
 mod measure;

@@ -7,8 +7,9 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, Result, anyhow};
 use model::machine::Machine;
 use model::plan::{Plan, Stopping};
-use model::run::{End, Failure, Header, Line, Resumed, Run, SCHEMA, StopReason};
+use model::run::{self, End, Failure, Header, Line, Resumed, Run, SCHEMA, StopReason};
 use probe::assignment::Assignment;
+use probe::company::Watcher;
 use probe::placement;
 
 use crate::cli::Output;
@@ -19,7 +20,7 @@ use crate::progress::Progress;
 use crate::report::{self, Report};
 use crate::schedule::{Outcome, Schedule, State, Watch};
 use crate::store::{Folder, RunFile};
-use crate::{build, resolve};
+use crate::{build, known, resolve};
 
 /// The machine, and the CPUs that this process was started on.
 pub(crate) fn look_around() -> Result<(Machine, Vec<u32>)> {
@@ -48,10 +49,27 @@ pub(crate) fn take<I: Report>(
     interrupt: &Interrupt,
     progress: Progress,
 ) -> Taken<I> {
+    take_launch(plan, machine, allowed, notices, interrupt, progress, None)
+}
+
+/// The same as one of several launches.
+pub(crate) fn take_launch<I: Report>(
+    plan: Plan<I>,
+    machine: Machine,
+    allowed: &[u32],
+    notices: Vec<String>,
+    interrupt: &Interrupt,
+    progress: Progress,
+    launch: Option<run::Launch>,
+) -> Taken<I> {
     let started = SystemTime::now();
+    let plan = known::with_reference(plan, &machine);
     let mut header = Header {
         schema: SCHEMA,
-        run: run_name(&plan.experiment, started),
+        run: match &launch {
+            None => run_name(&plan.experiment, started),
+            Some(launch) => format!("{}-{}", launch.set, launch.number),
+        },
         started: humantime::format_rfc3339_seconds(started).to_string(),
         invocation: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
         build: build::info(),
@@ -59,6 +77,7 @@ pub(crate) fn take<I: Report>(
         machine,
         notices,
         session: None,
+        launch,
     };
     header.notices.extend(keep_away(&header.plan, allowed, &header.machine));
     let (file, store_error) =
@@ -250,7 +269,8 @@ fn finish<I: Report>(
     let away = Away::new(allowed, run.header.machine.clone());
     let mut workers = Workers::with_way(interrupt.clone(), away);
     let plan = run.header.plan.clone();
-    let mut recorder = Recorder { store, progress, plan: &plan };
+    let company = company_of(&plan, &run.header.machine);
+    let mut recorder = Recorder { store, progress, plan: &plan, company };
     let spent = Duration::from_nanos(run.spent_ns());
     let samples = std::mem::take(&mut run.samples);
     let schedule = Schedule::new(&plan, samples, spent, &mut workers, &mut recorder);
@@ -263,12 +283,21 @@ fn finish<I: Report>(
         finished: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         spent_ns: nanoseconds(spent),
     };
-    recorder.keep(&Line::End(end.clone()));
-    recorder.pause();
-    run.end = Some(end);
+    let company = Line::Company(Box::new(recorder.company.end()));
+    for line in [company, Line::End(end)] {
+        recorder.keep(&line);
+        run.push(line);
+    }
+    recorder.with_file(RunFile::sync);
+    known::learn(&run);
     let Store { file, lost } = recorder.store;
     let path = file.map(|file| file.path().to_path_buf());
     Taken { run, path, lost, interrupt: interrupt.clone() }
+}
+
+/// Looks for the first time who else runs on the CPUs of a plan.
+pub(crate) fn company_of<I: Report>(plan: &Plan<I>, machine: &Machine) -> Watcher {
+    Watcher::begin(Path::new("/"), std::process::id(), &plan.cpus(), machine)
 }
 
 /// Where a run is kept.
@@ -283,6 +312,7 @@ struct Recorder<'a, I: Report> {
     store: Store,
     progress: Progress,
     plan: &'a Plan<I>,
+    company: Watcher,
 }
 
 impl<I: Report> Recorder<'_, I> {
@@ -313,6 +343,7 @@ impl<I: Report> Watch<I> for Recorder<'_, I> {
 
     fn pause(&mut self) {
         self.with_file(RunFile::sync);
+        self.company.look_if_due();
     }
 
     fn failure(&mut self, failure: &Failure) {

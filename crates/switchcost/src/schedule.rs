@@ -50,6 +50,10 @@ pub(crate) struct Schedule<'a, I: Instrument> {
     last_took: BTreeMap<usize, Duration>,
     retired: BTreeSet<usize>,
     course: Course<'a, I>,
+    /// Where the budget ends: later than the plan's while clean slices are missing.
+    limit: Duration,
+    /// The cases that are still measured beyond the plan's budget.
+    only: Option<BTreeSet<usize>>,
     failed_in_a_row: BTreeMap<usize, u32>,
 }
 
@@ -57,13 +61,26 @@ pub(crate) struct Schedule<'a, I: Instrument> {
 pub(crate) type Precision<'a, I> =
     dyn Fn(&[<I as Instrument>::Sample], &[Failure]) -> Option<f64> + 'a;
 
+/// Numbers of the cases for whose sake the budget is extended.
+pub(crate) type Lacking<'a, I> = dyn Fn(&[<I as Instrument>::Sample]) -> Vec<usize> + 'a;
+
+/// Numbers of the cases that the round of that number is for; none where it is for all.
+pub(crate) type Focus<'a, I> = dyn Fn(&[<I as Instrument>::Sample], u32) -> Option<Vec<usize>> + 'a;
+
 /// In which order the cases of a round come, and by what the run may stop for being precise.
 pub(crate) struct Course<'a, I: Instrument> {
     /// The numbers of the cases, of the round of that number.
     pub(crate) order: Box<dyn Fn(u32) -> Vec<usize> + 'a>,
     /// The widest relative half-width.
     pub(crate) precision: Box<Precision<'a, I>>,
+    /// The cases that have too few clean slices.
+    pub(crate) lacking: Box<Lacking<'a, I>>,
+    /// The cases that a round is for, where it is not for all.
+    pub(crate) focus: Box<Focus<'a, I>>,
 }
+
+/// A run that lacks clean slices takes at most so many times its budget.
+const MOST_BUDGETS: u32 = 3;
 
 /// Failures in a row, without running out of anything, after which a case is given up.
 const MOST_FAILURES: u32 = 3;
@@ -115,7 +132,11 @@ impl<'a, I: Instrument> Schedule<'a, I> {
                 precision: Box::new(|samples, failures| {
                     I::worst_precision(plan, samples, failures)
                 }),
+                lacking: Box::new(|samples| I::lacking(plan, samples)),
+                focus: Box::new(|samples, round| I::focus(plan, samples, round)),
             },
+            limit: Duration::from_nanos(plan.stopping.budget_ns),
+            only: None,
             failed_in_a_row: BTreeMap::new(),
         }
     }
@@ -132,8 +153,10 @@ impl<'a, I: Instrument> Schedule<'a, I> {
             if self.plan.stopping.rounds.is_some_and(|most| round >= most) {
                 break StopReason::RoundsDone;
             }
-            if let Some(reason) = self.round(round) {
-                break reason;
+            match self.round(round) {
+                Some(StopReason::BudgetSpent) if self.extend() => {}
+                Some(reason) => break reason,
+                None => {}
             }
             round += 1;
             if is_look(round) && self.is_precise() {
@@ -146,8 +169,15 @@ impl<'a, I: Instrument> Schedule<'a, I> {
 
     /// One round; a reason to stop if there is one.
     fn round(&mut self, round: u32) -> Option<StopReason> {
+        if self.only.is_some() && !self.extend() {
+            return Some(StopReason::BudgetSpent);
+        }
         let mut tried = 0;
+        let focus = (self.course.focus)(&self.samples, round);
         for case in (self.course.order)(round) {
+            if focus.as_ref().is_some_and(|focus| !focus.contains(&case)) {
+                continue;
+            }
             match self.case(case, round) {
                 Step::Tried => tried += 1,
                 Step::Skipped => {}
@@ -161,11 +191,26 @@ impl<'a, I: Instrument> Schedule<'a, I> {
         }
     }
 
+    /// Goes on beyond the plan's budget, up to [`MOST_BUDGETS`] times as long, with the cases that have too few
+    /// clean slices. Asked for before each round then.
+    fn extend(&mut self) -> bool {
+        let budget = Duration::from_nanos(self.plan.stopping.budget_ns);
+        let limit = budget.saturating_mul(MOST_BUDGETS);
+        let lacking: BTreeSet<usize> = (self.course.lacking)(&self.samples)
+            .into_iter()
+            .filter(|case| !self.retired.contains(case))
+            .collect();
+        let extends = !lacking.is_empty() && self.spent() < limit;
+        (self.limit, self.only) = (limit, Some(lacking));
+        extends
+    }
+
     fn case(&mut self, case: usize, round: u32) -> Step {
-        if self.retired.contains(&case) {
+        let is_left_out = self.only.as_ref().is_some_and(|only| !only.contains(&case));
+        if is_left_out || self.retired.contains(&case) {
             return Step::Skipped;
         }
-        let budget = Duration::from_nanos(self.plan.stopping.budget_ns);
+        let budget = self.limit;
         // The first round is always finished: every size is measured once.
         if round > 0 && self.spent() >= budget {
             return Step::Stop(StopReason::BudgetSpent);
@@ -242,6 +287,7 @@ mod tests {
     use model::plan::{Batching, Stopping};
     use model::ring::Ring;
     use model::sample::{Counters, Sample};
+    use model::speed::Reference;
 
     /// Samples without a kernel: a hop costs 1000 ns alone and 3000 ns in company, plus `wobble`.
     struct Fake {
@@ -296,6 +342,8 @@ mod tests {
                 counters: Counters { voluntary: switches, ..Counters::default() },
                 steal_ns: None,
                 setup_ns: 0,
+                slices: None,
+                triples: None,
             });
             Ok(())
         }
@@ -326,7 +374,9 @@ mod tests {
         let stopping = Stopping { precision: 0.01, budget_ns, rounds, confidence: 0.95 };
         let cases = [2, 4, 8, 16, 32].map(case).to_vec();
         let experiment = "ring".to_string();
-        Plan { experiment, cases, seed: 3, batching: Batching::default(), stopping }.with_solos()
+        let reference = Reference::default();
+        Plan { experiment, cases, seed: 3, batching: Batching::default(), stopping, reference }
+            .with_solos()
     }
 
     fn run(plan: &Plan, fake: &mut Fake) -> Outcome<Ring> {
@@ -364,10 +414,69 @@ mod tests {
         let mut fake = Fake::default();
         let outcome = run(&plan(LONG, None), &mut fake);
         assert_eq!(outcome.reason, StopReason::Precise);
-        assert_eq!(fake.asked.len(), 6 * 5);
+        assert_eq!(fake.asked.len(), 6 * 8);
         let mut noisy = Fake { wobble: 300, ..Fake::default() };
         let outcome = run(&plan(LONG, Some(9)), &mut noisy);
         assert_eq!(outcome.reason, StopReason::RoundsDone);
+    }
+
+    /// Runs after `spent` on a course on which `lacking` of so many samples lacks clean slices.
+    fn run_lacking(
+        plan: &Plan,
+        spent: Duration,
+        fake: &mut Fake,
+        lacking: impl Fn(usize) -> Vec<usize>,
+    ) -> Outcome<Ring> {
+        let mut watch = Quiet::default();
+        let schedule = Schedule::new(plan, Vec::new(), spent, fake, &mut watch);
+        let course = Course {
+            order: Box::new(|round| plan.order(round)),
+            precision: Box::new(|_, _| None),
+            lacking: Box::new(move |samples: &[Sample]| lacking(samples.len())),
+            focus: Box::new(|_, _| None),
+        };
+        schedule.on(course).run()
+    }
+
+    #[test]
+    fn a_spent_budget_goes_on_with_what_lacks_clean_slices_up_to_three_times_as_long() {
+        let (budget, whole) = (Duration::from_nanos(LONG), plan(LONG, None));
+        // The budget is spent when the first round, which is always finished, is over.
+        let mut fake = Fake::default();
+        let outcome = run_lacking(&whole, budget, &mut fake, |_| Vec::new());
+        assert_eq!((outcome.reason, fake.asked.len()), (StopReason::BudgetSpent, 6));
+        // Case 3 lacks some until it has been measured twice more.
+        let mut fake = Fake::default();
+        let lacking = |samples| if samples < 8 { vec![3] } else { Vec::new() };
+        let outcome = run_lacking(&whole, budget, &mut fake, lacking);
+        let extended: Vec<usize> = fake.asked[6..].iter().map(|(_, case)| *case).collect();
+        assert_eq!((outcome.reason, extended), (StopReason::BudgetSpent, vec![3, 3]));
+        // One that always will is not waited for beyond three budgets.
+        let mut fake = Fake::default();
+        let outcome = run_lacking(&whole, 3 * budget, &mut fake, |_| vec![3]);
+        assert_eq!((outcome.reason, fake.asked.len()), (StopReason::BudgetSpent, 6));
+        // Rounds that were asked for are all rounds that there are.
+        let mut fake = Fake::default();
+        let outcome = run_lacking(&plan(LONG, Some(1)), budget, &mut fake, |_| vec![3]);
+        assert_eq!((outcome.reason, fake.asked.len()), (StopReason::RoundsDone, 6));
+    }
+
+    #[test]
+    fn a_round_may_be_for_some_cases_only() {
+        let (plan, mut fake) = (plan(LONG, Some(2)), Fake::default());
+        let mut watch = Quiet::default();
+        let schedule = Schedule::new(&plan, Vec::new(), Duration::ZERO, &mut fake, &mut watch);
+        let course = Course {
+            order: Box::new(|round| plan.order(round)),
+            precision: Box::new(|_, _| None),
+            lacking: Box::new(|_| Vec::new()),
+            focus: Box::new(|_, round| (round == 1).then(|| vec![2, 4])),
+        };
+        schedule.on(course).run();
+        let mut second: Vec<usize> =
+            fake.asked.iter().filter(|(round, _)| *round == 1).map(|(_, case)| *case).collect();
+        second.sort_unstable();
+        assert_eq!((fake.asked.len(), second), (8, vec![2, 4]));
     }
 
     #[test]

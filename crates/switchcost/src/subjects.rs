@@ -1,19 +1,53 @@
 //! What is compared, by name: a stored run, a file, or a published machine.
 
+use std::path::PathBuf;
+
 use anyhow::{Context, Result};
+use model::instrument::Instrument;
 use model::subject::{Comparable, PREFIX, Published, Subject, published};
 
 use crate::failure::usage;
 use crate::instruments::with_instrument_of;
-use crate::store::{Folder, read};
+use crate::store::{Entry, Folder, header, read};
 
-/// The run or the published machine of that name.
-pub(crate) fn find(name: &str) -> Result<Subject> {
-    if let Some(machine) = name.strip_prefix(PREFIX) {
+/// The published machine of that name, or the runs of these names, with a comma between each two: launches of
+/// the same plan. A run that was measured as one of several launches stands for all of them.
+pub(crate) fn find(names: &str) -> Result<Subject> {
+    if let Some(machine) = names.strip_prefix(PREFIX) {
         return Ok(find_published(machine)?.subject());
     }
-    let path = Folder::of_user()?.find(name)?.path;
-    with_instrument_of!(&path, I => read::<I>(&path).map(|run| I::subject(&run)))
+    let folder = Folder::of_user()?;
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for name in names.split(',') {
+        let found = folder.find(name)?;
+        let all = with_instrument_of!(&found.path, I => launches::<I>(&folder, &found))?;
+        paths.extend(all.into_iter().filter(|path| !paths.contains(path)).collect::<Vec<_>>());
+    }
+    let subjects = paths
+        .iter()
+        .map(|path| with_instrument_of!(path, I => read::<I>(path).map(|run| I::subject(&run))));
+    let subjects = subjects.collect::<Result<Vec<Subject>>>()?;
+    if let [first, others @ ..] = &subjects[..]
+        && let Some(other) = others.iter().find(|other| other.experiment != first.experiment)
+    {
+        return Err(usage(format!(
+            "{names}: {} is a run of {}, {} of {}: launches on one side are of one experiment",
+            first.name, first.experiment, other.name, other.experiment
+        )));
+    }
+    Subject::of_launches(subjects).context("no run was named")
+}
+
+/// The files of all launches that a run is one of: its own alone where it is a file outside of the folder.
+fn launches<I: Instrument>(folder: &Folder, found: &Entry) -> Result<Vec<PathBuf>> {
+    let alone = || Ok(vec![found.path.clone()]);
+    let Some(launch) = header::<I>(&found.path)?.launch else { return alone() };
+    if found.path.parent() != Some(folder.path()) {
+        return alone();
+    }
+    let is_one = |entry: &Entry| entry.name.starts_with(&launch.set) && !entry.is_running();
+    let all = folder.entries()?.into_iter().filter(is_one);
+    Ok(all.map(|entry| entry.path).collect())
 }
 
 /// The published machine meant by a name, or by the start of one that no other shares.

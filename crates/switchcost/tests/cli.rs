@@ -151,7 +151,7 @@ fn on_a_terminal_a_bar_says_what_is_measured_how_well_and_how_long() {
     }
     let said = on_terminal(&Home::new(), LONG_ENOUGH, &[]);
     assert_eq!(said.code, Some(0), "{}", said.out);
-    for word in ["round 1, ring of ", "of +-1.0 %", "s left"] {
+    for word in ["round 1, ring of ", "of +-2.5 %", "s left"] {
         assert!(said.out.contains(word), "no {word:?} in {}", said.out);
     }
     let quiet = on_terminal(&Home::new(), &format!("{LONG_ENOUGH} --quiet"), &[]);

@@ -31,7 +31,8 @@ fn assert_kept(home: &Home, said: &Said, experiment: &str, cases: usize) -> Valu
     Schema::of("trials-record.schema.json").assert_holds(&record);
     let schema = Schema::of("trials-run-line.schema.json");
     let lines = lines_of(&home.run_file());
-    assert_eq!(lines.len(), 1 + cases * ROUNDS as usize + 1);
+    let samples = lines.iter().filter(|line| line.get("sample").is_some());
+    assert_eq!(samples.count(), cases * ROUNDS as usize);
     lines.iter().for_each(|line| schema.assert_holds(line));
     assert_eq!(home.run(&["runs", "show", "last"]).out, said.out);
     assert!(home.run(&["runs", "list"]).out.contains(experiment));
@@ -52,9 +53,36 @@ fn overhead_times_every_call_that_there_is() {
         let call = case["case"]["trial"]["call"].as_str().expect("a name");
         assert!(said.out.lines().any(|line| line.trim_start().starts_with(call)), "{call}");
     }
+    if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+        assert_slices(&home, &[("call_ticks", 50), ("batch_ticks", 1)]);
+    }
     // What is not to be had here is said, not left out: all calls are in the one or the other.
     let absent = said.out.lines().filter(|line| line.contains("is not to be had here")).count();
     assert_eq!(cases + absent, probe::trial::CALLS.len(), "{}", said.out);
+}
+
+/// Each loop of each sample is in slices between quanta, and its outcomes are nowhere else.
+fn assert_slices(home: &Home, loops: &[(&str, u64)]) {
+    let list = |of: &Value| of.as_array().cloned().expect("a list");
+    let lines = lines_of(&home.run_file());
+    let samples: Vec<&Value> = lines.iter().filter_map(|line| line.get("sample")).collect();
+    assert!(!samples.is_empty());
+    for sample in samples {
+        assert_eq!(sample["tallies"], serde_json::json!({}));
+        let sliced = list(&sample["sliced"]);
+        assert_eq!(sliced.len(), loops.len(), "{sample}");
+        for (sliced, (name, count)) in sliced.iter().zip(loops) {
+            let slices = list(&sliced["slices"]["elapsed_ns"]).len();
+            for quanta in ["latency_ns", "throughput_ns"] {
+                assert_eq!(list(&sliced["slices"][quanta]).len(), slices + 3, "{sliced}");
+            }
+            let tallies = list(&sliced["tallies"][name]);
+            assert_eq!(tallies.len(), slices, "{sliced}");
+            let values = tallies.iter().flat_map(list);
+            let times = values.map(|pair| pair[1].as_u64().expect("a number of times"));
+            assert_eq!(times.sum::<u64>(), *count, "{sliced}");
+        }
+    }
 }
 
 #[test]

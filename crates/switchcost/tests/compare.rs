@@ -5,17 +5,13 @@ mod common;
 use std::fs;
 
 use common::schema::Schema;
-use common::stored::{RUN, stored_run};
+use common::stored::{full_speed_run, lengthen, stored_run};
 use common::{Home, Said, lines_of};
 use serde_json::Value;
 
 /// The stored run with every sample so many hundredths longer, in a file of the home.
 fn run_at(home: &Home, percent: u64) -> String {
-    stored_run(home, &format!("run-{percent}.jsonl"), |line| {
-        if let Some(elapsed) = line.pointer_mut("/sample/elapsed_ns") {
-            *elapsed = (elapsed.as_u64().expect("a time") * percent / 100).into();
-        }
-    })
+    full_speed_run(home, &format!("run-{percent}.jsonl"), |line| lengthen(line, percent))
 }
 
 fn compared(home: &Home, args: &[&str]) -> Said {
@@ -67,7 +63,8 @@ fn the_record_follows_its_schema_and_says_what_the_table_says() {
     let (base, slow) = (run_at(&home, 100), run_at(&home, 300));
     let found = json(&compared(&home, &[&base, &slow, "--json", "-"]));
     assert_eq!(answers(&found), ["changed"; 3]);
-    assert_eq!(found["changes"][0]["ratio"]["value"], 3.0);
+    let ratio = found["changes"][0]["ratio"]["value"].as_f64().expect("a ratio");
+    assert!((ratio - 3.0).abs() < 1e-9, "{ratio}");
     assert_eq!(found["changes"][1]["of"], "ns_per_switch_above_solo");
     let table = compared(&home, &[&base, &slow]);
     assert!(table.out.contains("of 3 cases: 3 dearer (3 beyond 3 %)"), "{}", table.out);
@@ -149,12 +146,13 @@ fn published_machines_are_listed_and_compared() {
 /// The run without the samples of a case, which failed instead.
 fn run_without(home: &Home, case: u64, name: &str) -> String {
     let path = home.path().join(name);
+    let whole = fs::read_to_string(run_at(home, 100)).expect("a run");
     let is_of_case = |line: &&str| {
         let line: Value = serde_json::from_str(line).expect("a line of JSON");
         line.pointer("/sample/case") == Some(&case.into())
     };
     let mut lines: Vec<String> =
-        RUN.lines().filter(|line| !is_of_case(line)).map(str::to_string).collect();
+        whole.lines().filter(|line| !is_of_case(line)).map(str::to_string).collect();
     let message = "out of members: 5 of 5 (ulimit -u)";
     let failure = serde_json::json!({"failure": {"case": case, "round": 0, "message": message}});
     lines.insert(1, failure.to_string());
@@ -195,9 +193,11 @@ fn a_cost_of_nothing_is_no_ratio_and_no_null_that_the_schema_does_not_know() {
     let home = Home::new();
     let base = run_at(&home, 100);
     // All hops take as long: a switch costs nothing above solo.
-    let nothing = stored_run(&home, "nothing.jsonl", |line| {
+    let nothing = full_speed_run(&home, "nothing.jsonl", |line| {
         if let Some(sample) = line.get_mut("sample") {
-            sample["elapsed_ns"] = (sample["hops"].as_u64().expect("hops") * 1000).into();
+            let hops = sample["hops"].as_u64().expect("hops");
+            sample["elapsed_ns"] = (hops * 1000).into();
+            sample["slices"]["elapsed_ns"] = vec![hops * 100; 10].into();
         }
     });
     for new in [&base, &nothing] {
@@ -213,6 +213,24 @@ fn a_cost_of_nothing_is_no_ratio_and_no_null_that_the_schema_does_not_know() {
         assert_eq!((table.code, table.out.contains("inf")), (Some(0), false), "{}", table.out);
     }
     json(&compared(&home, &[&base, &nothing, "--json", "-"]));
+}
+
+/// A run of which nobody knows at which speed it was is never called changed, and no gate passes on it.
+#[test]
+fn runs_without_reference_quanta_are_inconclusive() {
+    let home = Home::new();
+    let old = stored_run(&home, "old.jsonl", |_| {});
+    let slow = stored_run(&home, "old-slow.jsonl", |line| lengthen(line, 300));
+    let found = json(&compared(&home, &[&old, &slow, "--json", "-"]));
+    assert_eq!(answers(&found), ["cannot_tell"; 3]);
+    assert!(
+        found["changes"]
+            .as_array()
+            .is_some_and(|all| { all.iter().all(|change| change["reason"] == "no_full_speed") })
+    );
+    let gate = compared(&home, &[&old, &slow, "--fail-above", "3%"]);
+    assert_eq!(gate.code, Some(2), "{gate:?}");
+    assert!(gate.error().contains("full speed"), "{}", gate.err);
 }
 
 /// Rings, trials, and both in one run: each is measured twice, and compared with the other and itself.

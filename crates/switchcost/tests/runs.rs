@@ -60,11 +60,11 @@ fn name(file: &Path) -> String {
 }
 
 #[test]
-fn a_run_file_is_a_header_then_samples_then_an_end() {
+fn a_run_file_is_a_header_then_samples_then_company_and_an_end() {
     let (_home, file) = stored();
     let mut order = kinds(&file);
     order.dedup();
-    assert_eq!(order, ["header", "sample", "end"]);
+    assert_eq!(order, ["header", "sample", "company", "end"]);
     assert_eq!(rounds(&file), [0, 0, 1, 1], "two rings in each of two rounds");
 }
 
@@ -170,7 +170,8 @@ fn runs_are_listed_oldest_first_with_what_became_of_them() {
     let (home, file) = stored();
     let old = file.with_file_name("20200101T000000Z-ring-1.jsonl");
     let mut lines = lines_of(&file);
-    lines.pop();
+    // As a kill leaves it: neither who else was there nor an end.
+    lines.truncate(lines.len() - 2);
     rewrite(&old, &lines);
     let samples = lines.len() - 1;
     fs::write(file.with_file_name("20210101-bad.jsonl"), "not a run\n").expect("a file");
@@ -325,7 +326,7 @@ fn a_newer_file_is_left_alone() {
     rewrite(&file, &lines);
     let before = text(&file);
     for command in EVERY_COMMAND {
-        let words = "has schema version 999, this program reads up to 1";
+        let words = "has schema version 999, this program reads up to 2";
         assert_fails(&home, &["runs", command, "last"], words);
     }
     assert_eq!(text(&file), before);

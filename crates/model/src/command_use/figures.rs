@@ -11,7 +11,7 @@ use super::split::{CpuAccounting, Split};
 use crate::estimate::Estimate;
 use crate::plan::MINIMUM_ROUNDS;
 use crate::reading::Reading;
-use crate::stats::{OnePerRound, mad_sigma, median, median_interval};
+use crate::stats::{mad_sigma, median, median_interval};
 
 /// A figure over the runs of a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -169,7 +169,7 @@ pub(super) fn estimate(values: Vec<f64>, confidence: f64, seed: u64) -> Option<E
     let exact = (values.len() > MOST_TO_RESAMPLE).then(|| median_interval(&values, confidence));
     // What is known exactly need not be resampled, which for thousands of runs takes seconds.
     let minimum = if exact.is_some() { u32::MAX } else { MINIMUM_ROUNDS };
-    let mut estimate = Estimate::over(&OnePerRound(values), minimum, confidence, seed)?;
+    let mut estimate = Estimate::over(&values, minimum, confidence, seed)?;
     if let Some(interval) = exact.flatten() {
         (estimate.low, estimate.high) = (Some(interval.low), Some(interval.high));
         estimate.resolved = !interval.includes_zero();

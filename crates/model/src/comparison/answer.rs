@@ -8,13 +8,16 @@ use super::ratio::{Costs, Ratio, Unresolved};
 /// More rounds than this nobody will measure; the number would say nothing.
 const MOST_ROUNDS: u32 = 1_000_000;
 
+/// The same of launches.
+const MOST_LAUNCHES: u32 = 1000;
+
 /// One of three answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Answer {
     /// The interval lies within the limit on both sides of 1.
     NotChanged,
-    /// The interval excludes 1 and is not within the limit.
+    /// The interval excludes 1 and is not within the limit, and both sides were measured at full speed.
     Changed {
         /// Whether the new cost is the higher one.
         worse: bool,
@@ -25,10 +28,19 @@ pub enum Answer {
     CannotTell {
         /// Why not.
         reason: Reason,
-        /// About how many more rounds on each measured side would tell, if things stay as they are; of
-        /// few rounds, how many more it takes for an interval, which then tells or not.
-        more_rounds: Option<u32>,
+        /// About how many more would tell, if things stay as they are; absent where more would not.
+        more: Option<More>,
     },
+}
+
+/// What more of would tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum More {
+    /// Launches, on each side that was measured.
+    Launches(u32),
+    /// Rounds of the session; of few rounds, how many more it takes for an interval.
+    Rounds(u32),
 }
 
 /// Why nothing can be told.
@@ -37,11 +49,13 @@ pub enum Answer {
 pub enum Reason {
     /// The interval holds 1 and reaches beyond the limit.
     TooWide,
-    /// Fewer than 5 rounds on a side.
+    /// Too few rounds on a side for an interval.
     FewRounds,
+    /// A side was not seen at the CPU's full speed, or nobody looked.
+    NoFullSpeed,
     /// The base's cost is not clearly above zero, so that nothing is a multiple of it.
     BaseNotResolved,
-    /// The new cost is not clearly above zero: within rounds, what it is of the base is then not known.
+    /// The new cost is not clearly above zero: what it is of the base is then not known.
     NewNotResolved,
     /// Neither side has an interval: both are published figures.
     NoInterval,
@@ -50,18 +64,23 @@ pub enum Reason {
 /// The answer from the interval: within the limit comes first, since what is proven to be small is no
 /// change, however well it is resolved.
 pub(super) fn answer(costs: &Costs, ratio: &Ratio, limit: f64, confidence: f64) -> Answer {
-    let (lowest, highest) = (1.0 / (1.0 + limit), 1.0 + limit);
+    let few_rounds = missing_rounds(costs);
+    if let Some(missing) = few_rounds.filter(|missing| *missing > 0) {
+        let more = Some(More::Rounds(missing));
+        return Answer::CannotTell { reason: Reason::FewRounds, more };
+    }
+    if !costs.at_full_speed() {
+        return Answer::CannotTell { reason: Reason::NoFullSpeed, more: None };
+    }
     let Some((low, high)) = ratio.interval() else {
         let reason = why_none(costs);
-        let more_rounds = match reason {
-            Reason::NoInterval => None,
-            Reason::FewRounds => Some(missing_rounds(costs)),
-            Reason::TooWide | Reason::BaseNotResolved | Reason::NewNotResolved => {
-                more_rounds(costs, limit, confidence)
-            }
+        let more = match reason {
+            Reason::BaseNotResolved | Reason::NewNotResolved => more(costs, limit, confidence),
+            _ => None,
         };
-        return Answer::CannotTell { reason, more_rounds };
+        return Answer::CannotTell { reason, more };
     };
+    let (lowest, highest) = (1.0 / (1.0 + limit), 1.0 + limit);
     if lowest <= low && high <= highest {
         return Answer::NotChanged;
     }
@@ -70,41 +89,43 @@ pub(super) fn answer(costs: &Costs, ratio: &Ratio, limit: f64, confidence: f64) 
         let beyond_limit = ratio.value.is_some_and(is_beyond);
         return Answer::Changed { worse: low > 1.0, beyond_limit };
     }
-    let more_rounds = more_rounds(costs, limit, confidence);
-    Answer::CannotTell { reason: Reason::TooWide, more_rounds }
+    Answer::CannotTell { reason: Reason::TooWide, more: more(costs, limit, confidence) }
 }
 
 fn why_none(costs: &Costs) -> Reason {
-    match (costs.has_interval(), costs.base_rounds.or(costs.new_rounds)) {
+    match (costs.has_interval(), costs.rounds()) {
         (true, _) => match costs.unresolved() {
             Unresolved::Base => Reason::BaseNotResolved,
             Unresolved::New => Reason::NewNotResolved,
         },
-        (false, None) => Reason::NoInterval,
-        (false, Some(_)) => Reason::FewRounds,
+        (false, (None, None)) => Reason::NoInterval,
+        (false, _) => Reason::FewRounds,
     }
 }
 
-/// Up to the least number with which there is an interval.
-fn missing_rounds(costs: &Costs) -> u32 {
-    let fewest = costs.base_rounds.into_iter().chain(costs.new_rounds).min().unwrap_or(0);
-    crate::plan::MINIMUM_ROUNDS.saturating_sub(fewest)
+/// Of a session, up to the least number with which there is an interval.
+fn missing_rounds(costs: &Costs) -> Option<u32> {
+    let Costs::Within(_) = costs else { return None };
+    Some(crate::plan::MINIMUM_ROUNDS.saturating_sub(costs.rounds().0?))
 }
 
-/// The least number of rounds more on each measured side with which the answer would be one of the
-/// others: the variances fall with the number of rounds, all else stays.
-fn more_rounds(costs: &Costs, limit: f64, confidence: f64) -> Option<u32> {
+/// The least number more with which the answer would be one of the others: the variances fall with the
+/// number, all else stays.
+fn more(costs: &Costs, limit: f64, confidence: f64) -> Option<More> {
     let tells = |more: u32| {
-        let costs = costs.with_more(more);
-        let ratio = costs.ratio(confidence);
+        let ratio = costs.with_more(more).ratio(confidence);
         ratio.interval().is_some_and(|(low, high)| {
             low > 1.0 || high < 1.0 || (1.0 / (1.0 + limit) <= low && high <= 1.0 + limit)
         })
     };
+    let (most, of): (u32, fn(u32) -> More) = match costs {
+        Costs::Apart(_) => (MOST_LAUNCHES, More::Launches),
+        Costs::Within(_) => (MOST_ROUNDS, More::Rounds),
+    };
     let mut enough = 1;
     while !tells(enough) {
         enough *= 2;
-        if enough > MOST_ROUNDS {
+        if enough > most {
             return None;
         }
     }
@@ -117,5 +138,5 @@ fn more_rounds(costs: &Costs, limit: f64, confidence: f64) -> Option<u32> {
             false => few = middle,
         }
     }
-    Some(enough)
+    Some(of(enough))
 }

@@ -14,15 +14,15 @@ mod words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use answer::{Answer, Reason};
+pub use answer::{Answer, More, Reason};
 pub use fair::Conditions;
 pub use pair::{Change, Unpaired};
 pub use ratio::Ratio;
 
 use crate::subject::{Origin, Quantity, Subject};
 
-/// Version of the comparison's JSON form.
-pub const SCHEMA: u32 = 1;
+/// Version of the comparison's JSON form. 2: by launches at full speed, `more` in place of `more_rounds`.
+pub const SCHEMA: u32 = 2;
 
 /// The limit where none is given: 3 %.
 pub const LIMIT: f64 = 0.03;
@@ -75,6 +75,8 @@ pub struct Side {
     pub origin: Origin,
     /// The CPU and the system, in words.
     pub machine: String,
+    /// Launches that its figures are of; 0 for published figures.
+    pub launches: u32,
 }
 
 impl Side {
@@ -84,6 +86,7 @@ impl Side {
             experiment: subject.experiment.clone(),
             origin: subject.origin.clone(),
             machine: fair::machine_in_words(&subject.machine),
+            launches: subject.launches,
         }
     }
 }

@@ -23,7 +23,8 @@ pub struct Change {
     pub new_case: usize,
     /// What is compared.
     pub of: Quantity,
-    /// The base's cost in nanoseconds: mean of the middle half of its rounds, or as published.
+    /// The base's cost in nanoseconds: the mean of its launches' figures, or as published; of a session the
+    /// mean of the middle half of its rounds.
     pub base_ns: f64,
     /// The new one's.
     pub new_ns: f64,
@@ -52,9 +53,21 @@ impl Change {
         self.answer == Answer::Changed { worse: true, beyond_limit: true }
     }
 
+    /// Whether there is an interval to go by.
+    pub fn is_tested(&self) -> bool {
+        match self.answer {
+            Answer::NotChanged | Answer::Changed { .. } => true,
+            Answer::CannotTell { reason, .. } => reason == Reason::TooWide,
+        }
+    }
+
     /// Whether the new side failed so often that nothing can be told.
     pub fn is_lost(&self) -> bool {
-        let has_few = matches!(self.answer, Answer::CannotTell { reason: Reason::FewRounds, .. });
+        let reason = match self.answer {
+            Answer::CannotTell { reason, .. } => Some(reason),
+            _ => None,
+        };
+        let has_few = matches!(reason, Some(Reason::FewRounds | Reason::NoFullSpeed));
         self.new_failure.is_some() && has_few
     }
 }
@@ -91,6 +104,8 @@ impl Pair<'_> {
 
     pub(super) fn change(&self, terms: &Terms, confidence: f64) -> Change {
         let ratio = self.costs.ratio(confidence);
+        let (base_ns, new_ns) = self.costs.both();
+        let (base_rounds, new_rounds) = self.costs.rounds();
         let answer = answer(&self.costs, &ratio, terms.limit, confidence);
         Change {
             title: self.new.title.clone(),
@@ -98,10 +113,10 @@ impl Pair<'_> {
             base_case: self.base.number,
             new_case: self.new.number,
             of: self.of,
-            base_ns: self.costs.base,
-            new_ns: self.costs.new,
-            base_rounds: self.costs.base_rounds,
-            new_rounds: self.costs.new_rounds,
+            base_ns,
+            new_ns,
+            base_rounds,
+            new_rounds,
             base_failure: self.base.failure.clone(),
             new_failure: self.new.failure.clone(),
             ratio,
@@ -148,7 +163,9 @@ pub(super) fn pairs<'a>(
         taken[partner] = true;
         let seed =
             base.seed.wrapping_add(new.seed).wrapping_add((3 << 32) + 2 * case.number as u64);
-        match pair(&base.cases[partner], case, wanted, halves, seed) {
+        let launch_scatter = base.launch_scatter.max(new.launch_scatter);
+        let how = How { halves, seed, launch_scatter };
+        match pair(&base.cases[partner], case, wanted, &how) {
             Ok(pair) => pairs.push(pair),
             Err(why) => {
                 let lost = case.figures.is_empty() && !base.cases[partner].figures.is_empty();
@@ -175,8 +192,7 @@ fn pair<'a>(
     base: &'a Subcase,
     new: &'a Subcase,
     wanted: Wanted,
-    halves: bool,
-    seed: u64,
+    how: &How,
 ) -> Result<Pair<'a>, String> {
     let both = |of: &Quantity| Some((*of, base.figure(*of)?, new.figure(*of)?));
     let Some((of, one, other)) = wanted.quantities().iter().find_map(both) else {
@@ -186,8 +202,8 @@ fn pair<'a>(
             _ => "there is no such figure that both have".to_string(),
         });
     };
-    let costs = costs(one, other, halves, seed);
-    let costs = costs.ok_or(match halves {
+    let costs = costs(one, other, how);
+    let costs = costs.ok_or(match how.halves {
         true => "no round has both halves of it",
         false => "a figure of it is no number",
     })?;
@@ -201,9 +217,19 @@ fn nothing(whose: &str, case: &Subcase) -> String {
     }
 }
 
-fn costs(base: &Figure, new: &Figure, halves: bool, seed: u64) -> Option<Costs> {
+/// How the costs of a pair are put beside each other.
+struct How {
+    /// They are halves of one session.
+    halves: bool,
+    seed: u64,
+    launch_scatter: f64,
+}
+
+fn costs(base: &Figure, new: &Figure, how: &How) -> Option<Costs> {
     match (&base.values, &new.values) {
-        (Values::Measured(base), Values::Measured(new)) if halves => Costs::paired(base, new, seed),
-        (base, new) => Costs::apart(base, new, seed),
+        (Values::Measured(base), Values::Measured(new)) if how.halves => {
+            Costs::paired(base.first()?, new.first()?, how.seed)
+        }
+        (base, new) => Costs::apart(base, new, how.launch_scatter),
     }
 }

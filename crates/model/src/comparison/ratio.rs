@@ -1,13 +1,17 @@
 //! The ratio of two costs, and how far it is known.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::MINIMUM_ROUNDS;
+use crate::speed::Speed;
 use crate::stats::{
-    Center, RESAMPLES, Rounds, Summary, cut, midmean, resampled_middles, student_quantile,
+    Center, RESAMPLES, Summary, cut, mean, midmean, normal_quantile, resampled_middles,
+    student_quantile,
 };
-use crate::subject::{ByRound, Values};
+use crate::subject::{Measured, Values};
 
 /// New cost / base cost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -35,29 +39,13 @@ impl Ratio {
     }
 }
 
-/// What is known of a pair of costs: two estimates with their variances, each the bootstrap's, by which
-/// the ratio has its interval; or one of their difference within rounds.
+/// What is known of a pair of costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Costs {
-    pub(super) base: f64,
-    pub(super) new: f64,
-    /// Unknown below two rounds: then there is no interval either.
-    base_variance: Option<f64>,
-    new_variance: Option<f64>,
-    within_rounds: Option<Within>,
-    /// Rounds behind each; none of a published figure.
-    pub(super) base_rounds: Option<u32>,
-    pub(super) new_rounds: Option<u32>,
-}
-
-/// The relative difference within rounds, 2 (new - base) / (new + base), and its variance.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Within {
-    difference: f64,
-    variance: Option<f64>,
-    /// Whose cost is at or below zero most often, where more rounds have one than the midmean cuts off
-    /// on a side: what stands for those would move it.
-    unfit: Option<Unresolved>,
+pub(super) enum Costs {
+    /// Measured one after the other.
+    Apart(Apart),
+    /// Measured in the same rounds of one session.
+    Within(Within),
 }
 
 /// The side that keeps two costs from having a ratio.
@@ -67,192 +55,246 @@ pub(super) enum Unresolved {
     New,
 }
 
-impl Costs {
-    /// Of two that were measured apart: each is resampled by itself. Absent without any figure.
-    pub(super) fn apart(base: &Values, new: &Values, seed: u64) -> Option<Self> {
-        Self::apart_by(base, new, seed, RESAMPLES)
-    }
+/// Two costs of launches of their own. d = ln(new / base) has the variance sum of s_i^2 / (K^2 c^2) of each
+/// side + tau^2 (1 / K_base + 1 / K_new): s_i is the standard error within launch i of K, c their mean, tau the
+/// scatter between launches. A published figure has no variance that anybody knows of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Apart {
+    pub(super) base: Side,
+    pub(super) new: Side,
+    /// tau.
+    launch_scatter: f64,
+}
 
-    pub(super) fn apart_by(
-        base: &Values,
-        new: &Values,
-        seed: u64,
-        resamples: usize,
-    ) -> Option<Self> {
-        Some(Self {
-            base: middle(base)?,
-            new: middle(new)?,
-            base_variance: variance_of(base, seed, resamples),
-            new_variance: variance_of(new, seed.wrapping_add(1), resamples),
-            within_rounds: None,
-            base_rounds: rounds_of(base),
-            new_rounds: rounds_of(new),
-        })
+/// One side of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Side {
+    /// Mean of the launches, or as published.
+    pub(super) cost: f64,
+    /// None of a published figure.
+    launches: Option<u32>,
+    /// Rounds of all launches together; none of a published figure.
+    rounds: Option<u32>,
+    /// Sum of squared standard errors / launches squared; absent where a launch has none.
+    variance: Option<f64>,
+    /// The worst of the launches'.
+    speed: Option<Speed>,
+}
+
+/// Costs of the same rounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Within {
+    base: f64,
+    new: f64,
+    /// The relative difference within rounds, 2 (new - base) / (new + base).
+    difference: f64,
+    /// Its variance; absent below two rounds.
+    variance: Option<f64>,
+    rounds: u32,
+    speed: Speed,
+    /// Whose cost is at or below zero most often, where more rounds have one than the midmean cuts off
+    /// on a side: what stands for those would move it.
+    unfit: Option<Unresolved>,
+}
+
+impl Costs {
+    /// Of two that were measured apart. Absent without a figure on each side.
+    pub(super) fn apart(base: &Values, new: &Values, launch_scatter: f64) -> Option<Self> {
+        let (base, new) = (Side::of(base)?, Side::of(new)?);
+        Some(Self::Apart(Apart { base, new, launch_scatter }))
     }
 
     /// Of two that were measured in the same rounds: what is resampled is their relative difference
     /// within each, so that what slows a whole round down by a factor drops out. Absent without a round
     /// that has both.
-    pub(super) fn paired(base: &ByRound, new: &ByRound, seed: u64) -> Option<Self> {
+    pub(super) fn paired(base: &Measured, new: &Measured, seed: u64) -> Option<Self> {
         Self::paired_by(base, new, seed, RESAMPLES)
     }
 
     pub(super) fn paired_by(
-        base: &ByRound,
-        new: &ByRound,
+        base: &Measured,
+        new: &Measured,
         seed: u64,
         resamples: usize,
     ) -> Option<Self> {
-        let relative = Relative { base: Shared::with(base, new), new: Shared::with(new, base) };
-        let figures = |of: &dyn Rounds| (0..of.len()).map(|r| of.figure(r)).collect::<Vec<f64>>();
-        let rounds = u32::try_from(relative.len()).ok();
-        Some(Self {
-            base: finite(midmean(&figures(&relative.base)))?,
-            new: finite(midmean(&figures(&relative.new)))?,
-            base_variance: None,
-            new_variance: None,
-            within_rounds: Some(Within {
-                difference: midmean(&figures(&relative))?,
-                variance: variance(&relative, seed, resamples),
-                unfit: relative.unfit(),
-            }),
-            base_rounds: rounds,
-            new_rounds: rounds,
-        })
-    }
-
-    /// Whether both sides have the rounds that an interval takes, and one of them has rounds at all.
-    pub(super) fn has_interval(&self) -> bool {
-        let enough = |rounds: Option<u32>| rounds.is_none_or(|rounds| rounds >= MINIMUM_ROUNDS);
-        enough(self.base_rounds)
-            && enough(self.new_rounds)
-            && (self.base_rounds.is_some() || self.new_rounds.is_some())
-    }
-
-    /// The ratio with the interval that holds the true one with `confidence`. No interval where the base
-    /// is not resolved from zero, or too many rounds have a cost below it.
-    pub(super) fn ratio(&self, confidence: f64) -> Ratio {
-        let value = match &self.within_rounds {
-            // What stands for rounds below zero has moved the middle.
-            Some(Within { unfit: Some(_), .. }) | None => self.new / self.base,
-            Some(within) => as_ratio(within.difference),
+        let pairs = shared(&base.by_round, &new.by_round);
+        let relative: Vec<f64> = pairs.iter().map(|(base, new)| relative(*base, *new)).collect();
+        let middle = |of: fn(&(f64, f64)) -> f64| {
+            finite(midmean(&pairs.iter().map(of).collect::<Vec<f64>>()))
         };
-        let value = (self.base > 0.0 && value.is_finite()).then_some(value);
+        let speed = |of: &Measured| of.estimate.map_or(Speed::NotJudged, |e| e.speed);
+        Some(Self::Within(Within {
+            base: middle(|(base, _)| *base)?,
+            new: middle(|(_, new)| *new)?,
+            difference: midmean(&relative)?,
+            variance: variance(&relative, seed, resamples),
+            rounds: u32::try_from(pairs.len()).ok()?,
+            speed: worse(speed(base), speed(new)),
+            unfit: unfit(&pairs),
+        }))
+    }
+
+    /// Both costs in nanoseconds: base and new.
+    pub(super) fn both(&self) -> (f64, f64) {
+        match self {
+            Self::Apart(apart) => (apart.base.cost, apart.new.cost),
+            Self::Within(within) => (within.base, within.new),
+        }
+    }
+
+    /// Rounds behind each: none of a published figure.
+    pub(super) fn rounds(&self) -> (Option<u32>, Option<u32>) {
+        match self {
+            Self::Apart(apart) => (apart.base.rounds, apart.new.rounds),
+            Self::Within(within) => (Some(within.rounds), Some(within.rounds)),
+        }
+    }
+
+    /// Whether both sides were measured at full speed, published ones left aside: without that no difference
+    /// is a change.
+    pub(super) fn at_full_speed(&self) -> bool {
+        match self {
+            Self::Apart(apart) => {
+                let full = |side: &Side| side.speed.is_none_or(|speed| speed == Speed::Full);
+                full(&apart.base) && full(&apart.new)
+            }
+            Self::Within(within) => within.speed == Speed::Full,
+        }
+    }
+
+    /// Whether both sides have what an interval takes, and one of them was measured at all.
+    pub(super) fn has_interval(&self) -> bool {
+        match self {
+            Self::Apart(apart) => {
+                let known = apart.base.variance.is_some() && apart.new.variance.is_some();
+                known && (apart.base.launches.is_some() || apart.new.launches.is_some())
+            }
+            Self::Within(within) => within.rounds >= MINIMUM_ROUNDS && within.variance.is_some(),
+        }
+    }
+
+    /// The ratio with the interval that holds the true one with `confidence`. No interval where a cost is not
+    /// resolved from zero, or too many rounds have a cost below it.
+    pub(super) fn ratio(&self, confidence: f64) -> Ratio {
+        let (base, new) = self.both();
+        let value = match self {
+            // What stands for rounds below zero has moved the middle.
+            Self::Apart(_) | Self::Within(Within { unfit: Some(_), .. }) => new / base,
+            Self::Within(within) => as_ratio(within.difference),
+        };
+        let value = (base > 0.0 && value.is_finite()).then_some(value);
         let ends = self.has_interval().then(|| self.ends(confidence)).flatten();
         Ratio { value, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1) }
     }
 
     /// Which side it is, of costs that have rounds enough and no interval.
     pub(super) fn unresolved(&self) -> Unresolved {
-        match &self.within_rounds {
-            Some(Within { unfit: Some(side), .. }) => *side,
-            Some(Within { difference, .. }) if self.base > 0.0 && *difference < 0.0 => {
-                Unresolved::New
-            }
-            _ => Unresolved::Base,
+        let (base, new) = self.both();
+        match self {
+            Self::Within(Within { unfit: Some(side), .. }) => *side,
+            Self::Within(within) if base > 0.0 && within.difference < 0.0 => Unresolved::New,
+            Self::Within(_) => Unresolved::Base,
+            Self::Apart(_) if base > 0.0 && new <= 0.0 => Unresolved::New,
+            Self::Apart(_) => Unresolved::Base,
         }
     }
 
     fn ends(&self, confidence: f64) -> Option<(f64, f64)> {
-        let t = student_quantile(confidence, self.freedom()?)?;
-        let ends = match &self.within_rounds {
-            Some(Within { unfit: Some(_), .. }) => return None,
-            Some(Within { difference, variance, .. }) => {
-                let half = t * (*variance)?.sqrt();
-                let is_ratio = self.base > 0.0 && difference.abs() + half < MOST_DIFFERENCE;
-                is_ratio.then(|| (as_ratio(difference - half), as_ratio(difference + half)))?
-            }
-            None => self.fieller(t)?,
-        };
+        let ends = match self {
+            Self::Apart(apart) => apart.ends(confidence),
+            Self::Within(within) => within.ends(confidence),
+        }?;
         (ends.0.is_finite() && ends.1.is_finite()).then_some(ends)
     }
 
-    /// All ratios r for which new - r base is no further from zero than t times its standard error
-    /// (Fieller 1954).
-    fn fieller(&self, t: f64) -> Option<(f64, f64)> {
-        let square = t * t;
-        let a = self.base * self.base - square * self.base_variance?;
-        let b = self.base * self.new;
-        let c = self.new * self.new - square * self.new_variance?;
-        if !(self.base > 0.0 && a > 0.0) {
-            return None;
-        }
-        // Not below zero but for rounding, as the estimate itself lies inside.
-        let root = (b * b - a * c).max(0.0).sqrt();
-        Some(((b - root) / a, (b + root) / a))
-    }
-
-    /// Degrees of freedom of the variance of new - ratio x base (Welch 1947, Satterthwaite 1946).
-    fn freedom(&self) -> Option<f64> {
-        let of = |rounds: Option<u32>| rounds.map(freedom);
-        if self.within_rounds.is_some() {
-            return of(self.base_rounds).filter(|freedom| *freedom >= 1.0);
-        }
-        let (base, new) = (self.scaled_base_variance()?, self.new_variance?);
-        let part = |variance: f64, freedom: Option<f64>| match freedom {
-            Some(freedom) if freedom >= 1.0 => Some(variance * variance / freedom),
-            Some(_) => None,
-            None => Some(0.0),
-        };
-        let below = part(base, of(self.base_rounds))? + part(new, of(self.new_rounds))?;
-        let freedom = (base + new) * (base + new) / below;
-        match freedom.is_finite() {
-            true => Some(freedom.max(1.0)),
-            // Neither side scatters at all.
-            false => of(self.base_rounds).into_iter().chain(of(self.new_rounds)).reduce(f64::min),
-        }
-    }
-
-    /// The base's share of the variance of new - ratio x base.
-    fn scaled_base_variance(&self) -> Option<f64> {
-        let (ratio, variance) = (self.new / self.base, self.base_variance?);
-        let scaled = ratio * ratio * variance;
-        Some(if scaled.is_finite() { scaled } else { variance })
-    }
-
-    /// The same with `more` rounds on each side that is measured, if these scatter as the others did.
+    /// The same with `more` launches on each side that is measured, or of a session with `more` rounds, if
+    /// these scatter as the others did.
     pub(super) fn with_more(&self, more: u32) -> Self {
-        let grown = |rounds: Option<u32>| rounds.map(|rounds| rounds.saturating_add(more));
-        let shrink = |variance: Option<f64>, rounds: Option<u32>| match rounds {
-            Some(rounds) if rounds > 0 => variance.map(|variance| {
-                variance * f64::from(rounds) / f64::from(rounds.saturating_add(more))
+        match self {
+            Self::Apart(apart) => Self::Apart(Apart {
+                base: apart.base.with_more(more),
+                new: apart.new.with_more(more),
+                ..*apart
             }),
-            _ => variance,
-        };
-        Self {
-            base_variance: shrink(self.base_variance, self.base_rounds),
-            new_variance: shrink(self.new_variance, self.new_rounds),
-            within_rounds: self.within_rounds.map(|within| Within {
-                variance: shrink(within.variance, self.base_rounds),
-                ..within
-            }),
-            base_rounds: grown(self.base_rounds),
-            new_rounds: grown(self.new_rounds),
-            ..*self
+            Self::Within(within) => {
+                let rounds = within.rounds.saturating_add(more);
+                let shrink = f64::from(within.rounds) / f64::from(rounds.max(1));
+                let variance = within.variance.map(|variance| variance * shrink);
+                Self::Within(Within { rounds, variance, ..*within })
+            }
         }
     }
 }
 
-fn rounds_of(values: &Values) -> Option<u32> {
-    match values {
-        Values::Published(_) => None,
-        Values::Measured(measured) => u32::try_from(measured.rounds.len()).ok(),
+impl Side {
+    fn of(values: &Values) -> Option<Self> {
+        let launches = match values {
+            Values::Published(cost) => {
+                let cost = finite(Some(*cost))?;
+                let (launches, rounds, variance, speed) = (None, None, Some(0.0), None);
+                return Some(Self { cost, launches, rounds, variance, speed });
+            }
+            Values::Measured(launches) => launches,
+        };
+        let estimates: Vec<_> = launches.iter().filter_map(|launch| launch.estimate).collect();
+        let count = estimates.len() as f64;
+        let costs: Vec<f64> = estimates.iter().map(|estimate| estimate.value).collect();
+        let squares: Option<Vec<f64>> =
+            estimates.iter().map(|e| e.standard_error.map(|error| error * error)).collect();
+        Some(Self {
+            cost: finite(mean(&costs))?,
+            launches: u32::try_from(estimates.len()).ok(),
+            rounds: Some(estimates.iter().map(|estimate| estimate.rounds).sum()),
+            variance: squares.map(|squares| squares.iter().sum::<f64>() / (count * count)),
+            speed: estimates.iter().map(|estimate| estimate.speed).reduce(worse),
+        })
+    }
+
+    /// Variance of the logarithm; absent where the cost is not above zero by as much as the logarithm needs.
+    fn log_variance(&self, launch_scatter: f64, z: f64) -> Option<f64> {
+        let relative = self.variance? / (self.cost * self.cost);
+        let resolved = self.cost > 0.0 && z * relative.sqrt() < 1.0;
+        let between = self.launches.map_or(0.0, |k| launch_scatter * launch_scatter / f64::from(k));
+        resolved.then_some(relative + between)
+    }
+
+    fn with_more(&self, more: u32) -> Self {
+        let Some(launches) = self.launches else { return *self };
+        let grown = launches.saturating_add(more);
+        let shrink = f64::from(launches) / f64::from(grown);
+        let variance = self.variance.map(|variance| variance * shrink);
+        Self { launches: Some(grown), variance, ..*self }
     }
 }
 
-fn variance_of(values: &Values, seed: u64, resamples: usize) -> Option<f64> {
-    match values {
-        Values::Published(_) => Some(0.0),
-        Values::Measured(measured) => variance(&*measured.rounds, seed, resamples),
+impl Apart {
+    fn ends(&self, confidence: f64) -> Option<(f64, f64)> {
+        let z = normal_quantile(confidence)?;
+        let variance = self.base.log_variance(self.launch_scatter, z)?
+            + self.new.log_variance(self.launch_scatter, z)?;
+        let (d, half) = ((self.new.cost / self.base.cost).ln(), z * variance.sqrt());
+        Some(((d - half).exp(), (d + half).exp()))
     }
 }
 
-/// The middle of the rounds: what both costs are, and so their ratio.
-fn middle(values: &Values) -> Option<f64> {
-    match values {
-        Values::Published(value) => finite(Some(*value)),
-        Values::Measured(measured) => finite(midmean(&measured.figures())),
+impl Within {
+    fn ends(&self, confidence: f64) -> Option<(f64, f64)> {
+        let t = student_quantile(confidence, freedom(self.rounds))?;
+        let half = t * self.variance?.sqrt();
+        let fit = self.unfit.is_none() && self.base > 0.0;
+        let is_ratio = fit && self.difference.abs() + half < MOST_DIFFERENCE;
+        is_ratio.then(|| (as_ratio(self.difference - half), as_ratio(self.difference + half)))
     }
+}
+
+/// The one that says less.
+fn worse(one: Speed, other: Speed) -> Speed {
+    let rank = |speed: Speed| match speed {
+        Speed::Full => 0,
+        Speed::NotJudged => 1,
+        Speed::Contended => 2,
+    };
+    if rank(other) > rank(one) { other } else { one }
 }
 
 /// A sample of no hops, which only a damaged run file has, has no cost of one.
@@ -262,10 +304,10 @@ fn finite(cost: Option<f64>) -> Option<f64> {
 
 /// Variance of the middle of all rounds from its resamples. A resampled mean scatters by the variance
 /// with the denominator n, which n / (n - 1) mends. Unknown below two rounds.
-fn variance(rounds: &dyn Rounds, seed: u64, resamples: usize) -> Option<f64> {
-    let middles = resampled_middles(rounds, Center::Midmean, seed, resamples)?;
+fn variance(figures: &[f64], seed: u64, resamples: usize) -> Option<f64> {
+    let middles = resampled_middles(figures, Center::Midmean, seed, resamples)?;
     let deviation = Summary::of(&middles)?.deviation;
-    let count = rounds.len() as f64;
+    let count = figures.len() as f64;
     Some(deviation * deviation * count / (count - 1.0)).filter(|variance| variance.is_finite())
 }
 
@@ -286,70 +328,28 @@ fn as_ratio(difference: f64) -> f64 {
     (MOST_DIFFERENCE + difference) / (MOST_DIFFERENCE - difference)
 }
 
-/// Relative differences of two figures that were taken in the same rounds.
-struct Relative<'a> {
-    base: Shared<'a>,
-    new: Shared<'a>,
+/// The figures of the rounds that both have.
+fn shared(base: &BTreeMap<u32, f64>, new: &BTreeMap<u32, f64>) -> Vec<(f64, f64)> {
+    base.iter().filter_map(|(round, base)| Some((*base, *new.get(round)?))).collect()
 }
 
-impl Relative<'_> {
-    fn unfit(&self) -> Option<Unresolved> {
-        let both = |round| (self.base.figure(round), self.new.figure(round));
-        let different = || (0..self.len()).map(both).filter(|(base, new)| base != new);
-        let base_below = different().filter(|(base, _)| *base <= 0.0).count();
-        let new_below = different().filter(|(_, new)| *new <= 0.0).count();
-        let below = different().filter(|(base, new)| base.min(*new) <= 0.0).count();
-        let side = if new_below > base_below { Unresolved::New } else { Unresolved::Base };
-        (below > cut(self.len())).then_some(side)
-    }
-
-    fn of(base: f64, new: f64) -> f64 {
-        // Also of two that cost nothing.
-        if base == new {
-            return 0.0;
-        }
-        let sum = base + new;
-        match sum > 0.0 {
-            true => (2.0 * (new - base) / sum).clamp(-MOST_DIFFERENCE, MOST_DIFFERENCE),
-            false => MOST_DIFFERENCE.copysign(new - base),
-        }
-    }
+fn unfit(pairs: &[(f64, f64)]) -> Option<Unresolved> {
+    let different = || pairs.iter().filter(|(base, new)| base != new);
+    let base_below = different().filter(|(base, _)| *base <= 0.0).count();
+    let new_below = different().filter(|(_, new)| *new <= 0.0).count();
+    let below = different().filter(|(base, new)| base.min(*new) <= 0.0).count();
+    let side = if new_below > base_below { Unresolved::New } else { Unresolved::Base };
+    (below > cut(pairs.len())).then_some(side)
 }
 
-impl Rounds for Relative<'_> {
-    fn len(&self) -> usize {
-        self.base.len().min(self.new.len())
+fn relative(base: f64, new: f64) -> f64 {
+    // Also of two that cost nothing.
+    if base == new {
+        return 0.0;
     }
-    fn figure(&self, round: usize) -> f64 {
-        Self::of(self.base.figure(round), self.new.figure(round))
-    }
-    fn resampled(&self, round: usize, rng: &mut dyn rand::Rng) -> f64 {
-        let base = self.base.resampled(round, rng);
-        Self::of(base, self.new.resampled(round, rng))
-    }
-}
-
-/// The rounds of a figure that another has too.
-struct Shared<'a> {
-    of: &'a ByRound,
-    places: Vec<usize>,
-}
-
-impl<'a> Shared<'a> {
-    fn with(of: &'a ByRound, other: &ByRound) -> Self {
-        let is_shared = |place: &usize| other.numbers.binary_search(&of.numbers[*place]).is_ok();
-        Self { of, places: (0..of.numbers.len()).filter(is_shared).collect() }
-    }
-}
-
-impl Rounds for Shared<'_> {
-    fn len(&self) -> usize {
-        self.places.len()
-    }
-    fn figure(&self, round: usize) -> f64 {
-        self.of.rounds.figure(self.places[round])
-    }
-    fn resampled(&self, round: usize, rng: &mut dyn rand::Rng) -> f64 {
-        self.of.rounds.resampled(self.places[round], rng)
+    let sum = base + new;
+    match sum > 0.0 {
+        true => (2.0 * (new - base) / sum).clamp(-MOST_DIFFERENCE, MOST_DIFFERENCE),
+        false => MOST_DIFFERENCE.copysign(new - base),
     }
 }

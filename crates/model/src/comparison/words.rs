@@ -1,7 +1,7 @@
 //! Answers in words.
 
 use super::Terms;
-use super::answer::{Answer, Reason};
+use super::answer::{Answer, More, Reason};
 use super::pair::Change;
 use super::ratio::Ratio;
 use crate::words::three_digits;
@@ -19,19 +19,21 @@ pub(super) fn answer(answer: &Answer, ratio: &Ratio, terms: &Terms) -> String {
             };
             format!("changed: {}{direction}{beyond}", change(ratio.value))
         }
-        Answer::CannotTell { reason, more_rounds } => {
-            let more = match more_rounds {
-                Some(1) => "about 1 more round would tell".to_string(),
-                Some(rounds) => format!("about {rounds} more rounds would tell"),
-                None => "more rounds would not tell".to_string(),
+        Answer::CannotTell { reason, more } => {
+            let more = match more {
+                Some(More::Launches(1)) => "1 more launch of each would tell".to_string(),
+                Some(More::Launches(count)) => {
+                    format!("about {count} more launches of each would tell")
+                }
+                Some(More::Rounds(1)) => "about 1 more round would tell".to_string(),
+                Some(More::Rounds(count)) => format!("about {count} more rounds would tell"),
+                None => "more measurements would not tell".to_string(),
             };
             match reason {
                 Reason::TooWide => format!("cannot tell: {more}"),
-                Reason::FewRounds => {
-                    let missing = more_rounds.unwrap_or(0);
-                    format!(
-                        "cannot tell: too few rounds for an interval, which takes {missing} more"
-                    )
+                Reason::FewRounds => "cannot tell: too few rounds for an interval".to_string(),
+                Reason::NoFullSpeed => {
+                    "cannot tell: not both were seen at the CPU's full speed".to_string()
                 }
                 Reason::BaseNotResolved => {
                     format!("cannot tell: the base is not resolved from zero, {more}")

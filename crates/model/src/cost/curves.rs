@@ -8,10 +8,8 @@ use super::{Direct, is_pair};
 use crate::case::{Walk, Work};
 use crate::estimate::Estimate;
 use crate::pairing::Grouped;
-use crate::plan::{MINIMUM_ROUNDS, Plan};
 use crate::record::CaseSummary;
 use crate::regions::{self, Axis, Beside, Breaks, Point, Regions, beside};
-use crate::sample::Sample;
 
 /// What a switch costs at one array size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -85,7 +83,6 @@ impl Curve {
 }
 
 pub(super) fn of(
-    plan: &Plan,
     grouped: &Grouped,
     cases: &[CaseSummary],
     direct: &[Direct],
@@ -112,7 +109,7 @@ pub(super) fn of(
                 case: *index,
                 array_bytes: bytes(*index),
                 total_ns: cases[*index].ns_per_switch_above_solo,
-                indirect_ns: direct.and_then(|d| indirect(plan, grouped, *index, d.case)),
+                indirect_ns: direct.and_then(|d| indirect(grouped, *index, d.case)),
                 switches_per_hop: cases[*index].switches_per_hop,
             })
             .collect();
@@ -123,12 +120,9 @@ pub(super) fn of(
 }
 
 /// c2 - c1 of one ring with work, within rounds.
-fn indirect(plan: &Plan, grouped: &Grouped, total: usize, direct: usize) -> Option<Estimate> {
-    let pair = |ring: usize| Some((ring, plan.solo_of(ring)?));
-    let rounds = grouped.indirect(pair(total)?, pair(direct)?, Sample::ns_per_hop);
+fn indirect(grouped: &Grouped, total: usize, direct: usize) -> Option<Estimate> {
     // A random stream of its own, apart from those of the summaries.
-    let seed = plan.seed.wrapping_add((1 << 32) + total as u64);
-    Estimate::over(&rounds, MINIMUM_ROUNDS, plan.stopping.confidence, seed)
+    grouped.difference(total, direct, (1 << 32) + total as u64)
 }
 
 fn read(
@@ -171,5 +165,5 @@ fn read(
 
 /// A size and its cost as the finder of breaks takes them.
 pub(super) fn point((size, cost): (u64, Estimate)) -> Point {
-    Point { size, cost_ns: cost.value, low_ns: cost.low, high_ns: cost.high }
+    Point { size, cost_ns: cost.value, standard_error_ns: cost.standard_error }
 }

@@ -67,7 +67,7 @@ impl Cost {
         direct.sort_by_key(|of| of.members);
         let levels = levels::of(machine, plan);
         Self {
-            curves: curves::of(plan, grouped, cases, &direct, &levels),
+            curves: curves::of(grouped, cases, &direct, &levels),
             by_members: members::of(cases, &levels),
             direct,
         }

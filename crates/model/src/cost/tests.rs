@@ -28,6 +28,7 @@ fn plan(members: &[u32], works: &[Work]) -> Plan {
         seed: 1,
         batching: Batching::default(),
         stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
+        reference: Default::default(),
     }
     .with_solos()
 }
@@ -51,6 +52,8 @@ fn samples(plan: &Plan, cost: impl Fn(&Case) -> u64) -> Vec<Sample> {
             counters: Counters { voluntary: switches, ..Counters::default() },
             steal_ns: None,
             setup_ns: 0,
+            slices: None,
+            triples: None,
         }
     };
     let rounds = (0..8).flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)));
@@ -75,7 +78,7 @@ fn machine() -> Machine {
 
 fn cost(plan: &Plan, of: impl Fn(&Case) -> u64) -> Cost {
     let samples = samples(plan, of);
-    let grouped = Grouped::new(&samples);
+    let grouped = Grouped::new(plan, &samples);
     Cost::of(plan, &grouped, &summaries(plan, &grouped, &[]), &machine())
 }
 

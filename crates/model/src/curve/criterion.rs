@@ -1,6 +1,6 @@
 //! The penalised criterion, and what its weights say of a place.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
 
 use super::CONFIDENCE;
 
@@ -13,6 +13,13 @@ pub(crate) fn schwarz(chi2: f64, count: usize, charged: f64) -> f64 {
     let n = count as f64;
     let dispersion = (chi2 / n).max(1.0);
     n * dispersion.ln() + chi2 / dispersion + charged * n.ln()
+}
+
+/// How often points that do follow the model would lie as far off it, all together, as these: the upper tail
+/// of the chi-squared distribution. `None` without degrees of freedom.
+pub(crate) fn lack_of_fit(chi2: f64, freedom: usize) -> Option<f64> {
+    let distribution = ChiSquared::new(freedom as f64).ok()?;
+    (freedom > 0).then(|| distribution.sf(chi2)).filter(|p| p.is_finite())
 }
 
 /// First and last of the places that carry [`CONFIDENCE`] of the Akaike weight (Burnham and Anderson

@@ -1,4 +1,4 @@
-//! What fitting a curve to costs with intervals takes, whatever stands on the other axis: weights,
+//! What fitting a curve to costs with standard errors takes, whatever stands on the other axis: weights,
 //! least squares and the penalised criterion. Shared by [`crate::scaling`] (members of a ring) and
 //! [`crate::regions`] (arrays, pages, ...).
 
@@ -7,11 +7,11 @@ mod least_squares;
 pub(crate) mod nonnegative;
 mod weights;
 
-pub(crate) use criterion::{credible_span, quantile, schwarz};
+pub(crate) use criterion::{credible_span, lack_of_fit, quantile, schwarz};
 pub(crate) use least_squares::{Solution, least_squares, variance_of};
-pub(crate) use weights::{LARGEST_COST, levels, standard_error};
+pub(crate) use weights::{LARGEST_COST, levels, sound_error};
 
-/// The confidence of every interval that goes into a fit and comes out of one.
+/// The confidence of every interval that comes out of a fit.
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
 /// A knee's position counts for 3 coefficients, not 1: it is searched for, and does not exist

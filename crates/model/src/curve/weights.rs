@@ -2,16 +2,12 @@
 
 use crate::stats::median;
 
-/// Half-width of a 95 % interval in standard errors.
-const Z: f64 = 1.959_963_985;
-
 /// Nothing costs more in any unit; beyond it the curves would overflow.
 pub(crate) const LARGEST_COST: f64 = 1e100;
 
-/// Standard error from the ends of a 95 % interval; `None` without a sound one.
-pub(crate) fn standard_error(low: Option<f64>, high: Option<f64>) -> Option<f64> {
-    let half = (high? / 2.0 - low? / 2.0) / Z;
-    (half.is_finite() && half >= 0.0).then_some(half)
+/// A standard error that a fit can use: finite and not below zero.
+pub(crate) fn sound_error(error: Option<f64>) -> Option<f64> {
+    error.filter(|error| error.is_finite() && *error >= 0.0)
 }
 
 /// The level that each cost's relative error refers to, in the order of the costs: a running median

@@ -168,6 +168,6 @@ fn by_round(run: &Run<Response>, index: usize) -> Option<Figure> {
     let trials = split.trials.clone().into_run(&run.header);
     let first = split.rings.plan.cases.len();
     let moved = |of: rounds::Seen| rounds::Seen { case: of.case + first, ..of };
-    seen.extend(rounds::of_cases(headlines_ns(&trials)).into_iter().map(moved));
+    seen.extend(rounds::of_cases(&headlines_ns(&trials)).into_iter().map(moved));
     rounds::figure(seen, index)
 }

@@ -5,7 +5,6 @@ use super::{Axis, Body, Drawable, Figure, Mark, Point, Role, Scale, Series, Unit
 use crate::case::{Case, Kind, Placement, Policy};
 use crate::estimate::Estimate;
 use crate::pairing::Grouped;
-use crate::plan::MINIMUM_ROUNDS;
 use crate::record::{CaseSummary, Record};
 use crate::ring::Ring;
 use crate::run::Run;
@@ -214,13 +213,11 @@ fn common_size(groups: &[Group]) -> Option<u32> {
 
 /// CPU time of a lap, and the ring of two scaled to each size.
 fn cpu(run: &Run, groups: &[Group], index: usize) -> Option<Figure> {
-    let plan = &run.header.plan;
-    let grouped = Grouped::new(&run.samples);
+    let grouped = Grouped::new(&run.header.plan, &run.samples);
     let estimate = |number: usize| {
-        let hops = grouped.single(number, Sample::cpu_ns_per_hop);
         // A random stream of its own, apart from those of the record.
-        let seed = plan.seed.wrapping_add((3 << 32) + number as u64);
-        Estimate::over(&hops, MINIMUM_ROUNDS, plan.stopping.confidence, seed)
+        let stream = (3 << 32) + number as u64;
+        grouped.over_rounds(&grouped.by_round(number, Sample::cpu_ns_per_hop), stream)
     };
     let of_lap = |(number, of): &(usize, &CaseSummary)| {
         point(of, estimate(*number)?.scaled(f64::from(of.case.members)).as_ref())

@@ -6,6 +6,7 @@ use super::{Axis, Body, Figure, Point, Role, Scale, Series, Unit};
 use crate::case::Case;
 use crate::sample::Sample;
 use crate::stats::median;
+use crate::trial::ByRound;
 
 /// More points than this say nothing more; rounds are then left out evenly, and that is told.
 const MOST_POINTS: usize = 4000;
@@ -33,11 +34,12 @@ pub(super) fn of_rings(cases: &[Case], samples: &[Sample]) -> Vec<Seen> {
 }
 
 /// One value a round, by case.
-pub(super) fn of_cases(cases: Vec<Vec<(u32, f64)>>) -> Vec<Seen> {
-    let of_case = |(case, rounds): (usize, Vec<(u32, f64)>)| {
-        rounds.into_iter().map(move |(round, value)| Seen { case, round, value, disturbed: false })
+pub(super) fn of_cases(cases: &[ByRound]) -> Vec<Seen> {
+    let of_case = |(case, rounds): (usize, &ByRound)| {
+        let seen = move |(round, value)| Seen { case, round, value, disturbed: false };
+        rounds.of_all().map(seen).collect::<Vec<Seen>>()
     };
-    cases.into_iter().enumerate().flat_map(of_case).collect()
+    cases.iter().enumerate().flat_map(of_case).collect()
 }
 
 /// Each value over the median of its case, by round; none where there is only one round.

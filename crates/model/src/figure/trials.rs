@@ -25,7 +25,7 @@ impl Drawable for Trials {
             Findings::Sampling(found) => accounts(found, index).into_iter().collect(),
             Findings::Interference(found) => executions(found, index).into_iter().collect(),
         };
-        all.extend(rounds::figure(rounds::of_cases(headlines_ns(run)), index));
+        all.extend(rounds::figure(rounds::of_cases(&headlines_ns(run)), index));
         all
     }
 }

@@ -43,13 +43,17 @@ pub struct SurfacePoint {
 }
 
 /// The costs that a run of rings has measured: of each ring of two processes with work on one CPU, the
-/// total cost, and the direct one where the same ring without work was measured beside it. Rings
-/// without an interval are left out.
+/// total cost, and the direct one where the same ring without work was measured beside it: the interval at full
+/// speed, else the middle half of the rounds. Rings without either are left out.
 #[must_use]
 pub fn points_of(record: &Record) -> Vec<SurfacePoint> {
     let cost = |summary: &CaseSummary| {
-        let interval = summary.ns_per_switch_above_solo.as_ref()?.interval()?;
-        Some(Cost { low_ns: interval.low, high_ns: interval.high })
+        let interval = summary.ns_per_switch_above_solo.as_ref()?.interval();
+        // A program's switches are at whatever speed, too: where full speed was not seen, most rounds tell.
+        let contended = summary.contended_ns_per_switch_above_solo;
+        let quartiles = contended.map(|all| (all.lower_quartile, all.upper_quartile));
+        let (low_ns, high_ns) = interval.map(|i| (i.low, i.high)).or(quartiles)?;
+        Some(Cost { low_ns, high_ns })
     };
     let of_two = |case: &Case| {
         case.members == 2 && case.kind == Kind::Process && case.placement.is_one_cpu()

@@ -19,21 +19,23 @@ fn any_cost() -> impl Strategy<Value = f64> {
 }
 
 fn any_points() -> impl Strategy<Value = Vec<Point>> {
-    let end = || proptest::option::weighted(0.9, any_cost());
+    let error = proptest::option::weighted(0.9, any_cost());
     let size = prop_oneof![4 => 0_u64..70, 1 => any::<u64>()];
-    let point = (size, any_cost(), end(), end())
-        .prop_map(|(size, cost_ns, low_ns, high_ns)| Point { size, cost_ns, low_ns, high_ns });
+    let point = (size, any_cost(), error).prop_map(|(size, cost_ns, standard_error_ns)| Point {
+        size,
+        cost_ns,
+        standard_error_ns,
+    });
     proptest::collection::vec(point, 0..=20)
 }
 
-/// Costs of one order of magnitude with intervals.
+/// Costs of one order of magnitude with errors.
 fn sound_points() -> impl Strategy<Value = Vec<Point>> {
-    let point = (1_u64..1000, 100.0..1000.0_f64, 0.5..50.0_f64);
-    let sound = |(size, cost_ns, half): (u64, f64, f64)| Point {
+    let point = (1_u64..1000, 100.0..1000.0_f64, 0.25..25.0_f64);
+    let sound = |(size, cost_ns, error): (u64, f64, f64)| Point {
         size,
         cost_ns,
-        low_ns: Some(cost_ns - half),
-        high_ns: Some(cost_ns + half),
+        standard_error_ns: Some(error),
     };
     proptest::collection::vec(point.prop_map(sound), 0..=12)
 }
@@ -68,8 +70,7 @@ proptest! {
         let scaled: Vec<Point> = points.iter().map(|point| Point {
             size: point.size * times,
             cost_ns: point.cost_ns * cost,
-            low_ns: point.low_ns.map(|low| low * cost),
-            high_ns: point.high_ns.map(|high| high * cost),
+            standard_error_ns: point.standard_error_ns.map(|error| error * cost),
         }).collect();
         let (a, b) = (breaks(Axis::pages(), &points), breaks(Axis::pages(), &scaled));
         let expected: Vec<_> = places(&a).iter().map(|(low, high)| (low * times, high * times)).collect();

@@ -75,8 +75,6 @@ pub struct Point {
     pub size: u64,
     /// Cost of one switch in ns; signed, a difference of two rings may be below zero.
     pub cost_ns: f64,
-    /// Lower end of its interval at [`super::CONFIDENCE`]. A point without one is left out.
-    pub low_ns: Option<f64>,
-    /// Upper end of that interval.
-    pub high_ns: Option<f64>,
+    /// Its standard error in ns. A point without one is left out.
+    pub standard_error_ns: Option<f64>,
 }

@@ -23,16 +23,16 @@ mod tests;
 
 pub use axis::{Axis, Point, Unit};
 pub use beside::{Beside, Level, beside};
-pub use reading::{Direct, Extent, Refill, Region, Regions, regions};
+pub use reading::{Answer, Direct, Extent, Refill, Region, Regions, regions};
 pub use search::breaks;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The confidence of every interval that goes in ([`Point`], [`Direct`]) and comes out ([`Break`]).
+/// The confidence of every interval that goes in ([`Direct`]) and comes out ([`Break`]).
 pub const CONFIDENCE: f64 = crate::curve::CONFIDENCE;
 
-/// Relative difference between sizes that is never called a break, whatever the intervals say.
+/// Relative difference between sizes that is never called a break, whatever the errors say.
 ///
 /// Added in quadrature to every standard error. It is wider than [`crate::scaling::EQUIVALENCE`]: straight
 /// pieces only approximate how caches fill, and such bends are no breaks.
@@ -129,7 +129,7 @@ pub struct Breaks {
     pub smallest: u64,
     /// Largest measured size; 0 without points.
     pub largest: u64,
-    /// Points left out: size 0, a cost that is no sensible number, or no interval.
+    /// Points left out: size 0, a cost that is no sensible number, or no standard error.
     pub ignored: usize,
 }
 

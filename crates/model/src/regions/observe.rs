@@ -1,7 +1,7 @@
 //! The usable points, with the standard errors that the fits use.
 
 use super::{EQUIVALENCE, Point};
-use crate::curve::{LARGEST_COST, levels, standard_error};
+use crate::curve::{LARGEST_COST, levels, sound_error};
 
 /// One usable point, in units of [`Prepared::unit`].
 #[derive(Debug, Clone, Copy)]
@@ -30,9 +30,8 @@ pub(super) struct Prepared {
 
 impl Prepared {
     pub(super) fn new(points: &[Point]) -> Self {
-        // Differences of long hops scatter more than those of short ones, so without an interval a
-        // point's error cannot be guessed from the scatter of the others.
-        let error = |point: &Point| standard_error(point.low_ns, point.high_ns);
+        // Differences of long hops scatter more than those of short ones, so a point's error cannot be guessed from the scatter of the others.
+        let error = |point: &Point| sound_error(point.standard_error_ns);
         let usable = |point: &Point| {
             point.size > 0 && point.cost_ns.abs() <= LARGEST_COST && error(point).is_some()
         };
@@ -55,7 +54,7 @@ impl Prepared {
 fn observe(used: &[Point], unit: f64, smallest: f64) -> Vec<Observation> {
     let costs: Vec<f64> = used.iter().map(|point| point.cost_ns / unit).collect();
     let levels = levels(&costs);
-    let error = |point: &Point| standard_error(point.low_ns, point.high_ns).unwrap_or(0.0) / unit;
+    let error = |point: &Point| sound_error(point.standard_error_ns).unwrap_or(0.0) / unit;
     let errors: Vec<f64> = used.iter().map(error).collect();
     let observation = |(i, point): (usize, &Point)| Observation {
         x: point.size as f64 / smallest,
@@ -66,8 +65,8 @@ fn observe(used: &[Point], unit: f64, smallest: f64) -> Vec<Observation> {
     used.iter().enumerate().map(observation).collect()
 }
 
-/// Median of an error and its nearest neighbours. Intervals of few rounds scatter themselves, several-fold
-/// between sizes that are measured alike: a point with a narrow one by luck must not rule the fit.
+/// Median of an error and its nearest neighbours. Errors from few rounds scatter themselves, several-fold
+/// between sizes that are measured alike: a point with a small one by luck must not rule the fit.
 fn smoothed(errors: &[f64], at: usize) -> f64 {
     let reach = 2.min(at).min(errors.len() - 1 - at);
     let mut near = errors[at - reach..=at + reach].to_vec();

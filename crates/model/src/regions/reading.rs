@@ -5,12 +5,15 @@ use serde::{Deserialize, Serialize};
 
 use super::observe::Prepared;
 use super::{Axis, Breaks, Course, Piece, Point, breaks, refill};
-use crate::curve::standard_error;
-use crate::words::{byte_range, bytes, plain};
+use crate::curve::sound_error;
+use crate::words::{byte_range, bytes, percent, plain};
 
 /// A first piece up to so many times the direct cost counts as close to it: the first region of
 /// the paper reaches from 1.1 to 2.3 times its c1.
 const CLOSE_TO_DIRECT: f64 = 2.5;
+
+/// Regions that there can be.
+const ALL_REGIONS: usize = 3;
 
 /// Sizes below a further level at least: see [`below_a_further_level`].
 const LEAST_BELOW: usize = 10;
@@ -86,13 +89,31 @@ pub struct Refill {
     pub ns_per_kib_high: f64,
 }
 
+/// What the points say of regions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum Answer {
+    /// There are some.
+    Seen,
+    /// One flat or straight course: nothing ceases to fit up to this array, or it does not show.
+    NoThreshold {
+        /// The largest array of which that is known, in bytes.
+        up_to_bytes: u64,
+    },
+    /// The points cannot tell.
+    CannotTell {
+        /// Why not, in words that follow a colon.
+        why: String,
+    },
+}
+
 /// The answer of [`regions`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Regions {
-    /// The regions seen, ascending; empty if the points cannot tell.
+    /// Whether there are regions.
+    pub answer: Answer,
+    /// The regions seen, ascending; empty unless the answer is [`Answer::Seen`].
     pub extents: Vec<Extent>,
-    /// Why there are none, in words that follow a colon.
-    pub cannot_tell: Option<String>,
     /// What they are read from.
     pub breaks: Breaks,
     /// The cache that both breaks hang on; absent where they were found one by one, or not at all.
@@ -114,21 +135,21 @@ pub struct Regions {
 pub fn regions(points: &[Point], direct: Option<Direct>) -> Regions {
     let direct = direct.filter(|direct| direct.cost_ns.is_finite());
     let whole = Reading::of(points, direct);
-    let below = whole.why.as_ref().and_then(|_| below_a_further_level(points, direct));
-    let (Reading { breaks, refill, why }, further_level_from) = match below {
+    let below = below_a_further_level(points, direct, &whole);
+    let (reading, further_level_from) = match below {
         Some((reading, from)) => (reading, Some(from)),
         None => (whole, None),
     };
-    let extents = if why.is_some() { Vec::new() } else { extents(&breaks, direct) };
-    Regions { extents, cannot_tell: why, breaks, refill, further_level_from, direct }
+    let Reading { answer, extents, breaks, refill } = reading;
+    Regions { answer, extents, breaks, refill, further_level_from, direct }
 }
 
 /// What one cache, or free breaks, say of points.
 struct Reading {
+    answer: Answer,
+    extents: Vec<Extent>,
     breaks: Breaks,
     refill: Option<Refill>,
-    /// Why there are no regions in it.
-    why: Option<String>,
 }
 
 impl Reading {
@@ -143,24 +164,46 @@ impl Reading {
             Some(why) => Some(why.to_owned()),
             None => unlike_the_paper(&breaks, refill.is_some(), direct),
         };
-        Self { breaks, refill, why }
+        let answer = match (why, &breaks.pieces[..]) {
+            (Some(why), _) => Answer::CannotTell { why },
+            (None, [piece]) => Answer::NoThreshold { up_to_bytes: piece.last },
+            (None, _) => Answer::Seen,
+        };
+        let seen = answer == Answer::Seen;
+        let extents = if seen { extents(&breaks, direct) } else { Vec::new() };
+        Self { answer, extents, breaks, refill }
+    }
+
+    /// How much it says: regions, then the cache that explains them.
+    fn says(&self) -> (usize, bool) {
+        (self.extents.len(), self.refill.is_some())
     }
 }
 
-/// Regions up to some size, where all sizes together have none: beyond, where the next level overflows as
-/// well, costs can rise and scatter so much that the rest drowns. The most sizes count that have regions
-/// above whose last piece all others lie; with the smallest of those others.
-fn below_a_further_level(points: &[Point], direct: Option<Direct>) -> Option<(Reading, u64)> {
+/// Regions up to some size, where all sizes together have not all three: beyond, where the next level
+/// overflows as well, costs can rise and scatter so much that the rest drowns, or takes one of the breaks. Of
+/// the cuts above whose last piece all other costs lie, the one that says most counts, if it says more than
+/// the whole; of equal ones that of the most sizes; with the smallest of those others.
+fn below_a_further_level(
+    points: &[Point],
+    direct: Option<Direct>,
+    whole: &Reading,
+) -> Option<(Reading, u64)> {
+    if whole.extents.len() == ALL_REGIONS {
+        return None;
+    }
     let sizes = Prepared::new(points).sizes;
     let up_to = |count: usize| {
         let (last, next) = (sizes[count - 1], sizes[count]);
         let (below, above): (Vec<Point>, Vec<Point>) =
             points.iter().partition(|point| point.size <= last);
         let reading = Reading::of(&below, direct);
-        let piece = *reading.breaks.pieces.last().filter(|_| reading.why.is_none())?;
+        let more = reading.says() > whole.says() && reading.answer == Answer::Seen;
+        let piece = *reading.breaks.pieces.last().filter(|_| more)?;
         rises_above(&above, &piece).then_some((reading, next))
     };
-    (LEAST_BELOW..sizes.len()).rev().find_map(up_to)
+    // Of equal ones `max_by_key` takes the last: the most sizes.
+    (LEAST_BELOW..sizes.len()).filter_map(up_to).max_by_key(|(reading, _)| reading.says())
 }
 
 /// Whether all these costs lie above the piece, were it to go on, and clearly so together (the sum of their
@@ -169,7 +212,7 @@ fn rises_above(points: &[Point], piece: &Piece) -> bool {
     let rise = (piece.cost_at_last_ns - piece.cost_at_first_ns).max(0.0);
     let per_byte = rise / (piece.last - piece.first).max(1) as f64;
     let distance = |point: &Point| {
-        let error = standard_error(point.low_ns, point.high_ns)?;
+        let error = sound_error(point.standard_error_ns)?;
         let beyond = point.size.saturating_sub(piece.last) as f64;
         Some((point.cost_ns - piece.cost_at_last_ns - per_byte * beyond) / error)
     };
@@ -193,7 +236,8 @@ fn unlike_the_paper(breaks: &Breaks, cache: bool, direct: Option<Direct>) -> Opt
         }
     }
     let Some(second) = breaks.pieces.get(1) else {
-        return Some(without_a_break(breaks, first));
+        let falls = first.course == Course::Falls;
+        return falls.then(|| "the cost falls with the array".to_string());
     };
     // A cache begins to overflow before it is full; without one, a rise from the start is no region.
     if first.course == Course::Rises && !cache {
@@ -205,24 +249,6 @@ fn unlike_the_paper(breaks: &Breaks, cache: bool, direct: Option<Direct>) -> Opt
     (highest <= first.cost_at_last_ns).then(|| {
         "the cost falls at the first break, which larger working sets do not explain".into()
     })
-}
-
-/// One course: it does not say where anything ceases to fit.
-fn without_a_break(breaks: &Breaks, piece: &Piece) -> String {
-    let rise = piece.cost_at_last_ns - piece.cost_at_first_ns;
-    let by_kib = rise * 1024.0 / (piece.last - piece.first).max(1) as f64;
-    match piece.course {
-        Course::Flat => format!(
-            "all fits, or what is fetched again is hidden: {}{}",
-            piece.in_words(),
-            breaks.bound_in_words()
-        ),
-        Course::Rises => {
-            let by = plain(round(by_kib));
-            format!("the cost rises by {by} ns a KiB, and no threshold is resolved")
-        }
-        Course::Falls => "the cost falls with the array".to_string(),
-    }
 }
 
 fn extents(breaks: &Breaks, direct: Option<Direct>) -> Vec<Extent> {
@@ -305,8 +331,10 @@ impl Regions {
     /// The regions in one sentence, without a full stop.
     #[must_use]
     pub fn in_words(&self) -> String {
-        if let Some(why) = &self.cannot_tell {
-            return format!("cannot tell: {why}");
+        match &self.answer {
+            Answer::CannotTell { why } => return format!("cannot tell: {why}"),
+            Answer::NoThreshold { up_to_bytes } => return self.without_threshold(*up_to_bytes),
+            Answer::Seen => {}
         }
         let told: Vec<String> = (0..self.extents.len()).map(|which| self.tell(which)).collect();
         let further = self.breaks.breaks.get(self.extents.len().saturating_sub(1));
@@ -322,6 +350,29 @@ impl Regions {
             format!("; from {} on costs rise above all that: another level's doing", bytes(from))
         });
         format!("{}{missing}{cache}{}", told.join("; "), further.unwrap_or_default())
+    }
+
+    /// `no threshold up to 2 MiB: flat at 3.00 us, any jump below 8 %`, or how a straight cost rises.
+    fn without_threshold(&self, up_to_bytes: u64) -> String {
+        let up_to = bytes(up_to_bytes);
+        match &self.breaks.pieces[..] {
+            [piece] if piece.course == Course::Rises => {
+                let rise = piece.cost_at_last_ns - piece.cost_at_first_ns;
+                let by = plain(round(rise * 1024.0 / (piece.last - piece.first).max(1) as f64));
+                format!("rises by {by} ns a KiB, no threshold up to {up_to}")
+            }
+            [piece] => {
+                let bound =
+                    self.breaks.jump_below.map(|b| format!(", any jump below {}", percent(b)));
+                let beyond = match piece.last < self.breaks.largest {
+                    true => "; beyond it the points cannot tell",
+                    false => "",
+                };
+                let bound = bound.unwrap_or_default();
+                format!("no threshold up to {up_to}: {}{bound}{beyond}", piece.in_words())
+            }
+            _ => format!("no threshold up to {up_to}"),
+        }
     }
 
     fn tell(&self, which: usize) -> String {

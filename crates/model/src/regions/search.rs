@@ -20,8 +20,7 @@ const FAR_ERRORS: f64 = 3.0;
 
 /// Finds up to two breaks in the course of the cost.
 ///
-/// Points may come in any order, and several may have the same size. Intervals are taken to be at
-/// [`super::CONFIDENCE`]. Deterministic. Multiplying all costs, or all sizes, by a positive number
+/// Points may come in any order, and several may have the same size. Deterministic. Multiplying all costs, or all sizes, by a positive number
 /// changes nothing but the unit of the answer.
 #[must_use]
 pub fn breaks(axis: Axis, points: &[Point]) -> Breaks {
@@ -78,8 +77,11 @@ struct Found {
 fn find(data: &Prepared, axis: &Axis) -> Result<Found, String> {
     let count = data.sizes.len();
     if count < FEWEST_SIZES {
-        let sizes =
-            if count == 1 { "size with an interval is" } else { "sizes with an interval are" };
+        let sizes = if count == 1 {
+            "size with a standard error is"
+        } else {
+            "sizes with a standard error are"
+        };
         return Err(format!("{count} {sizes} too few ({FEWEST_SIZES} are needed)"));
     }
     if data.unit <= 0.0 {
@@ -87,7 +89,7 @@ fn find(data: &Prepared, axis: &Axis) -> Result<Found, String> {
     }
     let all: Vec<Fit> = Shape::ALL.iter().flat_map(|&shape| fits(data, shape)).collect();
     let Some(chosen) = choose(&all) else {
-        return Err("the intervals are too wide".into());
+        return Err("the errors are too large".into());
     };
     if let Some(why) = misfit(data, chosen) {
         return Err(why);

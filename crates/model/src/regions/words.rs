@@ -54,7 +54,7 @@ impl Breaks {
     }
 
     /// How flat a flat course is, and up to where that is known; empty for any other.
-    pub(super) fn bound_in_words(&self) -> String {
+    fn bound_in_words(&self) -> String {
         let Some((bound, piece)) = self.jump_below.zip(self.pieces.first()) else {
             return String::new();
         };

@@ -4,7 +4,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::by_round::ByRound;
 use super::loops::Figures;
 use super::memorandum;
 use super::signals::ring_switch_ns;
@@ -13,7 +12,7 @@ use crate::case::Policy;
 use crate::estimate::Estimate;
 use crate::trial::loops::GETUID;
 use crate::trial::wakeup::Load;
-use crate::trial::{Case, Trial, Trials, wakeup};
+use crate::trial::{ByRound, Case, Trial, Trials, wakeup};
 
 /// The link whose switch stands in the budget: c1 of a pipe.
 const LINK: &str = super::links::REFERENCE;
@@ -143,6 +142,7 @@ mod tests {
             elapsed_ns: WINDOW_NS,
             elapsed_ticks: Some(WINDOW_NS),
             gaps,
+            sliced: Vec::new(),
             tallies,
             counts: counts.iter().map(|(name, n)| (name.to_string(), *n as i64)).collect(),
             steal_ns: None,

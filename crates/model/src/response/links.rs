@@ -7,7 +7,6 @@ use super::split::Half;
 use crate::case::Case;
 use crate::estimate::Estimate;
 use crate::pairing::Grouped;
-use crate::plan::MINIMUM_ROUNDS;
 use crate::record::HARDLY_SWITCHES_PER_HOP;
 use crate::ring::Ring;
 use crate::sample::Sample;
@@ -29,9 +28,8 @@ pub struct LinkCost {
 }
 
 pub(super) fn find(rings: &Half<Ring>) -> Vec<LinkCost> {
-    let (plan, grouped) = (&rings.plan, Grouped::new(&rings.samples));
+    let (plan, grouped) = (&rings.plan, Grouped::new(&rings.plan, &rings.samples));
     let is_compared = |case: &Case| case.members == 2 && case.work.is_none();
-    let pair = |ring: usize| Some((ring, plan.solo_of(ring)?));
     let switches = |ring: usize| {
         let of_ring = rings.samples.iter().filter(|sample| sample.case == ring);
         let counted: Vec<f64> = of_ring.map(Sample::switches_per_hop).collect();
@@ -40,10 +38,7 @@ pub(super) fn find(rings: &Half<Ring>) -> Vec<LinkCost> {
     let cost = |(index, case): (usize, &Case)| {
         let by_pipe = Case { link: REFERENCE.to_string(), ..case.clone() };
         let pipe = plan.cases.iter().position(|other| *other == by_pipe);
-        let above = |pipe: usize| {
-            let double = grouped.indirect(pair(index)?, pair(pipe)?, Sample::ns_per_hop);
-            Estimate::over(&double, MINIMUM_ROUNDS, plan.stopping.confidence, plan.seed)
-        };
+        let above = |pipe: usize| grouped.difference(index, pipe, index as u64);
         LinkCost {
             case: rings.numbers[index],
             link: case.link.clone(),

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::by_round::ByRound;
 use super::split::Half;
 use crate::estimate::Estimate;
 use crate::trial::loops::{ENTERED_CALLS, KERNEL_ENTRIES, empty_ticks, loop_ticks, net_ticks};
-use crate::trial::{Sample, Trial, Trials};
+use crate::trial::overhead::BATCH_TICKS;
+use crate::trial::{ByCase, ByRound, Sample, Trial, Trials};
 
 /// What one call, or one loop of a short sequence, costs above the empty loop. Signed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -16,7 +16,8 @@ pub struct LoopCost {
     pub case: usize,
     /// Name of the call or sequence.
     pub call: String,
-    /// In nanoseconds: the median batch of a round less the median empty one, over rounds.
+    /// In nanoseconds: the median batch of a round less the median empty one, over rounds; of clean slices
+    /// where there are enough.
     pub ns: Option<Estimate>,
     /// In ticks of the time-stamp counter.
     pub ticks: Option<Estimate>,
@@ -29,19 +30,17 @@ pub struct LoopCost {
 /// Figures by round of the trials of a run.
 pub(super) struct Figures<'a> {
     trials: &'a Half<Trials>,
+    by_case: ByCase<'a>,
 }
 
 impl<'a> Figures<'a> {
     pub(super) fn new(trials: &'a Half<Trials>) -> Self {
-        Self { trials }
+        Self { trials, by_case: ByCase::new(&trials.plan, &trials.samples) }
     }
 
-    fn samples(&self, case: usize) -> impl Iterator<Item = &'a Sample> {
-        self.trials.samples.iter().filter(move |sample| sample.case == case)
-    }
-
+    /// Of clean slices where there are enough. Full and empty batches are of the same slices.
     fn by_round(&self, case: usize, of: impl Fn(&Sample) -> Option<f64>) -> ByRound {
-        self.samples(case).filter_map(|sample| Some((sample.round, of(sample)?))).collect()
+        self.by_case.by_round(case, BATCH_TICKS, of)
     }
 
     /// The number in the half of the first case that is this trial.
@@ -64,7 +63,11 @@ impl<'a> Figures<'a> {
 
     /// A count of a case, summed over all its samples that have it.
     pub(super) fn sum(&self, case: usize, name: &str) -> Option<i64> {
-        self.samples(case).filter_map(|sample| sample.count(name)).reduce(i64::saturating_add)
+        self.by_case
+            .of(case)
+            .iter()
+            .filter_map(|sample| sample.count(name))
+            .reduce(i64::saturating_add)
     }
 
     /// The estimate over rounds.

@@ -3,7 +3,6 @@
 //! every figure that needs several is paired within rounds.
 
 mod budget;
-mod by_round;
 mod links;
 mod loops;
 pub mod memorandum;
@@ -11,11 +10,13 @@ mod record;
 mod signals;
 mod split;
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::trial::ByRound;
 pub use budget::{Against, Budget};
-pub use by_round::ByRound;
 pub use links::LinkCost;
 pub use loops::LoopCost;
 pub(crate) use record::noise_of;
@@ -29,6 +30,7 @@ use crate::plan::{self, Plan};
 use crate::ring::Ring;
 use crate::run::{Failure, Run};
 use crate::sample;
+use crate::speed::Level;
 use crate::trial::{self, Repeats, Trials};
 
 /// The experiment's name.
@@ -126,6 +128,18 @@ impl Instrument for Response {
 
     fn worst_precision(plan: &Plan<Self>, samples: &[Sample], failures: &[Failure]) -> Option<f64> {
         Split::of(plan, samples, failures).worst_precision()
+    }
+
+    fn lacking(plan: &Plan<Self>, samples: &[Sample]) -> Vec<usize> {
+        let Split { rings, trials } = Split::of(plan, samples, &[]);
+        let of_rings = Ring::lacking(&rings.plan, &rings.samples);
+        let of_trials = Trials::lacking(&trials.plan, &trials.samples);
+        let of_rings = of_rings.into_iter().map(|case| rings.numbers[case]);
+        of_rings.chain(of_trials.into_iter().map(|case| trials.numbers[case])).collect()
+    }
+
+    fn levels(plan: &Plan<Self>, samples: &[Sample]) -> BTreeMap<Vec<u32>, Level> {
+        Split::of(plan, samples, &[]).levels(&plan.reference)
     }
 
     fn record(run: &Run<Self>) -> Record {

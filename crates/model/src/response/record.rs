@@ -4,17 +4,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::budget::{self, Budget};
-use super::by_round::ByRound;
 use super::links::{self, LinkCost};
 use super::loops::{Figures, LoopCost};
 use super::signals::{self, Signals};
 use super::split::{Half, Split};
 use super::{Case, Response};
+use crate::company::Company;
 use crate::noise::{self, NoiseVerdict};
 use crate::pairing::Grouped;
 use crate::record::{CaseSummary, summaries};
 use crate::run::{End, Header, Run};
-use crate::trial::{self, Trials, gaps, wakeup};
+use crate::trial::{self, ByRound, Trials, gaps, wakeup};
 
 /// One case and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -90,6 +90,9 @@ pub struct Record {
     pub worst_precision: Option<f64>,
     /// The verdict on the machine's noise.
     pub noise: NoiseVerdict,
+    /// Who else ran on the measured CPUs; absent where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub company: Option<Company>,
     /// What could not be measured or read.
     pub warnings: Vec<String>,
 }
@@ -114,7 +117,7 @@ fn wakeups_of(trials: &Half<Trials>) -> Vec<wakeup::Found> {
 /// The verdict on the noise, by both halves as far as they are there.
 pub(crate) fn noise_of(split: &Split, trials: &Run<Trials>) -> NoiseVerdict {
     let rings = &split.rings;
-    let grouped = Grouped::new(&rings.samples);
+    let grouped = Grouped::new(&rings.plan, &rings.samples);
     let judged = [
         ("rings", noise::judge(&rings.plan.cases, &rings.samples, &grouped)),
         ("trials", trial::judge(trials)),
@@ -129,7 +132,7 @@ impl Record {
     pub fn of(run: &Run<Response>) -> Self {
         let plan = &run.header.plan;
         let split = Split::of(plan, &run.samples, &run.failures);
-        let grouped = Grouped::new(&split.rings.samples);
+        let grouped = Grouped::new(&split.rings.plan, &split.rings.samples);
         let mut rings = summaries(&split.rings.plan, &grouped, &split.rings.failures).into_iter();
         let trials_run = split.trials.clone().into_run(&run.header);
         let mut trials = trial::summaries(&trials_run).into_iter();
@@ -151,6 +154,7 @@ impl Record {
             ns_per_tick: trial::ns_per_tick(&split.trials.samples),
             worst_precision: split.worst_precision(),
             noise: noise_of(&split, &trials_run),
+            company: run.company.clone(),
             warnings: run.warnings.clone(),
         }
     }

@@ -4,18 +4,18 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::by_round::ByRound;
 use super::loops::Figures;
 use super::{links, memorandum};
 use crate::estimate::Estimate;
-use crate::pairing::Grouped;
+use crate::pairing::{self, Grouped};
 use crate::ring::Ring;
 use crate::sample::Sample;
-use crate::trial::Trial;
+use crate::speed::Speed;
 use crate::trial::loops::{
     CALLS, CHILD_CPU_NS, CHILD_SAMPLED_NS, CHILD_SAMPLED_USER_NS, CPU_NS, GETUID, LOOP_SWITCHES,
     SAMPLED_NS, SAMPLED_USER_NS, SIGNAL_SELF,
 };
+use crate::trial::{ByRound, Trial};
 use crate::words;
 
 use super::split::{Half, Split};
@@ -110,13 +110,14 @@ pub(super) fn find(split: &Split) -> Option<Signals> {
 /// Cost of a switch above solo by round, of the ring of two by this link.
 pub(super) fn ring_switch_ns(rings: &Half<Ring>, link: &str) -> ByRound {
     let is_it = |case: &crate::case::Case| case.members == 2 && case.link == link;
-    let pair = || {
-        let ring = rings.plan.cases.iter().position(is_it)?;
-        Some((ring, rings.plan.solo_of(ring)?))
-    };
-    let Some((ring, solo)) = pair() else { return ByRound::default() };
-    let grouped = Grouped::new(&rings.samples);
-    grouped.above_solo_by_round(ring, solo, Sample::ns_per_hop).into_iter().collect()
+    let Some(ring) = rings.plan.cases.iter().position(is_it) else { return ByRound::default() };
+    let grouped = Grouped::new(&rings.plan, &rings.samples);
+    let of_all = grouped.above_solo_of_all(ring, Sample::ns_per_hop);
+    match grouped.above_solo(ring, 0).map(|estimate| estimate.speed) {
+        Some(Speed::Full) => ByRound::judged(of_all, Some(grouped.above_solo_by_round(ring))),
+        Some(Speed::Contended) => ByRound::judged(of_all, None::<pairing::Figures>),
+        Some(Speed::NotJudged) | None => of_all.into_iter().collect(),
+    }
 }
 
 fn switches_per_loop(figures: &Figures) -> Option<f64> {

@@ -1,12 +1,15 @@
 //! A run's rings and its trials, each as a run of its own instrument: what is said of rings and of
 //! trials elsewhere is said of them here.
 
+use std::collections::BTreeMap;
+
 use super::{Case, Response, Sample};
 use crate::instrument::Instrument;
 use crate::plan::Plan;
 use crate::ring::Ring;
 use crate::run::{Failure, Header, Run};
-use crate::trial::Trials;
+use crate::speed::{Level, Reference, levels, quanta_by_place};
+use crate::trial::{Trials, quanta_by_cpu};
 
 /// One instrument's half of a run. Its cases are numbered anew.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +58,29 @@ impl Split {
         }
         rings.take_failures(failures);
         trials.take_failures(failures);
-        Self { rings, trials }
+        let mut split = Self { rings, trials };
+        split.share_level(&plan.reference);
+        split
+    }
+
+    /// The levels that the quanta of both halves together speak of, by the CPUs that they ran on.
+    pub fn levels(&self, reference: &Reference) -> BTreeMap<Vec<u32>, Level> {
+        let Self { rings, trials } = self;
+        let mut quanta = quanta_by_place(&rings.plan.cases, rings.samples.iter());
+        for (place, of_trials) in quanta_by_cpu(&trials.plan, &trials.samples) {
+            quanta.entry(place).or_default().extend(of_trials);
+        }
+        levels(&quanta, reference)
+    }
+
+    /// Both halves ran on the same CPU: what they say of it together is known to each of them.
+    fn share_level(&mut self, reference: &Reference) {
+        let levels = self.levels(reference);
+        if let [level] = levels.values().collect::<Vec<_>>()[..] {
+            let unshared_ratio = Some(level.unshared_ratio);
+            let shared = Reference { unshared_ratio, established: level.established, ..*reference };
+            (self.rings.plan.reference, self.trials.plan.reference) = (shared, shared);
+        }
     }
 
     /// The widest relative half-width in both halves; absent as long as a case has no interval.
@@ -76,6 +101,7 @@ impl<I: Instrument> Half<I> {
             seed: whole.seed,
             batching,
             stopping: whole.stopping.clone(),
+            reference: whole.reference,
         };
         Self { plan, numbers: Vec::new(), samples: Vec::new(), failures: Vec::new() }
     }
@@ -108,8 +134,18 @@ impl<I: Instrument> Half<I> {
 
     /// The half as a run.
     pub fn into_run(self, header: &Header<Response>) -> Run<I> {
-        let Header { schema, run, started, invocation, build, machine, notices, session, .. } =
-            header.clone();
+        let Header {
+            schema,
+            run,
+            started,
+            invocation,
+            build,
+            machine,
+            notices,
+            session,
+            launch,
+            ..
+        } = header.clone();
         let header = Header {
             schema,
             run,
@@ -120,6 +156,7 @@ impl<I: Instrument> Half<I> {
             machine,
             notices,
             session,
+            launch,
         };
         let (samples, failures) = (self.samples, self.failures);
         Run { samples, failures, ..Run::new(header) }

@@ -10,6 +10,7 @@ use crate::machine::Machine;
 use crate::plan::Stopping;
 use crate::run::{Build, Header, SCHEMA};
 use crate::sample::Counters;
+use crate::speed::{self, Speed};
 use crate::trial::overhead::BATCH_TICKS;
 use crate::trial::{Trial, loops};
 
@@ -50,6 +51,7 @@ fn plan() -> Plan<Response> {
         seed: 3,
         batching: Batching { ring: plan::Batching::default(), trial: Repeats { trials: 100 } },
         stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
+        reference: Default::default(),
     }
 }
 
@@ -66,6 +68,7 @@ pub(super) fn run() -> Run<Response> {
         machine: Machine::default(),
         notices: Vec::new(),
         session: None,
+        launch: None,
     });
     run.samples = samples();
     run
@@ -84,6 +87,8 @@ fn hops(case: usize, round: u32, ns: u64) -> Sample {
         counters: Counters { voluntary: switches, cpu_ns: 1000 * ns, ..Counters::default() },
         steal_ns: Some(0),
         setup_ns: 0,
+        slices: None,
+        triples: None,
     })
 }
 
@@ -99,6 +104,7 @@ fn calls(case: usize, round: u32, ns: i64, empty: Option<i64>, counts: &[(&str, 
         elapsed_ns: 10_000,
         elapsed_ticks: Some(20_000),
         gaps: Vec::new(),
+        sliced: Vec::new(),
         tallies,
         counts: counts.iter().map(|(name, count)| (name.to_string(), *count)).collect(),
         steal_ns: Some(0),
@@ -221,6 +227,93 @@ fn the_80186_has_its_printed_figures_whatever_drifts() {
     assert_eq!((two.system_percent, two.user_percent), (20.0, 20.0));
     assert!((two.child_system_percent - 40.0).abs() < 1e-9, "{two:?}");
     assert!((two.child_user_percent - 20.0).abs() < 1e-9, "{two:?}");
+}
+
+/// The same run in slices, of which those up to `clean` are clean and the others 1.4 times as dear; ten
+/// rounds of it.
+fn in_slices(rings_clean: u64, trials_clean: u64) -> Run<Response> {
+    let mut run = run();
+    let rounds = (0..10).flat_map(|round| {
+        let of_round = run.samples.iter().filter(move |sample| sample.round() == round % 6);
+        of_round.cloned().map(move |mut sample| {
+            match &mut sample {
+                Sample::Ring(sample) => sample.round = round,
+                Sample::Trial(sample) => sample.round = round,
+            }
+            sample
+        })
+    });
+    run.samples = rounds
+        .map(|sample| match sample {
+            Sample::Ring(mut sample) => {
+                let is_pair = [2, 5].contains(&sample.case);
+                sample.laps = sample.hops / if is_pair { 2 } else { 1 };
+                let mut cut = speed::cut(sample, 10, |index| index < rings_clean);
+                let times = &mut cut.slices.as_mut().unwrap().elapsed_ns;
+                times.iter_mut().skip(rings_clean as usize).for_each(|ns| *ns = *ns * 14 / 10);
+                cut.elapsed_ns = times.iter().sum();
+                Sample::Ring(cut)
+            }
+            Sample::Trial(mut sample) => {
+                let mut slices = speed::around(10, 1, |index| index < trials_clean);
+                slices.elapsed_ns = vec![1_000_000; 10];
+                let of = |(name, tally): (String, trial::Tally)| {
+                    let batch = tally.min().unwrap();
+                    let slice = |index: u64| match index < trials_clean {
+                        true => [batch].into_iter().collect(),
+                        false => [batch * 14 / 10].into_iter().collect(),
+                    };
+                    (name, (0..10).map(slice).collect())
+                };
+                let tallies = std::mem::take(&mut sample.tallies).into_iter().map(of).collect();
+                sample.sliced = vec![trial::Sliced { slices, tallies }];
+                Sample::Trial(sample)
+            }
+        })
+        .collect();
+    run
+}
+
+#[test]
+fn the_formulas_are_of_clean_slices_where_all_their_parts_are() {
+    let record = Record::of(&in_slices(4, 5));
+    let signals = record.signals.expect("signals");
+    let full = |estimate: Option<Estimate>, value: f64| {
+        let estimate = estimate.expect("an estimate");
+        assert!((estimate.value - value).abs() < 1e-6, "{estimate:?}");
+        assert_eq!((estimate.speed, estimate.rounds), (Speed::Full, 10));
+        assert!(estimate.interval().is_some(), "{estimate:?}");
+    };
+    full(signals.kernel_processing_ns, 120.0);
+    full(signals.context_switch_ns, 1500.0);
+    full(signals.above_pipe_ns, -500.0);
+    full(record.loops[0].empty_loop_ns, 10.0);
+    let lacking = |run: &Run<Response>| Response::lacking(&run.header.plan, &run.samples);
+    assert!(lacking(&in_slices(4, 5)).is_empty());
+    // 20 clean slices of each trial: what rests on trials has no interval, what on rings alone has.
+    let few = in_slices(5, 2);
+    assert_eq!(lacking(&few), [0, 3, 6]);
+    let record = Record::of(&few);
+    let signals = record.signals.as_ref().expect("signals");
+    let of_trials = [signals.system_call_ns, signals.context_switch_ns, signals.above_pipe_ns];
+    for estimate in of_trials.map(|of| of.expect("an estimate")) {
+        assert_eq!((estimate.speed, estimate.interval()), (Speed::Contended, None));
+    }
+    let switch = record.ring(2).and_then(|ring| ring.ns_per_switch_above_solo);
+    assert_eq!(switch.map(|of| of.speed), Some(Speed::Full));
+    assert_eq!(record.worst_precision, None);
+}
+
+/// Trials that never had the core to themselves must not be called clean: the rings know better.
+#[test]
+fn both_halves_are_judged_by_the_level_that_their_quanta_share() {
+    let run = in_slices(10, 0);
+    assert_eq!(Response::lacking(&run.header.plan, &run.samples), [0, 3, 6]);
+    let levels = Response::levels(&run.header.plan, &run.samples);
+    let [level] = levels.values().collect::<Vec<_>>()[..] else { panic!("{levels:?}") };
+    assert!((0.3..0.7).contains(&level.unshared_share), "{level:?}");
+    let system_call = Record::of(&run).signals.and_then(|signals| signals.system_call_ns);
+    assert_eq!(system_call.map(|of| of.speed), Some(Speed::Contended));
 }
 
 #[test]

@@ -21,29 +21,21 @@ fn any_cost() -> impl Strategy<Value = f64> {
 }
 
 fn any_points() -> impl Strategy<Value = Vec<Point>> {
-    let end = || proptest::option::of(any_cost());
+    let error = proptest::option::of(any_cost());
     let members = prop_oneof![4 => 0_u32..70, 1 => any::<u32>()];
-    let point =
-        (members, any_cost(), end(), end()).prop_map(|(members, cost_ns, low_ns, high_ns)| Point {
-            members,
-            cost_ns,
-            low_ns,
-            high_ns,
-        });
+    let point = (members, any_cost(), error).prop_map(|(members, cost_ns, standard_error_ns)| {
+        Point { members, cost_ns, standard_error_ns }
+    });
     proptest::collection::vec(point, 0..=30)
 }
 
-/// Positive costs of one order of magnitude, with or without intervals.
+/// Positive costs of one order of magnitude, with or without errors.
 fn sound_points() -> impl Strategy<Value = Vec<Point>> {
     let point = (1_u32..100, 100.0..1000.0_f64);
-    (proptest::collection::vec(point, 0..=14), proptest::option::of(0.5..50.0_f64)).prop_map(
-        |(costs, half)| {
-            let point = |&(members, cost_ns): &(u32, f64)| Point {
-                members,
-                cost_ns,
-                low_ns: half.map(|half| cost_ns - half),
-                high_ns: half.map(|half| cost_ns + half),
-            };
+    (proptest::collection::vec(point, 0..=14), proptest::option::of(0.25..25.0_f64)).prop_map(
+        |(costs, standard_error_ns)| {
+            let point =
+                |&(members, cost_ns): &(u32, f64)| Point { members, cost_ns, standard_error_ns };
             costs.iter().map(point).collect()
         },
     )
@@ -68,8 +60,7 @@ proptest! {
         let scaled: Vec<Point> = points.iter().map(|point| Point {
             members: point.members,
             cost_ns: point.cost_ns * scale,
-            low_ns: point.low_ns.map(|low| low * scale),
-            high_ns: point.high_ns.map(|high| high * scale),
+            standard_error_ns: point.standard_error_ns.map(|error| error * scale),
         }).collect();
         let (a, b) = (law(&points), law(&scaled));
         prop_assert_eq!(&a.law, &b.law);

@@ -39,11 +39,6 @@ impl Fit {
     pub(super) fn variance_of(&self, combination: [f64; MOST_TERMS]) -> f64 {
         variance_of(&self.inverse, combination)
     }
-
-    /// Positions and coefficients: what the fit was free to choose.
-    pub(super) fn freedoms(&self) -> usize {
-        self.shape.terms() + self.shape.knees()
-    }
 }
 
 /// The best fit of `shape` for every admissible choice of brackets.
@@ -56,8 +51,13 @@ pub(super) fn fits(data: &Prepared, shape: Shape) -> Vec<Fit> {
 
 fn bracket_choices(data: &Prepared, shape: Shape) -> Vec<Vec<usize>> {
     let count = data.sizes.len().saturating_sub(1);
-    match shape.knees() {
+    match shape.places() {
         0 => vec![Vec::new()],
+        // A plateau that is not measured is none: by three times this scale 95 % of the way is done.
+        _ if shape == Shape::Saturating => {
+            let reached = |i: &usize| 3.0 * f64::from(data.sizes[*i + 1]) <= data.largest();
+            (0..count).filter(reached).map(|i| vec![i]).collect()
+        }
         1 => {
             // A law with a slope needs two sizes before its knee to have one.
             let sloped = shape != Shape::Step;
@@ -107,7 +107,11 @@ fn places(data: &Prepared, shape: Shape, which: usize, bracket: usize) -> Vec<f6
         Shape::Ramp => &RAMP_ENDS[which],
         _ => &HINGES,
     };
-    fractions.iter().map(|f| low + f * (high - low)).collect()
+    let place = |f: &f64| match shape {
+        Shape::FlatLogarithmic | Shape::Saturating => low * (high / low).powf(*f),
+        _ => low + f * (high - low),
+    };
+    fractions.iter().map(place).collect()
 }
 
 fn solve(data: &Prepared, shape: Shape, brackets: &[usize], turns: Vec<f64>) -> Option<Fit> {

@@ -2,18 +2,23 @@
 
 use super::fit::Fit;
 use super::points::Prepared;
-use super::select::{Scored, half_width};
+use super::select::{Dispersion, Scored};
 use super::shape::MOST_TERMS;
 use super::verdict::{Knee, KneeKind};
 use crate::curve::credible_span;
 
 /// The knees of the chosen law.
-pub(super) fn find_knees(data: &Prepared, all: &[Scored], chosen: &Scored) -> Vec<Knee> {
+pub(super) fn find_knees(
+    data: &Prepared,
+    all: &[Scored],
+    chosen: &Scored,
+    dispersion: Dispersion,
+) -> Vec<Knee> {
     let count = chosen.fit.shape.knees();
     (0..count)
         .map(|which| {
             let (first, last) = credible_brackets(data, all, &chosen.fit, which);
-            knee(data, &chosen.fit, which, (first, last))
+            knee(data, &chosen.fit, which, (first, last), dispersion)
         })
         .collect()
 }
@@ -30,7 +35,13 @@ fn credible_brackets(
     credible_span(data.sizes.len(), &scored, chosen.brackets[which])
 }
 
-fn knee(data: &Prepared, fit: &Fit, which: usize, brackets: (usize, usize)) -> Knee {
+fn knee(
+    data: &Prepared,
+    fit: &Fit,
+    which: usize,
+    brackets: (usize, usize),
+    dispersion: Dispersion,
+) -> Knee {
     let stepped = fit.shape.has_steps();
     let after = fit.brackets[which] + 1;
     let end = match fit.brackets.get(which + 1) {
@@ -40,7 +51,7 @@ fn knee(data: &Prepared, fit: &Fit, which: usize, brackets: (usize, usize)) -> K
     let next_turn = fit.turns.get(which + 1).copied();
     let at_members =
         if stepped { f64::from(data.sizes[after]) } else { next_turn.unwrap_or(data.largest()) };
-    let (factor, interval) = factor(data, fit, which, at_members);
+    let (factor, interval) = factor(fit, which, at_members, dispersion);
     Knee {
         kind: if stepped { KneeKind::Step } else { KneeKind::Hinge },
         low_members: data.sizes[brackets.0],
@@ -54,7 +65,12 @@ fn knee(data: &Prepared, fit: &Fit, which: usize, brackets: (usize, usize)) -> K
 }
 
 /// Cost after over cost by the law before, and its interval by the delta method.
-fn factor(data: &Prepared, fit: &Fit, which: usize, at: f64) -> (Option<f64>, Option<(f64, f64)>) {
+fn factor(
+    fit: &Fit,
+    which: usize,
+    at: f64,
+    dispersion: Dispersion,
+) -> (Option<f64>, Option<(f64, f64)>) {
     let after = fit.shape.basis(&fit.turns, at);
     let before = fit.shape.basis_before(&fit.turns, which, at);
     let (cost_after, cost_before) = (fit.combine(after), fit.combine(before));
@@ -65,8 +81,8 @@ fn factor(data: &Prepared, fit: &Fit, which: usize, at: f64) -> (Option<f64>, Op
     let gradient: [f64; MOST_TERMS] =
         std::array::from_fn(|i| after[i] / cost_after - before[i] / cost_before);
     // Where the old cost may be zero the ratio has no upper end, and the delta method no meaning.
-    let resolved = half_width(data, fit, before).is_some_and(|half| half < cost_before);
-    let half = half_width(data, fit, gradient).filter(|_| resolved);
+    let resolved = dispersion.half_width(fit, before).is_some_and(|half| half < cost_before);
+    let half = dispersion.half_width(fit, gradient).filter(|_| resolved);
     let interval = half.map(|half| (factor * (-half).exp(), factor * half.exp()));
     let finite = |&(low, high): &(f64, f64)| low.is_finite() && high.is_finite();
     (Some(factor).filter(|f| f.is_finite()), interval.filter(finite))

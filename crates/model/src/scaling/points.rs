@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::EQUIVALENCE;
-use crate::curve::{LARGEST_COST, levels, standard_error};
+use crate::curve::{LARGEST_COST, levels, sound_error};
 
 /// The cost of one switch in a ring of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -13,10 +13,8 @@ pub struct Point {
     pub members: u32,
     /// Cost of one switch; signed, a difference of two rings may be below zero.
     pub cost_ns: f64,
-    /// Lower end of its interval at [`super::CONFIDENCE`], if there is one.
-    pub low_ns: Option<f64>,
-    /// Upper end of that interval.
-    pub high_ns: Option<f64>,
+    /// Its standard error in ns, if it is known.
+    pub standard_error_ns: Option<f64>,
 }
 
 impl Point {
@@ -24,9 +22,8 @@ impl Point {
         self.members > 0 && self.cost_ns.abs() <= LARGEST_COST
     }
 
-    /// Standard error from the interval; `None` without a sound one.
     fn standard_error(&self) -> Option<f64> {
-        standard_error(self.low_ns, self.high_ns)
+        sound_error(self.standard_error_ns)
     }
 }
 
@@ -34,7 +31,7 @@ impl Point {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Noise {
-    /// Every point came with its interval.
+    /// Every point came with its standard error.
     Known,
     /// Errors in proportion to the cost, their size estimated from the scatter about the law.
     Estimated,
@@ -45,8 +42,6 @@ pub enum Noise {
 pub(super) struct Observation {
     pub(super) members: f64,
     pub(super) cost: f64,
-    /// The level that its relative error refers to.
-    pub(super) scale: f64,
     /// 1 / standard error.
     pub(super) precision: f64,
 }
@@ -90,7 +85,7 @@ fn observe(usable: &[Point], unit: f64) -> Vec<Observation> {
     let scales = levels(&costs);
     let errors: Vec<Option<f64>> =
         usable.iter().map(|point| point.standard_error().map(|error| error / unit)).collect();
-    // A point without an interval among points with one: as uncertain as the worst of them.
+    // A point without a standard error among points with one: as uncertain as the worst of them.
     let worst = errors
         .iter()
         .zip(&scales)
@@ -104,7 +99,6 @@ fn observe(usable: &[Point], unit: f64) -> Vec<Observation> {
             Observation {
                 members: f64::from(point.members),
                 cost: costs[i],
-                scale: scales[i],
                 precision: 1.0 / error.hypot(EQUIVALENCE * scales[i]),
             }
         })

@@ -6,16 +6,16 @@ use super::knees::find_knees;
 use super::points::{Noise, Point, Prepared};
 use super::verdict::{Candidate, Curve, Law, Verdict};
 use super::words::shape_name;
-use crate::curve::{CLEARLY_BETTER, KNEE_CHARGE, quantile, schwarz};
-use crate::words::percent;
+use crate::curve::{CLEARLY_BETTER, lack_of_fit, quantile};
+use crate::words::{percent, plain};
 
 /// Fewer sizes than this say nothing about a law.
 const FEWEST_SIZES: usize = 4;
 /// Points beyond the freedoms of a law that must be left to estimate the noise from, by number of
-/// knees. Two knees on Sloan's nine points would leave 4, and fit their noise.
+/// positions. Two knees on Sloan's nine points would leave 4, and fit their noise.
 const LEFT_FOR_NOISE: [usize; 3] = [4, 4, 7];
-/// Where that leaves nothing but the flat law.
-const FEWEST_WITHOUT_INTERVALS: usize = 6;
+/// Where that leaves no law with a knee, a slope is not told either: it might be one.
+const FEWEST_WITHOUT_ERRORS: usize = 7;
 /// Laws this near to each other fit about equally (Burnham and Anderson 2002, section 2.6).
 const ABOUT_EQUAL: f64 = 2.0;
 /// Laws whose curves stay this near to each other may be told as one.
@@ -23,11 +23,18 @@ const SAME_CURVE: f64 = 0.10;
 /// A trend that the points must exclude before they may be called flat.
 const FLAT_LIMIT: f64 = 0.25;
 
-/// Points further than this part of the cost from the best law, and further than
-/// `FAR_ERRORS` standard errors (root mean square both), follow none of the laws.
-const FAR: f64 = 0.20;
-/// See [`FAR`].
-const FAR_ERRORS: f64 = 3.0;
+/// Points that lie as far off the best law, all together, less often than this follow none. The errors are
+/// estimates of few rounds themselves, so it is not the usual 5 %.
+const LACK_OF_FIT: f64 = 0.001;
+
+/// The common factor of all variances, the same for every candidate: taken from each itself, a poor one would
+/// excuse its own misfit (Burnham and Anderson 2002, section 2.5).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Dispersion {
+    factor: f64,
+    /// Degrees of freedom that it was estimated with; `None` for errors that are known.
+    freedom: Option<usize>,
+}
 
 /// A fit with its criterion.
 #[derive(Debug, Clone)]
@@ -38,8 +45,7 @@ pub(super) struct Scored {
 
 /// The law that the cost per switch follows.
 ///
-/// Points may come in any order, and several may have the same size. Intervals are taken to be at
-/// [`super::CONFIDENCE`]. Deterministic. Multiplying all costs by a positive number changes nothing but
+/// Points may come in any order, and several may have the same size. Deterministic. Multiplying all costs by a positive number changes nothing but
 /// the unit of the answer.
 #[must_use]
 pub fn law(points: &[Point]) -> Verdict {
@@ -53,16 +59,18 @@ pub fn law(points: &[Point]) -> Verdict {
     if data.unit <= 0.0 {
         return cannot_tell(&data, &[], "all costs are zero".into());
     }
-    let all = score(&data);
+    let (all, dispersion) = score(&data);
     let Some(chosen) = choose(&all) else {
-        return cannot_tell(&data, &all, "the intervals are too wide".into());
+        return cannot_tell(&data, &all, "the errors are too large".into());
     };
-    if let Some(why) = misfit(&data, &chosen.fit).or_else(|| contested(&data, &all, chosen)) {
+    let fit_p = fit_p(&data, &chosen.fit);
+    if let Some(why) = misfit(&data, &chosen.fit, fit_p).or_else(|| contested(&data, &all, chosen))
+    {
         return cannot_tell(&data, &all, why);
     }
     let mut trend_below = None;
     if chosen.fit.shape == Shape::Constant {
-        match flatness(&data, &chosen.fit) {
+        match flatness(&data, &chosen.fit, dispersion) {
             Ok(bound) => trend_below = Some(bound),
             Err(why) => return cannot_tell(&data, &all, why),
         }
@@ -70,8 +78,9 @@ pub fn law(points: &[Point]) -> Verdict {
     Verdict {
         law: Law::Follows { shape: chosen.fit.shape },
         curve: Some(curve(&data, &chosen.fit)),
-        knees: find_knees(&data, &all, chosen),
+        knees: find_knees(&data, &all, chosen, dispersion),
         trend_below,
+        fit_p,
         ..cannot_tell(&data, &all, String::new())
     }
 }
@@ -90,6 +99,7 @@ fn cannot_tell(data: &Prepared, all: &[Scored], why: String) -> Verdict {
         curve: None,
         knees: Vec::new(),
         trend_below: None,
+        fit_p: None,
         candidates: candidates(data, all),
         noise: data.noise,
         smallest_members: data.sizes.first().copied().unwrap_or(0),
@@ -98,27 +108,46 @@ fn cannot_tell(data: &Prepared, all: &[Scored], why: String) -> Verdict {
     }
 }
 
-fn score(data: &Prepared) -> Vec<Scored> {
-    let scored = |fit: Fit| {
-        let criterion = criterion(data, &fit)?;
-        Some(Scored { fit, criterion })
-    };
+fn score(data: &Prepared) -> (Vec<Scored>, Dispersion) {
     let every = Shape::ALL.iter().flat_map(|&shape| fits(data, shape));
-    every.filter_map(scored).collect()
+    let fits: Vec<Fit> = every.filter(|fit| leaves_enough(data, fit.shape)).collect();
+    let dispersion = Dispersion::of(data, &fits);
+    let price = (data.observations.len() as f64).ln();
+    let scored = |fit: Fit| {
+        let criterion = fit.chi2 / dispersion.factor + fit.shape.charge() * price;
+        Scored { fit, criterion }
+    };
+    (fits.into_iter().map(scored).collect(), dispersion)
 }
 
-/// The criterion of a fit. `None` means too few points for this shape.
-fn criterion(data: &Prepared, fit: &Fit) -> Option<f64> {
-    let left = data.observations.len().checked_sub(fit.freedoms())?;
-    let needed = match (data.noise, fit.shape) {
+/// Whether there are points enough for this shape.
+fn leaves_enough(data: &Prepared, shape: Shape) -> bool {
+    let count = data.observations.len();
+    let needed = match (data.noise, shape) {
         (Noise::Known, _) | (_, Shape::Constant) => 1,
-        (Noise::Estimated, shape) => LEFT_FOR_NOISE[shape.knees()],
+        _ if count < FEWEST_WITHOUT_ERRORS => return false,
+        (Noise::Estimated, shape) => LEFT_FOR_NOISE[shape.places()],
     };
-    if left < needed {
-        return None;
+    count >= shape.freedoms() + needed
+}
+
+impl Dispersion {
+    /// 1 for known errors. Else that of the closest of all candidates, the richer ones therefore; less what the
+    /// criterion charges for it, as the best of many places fits better than one place would.
+    fn of(data: &Prepared, fits: &[Fit]) -> Self {
+        let closest = fits.iter().min_by(|a, b| a.chi2.total_cmp(&b.chi2));
+        let (Noise::Estimated, Some(fit)) = (data.noise, closest) else {
+            return Self { factor: 1.0, freedom: None };
+        };
+        let charge = fit.shape.charge() as usize;
+        let left = data.observations.len().saturating_sub(charge).max(1);
+        Self { factor: (fit.chi2 / left as f64).max(1.0), freedom: Some(left) }
     }
-    let charged = fit.shape.terms() as f64 + KNEE_CHARGE * fit.shape.knees() as f64;
-    Some(schwarz(fit.chi2, data.observations.len(), charged))
+
+    /// Half-width of the interval of a combination of a fit's coefficients, at [`super::CONFIDENCE`].
+    pub(super) fn half_width(self, fit: &Fit, combination: [f64; 3]) -> Option<f64> {
+        Some(quantile(self.freedom)? * (fit.variance_of(combination) * self.factor).sqrt())
+    }
 }
 
 /// The best fit of each shape.
@@ -145,36 +174,39 @@ fn choose(all: &[Scored]) -> Option<&Scored> {
     };
     let simpler = leaders.iter().filter(inside);
     let simplest = simpler.min_by(|a, b| {
-        let freedoms = a.fit.freedoms().cmp(&b.fit.freedoms());
+        let freedoms = a.fit.shape.freedoms().cmp(&b.fit.shape.freedoms());
         freedoms.then(a.criterion.total_cmp(&b.criterion))
     });
     Some(simplest.copied().unwrap_or(best))
 }
 
+/// Of the chi-squared test for lack of fit. Errors that are estimated from the scatter about the laws cannot
+/// test them.
+fn fit_p(data: &Prepared, fit: &Fit) -> Option<f64> {
+    let left = data.observations.len().checked_sub(fit.shape.freedoms())?;
+    lack_of_fit(fit.chi2, left).filter(|_| data.noise == Noise::Known)
+}
+
 /// Why even the best law does not describe the points.
-fn misfit(data: &Prepared, fit: &Fit) -> Option<String> {
-    let squares = data.observations.iter().map(|seen| {
-        let off = (seen.cost - fit.at(seen.members)) / seen.scale;
-        off * off
-    });
-    let n = data.observations.len() as f64;
-    let off = (squares.sum::<f64>() / n).sqrt();
-    let errors = (fit.chi2 / n).sqrt();
-    (off > FAR && errors > FAR_ERRORS).then(|| {
+fn misfit(data: &Prepared, fit: &Fit, fit_p: Option<f64>) -> Option<String> {
+    (fit_p? < LACK_OF_FIT).then(|| {
+        let left = data.observations.len() - fit.shape.freedoms();
+        let freedom = if left == 1 { "degree" } else { "degrees" };
+        let chi2 = plain(format!("{:.1e}", fit.chi2).parse().unwrap_or(fit.chi2));
         let law = shape_name(fit.shape);
-        let off = percent(off);
-        too_few_for_growth(data)
-            .unwrap_or_else(|| format!("the points lie {off} off even the best law ({law})"))
+        format!(
+            "no law fits; the best is {law} (chi-squared {chi2} for {left} {freedom} of freedom)"
+        )
     })
 }
 
 fn too_few_for_growth(data: &Prepared) -> Option<String> {
     let count = data.observations.len();
-    let too_few = data.noise == Noise::Estimated && count < FEWEST_WITHOUT_INTERVALS;
+    let too_few = data.noise == Noise::Estimated && count < FEWEST_WITHOUT_ERRORS;
     too_few.then(|| {
         format!(
-            "{count} points without intervals are too few to tell growth from noise \
-             ({FEWEST_WITHOUT_INTERVALS} are needed)"
+            "{count} points without standard errors are too few to tell growth from noise \
+             ({FEWEST_WITHOUT_ERRORS} are needed)"
         )
     })
 }
@@ -206,11 +238,11 @@ fn contested(data: &Prepared, all: &[Scored], chosen: &Scored) -> Option<String>
 /// A step or a hinge at the same place is one finding, whichever it is.
 fn same_knees(a: &Fit, b: &Fit) -> bool {
     let near = |(i, j): (&usize, &usize)| i.abs_diff(*j) <= 1;
-    let some = !a.brackets.is_empty() && a.brackets.len() == b.brackets.len();
+    let some = a.shape.knees() > 0 && a.shape.knees() == b.shape.knees();
     some && a.brackets.iter().zip(&b.brackets).all(near)
 }
 
-/// Largest relative difference at the measured sizes and at twice the largest, and where.
+/// Largest relative difference at the measured sizes, and where.
 fn furthest_apart(data: &Prepared, a: &Fit, b: &Fit) -> (f64, f64) {
     let sizes = data.sizes.iter().map(|&size| f64::from(size));
     let apart = |members: f64| {
@@ -219,24 +251,24 @@ fn furthest_apart(data: &Prepared, a: &Fit, b: &Fit) -> (f64, f64) {
         let part = if largest > 0.0 { (a - b).abs() / largest } else { 0.0 };
         (part, members)
     };
-    let all = sizes.chain([2.0 * data.largest()]).map(apart);
-    all.fold((0.0, 0.0), |x, y| if y.0 > x.0 { y } else { x })
+    sizes.map(apart).fold((0.0, 0.0), |x, y| if y.0 > x.0 { y } else { x })
 }
 
 /// The largest trend that the points do not exclude, as a part of the level; or why they are not
 /// flat enough to be called so.
-fn flatness(data: &Prepared, constant: &Fit) -> Result<f64, String> {
+fn flatness(data: &Prepared, constant: &Fit, dispersion: Dispersion) -> Result<f64, String> {
     let level = constant.at(data.largest());
-    let unresolved = half_width(data, constant, [1.0, 0.0, 0.0]);
+    let unresolved = dispersion.half_width(constant, [1.0, 0.0, 0.0]);
     if unresolved.is_none_or(|half| half >= level.abs()) {
-        return Err("the costs are not resolved from zero".into());
+        let why = "the costs are not resolved from zero".into();
+        return Err(too_few_for_growth(data).unwrap_or(why));
     }
     let trends = [Shape::Logarithmic, Shape::Linear].map(|shape| {
         let fit = fits(data, shape).pop()?;
         let (low, high) = (data.smallest(), data.largest());
         let (low, high) = (shape.basis(&[], low), shape.basis(&[], high));
         let across = std::array::from_fn(|i| high[i] - low[i]);
-        Some((fit.combine(across).abs() + half_width(data, &fit, across)?) / level.abs())
+        Some((fit.combine(across).abs() + dispersion.half_width(&fit, across)?) / level.abs())
     });
     let bound = trends.iter().map(|trend| trend.unwrap_or(f64::INFINITY)).fold(0.0, f64::max);
     if bound <= FLAT_LIMIT {
@@ -253,28 +285,13 @@ fn flatness(data: &Prepared, constant: &Fit) -> Result<f64, String> {
     ))
 }
 
-/// Half-width of the interval of a combination of coefficients, at [`super::CONFIDENCE`].
-pub(super) fn half_width(data: &Prepared, fit: &Fit, combination: [f64; 3]) -> Option<f64> {
-    let left = data.observations.len().checked_sub(fit.freedoms())?;
-    let dispersion = match left {
-        0 => 1.0,
-        _ => (fit.chi2 / left as f64).max(1.0),
-    };
-    let reach = match (data.noise, left) {
-        (Noise::Known, _) => quantile(None)?,
-        (Noise::Estimated, 0) => return None,
-        (Noise::Estimated, _) => quantile(Some(left))?,
-    };
-    Some(reach * (fit.variance_of(combination) * dispersion).sqrt())
-}
-
 fn candidates(data: &Prepared, all: &[Scored]) -> Vec<Candidate> {
     let mut leaders = leaders(all);
     leaders.sort_by(|a, b| a.criterion.total_cmp(&b.criterion));
     let best = leaders.first().map_or(0.0, |s| s.criterion);
     let candidate = |s: &&Scored| Candidate {
         shape: s.fit.shape,
-        freedoms: s.fit.freedoms(),
+        freedoms: s.fit.shape.freedoms(),
         criterion: s.criterion,
         above_best: s.criterion - best,
         scatter: (s.fit.chi2 / data.observations.len() as f64).sqrt(),

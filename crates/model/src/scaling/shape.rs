@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::curve::KNEE_CHARGE;
+
 /// Most coefficients of any shape.
 pub(super) const MOST_TERMS: usize = 3;
 
@@ -19,12 +21,15 @@ pub enum Shape {
     Logarithmic,
     /// a + b N
     Linear,
+    /// a + b (1 - exp(-(N - 1) / t)): rises (or falls) to a plateau. N - 1 members that put what they
+    /// touch into random sets of a cache leave this part of the last one's behind (Thiebaut and Stone 1987).
+    Saturating,
     /// a + b N + c N^2, bending away from the axis (a search of an ever longer list)
     Quadratic,
     /// a, from the knee on a + b
     Step,
-    /// a + b (N - t)+
-    Hinge,
+    /// a, from the knee on b ln(N / t) more
+    FlatLogarithmic,
     /// a + b ln N, from the knee on c more
     LogarithmicStep,
     /// a + b N, from the knee on c more
@@ -41,13 +46,14 @@ pub enum Shape {
 
 impl Shape {
     /// All candidates, simpler before richer.
-    pub const ALL: [Shape; 12] = [
+    pub const ALL: [Shape; 13] = [
         Shape::Constant,
         Shape::Logarithmic,
         Shape::Linear,
+        Shape::Saturating,
         Shape::Quadratic,
         Shape::Step,
-        Shape::Hinge,
+        Shape::FlatLogarithmic,
         Shape::LogarithmicStep,
         Shape::LinearStep,
         Shape::LogarithmicHinge,
@@ -61,9 +67,25 @@ impl Shape {
     pub fn knees(self) -> usize {
         match self {
             Shape::Constant | Shape::Logarithmic | Shape::Linear | Shape::Quadratic => 0,
+            Shape::Saturating => 0,
             Shape::TwoSteps | Shape::Ramp => 2,
             _ => 1,
         }
+    }
+
+    /// Number of positions that are searched for: knees, and how fast a plateau is reached.
+    pub(super) fn places(self) -> usize {
+        self.knees() + usize::from(self == Shape::Saturating)
+    }
+
+    /// Coefficients and positions: what a fit is free to choose.
+    pub(super) fn freedoms(self) -> usize {
+        self.terms() + self.places()
+    }
+
+    /// What the criterion charges for them, in coefficients.
+    pub(super) fn charge(self) -> f64 {
+        self.terms() as f64 + KNEE_CHARGE * self.places() as f64
     }
 
     /// Number of coefficients (positions of knees not counted).
@@ -71,7 +93,8 @@ impl Shape {
     pub fn terms(self) -> usize {
         match self {
             Shape::Constant => 1,
-            Shape::Logarithmic | Shape::Linear | Shape::Step | Shape::Hinge | Shape::Ramp => 2,
+            Shape::Logarithmic | Shape::Linear | Shape::Saturating | Shape::Step => 2,
+            Shape::FlatLogarithmic | Shape::Ramp => 2,
             _ => 3,
         }
     }
@@ -87,25 +110,27 @@ impl Shape {
                 Shape::Logarithmic
             }
             Shape::Linear | Shape::LinearStep | Shape::LinearHinge => Shape::Linear,
-            Shape::Quadratic => Shape::Quadratic,
+            Shape::Quadratic | Shape::Saturating => self,
             _ => Shape::Constant,
         }
     }
 
     /// True where `simpler` is this shape with some of its coefficients at zero.
     pub(super) fn contains(self, simpler: Shape) -> bool {
-        use Shape::{Constant, Hinge, Linear, Logarithmic, Step};
+        use Shape::{Constant, Linear, Logarithmic, Step};
         match self {
             Constant => false,
             Logarithmic | Linear | Step => simpler == Constant,
-            Shape::Quadratic | Hinge => matches!(simpler, Constant | Linear),
+            Shape::FlatLogarithmic => matches!(simpler, Constant | Logarithmic),
+            Shape::Saturating | Shape::Quadratic | Shape::LinearHinge => {
+                matches!(simpler, Constant | Linear)
+            }
             Shape::LogarithmicStep => matches!(simpler, Constant | Logarithmic | Step),
             Shape::LinearStep => matches!(simpler, Constant | Linear | Step),
-            Shape::LogarithmicHinge => matches!(simpler, Constant | Logarithmic | Hinge),
-            Shape::LinearHinge => matches!(simpler, Constant | Linear | Hinge),
+            Shape::LogarithmicHinge => matches!(simpler, Constant | Logarithmic),
             Shape::TwoSteps => matches!(simpler, Constant | Step),
-            // A ramp within one bracket is a step there; one that never ends is a hinge.
-            Shape::Ramp => matches!(simpler, Constant | Step | Hinge | Linear),
+            // A ramp within one bracket is a step there; one that never ends is none of the candidates.
+            Shape::Ramp => matches!(simpler, Constant | Step | Linear),
         }
     }
 
@@ -120,8 +145,9 @@ impl Shape {
             Shape::Logarithmic => [1.0, log, 0.0],
             Shape::Linear => [1.0, members, 0.0],
             Shape::Quadratic => [1.0, members, members * members],
+            Shape::Saturating => [1.0, -(-(members - 1.0) / turn(0)).exp_m1(), 0.0],
             Shape::Step => [1.0, step(0), 0.0],
-            Shape::Hinge => [1.0, beyond(0), 0.0],
+            Shape::FlatLogarithmic => [1.0, (log - turn(0).ln()).max(0.0), 0.0],
             Shape::LogarithmicStep => [1.0, log, step(0)],
             Shape::LinearStep => [1.0, members, step(0)],
             Shape::LogarithmicHinge => [1.0, log, beyond(0)],

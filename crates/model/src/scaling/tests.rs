@@ -17,7 +17,7 @@ fn normal(random: &mut ChaCha8Rng) -> f64 {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Intervals {
+enum Errors {
     Given,
     Absent,
 }
@@ -27,20 +27,15 @@ fn trial(
     truth: &dyn Fn(f64) -> f64,
     sizes: &[u32],
     noise: f64,
-    intervals: Intervals,
+    errors: Errors,
     seed: u64,
 ) -> Vec<Point> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let point = |&members: &u32| {
         let level = truth(f64::from(members));
         let cost_ns = level * (1.0 + noise * normal(&mut random));
-        let half = (intervals == Intervals::Given).then_some(1.96 * noise * level);
-        Point {
-            members,
-            cost_ns,
-            low_ns: half.map(|half| cost_ns - half),
-            high_ns: half.map(|half| cost_ns + half),
-        }
+        let standard_error_ns = (errors == Errors::Given).then_some(noise * level);
+        Point { members, cost_ns, standard_error_ns }
     };
     sizes.iter().map(point).collect()
 }
@@ -50,13 +45,12 @@ fn rate(
     truth: &dyn Fn(f64) -> f64,
     sizes: &[u32],
     noise: f64,
-    intervals: Intervals,
+    errors: Errors,
     trials: u64,
     pass: &dyn Fn(&Verdict) -> bool,
 ) -> f64 {
-    let passed = (0..trials)
-        .filter(|&seed| pass(&law(&trial(truth, sizes, noise, intervals, seed))))
-        .count();
+    let passed =
+        (0..trials).filter(|&seed| pass(&law(&trial(truth, sizes, noise, errors, seed)))).count();
     passed as f64 / trials as f64
 }
 
@@ -74,14 +68,26 @@ fn brackets(verdict: &Verdict, truth: &[f64]) -> bool {
 /// Name, shape, cost, positions of the knees.
 type Truth = (&'static str, Shape, fn(f64) -> f64, &'static [f64]);
 
-const TRUTHS: [Truth; 12] = [
+const TRUTHS: [Truth; 14] = [
     ("constant", Shape::Constant, |_| 4000.0, &[]),
     ("logarithmic", Shape::Logarithmic, |n| 3000.0 + 700.0 * n.ln(), &[]),
     ("falling", Shape::Logarithmic, |n| 6000.0 - 700.0 * n.ln(), &[]),
     ("linear", Shape::Linear, |n| 3000.0 + 50.0 * n, &[]),
     ("quadratic", Shape::Quadratic, |n| 3000.0 + 2.0 * n * n, &[]),
     ("step", Shape::Step, |n| 4000.0 + 4000.0 * step(n, 14.0), &[14.0]),
-    ("hinge", Shape::Hinge, |n| 4000.0 + 200.0 * (n - 24.0).max(0.0), &[24.0]),
+    ("saturating", Shape::Saturating, |n| 8000.0 - 6000.0 * (-(n - 1.0) / 8.0).exp(), &[]),
+    (
+        "flat then log",
+        Shape::FlatLogarithmic,
+        |n| 2000.0 + 2000.0 * (n / 14.0).ln().max(0.0),
+        &[14.0],
+    ),
+    (
+        "linear hinge",
+        Shape::LinearHinge,
+        |n| 2000.0 + 40.0 * n + 400.0 * (n - 40.0).max(0.0),
+        &[40.0],
+    ),
     (
         "log step",
         Shape::LogarithmicStep,
@@ -111,10 +117,10 @@ const TRUTHS: [Truth; 12] = [
 
 #[test]
 fn each_law_is_recovered() {
-    for intervals in [Intervals::Given, Intervals::Absent] {
+    for errors in [Errors::Given, Errors::Absent] {
         for (name, shape, truth, _) in TRUTHS {
             let right = |verdict: &Verdict| verdict.shape() == Some(shape);
-            let rate = rate(&truth, &THIRTEEN, 0.03, intervals, 20, &right);
+            let rate = rate(&truth, &THIRTEEN, 0.03, errors, 20, &right);
             assert!(rate >= 0.9, "{name}: {rate}");
         }
     }
@@ -123,9 +129,9 @@ fn each_law_is_recovered() {
 #[test]
 fn a_flat_cost_seldom_gets_a_knee() {
     for noise in [0.01, 0.03, 0.1] {
-        for intervals in [Intervals::Given, Intervals::Absent] {
+        for errors in [Errors::Given, Errors::Absent] {
             let kneed = |verdict: &Verdict| !verdict.knees.is_empty();
-            let rate = rate(&|_| 4000.0, &NINE, noise, intervals, 100, &kneed);
+            let rate = rate(&|_| 4000.0, &NINE, noise, errors, 100, &kneed);
             assert!(rate <= 0.05, "noise {noise}: {rate}");
         }
     }
@@ -133,10 +139,10 @@ fn a_flat_cost_seldom_gets_a_knee() {
 
 #[test]
 fn the_bracket_covers_the_knee() {
-    for intervals in [Intervals::Given, Intervals::Absent] {
+    for errors in [Errors::Given, Errors::Absent] {
         for (name, _, truth, knees) in TRUTHS.into_iter().filter(|truth| !truth.3.is_empty()) {
             let found = |v: &Verdict| v.knees.len() == knees.len() && brackets(v, knees);
-            let rate = rate(&truth, &THIRTEEN, 0.05, intervals, 20, &found);
+            let rate = rate(&truth, &THIRTEEN, 0.05, errors, 20, &found);
             assert!(rate >= 0.9, "{name}: {rate}");
         }
     }
@@ -148,30 +154,26 @@ fn a_bracket_is_no_wider_than_the_points_make_it() {
     let tight = |v: &Verdict| {
         v.knees.len() == 1 && (v.knees[0].low_members, v.knees[0].high_members) == (12, 16)
     };
-    assert!(rate(&truth, &THIRTEEN, 0.03, Intervals::Absent, 30, &tight) >= 0.9);
+    assert!(rate(&truth, &THIRTEEN, 0.03, Errors::Absent, 30, &tight) >= 0.9);
 }
 
 #[test]
 fn the_factor_of_a_step_is_covered_by_its_interval() {
     let truth: fn(f64) -> f64 = |n| 4000.0 + 3600.0 * step(n, 14.0);
-    for intervals in [Intervals::Given, Intervals::Absent] {
+    for errors in [Errors::Given, Errors::Absent] {
         let covered = |v: &Verdict| {
             let ends = v.knees.first().and_then(|k| k.factor_low.zip(k.factor_high));
             ends.is_some_and(|(low, high)| low <= 1.9 && 1.9 <= high)
         };
-        let rate = rate(&truth, &NINE, 0.04, intervals, 100, &covered);
+        let rate = rate(&truth, &NINE, 0.04, errors, 100, &covered);
         assert!((0.88..=1.0).contains(&rate), "{rate}");
     }
 }
 
-/// Points with intervals of half-width `half`.
+/// Points with 95 % intervals of half-width `half`.
 fn points(costs: &[(u32, f64)], half: f64) -> Vec<Point> {
-    let point = |&(members, cost_ns): &(u32, f64)| Point {
-        members,
-        cost_ns,
-        low_ns: Some(cost_ns - half),
-        high_ns: Some(cost_ns + half),
-    };
+    let standard_error_ns = Some(half / 1.96);
+    let point = |&(members, cost_ns): &(u32, f64)| Point { members, cost_ns, standard_error_ns };
     costs.iter().map(point).collect()
 }
 
@@ -240,15 +242,57 @@ fn what_follows_no_law_gets_none() {
         .map(|(&n, thousands)| (n, 1000.0 * thousands))
         .collect();
     let words = law(&points(&jagged, 20.0)).in_words();
-    assert!(words.contains("off even the best law"), "{words}");
+    assert!(words.starts_with("cannot tell: no law fits; the best is "), "{words}");
+    let wide = law(&points(&jagged, 3000.0));
+    assert!(!wide.in_words().contains("no law fits"), "{wide}");
+    // Scatter that the errors are estimated from cannot be tested with them.
+    let bare: Vec<Point> = jagged
+        .iter()
+        .map(|&(members, cost_ns)| Point { members, cost_ns, standard_error_ns: None })
+        .collect();
+    let verdict = law(&bare);
+    assert!(verdict.fit_p.is_none() && !verdict.in_words().contains("no law fits"), "{verdict}");
 }
 
 #[test]
-fn few_points_without_intervals_claim_nothing() {
+fn lack_of_fit_is_that_of_the_chi_squared_distribution() {
+    // Upper 5 % points from any table: 3.841 for 1 degree of freedom, 18.307 for 10.
+    for (chi2, freedom) in [(3.841, 1), (18.307, 10)] {
+        let p = crate::curve::lack_of_fit(chi2, freedom).unwrap();
+        assert!((p - 0.05).abs() < 1e-4, "{p}");
+    }
+    assert_eq!(crate::curve::lack_of_fit(1.0, 0), None);
+    // Points that follow a law fail the test no more often than it says.
+    let truth: fn(f64) -> f64 = |n| 3000.0 + 50.0 * n;
+    let silent = |v: &Verdict| v.in_words().contains("no law fits");
+    assert!(rate(&truth, &THIRTEEN, 0.05, Errors::Given, 300, &silent) <= 0.01);
+}
+
+/// Criterion less the charge is chi2 over the dispersion, and chi2 the scatter squared times the points.
+#[test]
+fn all_candidates_are_judged_by_one_dispersion() {
+    let truth: fn(f64) -> f64 = |n| 4000.0 + 4000.0 * step(n, 14.0);
+    for errors in [Errors::Given, Errors::Absent] {
+        let verdict = law(&trial(&truth, &THIRTEEN, 0.05, errors, 3));
+        let dispersion = |of: &Candidate| {
+            let n = THIRTEEN.len() as f64;
+            of.scatter * of.scatter * n / (of.criterion - of.shape.charge() * n.ln())
+        };
+        let all: Vec<f64> = verdict.candidates.iter().map(dispersion).collect();
+        assert!(
+            all.len() > 10 && all.iter().all(|one| (one / all[0] - 1.0).abs() < 1e-9),
+            "{all:?}"
+        );
+        assert_eq!((all[0] - 1.0).abs() < 1e-9, errors == Errors::Given, "{all:?}");
+    }
+}
+
+#[test]
+fn few_points_without_errors_claim_nothing() {
     let rising =
-        |n: u32| Point { members: n, cost_ns: 100.0 * f64::from(n), low_ns: None, high_ns: None };
+        |n: u32| Point { members: n, cost_ns: 100.0 * f64::from(n), standard_error_ns: None };
     let words = law(&[2, 4, 8, 16].map(rising)).in_words();
-    assert!(words.starts_with("cannot tell: 4 points without intervals"), "{words}");
+    assert!(words.starts_with("cannot tell: 4 points without standard errors"), "{words}");
 }
 
 #[test]
@@ -279,8 +323,7 @@ fn projected_is_half_the_ring_times_two_processes() {
 
 #[test]
 fn a_verdict_survives_json() {
-    let verdict =
-        law(&trial(&|n| 4000.0 + 4000.0 * step(n, 14.0), &NINE, 0.03, Intervals::Given, 7));
+    let verdict = law(&trial(&|n| 4000.0 + 4000.0 * step(n, 14.0), &NINE, 0.03, Errors::Given, 7));
     let text = serde_json::to_string(&verdict).unwrap();
     assert_eq!(serde_json::from_str::<Verdict>(&text).unwrap().in_words(), verdict.in_words());
 }
@@ -289,13 +332,13 @@ fn a_verdict_survives_json() {
 #[test]
 #[ignore = "prints the table of docs/method.md; run it with --release"]
 fn figures() {
-    for intervals in [Intervals::Given, Intervals::Absent] {
+    for errors in [Errors::Given, Errors::Absent] {
         for (sizes, noise) in [(&NINE[..], 0.03), (&THIRTEEN[..], 0.03), (&THIRTEEN[..], 0.05)] {
-            let given = if intervals == Intervals::Given { "with" } else { "without" };
-            println!("{} sizes, noise {noise}, {given} intervals", sizes.len());
+            let given = if errors == Errors::Given { "with" } else { "without" };
+            println!("{} sizes, noise {noise}, {given} errors", sizes.len());
             for (name, shape, truth, knees) in TRUTHS {
                 let part = |pass: &dyn Fn(&Verdict) -> bool| {
-                    rate(&truth, sizes, noise, intervals, 1000, pass)
+                    rate(&truth, sizes, noise, errors, 1000, pass)
                 };
                 let right = part(&|v| v.shape() == Some(shape));
                 let silent = part(&|v| v.shape().is_none());

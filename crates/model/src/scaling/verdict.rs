@@ -29,7 +29,7 @@ pub struct Curve {
     /// a, b, c of [`Shape`], in the unit of the costs.
     pub coefficients: Vec<f64>,
     /// Positions of the knees, in members. A step's is only known to be inside its bracket; here
-    /// it is the geometric middle.
+    /// it is the geometric middle. Of [`Shape::Saturating`]: t, by which 63 % of the way is done.
     pub turns: Vec<f64>,
 }
 
@@ -105,6 +105,9 @@ pub struct Verdict {
     /// For a flat law: the largest trend over the measured sizes that the points do not exclude,
     /// as a part of the cost.
     pub trend_below: Option<f64>,
+    /// p of the chi-squared test for lack of fit of the law. `None` with [`Noise::Estimated`], where nothing is
+    /// left to test with, and without degrees of freedom.
+    pub fit_p: Option<f64>,
     /// All candidates that could be fitted, best first.
     pub candidates: Vec<Candidate>,
     /// Where the errors are known from.

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::Shape;
 use super::verdict::{Curve, Knee, KneeKind, Law, Verdict};
+use super::{EQUIVALENCE, Shape};
 use crate::words::{percent, signed, time, times};
 
 impl fmt::Display for Verdict {
@@ -59,6 +59,11 @@ impl Verdict {
 fn slope(curve: &Curve, low: f64, high: f64) -> String {
     let rate = curve.coefficients.get(1).copied().unwrap_or(0.0);
     let verb = |rate: f64| if rate < 0.0 { "falls" } else { "grows" };
+    // A slope that nobody would call one: a hinge needs some slope before it.
+    let level = curve.at(low).abs().max(curve.at(high).abs());
+    if curve.shape == Shape::LinearHinge && (rate * (high - low)).abs() <= EQUIVALENCE * level {
+        return "flat".into();
+    }
     match curve.shape.base() {
         Shape::Logarithmic => {
             let doubling = signed(rate * std::f64::consts::LN_2);
@@ -69,6 +74,11 @@ fn slope(curve: &Curve, low: f64, high: f64) -> String {
             verb(rate),
             signed(rate)
         ),
+        Shape::Saturating => {
+            let verb = if rate < 0.0 { "falls" } else { "rises" };
+            let half = 1.0 + std::f64::consts::LN_2 * curve.turns.first().unwrap_or(&0.0);
+            format!("{verb} to a plateau, half of the way by {half:.0} members")
+        }
         Shape::Quadratic => {
             format!("{} with the square of the ring", verb(curve.at(high) - curve.at(low)))
         }
@@ -87,6 +97,10 @@ fn tell(curve: &Curve, knee: &Knee) -> String {
         let change = curve.at(knee.at_members) - curve.at(f64::from(knee.low_members));
         return format!("{place}: {}{single}", signed(change));
     };
+    if curve.shape == Shape::FlatLogarithmic {
+        let doubling = signed(curve.coefficients[1] * std::f64::consts::LN_2);
+        return format!("{place}: {doubling} for each doubling from there{single}");
+    }
     let word = if factor < 1.0 { "cheaper" } else { "dearer" };
     let place_of_factor = match knee.kind {
         KneeKind::Step => String::new(),
@@ -105,9 +119,10 @@ pub(super) fn shape_name(shape: Shape) -> &'static str {
         Shape::Constant => "a flat cost",
         Shape::Logarithmic => "logarithmic growth",
         Shape::Linear => "linear growth",
+        Shape::Saturating => "a plateau",
         Shape::Quadratic => "quadratic growth",
         Shape::Step => "a flat cost with a step",
-        Shape::Hinge => "a flat cost with a hinge",
+        Shape::FlatLogarithmic => "a flat cost, then logarithmic growth",
         Shape::LogarithmicStep => "logarithmic growth with a step",
         Shape::LinearStep => "linear growth with a step",
         Shape::LogarithmicHinge => "logarithmic growth with a hinge",

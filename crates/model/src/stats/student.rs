@@ -3,7 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
+use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
 use super::{Interval, mean};
 
@@ -67,6 +67,13 @@ pub fn student_quantile(confidence: f64, freedom: f64) -> Option<f64> {
     let sound = confidence > 0.0 && confidence < 1.0 && freedom >= 1.0;
     let distribution = sound.then(|| StudentsT::new(0.0, 1.0, freedom).ok()).flatten()?;
     Some(distribution.inverse_cdf(0.5 + confidence / 2.0))
+}
+
+/// The normal quantile that leaves `confidence` between -z and z. Absent for a confidence outside 0 to 1
+/// (exclusive).
+pub fn normal_quantile(confidence: f64) -> Option<f64> {
+    let sound = confidence > 0.0 && confidence < 1.0;
+    sound.then(|| Normal::standard().inverse_cdf(0.5 + confidence / 2.0))
 }
 
 /// A ratio of two scatters and its interval.

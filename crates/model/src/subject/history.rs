@@ -110,7 +110,9 @@ impl Published {
             origin: Origin::Publication { source: format!("{} ({})", self.source, self.year) },
             machine,
             noise: None,
+            launches: 0,
             seed: 0,
+            launch_scatter: 0.0,
             warnings: Vec::new(),
             cases: self.cases.iter().enumerate().map(subcase).collect(),
         }

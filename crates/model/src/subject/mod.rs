@@ -6,16 +6,20 @@ mod responses;
 mod rings;
 mod trials;
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use history::{HistoryError, PREFIX, Published, PublishedCase, Range, published};
 
+use crate::estimate::Estimate;
 use crate::instrument::Instrument;
 use crate::machine::Machine;
 use crate::noise::NoiseVerdict;
 use crate::run::{Build, Failure, Run, Session};
-use crate::stats::{Rounds, median};
+use crate::speed::LAUNCH_SCATTER;
+use crate::stats::mean;
 
 /// What a figure is of.
 #[derive(
@@ -59,51 +63,65 @@ impl Quantity {
     }
 }
 
-/// A figure of every round in which it could be taken.
-pub struct ByRound {
-    /// Numbers of the rounds, rising.
-    pub numbers: Vec<u32>,
-    /// Their figures, in the same order.
-    pub rounds: Box<dyn Rounds>,
+/// A figure of one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// The figure of every round in which it could be taken, by the number of the round.
+    pub by_round: BTreeMap<u32, f64>,
+    /// What the run says of it; absent without a round.
+    pub estimate: Option<Estimate>,
 }
 
 /// What is known of a figure.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// A number that was printed: no rounds, so no interval.
     Published(f64),
-    /// Rounds.
-    Measured(ByRound),
+    /// One launch or several of the same plan.
+    Measured(Vec<Measured>),
 }
 
 impl Values {
-    /// The figure itself: the median over rounds. Absent without a round.
+    /// The figure itself: the mean of the launches. Absent without a launch that has it.
     pub fn middle(&self) -> Option<f64> {
         match self {
             Self::Published(value) => Some(*value),
-            Self::Measured(measured) => median(&measured.figures()),
+            Self::Measured(launches) => {
+                let values = launches.iter().filter_map(|launch| Some(launch.estimate?.value));
+                mean(&values.collect::<Vec<f64>>())
+            }
+        }
+    }
+
+    /// The rounds of the only launch, or of the first of several; none of a published figure.
+    pub fn by_round(&self) -> Option<&BTreeMap<u32, f64>> {
+        match self {
+            Self::Published(_) => None,
+            Self::Measured(launches) => launches.first().map(|launch| &launch.by_round),
         }
     }
 }
 
-impl ByRound {
-    /// The figure of every round.
-    pub fn figures(&self) -> Vec<f64> {
-        (0..self.rounds.len()).map(|round| self.rounds.figure(round)).collect()
-    }
-
-    /// The figure of the round of that number.
-    pub fn of(&self, number: u32) -> Option<f64> {
-        let index = self.numbers.binary_search(&number).ok()?;
-        Some(self.rounds.figure(index))
-    }
-}
-
 /// A figure of a case.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// What it is of.
     pub quantity: Quantity,
     /// What is known of it.
     pub values: Values,
+}
+
+impl Figure {
+    /// A figure of one run; absent where no round has it.
+    pub(crate) fn measured(
+        quantity: Quantity,
+        by_round: BTreeMap<u32, f64>,
+        estimate: Option<Estimate>,
+    ) -> Option<Self> {
+        estimate?;
+        let values = Values::Measured(vec![Measured { by_round, estimate }]);
+        Some(Self { quantity, values })
+    }
 }
 
 /// What tells a case from others: names with what they stand at, in a fixed order.
@@ -173,8 +191,12 @@ pub struct Subject {
     pub machine: Machine,
     /// The verdict on its noise; absent for published figures.
     pub noise: Option<NoiseVerdict>,
+    /// Launches that its figures are of; 0 for published figures.
+    pub launches: u32,
     /// The seed of its plan; 0 for published figures.
     pub seed: u64,
+    /// tau: the standard deviation between launches as a share of a figure; 0 for published figures.
+    pub launch_scatter: f64,
     /// What its file could not tell; empty for published figures.
     pub warnings: Vec<String>,
     /// Its cases.
@@ -196,10 +218,39 @@ impl Subject {
             },
             machine: header.machine.clone(),
             noise: Some(noise),
+            launches: 1,
             seed: header.plan.seed,
+            launch_scatter: header.plan.reference.launch_scatter.unwrap_or(LAUNCH_SCATTER),
             warnings: run.warnings.iter().cloned().chain(no_end).collect(),
             cases,
         }
+    }
+
+    /// Several launches of one plan as one subject: each case of the first with the figures of all that have
+    /// it. Absent without a launch.
+    pub fn of_launches(launches: Vec<Self>) -> Option<Self> {
+        let mut launches = launches.into_iter();
+        let mut all = launches.next()?;
+        for other in launches {
+            all.launches += 1;
+            all.launch_scatter = all.launch_scatter.max(other.launch_scatter);
+            let named = |warning: &String| format!("{}: {warning}", other.name);
+            all.warnings.extend(other.warnings.iter().map(named));
+            for case in &mut all.cases {
+                let same = other.cases.iter().find(|candidate| candidate.labels == case.labels);
+                for figure in &mut case.figures {
+                    let more = same.and_then(|same| same.figure(figure.quantity));
+                    if let (
+                        Values::Measured(own),
+                        Some(Figure { values: Values::Measured(more), .. }),
+                    ) = (&mut figure.values, more)
+                    {
+                        own.extend(more.iter().cloned());
+                    }
+                }
+            }
+        }
+        Some(all)
     }
 
     /// The session that it is one half of, if it is.

@@ -11,7 +11,8 @@ impl Comparable for Response {
         let split = Split::of(&run.header.plan, &run.samples, &run.failures);
         let tried = split.trials.clone().into_run(&run.header);
         let rings = &split.rings;
-        let mut cases = rings::cases(&rings.plan, &Grouped::new(&rings.samples), &rings.failures);
+        let mut cases =
+            rings::cases(&rings.plan, &Grouped::new(&rings.plan, &rings.samples), &rings.failures);
         renumber(&mut cases, &split.rings);
         let mut of_trials = trials::cases(&tried);
         renumber(&mut of_trials, &split.trials);

@@ -2,10 +2,9 @@
 
 use serde_json::Value;
 
-use super::{ByRound, Comparable, Figure, Labels, Quantity, Subcase, Subject, Values, failure_of};
+use super::{Comparable, Figure, Labels, Quantity, Subcase, Subject, failure_of};
 use crate::instrument::Instrument;
 use crate::run::Run;
-use crate::stats::OnePerRound;
 use crate::trial::{self, Trial, Trials};
 
 /// What a trial was given that says nothing of what was tried: how long, how often, with which luck.
@@ -22,18 +21,16 @@ pub(super) fn cases(run: &Run<Trials>) -> Vec<Subcase> {
     let plan = &run.header.plan;
     let by_round = trial::headlines_ns(run);
     let subcase = |(number, case): (usize, &trial::Case)| {
-        let (numbers, values): (Vec<u32>, Vec<f64>) = by_round[number].iter().copied().unzip();
-        let rounds = Box::new(OnePerRound(values));
-        let values = Values::Measured(ByRound { numbers, rounds });
-        let figure = Figure { quantity: Quantity::TrialNs, values };
+        let figures = by_round[number].figures().collect();
+        let estimate = by_round[number].estimate(plan);
         Subcase {
             number,
             title: Trials::title(case),
             labels: labels(case),
             details: vec![("CPU".to_string(), case.cpu.to_string())],
-            figures: figure.values.middle().is_some().then_some(figure).into_iter().collect(),
+            figures: Figure::measured(Quantity::TrialNs, figures, estimate).into_iter().collect(),
             failure: failure_of(&run.failures, number),
-            iterations: by_round[number].iter().map(|(round, _)| (*round, 1)).collect(),
+            iterations: by_round[number].of_all().map(|(round, _)| (round, 1)).collect(),
         }
     };
     // What a sleeper's share of the ticks is, is no cost.

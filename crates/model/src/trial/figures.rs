@@ -1,29 +1,34 @@
 //! Figures that are taken within a round, each from one sample, and what they come to.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Trials;
+use super::by_round::ByRound;
 use super::case::Trial;
+use super::clean::{OfCase, clean_by_case};
 use super::sample::Sample;
 use crate::estimate::Estimate;
 use crate::plan::{MINIMUM_ROUNDS, Plan};
-use crate::stats::OnePerRound;
+use crate::speed::{CaseSlices, Level};
 
-/// All samples of a run by case, in the order of arrival.
-pub(super) struct ByCase<'a> {
+/// All samples of a run by case, in the order of arrival, with their clean slices.
+pub(crate) struct ByCase<'a> {
     plan: &'a Plan<Trials>,
     cases: Vec<Vec<&'a Sample>>,
+    levels: BTreeMap<Vec<u32>, Level>,
+    clean: Vec<OfCase>,
 }
 
 impl<'a> ByCase<'a> {
-    pub(super) fn new(plan: &'a Plan<Trials>, samples: &'a [Sample]) -> Self {
+    pub(crate) fn new(plan: &'a Plan<Trials>, samples: &'a [Sample]) -> Self {
         let mut cases = vec![Vec::new(); plan.cases.len()];
         for sample in samples {
             if let Some(case) = cases.get_mut(sample.case) {
                 case.push(sample);
             }
         }
-        Self { plan, cases }
+        let (levels, clean) = clean_by_case(plan, samples);
+        Self { plan, cases, levels, clean }
     }
 
     /// What is tried in a case.
@@ -37,11 +42,56 @@ impl<'a> ByCase<'a> {
     }
 
     /// The samples of a case.
-    pub(super) fn of(&self, case: usize) -> &[&'a Sample] {
+    pub(crate) fn of(&self, case: usize) -> &[&'a Sample] {
         self.cases.get(case).map_or(&[], Vec::as_slice)
     }
 
-    /// The estimate over rounds of a figure of one case; rounds without it are passed over.
+    /// The level of an unshared core, by the CPU that quanta ran on.
+    pub(super) fn levels(&self) -> &BTreeMap<Vec<u32>, Level> {
+        &self.levels
+    }
+
+    /// Clean slices of a case, and those that were judged.
+    pub(super) fn shares(&self, case: usize) -> (u32, u32) {
+        self.clean.get(case).map_or((0, 0), OfCase::shares)
+    }
+
+    /// Whether a case was judged by the slices of that tally and has too few clean ones.
+    pub(super) fn lacks_clean(&self, case: usize, tally: &str) -> bool {
+        self.judged(case, tally).is_some_and(|slices| !slices.has_full_speed())
+    }
+
+    /// The slices of a tally, where the quanta tell which are clean.
+    fn judged(&self, case: usize, tally: &str) -> Option<&CaseSlices> {
+        self.clean.get(case)?.slices(tally).filter(|slices| slices.is_judged())
+    }
+
+    /// A figure of one case that is of the outcomes of `tally`, by round: of clean slices where there are
+    /// enough. Rounds without it are passed over.
+    pub(crate) fn by_round(
+        &self,
+        case: usize,
+        tally: &str,
+        of: impl Fn(&Sample) -> Option<f64>,
+    ) -> ByRound {
+        let figure = |sample: &Sample| Some((sample.round, of(sample)?));
+        let all = self.of(case).iter().filter_map(|sample| figure(sample));
+        let Some(slices) = self.judged(case, tally) else { return all.collect() };
+        let clean = self.clean.get(case).filter(|_| slices.has_full_speed());
+        ByRound::judged(all, clean.map(|of| of.samples().iter().filter_map(figure)))
+    }
+
+    /// The estimate over rounds of such a figure.
+    pub(super) fn estimate_of_slices(
+        &self,
+        case: usize,
+        tally: &str,
+        of: impl Fn(&Sample) -> Option<f64>,
+    ) -> Option<Estimate> {
+        self.by_round(case, tally, of).estimate(self.plan)
+    }
+
+    /// The estimate over rounds of a figure of one case, of all slices; rounds without it are passed over.
     pub(super) fn estimate(
         &self,
         case: usize,
@@ -71,5 +121,5 @@ impl<'a> ByCase<'a> {
 fn estimate(plan: &Plan<Trials>, figures: Vec<f64>) -> Option<Estimate> {
     let finite: Vec<f64> = figures.into_iter().filter(|figure| figure.is_finite()).collect();
     let confidence = plan.stopping.confidence;
-    Estimate::over(&OnePerRound(finite), MINIMUM_ROUNDS, confidence, plan.seed)
+    Estimate::over(&finite, MINIMUM_ROUNDS, confidence, plan.seed)
 }

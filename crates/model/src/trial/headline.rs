@@ -1,12 +1,27 @@
 //! The one figure that stands for a case, by which its precision and its scatter are told.
 
 use super::Trials;
+use super::by_round::ByRound;
 use super::case::Trial;
 use super::figures::ByCase;
 use super::sample::Sample;
 use super::{gaps, interference, loops, malloc, overhead, primes, sampling, wakeup};
 use crate::estimate::Estimate;
 use crate::run::Run;
+
+/// The tally that it is of.
+pub(super) fn tally(trial: &Trial) -> &'static str {
+    match trial {
+        Trial::Call { .. } | Trial::Loop { .. } | Trial::TwoProcesses => overhead::BATCH_TICKS,
+        Trial::Primes { .. } => primes::THREADCLOCK_NS,
+        Trial::Malloc { .. } => malloc::MALLOC_TICKS,
+        // A count: of no tally.
+        Trial::Sampling { .. } => "",
+        Trial::Execution(_) => interference::EXECUTION_NS,
+        Trial::Gaps { .. } => gaps::GAP_TICKS,
+        Trial::Wakeup(_) => wakeup::LATE_NS,
+    }
+}
 
 /// The figure of one sample.
 pub(super) fn figure(by_case: &ByCase, case: usize, sample: &Sample) -> Option<f64> {
@@ -28,9 +43,15 @@ pub(super) fn figure(by_case: &ByCase, case: usize, sample: &Sample) -> Option<f
     }
 }
 
+/// That figure by the number of its round. Rounds without it are passed over.
+fn by_round(by_case: &ByCase, case: usize, of: impl Fn(&Sample) -> Option<f64>) -> ByRound {
+    let tally = by_case.trial(case).map_or("", tally);
+    by_case.by_round(case, tally, of)
+}
+
 /// That figure in nanoseconds by the number of its round, of every case of a run. Of an execution it is
-/// the time of a lap, as the laps differ from run to run. Rounds without it are passed over.
-pub(crate) fn headlines_ns(run: &Run<Trials>) -> Vec<Vec<(u32, f64)>> {
+/// the time of a lap, as the laps differ from run to run.
+pub(crate) fn headlines_ns(run: &Run<Trials>) -> Vec<ByRound> {
     let by_case = ByCase::new(&run.header.plan, &run.samples);
     let of_sample = |case: usize, sample: &Sample| {
         let unit = match by_case.trial(case)? {
@@ -44,20 +65,19 @@ pub(crate) fn headlines_ns(run: &Run<Trials>) -> Vec<Vec<(u32, f64)>> {
             | Trial::Gaps { .. }
             | Trial::Wakeup(_) => 1.0,
         };
-        let figure = figure(&by_case, case, sample)? * unit;
-        figure.is_finite().then_some((sample.round, figure))
+        Some(figure(&by_case, case, sample)? * unit)
     };
-    let of_case = |case: usize| {
-        let mut all: Vec<(u32, f64)> =
-            by_case.of(case).iter().filter_map(|sample| of_sample(case, sample)).collect();
-        all.sort_by_key(|(round, _)| *round);
-        all.dedup_by_key(|(round, _)| *round);
-        all
-    };
+    let of_case = |case: usize| by_round(&by_case, case, |sample| of_sample(case, sample));
     (0..run.header.plan.cases.len()).map(of_case).collect()
 }
 
 /// The estimate by whose interval a case is called precise.
 pub(super) fn estimate(by_case: &ByCase, case: usize) -> Option<Estimate> {
-    by_case.estimate(case, |sample| figure(by_case, case, sample))
+    let tally = tally(by_case.trial(case)?);
+    by_case.estimate_of_slices(case, tally, |sample| figure(by_case, case, sample))
+}
+
+/// Whether the case lacks clean slices for that figure, though they were looked for.
+pub(super) fn lacks_clean(by_case: &ByCase, case: usize) -> bool {
+    by_case.trial(case).is_some_and(|trial| by_case.lacks_clean(case, tally(trial)))
 }

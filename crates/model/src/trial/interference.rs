@@ -165,9 +165,8 @@ pub(super) fn find(by_case: &ByCase, cases: usize) -> Found {
     };
     let executions: Vec<(usize, &Execution)> = (0..cases).filter_map(execution).collect();
     let runs_of = |(case, execution): &(usize, &Execution)| {
-        let time = |sample: &&super::Sample| {
-            Some((sample.round, sample.tally(EXECUTION_NS).and_then(super::Tally::mean)?))
-        };
+        let time =
+            |sample: &&super::Sample| Some((sample.round, sample.tally(EXECUTION_NS)?.mean()?));
         let times = by_case.of(*case).iter().filter_map(time).collect();
         Runs::of(execution.setting, execution.environment, execution.work.bytes, times)
     };
@@ -259,6 +258,7 @@ mod tests {
             seed: 1,
             batching: Repeats { trials: 1 },
             stopping: Stopping { precision: 0.0, budget_ns: 1, rounds: Some(6), confidence: 0.95 },
+            reference: Default::default(),
         }
     }
 
@@ -269,6 +269,7 @@ mod tests {
             elapsed_ns: time as u64,
             elapsed_ticks: None,
             gaps: Vec::new(),
+            sliced: Vec::new(),
             tallies: BTreeMap::from([(EXECUTION_NS.to_string(), [time].into_iter().collect())]),
             counts: events.map(|events| (NOISE_EVENTS.to_string(), events)).into_iter().collect(),
             steal_ns: None,

@@ -159,7 +159,7 @@ pub struct Found {
 
 fn net(sample: &Sample, call: Call) -> Option<Tally> {
     let empty = sample.tally(EMPTY_TICKS)?.quantile(0.5)?;
-    Some(sample.tally(call.tally())?.shifted(-empty))
+    Some(sample.tally(call.tally())?.shifted(empty.saturating_neg()))
 }
 
 /// The median malloc of a sample, in ticks.
@@ -187,7 +187,7 @@ fn total(samples: &[&Sample], name: &str) -> Option<i64> {
 }
 
 fn slow(samples: &[&Sample], call: Call) -> Slow {
-    let all: f64 = samples.iter().filter_map(|s| s.tally(call.tally())).map(Tally::total).sum();
+    let all: f64 = samples.iter().filter_map(|s| s.tally(call.tally())).map(|of| of.total()).sum();
     let ticks = total(samples, &call.slow_ticks());
     let by_cause = |cause: &Cause| {
         let calls = total(samples, &call.slow_by(cause.name)).filter(|calls| *calls > 0)?;

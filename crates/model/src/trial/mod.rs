@@ -4,7 +4,9 @@
 //! `case` says what is tried, `sample` what comes back, `record` what all runs say; one file an
 //! experiment reads its samples. The names of tallies and counts stand with the experiment.
 
+mod by_round;
 mod case;
+mod clean;
 mod figures;
 mod gap;
 pub mod gaps;
@@ -17,27 +19,36 @@ pub mod primes;
 mod record;
 mod sample;
 pub mod sampling;
+mod sliced;
 mod tally;
 pub mod wakeup;
 
 #[cfg(test)]
-mod tests;
+mod slices_tests;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use by_round::ByRound;
 pub use case::{Case, Phase, Repeats, Trial};
-use figures::ByCase;
+pub(crate) use clean::quanta_by_cpu;
+pub(crate) use figures::ByCase;
 pub use gap::Gap;
 pub(crate) use headline::headlines_ns;
 pub use record::{Findings, Quantity, Record, Summary};
 pub(crate) use record::{judge, ns_per_tick, summaries};
 pub use sample::Sample;
+pub use sliced::Sliced;
 pub use tally::Tally;
 
 use crate::instrument::Instrument;
 use crate::plan::Plan;
 use crate::run::{Failure, Run};
+use crate::speed::{Level, levels};
 
 /// The instrument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -71,6 +82,15 @@ impl Instrument for Trials {
         let open = (0..plan.cases.len()).filter(|case| !failed(case));
         let width = |case: usize| headline::estimate(&by_case, case)?.relative_half_width();
         open.map(width).collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
+    }
+
+    fn lacking(plan: &Plan<Self>, samples: &[Sample]) -> Vec<usize> {
+        let by_case = ByCase::new(plan, samples);
+        (0..plan.cases.len()).filter(|case| headline::lacks_clean(&by_case, *case)).collect()
+    }
+
+    fn levels(plan: &Plan<Self>, samples: &[Sample]) -> BTreeMap<Vec<u32>, Level> {
+        levels(&quanta_by_cpu(plan, samples), &plan.reference)
     }
 
     fn record(run: &Run<Self>) -> Record {

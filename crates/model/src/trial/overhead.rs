@@ -31,11 +31,12 @@ pub struct CallCost {
     pub case: usize,
     /// Name of the call.
     pub call: String,
-    /// Ticks of single calls, each sample's less the median of its empty intervals. Signed.
+    /// Ticks of single calls of all slices, each sample's less the median of its empty intervals. Signed.
     pub net_ticks: Quantity,
-    /// Median of `net_ticks` in a round, over rounds.
+    /// Median of `net_ticks` in a round, over rounds: of clean slices where there are enough.
     pub median_ticks: Option<Estimate>,
-    /// Ticks per call of calls made one after the other: the median batch of a round, over rounds.
+    /// Ticks per call of calls made one after the other: the median batch of a round, over rounds, of clean
+    /// slices where there are enough.
     /// By its interval a case is called precise.
     pub back_to_back_ticks: Option<Estimate>,
 }
@@ -63,13 +64,18 @@ fn step(empties: &Tally) -> Option<f64> {
     let mut groups: Vec<Vec<i64>> = Vec::new();
     for value in common {
         match groups.last_mut() {
-            Some(group) if group.last().is_some_and(|last| value - last <= SAME_VALUE_TICKS) => {
+            Some(group)
+                if group
+                    .last()
+                    .is_some_and(|last| value.saturating_sub(*last) <= SAME_VALUE_TICKS) =>
+            {
                 group.push(value);
             }
             _ => groups.push(vec![value]),
         }
     }
-    let middle = |group: &Vec<i64>| group.iter().sum::<i64>() as f64 / group.len() as f64;
+    let sum = |group: &Vec<i64>| group.iter().map(|value| *value as f64).sum::<f64>();
+    let middle = |group: &Vec<i64>| sum(group) / group.len() as f64;
     let middles: Vec<f64> = groups.iter().map(middle).collect();
     middles.windows(2).map(|pair| pair[1] - pair[0]).reduce(f64::min)
 }
@@ -77,7 +83,7 @@ fn step(empties: &Tally) -> Option<f64> {
 /// The single calls of a sample without what the two stamps cost.
 fn net(sample: &Sample) -> Option<Tally> {
     let empty = sample.tally(EMPTY_TICKS)?.quantile(0.5)?;
-    Some(sample.tally(CALL_TICKS)?.shifted(-empty))
+    Some(sample.tally(CALL_TICKS)?.shifted(empty.saturating_neg()))
 }
 
 /// Ticks per call of calls made one after the other: the sample's median batch.
@@ -95,15 +101,16 @@ pub(super) fn find(by_case: &ByCase, cases: usize) -> Found {
             case,
             call: call.clone(),
             net_ticks: Quantity::of(&all)?,
-            median_ticks: by_case.estimate(case, |s| Some(net(s)?.quantile(0.5)? as f64)),
-            back_to_back_ticks: by_case.estimate(case, in_a_row),
+            median_ticks: by_case
+                .estimate_of_slices(case, CALL_TICKS, |s| Some(net(s)?.quantile(0.5)? as f64)),
+            back_to_back_ticks: by_case.estimate_of_slices(case, BATCH_TICKS, in_a_row),
         })
     };
     let mut empties = Tally::default();
     (0..cases)
         .flat_map(|case| by_case.of(case))
         .filter_map(|sample| sample.tally(EMPTY_TICKS))
-        .for_each(|tally| empties.merge(tally));
+        .for_each(|tally| empties.merge(&tally));
     Found { calls: (0..cases).filter_map(cost).collect(), step_ticks: step(&empties) }
 }
 

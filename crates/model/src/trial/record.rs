@@ -10,6 +10,7 @@ use super::figures::ByCase;
 use super::sample::Sample;
 use super::tally::Tally;
 use super::{Trials, headline, interference, malloc, overhead, primes, sampling};
+use crate::company::Company;
 use crate::instrument::Instrument;
 use crate::interference::Environment;
 use crate::noise::{self, NoiseVerdict};
@@ -57,7 +58,7 @@ pub struct Summary {
     pub case: Case,
     /// Rounds in which it was measured.
     pub rounds: u32,
-    /// Every tally of all rounds together.
+    /// Every tally of all rounds together, of all slices.
     pub quantities: BTreeMap<String, Quantity>,
     /// Every count, summed over all rounds.
     pub counts: BTreeMap<String, i64>,
@@ -99,6 +100,9 @@ pub struct Record {
     pub worst_precision: Option<f64>,
     /// The verdict on the machine's noise.
     pub noise: NoiseVerdict,
+    /// Who else ran on the measured CPUs; absent where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub company: Option<Company>,
     /// What could not be measured or read.
     pub warnings: Vec<String>,
 }
@@ -126,6 +130,7 @@ impl Record {
             ns_per_tick: ns_per_tick(&run.samples),
             worst_precision: Trials::worst_precision(plan, &run.samples, &run.failures),
             noise: judge(run),
+            company: run.company.clone(),
             warnings: run.warnings.clone(),
         }
     }
@@ -163,8 +168,8 @@ pub(crate) fn ns_per_tick(samples: &[Sample]) -> Option<f64> {
     median(&samples.iter().filter_map(Sample::ns_per_tick).collect::<Vec<f64>>())
 }
 
-/// The verdict on the noise: by the scatter of the cases' medians from round to round, and by the
-/// samples that lost time to the hypervisor. Cases that are disturbed on purpose say nothing of the
+/// The verdict on the noise: by the share of clean slices where there are slices, else by the scatter of the
+/// cases' medians from round to round and by the samples that lost time to the hypervisor. Cases that are disturbed on purpose say nothing of the
 /// machine.
 pub(crate) fn judge(run: &Run<Trials>) -> NoiseVerdict {
     let by_case = &ByCase::new(&run.header.plan, &run.samples);
@@ -184,5 +189,12 @@ pub(crate) fn judge(run: &Run<Trials>) -> NoiseVerdict {
     let (stolen, all) = (stolen.count(), samples().count());
     let share = stolen as f64 / (all as f64).max(1.0);
     let words = format!("{stolen} of {all} samples lost time to the hypervisor (steal)");
-    noise::verdict(median(&spreads), share, (stolen > 0).then_some(words).into_iter().collect())
+    let words: Vec<String> = (stolen > 0).then_some(words).into_iter().collect();
+    let slices = left_alone.iter().map(|case| by_case.shares(*case));
+    let shares = slices.fold((0, 0), |(clean, judged), of| (clean + of.0, judged + of.1));
+    noise::verdict(median(&spreads), share, words.clone()).by_clean_slices(
+        shares,
+        by_case.levels(),
+        words,
+    )
 }

@@ -1,5 +1,6 @@
 //! What one worker saw in one round. Raw figures only.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -7,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::gap::Gap;
 use super::gaps::GAP_TICKS;
+use super::sliced::Sliced;
 use super::tally::Tally;
 use crate::instrument::Numbered;
 
@@ -17,13 +19,18 @@ pub struct Sample {
     pub case: usize,
     /// Round, from 0: one fresh worker for each case.
     pub round: u32,
-    /// Time of all trials together, in nanoseconds (CLOCK_MONOTONIC_RAW; of `clock-sampling` the
+    /// Time of all trials together, the reference quanta among them, in nanoseconds (CLOCK_MONOTONIC_RAW; of `clock-sampling` the
     /// time for which both processes were watched, by CLOCK_MONOTONIC).
     pub elapsed_ns: u64,
     /// The same time by the time-stamp counter, in its ticks; absent without such a counter.
     pub elapsed_ticks: Option<u64>,
-    /// Outcomes by name; each name ends in its unit (docs/record-format.md).
+    /// Outcomes by name, of trials that are not taken in slices; each name ends in its unit
+    /// (docs/record-format.md).
     pub tallies: BTreeMap<String, Tally>,
+    /// Outcomes of trials in slices, one entry for each of their loops. Empty for other trials, in runs of
+    /// schema 1, and on architectures that the quanta are not written for: then they are in `tallies`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sliced: Vec<Sliced>,
     /// Gaps in the order of time, of trials that keep their moments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<Gap>,
@@ -41,14 +48,22 @@ impl Sample {
         Some(self.elapsed_ns as f64 / ticks as f64)
     }
 
-    /// The tally of that name.
-    pub fn tally(&self, name: &str) -> Option<&Tally> {
-        self.tallies.get(name)
+    /// The tally of that name, of all slices.
+    pub fn tally(&self, name: &str) -> Option<Cow<'_, Tally>> {
+        let in_slices = || self.sliced.iter().find_map(|sliced| sliced.tally_of(name, |_| true));
+        self.tallies.get(name).map(Cow::Borrowed).or_else(|| in_slices().map(Cow::Owned))
     }
 
-    /// All tallies, with that of the gaps' lengths.
+    /// All tallies, of all slices, with that of the gaps' lengths.
     pub fn all_tallies(&self) -> BTreeMap<String, Tally> {
         let mut all = self.tallies.clone();
+        for sliced in &self.sliced {
+            for name in sliced.tallies.keys().filter(|name| !self.tallies.contains_key(*name)) {
+                if let Some(tally) = sliced.tally_of(name, |_| true) {
+                    all.entry(name.clone()).or_insert(tally);
+                }
+            }
+        }
         if !self.gaps.is_empty() {
             let length = |gap: &Gap| i64::try_from(gap.ticks).unwrap_or(i64::MAX);
             all.insert(GAP_TICKS.to_string(), self.gaps.iter().map(length).collect());

@@ -9,7 +9,7 @@ use crate::machine::Machine;
 use crate::plan::Stopping;
 use crate::run::{Build, Header, Line, RunError, SCHEMA, experiment_of};
 
-fn run(experiment: &str, trials: Vec<Trial>, samples: Vec<Sample>) -> Run<Trials> {
+pub(crate) fn run(experiment: &str, trials: Vec<Trial>, samples: Vec<Sample>) -> Run<Trials> {
     let case = |trial| Case { trial, cpu: 1, policy: Policy::Other };
     let plan = Plan {
         experiment: experiment.to_string(),
@@ -17,6 +17,7 @@ fn run(experiment: &str, trials: Vec<Trial>, samples: Vec<Sample>) -> Run<Trials
         seed: 1,
         batching: Repeats { trials: 4 },
         stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
+        reference: Default::default(),
     };
     let mut run = Run::new(Header {
         schema: SCHEMA,
@@ -33,12 +34,18 @@ fn run(experiment: &str, trials: Vec<Trial>, samples: Vec<Sample>) -> Run<Trials
         machine: Machine::default(),
         notices: Vec::new(),
         session: None,
+        launch: None,
     });
     run.samples = samples;
     run
 }
 
-fn sample(case: usize, round: u32, tallies: &[(&str, &[i64])], counts: &[(&str, i64)]) -> Sample {
+pub(crate) fn sample(
+    case: usize,
+    round: u32,
+    tallies: &[(&str, &[i64])],
+    counts: &[(&str, i64)],
+) -> Sample {
     let tally =
         |(name, values): &(&str, &[i64])| (name.to_string(), values.iter().copied().collect());
     Sample {
@@ -47,13 +54,14 @@ fn sample(case: usize, round: u32, tallies: &[(&str, &[i64])], counts: &[(&str, 
         elapsed_ns: 1_000_000_000,
         elapsed_ticks: Some(2_000_000_000),
         gaps: Vec::new(),
+        sliced: Vec::new(),
         tallies: tallies.iter().map(tally).collect(),
         counts: counts.iter().map(|(name, count)| (name.to_string(), *count)).collect(),
         steal_ns: Some(0),
     }
 }
 
-fn close(a: f64, b: f64) -> bool {
+pub(crate) fn close(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-9 * b.abs().max(1.0)
 }
 

@@ -130,7 +130,7 @@ fn found(by_case: &ByCase, case: usize) -> Option<Found> {
     let Some(Trial::Wakeup(wakeup)) = by_case.trial(case) else { return None };
     let samples = by_case.of(case);
     let mut late = Tally::default();
-    samples.iter().filter_map(|sample| sample.tally(LATE_NS)).for_each(|tally| late.merge(tally));
+    samples.iter().filter_map(|sample| sample.tally(LATE_NS)).for_each(|tally| late.merge(&tally));
     let sum = |name: &str| {
         let counts: Option<Vec<i64>> = samples.iter().map(|sample| sample.count(name)).collect();
         Some(counts?.into_iter().map(|count| count as f64).sum::<f64>())
@@ -190,6 +190,7 @@ mod tests {
             seed: 1,
             batching: Repeats { trials: 1 },
             stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
+            reference: Default::default(),
         };
         let sample = |round: u32| Sample {
             case: 0,
@@ -197,6 +198,7 @@ mod tests {
             elapsed_ns: 2_000_000,
             elapsed_ticks: None,
             gaps: Vec::new(),
+            sliced: Vec::new(),
             tallies: BTreeMap::from([(LATE_NS.to_string(), (1..=wakes_per_round).collect())]),
             counts: [(SWITCHES, wakes_per_round), (SLACK_NS, 1)]
                 .into_iter()

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use model::machine::CpuInterrupts;
 
+use super::Sources;
 use super::tree::{ReadError, Result, Tree, parse};
 
 const PATH: &str = "/proc/interrupts";
@@ -17,11 +18,60 @@ pub(super) fn by_name(tree: &Tree, cpu: u32) -> Result<BTreeMap<String, u64>> {
     of_cpu(&tree.word(PATH)?, cpu)
 }
 
-fn of_cpu(text: &str, cpu: u32) -> Result<BTreeMap<String, u64>> {
-    let name = format!("CPU{cpu}");
+/// Every source's count over some CPUs.
+pub(super) fn by_source(tree: &Tree, cpus: &[u32]) -> Result<Sources> {
+    of_cpus(&tree.word(PATH)?, cpus)
+}
+
+fn of_cpus(text: &str, cpus: &[u32]) -> Result<Sources> {
     let header = text.lines().next().unwrap_or_default();
+    let width = header.split_whitespace().count();
+    let columns = cpus.iter().map(|cpu| column_of(header, *cpu)).collect::<Result<Vec<usize>>>()?;
+    let mut counts = BTreeMap::new();
+    for (source, fields) in text.lines().skip(1).filter_map(|line| line.split_once(':')) {
+        let fields: Vec<&str> = fields.split_whitespace().collect();
+        // ERR and MIS have one sum for all CPUs.
+        if fields.len() < width {
+            continue;
+        }
+        let of_column = |column: &usize| fields.get(*column)?.parse::<u64>().ok();
+        let count = columns
+            .iter()
+            .map(of_column)
+            .try_fold(0, |sum: u64, count| count.map(|count| sum.saturating_add(count)));
+        if let Some(count) = count {
+            counts.insert((source.trim().to_string(), called(source, &fields[width..])), count);
+        }
+    }
+    Ok(counts)
+}
+
+/// What a source is called: of a device the names of its handlers, which come after chip, number and
+/// trigger; of the CPU's own the words of the kernel.
+fn called(source: &str, words: &[&str]) -> String {
+    let triggers = ["edge", "level", "fasteoi"];
+    let is_trigger = |word: &&str| {
+        let word = word.to_ascii_lowercase();
+        triggers.iter().any(|trigger| word.ends_with(trigger))
+    };
+    let is_device = source.trim().parse::<u32>().is_ok();
+    let handlers = match words.iter().position(is_trigger) {
+        Some(trigger) if is_device => &words[trigger + 1..],
+        None if is_device => &words[words.len().saturating_sub(1)..],
+        _ => words,
+    };
+    handlers.join(" ")
+}
+
+fn column_of(header: &str, cpu: u32) -> Result<usize> {
+    let name = format!("CPU{cpu}");
     let column = header.split_whitespace().position(|word| word == name);
-    let column = column.ok_or_else(|| ReadError::no_item(PATH, &name))?;
+    column.ok_or_else(|| ReadError::no_item(PATH, &name))
+}
+
+fn of_cpu(text: &str, cpu: u32) -> Result<BTreeMap<String, u64>> {
+    let header = text.lines().next().unwrap_or_default();
+    let column = column_of(header, cpu)?;
     let mut counts = BTreeMap::new();
     for (name, fields) in text.lines().skip(1).filter_map(|line| line.split_once(':')) {
         let fields: Vec<&str> = fields.split_whitespace().collect();
@@ -95,6 +145,30 @@ ERR:          0
         assert_eq!(counts.get("ERR"), None, "a sum over all CPUs is not this one's");
         assert_eq!(of_cpu(FIRECRACKER, 0).unwrap().get("ERR"), None);
         assert!(of_cpu(FIRECRACKER, 2).unwrap_err().to_string().contains("CPU2"));
+    }
+
+    #[test]
+    fn sources_have_names_and_are_summed_over_cpus() {
+        let named = |text: &str, cpus: &[u32]| {
+            let counts = of_cpus(text, cpus).unwrap().into_iter();
+            let words = counts.map(|((source, name), count)| format!("{source} {name}: {count}"));
+            words.collect::<Vec<_>>()
+        };
+        let both = [
+            "24 ACPI:Ged: 1",
+            "32 virtio0-reporting_vq: 1587",
+            "36 virtio1-req.0: 777745",
+            "41 virtio3-rx: 4887",
+            "LOC Local timer interrupts: 17337955",
+            "NMI Non-maskable interrupts: 0",
+        ];
+        assert_eq!(named(FIRECRACKER, &[0, 1]), both);
+        assert_eq!(named(FIRECRACKER, &[1])[4], "LOC Local timer interrupts: 3601589");
+        let shared = "  CPU0\n 16: 7 IR-IO-APIC 16-fasteoi i801_smbus, uhci_hcd:usb1\n 9: 1 odd\n";
+        assert_eq!(named(shared, &[0]), ["16 i801_smbus, uhci_hcd:usb1: 7", "9 odd: 1"]);
+        let arm = "  CPU0 CPU4\n 13: 1 20 GICv3 30 Level arch_timer\n 14: 3 4\n";
+        assert_eq!(named(arm, &[4]), ["13 arch_timer: 20", "14 : 4"]);
+        assert!(of_cpus(FIRECRACKER, &[0, 2]).is_err());
     }
 
     #[test]

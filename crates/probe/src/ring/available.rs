@@ -77,7 +77,7 @@ fn pass_a_token<M: Make>() -> Result<(), String> {
         priority: None,
         state: None,
     };
-    let ring = M::make(&case, || NoWork).map_err(|error| match error {
+    let ring = M::make(&case, || NoWork, false).map_err(|error| match error {
         RingError::Unavailable { why, .. } => why,
         RingError::Refused { call, errno, .. } => {
             match super::build::unavailable::<M>(call, errno) {

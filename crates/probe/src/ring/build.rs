@@ -12,7 +12,7 @@ use rustix::thread::gettid;
 
 use super::error::RingError;
 use super::link::{Carrier, Link, LinkError, Place};
-use super::member::{LeadError, Seat};
+use super::member::{Ends, LeadError, Seat};
 use super::others::{Others, STATUS_LOST, STATUS_ORPHAN, STATUS_PLACE};
 use super::work::Work;
 use crate::limits::Limits;
@@ -30,25 +30,37 @@ pub struct Ring<S, R, W> {
     pub area: Arc<SharedArea>,
     /// The members besides the leader.
     pub others: Others,
+    /// The leader's own joint, where each member has one to be alone with.
+    pub ends: Option<Ends<S, R>>,
 }
 
 /// Makes a ring of links of kind `L` as `case` describes it. `work` is called in each member, so that
-/// its memory is the member's own.
+/// its memory is the member's own. Where `alone`, each member also gets a joint of its own.
 pub fn build<L: Link, W: Work, F: Fn() -> W + Copy + Send + 'static>(
     case: &Case,
     work: F,
+    alone: bool,
 ) -> Result<Ring<L::Sender, L::Receiver, W>, RingError> {
     let members = case.members;
     L::prepare().map_err(|refusal| unavailable::<L>(refusal.call, refusal.errno))?;
     let area =
         SharedArea::new(members as usize).map_err(|errno| RingError::Memory { members, errno })?;
     area.cells()[0].tid.store(gettid().as_raw_pid() as u32, Ordering::Release);
-    let mut builder =
-        Builder { case, work, area: Arc::new(area), others: Others::none(case.kind, members) };
-    match builder.seats::<L>() {
-        Ok((sender, receiver)) => {
+    let mut builder = Builder {
+        case,
+        work,
+        alone,
+        area: Arc::new(area),
+        others: Others::none(case.kind, members),
+    };
+    let made = builder.seats::<L>().and_then(|seats| {
+        let ends = alone.then(|| builder.joint::<L>(0, 0)).transpose()?;
+        Ok((seats, ends))
+    });
+    match made {
+        Ok(((sender, receiver), ends)) => {
             let seat = Seat { sender, receiver, work: work() };
-            Ok(Ring { seat, area: builder.area, others: builder.others })
+            Ok(Ring { seat, area: builder.area, others: builder.others, ends })
         }
         Err(error) => Err(builder.give_up(error)),
     }
@@ -57,6 +69,7 @@ pub fn build<L: Link, W: Work, F: Fn() -> W + Copy + Send + 'static>(
 struct Builder<'a, F> {
     case: &'a Case,
     work: F,
+    alone: bool,
     area: Arc<SharedArea>,
     others: Others,
 }
@@ -142,10 +155,10 @@ impl<W: Work, F: Fn() -> W + Copy + Send + 'static> Builder<'_, F> {
     }
 
     fn start_thread<L: Link>(&mut self, member: u32, seat: Seed<L, F>) -> Result<(), RingError> {
-        let (case, area) = (self.case.clone(), Arc::clone(&self.area));
+        let (case, area, alone) = (self.case.clone(), Arc::clone(&self.area), self.alone);
         let life = move || {
             let last_word = LastWord::new();
-            let status = live::<L, W, F>(&case, &area, member, seat);
+            let status = live::<L, W, F>(&case, &area, member, seat, alone);
             if status == 0 {
                 last_word.in_peace();
             }
@@ -167,7 +180,7 @@ impl<W: Work, F: Fn() -> W + Copy + Send + 'static> Builder<'_, F> {
         if asked.is_err() || getppid() != Some(leader) {
             exit_now(STATUS_ORPHAN);
         }
-        exit_now(live::<L, W, F>(self.case, &self.area, member, seat));
+        exit_now(live::<L, W, F>(self.case, &self.area, member, seat, self.alone));
     }
 }
 
@@ -177,9 +190,10 @@ type Seed<L, F> = (F, <L as Link>::Sender, <L as Link>::Receiver);
 /// A member from its start to its end; gives its exit status.
 fn live<L: Link, W: Work, F: Fn() -> W>(
     case: &Case,
-    area: &SharedArea,
+    area: &Arc<SharedArea>,
     member: u32,
     seed: Seed<L, F>,
+    alone: bool,
 ) -> i32 {
     let cell = &area.cells()[member as usize];
     cell.tid.store(gettid().as_raw_pid() as u32, Ordering::Release);
@@ -193,7 +207,15 @@ fn live<L: Link, W: Work, F: Fn() -> W>(
         cell.errno.store(errno.raw_os_error() as u32, Ordering::Release);
         return STATUS_PLACE;
     }
-    match (Seat { sender, receiver, work: work() }).follow(area, cell) {
+    let place = Place { area, kind: case.kind, to: member };
+    let ends = match alone.then(|| L::joint(&place)).transpose() {
+        Ok(ends) => ends,
+        Err(refusal) => {
+            cell.errno.store(refusal.errno.raw_os_error() as u32, Ordering::Release);
+            return STATUS_LOST;
+        }
+    };
+    match (Seat { sender, receiver, work: work() }).follow(area, cell, ends) {
         Ok(()) => 0,
         // What a neighbour's end looks like by some links. The neighbour is the one to be named.
         Err(LinkError::Closed) => STATUS_LOST,

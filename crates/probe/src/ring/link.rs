@@ -107,10 +107,11 @@ pub trait Make: Carrier {
     type Receiver: Receive;
 
     /// Makes a ring as `case` describes it. `work` is called in each member, so that its memory is
-    /// the member's own.
+    /// the member's own. Where `alone`, each member also gets a joint of its own, if the link has joints.
     fn make<W: Work, F: Fn() -> W + Copy + std::marker::Send + 'static>(
         case: &Case,
         work: F,
+        alone: bool,
     ) -> Result<Ring<Self::Sender, Self::Receiver, W>, RingError>;
 }
 
@@ -138,8 +139,9 @@ impl<L: Link> Make for L {
     fn make<W: Work, F: Fn() -> W + Copy + std::marker::Send + 'static>(
         case: &Case,
         work: F,
+        alone: bool,
     ) -> Result<Ring<L::Sender, L::Receiver, W>, RingError> {
-        build::build::<L, W, F>(case, work)
+        build::build::<L, W, F>(case, work, alone)
     }
 }
 

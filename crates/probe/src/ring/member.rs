@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering;
 
 use super::link::{LinkError, Receive, Send};
 use super::work::Work;
-use crate::sys::{Cell, SharedArea, member_lost, wait_deaf};
+use crate::sys::{Cell, SharedArea, member_lost, monotonic_raw_ns, reference_quantum, wait_deaf};
+use model::speed::Slices;
 use rustix::io::Errno;
 
 /// Does it again when a signal came between that was not a member's death: some waits end even when
@@ -63,9 +64,43 @@ impl<S: Send, R: Receive, W: Work> Seat<S, R, W> {
         Ok(token)
     }
 
+    /// The member alone: laps of a ring of one by `ends` of its own, on the memory that it has in the ring.
+    /// As many laps as are timed come before, up to [`WARM_LAPS`], so that its memory is where it is when
+    /// nobody else runs. The times go to `cell`.
+    fn alone(&mut self, ends: &mut Ends<S, R>, laps: u64, cell: &Cell) -> Result<(), LinkError> {
+        self.exchange(ends);
+        let timed = self.drive(0, laps.min(WARM_LAPS)).and_then(|token| {
+            let mut quanta = Slices::with_room_for(1, laps);
+            let start = reference_quantum(monotonic_raw_ns(), &mut quanta);
+            self.drive(token, laps)?;
+            let end = monotonic_raw_ns();
+            reference_quantum(end, &mut quanta);
+            let [before, behind] = [0, 1].map(|i| (quanta.latency_ns[i], quanta.throughput_ns[i]));
+            let times = [before.0, before.1, behind.0, behind.1].map(u64::from);
+            cell.solo_ns[0].store(end.wrapping_sub(start), Ordering::Release);
+            for (slot, ns) in cell.solo_ns[1..].iter().zip(times) {
+                slot.store(ns, Ordering::Release);
+            }
+            Ok(())
+        });
+        self.exchange(ends);
+        timed
+    }
+
+    fn exchange(&mut self, ends: &mut Ends<S, R>) {
+        std::mem::swap(&mut self.sender, &mut ends.0);
+        std::mem::swap(&mut self.receiver, &mut ends.1);
+    }
+
     /// A member's life: a control lap announces the laps of the next batch and settles the account
-    /// of the last one; zero laps announce the end.
-    pub fn follow(&mut self, area: &SharedArea, cell: &Cell) -> Result<(), LinkError> {
+    /// of the last one; zero laps announce the end. In a phase of solos each member makes its own, by `ends`,
+    /// when the token comes.
+    pub fn follow(
+        &mut self,
+        area: &SharedArea,
+        cell: &Cell,
+        mut ends: Option<Ends<S, R>>,
+    ) -> Result<(), LinkError> {
         let (mut hops, mut phases) = (0, 0);
         let mut rest = || {
             if R::AWAKE {
@@ -85,11 +120,24 @@ impl<S: Send, R: Receive, W: Work> Seat<S, R, W> {
             }
             rest();
             self.work.begin();
-            self.pass(laps)?;
+            match (area.solo_laps(), &mut ends) {
+                (0, _) | (_, None) => self.pass(laps)?,
+                (solo_laps, Some(ends)) => {
+                    let token = insist(|| self.receiver.receive())?;
+                    self.alone(ends, solo_laps, cell)?;
+                    insist(|| self.sender.send(token.wrapping_add(1)))?;
+                }
+            }
             hops += laps;
         }
     }
 }
+
+/// The ends of a member's own joint: what it sends by the one comes back by the other.
+pub type Ends<S, R> = (S, R);
+
+/// Laps that come before those of a solo, and before those of a ring between two solos.
+const WARM_LAPS: u64 = 2;
 
 /// The leader: it holds the token whenever the ring stands still.
 pub struct Leader<'a, S, R, W> {
@@ -134,6 +182,11 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
         Self { seat, area, token: 0, hops: 0 }
     }
 
+    /// What each member tells of itself, the leader first.
+    pub fn cells(&self) -> &'a [Cell] {
+        self.area.cells()
+    }
+
     fn members(&self) -> usize {
         self.area.cells().len()
     }
@@ -171,11 +224,66 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
         Ok(())
     }
 
+    /// A control lap that announces solos: one lap of the ring, in which each member makes `solo_laps` laps
+    /// alone when the token comes to it.
+    pub fn announce_solos(&mut self, solo_laps: u64) -> Result<(), LeadError> {
+        self.area.set_solo_laps(solo_laps);
+        self.announce(1)
+    }
+
+    /// The announced solos, the leader's own first. What they took is in the cells.
+    pub fn solos(&mut self, ends: &mut Ends<S, R>) -> Result<(), LeadError> {
+        self.seat.alone(ends, self.area.solo_laps(), &self.area.cells()[0])?;
+        self.laps(1)?;
+        self.hops += 1;
+        self.area.set_solo_laps(0);
+        Ok(())
+    }
+
+    /// The announced batch of `laps` laps after [`WARM_LAPS`] more, all announced together: time of the laps,
+    /// with a quantum before and one behind them.
+    pub fn between_solos(&mut self, laps: u64, quanta: &mut Slices) -> Result<u64, LeadError> {
+        self.laps(WARM_LAPS)?;
+        let start = reference_quantum(monotonic_raw_ns(), quanta);
+        self.laps(laps)?;
+        let end = monotonic_raw_ns();
+        reference_quantum(end, quanta);
+        self.hops += laps + WARM_LAPS;
+        Ok(end.wrapping_sub(start))
+    }
+
+    /// The control lap before [`Self::between_solos`].
+    pub fn announce_between_solos(&mut self, laps: u64) -> Result<(), LeadError> {
+        self.announce(laps + WARM_LAPS)
+    }
+
     /// Wakes members that sleep between the laps because they do not within.
     fn begin(&self) {
         if R::AWAKE {
             self.area.open_gate();
         }
+    }
+
+    /// The announced batch in slices of so many laps, with reference quanta around each. The members
+    /// wait meanwhile: the leader has the token. Gives the time of the laps.
+    pub fn batch_in_slices(&mut self, laps: u64, slices: &mut Slices) -> Result<u64, LeadError> {
+        self.seat.work.begin();
+        let mut now = reference_quantum(monotonic_raw_ns(), slices);
+        now = reference_quantum(now, slices);
+        self.begin();
+        let (mut left, mut elapsed_ns) = (laps, 0);
+        while left > 0 {
+            let now_laps = left.min(slices.laps.max(1));
+            self.laps(now_laps)?;
+            let end = monotonic_raw_ns();
+            elapsed_ns += end.wrapping_sub(now);
+            slices.elapsed_ns.push(end.wrapping_sub(now));
+            now = reference_quantum(end, slices);
+            left -= now_laps;
+        }
+        reference_quantum(now, slices);
+        self.hops += laps;
+        Ok(elapsed_ns)
     }
 
     /// The announced batch, between two readings of `clock` and no more. Gives the time.
@@ -232,7 +340,7 @@ mod tests {
                         }
                     } else {
                         let mut seat = Seat { sender, receiver, work: NoWork };
-                        let _ = seat.follow(area, &area.cells()[member]);
+                        let _ = seat.follow(area, &area.cells()[member], Some(joint()));
                     }
                 });
             }
@@ -256,6 +364,33 @@ mod tests {
                 assert!(leader.area.cells().iter().skip(1).all(|cell| hops(cell) == 304));
             });
         }
+    }
+
+    #[test]
+    fn each_member_is_alone_once_a_phase_and_its_times_are_its_own() {
+        with_ring(3, None, |leader| {
+            leader.announce_solos(50).unwrap();
+            leader.solos(&mut joint()).unwrap();
+            let times = |leader: &Leader<_, _, _>| -> Vec<[u64; 5]> {
+                leader.cells().iter().map(Cell::solo_times_ns).collect()
+            };
+            let first = times(leader);
+            assert!(first.iter().all(|times| times.iter().all(|ns| *ns > 0)), "{first:?}");
+            // A batch of the ring between two phases leaves the solos alone.
+            leader.announce_between_solos(20).unwrap();
+            let mut quanta = Slices::with_room_for(1, 20);
+            assert!(leader.between_solos(20, &mut quanta).unwrap() > 0);
+            assert_eq!((quanta.latency_ns.len(), times(leader)), (2, first));
+            leader.announce_solos(50).unwrap();
+            leader.solos(&mut joint()).unwrap();
+            leader.announce(7).unwrap();
+            leader.batch(7, &mut || 0).unwrap();
+            leader.announce(0).unwrap();
+            // Each member's account: a lap for each phase of solos, the warm laps, the batches.
+            let hops = |cell: &Cell| cell.hops.load(Ordering::Relaxed);
+            let all = 1 + (20 + WARM_LAPS) + 1 + 7;
+            assert!(leader.area.cells().iter().skip(1).all(|cell| hops(cell) == all));
+        });
     }
 
     #[test]

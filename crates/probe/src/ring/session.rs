@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use model::case::{Case, ELEMENT_BYTES, Policy};
 use model::sample::Sample;
+use model::speed::{Slices, Triple, Triples};
 use model::state::State;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::build::Ring;
 use super::error::RingError;
 use super::link::{Make, Receive, Send};
-use super::member::{LeadError, Leader};
+use super::member::{Ends, LeadError, Leader};
 use super::work::{NoWork, Work};
 use crate::assignment::Assignment;
 use crate::counters::{Snapshot, Task, steal_ns};
@@ -27,6 +28,18 @@ const RT_SPIN_LIMIT_US: u64 = 2_000_000;
 /// More of it for each member: the leader makes them all, and reads all their counts, without
 /// sleeping once. A fork takes some tens of microseconds.
 const RT_SPIN_PER_MEMBER_US: u64 = 1_000;
+
+/// Wanted time of the ring between two phases of solos.
+const TRIPLE_RING_NS: f64 = 800_000.0;
+/// Wanted time of each phase of solos, at most.
+const TRIPLE_SOLOS_NS: f64 = 800_000.0;
+/// Laps of either at least.
+const FEWEST_LAPS: u64 = 3;
+/// A worker makes no further triple once they have lasted this long.
+const ENOUGH_TRIPLES_NS: u64 = 40_000_000;
+
+/// Slices of a sample at most: a sample of prescribed laps may last for hours.
+const MOST_SLICES: u64 = 10_000;
 
 /// Nanoseconds an element of the working set is taken to last before one was timed.
 const SLOW_ELEMENT_NS: f64 = 1000.0;
@@ -89,13 +102,16 @@ fn run_with<M: Make, W: Work>(
         // Without it a loss is noticed all the same, where the link has an end or by the deadline.
         let _ = sys::watch_members();
     }
-    let Ring { seat, area, others } = M::make(case, work)?;
+    let alone = assignment.batching.triples.is_some() && case.members > 1 && !M::Receiver::AWAKE;
+    let Ring { seat, area, others, mut ends } = M::make(case, work, alone)?;
     let setup_ns = monotonic_raw_ns() - start_ns;
     let mut leader = Leader::new(seat, &area);
     let sampled = leader.announce(1).map_err(RingError::Lead).and_then(|()| {
         let tasks = others.tasks(&area);
         let ns_per_lap = slow_lap_ns;
-        Sampler { assignment, clock, leader: &mut leader, tasks, setup_ns, ns_per_lap }.run(sink)
+        let ends = ends.as_mut();
+        Sampler { assignment, clock, leader: &mut leader, ends, tasks, setup_ns, ns_per_lap }
+            .run(sink)
     });
     // Without the leader's ends the members notice a loss, wherever it happened.
     drop(leader);
@@ -119,6 +135,7 @@ struct Sampler<'a, 'ring, S, R, W> {
     assignment: &'a Assignment,
     clock: &'a mut dyn FnMut() -> u64,
     leader: &'a mut Leader<'ring, S, R, W>,
+    ends: Option<&'a mut Ends<S, R>>,
     tasks: Vec<Task>,
     setup_ns: u64,
     ns_per_lap: f64,
@@ -128,14 +145,19 @@ impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
     fn run(&mut self, sink: &mut dyn FnMut(Sample)) -> Result<(), RingError> {
         let batching = &self.assignment.batching;
         let calibrated = self.warm_up()?;
-        let laps = batching.laps.unwrap_or(calibrated);
+        let slice_laps = self.slice_laps();
+        let laps = batching.laps.unwrap_or_else(|| match slice_laps {
+            Some(slice_laps) => calibrated.next_multiple_of(slice_laps),
+            None => calibrated,
+        });
         let mut sampled_ns = 0;
         let mut number = 0;
         // A first snapshot for nothing: its buffers' page faults are not the ring's.
         self.counts_before()?;
         self.announce(laps)?;
         while number < batching.samples_per_round.max(1) {
-            let sample = self.sample(number, laps)?;
+            let mut sample = self.sample(number, laps, slice_laps)?;
+            sample.triples = self.triples()?;
             number += 1;
             sampled_ns += sample.elapsed_ns;
             let enough = number >= batching.samples_per_round || sampled_ns >= batching.enough_ns;
@@ -175,12 +197,33 @@ impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
         }
     }
 
+    /// Laps of a slice, where the samples are cut into slices: as many as the fastest batch says, at
+    /// least one, and at most [`MOST_SLICES`] slices of a sample.
+    fn slice_laps(&self) -> Option<u64> {
+        let batching = &self.assignment.batching;
+        let wanted_ns = batching.slice_ns.filter(|_| sys::HAS_QUANTA)?;
+        let laps = (wanted_ns as f64 / self.ns_per_lap) as u64;
+        let fewest = batching.laps.unwrap_or(0).div_ceil(MOST_SLICES);
+        Some(laps.max(fewest).max(1))
+    }
+
     /// One timed batch with the kernel's counts around it. The members' are read while they all
     /// wait; the leader, which cannot wait, reads its own as the last and the first thing.
-    fn sample(&mut self, number: u32, laps: u64) -> Result<Sample, RingError> {
+    fn sample(
+        &mut self,
+        number: u32,
+        laps: u64,
+        slice_laps: Option<u64>,
+    ) -> Result<Sample, RingError> {
         let case = &self.assignment.case;
+        let mut slices = slice_laps.map(|slice_laps| {
+            Slices::with_room_for(laps.div_ceil(slice_laps) as usize, slice_laps)
+        });
         let before = self.counts_before()?;
-        let elapsed_ns = self.batch(laps)?;
+        let elapsed_ns = match &mut slices {
+            Some(slices) => self.leader.batch_in_slices(laps, slices).map_err(RingError::Lead)?,
+            None => self.batch(laps)?,
+        };
         let after = self.counts_after()?;
         let steal = after.steal_ns.zip(before.steal_ns);
         Ok(Sample {
@@ -194,7 +237,64 @@ impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
             // A machine that was moved may count from anew: then it is not known.
             steal_ns: steal.and_then(|(after, before)| after.checked_sub(before)),
             setup_ns: self.setup_ns,
+            slices,
+            triples: None,
         })
+    }
+
+    /// Each member's solo, the ring, each solo again, as often as the plan says or as fits into the time of
+    /// a worker: on the same memory, within milliseconds of each other. None where the members have no joint
+    /// to be alone with.
+    fn triples(&mut self) -> Result<Option<Triples>, RingError> {
+        let wanted = self.assignment.batching.triples.unwrap_or(0);
+        if self.ends.is_none() || wanted == 0 {
+            return Ok(None);
+        }
+        let members = self.assignment.case.members;
+        let laps = |wanted_ns: f64| ((wanted_ns / self.ns_per_lap) as u64).max(FEWEST_LAPS);
+        let ring_laps = laps(TRIPLE_RING_NS);
+        // A member alone takes less for a hop than the ring does, and all have their turn.
+        let solo_laps = laps(TRIPLE_SOLOS_NS);
+        let mut found = Triples { members, ring_laps, solo_laps, all: Vec::new() };
+        let start_ns = monotonic_raw_ns();
+        for _ in 0..wanted {
+            let triple = self.triple(ring_laps, solo_laps)?;
+            found.all.push(triple);
+            if monotonic_raw_ns() - start_ns > ENOUGH_TRIPLES_NS {
+                break;
+            }
+        }
+        Ok(Some(found))
+    }
+
+    fn triple(&mut self, ring_laps: u64, solo_laps: u64) -> Result<Triple, RingError> {
+        let mut triple = Triple::default();
+        self.solos(solo_laps, &mut triple)?;
+        let mut quanta = Slices::with_room_for(1, ring_laps);
+        self.leader.announce_between_solos(ring_laps).map_err(RingError::Lead)?;
+        let between = self.leader.between_solos(ring_laps, &mut quanta);
+        triple.ring_ns = between.map_err(RingError::Lead)?;
+        triple.latency_ns.extend(quanta.latency_ns);
+        triple.throughput_ns.extend(quanta.throughput_ns);
+        self.solos(solo_laps, &mut triple)?;
+        Ok(triple)
+    }
+
+    /// One phase of solos, whose times are added to `to`.
+    fn solos(&mut self, solo_laps: u64, to: &mut Triple) -> Result<(), RingError> {
+        let Some(ends) = self.ends.as_deref_mut() else { return Ok(()) };
+        sys::deadline(deadline_s((solo_laps + 3) as f64 * self.ns_per_lap));
+        self.leader.announce_solos(solo_laps).map_err(RingError::Lead)?;
+        self.leader.solos(ends).map_err(RingError::Lead)?;
+        for cell in self.leader.cells() {
+            let [solo_ns, quanta @ ..] = cell.solo_times_ns();
+            to.solos_ns.push(solo_ns);
+            for [latency, throughput] in [[quanta[0], quanta[1]], [quanta[2], quanta[3]]] {
+                to.latency_ns.push(u32::try_from(latency).unwrap_or(u32::MAX));
+                to.throughput_ns.push(u32::try_from(throughput).unwrap_or(u32::MAX));
+            }
+        }
+        Ok(())
     }
 
     fn counts_before(&self) -> Result<Counts, RingError> {

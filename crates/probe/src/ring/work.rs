@@ -144,7 +144,7 @@ mod tests {
                 let shared = &area;
                 scope.spawn(move || {
                     let mut follower = follower;
-                    follower.follow(shared, &shared.cells()[1])
+                    follower.follow(shared, &shared.cells()[1], None)
                 });
                 let seat = Seat { sender: to_follower, receiver: from_follower, work: self.0 };
                 let mut leader = Leader::new(seat, shared);

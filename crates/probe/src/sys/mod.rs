@@ -16,6 +16,7 @@ mod inherited;
 mod mqueue;
 mod page;
 mod process;
+mod quanta;
 mod registers;
 mod resetting;
 mod shared;
@@ -50,6 +51,7 @@ pub use inherited::Inherited;
 pub use mqueue::{mq_open_unlinked, mq_receive, mq_send};
 pub use page::{EventCount, Shared, Slot};
 pub use process::{Forked, deadline, default_alarm, exit_now, fork, limit_real_time, set_policy};
+pub use quanta::{HAS_QUANTA, reference_quantum};
 pub use registers::{RegisterKind, Registers, WithRegisters, has_registers, with_registers};
 #[cfg(test)]
 pub use registers::{in_use, last_register};

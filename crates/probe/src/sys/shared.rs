@@ -17,6 +17,16 @@ pub struct Cell {
     pub errno: AtomicU32,
     /// Timed and warm-up hops that the member has made, control laps aside.
     pub hops: AtomicU64,
+    /// The member's last solo: time of its laps, then both loops of the quantum before and of the one behind
+    /// it, in nanoseconds.
+    pub solo_ns: [AtomicU64; 5],
+}
+
+impl Cell {
+    /// The times of the member's last solo, see [`Self::solo_ns`].
+    pub fn solo_times_ns(&self) -> [u64; 5] {
+        self.solo_ns.each_ref().map(|ns| ns.load(Ordering::Acquire))
+    }
 }
 
 /// What the leader tells the members.
@@ -24,6 +34,8 @@ pub struct Cell {
 #[derive(Default)]
 struct Header {
     laps: AtomicU64,
+    /// Laps of each member's solo in the coming phase; 0 where that is a batch of the ring.
+    solo_laps: AtomicU64,
     /// Phases (control laps and batches) that the leader has begun, for links that wait awake.
     phases: AtomicU32,
 }
@@ -79,6 +91,16 @@ impl SharedArea {
     /// Sets the laps of the coming batch, before the token that announces it is sent.
     pub fn set_laps(&self, laps: u64) {
         self.header().laps.store(laps, Ordering::Release);
+    }
+
+    /// Laps of each member's solo in the coming phase; 0 where that is a batch of the ring.
+    pub fn solo_laps(&self) -> u64 {
+        self.header().solo_laps.load(Ordering::Acquire)
+    }
+
+    /// Sets them, before the token that announces the phase is sent.
+    pub fn set_solo_laps(&self, laps: u64) {
+        self.header().solo_laps.store(laps, Ordering::Release);
     }
 
     /// Lets the members into the next phase.

@@ -53,6 +53,8 @@ pub(super) fn run(assignment: &Assignment<Trials>) -> Result<Outcome, TrialError
         batching: Batching {
             laps: Some(execution.laps),
             samples_per_round: 1,
+            // A noise runs beside the whole of it: nothing comes between.
+            slice_ns: None,
             ..Batching::default()
         },
     };

@@ -1,6 +1,7 @@
 //! One call or short sequence of calls, many times in a row, with the empty loop of the same frame
 //! beside it: the memorandum's simsyscall and simsig (VENIX 1984), and more calls of their kind.
 
+use std::convert::Infallible;
 use std::fs::File;
 use std::hint::black_box;
 use std::os::fd::AsFd;
@@ -11,12 +12,13 @@ use model::trial::loops::{
     GETUID, KERNEL_ENTRIES, READ, SCHED_YIELD, SIGACTION, SIGNAL_SELF, WRITE,
 };
 use model::trial::overhead::{BATCH_CALLS, BATCH_TICKS};
-use model::trial::{Case, Tally, Trial};
+use model::trial::{Case, Trial};
 
 use super::batch::{WARM_UP, batch};
 use super::call::{Call, plain};
 use super::companion::Companion;
 use super::overhead::Registered;
+use super::slices::{Cut, room, warm_up};
 use super::usage::Accounts;
 use super::{Outcome, TrialError};
 use crate::sys::{self, OwnSignal};
@@ -169,16 +171,27 @@ fn time<C: Call>(trials: u32, other: &Companion) -> Result<Outcome, TrialError> 
     let mut call = C::ready(other).map_err(unavailable)?;
     threadclock::time_stamp_ordered().ok_or(TrialError::NoCounter)?;
     let batches = trials.div_ceil(BATCH_CALLS).max(1);
-    // Room for all before the first: nothing is allocated between two batches.
-    let (mut full, mut empty) =
-        (Vec::with_capacity(batches as usize), Vec::with_capacity(batches as usize));
+    // Room for all before the first: nothing is allocated between two batches, and no page faulted.
+    let (mut full, mut empty) = (room(batches), room(batches));
     let caught_before = C::caught();
-    let accounts = Accounts::open();
-    (0..WARM_UP).for_each(|_| call.make());
-    for _ in 0..batches {
-        empty.push(batch(&mut Nothing));
-        full.push(batch(&mut call));
-    }
+    let mut accounts = Accounts::open();
+    let Ok(call_ns) = accounts.around(|| {
+        warm_up(WARM_UP, |calls| {
+            (0..calls).for_each(|_| call.make());
+            Ok::<(), Infallible>(())
+        })
+    });
+    // Beside a batch of calls an empty one does not count.
+    let mut cut = Cut::new(batches, f64::from(BATCH_CALLS) * call_ns);
+    let Ok(()) = cut.run(|batches| {
+        accounts.around(|| {
+            for _ in 0..batches {
+                empty.push(batch(&mut Nothing));
+                full.push(batch(&mut call));
+            }
+        });
+        Ok::<(), Infallible>(())
+    });
     let mut outcome = Outcome::default();
     accounts.close(None, &mut outcome);
     let calls = u64::from(WARM_UP) + u64::from(batches) * u64::from(BATCH_CALLS);
@@ -194,9 +207,7 @@ fn time<C: Call>(trials: u32, other: &Companion) -> Result<Outcome, TrialError> 
         outcome.count(KERNEL_ENTRIES, entries);
         outcome.count(ENTERED_CALLS, i64::from(BATCH_CALLS));
     }
-    Ok(outcome
-        .with(BATCH_TICKS, Tally::from_iter(full))
-        .with(EMPTY_BATCH_TICKS, Tally::from_iter(empty)))
+    Ok(outcome.with_slices(cut, &[(BATCH_TICKS, &full), (EMPTY_BATCH_TICKS, &empty)]))
 }
 
 /// How often a batch enters the kernel: counted in a traced child, which makes itself ready once

@@ -12,6 +12,7 @@ mod noise;
 mod overhead;
 mod primes;
 mod sampling;
+mod slices;
 mod two_processes;
 mod usage;
 mod wakeup;
@@ -19,7 +20,7 @@ mod wakeup;
 use std::collections::BTreeMap;
 
 use model::case::Policy;
-use model::trial::{Case, Gap, Sample, Tally, Trial, Trials};
+use model::trial::{Case, Gap, Sample, Sliced, Tally, Trial, Trials};
 use rustix::io::Errno;
 use threadclock::ThreadClock;
 
@@ -33,6 +34,7 @@ use crate::counters::steal_ns;
 use crate::placement;
 use crate::policy;
 use crate::sys::{self, monotonic_raw_ns};
+use slices::Cut;
 
 /// Longest time that one worker's trials may take.
 const DEADLINE_S: u32 = 600;
@@ -166,6 +168,7 @@ impl TrialError {
 #[derive(Default)]
 struct Outcome {
     tallies: BTreeMap<String, Tally>,
+    sliced: Vec<Sliced>,
     counts: BTreeMap<String, i64>,
     gaps: Vec<Gap>,
     /// Time that was watched, where that is less than the whole.
@@ -176,6 +179,25 @@ impl Outcome {
     fn with(mut self, name: &str, tally: Tally) -> Self {
         self.tallies.insert(name.to_string(), tally);
         self
+    }
+
+    /// With what a loop in slices gave: each of `outcomes` under its name.
+    fn with_slices(mut self, cut: Cut, outcomes: &[(&str, &[i64])]) -> Self {
+        match cut.slices {
+            Some(slices) => {
+                let laps = usize::try_from(slices.laps).unwrap_or(usize::MAX).max(1);
+                let by_slice = |(name, all): &(&str, &[i64])| {
+                    let tally = |slice: &[i64]| slice.iter().copied().collect();
+                    (name.to_string(), all.chunks(laps).map(tally).collect())
+                };
+                let tallies = outcomes.iter().map(by_slice).collect();
+                self.sliced.push(Sliced { slices, tallies });
+                self
+            }
+            None => outcomes.iter().fold(self, |outcome, (name, all)| {
+                outcome.with(name, all.iter().copied().collect())
+            }),
+        }
     }
 
     fn count(&mut self, name: &str, more: i64) {
@@ -239,6 +261,7 @@ fn run(assignment: &Assignment<Trials>) -> Result<Sample, TrialError> {
             .map(|(end, start)| end.wrapping_sub(start))
             .filter(|_| outcome.elapsed_ns.is_none()),
         tallies: outcome.tallies,
+        sliced: outcome.sliced,
         gaps: outcome.gaps,
         counts: outcome.counts,
         steal_ns: stolen.map(|(before, after)| after.saturating_sub(before)),

@@ -1,11 +1,15 @@
 //! What a call costs: one at a time between two time stamps, and many one after the other.
 
+use std::convert::Infallible;
+use std::hint::black_box;
+
 use model::trial::overhead::{BATCH_CALLS, BATCH_TICKS, CALL_TICKS, EMPTY_TICKS};
-use model::trial::{Case, Tally, Trial};
+use model::trial::{Case, Trial};
 
 use super::batch::{WARM_UP, batch, stamp};
 use super::call::{self, Call};
 use super::companion::Companion;
+use super::slices::{Cut, room, warm_up};
 use super::{Outcome, TrialError};
 
 /// A call as the registry knows it.
@@ -84,25 +88,35 @@ fn time<C: Call>(trials: u32, other: &Companion) -> Result<Outcome, TrialError> 
     let unavailable = |why| TrialError::Unavailable { name: C::NAME, why };
     let mut call = C::ready(other).map_err(unavailable)?;
     threadclock::time_stamp_ordered().ok_or(TrialError::NoCounter)?;
-    for _ in 0..WARM_UP {
-        call.make();
-    }
-    // Room for all before the first: nothing is allocated between two calls.
-    let mut singles = Vec::with_capacity(trials as usize);
-    let mut empties = Vec::with_capacity(trials as usize);
+    // Room for all before the first: nothing is allocated between two calls, and no page faulted.
     let batches = trials.div_ceil(BATCH_CALLS).max(1);
-    let mut batched = Vec::with_capacity(batches as usize);
-    for _ in 0..trials {
-        empties.push(empty());
-        singles.push(single(&mut call));
-    }
-    for _ in 0..batches {
-        batched.push(batch(&mut call));
-    }
+    let (mut singles, mut empties, mut batched) = (room(trials), room(trials), room(batches));
+    let Ok(call_ns) = warm_up(WARM_UP, |calls| {
+        (0..calls).for_each(|_| call.make());
+        Ok::<(), Infallible>(())
+    });
+    let Ok(pair_ns) = warm_up(WARM_UP, |pairs| {
+        (0..pairs).for_each(|_| {
+            black_box((empty(), single(&mut call)));
+        });
+        Ok::<(), Infallible>(())
+    });
+    let mut one_by_one = Cut::new(trials, pair_ns);
+    let Ok(()) = one_by_one.run(|calls| {
+        for _ in 0..calls {
+            empties.push(empty());
+            singles.push(single(&mut call));
+        }
+        Ok::<(), Infallible>(())
+    });
+    let mut in_a_row = Cut::new(batches, f64::from(BATCH_CALLS) * call_ns);
+    let Ok(()) = in_a_row.run(|batches| {
+        (0..batches).for_each(|_| batched.push(batch(&mut call)));
+        Ok::<(), Infallible>(())
+    });
     Ok(Outcome::default()
-        .with(CALL_TICKS, Tally::from_iter(singles))
-        .with(EMPTY_TICKS, Tally::from_iter(empties))
-        .with(BATCH_TICKS, Tally::from_iter(batched)))
+        .with_slices(one_by_one, &[(CALL_TICKS, &singles), (EMPTY_TICKS, &empties)])
+        .with_slices(in_a_row, &[(BATCH_TICKS, &batched)]))
 }
 
 /// Ticks of one call. Measured code.

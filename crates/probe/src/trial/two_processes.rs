@@ -2,12 +2,12 @@
 //! handler installs itself again and answers; between signals each pauses. Its pause could lose a
 //! wake-up, between the test and the call; sigsuspend(2) lets the signal in and waits in one.
 
-use model::trial::Tally;
 use model::trial::loops::{CALLS, CAUGHT, LOOP_SWITCHES, TWO_PROCESS_SHARE};
 use model::trial::overhead::{BATCH_CALLS, BATCH_TICKS};
 
 use super::batch::{WARM_UP, stamp};
 use super::companion::Companion;
+use super::slices::{Cut, room, warm_up};
 use super::usage::{Accounts, Clocks, Switches};
 use super::{Outcome, TrialError};
 use crate::sys::{self, EventCount, Pause, Shared};
@@ -20,9 +20,9 @@ pub(super) fn run(trials: u32) -> Result<Outcome, TrialError> {
     let refused = |call| move |errno| TrialError::Refused { call, errno };
     let batches = (trials / TWO_PROCESS_SHARE).div_ceil(BATCH_CALLS).max(1);
     let loops = u64::from(WARM_UP) + u64::from(batches) * u64::from(BATCH_CALLS);
-    let mut ticks = Vec::with_capacity(batches as usize);
+    let mut ticks = room(batches);
     let answered = Shared::<EventCount>::new().map_err(refused("mmap"))?;
-    let accounts = Accounts::open();
+    let mut accounts = Accounts::open();
     let pause = Pause::new().map_err(refused("sigaction"))?;
     sys::watch_members().map_err(refused("timer_create"))?;
     let parent = std::process::id() as i32;
@@ -37,13 +37,22 @@ pub(super) fn run(trials: u32) -> Result<Outcome, TrialError> {
     };
     let caught_before = sys::caught();
     sys::deadline(PATIENCE_S);
-    pause.exchange(other.pid(), WARM_UP).map_err(|_| lost())?;
-    for _ in 0..batches {
-        sys::deadline(PATIENCE_S);
-        let start = stamp();
-        pause.exchange(other.pid(), BATCH_CALLS).map_err(|_| lost())?;
-        ticks.push(stamp().wrapping_sub(start) as i64);
-    }
+    let loop_ns = accounts.around(|| {
+        warm_up(WARM_UP, |loops| pause.exchange(other.pid(), loops).map_err(|_| lost()))
+    })?;
+    // The second process waits for a signal while the quanta run.
+    let mut cut = Cut::new(batches, f64::from(BATCH_CALLS) * loop_ns);
+    cut.run(|batches| {
+        accounts.around(|| {
+            for _ in 0..batches {
+                sys::deadline(PATIENCE_S);
+                let start = stamp();
+                pause.exchange(other.pid(), BATCH_CALLS).map_err(|_| lost())?;
+                ticks.push(stamp().wrapping_sub(start) as i64);
+            }
+            Ok(())
+        })
+    })?;
     // Before it is reaped, with its clocks.
     other.wait();
     let used = Clocks::of(other.pid()).ok();
@@ -62,5 +71,5 @@ pub(super) fn run(trials: u32) -> Result<Outcome, TrialError> {
     outcome.count(CALLS, loops as i64);
     outcome.count(CAUGHT, (caught + answered) as i64);
     outcome.count(LOOP_SWITCHES, switches as i64);
-    Ok(outcome.with(BATCH_TICKS, Tally::from_iter(ticks)))
+    Ok(outcome.with_slices(cut, &[(BATCH_TICKS, &ticks)]))
 }

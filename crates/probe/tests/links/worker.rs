@@ -44,8 +44,14 @@ pub fn start(case: &Case, laps: u64) -> Child {
 
 /// The same by a command that becomes this program, or a copy of it.
 pub fn start_by(mut command: Command, case: &Case, laps: u64) -> Child {
-    let batching =
-        Batching { laps: Some(laps), sample_ns: 1_000_000, samples_per_round: 1, enough_ns: 1 };
+    let batching = Batching {
+        laps: Some(laps),
+        sample_ns: 1_000_000,
+        samples_per_round: 1,
+        enough_ns: 1,
+        slice_ns: None,
+        triples: None,
+    };
     let assignment: Assignment =
         Assignment { case_number: 0, case: case.clone(), round: 0, batching };
     // Its members are found by their process group.

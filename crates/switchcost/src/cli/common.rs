@@ -16,7 +16,9 @@ use crate::failure::usage;
 #[command(next_help_heading = "Effort")]
 pub(crate) struct Effort<const BUDGET: u64 = 20> {
     /// Stop when every interval's half-width is below this share of its figure
-    #[arg(long, default_value = "1%", value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
+    ///
+    /// A figure at full speed has a term for the scatter between launches, which keeps one launch above 2 %.
+    #[arg(long, default_value = "2.5%", value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
     pub(crate) precision: f64,
 
     /// Stop when this much time is spent; the first round is always finished

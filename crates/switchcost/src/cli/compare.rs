@@ -43,6 +43,9 @@ pub(super) fn of_session(arg: Arg) -> Arg {
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// What to compare with: a run (name, start of a name, `last`, or a file), or history:MACHINE
+    ///
+    /// Several launches of the same plan, with commas between them, are one side; a run of `ring --launches`
+    /// stands for all launches that it was measured with.
     // No conflict with --ab here: clap takes what conflicts for not required.
     #[arg(required_unless_present = "ab")]
     pub(crate) base: Option<String>,

@@ -21,7 +21,7 @@ pub(crate) struct CostArgs {
     /// Arrays of each member: a list (64K,256K) or a geometric range (1K..8M:x2)
     ///
     /// By default from 1 KiB to four times the last private cache of the CPU that is measured on, in
-    /// doublings; --walk chase by quarters of a doubling from a sixteenth of that cache on. That grid is
+    /// doublings; --walk chase by halves of a doubling from a sixteenth of that cache on. That grid is
     /// all that is taken from the caches: where costs break is found from the costs.
     #[arg(long, value_name = "LIST", allow_hyphen_values = true, help_heading = "Working set")]
     pub(crate) array: Option<ByteSizes>,
@@ -33,9 +33,8 @@ pub(crate) struct CostArgs {
     /// Distances between successive accesses in bytes
     ///
     /// Every element of 8 bytes is touched once a hop, whatever the stride: each stride-th from the first,
-    /// then each stride-th from the second, and so on. [default: 8,128]: in sequence, where the machine
-    /// fetches ahead, and the paper's stride of a line or two, where it takes as many passes as a stride has
-    /// elements.
+    /// then each stride-th from the second, and so on. By 128, the paper's stride of a line or two, it takes as many
+    /// passes as a stride has elements; by 8 it is in sequence, where the machine fetches ahead. [default: 128]
     #[arg(long, value_name = "LIST", allow_hyphen_values = true, help_heading = "Working set")]
     pub(crate) stride: Option<ByteSizes>,
 
@@ -77,7 +76,10 @@ pub(crate) struct CostArgs {
     pub(crate) tlb: bool,
 
     /// Ask for transparent huge pages for the arrays (on), or refuse them (off)
-    #[arg(long, value_enum, default_value_t = Switch::Off, help_heading = "Working set")]
+    ///
+    /// A huge page is one piece of physical memory, so that the place of its lines in the caches is not the luck
+    /// of each worker.
+    #[arg(long, value_enum, default_value_t = Switch::On, help_heading = "Working set")]
     pub(crate) huge_pages: Switch,
 
     /// Ring sizes from 2: a list (2,4,8) or a range (2..16)

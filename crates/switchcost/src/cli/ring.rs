@@ -110,6 +110,14 @@ pub(crate) struct RingArgs {
     #[arg(long, value_name = "COUNT", value_parser = above_zero::<u64>, allow_hyphen_values = true, help_heading = "Effort")]
     pub(crate) laps: Option<u64>,
 
+    /// Measure the plan so many times, one run after the other, each in its own budget
+    ///
+    /// Intervals of one launch have a term for the scatter between launches, 1 % where nobody knows better. Several
+    /// launches narrow it: `compare` takes all of them for one side. From five stored launches of the same plan
+    /// on this machine their scatter is taken from them.
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = above_zero::<u32>, allow_hyphen_values = true, help_heading = "Effort")]
+    pub(crate) launches: u32,
+
     #[command(flatten)]
     pub(crate) effort: Effort,
 

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use model::comparison::{Comparison, LIMIT, Terms};
+use model::comparison::{Change, Comparison, LIMIT, Terms};
 
 use crate::cli::CompareArgs;
 use crate::failure::{tell, usage};
@@ -97,10 +97,10 @@ fn verdict(found: &Comparison, args: &CompareArgs) -> Result<ExitCode> {
             lost.iter().map(each).collect::<Vec<_>>().join("; ")
         );
     }
-    let is_told = |change: &model::comparison::Change| change.ratio.low.is_some();
-    if !found.changes.iter().any(is_told) {
+    if !found.changes.iter().any(Change::is_tested) {
         bail!(
-            "--fail-above: nothing was tested: no case has an interval (too few rounds, a cost that is not resolved from zero, or published figures only)"
+            "--fail-above: nothing was tested: no case has an interval on both sides (not seen at the CPU's full \
+             speed, too few rounds, a cost that is not resolved from zero, or published figures only)"
         );
     }
     Ok(ExitCode::SUCCESS)

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use comfy_table::{CellAlignment, Table};
-use model::comparison::{Answer, Change, Comparison, Reason, Side, Unpaired};
+use model::comparison::{Answer, Change, Comparison, More, Reason, Side, Unpaired};
 use model::machine::Difference;
 use model::subject::Origin;
 use model::words;
@@ -76,7 +76,11 @@ fn side(side: &Side) -> String {
         },
         Origin::Run { .. } => side.experiment.clone(),
     };
-    format!("{} ({from}) on {}", side.name, side.machine)
+    let launches = match side.launches {
+        0 | 1 => String::new(),
+        count => format!(", {count} launches"),
+    };
+    format!("{} ({from}{launches}) on {}", side.name, side.machine)
 }
 
 fn differences(found: &Comparison) -> Vec<String> {
@@ -96,7 +100,7 @@ fn differences(found: &Comparison) -> Vec<String> {
 
 fn table(found: &Comparison) -> Table {
     let header =
-        ["case", "cost of", "base", "new", "new/base", "interval", "answer", "more rounds"];
+        ["case", "cost of", "base", "new", "new/base", "interval", "answer", more_of(found)];
     let mut table = parts::table(header);
     for change in &found.changes {
         table.add_row([
@@ -187,13 +191,20 @@ fn answer(change: &Change) -> String {
 
 fn more(change: &Change) -> String {
     match change.answer {
-        Answer::CannotTell { reason: Reason::FewRounds, more_rounds: Some(least) } => {
+        Answer::CannotTell { reason: Reason::FewRounds, more: Some(More::Rounds(least)) } => {
             format!(">={least}")
         }
-        Answer::CannotTell { more_rounds: Some(more), .. } => format!("~{more}"),
-        Answer::CannotTell { more_rounds: None, .. } => "-".to_string(),
+        Answer::CannotTell { more: Some(More::Launches(more) | More::Rounds(more)), .. } => {
+            format!("~{more}")
+        }
+        Answer::CannotTell { more: None, .. } => "-".to_string(),
         _ => String::new(),
     }
+}
+
+/// What more of would tell.
+fn more_of(found: &Comparison) -> &'static str {
+    if found.paired { "more rounds" } else { "more launches" }
 }
 
 fn legend(found: &Comparison) -> String {
@@ -204,15 +215,16 @@ fn legend(found: &Comparison) -> String {
              half of the rounds"
         }
         false => {
-            "base and new: mean of the middle half of the rounds; what drifted between two runs is in the \
-             ratio (--ab interleaves them)"
+            "base and new: at the CPU's full speed, mean of the launches; the interval has a term for the scatter \
+             between launches"
         }
     };
     format!(
         "{how}\ninterval: all of them together hold with {:.0} % confidence; not changed: the interval lies within {limit:.3} %\n\
          dearer, cheaper: it excludes 1; ! the ratio is above the limit too\n\
-         more rounds: ~ so many on each side would tell; >= so many give an interval; - more would not tell",
+         {of}: ~ so many on each side would tell; >= so many give an interval; - more would not tell",
         found.terms.confidence * 100.0,
+        of = more_of(found),
         limit = parts::figure(Some(limit))
     )
 }

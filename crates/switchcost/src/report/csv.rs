@@ -23,8 +23,8 @@ struct Row<'a> {
     policy: &'static str,
     hops: u64,
     elapsed_ns: u64,
-    user_ns: Option<u64>,
-    system_ns: Option<u64>,
+    user_ns: Option<i64>,
+    system_ns: Option<i64>,
     voluntary: u64,
     involuntary: u64,
     migrations: Option<u64>,
@@ -40,11 +40,16 @@ struct Row<'a> {
     huge_pages: Option<bool>,
     priority: Option<u32>,
     state: Option<&'static str>,
+    slice_laps: Option<u64>,
+    slices_ns: String,
+    latency_quanta_ns: String,
+    throughput_quanta_ns: String,
 }
 
 fn row<'a>(run: &'a Run, sample: &'a Sample) -> Option<Row<'a>> {
     let case = run.header.plan.cases.get(sample.case)?;
-    let counters = &sample.counters;
+    let (counters, slices) = (&sample.counters, sample.slices.as_ref());
+    let split = sample.user_system_ns();
     let words = sample.disturbances(case).iter().map(Disturbance::to_string).collect::<Vec<_>>();
     let cpus = case.placement.cpus().iter().map(u32::to_string).collect::<Vec<_>>();
     Some(Row {
@@ -62,8 +67,8 @@ fn row<'a>(run: &'a Run, sample: &'a Sample) -> Option<Row<'a>> {
         policy: case.policy.name(),
         hops: sample.hops,
         elapsed_ns: sample.elapsed_ns,
-        user_ns: counters.user_ns,
-        system_ns: counters.system_ns,
+        user_ns: split.map(|(user, _)| user),
+        system_ns: split.map(|(_, system)| system),
         voluntary: counters.voluntary,
         involuntary: counters.involuntary,
         migrations: counters.migrations,
@@ -71,7 +76,7 @@ fn row<'a>(run: &'a Run, sample: &'a Sample) -> Option<Row<'a>> {
         major_faults: counters.major_faults,
         steal_ns: sample.steal_ns,
         laps: sample.laps,
-        cpu_ns: counters.cpu_ns,
+        cpu_ns: sample.cpu_ns(),
         setup_ns: sample.setup_ns,
         cpus: cpus.join(" "),
         disturbed: words.join(" "),
@@ -79,7 +84,17 @@ fn row<'a>(run: &'a Run, sample: &'a Sample) -> Option<Row<'a>> {
         huge_pages: case.work.map(|work| work.huge_pages),
         priority: case.priority,
         state: case.state.map(State::name),
+        slice_laps: slices.map(|slices| slices.laps),
+        slices_ns: slices.map_or_else(String::new, |slices| blanks(&slices.elapsed_ns)),
+        latency_quanta_ns: slices.map_or_else(String::new, |slices| blanks(&slices.latency_ns)),
+        throughput_quanta_ns: slices
+            .map_or_else(String::new, |slices| blanks(&slices.throughput_ns)),
     })
+}
+
+/// Several figures in one column, in the order of time.
+fn blanks<T: ToString>(figures: &[T]) -> String {
+    figures.iter().map(T::to_string).collect::<Vec<_>>().join(" ")
 }
 
 /// All samples of a run, with a header line.

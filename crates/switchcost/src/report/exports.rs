@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use model::machine::Machine;
-use model::subject::{Origin, Quantity, Subcase, Subject, Values};
+use model::subject::{Origin, Quantity, Subcase, Subject};
 
 /// Go's benchmark format (golang.org/design/14313-benchmark-format): configuration lines, then a line
 /// for each case and round. Samples of one round share a worker and are no repetitions of each other, so
@@ -30,8 +30,8 @@ pub(crate) fn go_bench(subject: &Subject) -> Vec<u8> {
                 .figures
                 .iter()
                 .filter_map(|figure| {
-                    let Values::Measured(measured) = &figure.values else { return None };
-                    Some(format!("{} {}", decimal(measured.of(*round)?), go_unit(figure.quantity)?))
+                    let of_round = figure.values.by_round()?.get(round)?;
+                    Some(format!("{} {}", decimal(*of_round), go_unit(figure.quantity)?))
                 })
                 .collect();
             // benchstat takes the first for the figure of the line; without any there is none.
@@ -168,10 +168,7 @@ pub(crate) fn openmetrics(subject: &Subject) -> Vec<u8> {
         };
         write_family(&mut text, family.name, family.unit, family.help, subject, value);
     }
-    let rounds = |case: &Subcase| match &case.figures.first()?.values {
-        Values::Measured(measured) => Some(measured.rounds.len() as f64),
-        Values::Published(_) => None,
-    };
+    let rounds = |case: &Subcase| Some(case.figures.first()?.values.by_round()?.len() as f64);
     write_family(&mut text, "switchcost_rounds", None, "Rounds behind a case.", subject, rounds);
     if let Some(spread) = subject.noise.as_ref().and_then(|noise| noise.round_spread) {
         let name = "switchcost_round_spread_ratio";

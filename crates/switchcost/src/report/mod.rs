@@ -12,6 +12,7 @@ mod exports;
 mod headline;
 pub(crate) mod history;
 pub(crate) mod html;
+pub(crate) mod launches;
 mod parts;
 pub(crate) mod picture;
 pub(crate) mod plot;

@@ -6,7 +6,9 @@ use std::time::Duration;
 use comfy_table::{CellAlignment, LineStyle, Row, Table, TableStyle};
 use model::estimate::Estimate;
 use model::instrument::Instrument;
+use model::record::CpuSpeed;
 use model::run::{End, Header, StopReason};
+use model::speed::Speed;
 
 /// What was measured on what: `ring on AMD EPYC, Linux 6.1`.
 pub(super) fn heading<I: Instrument>(header: &Header<I>) -> String {
@@ -58,6 +60,7 @@ pub(super) fn figure(value: Option<f64>) -> String {
 /// The interval, or why there is none.
 pub(super) fn interval_words(estimate: &Estimate) -> String {
     match estimate.interval() {
+        None if estimate.speed == Speed::Contended => "full speed not seen".to_string(),
         None => format!("not resolved ({})", rounds_words(estimate.rounds)),
         Some(i) if estimate.resolved => {
             format!("{} to {}", figure(Some(i.low)), figure(Some(i.high)))
@@ -66,6 +69,20 @@ pub(super) fn interval_words(estimate: &Estimate) -> String {
             format!("not resolved ({} to {})", figure(Some(i.low)), figure(Some(i.high)))
         }
     }
+}
+
+/// How fast the CPU was, and how sure its full speed is.
+pub(super) fn speed_words(speeds: &[CpuSpeed]) -> Vec<String> {
+    let words = |speed: &CpuSpeed| {
+        let cpus: Vec<String> = speed.cpus.iter().map(u32::to_string).collect();
+        let clock = speed.clock_ghz.map_or(String::new(), |ghz| format!(" at {ghz:.2} GHz"));
+        let known = match speed.level.established {
+            true => "its full speed is known from earlier launches",
+            false => "its full speed is provisional: the best that this run saw",
+        };
+        format!("speed: CPU {}{clock}; {known}", cpus.join(","))
+    };
+    speeds.iter().map(words).collect()
 }
 
 /// What a tick is, below every table that has some.

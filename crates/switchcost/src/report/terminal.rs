@@ -5,6 +5,7 @@ use std::path::Path;
 
 use comfy_table::Table;
 use model::case::Case;
+use model::company::Company;
 use model::noise::{NoiseLevel, NoiseVerdict};
 use model::record::{CaseSummary, Record, Totals};
 
@@ -37,7 +38,7 @@ pub(crate) fn report(record: &Record, path: Option<&Path>) -> String {
 }
 
 const LEGEND: &str = "real to projected: seconds for a million laps, mean of all samples; projected = CPU(2) x members / 2\n\
-ns/hop: median of rounds; ns/switch: what a hop costs above the ring of one / counted switches,\n  paired within rounds, median and 95 % interval\n\
+ns/hop, ns/switch: of clean slices, at the CPU's full speed and undisturbed (clean: their share); ns/switch: what a\n  hop costs above the ring of one / counted switches, 95 % interval with the scatter between launches\n\
 ! the kernel counts over 5 % more or fewer switches than there are hops";
 
 fn heading(record: &Record) -> String {
@@ -79,6 +80,7 @@ fn table(record: &Record) -> Table {
             "",
             "ns/switch",
             "interval",
+            "clean",
             "rounds",
         ]
         .map(String::from),
@@ -112,6 +114,7 @@ fn row(case: &CaseSummary) -> Vec<String> {
         if case.counts_disagree { "!" } else { "" }.to_string(),
         cost,
         interval,
+        case.clean_share.map_or("-".to_string(), |share| format!("{:.0} %", share * 100.0)),
         case.rounds.to_string(),
     ]
 }
@@ -146,7 +149,10 @@ fn findings(record: &Record) -> Vec<String> {
     }
     lines.extend(comparison.scaling(record));
     lines.extend(not_switching(&record.cases, |case| comparison.ring_and_link(case)));
+    lines.extend(contended(record, |case| comparison.ring(case)));
     lines.push(format!("machine: {}", record.noise.in_words()));
+    lines.extend(parts::speed_words(&record.speed));
+    lines.extend(record.company.as_ref().and_then(Company::line));
     lines.extend(by_cpu_time(record.cases.iter(), &record.noise, |case| comparison.ring(case)));
     let rounds = record.cases.iter().map(|case| case.rounds).max().unwrap_or(0);
     let widest = model::record::worst_precision(&record.cases);
@@ -155,6 +161,23 @@ fn findings(record: &Record) -> Vec<String> {
     lines.extend(record.header.notices.iter().map(|notice| format!("note: {notice}")));
     lines.extend(record.warnings.iter().map(|warning| format!("warning: {warning}")));
     lines
+}
+
+/// What a switch costs at whatever speed, where that was looked at.
+fn contended(record: &Record, name: impl Fn(&Case) -> String) -> Option<String> {
+    let one = |case: &CaseSummary| {
+        let all = case.contended_ns_per_switch_above_solo?;
+        let [median, low, high] =
+            [all.median, all.lower_quartile, all.upper_quartile].map(|ns| figure(Some(ns)));
+        Some(format!("{}: {median} ({low} to {high})", name(&case.case)))
+    };
+    let all: Vec<String> = record.cases.iter().filter_map(one).collect();
+    (!all.is_empty()).then(|| {
+        format!(
+            "ns/switch of all slices, at whatever speed, median (middle half of the rounds): {}",
+            all.join("; ")
+        )
+    })
 }
 
 /// Where the machine was not quiet: the cost of a switch by CPU time, which other work on the CPU

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use model::case::Policy;
 use model::machine::Machine;
 use model::plan::Plan;
+use model::speed::Reference;
 use model::trial::{Case, Phase, Repeats, Trial, Trials, malloc, overhead, primes, sampling};
 use probe::trial::CALLS;
 use probe::{placement, policy, trial};
@@ -46,6 +47,7 @@ fn plan(
         seed: effort.seed,
         batching: Repeats { trials: repeats },
         stopping: super::stopping(effort),
+        reference: Reference::default(),
     }
 }
 

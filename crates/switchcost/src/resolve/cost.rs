@@ -5,17 +5,24 @@ use model::case::{Case, LINE_BYTES, Op, Policy, Walk, Work};
 use model::cost::EXPERIMENT;
 use model::machine::Machine;
 use model::plan::{Batching, Plan};
+use model::speed::Reference;
 use probe::{placement, policy, ring};
 
 use super::{grid, setting};
 use crate::cli::{ByteSizes, CostArgs, PlacementArg, Switch};
 use crate::failure::usage;
 
-/// Strides where none are asked for: in sequence, and the paper's.
-const STRIDES: [u64; 2] = [8, 128];
+/// The stride where none is asked for: the paper's.
+const STRIDES: [u64; 1] = [128];
 
 /// The page of the TLB grid.
 const PAGE_BYTES: u64 = 4096;
+
+/// Of the one sample of a worker: some hundreds of hops, whose switches are counted exactly.
+const SAMPLE_NS: u64 = 4_000_000;
+
+/// Triples of a worker, at most.
+const TRIPLES: u32 = 8;
 
 /// The link of the paper's programs.
 const LINK: &str = "pipe";
@@ -63,12 +70,18 @@ pub(crate) fn plan(
         experiment: EXPERIMENT.to_string(),
         cases: grid.collect(),
         seed: args.effort.seed,
-        // One sample a worker: what a working set costs scatters from worker to worker, so that the
-        // time for a second sample is better spent on another round.
-        batching: Batching { laps: args.laps, samples_per_round: 1, ..Batching::default() },
+        // One sample a worker, for the counts, and then the ring between solos on the same memory.
+        batching: Batching {
+            laps: args.laps,
+            sample_ns: SAMPLE_NS,
+            samples_per_round: 1,
+            triples: Some(TRIPLES),
+            ..Batching::default()
+        },
         stopping: super::stopping(&args.effort),
+        reference: Reference::default(),
     };
-    Ok((plan.with_solos(), notices))
+    Ok((plan, notices))
 }
 
 /// One way of walking, over a grid of its own.

@@ -9,8 +9,9 @@ const SMALLEST: u64 = 1 << 10;
 /// The private cache that is assumed where the machine does not say.
 const COMMON_PRIVATE: u64 = 512 << 10;
 
-/// Sizes a doubling where the grid is dense.
-const STEPS_A_DOUBLING: u32 = 4;
+/// Sizes a doubling where the grid is dense: more of them than the default budget can resolve would each be known
+/// the worse.
+const STEPS_A_DOUBLING: u32 = 2;
 
 /// Pages of a TLB grid: past the second-level TLB of any processor on sale.
 const MOST_PAGES: u64 = 4096;
@@ -38,8 +39,7 @@ pub(crate) fn arrays(machine: &Machine, cpu: Option<u32>, deep: bool) -> Vec<u64
     tidy(small.into_iter().chain(steps(private / 4, end, 1)))
 }
 
-/// Arrays that are dense from a sixteenth of the private cache on: there, where costs are likely to break,
-/// another size tells more than another round.
+/// Arrays that are dense from a sixteenth of the private cache on: there costs are likely to break.
 pub(crate) fn dense(machine: &Machine, cpu: Option<u32>, deep: bool) -> Vec<u64> {
     let (private, end) = span(machine, cpu, deep);
     let first = (private / 16).max(SMALLEST);
@@ -92,14 +92,14 @@ mod tests {
     }
 
     #[test]
-    fn arrays_are_doublings_and_dense_ones_quarters_of_them_around_the_private_cache() {
+    fn arrays_are_doublings_and_dense_ones_halves_of_them_around_the_private_cache() {
         let kib = |bytes: &u64| bytes >> 10;
         let sizes: Vec<u64> = arrays(&machine(512), Some(0), false).iter().map(kib).collect();
         assert_eq!(sizes, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]);
         let near: Vec<u64> = dense(&machine(512), Some(0), false).iter().map(kib).collect();
-        assert_eq!(near[..7], [1, 4, 32, 38, 45, 53, 64]);
+        assert_eq!(near[..7], [1, 4, 32, 45, 64, 90, 128]);
         assert!(near.contains(&256) && near.contains(&512) && near.last() == Some(&2048));
-        assert_eq!(near.len(), 27);
+        assert_eq!(near.len(), 15);
         let deep = arrays(&machine(512), Some(0), true);
         assert_eq!(deep.last(), Some(&(64 << 20)));
     }

@@ -5,6 +5,7 @@ use model::case::{Case as RingCase, ELEMENT_BYTES, Kind, Op, Placement, Policy, 
 use model::interference::{Environment, Setting};
 use model::machine::Machine;
 use model::plan::{Plan, Stopping};
+use model::speed::Reference;
 use model::trial::interference::{Execution, LONGEST_REALTIME_NS, NAME, Noise, Wire};
 use model::trial::{Case, Repeats, Trial, Trials};
 use probe::{placement, policy, trial};
@@ -207,6 +208,7 @@ impl Setup {
                 rounds: Some(self.runs),
                 ..super::stopping(effort)
             },
+            reference: Reference::default(),
         }
     }
 

@@ -5,6 +5,7 @@ use clap::ValueEnum;
 use model::case::{Case as RingCase, Kind, Placement, Policy};
 use model::plan::{self, Plan};
 use model::response::{Batching, Case, NAME, Response};
+use model::speed::Reference;
 use model::trial::loops::GETUID;
 use model::trial::wakeup::{Load, Wakeup};
 use model::trial::{Case as TrialCase, Repeats, Trial};
@@ -78,6 +79,7 @@ pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<(Plan<Response>, 
             trial: Repeats { trials: LOOPS },
         },
         stopping: super::stopping(&args.effort),
+        reference: Reference::default(),
     };
     Ok((plan, notices))
 }

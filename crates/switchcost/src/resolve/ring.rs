@@ -4,6 +4,7 @@ use anyhow::{Context, Result, anyhow};
 use model::case::{Case, Placement, Policy, Work};
 use model::machine::Machine;
 use model::plan::{Batching, Plan};
+use model::speed::Reference;
 use probe::{placement, ring};
 
 use super::{links, states};
@@ -67,6 +68,7 @@ pub(crate) fn plan(
         seed: args.effort.seed,
         batching: Batching { laps: args.laps, ..Batching::default() },
         stopping: super::stopping(&args.effort),
+        reference: Reference::default(),
     };
     Ok((plan.with_solos(), notices))
 }

@@ -15,7 +15,7 @@ use crate::cli::RingArgs;
 use crate::failure::usage;
 use crate::interrupt::Interrupt;
 use crate::launch::{Unseen, Workers};
-use crate::{build, resolve};
+use crate::{build, known, resolve};
 
 /// One of the two settings.
 pub(super) struct Half {
@@ -104,6 +104,7 @@ impl Half {
     ) -> Result<Self> {
         let standing = &seen.standing;
         let (mut plan, notices) = resolve::ring::plan(args, &standing.cpus, machine)?;
+        plan.reference = known::reference(machine, &plan.cpus());
         if seen.sets_policy {
             let policy = standing.policy().ok_or_else(|| {
                 usage(format!(
@@ -149,6 +150,7 @@ impl Half {
                 prefix: self.words.clone(),
                 other: named(other),
             }),
+            launch: None,
         };
         Stored { run: Run::new(header), file: None }
     }

@@ -14,12 +14,13 @@ use model::run::{Arm, End, Failure, Line, Run, StopReason};
 use model::sample::Sample;
 use model::subject::Comparable;
 use probe::assignment::Assignment;
+use probe::company::Watcher;
 
 use crate::cli::RingArgs;
 use crate::failure::say;
 use crate::interrupt::Interrupt;
 use crate::launch::{Away, Launch, LaunchError, Workers};
-use crate::measure::{keep_away, look_around, nanoseconds, run_name, split};
+use crate::measure::{company_of, keep_away, look_around, nanoseconds, run_name, split};
 use crate::progress::Progress;
 use crate::schedule::{Course, Outcome, Schedule, State, Watch};
 use crate::store::{Folder, RunFile};
@@ -88,6 +89,7 @@ fn measure_halves(
         progress: Progress::new(&both, args.output.quiet),
         files: runs.each_mut().map(|half| half.file.take()),
         lost: stored.contains(&false),
+        company: company_of(&both, &machine),
     };
     let empty = runs.each_ref().map(|half| half.run.clone());
     let precision = |samples: &[Sample], failures: &[Failure]| {
@@ -96,6 +98,8 @@ fn measure_halves(
     let course = Course {
         order: Box::new(|round| halves[0].plan.order_of_twins(round)),
         precision: Box::new(precision),
+        lacking: Box::new(|samples| Ring::lacking(&both, samples)),
+        focus: Box::new(|_, _| None),
     };
     let schedule = Schedule::new(&both, Vec::new(), Duration::ZERO, &mut workers, &mut recorder);
     let Outcome { samples, failures, reason, spent } = schedule.on(course).run();
@@ -105,8 +109,13 @@ fn measure_halves(
         finished: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         spent_ns: nanoseconds(spent),
     };
-    ARMS.iter().enumerate().for_each(|(arm, _)| recorder.keep(arm, &Line::End(end.clone())));
-    recorder.pause();
+    // Both were measured in turn all the time: whoever was there was beside both.
+    let company = recorder.company.end();
+    for arm in 0..ARMS.len() {
+        recorder.keep(arm, &Line::Company(Box::new(company.clone())));
+        recorder.keep(arm, &Line::End(end.clone()));
+        recorder.with_file(arm, RunFile::sync);
+    }
     let paths = recorder.files.iter().flatten().map(|file| file.path().to_path_buf()).collect();
     let lost = recorder.lost;
     drop(recorder);
@@ -188,6 +197,7 @@ struct Recorder<'a> {
     progress: Progress,
     files: [Option<RunFile>; 2],
     lost: bool,
+    company: Watcher,
 }
 
 impl Recorder<'_> {
@@ -221,6 +231,7 @@ impl Watch<Ring> for Recorder<'_> {
         for arm in 0..self.files.len() {
             self.with_file(arm, RunFile::sync);
         }
+        self.company.look_if_due();
     }
 
     fn failure(&mut self, failure: &Failure) {

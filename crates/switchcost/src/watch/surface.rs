@@ -6,11 +6,12 @@ use anyhow::{Context, Result, anyhow, bail};
 use model::case::{Case, Kind, Op, Placement, Policy, Walk, Work};
 use model::instrument::Instrument;
 use model::machine::{Difference, Machine};
-use model::plan::{Batching, MINIMUM_ROUNDS, Plan, Stopping};
+use model::plan::{Batching, Plan, Stopping};
 use model::program_cost::{Surface, WorkingSet, points_of};
 use model::reading::Reading;
 use model::ring::Ring;
 use model::run::Header;
+use model::speed::{FEWEST_ROUNDS, Reference};
 use probe::command::KeptActions;
 
 use crate::cli::Output;
@@ -125,13 +126,14 @@ pub(crate) fn measure_quickly() -> Result<()> {
         experiment: "ring".to_string(),
         cases: [None].into_iter().chain(works.into_iter().map(Some)).map(case).collect(),
         seed: 1992,
-        batching: Batching { samples_per_round: 1, ..Batching::default() },
+        batching: Batching::default(),
         stopping: Stopping {
             precision: 0.0,
             budget_ns: 10_000_000_000,
-            rounds: Some(MINIMUM_ROUNDS),
+            rounds: Some(FEWEST_ROUNDS),
             confidence: resolve::CONFIDENCE,
         },
+        reference: Reference::default(),
     };
     let silent = Output { json: None, csv: None, plot: false, quiet: true };
     let notices = vec!["a quick measurement of `switchcost run`".to_string()];

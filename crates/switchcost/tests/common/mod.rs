@@ -54,6 +54,7 @@ impl Home {
         let mut command = Command::new(program);
         command
             .env("XDG_DATA_HOME", self.path())
+            .env("XDG_STATE_HOME", self.path().join("state"))
             .env("HOME", self.path())
             .env(MARK, &self.mark)
             .env_remove("NO_COLOR")

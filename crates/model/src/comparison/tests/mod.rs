@@ -5,6 +5,8 @@ use crate::case::{Placement, Policy};
 use crate::reading::Reading;
 use crate::ring::Ring;
 use crate::run::{Arm, Failure, Session};
+use crate::sample::Sample;
+use crate::speed::cut;
 use crate::subject::{Comparable, published};
 
 mod costs;
@@ -21,6 +23,28 @@ fn subject(change: impl Fn(&mut Run)) -> Subject {
     let mut run = Run::parse(V1).unwrap();
     change(&mut run);
     Ring::subject(&run)
+}
+
+/// The same with twice the rounds, in slices that all ran at full speed.
+fn full_speed(change: impl Fn(&mut Run)) -> Subject {
+    subject(|run| {
+        let again = |sample: &Sample| Sample { round: sample.round + 6, ..sample.clone() };
+        let more: Vec<Sample> = run.samples.iter().map(again).collect();
+        run.samples.extend(more);
+        let slices = |sample: &Sample| cut(sample.clone(), sample.laps.min(10), |_| true);
+        run.samples = run.samples.iter().map(slices).collect();
+        change(run);
+    })
+}
+
+/// Every time of a run times a factor.
+fn slower(run: &mut Run, factor: f64) {
+    let times = |ns: u64| (ns as f64 * factor) as u64;
+    for sample in &mut run.samples {
+        sample.elapsed_ns = times(sample.elapsed_ns);
+        let slices = sample.slices.iter_mut().flat_map(|slices| &mut slices.elapsed_ns);
+        slices.for_each(|ns| *ns = times(*ns));
+    }
 }
 
 #[test]
@@ -44,14 +68,12 @@ fn a_run_is_not_different_from_itself_and_nothing_is_unfair() {
 
 #[test]
 fn a_slower_run_is_worse_and_a_faster_one_is_not() {
-    let slower = |times: u64| {
-        subject(move |run| run.samples.iter_mut().for_each(|sample| sample.elapsed_ns *= times))
-    };
-    let found = Comparison::of(&slower(1), &slower(3), terms());
+    let slower = |times: f64| full_speed(move |run| slower(run, times));
+    let found = Comparison::of(&slower(1.0), &slower(3.0), terms());
     assert!(found.is_worse_beyond_limit());
     assert!(found.changes.iter().all(Change::is_worse_beyond_limit), "{}", found.in_words);
     assert_eq!(found.in_words, "of 3 cases: 3 dearer (3 beyond 3 %)");
-    let back = Comparison::of(&slower(3), &slower(1), terms());
+    let back = Comparison::of(&slower(3.0), &slower(1.0), terms());
     assert!(!back.is_worse_beyond_limit());
     assert_eq!(back.in_words, "of 3 cases: 3 cheaper");
 }
@@ -59,12 +81,8 @@ fn a_slower_run_is_worse_and_a_faster_one_is_not() {
 #[test]
 fn a_session_stops_by_widths_in_proportion_to_the_ratio() {
     let times = |factor: f64| {
-        let slower = subject(move |run| {
-            for sample in &mut run.samples {
-                sample.elapsed_ns = (sample.elapsed_ns as f64 * factor) as u64;
-            }
-        });
-        Comparison::of(&subject(|_| {}), &slower, terms()).worst_precision().unwrap()
+        let slower = full_speed(move |run| slower(run, factor));
+        Comparison::of(&full_speed(|_| {}), &slower, terms()).worst_precision().unwrap()
     };
     let (same, dearer) = (times(1.0), times(20.0));
     assert!((same / dearer - 1.0).abs() < 0.2, "{same} {dearer}");
@@ -78,10 +96,10 @@ fn fail(run: &mut Run, case: usize, from_round: u32) {
 /// Neither does what cannot be measured keep the others going, nor does a gate pass it over.
 #[test]
 fn what_failed_stops_nobody_and_is_lost_to_the_new_side_only() {
-    let whole = || subject(|_| {});
+    let whole = || full_speed(|_| {});
     let expected = Comparison::of(&whole(), &whole(), terms()).worst_precision();
     for from_round in [0, 3] {
-        let failed = || subject(|run| fail(run, 2, from_round));
+        let failed = || full_speed(|run| fail(run, 2, from_round));
         let found = Comparison::of(&whole(), &failed(), terms());
         let [(title, why)] = found.lost()[..] else { panic!("{:?}", found.lost()) };
         assert_eq!(title, "ring of 4");
@@ -94,10 +112,10 @@ fn what_failed_stops_nobody_and_is_lost_to_the_new_side_only() {
         );
     }
     // A failure that left an interval has lost nothing.
-    let once = subject(|run| fail(run, 2, 9));
+    let once = full_speed(|run| fail(run, 2, 11));
     assert_eq!(Comparison::of(&whole(), &once, terms()).lost(), []);
     // What was never planned was not lost, but left out by whoever planned it.
-    let smaller = subject(|run| run.header.plan.cases.truncate(2));
+    let smaller = full_speed(|run| run.header.plan.cases.truncate(2));
     assert_eq!(Comparison::of(&whole(), &smaller, terms()).lost(), []);
 }
 
@@ -151,7 +169,7 @@ fn a_published_machine_is_compared_by_hops_and_has_no_interval_of_its_own() {
     assert_eq!(found.changes[0].base_ns, 647_000.0);
     assert!(found.conditions.warnings[0].contains("the new one's alone"));
     let both = Comparison::of(&sun.subject(), &sun.subject(), terms());
-    let none = Answer::CannotTell { reason: Reason::NoInterval, more_rounds: None };
+    let none = Answer::CannotTell { reason: Reason::NoInterval, more: None };
     assert!(both.changes.iter().all(|change| change.answer == none));
 }
 

@@ -55,6 +55,8 @@ pub(super) fn run(experiment: &str, cases: Vec<Case>, cost: impl Fn(&Case) -> u6
             counters: Counters { voluntary: switches, cpu_ns: elapsed_ns, ..Counters::default() },
             steal_ns: None,
             setup_ns: 0,
+            slices: None,
+            triples: None,
         }
     };
     let rounds = (0..8).flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)));

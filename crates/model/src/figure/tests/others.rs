@@ -16,6 +16,7 @@ fn plan(experiment: &str, trials: Vec<Trial>) -> Plan<Trials> {
         seed: 1,
         batching: Repeats { trials: 10 },
         stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: Some(6), confidence: 0.95 },
+        reference: Default::default(),
     }
 }
 
@@ -32,6 +33,7 @@ fn drawn(plan: Plan<Trials>, of: impl Fn(&Trial) -> Vec<(&'static str, Vec<i64>)
         machine: rings.header.machine,
         notices: Vec::new(),
         session: None,
+        launch: None,
     };
     let mut run = Run::new(header);
     let cases = run.header.plan.cases.clone();
@@ -44,6 +46,7 @@ fn drawn(plan: Plan<Trials>, of: impl Fn(&Trial) -> Vec<(&'static str, Vec<i64>)
                 elapsed_ns: 1_000_000,
                 elapsed_ticks: Some(2_000_000),
                 gaps: Vec::new(),
+                sliced: Vec::new(),
                 tallies: tallies
                     .map(|(name, values)| (name.to_string(), values.into_iter().collect()))
                     .collect(),

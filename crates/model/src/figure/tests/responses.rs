@@ -41,10 +41,12 @@ fn drawn() -> Vec<Figure> {
             seed: 1,
             batching: Batching { ring: Laps::default(), trial: Repeats { trials: 600 } },
             stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: Some(6), confidence: 0.95 },
+            reference: Default::default(),
         },
         machine: rings.header.machine,
         notices: Vec::new(),
         session: None,
+        launch: None,
     };
     let mut run = Run::new(header);
     run.samples = rings.samples.into_iter().map(Sample::Ring).collect();
@@ -57,6 +59,7 @@ fn drawn() -> Vec<Figure> {
             elapsed_ns: 1_000_000_000,
             elapsed_ticks: None,
             gaps: Vec::new(),
+            sliced: Vec::new(),
             tallies: tallies.clone(),
             counts: BTreeMap::new(),
             steal_ns: None,

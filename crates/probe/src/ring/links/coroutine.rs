@@ -111,6 +111,7 @@ impl Make for Coroutines {
     fn make<W: Work, F: Fn() -> W + Copy + std::marker::Send + 'static>(
         case: &Case,
         work: F,
+        _: bool,
     ) -> Result<Ring<LeaderSender, LeaderReceiver, W>, RingError> {
         let members = case.members;
         let area = SharedArea::new(members as usize)
@@ -131,7 +132,7 @@ impl Make for Coroutines {
         let sent = Rc::new(Cell::new(0));
         let sender = LeaderSender(Rc::clone(&sent));
         let seat = Seat { sender, receiver: LeaderReceiver { sent, others }, work: work() };
-        Ok(Ring { seat, area, others: Others::Within })
+        Ok(Ring { seat, area, others: Others::Within, ends: None })
     }
 }
 
@@ -148,7 +149,7 @@ fn member<W: Work, F: Fn() -> W + Copy + 'static>(
         let sent = Cell::new(0);
         let receiver = MemberReceiver { yielder, sent: &sent };
         let followed =
-            Seat { sender: MemberSender(&sent), receiver, work: work() }.follow(&area, cell);
+            Seat { sender: MemberSender(&sent), receiver, work: work() }.follow(&area, cell, None);
         // The last token is handed over like all others; nobody resumes the member after that.
         if followed.is_ok() {
             yielder.suspend(sent.get());

@@ -93,7 +93,8 @@ mod tests {
     fn point(value: f64, resolved: bool) -> CostPoint {
         let total_ns = Some(Estimate {
             value,
-            mean: value,
+            standard_error: None,
+            speed: Default::default(),
             low: None,
             high: None,
             confidence: 0.95,

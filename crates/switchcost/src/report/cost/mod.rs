@@ -7,6 +7,7 @@ use std::path::Path;
 
 use comfy_table::Table;
 use model::case::{Walk, Work};
+use model::company::Company;
 use model::cost::{Cost, CostPoint, Curve, MembersCurve};
 use model::published::li2007;
 use model::record::{Record, worst_precision};
@@ -14,7 +15,7 @@ use model::regions::{Axis, Beside};
 
 use super::parts::{self, estimate_words, figure, interval_words, stop_words};
 
-const LEGEND: &str = "c1, c2: ns of a switch without and with work: (hop of the ring - hop of its solo ring) / counted switches,\n  paired within rounds, median and 95 % interval; indirect = c2 - c1 within rounds\n";
+const LEGEND: &str = "c1, c2: ns of a switch without and with work: (hop of the ring - mean of its members' solos on the same memory) /\n  counted switches, at the CPU's full speed, 95 % interval with the scatter between launches; indirect = c2 - c1\n";
 
 /// The whole report, ending with a newline.
 pub(crate) fn report(record: &Record, cost: &Cost, path: Option<&Path>) -> String {
@@ -131,6 +132,8 @@ fn findings(record: &Record, cost: &Cost) -> Vec<String> {
     }
     lines.extend(published(cost));
     lines.push(format!("machine: {}", record.noise.in_words()));
+    lines.extend(parts::speed_words(&record.speed));
+    lines.extend(record.company.as_ref().and_then(Company::line));
     let rounds = record.cases.iter().map(|case| case.rounds).max().unwrap_or(0);
     let widest = worst_precision(&record.cases);
     let stopped = stop_words(&record.header, record.end.as_ref(), rounds, widest);

@@ -11,6 +11,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 pub(super) use csv::rows;
+use model::company::Company;
 use model::trial::{Findings, Record};
 
 use super::parts;
@@ -46,6 +47,7 @@ fn common(record: &Record) -> Vec<String> {
     }
     lines.extend(record.ns_per_tick.map(parts::ticks));
     lines.push(format!("machine: {}", record.noise.in_words()));
+    lines.extend(record.company.as_ref().and_then(Company::line));
     let rounds = record.cases.iter().map(|case| case.rounds).max().unwrap_or(0);
     let end = record.end.as_ref();
     let stopped = parts::stop_words(&record.header, end, rounds, record.worst_precision);

@@ -93,8 +93,9 @@ mod tests {
 
     fn call(name: &str, ticks: f64, sd: f64) -> CallCost {
         let in_a_row = Estimate {
+            standard_error: None,
+            speed: Default::default(),
             value: ticks,
-            mean: ticks,
             low: None,
             high: None,
             confidence: 0.95,

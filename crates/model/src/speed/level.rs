@@ -1,0 +1,177 @@
+//! The level of a CPU that nobody shares, and the clock that most of a run had.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::slices::{ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, Slices};
+use crate::stats::median;
+
+/// A loop within this share of its level is at it. 5 and 10 % add 1.7 % bias.
+pub const TOLERANCE: f64 = 0.02;
+
+/// Quanta that must agree on a level before it is one.
+const FEWEST_QUANTA: usize = 30;
+/// The same as a share of all quanta.
+const LEAST_SHARE: f64 = 0.01;
+
+/// Cycles that a multiplication may take, and additions that may be made in a cycle, on any core: what a
+/// ratio must lie between.
+const MULTIPLY_CYCLES: (f64, f64) = (2.0, 6.0);
+const ADDS_PER_CYCLE: (f64, f64) = (1.0, 12.0);
+
+/// Cycles of a 64-bit multiplication on x86-64 (Agner Fog, instruction tables: 3 on Intel since Nehalem and
+/// on AMD since Zen).
+const X86_MULTIPLY_CYCLES: f64 = 3.0;
+
+/// What is known of the CPU, and of launches, before a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Reference {
+    /// k0: time of the throughput-bound loop over that of the latency-bound one on a core that nobody
+    /// shares, from the program's table or earlier launches. Absent on a CPU that nobody has measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unshared_ratio: Option<f64>,
+    /// Whether enough launches agree on it, or the program's table has it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub established: bool,
+    /// tau: standard deviation between launches as a share of a figure; 1 % when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub launch_scatter: Option<f64>,
+}
+
+/// All quanta of a run on one CPU: latency-bound and throughput-bound loop, in nanoseconds.
+pub type Quanta = Vec<(u32, u32)>;
+
+/// The level of an unshared core in one run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Level {
+    /// Time of the latency-bound loop that most quanta have, in nanoseconds: the clock's mode.
+    pub latency_ns: f64,
+    /// k0, the unshared core's ratio of throughput-bound to latency-bound loop.
+    pub unshared_ratio: f64,
+    /// The ratio was known before the run from the program's table or from several launches; else it is the
+    /// best level that enough quanta of this run agree on, which may be that of a shared core.
+    pub established: bool,
+    /// Share of the quanta in which both loops were slower or faster than that by one factor: the clock was
+    /// another.
+    pub other_clock_share: f64,
+    /// Share of those that took as long as an unshared core does, within 2 %.
+    pub unshared_share: f64,
+    /// Median ratio of the quanta that did not, over k0: 1.4 is 40 % more time. Absent without such.
+    pub shared_slowdown: Option<f64>,
+}
+
+impl Level {
+    /// The level that these quanta speak of. Absent where too few agree on anything.
+    pub fn of(quanta: &[(u32, u32)], reference: &Reference) -> Option<Self> {
+        let sound = |(latency, throughput): &&(u32, u32)| *latency > 0 && *throughput > 0;
+        let quanta: Vec<(f64, f64)> =
+            quanta.iter().filter(sound).map(|(l, t)| (f64::from(*l), f64::from(*t))).collect();
+        let latencies: Vec<f64> = quanta.iter().map(|(latency, _)| *latency).collect();
+        let latency_ns = densest(&latencies)?;
+        let steady = quanta.iter().filter(|(latency, _)| near(*latency, latency_ns));
+        let ratios: Vec<f64> = steady.map(|(_, throughput)| throughput / latency_ns).collect();
+        let (unshared_ratio, established) = level(&ratios, reference)?;
+        let shared: Vec<f64> = ratios
+            .iter()
+            .copied()
+            .filter(|ratio| *ratio > unshared_ratio * (1.0 + TOLERANCE))
+            .collect();
+        let unshared = ratios.iter().filter(|ratio| near(**ratio, unshared_ratio)).count();
+        // Both loops slower or faster by one factor: that is the clock. What slows one of them is not.
+        let other_clock = quanta.iter().filter(|(latency, throughput)| {
+            !near(*latency, latency_ns) && near(throughput / latency, unshared_ratio)
+        });
+        Some(Self {
+            latency_ns,
+            unshared_ratio,
+            established,
+            other_clock_share: other_clock.count() as f64 / quanta.len() as f64,
+            unshared_share: unshared as f64 / ratios.len().max(1) as f64,
+            shared_slowdown: median(&shared).map(|ratio| ratio / unshared_ratio),
+        })
+    }
+
+    /// Whether a quantum ran at the run's clock on a core that nobody shared. Each loop is held against its
+    /// own level: an interrupt in the latency-bound loop makes the ratio too small.
+    pub fn is_clean(&self, latency_ns: u32, throughput_ns: u32) -> bool {
+        near(f64::from(latency_ns), self.latency_ns)
+            && near(f64::from(throughput_ns), self.unshared_ratio * self.latency_ns)
+    }
+
+    /// Whether the quanta around slice `index` are all clean.
+    pub fn is_clean_slice(&self, slices: &Slices, index: usize) -> bool {
+        let around = index..index + super::QUANTA_AROUND;
+        let quanta = slices.latency_ns.get(around.clone()).zip(slices.throughput_ns.get(around));
+        quanta.is_some_and(|(latency, throughput)| {
+            latency.iter().zip(throughput).all(|(l, t)| self.is_clean(*l, *t))
+        })
+    }
+
+    /// The core's clock in GHz, where the cycles of a multiplication are known: on x86-64.
+    pub fn clock_ghz(&self, target: &str) -> Option<f64> {
+        let multiplies = f64::from(MULTIPLIES_PER_TURN * MULTIPLY_TURNS);
+        let is_x86 = target.starts_with("x86_64");
+        is_x86.then(|| multiplies * X86_MULTIPLY_CYCLES / self.latency_ns)
+    }
+}
+
+fn near(value: f64, level: f64) -> bool {
+    (value - level).abs() <= TOLERANCE * level
+}
+
+/// k0 and whether it is established. What was known stands, unless enough quanta of this run agree on a
+/// lower level: then what was known was a shared core's.
+fn level(ratios: &[f64], reference: &Reference) -> Option<(f64, bool)> {
+    let own = lowest_level(ratios);
+    match reference.unshared_ratio.filter(|ratio| *ratio > 0.0 && ratio.is_finite()) {
+        None => own.map(|own| (own, false)),
+        Some(known) => match own.filter(|own| *own < known * (1.0 - TOLERANCE)) {
+            Some(lower) => Some((lower, false)),
+            None => Some((known, reference.established)),
+        },
+    }
+}
+
+/// The lowest level that enough ratios agree on, within what the loops' instructions allow: the first peak
+/// of the density from below. Never the smallest ratio: that is an interruption.
+pub(super) fn lowest_level(ratios: &[f64]) -> Option<f64> {
+    let per_turn =
+        f64::from(ADDS_PER_TURN * ADD_TURNS) / f64::from(MULTIPLIES_PER_TURN * MULTIPLY_TURNS);
+    let least = per_turn / (ADDS_PER_CYCLE.1 * MULTIPLY_CYCLES.1);
+    let most = per_turn / (ADDS_PER_CYCLE.0 * MULTIPLY_CYCLES.0);
+    let mut sorted: Vec<f64> =
+        ratios.iter().copied().filter(|ratio| (least..=most).contains(ratio)).collect();
+    sorted.sort_by(f64::total_cmp);
+    let fewest = ((sorted.len() as f64 * LEAST_SHARE).ceil() as usize).max(FEWEST_QUANTA);
+    let counts = window_counts(&sorted);
+    let is_peak = |start: &usize| {
+        let (from, count) = (sorted[*start], counts[*start]);
+        let rivals = sorted.partition_point(|r| *r < from / (1.0 + 2.0 * TOLERANCE))
+            ..sorted.partition_point(|r| *r <= from * (1.0 + 2.0 * TOLERANCE));
+        count >= fewest && counts[rivals].iter().all(|rival| *rival <= count)
+    };
+    let start = (0..sorted.len()).find(is_peak)?;
+    median(&sorted[start..start + counts[start]])
+}
+
+/// The middle of the window of 2 % that holds most values.
+fn densest(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let counts = window_counts(&sorted);
+    let start = (0..sorted.len()).rev().max_by_key(|start| counts[*start])?;
+    (counts[start] >= FEWEST_QUANTA).then(|| median(&sorted[start..start + counts[start]]))?
+}
+
+/// How many values lie within 2 % above each.
+fn window_counts(sorted: &[f64]) -> Vec<usize> {
+    let mut end = 0;
+    let count = |start: usize| {
+        while end < sorted.len() && sorted[end] <= sorted[start] * (1.0 + TOLERANCE) {
+            end += 1;
+        }
+        end - start
+    };
+    (0..sorted.len()).map(count).collect()
+}

@@ -1,0 +1,47 @@
+//! The CPU's own speed: reference quanta around slices of what is timed, the level of an unshared core,
+//! and the figures of the slices that ran at it.
+//!
+//! Data flows `Slices` (raw, in a sample) -> `Level` (of a run) -> clean slices -> `Pooled` (of a case).
+//! `docs/method.md`, "The CPU's own speed", has the rules and the figures that they were chosen by.
+
+mod clean;
+mod known;
+mod level;
+mod pooled;
+mod scatter;
+mod slices;
+mod triples;
+
+#[cfg(test)]
+mod simulation;
+#[cfg(test)]
+pub(crate) mod tests;
+#[cfg(test)]
+pub(crate) use tests::{around, cut};
+
+pub use clean::{CaseSlices, LONGEST_SLICE_NS, slices_by_case};
+pub(crate) use clean::{QuantaByPlace, add_quanta, levels, longest_uninterrupted, quanta_by_place};
+pub use known::{KNOWN, KnownSpeed, Seen, SpeedFile, cpu_key};
+pub use level::{Level, Quanta, Reference, TOLERANCE};
+pub use pooled::{FEWEST_CLEAN, FEWEST_ROUNDS, LEAST_SHARE, Pooled};
+pub use scatter::{LAUNCH_SCATTER, Launch, launch_scatter};
+pub use slices::{
+    ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, QUANTA_AROUND, Slices,
+};
+pub use triples::{Triple, Triples};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// At which speed of the CPU a figure was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Speed {
+    /// Of clean slices only: at full speed, with nobody else on the core.
+    Full,
+    /// Too few slices were clean: of all slices, without an interval.
+    Contended,
+    /// Nobody looked: no reference quanta, or slices too long to be judged by them.
+    #[default]
+    NotJudged,
+}

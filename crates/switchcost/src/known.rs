@@ -1,0 +1,124 @@
+//! What earlier launches have found of this machine's CPUs: the file of the user's state directory.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use directories::ProjectDirs;
+use model::instrument::Instrument;
+use model::machine::Machine;
+use model::plan::Plan;
+use model::run::Run;
+use model::speed::{Launch, Level, Reference, Speed, SpeedFile, cpu_key, launch_scatter};
+use model::stats::median;
+use model::subject::{Subject, Values};
+
+use crate::failure::say;
+use crate::report::Report;
+use crate::store::{self, Entry, Folder, header};
+
+/// What is known of the CPUs that are measured on. Of several kinds of CPU nothing is: one ratio would be
+/// wrong for one of them.
+pub(crate) fn reference(machine: &Machine, cpus: &[u32]) -> Reference {
+    let Some(key) = key(machine, cpus) else { return Reference::default() };
+    // A file that cannot be read is as good as none: it is written anew.
+    path().and_then(|path| read(&path)).unwrap_or_default().reference(&key)
+}
+
+/// A plan with what is known of its CPUs, and of launches of the same plan on this machine.
+pub(crate) fn with_reference<I: Report>(plan: Plan<I>, machine: &Machine) -> Plan<I> {
+    let launch_scatter = stored_scatter(&plan, machine);
+    let reference = Reference { launch_scatter, ..reference(machine, &plan.cpus()) };
+    Plan { reference, ..plan }
+}
+
+/// Stored launches that are looked at, the newest.
+const MOST_LAUNCHES: usize = 20;
+/// Files that are opened for them.
+const MOST_FILES: usize = 60;
+/// Larger files are passed over: reading them would take longer than they are worth.
+const MOST_BYTES: u64 = 8 << 20;
+/// Launches scatter by at least so much, whatever a handful of them says.
+const LEAST_SCATTER: f64 = 0.005;
+
+/// tau from stored launches of the same plan on the same machine, the median over its cases; absent where they
+/// are fewer than five.
+fn stored_scatter<I: Report>(plan: &Plan<I>, machine: &Machine) -> Option<f64> {
+    let entries = Folder::of_user().and_then(|folder| folder.entries()).ok()?;
+    let recent = entries.into_iter().rev().filter(|entry| entry.name.contains(&*plan.experiment));
+    let subject = |entry: Entry| {
+        let small = entry.path.metadata().is_ok_and(|file| file.len() <= MOST_BYTES);
+        let header = small.then(|| header::<I>(&entry.path).ok()).flatten()?;
+        let same = header.plan.cases == plan.cases
+            && header.plan.batching == plan.batching
+            && header.machine.kernel == machine.kernel
+            && header.machine.cpu.models == machine.cpu.models;
+        same.then(|| store::read::<I>(&entry.path).ok().map(|run| I::subject(&run))).flatten()
+    };
+    let subjects: Vec<Subject> =
+        recent.take(MOST_FILES).filter_map(subject).take(MOST_LAUNCHES).collect();
+    let scatter = |case: usize| {
+        let launches = subjects.iter().filter_map(|subject| {
+            let Values::Measured(all) = &subject.cases.get(case)?.figures.first()?.values else {
+                return None;
+            };
+            let estimate = all.first()?.estimate.filter(|e| e.speed == Speed::Full)?;
+            Some(Launch { value: estimate.value, standard_error: estimate.standard_error? })
+        });
+        launch_scatter(&launches.collect::<Vec<Launch>>())
+    };
+    let by_case: Vec<f64> = (0..plan.cases.len()).filter_map(scatter).collect();
+    median(&by_case).map(|scatter| scatter.max(LEAST_SCATTER))
+}
+
+/// Takes up what a run has found. Nothing depends on it but later runs: a failure is told and no more.
+pub(crate) fn learn<I: Instrument>(run: &Run<I>) {
+    let header = &run.header;
+    let levels = I::levels(&header.plan, &run.samples);
+    let Some(level) = levels.values().next() else { return };
+    let kept = path().and_then(|path| keep(&path, &header.machine, &header.plan.cpus(), level));
+    if let Err(error) = kept {
+        say(&format!("warning: what this run says of the CPU's speed is not kept: {error:#}"));
+    }
+}
+
+fn keep(path: &Path, machine: &Machine, cpus: &[u32], level: &Level) -> Result<()> {
+    let Some(key) = key(machine, cpus) else { return Ok(()) };
+    let mut file = read(path).unwrap_or_default();
+    match file.learn(&key, level) {
+        true => write(path, &file),
+        false => Ok(()),
+    }
+}
+
+fn key(machine: &Machine, cpus: &[u32]) -> Option<String> {
+    let mut keys: Vec<String> =
+        cpus.iter().map(|cpu| cpu_key(machine, *cpu)).collect::<Option<_>>()?;
+    keys.dedup();
+    keys.pop().filter(|_| keys.is_empty())
+}
+
+fn path() -> Result<PathBuf> {
+    let dirs = ProjectDirs::from("", "", "switchcost").context("there is no home directory")?;
+    let state = dirs.state_dir().context("there is no state directory (XDG_STATE_HOME)")?;
+    Ok(state.join("full-speed.json"))
+}
+
+fn read(path: &Path) -> Result<SpeedFile> {
+    Ok(serde_json::from_slice(&std::fs::read(path)?)?)
+}
+
+/// Written beside it and renamed: two runs that end at once leave one of the two, whole.
+fn write(path: &Path, file: &SpeedFile) -> Result<()> {
+    let cannot = || format!("cannot write {}", path.display());
+    let folder = path.parent().context("it has no folder")?;
+    std::fs::create_dir_all(folder).with_context(cannot)?;
+    let beside = folder.join(format!("full-speed.json.{}", std::process::id()));
+    let written = serde_json::to_vec_pretty(file)
+        .map_err(anyhow::Error::from)
+        .and_then(|text| Ok(std::fs::write(&beside, text)?))
+        .and_then(|()| Ok(std::fs::rename(&beside, path)?));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&beside);
+    }
+    written.with_context(cannot)
+}

@@ -29,11 +29,12 @@ spread() {
         printf "median %.3f, range %.3f to %.3f, of %d\n", m, v[1], v[NR], NR }'
 }
 
-# Column $2 of the rows with $3 members in the CSV file $1.
+# Column $2 of the rows with $3 members in the CSV file $1, of samples that were timed as the machine was found:
+# perf waits for nothing.
 column() {
     awk -F, -v name="$2" -v members="$3" '
         NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
-        $at["members"] == members { print $at[name] }' "$1"
+        $at["members"] == members && $at["waited_ns"] == "" { print $at[name] }' "$1"
 }
 
 ours_ns_per_switch() {

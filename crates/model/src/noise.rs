@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::case::Case;
 use crate::pairing::Grouped;
 use crate::sample::{Disturbance, Sample};
-use crate::speed::{LEAST_SHARE, Level};
+use crate::speed::{CleanCounts, LEAST_SHARE, Level};
 use crate::stats::{mad_sigma, median};
 
 /// How quiet the machine was.
@@ -43,8 +43,8 @@ impl NoiseLevel {
 pub struct NoiseVerdict {
     /// How quiet.
     pub level: NoiseLevel,
-    /// Share of all slices that ran at full speed with nobody else on the core, 0 to 1. The verdict rests on
-    /// it where it is there; absent where nobody looked.
+    /// Share of the slices that ran at full speed with nobody else on the core as the machine was found, 0 to
+    /// 1. The verdict rests on it where it is there; absent where nobody looked.
     #[serde(default)]
     pub clean_share: Option<f64>,
     /// Relative scatter of a case from round to round (MAD times 1.4826 over median), the median
@@ -58,7 +58,8 @@ pub struct NoiseVerdict {
     pub reasons: Vec<String>,
 }
 
-/// Below this share of clean slices a machine is called noisy, below [`LEAST_SHARE`] unusable.
+/// Below this share of clean slices a machine is called noisy; unusable if below [`LEAST_SHARE`] of all were
+/// clean, those that were waited for included.
 pub const QUIET_SHARE: f64 = 0.5;
 
 /// Above this scatter between rounds a machine is called noisy, above [`UNUSABLE_SPREAD`] unusable. Where
@@ -77,11 +78,9 @@ pub const UNUSABLE_DISTURBED: f64 = 0.50;
 pub fn judge(cases: &[Case], samples: &[Sample], grouped: &Grouped) -> NoiseVerdict {
     let verdict = judge_rounds(cases, samples, grouped);
     let slices = (0..cases.len()).filter_map(|case| grouped.slices(case));
-    let (clean, judged) = slices.fold((0, 0), |(clean, judged), slices| {
-        (clean + slices.clean_count(), judged + slices.judged)
-    });
+    let clean = slices.fold(CleanCounts::default(), |all, slices| all.plus(slices.clean_counts()));
     let kinds = Kinds::count(cases, samples).in_words(samples.len());
-    verdict.by_clean_slices((clean, judged), grouped.levels(), kinds)
+    verdict.by_clean_slices(clean, grouped.levels(), kinds)
 }
 
 /// What the quanta say of the clock and of who shared the core.
@@ -160,7 +159,8 @@ pub fn verdict(
 }
 
 fn spread(grouped: &Grouped, case: usize) -> Option<f64> {
-    let figures: Vec<f64> = grouped.by_round(case, Sample::ns_per_hop).into_values().collect();
+    let figures: Vec<f64> =
+        grouped.as_found_by_round(case, Sample::ns_per_hop).into_values().collect();
     Some(mad_sigma(&figures)? / median(&figures)?)
 }
 
@@ -223,16 +223,16 @@ impl NoiseVerdict {
     /// of the samples in words.
     pub(crate) fn by_clean_slices(
         self,
-        (clean, judged): (u32, u32),
+        clean: CleanCounts,
         levels: &BTreeMap<Vec<u32>, Level>,
         kinds: Vec<String>,
     ) -> Self {
-        if judged == 0 {
+        let Some((share, share_of_all)) = clean.share_as_found().zip(clean.share()) else {
             return self;
-        }
-        let share = f64::from(clean) / f64::from(judged);
+        };
         let level = match share {
-            share if share < LEAST_SHARE => NoiseLevel::Unusable,
+            // Too few of all, waited for or not: no figure at full speed comes of them.
+            _ if share_of_all < LEAST_SHARE => NoiseLevel::Unusable,
             share if share < QUIET_SHARE => NoiseLevel::Noisy,
             _ => NoiseLevel::Quiet,
         };
@@ -329,6 +329,7 @@ mod tests {
             setup_ns: 0,
             slices: None,
             triples: None,
+            huge_page_bytes: None,
         };
         let both = (0..10).flat_map(|round| [sample(0, round), sample(1, round)]);
         let samples: Vec<Sample> = both.map(|s| cut(s, 20, |index| index < clean)).collect();
@@ -360,6 +361,7 @@ mod tests {
             setup_ns: 0,
             slices: None,
             triples: None,
+            huge_page_bytes: None,
         };
         let samples: Vec<Sample> = (0..10).map(|round| cut(one(round), 10, |_| true)).collect();
         let unusable = judge(&cases, &samples, &Grouped::new(&plan, &samples));
@@ -385,6 +387,7 @@ mod tests {
                 setup_ns: 0,
                 slices: None,
                 triples: None,
+                huge_page_bytes: None,
             }
         };
         let samples: Vec<Sample> =

@@ -109,11 +109,13 @@ impl<'a> Grouped<'a> {
         self.slices(case).is_some_and(CaseSlices::is_judged)
     }
 
-    /// Whether a case has clean slices enough for its figures at full speed, and clean triples where it has
-    /// triples.
+    /// Whether a case has clean slices enough for its figure at full speed, or clean triples where its figure
+    /// is of those.
     pub fn has_full_speed(&self, case: usize) -> bool {
-        self.has_figure(Figure::Hop(case))
-            && (self.solo(case) != Some(Solo::Own) || self.has_figure(Figure::AboveOwnSolos(case)))
+        self.has_figure(match self.solo(case) {
+            Some(Solo::Own) => Figure::AboveOwnSolos(case),
+            _ => Figure::Hop(case),
+        })
     }
 
     fn solo(&self, case: usize) -> Option<Solo> {
@@ -131,7 +133,24 @@ impl<'a> Grouped<'a> {
 
     /// A figure of one case by rounds: the median of the round's samples.
     pub fn by_round(&self, case: usize, of: fn(&Sample) -> f64) -> Figures {
-        let middle = |(round, batch): (&u32, &Batch)| Some((*round, middle(batch, of)?));
+        self.middles(case, of, |_| true)
+    }
+
+    /// The same of the samples that were timed as the machine was found: rounds without one have no figure. Of
+    /// a case that is not judged of all samples: waiting changed nothing in it that anybody knows of.
+    pub fn as_found_by_round(&self, case: usize, of: fn(&Sample) -> f64) -> Figures {
+        match self.is_judged(case) {
+            true => self.middles(case, of, Sample::is_as_found),
+            false => self.by_round(case, of),
+        }
+    }
+
+    fn middles(&self, case: usize, of: fn(&Sample) -> f64, is_one: fn(&Sample) -> bool) -> Figures {
+        let middle = |(round, batch): (&u32, &Batch)| {
+            let values: Vec<f64> =
+                batch.iter().filter(|sample| is_one(sample)).map(|sample| of(sample)).collect();
+            Some((*round, median(&values)?))
+        };
         self.cases.get(&case).into_iter().flatten().filter_map(middle).collect()
     }
 
@@ -140,7 +159,7 @@ impl<'a> Grouped<'a> {
     pub fn hop_by_round(&self, case: usize) -> Figures {
         match self.slices(case).filter(|slices| slices.has_full_speed()) {
             Some(slices) => medians(&slices.clean),
-            None => self.by_round(case, Sample::ns_per_hop),
+            None => self.as_found_by_round(case, Sample::ns_per_hop),
         }
     }
 
@@ -167,13 +186,14 @@ impl<'a> Grouped<'a> {
         match self.solo(case) {
             None => Figures::new(),
             Some(Solo::Case(solo)) => {
-                self.above(case, &self.by_round(case, of), &self.by_round(solo, of))
+                let ring = self.as_found_by_round(case, of);
+                self.above(case, &ring, &self.as_found_by_round(solo, of))
             }
             Some(Solo::Own) => {
                 let of_round = |(round, batch): (&u32, &Batch)| {
                     let triples = batch.iter().filter_map(|sample| sample.triples.as_ref());
                     let all: Vec<f64> =
-                        triples.filter_map(Triples::above_solos_of_all_ns).collect();
+                        triples.filter_map(Triples::above_solos_as_found_ns).collect();
                     Some((*round, median(&all)?))
                 };
                 let rounds = self.cases.get(&case).into_iter().flatten();
@@ -191,7 +211,7 @@ impl<'a> Grouped<'a> {
     fn per_switch(&self, case: usize, hops: impl Iterator<Item = (u32, f64)>) -> Figures {
         let of = |(round, above): (u32, f64)| {
             let batch = self.cases.get(&case)?.get(&round)?;
-            let switches: u64 = batch.iter().map(|s| s.counters.switches()).sum();
+            let switches: u64 = batch.iter().map(|s| s.switches()).sum();
             let hops: u64 = batch.iter().map(|s| s.hops).sum();
             (switches > 0).then_some((round, above * hops as f64 / switches as f64))
         };
@@ -202,7 +222,7 @@ impl<'a> Grouped<'a> {
     pub fn hop(&self, case: usize, stream: u64) -> Option<Estimate> {
         self.estimate(
             &[(Figure::Hop(case), 1.0)],
-            || self.by_round(case, Sample::ns_per_hop),
+            || self.as_found_by_round(case, Sample::ns_per_hop),
             stream,
         )
     }
@@ -320,11 +340,6 @@ fn medians(by_round: &BTreeMap<u32, Vec<f64>>) -> Figures {
     by_round.iter().filter_map(of).collect()
 }
 
-fn middle(batch: &Batch, of: fn(&Sample) -> f64) -> Option<f64> {
-    let values: Vec<f64> = batch.iter().map(|sample| of(sample)).collect();
-    median(&values)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -369,6 +384,7 @@ mod tests {
             setup_ns: 0,
             slices: None,
             triples: None,
+            huge_page_bytes: None,
         }
     }
 

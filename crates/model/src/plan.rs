@@ -36,9 +36,10 @@ pub struct Batching {
     pub triples: Option<u32>,
 }
 
-/// A slice as timed without a neighbour on the core. With one it lasts up to half as long again: the state
-/// of a shared core stays for 2.5 ms at the median (docs/validation.md).
-pub const SLICE_NS: u64 = 1_000_000;
+/// A slice as timed without a neighbour on the core. A neighbour that comes for less than a slice and is gone
+/// again is seen by no quantum: of slices of 1 ms most have had one such on a core that is shared half of the
+/// time, of these few have (docs/validation.md).
+pub const SLICE_NS: u64 = 250_000;
 
 impl Default for Batching {
     /// 10 ms a sample: at least one timer tick down to HZ=100, so that the kernel's user/system

@@ -14,7 +14,7 @@ use crate::run::{End, Failure, Header, Run};
 use crate::sample::Sample;
 use crate::scaling;
 use crate::speed::{CaseSlices, Level};
-use crate::stats::quantile;
+use crate::stats::{mean, quantile};
 
 /// Switches per hop further than this from one are flagged.
 pub const COUNT_TOLERANCE: f64 = 0.05;
@@ -102,6 +102,10 @@ pub struct CaseSummary {
     /// with `state` none, in the same round; absent without such a ring beside it.
     #[serde(default)]
     pub ns_per_switch_above_none: Option<Estimate>,
+    /// Share of the samples, 0 to 1, whose members were given huge pages for all of their arrays; absent where
+    /// none were asked for, and where the kernel does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub huge_page_share: Option<f64>,
     /// The kernel's count differs from one switch per hop by more than 5 %.
     pub counts_disagree: bool,
     /// A ring of several of which the kernel counted less than 0.1 switches per hop: its hops are no
@@ -248,11 +252,11 @@ fn summarise(plan: &Plan, grouped: &Grouped, failures: &[Failure], index: usize)
         samples: samples.len() as u32,
         disturbed_samples: disturbed as u32,
         clean_slices: slices.map(CaseSlices::clean_count),
-        clean_share: slices.and_then(CaseSlices::clean_share),
+        clean_share: slices.and_then(|slices| slices.clean_counts().share_as_found()),
         totals: totals(&samples),
         projected_cpu_ns_per_lap: None,
         ns_per_hop: grouped.hop(index, stream(0)),
-        contended_ns_per_hop: judged_middle(grouped.by_round(index, Sample::ns_per_hop)),
+        contended_ns_per_hop: judged_middle(grouped.as_found_by_round(index, Sample::ns_per_hop)),
         switches_per_hop,
         ns_per_switch_above_solo: (!does_not_switch)
             .then(|| grouped.above_solo(index, stream(2)))
@@ -264,11 +268,19 @@ fn summarise(plan: &Plan, grouped: &Grouped, failures: &[Failure], index: usize)
         ns_per_switch_above_none: (!does_not_switch)
             .then(|| above_none(plan, grouped, index))
             .flatten(),
+        huge_page_share: huge_page_share(&case, &samples),
         counts_disagree,
         does_not_switch,
         failure: failures.iter().rev().find(|f| f.case == index).map(|f| f.message.clone()),
         case,
     }
+}
+
+fn huge_page_share(case: &Case, samples: &[&Sample]) -> Option<f64> {
+    let work = case.work.filter(|work| work.huge_pages)?;
+    let needed = work.bytes.saturating_mul(u64::from(case.members));
+    let given = samples.iter().filter_map(|sample| Some(sample.huge_page_bytes? >= needed));
+    mean(&given.map(|given| f64::from(u8::from(given))).collect::<Vec<f64>>())
 }
 
 /// A double difference of four rings, as the indirect cost of a working set is one.

@@ -68,6 +68,11 @@ pub struct Sample {
     /// Solos on the same memory before and after the ring; absent where solos are rings of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub triples: Option<Triples>,
+    /// Bytes of transparent huge pages that the members' processes had after their arrays were written (of small
+    /// arrays more than they need: a page is given whole); absent without a working set and where the kernel
+    /// does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub huge_page_bytes: Option<u64>,
 }
 
 /// What disturbed a sample.
@@ -140,6 +145,11 @@ impl Sample {
         self.slices.as_ref().filter(|slices| slices.can_be_judged())
     }
 
+    /// Whether it was timed as the machine was found, waiting for nothing.
+    pub fn is_as_found(&self) -> bool {
+        self.slices.as_ref().is_none_or(Slices::are_as_found)
+    }
+
     /// Whether a member that was to stay on its CPU moved.
     pub fn has_moved(&self, case: &Case) -> bool {
         let pinned = !matches!(case.placement, crate::case::Placement::Free { .. });
@@ -151,9 +161,15 @@ impl Sample {
         self.cpu_ns() as f64 / self.hops as f64
     }
 
+    /// Counted switches, without those of a leader that waited for an unshared core.
+    pub fn switches(&self) -> u64 {
+        let in_waits = self.slices.as_ref().map_or(0, Slices::switches_in_waits);
+        self.counters.switches().saturating_sub(in_waits)
+    }
+
     /// Counted switches per hop.
     pub fn switches_per_hop(&self) -> f64 {
-        self.counters.switches() as f64 / self.hops as f64
+        self.switches() as f64 / self.hops as f64
     }
 
     /// By what the sample was disturbed, as far as the kernel's counts tell.
@@ -202,6 +218,7 @@ mod tests {
             setup_ns: 1,
             slices: None,
             triples: None,
+            huge_page_bytes: None,
         }
     }
 

@@ -53,6 +53,7 @@ fn found(
             setup_ns: 0,
             slices: None,
             triples: None,
+            huge_page_bytes: None,
         }
     };
     let rounds = (0..6).flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)));

@@ -21,6 +21,9 @@ pub struct Assignment<I: Instrument = Ring> {
     pub round: u32,
     /// How the case becomes samples.
     pub batching: I::Batching,
+    /// k0 of the CPU that is measured, as far as it is known (`model::speed::Reference`): what is waited for.
+    #[serde(default)]
+    pub unshared_ratio: Option<f64>,
 }
 
 /// Why a case gave no (further) samples.

@@ -11,14 +11,16 @@ impl Measure for Response {
         assignment: &Assignment<Self>,
         sink: &mut dyn FnMut(Sample),
     ) -> Result<(), Unmeasured> {
-        let Assignment { case_number, case, round, batching } = assignment.clone();
+        let Assignment { case_number, case, round, batching, unshared_ratio } = assignment.clone();
         match case {
             Case::Ring(case) => {
-                let told = Assignment { case_number, case, round, batching: batching.ring };
+                let batching = batching.ring;
+                let told = Assignment { case_number, case, round, batching, unshared_ratio };
                 Ring::measure(&told, &mut |sample| sink(Sample::Ring(sample)))
             }
             Case::Trial(case) => {
-                let told = Assignment { case_number, case, round, batching: batching.trial };
+                let batching = batching.trial;
+                let told = Assignment { case_number, case, round, batching, unshared_ratio };
                 Trials::measure(&told, &mut |sample| sink(Sample::Trial(sample)))
             }
         }

@@ -1,33 +1,21 @@
-//! What earlier launches have found of this machine's CPUs: the file of the user's state directory.
+//! What a run is told of its CPUs and of earlier launches, and what it adds to that.
 
-use std::path::{Path, PathBuf};
-
-use anyhow::{Context, Result};
-use directories::ProjectDirs;
 use model::instrument::Instrument;
 use model::machine::Machine;
 use model::plan::Plan;
 use model::run::Run;
-use model::speed::{Launch, Level, Reference, Speed, SpeedFile, cpu_key, launch_scatter};
+use model::speed::{Launch, Reference, Speed, launch_scatter};
 use model::stats::median;
 use model::subject::{Subject, Values};
 
 use crate::failure::say;
 use crate::report::Report;
-use crate::store::{self, Entry, Folder, header};
-
-/// What is known of the CPUs that are measured on. Of several kinds of CPU nothing is: one ratio would be
-/// wrong for one of them.
-pub(crate) fn reference(machine: &Machine, cpus: &[u32]) -> Reference {
-    let Some(key) = key(machine, cpus) else { return Reference::default() };
-    // A file that cannot be read is as good as none: it is written anew.
-    path().and_then(|path| read(&path)).unwrap_or_default().reference(&key)
-}
+use crate::store::{self, Entry, Folder, header, known_speed};
 
 /// A plan with what is known of its CPUs, and of launches of the same plan on this machine.
 pub(crate) fn with_reference<I: Report>(plan: Plan<I>, machine: &Machine) -> Plan<I> {
     let launch_scatter = stored_scatter(&plan, machine);
-    let reference = Reference { launch_scatter, ..reference(machine, &plan.cpus()) };
+    let reference = Reference { launch_scatter, ..known_speed(machine, &plan.cpus()) };
     Plan { reference, ..plan }
 }
 
@@ -75,50 +63,7 @@ pub(crate) fn learn<I: Instrument>(run: &Run<I>) {
     let header = &run.header;
     let levels = I::levels(&header.plan, &run.samples);
     let Some(level) = levels.values().next() else { return };
-    let kept = path().and_then(|path| keep(&path, &header.machine, &header.plan.cpus(), level));
-    if let Err(error) = kept {
+    if let Err(error) = store::keep_speed(&header.machine, &header.plan.cpus(), level) {
         say(&format!("warning: what this run says of the CPU's speed is not kept: {error:#}"));
     }
-}
-
-fn keep(path: &Path, machine: &Machine, cpus: &[u32], level: &Level) -> Result<()> {
-    let Some(key) = key(machine, cpus) else { return Ok(()) };
-    let mut file = read(path).unwrap_or_default();
-    match file.learn(&key, level) {
-        true => write(path, &file),
-        false => Ok(()),
-    }
-}
-
-fn key(machine: &Machine, cpus: &[u32]) -> Option<String> {
-    let mut keys: Vec<String> =
-        cpus.iter().map(|cpu| cpu_key(machine, *cpu)).collect::<Option<_>>()?;
-    keys.dedup();
-    keys.pop().filter(|_| keys.is_empty())
-}
-
-fn path() -> Result<PathBuf> {
-    let dirs = ProjectDirs::from("", "", "switchcost").context("there is no home directory")?;
-    let state = dirs.state_dir().context("there is no state directory (XDG_STATE_HOME)")?;
-    Ok(state.join("full-speed.json"))
-}
-
-fn read(path: &Path) -> Result<SpeedFile> {
-    Ok(serde_json::from_slice(&std::fs::read(path)?)?)
-}
-
-/// Written beside it and renamed: two runs that end at once leave one of the two, whole.
-fn write(path: &Path, file: &SpeedFile) -> Result<()> {
-    let cannot = || format!("cannot write {}", path.display());
-    let folder = path.parent().context("it has no folder")?;
-    std::fs::create_dir_all(folder).with_context(cannot)?;
-    let beside = folder.join(format!("full-speed.json.{}", std::process::id()));
-    let written = serde_json::to_vec_pretty(file)
-        .map_err(anyhow::Error::from)
-        .and_then(|text| Ok(std::fs::write(&beside, text)?))
-        .and_then(|()| Ok(std::fs::rename(&beside, path)?));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&beside);
-    }
-    written.with_context(cannot)
 }

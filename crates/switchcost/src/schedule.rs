@@ -262,6 +262,7 @@ impl<'a, I: Instrument> Schedule<'a, I> {
             case: self.plan.cases[case].clone(),
             round,
             batching: self.plan.batching.clone(),
+            unshared_ratio: self.plan.reference.unshared_ratio,
         };
         let (samples, watch) = (&mut self.samples, &mut *self.watch);
         self.launch.launch(&assignment, &mut |sample| {
@@ -344,6 +345,7 @@ mod tests {
                 setup_ns: 0,
                 slices: None,
                 triples: None,
+                huge_page_bytes: None,
             });
             Ok(())
         }

@@ -261,7 +261,10 @@ fn runs_of_every_instrument_are_compared() {
         let planned = lines_of(&home.run_files()[0])[0]["header"]["plan"]["cases"].clone();
         assert_eq!(planned.as_array().map(Vec::len), Some(changes.len()), "{args:?}");
         for change in changes {
-            assert_eq!((&change["base_rounds"], &change["new_rounds"]), (&5.into(), &5.into()));
+            // Five rounds are too few for full speed. Of a ring of one sample a round, two of them waited for
+            // nothing (the first and the fourth), where the CPU is known so that there is what to wait for.
+            let rounds = [&change["base_rounds"], &change["new_rounds"]];
+            assert!(rounds.iter().all(|rounds| *rounds == 5 || *rounds == 2), "{change}");
         }
         let table = compared(&home, &[one, other]);
         let title = changes[0]["title"].as_str().expect("a title");

@@ -23,11 +23,18 @@ pub struct Change {
     pub new_case: usize,
     /// What is compared.
     pub of: Quantity,
-    /// The base's cost in nanoseconds: the mean of its launches' figures, or as published; of a session the
+    /// The base's cost in nanoseconds: the mean of its launches at full speed, or as published; of a session the
     /// mean of the middle half of its rounds.
     pub base_ns: f64,
     /// The new one's.
     pub new_ns: f64,
+    /// Launches that the base's cost is the mean of: those at full speed, or all where none was. Absent for a
+    /// published figure and in a session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_launches: Option<u32>,
+    /// The same of the new one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_launches: Option<u32>,
     /// Rounds of the base; absent for a published figure.
     pub base_rounds: Option<u32>,
     /// Rounds of the new one.
@@ -106,6 +113,7 @@ impl Pair<'_> {
         let ratio = self.costs.ratio(confidence);
         let (base_ns, new_ns) = self.costs.both();
         let (base_rounds, new_rounds) = self.costs.rounds();
+        let (base_launches, new_launches) = self.costs.launches();
         let answer = answer(&self.costs, &ratio, terms.limit, confidence);
         Change {
             title: self.new.title.clone(),
@@ -115,6 +123,8 @@ impl Pair<'_> {
             of: self.of,
             base_ns,
             new_ns,
+            base_launches,
+            new_launches,
             base_rounds,
             new_rounds,
             base_failure: self.base.failure.clone(),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::estimate::Estimate;
 use crate::plan::MINIMUM_ROUNDS;
 use crate::speed::Speed;
 use crate::stats::{
@@ -69,10 +70,12 @@ pub(super) struct Apart {
 /// One side of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Side {
-    /// Mean of the launches, or as published.
+    /// Mean of the launches that saw full speed, or of all where none did, or as published.
     pub(super) cost: f64,
-    /// None of a published figure.
+    /// Those that it is the mean of; none of a published figure.
     launches: Option<u32>,
+    /// All that there are: of as many more as large a share will see full speed.
+    of: u32,
     /// Rounds of all launches together; none of a published figure.
     rounds: Option<u32>,
     /// Sum of squared standard errors / launches squared; absent where a launch has none.
@@ -139,6 +142,14 @@ impl Costs {
         match self {
             Self::Apart(apart) => (apart.base.cost, apart.new.cost),
             Self::Within(within) => (within.base, within.new),
+        }
+    }
+
+    /// Launches that each is the mean of: none of a published figure, nor of a session.
+    pub(super) fn launches(&self) -> (Option<u32>, Option<u32>) {
+        match self {
+            Self::Apart(apart) => (apart.base.launches, apart.new.launches),
+            Self::Within(_) => (None, None),
         }
     }
 
@@ -232,11 +243,15 @@ impl Side {
             Values::Published(cost) => {
                 let cost = finite(Some(*cost))?;
                 let (launches, rounds, variance, speed) = (None, None, Some(0.0), None);
-                return Some(Self { cost, launches, rounds, variance, speed });
+                return Some(Self { cost, launches, of: 0, rounds, variance, speed });
             }
             Values::Measured(launches) => launches,
         };
         let estimates: Vec<_> = launches.iter().filter_map(|launch| launch.estimate).collect();
+        // A launch that did not see full speed says nothing of it, and takes nothing from those that did.
+        let is_full = |estimate: &&Estimate| estimate.speed == Speed::Full;
+        let full: Vec<Estimate> = estimates.iter().filter(is_full).copied().collect();
+        let estimates = if full.is_empty() { estimates } else { full };
         let count = estimates.len() as f64;
         let costs: Vec<f64> = estimates.iter().map(|estimate| estimate.value).collect();
         let squares: Option<Vec<f64>> =
@@ -244,6 +259,7 @@ impl Side {
         Some(Self {
             cost: finite(mean(&costs))?,
             launches: u32::try_from(estimates.len()).ok(),
+            of: u32::try_from(launches.len()).ok()?,
             rounds: Some(estimates.iter().map(|estimate| estimate.rounds).sum()),
             variance: squares.map(|squares| squares.iter().sum::<f64>() / (count * count)),
             speed: estimates.iter().map(|estimate| estimate.speed).reduce(worse),
@@ -260,7 +276,8 @@ impl Side {
 
     fn with_more(&self, more: u32) -> Self {
         let Some(launches) = self.launches else { return *self };
-        let grown = launches.saturating_add(more);
+        let useful = u64::from(more) * u64::from(launches) / u64::from(self.of.max(1));
+        let grown = launches.saturating_add(u32::try_from(useful).unwrap_or(u32::MAX));
         let shrink = f64::from(launches) / f64::from(grown);
         let variance = self.variance.map(|variance| variance * shrink);
         Self { launches: Some(grown), variance, ..*self }

@@ -54,6 +54,7 @@ fn samples(plan: &Plan, cost: impl Fn(&Case) -> u64) -> Vec<Sample> {
             setup_ns: 0,
             slices: None,
             triples: None,
+            huge_page_bytes: None,
         }
     };
     let rounds = (0..8).flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)));

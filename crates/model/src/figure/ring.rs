@@ -217,7 +217,7 @@ fn cpu(run: &Run, groups: &[Group], index: usize) -> Option<Figure> {
     let estimate = |number: usize| {
         // A random stream of its own, apart from those of the record.
         let stream = (3 << 32) + number as u64;
-        grouped.over_rounds(&grouped.by_round(number, Sample::cpu_ns_per_hop), stream)
+        grouped.over_rounds(&grouped.as_found_by_round(number, Sample::cpu_ns_per_hop), stream)
     };
     let of_lap = |(number, of): &(usize, &CaseSummary)| {
         point(of, estimate(*number)?.scaled(f64::from(of.case.members)).as_ref())

@@ -68,7 +68,7 @@ impl Split {
         let Self { rings, trials } = self;
         let mut quanta = quanta_by_place(&rings.plan.cases, rings.samples.iter());
         for (place, of_trials) in quanta_by_cpu(&trials.plan, &trials.samples) {
-            quanta.entry(place).or_default().extend(of_trials);
+            quanta.entry(place).or_default().add(of_trials);
         }
         levels(&quanta, reference)
     }

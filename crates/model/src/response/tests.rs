@@ -89,6 +89,7 @@ fn hops(case: usize, round: u32, ns: u64) -> Sample {
         setup_ns: 0,
         slices: None,
         triples: None,
+        huge_page_bytes: None,
     })
 }
 

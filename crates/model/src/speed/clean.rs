@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::level::{Level, Quanta, Reference};
 use super::pooled::{FEWEST_CLEAN, FEWEST_ROUNDS, LEAST_SHARE};
 use super::slices::Slices;
-use super::triples::Triple;
+use super::triples::{Triple, Triples};
 use crate::case::{Case, Placement};
 use crate::sample::Sample;
 use crate::stats::median;
@@ -24,14 +24,61 @@ pub struct CaseSlices {
     pub clean: BTreeMap<u32, Vec<f64>>,
     /// Slices that were judged.
     pub judged: u32,
+    /// Those of batches that waited for nothing.
+    pub as_found: u32,
+    /// Time of a hop in each clean one of these, by round.
+    pub clean_as_found: BTreeMap<u32, Vec<f64>>,
     /// Samples that have no slices, or too long ones.
     pub not_judged: u32,
-    /// What a hop takes above the members' own solos, in nanoseconds, in each triple that counts, by round.
+    /// What a hop takes above the members' own solos, in nanoseconds, in each clean slice of the rings of triples, by round.
     pub clean_above: BTreeMap<u32, Vec<f64>>,
-    /// Triples that were judged; 0 where solos are rings of their own.
-    pub triples: u32,
+    /// Slices of the rings of triples that were judged; 0 where solos are rings of their own.
+    pub ring_slices: u32,
     /// Switches and hops of samples with clean slices, by round.
     pub switches: BTreeMap<u32, (u64, u64)>,
+}
+
+/// Slices that were judged, and those of batches that waited for nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CleanCounts {
+    /// Slices that were judged.
+    pub judged: u32,
+    /// The clean ones.
+    pub clean: u32,
+    /// Slices of batches that were timed as the machine was found.
+    pub as_found: u32,
+    /// The clean ones of these.
+    pub clean_as_found: u32,
+}
+
+impl CleanCounts {
+    /// Of slices none of which was waited for.
+    pub fn of_all_as_found(clean: u32, judged: u32) -> Self {
+        Self { judged, clean, as_found: judged, clean_as_found: clean }
+    }
+
+    /// The counts of both.
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            judged: self.judged + other.judged,
+            clean: self.clean + other.clean,
+            as_found: self.as_found + other.as_found,
+            clean_as_found: self.clean_as_found + other.clean_as_found,
+        }
+    }
+
+    /// Share of all slices that are clean, those that were waited for included; absent where none was judged.
+    pub fn share(&self) -> Option<f64> {
+        (self.judged > 0).then(|| f64::from(self.clean) / f64::from(self.judged))
+    }
+
+    /// Share of the slices that were clean as the machine was found: of all where none was timed so.
+    pub fn share_as_found(&self) -> Option<f64> {
+        match self.as_found {
+            0 => self.share(),
+            judged => Some(f64::from(self.clean_as_found) / f64::from(judged)),
+        }
+    }
 }
 
 impl CaseSlices {
@@ -40,9 +87,22 @@ impl CaseSlices {
         self.clean.values().map(|round| round.len() as u32).sum()
     }
 
-    /// Share of the judged slices that are clean; absent where none was judged.
-    pub fn clean_share(&self) -> Option<f64> {
-        (self.judged > 0).then(|| f64::from(self.clean_count()) / f64::from(self.judged))
+    fn leave_out_interrupted(&mut self) {
+        for (round, clean) in &mut self.clean {
+            let Some(longest) = longest_uninterrupted(clean) else { continue };
+            let as_found = self.clean_as_found.get_mut(round);
+            for hops in [Some(clean), as_found].into_iter().flatten() {
+                hops.retain(|hop| *hop <= longest);
+            }
+        }
+        self.clean.retain(|_, round| !round.is_empty());
+    }
+
+    /// How many slices there are, and of which kinds.
+    pub fn clean_counts(&self) -> CleanCounts {
+        let Self { judged, as_found, .. } = *self;
+        let clean_as_found = self.clean_as_found.values().map(|round| round.len() as u32).sum();
+        CleanCounts { judged, clean: self.clean_count(), as_found, clean_as_found }
     }
 
     /// Whether the quanta tell anything of this case.
@@ -57,7 +117,7 @@ impl CaseSlices {
 
     /// The same of triples.
     pub fn has_full_speed_above(&self) -> bool {
-        self.is_judged() && are_enough(&self.clean_above, self.triples)
+        self.is_judged() && are_enough(&self.clean_above, self.ring_slices)
     }
 }
 
@@ -90,8 +150,7 @@ pub fn slices_by_case<'a>(
         add(&mut all[sample.case], case, sample, levels.get(&places[sample.case]));
     }
     for of_case in &mut all {
-        of_case.clean.values_mut().for_each(leave_out_interrupted);
-        of_case.clean.retain(|_, round| !round.is_empty());
+        of_case.leave_out_interrupted();
     }
     (levels, all)
 }
@@ -108,16 +167,21 @@ pub(crate) fn quanta_by_place<'a>(
     for sample in samples {
         if let Some((case, slices)) = cases.get(sample.case).zip(sample.judged_slices()) {
             add_quanta(&mut quanta, leader_cpus(case), slices);
-            let triples = sample.triples.iter().flat_map(|triples| &triples.all);
-            quanta.entry(leader_cpus(case)).or_default().extend(triples.flat_map(Triple::quanta));
+            if let Some(triples) = &sample.triples {
+                let of = quanta.entry(leader_cpus(case)).or_default();
+                let (as_found, waited) = triples.as_found_and_waited();
+                of.as_found.extend(as_found.iter().flat_map(Triple::quanta));
+                of.waited.extend(waited.iter().flat_map(Triple::quanta));
+            }
         }
     }
     quanta
 }
 
 pub(crate) fn add_quanta(to: &mut QuantaByPlace, place: Vec<u32>, slices: &Slices) {
-    let times = slices.latency_ns.iter().copied().zip(slices.throughput_ns.iter().copied());
-    to.entry(place).or_default().extend(times);
+    let of = to.entry(place).or_default();
+    let of = if slices.are_as_found() { &mut of.as_found } else { &mut of.waited };
+    of.extend(slices.quanta());
 }
 
 /// The level of each place whose quanta agree on one.
@@ -135,8 +199,11 @@ fn add(to: &mut CaseSlices, case: &Case, sample: &Sample, level: Option<&Level>)
     };
     let count = slices.elapsed_ns.len();
     to.judged += count as u32;
+    if slices.are_as_found() {
+        to.as_found += count as u32;
+    }
     let disturbed = sample.steal_ns.is_some_and(|ns| ns > 0) || sample.has_moved(case);
-    to.triples += sample.triples.as_ref().map_or(0, |triples| triples.all.len() as u32);
+    to.ring_slices += sample.triples.as_ref().map_or(0, Triples::ring_slices);
     let Some(level) = level.filter(|_| !disturbed) else { return };
     if let Some(triples) = &sample.triples {
         let clean = triples.clean_above_solos_ns(level);
@@ -149,18 +216,15 @@ fn add(to: &mut CaseSlices, case: &Case, sample: &Sample, level: Option<&Level>)
         (hops > 0).then(|| slices.elapsed_ns[index] as f64 / hops as f64)
     };
     let clean = (0..count).filter(|index| level.is_clean_slice(slices, *index));
-    let before = to.clean_count();
-    to.clean.entry(sample.round).or_default().extend(clean.filter_map(hop));
-    if to.clean_count() > before {
-        let (switches, hops) = to.switches.entry(sample.round).or_default();
-        *switches += sample.counters.switches();
-        *hops += sample.hops;
+    let clean: Vec<f64> = clean.filter_map(hop).collect();
+    if slices.are_as_found() {
+        to.clean_as_found.entry(sample.round).or_default().extend(&clean);
     }
-}
-
-fn leave_out_interrupted(round: &mut Vec<f64>) {
-    if let Some(longest) = longest_uninterrupted(round) {
-        round.retain(|hop| *hop <= longest);
+    if !clean.is_empty() {
+        let (switches, hops) = to.switches.entry(sample.round).or_default();
+        *switches += sample.switches();
+        *hops += sample.hops;
+        to.clean.entry(sample.round).or_default().extend(clean);
     }
 }
 

@@ -39,8 +39,38 @@ pub struct Reference {
     pub launch_scatter: Option<f64>,
 }
 
+impl Reference {
+    /// Takes over what is known by now: a lower ratio in the place of a higher one, an established one in the
+    /// place of one that is not, and nothing that is provisional in the place of what is established. So two
+    /// runs of which one never saw its core unshared are read by the level of the other.
+    pub fn learn(&mut self, known: &Self) {
+        let Some(ratio) = known.unshared_ratio.filter(|_| known.established || !self.established)
+        else {
+            return;
+        };
+        let is_lower = self.unshared_ratio.is_none_or(|own| ratio < own * (1.0 - TOLERANCE));
+        if is_lower || (known.established && !self.established) {
+            (self.unshared_ratio, self.established) = (Some(ratio), known.established);
+        }
+    }
+}
+
 /// All quanta of a run on one CPU: latency-bound and throughput-bound loop, in nanoseconds.
-pub type Quanta = Vec<(u32, u32)>;
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Quanta {
+    /// Those around what was timed as the machine was found: they tell how it was.
+    pub as_found: Vec<(u32, u32)>,
+    /// Those around what waited for a core that nobody shares: they tell no shares.
+    pub waited: Vec<(u32, u32)>,
+}
+
+impl Quanta {
+    /// Takes in those of another part of the run.
+    pub(crate) fn add(&mut self, others: Self) {
+        self.as_found.extend(others.as_found);
+        self.waited.extend(others.waited);
+    }
+}
 
 /// The level of an unshared core in one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -63,15 +93,15 @@ pub struct Level {
 
 impl Level {
     /// The level that these quanta speak of. Absent where too few agree on anything.
-    pub fn of(quanta: &[(u32, u32)], reference: &Reference) -> Option<Self> {
-        let sound = |(latency, throughput): &&(u32, u32)| *latency > 0 && *throughput > 0;
-        let quanta: Vec<(f64, f64)> =
-            quanta.iter().filter(sound).map(|(l, t)| (f64::from(*l), f64::from(*t))).collect();
-        let latencies: Vec<f64> = quanta.iter().map(|(latency, _)| *latency).collect();
+    pub fn of(quanta: &Quanta, reference: &Reference) -> Option<Self> {
+        let as_found = sound(&quanta.as_found);
+        let all = [&as_found[..], &sound(&quanta.waited)].concat();
+        let latencies: Vec<f64> = all.iter().map(|(latency, _)| *latency).collect();
         let latency_ns = densest(&latencies)?;
-        let steady = quanta.iter().filter(|(latency, _)| near(*latency, latency_ns));
-        let ratios: Vec<f64> = steady.map(|(_, throughput)| throughput / latency_ns).collect();
-        let (unshared_ratio, established) = level(&ratios, reference)?;
+        let (unshared_ratio, established) = level(&steady_ratios(&all, latency_ns), reference)?;
+        // Of the machine as it was found: what waited saw more of the unshared core than there was.
+        let quanta = if as_found.is_empty() { all } else { as_found };
+        let ratios = steady_ratios(&quanta, latency_ns);
         let shared: Vec<f64> = ratios
             .iter()
             .copied()
@@ -101,10 +131,8 @@ impl Level {
 
     /// Whether the quanta around slice `index` are all clean.
     pub fn is_clean_slice(&self, slices: &Slices, index: usize) -> bool {
-        let around = index..index + super::QUANTA_AROUND;
-        let quanta = slices.latency_ns.get(around.clone()).zip(slices.throughput_ns.get(around));
-        quanta.is_some_and(|(latency, throughput)| {
-            latency.iter().zip(throughput).all(|(l, t)| self.is_clean(*l, *t))
+        slices.around(index).is_some_and(|quanta| {
+            quanta.iter().all(|(latency, throughput)| self.is_clean(*latency, *throughput))
         })
     }
 
@@ -114,6 +142,18 @@ impl Level {
         let is_x86 = target.starts_with("x86_64");
         is_x86.then(|| multiplies * X86_MULTIPLY_CYCLES / self.latency_ns)
     }
+}
+
+/// The quanta that have both times.
+fn sound(quanta: &[(u32, u32)]) -> Vec<(f64, f64)> {
+    let times = quanta.iter().map(|(l, t)| (f64::from(*l), f64::from(*t)));
+    times.filter(|(latency, throughput)| *latency > 0.0 && *throughput > 0.0).collect()
+}
+
+/// Of the quanta that had the run's clock.
+fn steady_ratios(quanta: &[(f64, f64)], latency_ns: f64) -> Vec<f64> {
+    let steady = quanta.iter().filter(|(latency, _)| near(*latency, latency_ns));
+    steady.map(|(_, throughput)| throughput / latency_ns).collect()
 }
 
 fn near(value: f64, level: f64) -> bool {

@@ -2,7 +2,7 @@
 //!
 //! The models were fitted to slices recorded on the test machine: a ring of two takes 1.45 times as long while
 //! the core is shared, its solo 1.30 times. Each launch is 25 rounds of 0.1 s with two workers, in random
-//! order, of 21 slices.
+//! order, of 30 ms in 84 slices.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -21,7 +21,7 @@ const SOLO_NS: f64 = 472.0;
 const RING_SLOWER: f64 = 0.45;
 const SOLO_SLOWER: f64 = 0.30;
 const ROUNDS: u32 = 25;
-const SLICES: usize = 21;
+const SLICES: usize = 84;
 const LAUNCHES: u64 = 400;
 /// As [`cut`] makes quanta, with the half of a percent by which they are late at the median.
 const UNSHARED_RATIO: f64 = 5920.0 / 5860.0 * 1.004;
@@ -197,6 +197,7 @@ fn worker(
         setup_ns: 0,
         slices: None,
         triples: None,
+        huge_page_bytes: None,
     };
     let mut sample = cut(plain, SLICES as u64, |_| true);
     let slices = sample.slices.as_mut().unwrap();

@@ -30,6 +30,28 @@ pub struct Slices {
     pub latency_ns: Vec<u32>,
     /// Time of the throughput-bound loop of each quantum, in nanoseconds: three more than slices.
     pub throughput_ns: Vec<u32>,
+    /// The waits for a core that nobody shares, in the order of time. Absent of a batch that was timed as the
+    /// machine was found: it waited for nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Vec<Wait>>,
+}
+
+/// A wait for a core that nobody shares: quanta without anything between them, until two in a row were those of
+/// such a core, or the time for waiting was over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Wait {
+    /// The slice that it came before.
+    pub slice: u32,
+    /// How long it took, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// CPU time of it, in nanoseconds: less where something else ran meanwhile.
+    pub cpu_ns: u64,
+    /// Switches of the leader during it: something else ran.
+    pub switches: u64,
+    /// Time of the latency-bound loop of its last quantum, in nanoseconds.
+    pub latency_ns: u32,
+    /// Time of the throughput-bound loop of its last quantum, in nanoseconds.
+    pub throughput_ns: u32,
 }
 
 impl Slices {
@@ -46,7 +68,47 @@ impl Slices {
             elapsed_ns: touched(u64::MAX, slices),
             latency_ns: touched(u32::MAX, quanta),
             throughput_ns: touched(u32::MAX, quanta),
+            waits: None,
         }
+    }
+
+    /// The same of a batch that waits for a core that nobody shares, with room for a wait before each slice.
+    pub fn that_wait(slices: usize, laps: u64) -> Self {
+        let mut waits = vec![Wait { slice: u32::MAX, ..Wait::default() }; slices];
+        waits.clear();
+        Self { waits: Some(waits), ..Self::with_room_for(slices, laps) }
+    }
+
+    /// The two quanta before slice `index` and the two behind it, in the order of time. Before the slice after
+    /// one that was waited for, the first of them is the last of the wait. None of a slice that was waited for:
+    /// it warms up what has lain still, or was left by a neighbour, and never counts.
+    pub fn around(&self, index: usize) -> Option<[(u32, u32); QUANTA_AROUND]> {
+        let quantum = |at: usize| Some((*self.latency_ns.get(at)?, *self.throughput_ns.get(at)?));
+        let before = match index.checked_sub(1).and_then(|before| self.wait_for(before)) {
+            Some(wait) => (wait.latency_ns, wait.throughput_ns),
+            None => quantum(index)?,
+        };
+        let behind = [quantum(index + 2)?, quantum(index + 3)?];
+        let around = [before, quantum(index + 1)?, behind[0], behind[1]];
+        self.wait_for(index).is_none().then_some(around)
+    }
+
+    fn wait_for(&self, slice: usize) -> Option<&Wait> {
+        let waits = self.waits.as_deref()?;
+        let at = waits.binary_search_by_key(&slice, |wait| wait.slice as usize).ok()?;
+        waits.get(at)
+    }
+
+    /// All quanta whose times are known: latency-bound and throughput-bound loop.
+    pub fn quanta(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let between = self.latency_ns.iter().copied().zip(self.throughput_ns.iter().copied());
+        let last = self.waits.iter().flatten().map(|wait| (wait.latency_ns, wait.throughput_ns));
+        between.chain(last)
+    }
+
+    /// Whether the batch was timed as the machine was found, waiting for nothing.
+    pub fn are_as_found(&self) -> bool {
+        self.waits.is_none()
     }
 
     /// Keeps a quantum's two times.
@@ -56,9 +118,24 @@ impl Slices {
         self.throughput_ns.push(u32::try_from(throughput_ns).unwrap_or(u32::MAX));
     }
 
-    /// Time of all quanta, in nanoseconds: it is in the counters' CPU time and in no slice.
+    /// Time of all quanta and CPU time of all waits, in nanoseconds: it is in the counters' CPU time and in no
+    /// slice.
     pub fn reference_ns(&self) -> u64 {
-        self.latency_ns.iter().chain(&self.throughput_ns).map(|ns| u64::from(*ns)).sum()
+        let quanta = self.latency_ns.iter().chain(&self.throughput_ns).map(|ns| u64::from(*ns));
+        let waits = self.waits.iter().flatten().map(|wait| wait.cpu_ns);
+        quanta.chain(waits).fold(0, u64::saturating_add)
+    }
+
+    /// Switches of the leader during all waits: they are in the counters, and no part of the ring.
+    pub fn switches_in_waits(&self) -> u64 {
+        let waits = self.waits.iter().flatten();
+        waits.map(|wait| wait.switches).fold(0, u64::saturating_add)
+    }
+
+    /// Time of all waits, in nanoseconds; absent of a batch that was timed as the machine was found.
+    pub fn waited_ns(&self) -> Option<u64> {
+        let waits = self.waits.as_ref()?.iter();
+        Some(waits.map(|wait| wait.elapsed_ns).fold(0, u64::saturating_add))
     }
 
     /// Laps of slice `index` of a batch of `laps` laps.

@@ -68,6 +68,7 @@ fn sample(round: u32) -> Sample {
         setup_ns: 0,
         slices: None,
         triples: None,
+        huge_page_bytes: None,
     }
 }
 
@@ -85,7 +86,7 @@ fn noisy_quanta(count: usize, shared_share: f64, seed: u64) -> Quanta {
         let throughput = f64::from(ALONE.1) * times * jitter(&mut rng);
         (latency as u32, throughput as u32)
     };
-    (0..count).map(one).collect()
+    Quanta { as_found: (0..count).map(one).collect(), waited: Vec::new() }
 }
 
 #[test]
@@ -107,7 +108,8 @@ fn the_unshared_level_is_found_however_long_the_core_was_shared() {
 fn an_interruption_is_no_level() {
     let quanta = noisy_quanta(3000, 0.5, 5);
     let smallest =
-        quanta.iter().map(|(l, t)| f64::from(*t) / f64::from(*l)).reduce(f64::min).unwrap();
+        quanta.as_found.iter().map(|(l, t)| f64::from(*t) / f64::from(*l)).reduce(f64::min);
+    let smallest = smallest.unwrap();
     assert!(smallest < 0.4 * K0);
     let level = Level::of(&quanta, &Reference::default()).unwrap();
     assert!((level.unshared_ratio / K0 - 1.0).abs() < 0.005);
@@ -140,7 +142,7 @@ fn what_is_known_stands_against_a_run_that_was_shared_throughout() {
 fn a_clock_that_changes_is_told_and_is_no_sharing() {
     let mut quanta = noisy_quanta(2000, 0.0, 8);
     // A quarter of the time at 80 % of the clock: both loops take 1.25 times as long.
-    quanta.iter_mut().take(500).for_each(|q| *q = (q.0 * 5 / 4, q.1 * 5 / 4));
+    quanta.as_found.iter_mut().take(500).for_each(|q| *q = (q.0 * 5 / 4, q.1 * 5 / 4));
     let level = Level::of(&quanta, &Reference::default()).unwrap();
     assert!((level.other_clock_share - 0.25).abs() < 0.03, "{level:?}");
     assert!(level.unshared_share > 0.97, "{level:?}");
@@ -150,10 +152,124 @@ fn a_clock_that_changes_is_told_and_is_no_sharing() {
     assert_eq!(level.clock_ghz("aarch64-unknown-linux-gnu"), None);
 }
 
+/// What waited for an unshared core has seen more of it than there was: it adds to the level, not to the shares.
+#[test]
+fn the_shares_are_those_of_the_machine_as_it_was_found() {
+    let mut quanta = noisy_quanta(2000, 0.7, 11);
+    let found = Level::of(&quanta, &Reference::default()).unwrap();
+    quanta.waited = noisy_quanta(2000, 0.0, 12).as_found;
+    let level = Level::of(&quanta, &Reference::default()).unwrap();
+    assert!((level.unshared_share - 0.3).abs() < 0.03, "{level:?}");
+    assert!((level.unshared_share - found.unshared_share).abs() < 0.01, "{level:?} {found:?}");
+    quanta.as_found.truncate(10);
+    assert!(Level::of(&quanta, &Reference::default()).is_some(), "all quanta tell the level");
+}
+
+#[test]
+fn what_is_known_by_now_replaces_what_was_provisional_or_higher() {
+    let of = |ratio: Option<f64>, established| Reference {
+        unshared_ratio: ratio,
+        established,
+        launch_scatter: Some(0.02),
+    };
+    let learnt = |mut own: Reference, known| {
+        own.learn(&known);
+        assert_eq!(own.launch_scatter, Some(0.02));
+        (own.unshared_ratio, own.established)
+    };
+    let known = of(Some(1.01), true);
+    assert_eq!(learnt(of(None, false), known), (Some(1.01), true));
+    assert_eq!(learnt(of(Some(1.4), false), known), (Some(1.01), true));
+    assert_eq!(learnt(of(Some(1.4), true), known), (Some(1.01), true));
+    // Lower, or as good as the same: what the run went by stands.
+    assert_eq!(learnt(of(Some(0.9), true), known), (Some(0.9), true));
+    assert_eq!(learnt(of(Some(1.011), true), known), (Some(1.011), true));
+    // What is provisional replaces what is so too.
+    assert_eq!(learnt(of(Some(1.4), false), of(Some(1.01), false)), (Some(1.01), false));
+    assert_eq!(learnt(of(Some(1.01), false), of(Some(1.4), false)), (Some(1.01), false));
+    assert_eq!(learnt(of(None, false), of(Some(1.01), false)), (Some(1.01), false));
+    assert_eq!(learnt(of(Some(1.4), true), of(Some(1.01), false)), (Some(1.4), true));
+    assert_eq!(learnt(of(None, false), of(None, false)), (None, false));
+}
+
+/// A wait whose last quantum's throughput-bound loop took so many times what it does alone.
+fn wait_before(slice: u32, times: f64) -> Wait {
+    let (latency_ns, throughput) = ALONE;
+    let throughput_ns = (f64::from(throughput) * times) as u32;
+    Wait { slice, elapsed_ns: 5_000_000, cpu_ns: 4_000_000, switches: 3, latency_ns, throughput_ns }
+}
+
+/// Six slices; the core is shared until a wait before the third ends.
+fn that_waited(times: f64) -> Slices {
+    let waits = Some(vec![wait_before(0, 1.4), wait_before(2, times)]);
+    let slices = Slices { waits, ..around(6, 100, |slice| slice >= 3) };
+    // The quanta behind slice 1 are shared still, those behind slices 2 and 3 are not.
+    let shared: Vec<bool> = slices.throughput_ns.iter().map(|ns| *ns > 6000).collect();
+    assert_eq!(shared, [true, true, true, false, false, false, false, false, false]);
+    Slices { elapsed_ns: vec![1_000_000; 6], ..slices }
+}
+
+#[test]
+fn what_was_waited_for_warms_up_and_the_next_slice_lies_behind_the_wait() {
+    let level = Level::of(&noisy_quanta(100, 0.0, 13), &Reference::default()).unwrap();
+    let clean = |slices: &Slices| -> Vec<usize> {
+        (0..6).filter(|index| level.is_clean_slice(slices, *index)).collect()
+    };
+    assert_eq!(clean(&that_waited(1.0)), [3, 4, 5]);
+    // In vain: the time was over.
+    assert_eq!(clean(&that_waited(1.4)), [4, 5]);
+    // The quantum behind slice 1 lies before the wait: it says nothing of slice 3.
+    let shared = |quantum: usize| {
+        let mut waited = that_waited(1.0);
+        waited.throughput_ns[quantum] = waited.throughput_ns[0];
+        waited
+    };
+    assert_eq!(clean(&shared(3)), [3, 4, 5]);
+    assert_eq!(clean(&Slices { waits: None, ..shared(3) }), [4, 5]);
+    // The one between slices 2 and 3 lies behind it.
+    assert_eq!(clean(&shared(4)), [5]);
+    let without = Slices { waits: None, ..that_waited(1.0) };
+    assert_eq!(clean(&without), [3, 4, 5]);
+    let unshared = Slices { waits: Some(vec![wait_before(2, 1.0)]), ..around(6, 100, |_| true) };
+    assert_eq!(clean(&unshared), [0, 1, 3, 4, 5], "what was waited for never counts");
+    let waited = that_waited(1.0);
+    assert_eq!(waited.reference_ns() - without.reference_ns(), 8_000_000);
+    assert_eq!((waited.waited_ns(), without.waited_ns()), (Some(10_000_000), None));
+    assert_eq!(waited.quanta().count() - without.quanta().count(), 2);
+    assert!(without.are_as_found() && !waited.are_as_found());
+    // Nor are the leader's switches in it the ring's.
+    let of = |slices| Sample { slices: Some(slices), ..sample(0) }.switches();
+    assert_eq!(of(without) - of(waited), 6);
+}
+
+#[test]
+fn what_waited_is_no_measure_of_the_machine() {
+    let known = Reference { unshared_ratio: Some(K0), established: true, launch_scatter: None };
+    let as_found = |round| cut(sample(round), 10, |slice| slice < 2);
+    let waited = |round| {
+        let mut waited = cut(sample(round), 10, |_| true);
+        waited.slices.as_mut().unwrap().waits = Some(Vec::new());
+        Sample { elapsed_ns: 8_000_000, sample: 1, ..waited }
+    };
+    let samples: Vec<Sample> = (0..10).flat_map(|round| [as_found(round), waited(round)]).collect();
+    let (_, all) = slices_by_case(&[case(2)], samples.iter(), &known);
+    let counts = all[0].clean_counts();
+    assert_eq!(counts, CleanCounts { judged: 200, clean: 120, as_found: 100, clean_as_found: 20 });
+    assert_eq!((counts.share(), counts.share_as_found()), (Some(0.6), Some(0.2)));
+    assert!(all[0].has_full_speed());
+    // A slice that something else had its turn in is left out of both.
+    let mut samples = samples;
+    samples.iter_mut().for_each(|s| s.slices.as_mut().unwrap().elapsed_ns[0] *= 3);
+    let (_, all) = slices_by_case(&[case(2)], samples.iter(), &known);
+    let counts = all[0].clean_counts();
+    assert_eq!((counts.clean, counts.clean_as_found), (100, 10));
+}
+
 #[test]
 fn no_level_of_too_few_or_of_nothing_that_a_core_could_do() {
     assert_eq!(Level::of(&noisy_quanta(20, 0.0, 9), &Reference::default()), None);
-    assert_eq!(Level::of(&[(0, 0); 100], &Reference::default()), None);
+    let nothing = Quanta { as_found: vec![(0, 0); 100], waited: Vec::new() };
+    assert_eq!(Level::of(&nothing, &Reference::default()), None);
     assert_eq!(lowest_level(&[0.01; 100]), None);
     assert_eq!(lowest_level(&[100.0; 100]), None);
     assert_eq!(lowest_level(&[1.0; 100]), Some(1.0));
@@ -196,7 +312,7 @@ fn clean_slices_are_counted_and_disturbed_samples_have_none() {
     disturbed[2].slices.as_mut().unwrap().elapsed_ns[4] *= 4;
     let found = slices_of(&disturbed);
     assert_eq!((found.clean_count(), found.judged), (29, 50));
-    assert_eq!(found.clean_share(), Some(29.0 / 50.0));
+    assert_eq!(found.clean_counts().share_as_found(), Some(29.0 / 50.0));
 }
 
 #[test]
@@ -346,13 +462,36 @@ proptest! {
         elapsed in prop::collection::vec(any::<u64>(), 0..6),
         latency in prop::collection::vec(any::<u32>(), 0..9),
         throughput in prop::collection::vec(any::<u32>(), 0..9),
+        waits in prop::option::of(prop::collection::vec(any::<(u32, u64, u64, u64)>(), 0..4)),
+        triples in any::<(u32, u64, u64, Option<u32>)>(),
+        solos in prop::collection::vec(any::<u64>(), 0..6),
         ratio in prop_oneof![Just(None), any::<f64>().prop_map(Some)],
     ) {
-        let slices = Slices { laps, elapsed_ns: elapsed, latency_ns: latency, throughput_ns: throughput };
-        let samples = vec![Sample { slices: Some(slices), ..sample(0) }; 40];
+        let wait = |(slice, elapsed_ns, cpu_ns, switches)| Wait {
+            slice: slice % 8,
+            elapsed_ns,
+            cpu_ns,
+            switches,
+            latency_ns: slice,
+            throughput_ns: slice,
+        };
+        let waits = waits.map(|waits| waits.into_iter().map(wait).collect());
+        let (members, ring_laps, solo_laps, as_found) = triples;
+        let triple = Triple {
+            ring_ns: vec![solo_laps; 2],
+            solos_ns: solos,
+            latency_ns: latency.clone(),
+            throughput_ns: throughput.clone(),
+        };
+        let all = vec![triple; 2];
+        let triples = Some(Triples { members, ring_laps, solo_laps, all, as_found });
+        let slices = Slices { laps, elapsed_ns: elapsed, latency_ns: latency, throughput_ns: throughput, waits };
+        let samples = vec![Sample { slices: Some(slices), triples, ..sample(0) }; 40];
         let reference = Reference { unshared_ratio: ratio, established: true, launch_scatter: ratio };
         let (_, all) = slices_by_case(&[case(2)], samples.iter(), &reference);
         let _ = Pooled::of(&all[0].clean, 1);
-        let _ = samples[0].cpu_ns_per_hop();
+        let _ = (samples[0].cpu_ns_per_hop(), samples[0].switches_per_hop());
+        let triples = samples[0].triples.as_ref().unwrap();
+        let _ = triples.above_solos_as_found_ns();
     }
 }

@@ -4,32 +4,34 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::level::Level;
-use crate::stats::median;
-
-/// Two solos of a member that differ by more are not of one state of its memory, or of the machine.
-const AGREEMENT: f64 = 0.05;
+use crate::stats::{mean, median};
 
 /// What one worker measured on the same memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Triples {
     /// Members of the ring.
     pub members: u32,
-    /// Timed laps of each ring.
+    /// Timed laps of each slice of a ring.
     pub ring_laps: u64,
     /// Timed laps of each solo.
     pub solo_laps: u64,
     /// In the order of time.
     pub all: Vec<Triple>,
+    /// The first so many were timed as the machine was found, the others after waiting for a core that nobody
+    /// shares; absent where none waited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_found: Option<u32>,
 }
 
 /// Each member's solo, the ring, each member's solo again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Triple {
-    /// Time of the ring's laps, in nanoseconds.
-    pub ring_ns: u64,
+    /// Time of each slice of the ring, in nanoseconds.
+    pub ring_ns: Vec<u64>,
     /// Time of each member's solo laps in nanoseconds, those before the ring first.
     pub solos_ns: Vec<u64>,
-    /// Time of the latency-bound loop before and behind each of these, in nanoseconds, in the order of time.
+    /// Time of the latency-bound loop of each quantum in nanoseconds, in the order of time: before and behind each
+    /// solo, before and between the slices of the ring and behind them.
     pub latency_ns: Vec<u32>,
     /// Time of the throughput-bound loop there, in nanoseconds.
     pub throughput_ns: Vec<u32>,
@@ -38,37 +40,68 @@ pub struct Triple {
 impl Triples {
     /// What a hop of the ring takes above the mean of its members' solos, in nanoseconds; signed.
     pub fn above_solos_ns(&self, triple: &Triple) -> Option<f64> {
-        let ring_hops = self.ring_laps as f64 * f64::from(self.members);
+        let slices = triple.ring_ns.len() as f64;
+        let ring_hops = self.ring_laps as f64 * f64::from(self.members) * slices;
+        let ring_ns: f64 = triple.ring_ns.iter().map(|ns| *ns as f64).sum();
         let solo_hops = self.solo_laps as f64 * triple.solos_ns.len() as f64;
         let solos_ns: f64 = triple.solos_ns.iter().map(|ns| *ns as f64).sum();
-        let above = triple.ring_ns as f64 / ring_hops - solos_ns / solo_hops;
+        let above = ring_ns / ring_hops - solos_ns / solo_hops;
         (self.is_whole(triple) && above.is_finite()).then_some(above)
     }
 
-    /// The median of all triples, at whatever speed; absent without one.
-    pub fn above_solos_of_all_ns(&self) -> Option<f64> {
-        let all: Vec<f64> = self.all.iter().filter_map(|one| self.above_solos_ns(one)).collect();
-        median(&all)
+    /// Those that were timed as the machine was found, and those that waited.
+    pub(crate) fn as_found_and_waited(&self) -> (&[Triple], &[Triple]) {
+        let as_found = self.as_found.map_or(self.all.len(), |count| count as usize);
+        self.all.split_at(as_found.min(self.all.len()))
     }
 
-    /// Those that count: all quanta clean, and the two solos of each member within 5 % of each other.
+    /// Slices of all rings.
+    pub(crate) fn ring_slices(&self) -> u32 {
+        self.all.iter().map(|one| one.ring_ns.len() as u32).fold(0, u32::saturating_add)
+    }
+
+    /// The median of the triples that were timed as the machine was found, at whatever speed; absent without
+    /// one.
+    pub fn above_solos_as_found_ns(&self) -> Option<f64> {
+        let (as_found, _) = self.as_found_and_waited();
+        let above: Vec<f64> = as_found.iter().filter_map(|one| self.above_solos_ns(one)).collect();
+        median(&above)
+    }
+
+    /// What a hop takes above the members' solos in each clean part of the ring, in nanoseconds: less the mean
+    /// over the members of the median of their clean solos. All parts of a worker are on the same memory, so that
+    /// a ring needs no clean solos of its own triple. None where a member has no clean solo, and where a part of
+    /// the ring is not clean.
     pub fn clean_above_solos_ns(&self, level: &Level) -> Vec<f64> {
-        let clean = self.all.iter().filter(|one| one.is_clean(level) && self.agrees(one));
-        clean.filter_map(|one| self.above_solos_ns(one)).collect()
-    }
-
-    fn agrees(&self, triple: &Triple) -> bool {
-        let (before, after) = triple.solos_ns.split_at(triple.solos_ns.len() / 2);
-        before.iter().zip(after).all(|(before, after)| {
-            let (before, after) = (*before as f64, *after as f64);
-            (before - after).abs() <= AGREEMENT * before.min(after)
-        })
+        let whole: Vec<&Triple> = self.all.iter().filter(|one| self.is_whole(one)).collect();
+        // One that is whole has a solo of each member: their number is no larger than what is there.
+        let members = if whole.is_empty() { 0 } else { self.members as usize };
+        let (mut rings, mut solos) = (Vec::new(), vec![Vec::new(); members]);
+        let hops = self.ring_laps as f64 * members as f64;
+        for triple in whole {
+            let slices = triple.ring_ns.len();
+            let clean = |first: usize| triple.is_clean_between(level, first);
+            let ring = triple.ring_ns.iter().enumerate();
+            let ring = ring.filter(|(slice, _)| clean(2 * members + slice));
+            rings.extend(ring.map(|(_, ns)| *ns as f64 / hops));
+            for (solo, ns) in triple.solos_ns.iter().enumerate() {
+                let behind = if solo < members { 0 } else { slices + 1 };
+                if clean(2 * solo + behind) {
+                    solos[solo % members].push(*ns as f64 / self.solo_laps as f64);
+                }
+            }
+        }
+        let medians: Option<Vec<f64>> = solos.iter().map(|of_member| median(of_member)).collect();
+        let Some(solo) = medians.and_then(|medians| mean(&medians)) else { return Vec::new() };
+        rings.into_iter().map(|ring| ring - solo).filter(|above| above.is_finite()).collect()
     }
 
     fn is_whole(&self, triple: &Triple) -> bool {
-        let solos = 2 * self.members as usize;
-        let quanta = 2 * (solos + 1);
-        triple.solos_ns.len() == solos
+        let solos = (self.members as usize).saturating_mul(2);
+        let quanta = (2 * triple.solos_ns.len()).saturating_add(triple.ring_ns.len() + 1);
+        self.members > 0
+            && !triple.ring_ns.is_empty()
+            && triple.solos_ns.len() == solos
             && triple.latency_ns.len() == quanta
             && triple.throughput_ns.len() == quanta
     }
@@ -80,7 +113,118 @@ impl Triple {
         self.latency_ns.iter().copied().zip(self.throughput_ns.iter().copied())
     }
 
-    fn is_clean(&self, level: &Level) -> bool {
-        self.quanta().all(|(latency, throughput)| level.is_clean(latency, throughput))
+    /// Whether what lies between quantum `first` and the next is clean: these two are, and those beside them.
+    fn is_clean_between(&self, level: &Level, first: usize) -> bool {
+        let from = first.saturating_sub(1);
+        let mut around = self.quanta().skip(from).take(first + 3 - from);
+        around.all(|(latency, throughput)| level.is_clean(latency, throughput))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALONE: (u32, u32) = (6000, 6060);
+    const SHARED: (u32, u32) = (6000, 8400);
+
+    fn level() -> Level {
+        Level {
+            latency_ns: 6000.0,
+            unshared_ratio: 1.01,
+            established: true,
+            other_clock_share: 0.0,
+            unshared_share: 1.0,
+            shared_slowdown: None,
+        }
+    }
+
+    /// A triple of two members and a ring of `ring_ns`; the quanta of these numbers are those of a shared core.
+    fn triple(solos_ns: [u64; 4], ring_ns: &[u64], shared: &[usize]) -> Triple {
+        let count = 9 + ring_ns.len();
+        let quanta = (0..count).map(|i| if shared.contains(&i) { SHARED } else { ALONE });
+        let (latency_ns, throughput_ns) = quanta.unzip();
+        Triple { ring_ns: ring_ns.to_vec(), solos_ns: solos_ns.to_vec(), latency_ns, throughput_ns }
+    }
+
+    /// Ten laps of a slice of the ring, of two members, and twenty of each solo.
+    fn triples(all: Vec<Triple>) -> Triples {
+        Triples { members: 2, ring_laps: 10, solo_laps: 20, all, as_found: None }
+    }
+
+    fn clean(all: Vec<Triple>) -> Vec<f64> {
+        triples(all).clean_above_solos_ns(&level())
+    }
+
+    /// Solos of 100 and 300 ns a hop.
+    const SOLOS: [u64; 4] = [2000, 6000, 2000, 6000];
+
+    #[test]
+    fn a_hop_of_the_ring_less_the_mean_of_its_members_solos() {
+        let one = || triple(SOLOS, &[20_000, 22_000], &[]);
+        assert_eq!(clean(vec![one()]), [800.0, 900.0]);
+        assert_eq!(triples(vec![one()]).above_solos_as_found_ns(), Some(850.0));
+        // Signed.
+        assert_eq!(clean(vec![triple(SOLOS, &[2000], &[])]), [-100.0]);
+    }
+
+    #[test]
+    fn a_part_is_clean_if_the_two_quanta_on_each_side_are() {
+        // Quanta 0 to 3 are those of the solos before, 4 to 7 of the ring's three slices, 8 to 11 of the solos.
+        let slices = [20_000, 30_000, 40_000];
+        // Another triple has all solos that are wanted, and no clean slice.
+        let solos = || triple(SOLOS, &slices, &[5, 6]);
+        let left = |quantum| clean(vec![triple(SOLOS, &slices, &[quantum]), solos()]);
+        assert_eq!(left(0), [800.0, 1300.0, 1800.0]);
+        assert_eq!(left(2), [800.0, 1300.0, 1800.0]);
+        assert_eq!(left(3), [1300.0, 1800.0]);
+        assert_eq!(left(4), [1800.0]);
+        assert!(left(5).is_empty() && left(6).is_empty());
+        assert_eq!(left(7), [800.0]);
+        assert_eq!(left(8), [800.0, 1300.0]);
+        assert_eq!(left(9), [800.0, 1300.0, 1800.0]);
+    }
+
+    #[test]
+    fn solos_are_those_of_the_whole_worker_and_each_member_needs_one() {
+        // The last solo was on a shared core, and so says nothing: others of the same member do.
+        let slow = triple([2000, 6000, 2000, 60_000], &[20_000], &[9]);
+        assert_eq!(clean(vec![slow]), [800.0]);
+        // All solos were; the quanta around the ring are clean.
+        let shared = || triple([9; 4], &[20_000], &[0, 1, 8, 9]);
+        assert!(clean(vec![shared()]).is_empty());
+        let solos = triple(SOLOS, &[90_000], &[4]);
+        assert_eq!(clean(vec![shared(), solos]), [800.0]);
+    }
+
+    #[test]
+    fn a_damaged_triple_says_nothing() {
+        let whole = triple(SOLOS, &[20_000], &[]);
+        let mut short = whole.clone();
+        short.solos_ns.pop();
+        let mut without = whole.clone();
+        without.throughput_ns.pop();
+        let no_ring = Triple { ring_ns: Vec::new(), ..whole.clone() };
+        let none = Triple::default();
+        let damaged = vec![short, without, no_ring, none];
+        assert!(clean(damaged.clone()).is_empty());
+        assert_eq!(triples(damaged).above_solos_as_found_ns(), None);
+        for members in [0, 1, u32::MAX] {
+            let others = Triples { members, ..triples(vec![whole.clone()]) };
+            assert!(others.clean_above_solos_ns(&level()).is_empty());
+        }
+        let no_laps = Triples { solo_laps: 0, ..triples(vec![whole]) };
+        assert!(no_laps.clean_above_solos_ns(&level()).is_empty());
+    }
+
+    #[test]
+    fn what_waited_is_not_as_the_machine_was_found() {
+        let one = |ring_ns| triple(SOLOS, &[ring_ns], &[]);
+        let all = || vec![one(20_000), one(10_000), one(10_000)];
+        assert_eq!(triples(all()).above_solos_as_found_ns(), Some(300.0));
+        let as_found = |count| Triples { as_found: Some(count), ..triples(all()) };
+        assert_eq!(as_found(1).above_solos_as_found_ns(), Some(800.0));
+        assert_eq!(as_found(0).above_solos_as_found_ns(), None);
+        assert_eq!(as_found(u32::MAX).above_solos_as_found_ns(), Some(300.0));
     }
 }

@@ -60,7 +60,7 @@ fn figures(plan: &Plan, grouped: &Grouped, number: usize) -> Vec<Figure> {
         let estimate = over_rounds(&by_round, 2);
         Figure::measured(Quantity::CpuNsPerSwitchAboveSolo, by_round, estimate)
     });
-    let by_cpu = grouped.by_round(number, Sample::cpu_ns_per_hop);
+    let by_cpu = grouped.as_found_by_round(number, Sample::cpu_ns_per_hop);
     let estimate = over_rounds(&by_cpu, 3);
     let hop_by_cpu = Figure::measured(Quantity::CpuNsPerHop, by_cpu, estimate);
     let all = [switch, Some(hop), switch_by_cpu, Some(hop_by_cpu)];

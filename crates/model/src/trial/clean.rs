@@ -7,7 +7,9 @@ use super::sample::Sample;
 use super::sliced::Sliced;
 use super::tally::Tally;
 use crate::plan::Plan;
-use crate::speed::{CaseSlices, Level, QuantaByPlace, add_quanta, levels, longest_uninterrupted};
+use crate::speed::{
+    CaseSlices, CleanCounts, Level, QuantaByPlace, add_quanta, levels, longest_uninterrupted,
+};
 
 /// The clean slices of one case.
 #[derive(Default)]
@@ -16,8 +18,8 @@ pub(super) struct OfCase {
     samples: Vec<Sample>,
     /// The slices that have outcomes of a tally, by its name; of each clean one the time of a lap.
     slices: BTreeMap<String, CaseSlices>,
-    /// Clean slices, and those that were judged.
-    shares: (u32, u32),
+    /// How many of its slices are clean.
+    shares: CleanCounts,
 }
 
 impl OfCase {
@@ -31,8 +33,8 @@ impl OfCase {
         self.slices.get(tally)
     }
 
-    /// Clean slices, and those that were judged.
-    pub(super) fn shares(&self) -> (u32, u32) {
+    /// How many of its slices are clean.
+    pub(super) fn shares(&self) -> CleanCounts {
         self.shares
     }
 
@@ -50,7 +52,7 @@ impl OfCase {
             }
             let judged = sliced.slices.elapsed_ns.len() as u32;
             let laps = level.map(|level| clean_laps(sample, sliced, level)).unwrap_or_default();
-            self.shares = (self.shares.0 + laps.len() as u32, self.shares.1 + judged);
+            self.shares = self.shares.plus(CleanCounts::of_all_as_found(laps.len() as u32, judged));
             of_tallies(self, &|slices| {
                 slices.judged += judged;
                 if !laps.is_empty() {

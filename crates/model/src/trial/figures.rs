@@ -9,7 +9,7 @@ use super::clean::{OfCase, clean_by_case};
 use super::sample::Sample;
 use crate::estimate::Estimate;
 use crate::plan::{MINIMUM_ROUNDS, Plan};
-use crate::speed::{CaseSlices, Level};
+use crate::speed::{CaseSlices, CleanCounts, Level};
 
 /// All samples of a run by case, in the order of arrival, with their clean slices.
 pub(crate) struct ByCase<'a> {
@@ -52,8 +52,8 @@ impl<'a> ByCase<'a> {
     }
 
     /// Clean slices of a case, and those that were judged.
-    pub(super) fn shares(&self, case: usize) -> (u32, u32) {
-        self.clean.get(case).map_or((0, 0), OfCase::shares)
+    pub(super) fn shares(&self, case: usize) -> CleanCounts {
+        self.clean.get(case).map_or_else(CleanCounts::default, OfCase::shares)
     }
 
     /// Whether a case was judged by the slices of that tally and has too few clean ones.

@@ -15,6 +15,7 @@ use crate::instrument::Instrument;
 use crate::interference::Environment;
 use crate::noise::{self, NoiseVerdict};
 use crate::run::{End, Header, Run};
+use crate::speed::CleanCounts;
 use crate::stats::{mad_sigma, median};
 
 /// A tally in figures. The unit is in the name that it stands under.
@@ -191,7 +192,7 @@ pub(crate) fn judge(run: &Run<Trials>) -> NoiseVerdict {
     let words = format!("{stolen} of {all} samples lost time to the hypervisor (steal)");
     let words: Vec<String> = (stolen > 0).then_some(words).into_iter().collect();
     let slices = left_alone.iter().map(|case| by_case.shares(*case));
-    let shares = slices.fold((0, 0), |(clean, judged), of| (clean + of.0, judged + of.1));
+    let shares = slices.fold(CleanCounts::default(), CleanCounts::plus);
     noise::verdict(median(&spreads), share, words.clone()).by_clean_slices(
         shares,
         by_case.levels(),

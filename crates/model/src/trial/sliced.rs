@@ -1,4 +1,4 @@
-//! What was tried one after the other in slices of about a millisecond, with reference quanta around each.
+//! What was tried one after the other in slices of a quarter of a millisecond, with reference quanta around each.
 
 use std::collections::BTreeMap;
 

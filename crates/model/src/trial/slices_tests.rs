@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::tests::{close, run, sample};
 use super::*;
 use crate::noise::NoiseLevel;
-use crate::speed::{Slices, Speed, around};
+use crate::speed::{CleanCounts, Slices, Speed, around};
 use crate::stats::median;
 
 /// Slices of one loop, three outcomes each; a tally is given by its name and what a slice has of it.
@@ -138,7 +138,7 @@ fn a_slice_in_which_another_had_its_turn_is_left_out() {
     }
     let by_case = overhead(samples);
     let by_case = ByCase::new(&by_case.header.plan, &by_case.samples);
-    assert_eq!(by_case.shares(0), (190, 200));
+    assert_eq!(by_case.shares(0), CleanCounts::of_all_as_found(190, 200));
     let largest = |sample: &Sample| Some(sample.tally(overhead::BATCH_TICKS)?.max()? as f64);
     let of_clean = by_case.by_round(0, overhead::BATCH_TICKS, largest);
     assert!(of_clean.figures().all(|(_, most)| most < 2600.0));
@@ -172,7 +172,7 @@ fn any_sliced() -> impl Strategy<Value = Sliced> {
     let named = prop::collection::btree_map(name.prop_map(str::to_string), tallies, 0..4);
     (any::<u64>(), times(), quanta(), quanta(), named).prop_map(
         |(laps, elapsed_ns, latency_ns, throughput_ns, tallies)| Sliced {
-            slices: Slices { laps, elapsed_ns, latency_ns, throughput_ns },
+            slices: Slices { laps, elapsed_ns, latency_ns, throughput_ns, waits: None },
             tallies,
         },
     )

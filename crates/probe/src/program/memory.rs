@@ -71,6 +71,14 @@ impl Watched {
     }
 }
 
+/// Bytes of transparent huge pages that a process has in its own memory; absent where the kernel does not tell.
+pub fn huge_page_bytes_of_process(pid: i32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("AnonHugePages:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
 /// Bytes of a transparent huge page below `root`; absent where the kernel has none, or does not tell.
 pub fn huge_page_bytes(root: &Path) -> Option<u64> {
     let file = root.join("sys/kernel/mm/transparent_hugepage/hpage_pmd_size");

@@ -17,7 +17,7 @@ use crate::sys::{CpuClock, cpu_clock_ns};
 use count::Seen;
 pub use count::{Count, Switches};
 use folder::Folder;
-pub use memory::{Referenced, huge_page_bytes};
+pub use memory::{Referenced, huge_page_bytes, huge_page_bytes_of_process};
 
 /// Why a program cannot be watched.
 #[derive(Debug, thiserror::Error)]

@@ -4,7 +4,10 @@ use std::sync::atomic::Ordering;
 
 use super::link::{LinkError, Receive, Send};
 use super::work::Work;
-use crate::sys::{Cell, SharedArea, member_lost, monotonic_raw_ns, reference_quantum, wait_deaf};
+use crate::sys::{
+    Cell, SharedArea, is_unshared, member_lost, monotonic_raw_ns, reference_quantum, wait_deaf,
+    wait_unshared,
+};
 use model::speed::Slices;
 use rustix::io::Errno;
 
@@ -240,21 +243,24 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
         Ok(())
     }
 
-    /// The announced batch of `laps` laps after [`WARM_LAPS`] more, all announced together: time of the laps,
-    /// with a quantum before and one behind them.
-    pub fn between_solos(&mut self, laps: u64, quanta: &mut Slices) -> Result<u64, LeadError> {
+    /// The announced slices after [`WARM_LAPS`] laps, all announced together: `count` of so many laps, with a
+    /// quantum before, between and behind them.
+    pub fn between_solos(&mut self, count: u64, slices: &mut Slices) -> Result<(), LeadError> {
         self.laps(WARM_LAPS)?;
-        let start = reference_quantum(monotonic_raw_ns(), quanta);
-        self.laps(laps)?;
-        let end = monotonic_raw_ns();
-        reference_quantum(end, quanta);
-        self.hops += laps + WARM_LAPS;
-        Ok(end.wrapping_sub(start))
+        let mut now = reference_quantum(monotonic_raw_ns(), slices);
+        for _ in 0..count {
+            self.laps(slices.laps)?;
+            let end = monotonic_raw_ns();
+            slices.elapsed_ns.push(end.wrapping_sub(now));
+            now = reference_quantum(end, slices);
+        }
+        self.hops += count * slices.laps + WARM_LAPS;
+        Ok(())
     }
 
     /// The control lap before [`Self::between_solos`].
-    pub fn announce_between_solos(&mut self, laps: u64) -> Result<(), LeadError> {
-        self.announce(laps + WARM_LAPS)
+    pub fn announce_between_solos(&mut self, count: u64, laps: u64) -> Result<(), LeadError> {
+        self.announce(count * laps + WARM_LAPS)
     }
 
     /// Wakes members that sleep between the laps because they do not within.
@@ -265,11 +271,17 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
     }
 
     /// The announced batch in slices of so many laps, with reference quanta around each. The members
-    /// wait meanwhile: the leader has the token. Gives the time of the laps.
-    pub fn batch_in_slices(&mut self, laps: u64, slices: &mut Slices) -> Result<u64, LeadError> {
+    /// wait meanwhile: the leader has the token. `patience` is for slices that wait. Gives the time of the
+    /// laps.
+    pub fn batch_in_slices(
+        &mut self,
+        laps: u64,
+        slices: &mut Slices,
+        patience: &mut Patience,
+    ) -> Result<u64, LeadError> {
         self.seat.work.begin();
         let mut now = reference_quantum(monotonic_raw_ns(), slices);
-        now = reference_quantum(now, slices);
+        now = patience.wait(reference_quantum(now, slices), slices);
         self.begin();
         let (mut left, mut elapsed_ns) = (laps, 0);
         while left > 0 {
@@ -280,6 +292,10 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
             slices.elapsed_ns.push(end.wrapping_sub(now));
             now = reference_quantum(end, slices);
             left -= now_laps;
+            // Members that spin while the leader waits would be what it waits for to end.
+            if !R::AWAKE && left > 0 {
+                now = patience.wait(now, slices);
+            }
         }
         reference_quantum(now, slices);
         self.hops += laps;
@@ -297,6 +313,42 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
         done?;
         self.hops += laps;
         Ok(end.wrapping_sub(start))
+    }
+}
+
+/// How long a batch may wait for a core that nobody shares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Patience {
+    /// k0 of the CPU; of a CPU that nobody knows there is nothing to wait for.
+    pub unshared_ratio: Option<f64>,
+    /// What is left of the time.
+    pub left_ns: u64,
+}
+
+impl Patience {
+    /// Waits before the next of these slices, if they are to wait, unless the last quantum was that of a core
+    /// that nobody shares. Gives the time after it.
+    fn wait(&mut self, now: u64, slices: &mut Slices) -> u64 {
+        let (Some(ratio), Some(waits)) = (self.unshared_ratio, &mut slices.waits) else {
+            return now;
+        };
+        let last = slices.latency_ns.last().zip(slices.throughput_ns.last());
+        let times = last.map(|(latency, throughput)| (u64::from(*latency), u64::from(*throughput)));
+        if self.left_ns == 0 || times.is_some_and(|times| is_unshared(times, ratio)) {
+            return now;
+        }
+        let wait = wait_unshared(ratio, self.left_ns, slices.elapsed_ns.len() as u32);
+        self.left_ns = self.left_ns.saturating_sub(wait.elapsed_ns);
+        waits.push(wait);
+        monotonic_raw_ns()
+    }
+
+    /// The same without slices: before what is timed next.
+    pub fn wait_once(&mut self) {
+        if let Some(ratio) = self.unshared_ratio.filter(|_| self.left_ns > 0) {
+            self.left_ns =
+                self.left_ns.saturating_sub(wait_unshared(ratio, self.left_ns, 0).elapsed_ns);
+        }
     }
 }
 
@@ -377,10 +429,12 @@ mod tests {
             let first = times(leader);
             assert!(first.iter().all(|times| times.iter().all(|ns| *ns > 0)), "{first:?}");
             // A batch of the ring between two phases leaves the solos alone.
-            leader.announce_between_solos(20).unwrap();
-            let mut quanta = Slices::with_room_for(1, 20);
-            assert!(leader.between_solos(20, &mut quanta).unwrap() > 0);
-            assert_eq!((quanta.latency_ns.len(), times(leader)), (2, first));
+            leader.announce_between_solos(4, 5).unwrap();
+            let mut slices = Slices::with_room_for(4, 5);
+            leader.between_solos(4, &mut slices).unwrap();
+            assert!(slices.elapsed_ns.iter().all(|ns| *ns > 0), "{slices:?}");
+            let counts = (slices.elapsed_ns.len(), slices.latency_ns.len());
+            assert_eq!((counts, times(leader)), ((4, 5), first));
             leader.announce_solos(50).unwrap();
             leader.solos(&mut joint()).unwrap();
             leader.announce(7).unwrap();
@@ -391,6 +445,35 @@ mod tests {
             let all = 1 + (20 + WARM_LAPS) + 1 + 7;
             assert!(leader.area.cells().iter().skip(1).all(|cell| hops(cell) == all));
         });
+    }
+
+    /// No core has this ratio: what waits for it waits until its time is over.
+    const NEVER: f64 = 1e-6;
+
+    fn in_slices(mut slices: Slices, mut patience: Patience) -> (Slices, Patience) {
+        with_ring(2, None, |leader| {
+            leader.announce(95).unwrap();
+            assert!(leader.batch_in_slices(95, &mut slices, &mut patience).unwrap() > 0);
+            leader.announce(0).unwrap();
+        });
+        assert_eq!(slices.elapsed_ns.len(), 10);
+        assert!(slices.are_whole(), "{slices:?}");
+        (slices, patience)
+    }
+
+    #[test]
+    fn a_batch_that_waits_says_how_long_and_makes_all_its_laps() {
+        let patience = Patience { unshared_ratio: Some(NEVER), left_ns: 300_000 };
+        let (waited, left) = in_slices(Slices::that_wait(10, 10), patience);
+        let waits = waited.waits.unwrap();
+        assert_eq!((waits[0].slice, left.left_ns), (0, 0));
+        assert!(waits.iter().map(|wait| wait.elapsed_ns).sum::<u64>() >= 300_000, "{waits:?}");
+        // A batch that is timed as the machine is found does not wait, nor one on a CPU that nobody knows.
+        let (as_found, left) = in_slices(Slices::with_room_for(10, 10), patience);
+        assert_eq!((as_found.waits, left), (None, patience));
+        let patience = Patience { unshared_ratio: None, ..patience };
+        let (unknown, left) = in_slices(Slices::that_wait(10, 10), patience);
+        assert_eq!((unknown.waits, left), (Some(Vec::new()), patience));
     }
 
     #[test]

@@ -5,20 +5,21 @@ use std::time::Duration;
 
 use model::case::{Case, ELEMENT_BYTES, Policy};
 use model::sample::Sample;
-use model::speed::{Slices, Triple, Triples};
+use model::speed::{LONGEST_SLICE_NS, Slices, Triple, Triples};
 use model::state::State;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::build::Ring;
 use super::error::RingError;
 use super::link::{Make, Receive, Send};
-use super::member::{Ends, LeadError, Leader};
+use super::member::{Ends, LeadError, Leader, Patience};
 use super::work::{NoWork, Work};
 use crate::assignment::Assignment;
 use crate::counters::{Snapshot, Task, steal_ns};
 use crate::placement;
 use crate::policy;
-use crate::sys::{self, Array, RegisterKind, Registers, WithRegisters, monotonic_raw_ns};
+use crate::program::huge_page_bytes_of_process;
+use crate::sys::{self, Array, Ballast, RegisterKind, Registers, WithRegisters, monotonic_raw_ns};
 
 /// Longest time a real-time member may run without waiting once, beyond its work: in a ring of
 /// several each waits in every hop, so one that spins is broken, and must not hold the CPU
@@ -29,14 +30,26 @@ const RT_SPIN_LIMIT_US: u64 = 2_000_000;
 /// sleeping once. A fork takes some tens of microseconds.
 const RT_SPIN_PER_MEMBER_US: u64 = 1_000;
 
-/// Wanted time of the ring between two phases of solos.
-const TRIPLE_RING_NS: f64 = 800_000.0;
+/// Slices of the ring between two phases of solos.
+const RING_SLICES: u64 = 6;
+/// Wanted time of each. Shorter than those of a sample: what a neighbour that comes and goes leaves behind in a
+/// shared cache is in the ring, whose members' arrays fill more of it than one alone does.
+const RING_SLICE_NS: f64 = 100_000.0;
 /// Wanted time of each phase of solos, at most.
-const TRIPLE_SOLOS_NS: f64 = 800_000.0;
-/// Laps of either at least.
+const TRIPLE_SOLOS_NS: f64 = 500_000.0;
+/// Laps of a solo at least.
 const FEWEST_LAPS: u64 = 3;
 /// A worker makes no further triple once they have lasted this long.
-const ENOUGH_TRIPLES_NS: u64 = 40_000_000;
+const ENOUGH_TRIPLES_NS: u64 = 15_000_000;
+
+/// Of so many rounds of workers that take one sample, this does not wait for a core that nobody shares in one.
+const ONE_AS_FOUND_IN: u32 = 3;
+/// What waits does so for at most so many times as long as they last, all their slices together: where the core is
+/// shared nine tenths of the time in stays of some milliseconds, two or three moments at which it is not come
+/// in 30 ms.
+const SAMPLE_PATIENCE: u64 = 3;
+/// All triples of a worker together wait so long at most.
+const TRIPLES_PATIENCE_NS: u64 = 15_000_000;
 
 /// Slices of a sample at most: a sample of prescribed laps may last for hours.
 const MOST_SLICES: u64 = 10_000;
@@ -55,7 +68,10 @@ pub fn run<M: Make>(
 ) -> Result<(), RingError> {
     match (assignment.case.work, assignment.case.state) {
         (None, None) => run_with::<M, _>(assignment, clock, sink, || NoWork),
-        (Some(work), None) => run_with::<M, _>(assignment, clock, sink, move || Array::new(&work)),
+        (Some(work), None) => {
+            let seed = page_seed(assignment);
+            run_with::<M, _>(assignment, clock, sink, move || Array::somewhere(&work, seed))
+        }
         (None, Some(state)) => {
             let run = RunWithRegisters { assignment, clock, sink, link: PhantomData::<M> };
             sys::with_registers(state, run)
@@ -103,15 +119,22 @@ fn run_with<M: Make, W: Work>(
         let _ = sys::watch_members();
     }
     let alone = assignment.batching.triples.is_some() && case.members > 1 && !M::Receiver::AWAKE;
+    let ballast_start_ns = monotonic_raw_ns();
+    let ballast = case.work.and_then(|work| Ballast::hold(work.huge_pages, page_seed(assignment)));
+    // It is no part of a ring's set-up.
+    let ballast_ns = monotonic_raw_ns() - ballast_start_ns;
     let Ring { seat, area, others, mut ends } = M::make(case, work, alone)?;
-    let setup_ns = monotonic_raw_ns() - start_ns;
+    let setup_ns = monotonic_raw_ns() - start_ns - ballast_ns;
     let mut leader = Leader::new(seat, &area);
     let sampled = leader.announce(1).map_err(RingError::Lead).and_then(|()| {
+        // All members have their memory: they took part in a lap.
+        drop(ballast);
         let tasks = others.tasks(&area);
+        let huge_page_bytes = case.work.and_then(|_| huge_page_bytes_of(&tasks));
         let ns_per_lap = slow_lap_ns;
-        let ends = ends.as_mut();
-        Sampler { assignment, clock, leader: &mut leader, ends, tasks, setup_ns, ns_per_lap }
-            .run(sink)
+        let (leader, ends) = (&mut leader, ends.as_mut());
+        let mut sampler = Sampler { assignment, clock, leader, ends, tasks, setup_ns, ns_per_lap };
+        sampler.run(&mut |sample| sink(Sample { huge_page_bytes, ..sample }))
     });
     // Without the leader's ends the members notice a loss, wherever it happened.
     drop(leader);
@@ -157,7 +180,7 @@ impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
         self.announce(laps)?;
         while number < batching.samples_per_round.max(1) {
             let mut sample = self.sample(number, laps, slice_laps)?;
-            sample.triples = self.triples()?;
+            sample.triples = self.triples(!sample.is_as_found())?;
             number += 1;
             sampled_ns += sample.elapsed_ns;
             let enough = number >= batching.samples_per_round || sampled_ns >= batching.enough_ns;
@@ -207,6 +230,18 @@ impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
         Some(laps.max(fewest).max(1))
     }
 
+    /// Whether a sample waits for a core that nobody shares. The first of a worker is timed as the machine is
+    /// found, of workers that take one sample in one round of three: what waits is no measure of the machine,
+    /// nor what comes straight after. It does not wait if its slices are too long to be judged.
+    fn waits(&self, number: u32, slice_laps: Option<u64>) -> bool {
+        let turn = match self.assignment.batching.samples_per_round {
+            0 | 1 => self.assignment.round % ONE_AS_FOUND_IN,
+            _ => number,
+        };
+        let judged = |laps| laps as f64 * self.ns_per_lap <= LONGEST_SLICE_NS as f64;
+        turn > 0 && self.assignment.unshared_ratio.is_some() && slice_laps.is_some_and(judged)
+    }
+
     /// One timed batch with the kernel's counts around it. The members' are read while they all
     /// wait; the leader, which cannot wait, reads its own as the last and the first thing.
     fn sample(
@@ -216,12 +251,17 @@ impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
         slice_laps: Option<u64>,
     ) -> Result<Sample, RingError> {
         let case = &self.assignment.case;
-        let mut slices = slice_laps.map(|slice_laps| {
-            Slices::with_room_for(laps.div_ceil(slice_laps) as usize, slice_laps)
-        });
+        let waits = self.waits(number, slice_laps);
+        let make = if waits { Slices::that_wait } else { Slices::with_room_for };
+        let mut slices =
+            slice_laps.map(|slice_laps| make(laps.div_ceil(slice_laps) as usize, slice_laps));
+        let mut patience =
+            self.patience(self.assignment.batching.sample_ns.saturating_mul(SAMPLE_PATIENCE));
         let before = self.counts_before()?;
         let elapsed_ns = match &mut slices {
-            Some(slices) => self.leader.batch_in_slices(laps, slices).map_err(RingError::Lead)?,
+            Some(slices) => {
+                self.leader.batch_in_slices(laps, slices, &mut patience).map_err(RingError::Lead)?
+            }
             None => self.batch(laps)?,
         };
         let after = self.counts_after()?;
@@ -239,43 +279,56 @@ impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
             setup_ns: self.setup_ns,
             slices,
             triples: None,
+            huge_page_bytes: None,
         })
     }
 
     /// Each member's solo, the ring, each solo again, as often as the plan says or as fits into the time of
     /// a worker: on the same memory, within milliseconds of each other. None where the members have no joint
     /// to be alone with.
-    fn triples(&mut self) -> Result<Option<Triples>, RingError> {
+    fn triples(&mut self, after_wait: bool) -> Result<Option<Triples>, RingError> {
         let wanted = self.assignment.batching.triples.unwrap_or(0);
         if self.ends.is_none() || wanted == 0 {
             return Ok(None);
         }
         let members = self.assignment.case.members;
-        let laps = |wanted_ns: f64| ((wanted_ns / self.ns_per_lap) as u64).max(FEWEST_LAPS);
-        let ring_laps = laps(TRIPLE_RING_NS);
+        let laps = |wanted_ns: f64| (wanted_ns / self.ns_per_lap) as u64;
+        let ring_laps = laps(RING_SLICE_NS).max(1);
         // A member alone takes less for a hop than the ring does, and all have their turn.
-        let solo_laps = laps(TRIPLE_SOLOS_NS);
-        let mut found = Triples { members, ring_laps, solo_laps, all: Vec::new() };
+        let solo_laps = laps(TRIPLE_SOLOS_NS).max(FEWEST_LAPS);
+        // What comes straight after a wait is not as the machine was found either.
+        let as_found = u32::from(!after_wait);
+        let as_found = self.assignment.unshared_ratio.map(|_| as_found);
+        let mut found = Triples { members, ring_laps, solo_laps, all: Vec::new(), as_found };
+        let mut patience = self.patience(TRIPLES_PATIENCE_NS);
         let start_ns = monotonic_raw_ns();
-        for _ in 0..wanted {
+        for number in 0..wanted {
+            if number > 0 || after_wait {
+                patience.wait_once();
+            }
             let triple = self.triple(ring_laps, solo_laps)?;
             found.all.push(triple);
-            if monotonic_raw_ns() - start_ns > ENOUGH_TRIPLES_NS {
+            let waited_ns = TRIPLES_PATIENCE_NS - patience.left_ns;
+            if monotonic_raw_ns() - start_ns > ENOUGH_TRIPLES_NS + waited_ns {
                 break;
             }
         }
         Ok(Some(found))
     }
 
+    fn patience(&self, left_ns: u64) -> Patience {
+        Patience { unshared_ratio: self.assignment.unshared_ratio, left_ns }
+    }
+
     fn triple(&mut self, ring_laps: u64, solo_laps: u64) -> Result<Triple, RingError> {
         let mut triple = Triple::default();
         self.solos(solo_laps, &mut triple)?;
-        let mut quanta = Slices::with_room_for(1, ring_laps);
-        self.leader.announce_between_solos(ring_laps).map_err(RingError::Lead)?;
-        let between = self.leader.between_solos(ring_laps, &mut quanta);
-        triple.ring_ns = between.map_err(RingError::Lead)?;
-        triple.latency_ns.extend(quanta.latency_ns);
-        triple.throughput_ns.extend(quanta.throughput_ns);
+        let mut slices = Slices::with_room_for(RING_SLICES as usize, ring_laps);
+        self.leader.announce_between_solos(RING_SLICES, ring_laps).map_err(RingError::Lead)?;
+        self.leader.between_solos(RING_SLICES, &mut slices).map_err(RingError::Lead)?;
+        triple.ring_ns = slices.elapsed_ns;
+        triple.latency_ns.extend(slices.latency_ns);
+        triple.throughput_ns.extend(slices.throughput_ns);
         self.solos(solo_laps, &mut triple)?;
         Ok(triple)
     }
@@ -316,6 +369,20 @@ impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
 struct Counts {
     ring: Snapshot,
     steal_ns: Option<u64>,
+}
+
+/// Another number in each worker of a run, and the same in each run of a plan.
+fn page_seed(assignment: &Assignment) -> u64 {
+    (u64::from(assignment.round) << 32) + assignment.case_number as u64
+}
+
+/// Bytes of huge pages that the ring's processes were given; absent where the kernel does not tell.
+fn huge_page_bytes_of(tasks: &[Task]) -> Option<u64> {
+    let mut pids: Vec<i32> = tasks.iter().map(|task| task.pid).collect();
+    pids.push(own_task().pid);
+    pids.sort_unstable();
+    pids.dedup();
+    pids.into_iter().map(huge_page_bytes_of_process).sum()
 }
 
 /// Far longer than a hop takes on any machine.

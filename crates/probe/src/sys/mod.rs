@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 mod account;
+mod ballast;
 mod bare;
 mod child;
 mod clock;
@@ -33,6 +34,7 @@ mod watch;
 mod words;
 
 pub use account::{Account, ChildTicks, child_ticks, local_time, wait_for};
+pub use ballast::Ballast;
 pub use bare::{
     futex_wake, getppid, getuid, monotonic_ns_by_call, read_byte, sched_yield, write_byte,
 };
@@ -51,7 +53,7 @@ pub use inherited::Inherited;
 pub use mqueue::{mq_open_unlinked, mq_receive, mq_send};
 pub use page::{EventCount, Shared, Slot};
 pub use process::{Forked, deadline, default_alarm, exit_now, fork, limit_real_time, set_policy};
-pub use quanta::{HAS_QUANTA, reference_quantum};
+pub use quanta::{HAS_QUANTA, is_unshared, reference_quantum, wait_unshared};
 pub use registers::{RegisterKind, Registers, WithRegisters, has_registers, with_registers};
 #[cfg(test)]
 pub use registers::{in_use, last_register};

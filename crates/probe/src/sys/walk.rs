@@ -8,8 +8,11 @@ use model::case::{ELEMENT_BYTES, LINE_BYTES, Op, Walk, Work};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 /// A huge page of any architecture that Linux has them on is at most this large for base pages of
-/// 4 KiB; the array begins at a multiple of it and its mapping ends at one, so that it can consist of them.
-const HUGE_PAGE_BYTES: usize = 2 << 20;
+/// 4 KiB; the array's memory begins at a multiple of it and its mapping ends at one, so that it can consist of
+/// them.
+pub(super) const HUGE_PAGE_BYTES: usize = 2 << 20;
+/// The steps in which an array's place in its first huge page differs.
+pub(super) const BASE_PAGE_BYTES: usize = 4096;
 
 /// A cache line of elements.
 const LINE_ELEMENTS: usize = (LINE_BYTES / ELEMENT_BYTES) as usize;
@@ -29,11 +32,20 @@ pub struct Array {
 unsafe impl Send for Array {}
 
 impl Array {
-    /// Maps, advises and touches the array that `work` describes. Panics, as an allocation does, where
-    /// the memory cannot be had.
-    pub fn new(work: &Work) -> Self {
+    /// Maps, advises and touches the array that `work` describes, from a base page of its first huge page on that
+    /// the seed and the process decide: what a guest has for one piece may be many of its host's, so that each
+    /// place is another piece of the caches. Panics, as an allocation does, where the memory cannot be had.
+    pub fn somewhere(work: &Work, seed: u64) -> Self {
+        let pid = rustix::process::getpid().as_raw_nonzero().get() as u64;
+        let pages = if work.huge_pages { HUGE_PAGE_BYTES / BASE_PAGE_BYTES } else { 1 };
+        let page = Random::new(seed ^ (pid << 40)).below(pages as u64) as usize;
+        Self::at(work, page * BASE_PAGE_BYTES)
+    }
+
+    fn at(work: &Work, offset: usize) -> Self {
         let length = (work.bytes / ELEMENT_BYTES) as usize;
-        let needed = (length * ELEMENT_BYTES as usize).next_multiple_of(HUGE_PAGE_BYTES);
+        let bytes = offset + length * ELEMENT_BYTES as usize;
+        let needed = bytes.next_multiple_of(HUGE_PAGE_BYTES);
         let mapped_bytes = needed + HUGE_PAGE_BYTES;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
@@ -48,7 +60,7 @@ impl Array {
         // SAFETY: advice on pages changes no content, and these are in the mapping. A kernel without
         // huge pages refuses it: then there are none, and whoever asked for them was told.
         let _ = unsafe { madvise(start, needed, advice) };
-        let Some(elements) = NonNull::new(start.cast::<f64>()) else {
+        let Some(elements) = NonNull::new(start.wrapping_byte_add(offset).cast::<f64>()) else {
             panic!("mmap gave address 0");
         };
         let (stride, op) = ((work.stride_bytes / ELEMENT_BYTES).max(1) as usize, work.op);
@@ -246,7 +258,7 @@ mod tests {
     fn a_chase_goes_round_again_after_each_operation() {
         for (op, after) in [(Op::Read, 1.0), (Op::Write, 2.0), (Op::Rmw, 3.0)] {
             let work = Work { walk: Walk::Chase, ..Work::new(64 * 50, 64, op).unwrap() };
-            let mut array = Array::new(&work);
+            let mut array = Array::at(&work, 0);
             array.walk();
             array.walk();
             let touched = array.slice().iter().skip(1).step_by(8);
@@ -276,7 +288,7 @@ mod tests {
             for (bytes, stride_bytes) in SHAPES {
                 for (op, after) in [(Op::Read, 1.0), (Op::Write, 2.0), (Op::Rmw, 3.0)] {
                     let work = Work::new(bytes, stride_bytes, op).unwrap();
-                    let mut array = Array::new(&Work { huge_pages, ..work });
+                    let mut array = Array::at(&Work { huge_pages, ..work }, 0);
                     array.walk();
                     array.walk();
                     assert_eq!(array.slice().len() as u64, bytes / 8);
@@ -289,7 +301,7 @@ mod tests {
     #[test]
     fn a_sparse_operation_leaves_the_rest_alone() {
         let work = Work { walk: Walk::Sparse, ..Work::new(8 * 4096, 4096, Op::Rmw).unwrap() };
-        let mut array = Array::new(&work);
+        let mut array = Array::at(&work, 0);
         array.walk();
         assert_eq!(array.slice().iter().filter(|e| **e == 2.0).count(), 8);
         assert_eq!(array.slice().iter().filter(|e| **e == 1.0).count(), 8 * 512 - 8);
@@ -297,7 +309,26 @@ mod tests {
 
     #[test]
     fn the_array_can_consist_of_huge_pages() {
-        let mut array = Array::new(&Work::new(64, 8, Op::Rmw).unwrap());
+        let mut array = Array::at(&Work::new(64, 8, Op::Rmw).unwrap(), 0);
         assert!((array.slice().as_ptr() as usize).is_multiple_of(HUGE_PAGE_BYTES));
+    }
+
+    #[test]
+    fn an_array_lies_somewhere_in_its_first_huge_page_and_has_all_its_memory() {
+        let mut work = Work::new(HUGE_PAGE_BYTES as u64, 8, Op::Rmw).unwrap();
+        work.huge_pages = true;
+        let mut offset = |work: &Work, seed| {
+            let mut array = Array::somewhere(work, seed);
+            array.walk();
+            assert!(array.slice().iter().all(|element| *element == 2.0));
+            let start = array.elements.as_ptr() as usize;
+            assert!(start.is_multiple_of(BASE_PAGE_BYTES));
+            assert!(start + HUGE_PAGE_BYTES <= array.base as usize + array.mapped_bytes);
+            start % HUGE_PAGE_BYTES
+        };
+        let offsets: Vec<usize> = (0..8).map(|seed| offset(&work, seed)).collect();
+        assert!(offsets.iter().any(|one| *one != offsets[0]), "{offsets:?}");
+        let base_pages = Work { huge_pages: false, ..work };
+        assert_eq!(offset(&base_pages, 3), 0);
     }
 }

@@ -57,6 +57,7 @@ pub(super) fn run(assignment: &Assignment<Trials>) -> Result<Outcome, TrialError
             slice_ns: None,
             ..Batching::default()
         },
+        unshared_ratio: None,
     };
     let mut outcome = Outcome::default();
     // Of the noise, at the two readings of the clock that the sample lies between.

@@ -1,4 +1,4 @@
-//! Timed loops in slices of about a millisecond, with reference quanta around each. A lap is what the loop
+//! Timed loops in slices of about a quarter of a millisecond, with reference quanta around each. A lap is what the loop
 //! does once: a batch, or a single call. Nothing stands within one.
 
 use model::plan::SLICE_NS;
@@ -92,8 +92,8 @@ mod tests {
     #[test]
     fn every_lap_is_made_once_and_lies_between_quanta() {
         for (laps, ns_per_lap, slices) in [
-            // A millisecond holds 100 of 10 us; 1000 are more than eight such.
-            (1000, 10_000.0, 10),
+            // A slice holds 25 of 10 us; 1000 are more than eight such.
+            (1000, 10_000.0, 40),
             // Short ones are cut into eight all the same.
             (1000, 10.0, 8),
             (10, 1000.0, 10),

@@ -53,7 +53,7 @@ pub fn start_by(mut command: Command, case: &Case, laps: u64) -> Child {
         triples: None,
     };
     let assignment: Assignment =
-        Assignment { case_number: 0, case: case.clone(), round: 0, batching };
+        Assignment { case_number: 0, case: case.clone(), round: 0, batching, unshared_ratio: None };
     // Its members are found by their process group.
     command.arg(WORD).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
     let mut child = command.spawn().unwrap();

@@ -17,11 +17,15 @@ use crate::failure::usage;
 pub(crate) struct Effort<const BUDGET: u64 = 20> {
     /// Stop when every interval's half-width is below this share of its figure
     ///
-    /// A figure at full speed has a term for the scatter between launches, which keeps one launch above 2 %.
+    /// A figure at full speed has a term for the scatter between launches, which keeps one launch at 2 % or more, and
+    /// at 1 % or more once five stored launches have shown less scatter.
     #[arg(long, default_value = "2.5%", value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
     pub(crate) precision: f64,
 
     /// Stop when this much time is spent; the first round is always finished
+    ///
+    /// While a case has too few clean slices the run goes on with such cases, up to three times as long.
+    /// --rounds ends it all the same.
     #[arg(long, default_value = format!("{BUDGET}s"), value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
     pub(crate) budget: Duration,
 

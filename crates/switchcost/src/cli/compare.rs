@@ -13,7 +13,8 @@ pub(crate) enum CostArg {
     Switch,
     /// Of a hop
     Hop,
-    /// CPU time of a switch above solo, else of a hop
+    /// CPU time of a switch above solo, else of a hop: a ratio, and no answer, as nobody knows the CPU's speed
+    /// of it
     Cpu,
 }
 

@@ -77,14 +77,14 @@ pub(crate) struct CostArgs {
 
     /// Ask for transparent huge pages for the arrays (on), or refuse them (off)
     ///
-    /// A huge page is one piece of physical memory, so that the place of its lines in the caches is not the luck
-    /// of each worker.
+    /// A huge page is one piece of physical memory. Which lines meet in a cache is then the luck of a few pages
+    /// a worker; each worker is given others. The report says where they were not given.
     #[arg(long, value_enum, default_value_t = Switch::On, help_heading = "Working set")]
     pub(crate) huge_pages: Switch,
 
     /// Ring sizes from 2: a list (2,4,8) or a range (2..16)
     ///
-    /// The ring of one (solo) and the rings without work are always measured beside them.
+    /// The rings without work are always measured beside them. Each member measures its own solo.
     #[arg(
         long,
         short = 'N',
@@ -113,8 +113,10 @@ pub(crate) struct CostArgs {
     #[arg(long, help_heading = "Ring")]
     pub(crate) policy: Option<Policy>,
 
-    /// Laps of every sample, instead of as many as last 10 ms; of every run with --interference,
-    /// instead of as many as last its share of the budget
+    /// Laps of the sample in which switches are counted, instead of as many as last 4 ms
+    ///
+    /// The ring and the solos that c1 and c2 are taken from keep their own. With --interference: laps of every
+    /// run, instead of as many as last its share of the budget.
     #[arg(long, value_name = "COUNT", value_parser = above_zero::<u64>, allow_hyphen_values = true, help_heading = "Effort")]
     pub(crate) laps: Option<u64>,
 

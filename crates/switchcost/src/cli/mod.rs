@@ -78,8 +78,8 @@ pub(crate) enum Command {
     ///
     /// c1 is what a switch costs without work, c2 with a working set that each member walks in every hop;
     /// the indirect cost, c2 - c1, is what finding the caches full of the other's data costs (Li, Ding
-    /// and Shen 2007). Each is a difference of a ring and its solo ring, measured one after the other in
-    /// every round. As the working set grows, c2 passes through regions: all fits; two do not fit together;
+    /// and Shen 2007). Each is what a hop of the ring takes above the solos of its members, which each
+    /// member makes on the same memory in the same process, divided by the counted switches. As the working set grows, c2 passes through regions: all fits; two do not fit together;
     /// one alone does not fit. They are found from the data alone, and set beside this machine's caches
     /// afterwards.
     Cost(CostArgs),

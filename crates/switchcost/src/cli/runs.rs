@@ -24,7 +24,7 @@ pub(crate) enum ExportFormat {
 pub(crate) enum RunsCommand {
     /// List the stored runs, oldest first
     List,
-    /// Print a run as it was printed when it was measured
+    /// Print the report of a run, by what is known of its CPU's full speed now
     Show {
         /// Name, start of a name, `last`, or a file
         run: String,

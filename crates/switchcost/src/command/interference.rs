@@ -34,7 +34,8 @@ fn laps(ring: Option<Case>, execution_ns: u64) -> Result<Result<u64, ExitCode>> 
     let case = ring.context("no array size")?;
     // Three samples of a tenth: the fastest says what an undisturbed run lasts.
     let batching = Batching { sample_ns: execution_ns.div_ceil(10), ..Batching::default() };
-    let told = Assignment::<Ring> { case_number: 0, case, round: 0, batching };
+    let told =
+        Assignment::<Ring> { case_number: 0, case, round: 0, batching, unshared_ratio: None };
     match measure::rehearse(&told)? {
         Rehearsal::Interrupted(code) => Ok(Err(code)),
         Rehearsal::Samples(samples) => {

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use model::run::Run;
 use model::sample::{Disturbance, Sample};
+use model::speed::Slices;
 use model::state::State;
 use serde::Serialize;
 
@@ -44,6 +45,8 @@ struct Row<'a> {
     slices_ns: String,
     latency_quanta_ns: String,
     throughput_quanta_ns: String,
+    waited_ns: Option<u64>,
+    huge_page_bytes: Option<u64>,
 }
 
 fn row<'a>(run: &'a Run, sample: &'a Sample) -> Option<Row<'a>> {
@@ -89,6 +92,8 @@ fn row<'a>(run: &'a Run, sample: &'a Sample) -> Option<Row<'a>> {
         latency_quanta_ns: slices.map_or_else(String::new, |slices| blanks(&slices.latency_ns)),
         throughput_quanta_ns: slices
             .map_or_else(String::new, |slices| blanks(&slices.throughput_ns)),
+        waited_ns: slices.and_then(Slices::waited_ns),
+        huge_page_bytes: sample.huge_page_bytes,
     })
 }
 

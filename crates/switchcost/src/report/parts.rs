@@ -77,8 +77,8 @@ pub(super) fn speed_words(speeds: &[CpuSpeed]) -> Vec<String> {
         let cpus: Vec<String> = speed.cpus.iter().map(u32::to_string).collect();
         let clock = speed.clock_ghz.map_or(String::new(), |ghz| format!(" at {ghz:.2} GHz"));
         let known = match speed.level.established {
-            true => "its full speed is known from earlier launches",
-            false => "its full speed is provisional: the best that this run saw",
+            true => "its full speed is known (from the table or three earlier runs)",
+            false => "its full speed is provisional (fewer than three runs have seen it)",
         };
         format!("speed: CPU {}{clock}; {known}", cpus.join(","))
     };

@@ -15,7 +15,8 @@ use crate::cli::RingArgs;
 use crate::failure::usage;
 use crate::interrupt::Interrupt;
 use crate::launch::{Unseen, Workers};
-use crate::{build, known, resolve};
+use crate::store::known_speed;
+use crate::{build, resolve};
 
 /// One of the two settings.
 pub(super) struct Half {
@@ -104,7 +105,7 @@ impl Half {
     ) -> Result<Self> {
         let standing = &seen.standing;
         let (mut plan, notices) = resolve::ring::plan(args, &standing.cpus, machine)?;
-        plan.reference = known::reference(machine, &plan.cpus());
+        plan.reference = known_speed(machine, &plan.cpus());
         if seen.sets_policy {
             let policy = standing.policy().ok_or_else(|| {
                 usage(format!(

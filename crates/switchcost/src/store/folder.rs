@@ -11,6 +11,7 @@ use model::run::{Header, Run, experiment_of, header_of};
 use model::subject::PREFIX;
 use rustix::fs::{Access, access};
 
+use super::speed::by_known_speed;
 use crate::failure::usage;
 
 /// The folder of stored runs.
@@ -117,7 +118,8 @@ impl Entry {
 
 /// Reads a run file of an instrument.
 pub(crate) fn read<I: Instrument>(path: &Path) -> Result<Run<I>> {
-    Run::parse(&text(path)?).map_err(|error| anyhow!("{} {error}", path.display()))
+    let run = Run::parse(&text(path)?).map_err(|error| anyhow!("{} {error}", path.display()))?;
+    Ok(by_known_speed(run))
 }
 
 /// Reads the header alone of a run file of an instrument.

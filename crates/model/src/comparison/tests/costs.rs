@@ -145,11 +145,18 @@ fn what_was_not_at_full_speed_is_inconclusive() {
         for costs in [
             apart_of(vec![launch(1000.0, 1.0)], vec![slow(3000.0)]),
             apart_of(vec![slow(1000.0)], vec![launch(3000.0, 1.0)]),
-            apart_of(vec![launch(1000.0, 1.0), slow(1000.0)], vec![launch(3000.0, 1.0)]),
             Costs::paired(&slow(1000.0), &slow(3000.0), 1).unwrap(),
         ] {
             assert_eq!(reason_of(&costs), Reason::NoFullSpeed, "{costs:?}");
         }
+        // A side goes by its launches that saw it.
+        let alike = |count| vec![launch(1000.0, 1.0); count];
+        let one_slow = apart_of([alike(2), vec![slow(3000.0)]].concat(), alike(2));
+        let both = apart_of(alike(2), alike(2));
+        assert_eq!(one_slow.ratio(0.95), both.ratio(0.95), "{speed:?}");
+        assert_eq!(one_slow.launches(), (Some(2), Some(2)));
+        // Of three more one will be as slow as one of these three was.
+        assert_eq!(one_slow.with_more(3).launches(), (Some(4), Some(5)));
     }
 }
 

@@ -57,6 +57,7 @@ pub(super) fn run(experiment: &str, cases: Vec<Case>, cost: impl Fn(&Case) -> u6
             setup_ns: 0,
             slices: None,
             triples: None,
+            huge_page_bytes: None,
         }
     };
     let rounds = (0..8).flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)));

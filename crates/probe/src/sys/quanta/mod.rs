@@ -11,9 +11,10 @@ mod x86_64;
 #[cfg(target_arch = "x86_64")]
 use x86_64::{latency_bound, throughput_bound};
 
-use model::speed::Slices;
+use model::speed::{Slices, TOLERANCE, Wait};
 
-use super::clock::monotonic_raw_ns;
+use super::clock::{monotonic_raw_ns, own_thread_cpu_ns};
+use super::usage::{Whose, usage};
 
 /// Whether this architecture has the loops.
 pub const HAS_QUANTA: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
@@ -27,10 +28,89 @@ fn throughput_bound() {}
 /// been made: nothing is allocated here.
 #[inline]
 pub fn reference_quantum(start_ns: u64, slices: &mut Slices) -> u64 {
+    let (latency_ns, throughput_ns, end_ns) = quantum(start_ns);
+    slices.push_quantum(latency_ns, throughput_ns);
+    end_ns
+}
+
+/// Time of the latency-bound loop, that of the throughput-bound one, and now.
+#[inline]
+fn quantum(start_ns: u64) -> (u64, u64, u64) {
     latency_bound();
     let between_ns = monotonic_raw_ns();
     throughput_bound();
     let end_ns = monotonic_raw_ns();
-    slices.push_quantum(between_ns.wrapping_sub(start_ns), end_ns.wrapping_sub(between_ns));
-    end_ns
+    (between_ns.wrapping_sub(start_ns), end_ns.wrapping_sub(between_ns), end_ns)
+}
+
+/// Runs quanta until two in a row have the ratio of a core that nobody shares, or `most_ns` have passed: what
+/// comes next then has a better chance to have the core for itself. Whether it had is judged by the quanta
+/// around it. `slice` is what is waited for.
+pub fn wait_unshared(unshared_ratio: f64, most_ns: u64, slice: u32) -> Wait {
+    let switches = || usage(Whose::Thread).read().switches;
+    let (start_ns, start_cpu_ns, start_switches) =
+        (monotonic_raw_ns(), own_thread_cpu_ns(), switches());
+    let mut before: Option<(u64, u64)> = None;
+    let mut now = monotonic_raw_ns();
+    loop {
+        let (latency_ns, throughput_ns, end_ns) = quantum(now);
+        now = end_ns;
+        let last = (latency_ns, throughput_ns);
+        let elapsed_ns = now.wrapping_sub(start_ns);
+        let is_over = before.is_some_and(|before| are_unshared([before, last], unshared_ratio));
+        if is_over || elapsed_ns >= most_ns {
+            let kept = |ns: u64| u32::try_from(ns).unwrap_or(u32::MAX);
+            return Wait {
+                slice,
+                elapsed_ns,
+                cpu_ns: own_thread_cpu_ns().saturating_sub(start_cpu_ns),
+                switches: switches().saturating_sub(start_switches),
+                latency_ns: kept(latency_ns),
+                throughput_ns: kept(throughput_ns),
+            };
+        }
+        before = Some(last);
+    }
+}
+
+/// Whether a quantum's times are those of a core that nobody shares, or of one that is better than was known:
+/// then what was known was a shared core's.
+pub fn is_unshared((latency_ns, throughput_ns): (u64, u64), unshared_ratio: f64) -> bool {
+    throughput_ns as f64 <= unshared_ratio * latency_ns as f64 * (1.0 + TOLERANCE)
+}
+
+/// The same of two in a row with one clock: an interrupt makes one of them long.
+fn are_unshared(quanta: [(u64, u64); 2], unshared_ratio: f64) -> bool {
+    let [(before, _), (last, _)] = quanta;
+    let one_clock = (before as f64 - last as f64).abs() <= TOLERANCE * last as f64;
+    one_clock && quanta.into_iter().all(|times| is_unshared(times, unshared_ratio))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_ends_by_what_it_sees_or_by_its_time() {
+        // No core has this ratio.
+        let wait = wait_unshared(1e-6, 200_000, 7);
+        assert!(wait.slice == 7 && wait.elapsed_ns >= 200_000 && wait.cpu_ns > 0, "{wait:?}");
+        assert!(wait.latency_ns > 0 && wait.throughput_ns > 0, "{wait:?}");
+        // Any core has this one, unless each quantum is interrupted.
+        let wait = wait_unshared(1e6, 10_000_000_000, 0);
+        assert!(wait.elapsed_ns < 10_000_000_000, "{wait:?}");
+    }
+
+    #[test]
+    fn both_quanta_count() {
+        let of = |before, last| are_unshared([before, last], 1.01);
+        assert!(of((5900, 5960), (5900, 5950)));
+        assert!(!of((5900, 8300), (5900, 5960)));
+        assert!(!of((5900, 5960), (5900, 8300)));
+        // A clock that changed in between, or an interrupt.
+        assert!(!of((6900, 6969), (5900, 5959)));
+        assert!(!of((15_900, 5960), (5900, 5960)));
+        // Better than what was known.
+        assert!(of((5900, 4300), (5900, 4300)));
+    }
 }

@@ -56,6 +56,10 @@ fn heading(record: &Record) -> String {
         let huge =
             record.header.plan.cases.iter().filter_map(|case| case.work).any(|w| w.huge_pages);
         words.push_str(if huge { ", huge pages on" } else { ", huge pages off" });
+        let shares = record.cases.iter().filter_map(|case| case.huge_page_share);
+        if let Some(share) = shares.reduce(f64::min).filter(|share| *share < 1.0) {
+            let _ = write!(words, " (not always given: in {:.0} % of the samples)", share * 100.0);
+        }
     }
     words
 }

@@ -73,6 +73,7 @@ impl Conditions {
                     warnings.push(format!("{}: both are this run", base.name));
                 }
                 warnings.extend(of_machines(&bearing));
+                warnings.extend(of_clocks(base, new));
                 warnings.extend(of_builds(one, other));
             }
             _ => warnings.push(of_publications(base, new)),
@@ -171,6 +172,17 @@ fn of_noise(subject: &Subject) -> Option<String> {
         NoiseLevel::Noisy => Some(format!("{}: the machine was noisy{why}", subject.name)),
         NoiseLevel::Quiet | NoiseLevel::Unknown => None,
     }
+}
+
+/// Clocks that differ by more than this share are told: turbo, throttling, a governor.
+const CLOCK_DIFFERS: f64 = 0.01;
+
+fn of_clocks(base: &Subject, new: &Subject) -> Option<String> {
+    let (one, other) = base.clock_ghz.zip(new.clock_ghz)?;
+    let percent = 100.0 * (other / one - 1.0);
+    (percent.abs() > 100.0 * CLOCK_DIFFERS).then(|| {
+        format!("the CPU's clock was another: {one:.2} and {other:.2} GHz ({percent:+.1} %)")
+    })
 }
 
 /// Pairs that did not run on the same CPU, or not at the same priority: each kind once. A session's

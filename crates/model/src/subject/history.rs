@@ -110,6 +110,7 @@ impl Published {
             origin: Origin::Publication { source: format!("{} ({})", self.source, self.year) },
             machine,
             noise: None,
+            clock_ghz: None,
             launches: 0,
             seed: 0,
             launch_scatter: 0.0,

@@ -191,6 +191,9 @@ pub struct Subject {
     pub machine: Machine,
     /// The verdict on its noise; absent for published figures.
     pub noise: Option<NoiseVerdict>,
+    /// The clock that most of it had, in GHz, by the reference quanta: of the first CPU that has a level, of several
+    /// launches their mean. Absent where that is not known.
+    pub clock_ghz: Option<f64>,
     /// Launches that its figures are of; 0 for published figures.
     pub launches: u32,
     /// The seed of its plan; 0 for published figures.
@@ -201,6 +204,11 @@ pub struct Subject {
     pub warnings: Vec<String>,
     /// Its cases.
     pub cases: Vec<Subcase>,
+}
+
+fn clock_ghz<I: Instrument>(run: &Run<I>) -> Option<f64> {
+    let levels = I::levels(&run.header.plan, &run.samples);
+    levels.values().find_map(|level| level.clock_ghz(&run.header.build.target))
 }
 
 impl Subject {
@@ -218,6 +226,7 @@ impl Subject {
             },
             machine: header.machine.clone(),
             noise: Some(noise),
+            clock_ghz: clock_ghz(run),
             launches: 1,
             seed: header.plan.seed,
             launch_scatter: header.plan.reference.launch_scatter.unwrap_or(LAUNCH_SCATTER),
@@ -229,6 +238,7 @@ impl Subject {
     /// Several launches of one plan as one subject: each case of the first with the figures of all that have
     /// it. Absent without a launch.
     pub fn of_launches(launches: Vec<Self>) -> Option<Self> {
+        let clocks: Vec<f64> = launches.iter().filter_map(|launch| launch.clock_ghz).collect();
         let mut launches = launches.into_iter();
         let mut all = launches.next()?;
         for other in launches {
@@ -250,6 +260,7 @@ impl Subject {
                 }
             }
         }
+        all.clock_ghz = mean(&clocks);
         Some(all)
     }
 

@@ -317,7 +317,7 @@ mod tests {
     fn an_array_lies_somewhere_in_its_first_huge_page_and_has_all_its_memory() {
         let mut work = Work::new(HUGE_PAGE_BYTES as u64, 8, Op::Rmw).unwrap();
         work.huge_pages = true;
-        let mut offset = |work: &Work, seed| {
+        let offset = |work: &Work, seed| {
             let mut array = Array::somewhere(work, seed);
             array.walk();
             assert!(array.slice().iter().all(|element| *element == 2.0));

@@ -190,3 +190,27 @@ fn halves_of_a_session_are_paired_in_spite_of_their_policy() {
         Comparison::of(&a, &subject(|run| run.header.plan.cases[0].policy = Policy::Fifo), terms());
     assert_eq!((apart.paired, apart.changes.len()), (false, 2));
 }
+
+/// The same work in more time because the clock was slower: the comparison says so beside its answer.
+#[test]
+fn another_clock_is_told() {
+    let at = |factor: f64| {
+        full_speed(move |run| {
+            run.header.build.target = "x86_64-unknown-linux-gnu".to_string();
+            for slices in run.samples.iter_mut().filter_map(|sample| sample.slices.as_mut()) {
+                let quanta = slices.latency_ns.iter_mut().chain(&mut slices.throughput_ns);
+                quanta.for_each(|ns| *ns = (f64::from(*ns) * factor) as u32);
+            }
+        })
+    };
+    let warned = |factor: f64| {
+        let found = Comparison::of(&at(1.0), &at(factor), terms());
+        found.conditions.warnings.into_iter().find(|warning| warning.contains("clock"))
+    };
+    assert_eq!(warned(1.005), None);
+    let slower = warned(1.05).expect("a warning");
+    assert!(
+        slower.starts_with("the CPU's clock was another: 3.69 and 3.51 GHz (-4.8 %)"),
+        "{slower}"
+    );
+}

@@ -261,10 +261,7 @@ fn runs_of_every_instrument_are_compared() {
         let planned = lines_of(&home.run_files()[0])[0]["header"]["plan"]["cases"].clone();
         assert_eq!(planned.as_array().map(Vec::len), Some(changes.len()), "{args:?}");
         for change in changes {
-            // Five rounds are too few for full speed. Of a ring of one sample a round, two of them waited for
-            // nothing (the first and the fourth), where the CPU is known so that there is what to wait for.
-            let rounds = [&change["base_rounds"], &change["new_rounds"]];
-            assert!(rounds.iter().all(|rounds| *rounds == 5 || *rounds == 2), "{change}");
+            assert_eq!((&change["base_rounds"], &change["new_rounds"]), (&5.into(), &5.into()));
         }
         let table = compared(&home, &[one, other]);
         let title = changes[0]["title"].as_str().expect("a title");
@@ -285,6 +282,9 @@ fn flags_of_rings_are_for_sessions_only() {
     }
     let both = compared(&home, &[&base, &base, "--ab", "", ""]);
     assert_eq!(both.code, Some(2), "{both:?}");
+    let launches = compared(&home, &["--ab", "", "", "--launches", "3"]);
+    assert_eq!(launches.code, Some(2), "{launches:?}");
+    assert!(launches.err.contains("--launches 3"), "{}", launches.err);
     let flag = compared(&home, &["--ab", "taskset -c 0", "--quiet"]);
     assert_eq!(flag.code, Some(2), "{flag:?}");
     assert!(flag.err.contains("'--quiet' is none"), "{}", flag.err);

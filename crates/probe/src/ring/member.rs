@@ -3,11 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use super::link::{LinkError, Receive, Send};
+use super::patience::Patience;
 use super::work::Work;
-use crate::sys::{
-    Cell, SharedArea, is_unshared, member_lost, monotonic_raw_ns, reference_quantum, wait_deaf,
-    wait_unshared,
-};
+use crate::sys::{Cell, SharedArea, member_lost, monotonic_raw_ns, reference_quantum, wait_deaf};
 use model::speed::Slices;
 use rustix::io::Errno;
 
@@ -313,42 +311,6 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
         done?;
         self.hops += laps;
         Ok(end.wrapping_sub(start))
-    }
-}
-
-/// How long a batch may wait for a core that nobody shares.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Patience {
-    /// k0 of the CPU; of a CPU that nobody knows there is nothing to wait for.
-    pub unshared_ratio: Option<f64>,
-    /// What is left of the time.
-    pub left_ns: u64,
-}
-
-impl Patience {
-    /// Waits before the next of these slices, if they are to wait, unless the last quantum was that of a core
-    /// that nobody shares. Gives the time after it.
-    fn wait(&mut self, now: u64, slices: &mut Slices) -> u64 {
-        let (Some(ratio), Some(waits)) = (self.unshared_ratio, &mut slices.waits) else {
-            return now;
-        };
-        let last = slices.latency_ns.last().zip(slices.throughput_ns.last());
-        let times = last.map(|(latency, throughput)| (u64::from(*latency), u64::from(*throughput)));
-        if self.left_ns == 0 || times.is_some_and(|times| is_unshared(times, ratio)) {
-            return now;
-        }
-        let wait = wait_unshared(ratio, self.left_ns, slices.elapsed_ns.len() as u32);
-        self.left_ns = self.left_ns.saturating_sub(wait.elapsed_ns);
-        waits.push(wait);
-        monotonic_raw_ns()
-    }
-
-    /// The same without slices: before what is timed next.
-    pub fn wait_once(&mut self) {
-        if let Some(ratio) = self.unshared_ratio.filter(|_| self.left_ns > 0) {
-            self.left_ns =
-                self.left_ns.saturating_sub(wait_unshared(ratio, self.left_ns, 0).elapsed_ns);
-        }
     }
 }
 

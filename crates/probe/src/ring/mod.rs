@@ -11,6 +11,7 @@ mod link;
 mod links;
 mod member;
 mod others;
+mod patience;
 mod session;
 mod work;
 

@@ -12,7 +12,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::build::Ring;
 use super::error::RingError;
 use super::link::{Make, Receive, Send};
-use super::member::{Ends, LeadError, Leader, Patience};
+use super::member::{Ends, LeadError, Leader};
+use super::patience::Patience;
 use super::work::{NoWork, Work};
 use crate::assignment::Assignment;
 use crate::counters::{Snapshot, Task, steal_ns};
@@ -42,11 +43,9 @@ const FEWEST_LAPS: u64 = 3;
 /// A worker makes no further triple once they have lasted this long.
 const ENOUGH_TRIPLES_NS: u64 = 15_000_000;
 
-/// Of so many rounds of workers that take one sample, this does not wait for a core that nobody shares in one.
-const ONE_AS_FOUND_IN: u32 = 3;
-/// What waits does so for at most so many times as long as they last, all their slices together: where the core is
-/// shared nine tenths of the time in stays of some milliseconds, two or three moments at which it is not come
-/// in 30 ms.
+/// A sample waits for a core that nobody shares for at most so many times as long as it lasts, all its slices
+/// together: where the core is shared nine tenths of the time in stays of some milliseconds, two or three moments
+/// at which it is not come in 30 ms.
 const SAMPLE_PATIENCE: u64 = 3;
 /// All triples of a worker together wait so long at most.
 const TRIPLES_PATIENCE_NS: u64 = 15_000_000;
@@ -231,15 +230,11 @@ impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
     }
 
     /// Whether a sample waits for a core that nobody shares. The first of a worker is timed as the machine is
-    /// found, of workers that take one sample in one round of three: what waits is no measure of the machine,
-    /// nor what comes straight after. It does not wait if its slices are too long to be judged.
+    /// found: what waits is no measure of the machine, nor what comes straight after. Nor does it wait if its
+    /// slices are too long to be judged.
     fn waits(&self, number: u32, slice_laps: Option<u64>) -> bool {
-        let turn = match self.assignment.batching.samples_per_round {
-            0 | 1 => self.assignment.round % ONE_AS_FOUND_IN,
-            _ => number,
-        };
         let judged = |laps| laps as f64 * self.ns_per_lap <= LONGEST_SLICE_NS as f64;
-        turn > 0 && self.assignment.unshared_ratio.is_some() && slice_laps.is_some_and(judged)
+        number > 0 && self.assignment.unshared_ratio.is_some() && slice_laps.is_some_and(judged)
     }
 
     /// One timed batch with the kernel's counts around it. The members' are read while they all

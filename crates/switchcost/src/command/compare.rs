@@ -16,6 +16,11 @@ const TROUBLE: u8 = 2;
 
 pub(super) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let compared = args.ring.output.refuse_plot("a comparison").and_then(|()| match &args.ab {
+        Some(_) if args.ring.launches > 1 => Err(usage(format!(
+            "--launches {}: --ab measures both settings in one session (accepted with it: 1; several launches are \
+             compared as BASE NEW)",
+            args.ring.launches
+        ))),
         Some(prefixes) => measured(args, prefixes),
         None => stored(args),
     });

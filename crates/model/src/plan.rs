@@ -34,6 +34,10 @@ pub struct Batching {
     /// most; absent where solos are rings of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub triples: Option<u32>,
+    /// At how many places of its memory a worker tries a working set that was given huge pages, at most; it measures
+    /// at the one where a lap took least. Absent where it tries none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub places: Option<u32>,
 }
 
 /// A slice as timed without a neighbour on the core. A neighbour that comes for less than a slice and is gone
@@ -52,6 +56,7 @@ impl Default for Batching {
             enough_ns: 250_000_000,
             slice_ns: Some(SLICE_NS),
             triples: None,
+            places: None,
         }
     }
 }

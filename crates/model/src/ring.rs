@@ -12,7 +12,7 @@ use crate::plan::{Batching, Plan};
 use crate::record::{Record, summaries, worst_precision};
 use crate::run::{Failure, Run};
 use crate::sample::Sample;
-use crate::speed::{FEWEST_ROUNDS, Level};
+use crate::speed::{CaseSlices, FEWEST_ROUNDS, Level};
 
 /// The ring: members that pass a token round, on which the cost of a switch rests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -73,7 +73,8 @@ impl Instrument for Ring {
         (0..plan.cases.len()).filter(lacks).collect()
     }
 
-    /// Of working sets, whose intervals differ most: the wider half, but every fourth round all.
+    /// Of working sets, whose intervals differ most: the wider half, but every fourth round all. Those that can
+    /// mostly not be judged take the most time and are left out, unless it is all.
     fn focus(plan: &Plan, samples: &[Sample], round: u32) -> Option<Vec<usize>> {
         if plan.batching.triples.is_none() || round < FEWEST_ROUNDS || round.is_multiple_of(4) {
             return None;
@@ -83,8 +84,15 @@ impl Instrument for Ring {
             let estimate = grouped.above_solo(case, 0);
             estimate.and_then(|estimate| estimate.relative_half_width()).unwrap_or(f64::INFINITY)
         };
+        let all: Vec<usize> = (0..plan.cases.len()).collect();
+        let is_judged =
+            |case: &usize| grouped.slices(*case).is_some_and(CaseSlices::is_mostly_judged);
+        let mut judged: Vec<usize> = all.iter().copied().filter(is_judged).collect();
+        if judged.is_empty() {
+            judged = all;
+        }
         let mut widths: Vec<(usize, f64)> =
-            (0..plan.cases.len()).map(|case| (case, width(case))).collect();
+            judged.into_iter().map(|case| (case, width(case))).collect();
         widths.sort_by(|one, other| other.1.total_cmp(&one.1));
         widths.truncate(widths.len().div_ceil(2));
         Some(widths.into_iter().map(|(case, _)| case).collect())

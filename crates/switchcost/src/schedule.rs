@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use model::instrument::{Instrument, Numbered};
 use model::plan::{Plan, is_look};
 use model::run::{Failure, StopReason};
+use model::speed::FEWEST_ROUNDS;
 use probe::assignment::Assignment;
 
 use crate::launch::{Launch, LaunchError};
@@ -54,6 +55,8 @@ pub(crate) struct Schedule<'a, I: Instrument> {
     limit: Duration,
     /// The cases that are still measured beyond the plan's budget.
     only: Option<BTreeSet<usize>>,
+    /// The most rounds of each case, once the plan's budget is spent.
+    most_rounds: Option<BTreeMap<usize, usize>>,
     failed_in_a_row: BTreeMap<usize, u32>,
 }
 
@@ -79,8 +82,12 @@ pub(crate) struct Course<'a, I: Instrument> {
     pub(crate) focus: Box<Focus<'a, I>>,
 }
 
-/// A run that lacks clean slices takes at most so many times its budget.
+/// A run that lacks clean slices takes at most so many times its budget, and each of its cases as many times the
+/// rounds that it had when the budget was spent: one that no time would help does not take the rest for itself.
 const MOST_BUDGETS: u32 = 3;
+
+/// But so many rounds are never too many for a case: twice those that a figure at full speed takes.
+const LEAST_ROUNDS: usize = 2 * FEWEST_ROUNDS as usize;
 
 /// Failures in a row, without running out of anything, after which a case is given up.
 const MOST_FAILURES: u32 = 3;
@@ -137,6 +144,7 @@ impl<'a, I: Instrument> Schedule<'a, I> {
             },
             limit: Duration::from_nanos(plan.stopping.budget_ns),
             only: None,
+            most_rounds: None,
             failed_in_a_row: BTreeMap::new(),
         }
     }
@@ -196,13 +204,28 @@ impl<'a, I: Instrument> Schedule<'a, I> {
     fn extend(&mut self) -> bool {
         let budget = Duration::from_nanos(self.plan.stopping.budget_ns);
         let limit = budget.saturating_mul(MOST_BUDGETS);
+        let rounds = self.rounds_by_case();
+        let most = self.most_rounds.get_or_insert_with(|| {
+            let most = |count: usize| (count * MOST_BUDGETS as usize).max(LEAST_ROUNDS);
+            rounds.iter().map(|(case, count)| (*case, most(*count))).collect()
+        });
+        let has_time = |case: &usize| rounds.get(case) < most.get(case);
         let lacking: BTreeSet<usize> = (self.course.lacking)(&self.samples)
             .into_iter()
-            .filter(|case| !self.retired.contains(case))
+            .filter(|case| !self.retired.contains(case) && has_time(case))
             .collect();
         let extends = !lacking.is_empty() && self.spent() < limit;
         (self.limit, self.only) = (limit, Some(lacking));
         extends
+    }
+
+    fn rounds_by_case(&self) -> BTreeMap<usize, usize> {
+        let all: BTreeSet<_> = self.samples.iter().map(|one| (one.case(), one.round())).collect();
+        let mut rounds = BTreeMap::new();
+        for (case, _) in all {
+            *rounds.entry(case).or_default() += 1;
+        }
+        rounds
     }
 
     fn case(&mut self, case: usize, round: u32) -> Step {
@@ -429,8 +452,18 @@ mod tests {
         fake: &mut Fake,
         lacking: impl Fn(usize) -> Vec<usize>,
     ) -> Outcome<Ring> {
+        lack_after(plan, (Vec::new(), spent), fake, lacking)
+    }
+
+    /// The same after samples of an earlier session.
+    fn lack_after(
+        plan: &Plan,
+        (samples, spent): (Vec<Sample>, Duration),
+        fake: &mut Fake,
+        lacking: impl Fn(usize) -> Vec<usize>,
+    ) -> Outcome<Ring> {
         let mut watch = Quiet::default();
-        let schedule = Schedule::new(plan, Vec::new(), spent, fake, &mut watch);
+        let schedule = Schedule::new(plan, samples, spent, fake, &mut watch);
         let course = Course {
             order: Box::new(|round| plan.order(round)),
             precision: Box::new(|_, _| None),
@@ -443,6 +476,14 @@ mod tests {
     #[test]
     fn a_spent_budget_goes_on_with_what_lacks_clean_slices_up_to_three_times_as_long() {
         let (budget, whole) = (Duration::from_nanos(LONG), plan(LONG, None));
+        // One that lacks some for ever is given up after 16 rounds, or three times those that it had.
+        for (stored, most) in [(0, 16), (6, 18)] {
+            let samples = run(&plan(LONG, Some(stored)), &mut Fake::default()).samples;
+            let mut fake = Fake::default();
+            let outcome = lack_after(&whole, (samples, budget), &mut fake, |_| vec![3]);
+            let of_case = fake.asked.iter().filter(|(_, case)| *case == 3).count() as u32;
+            assert_eq!((outcome.reason, stored + of_case), (StopReason::BudgetSpent, most));
+        }
         // The budget is spent when the first round, which is always finished, is over.
         let mut fake = Fake::default();
         let outcome = run_lacking(&whole, budget, &mut fake, |_| Vec::new());

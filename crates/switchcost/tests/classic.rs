@@ -5,6 +5,7 @@ mod common;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use common::commands::interrupts_are_ignored;
 use common::{Home, PROGRAM, Process, Said, allowed_cpus, has, skip, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -271,7 +272,8 @@ fn turning(home: &Home) -> (Child, Vec<Process>) {
 
 #[test]
 fn a_killed_pipeline_leaves_no_process() {
-    for signal in [Signal::KILL, Signal::TERM, Signal::INT] {
+    let by_ctrl_c = (!interrupts_are_ignored()).then_some(Signal::INT);
+    for signal in [Signal::KILL, Signal::TERM].into_iter().chain(by_ctrl_c) {
         let home = Home::new();
         let (mut child, _) = turning(&home);
         kill_process(Pid::from_child(&child), signal).expect("a living process");

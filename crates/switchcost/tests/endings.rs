@@ -3,8 +3,10 @@
 mod common;
 
 use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::JoinHandle;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -62,11 +64,24 @@ impl Midst {
 
     /// Waits for the end of the controller, then until none of its processes is left.
     fn end(mut self) -> (Home, PathBuf, Said) {
-        // Its outputs are read last: a worker that is left behind would hold them open.
-        self.child.wait().expect("the controller ends");
+        // Read meanwhile, as they may be more than a pipe takes; their end is waited for last, as a worker that is
+        // left behind would hold them open.
+        let stdout = read_apart(self.child.stdout.take());
+        let stderr = read_apart(self.child.stderr.take());
+        let status = self.child.wait().expect("the controller ends");
         self.home.wait_until_alone();
-        (self.home, self.file, Said::at_end(self.child))
+        let [stdout, stderr] = [stdout, stderr].map(|read| read.join().expect("an output"));
+        (self.home, self.file, Output { status, stdout, stderr }.into())
     }
+}
+
+fn read_apart(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
+    let mut pipe = pipe.expect("a pipe");
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        pipe.read_to_end(&mut bytes).expect("an output");
+        bytes
+    })
 }
 
 fn cases_in(file: &Path) -> Vec<u64> {

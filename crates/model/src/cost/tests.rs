@@ -1,11 +1,14 @@
 use super::*;
 use crate::case::{Case, Kind, Op, Placement, Policy, Walk, Work};
+use crate::instrument::Instrument;
 use crate::machine::{Cache, CacheKind, CpuModel};
 use crate::plan::{Batching, Stopping};
 use crate::reading::Reading;
 use crate::record::summaries;
 use crate::regions::Region;
+use crate::ring::Ring;
 use crate::sample::{Counters, Sample};
+use crate::speed::tests::cut;
 
 fn plan(members: &[u32], works: &[Work]) -> Plan {
     let case = |members: u32, work: Option<Work>| Case {
@@ -172,4 +175,23 @@ fn without_the_ring_without_work_there_is_no_indirect_cost() {
     let cost = cost(&plan, l2);
     assert!(cost.direct.is_empty() && cost.curves[0].points[0].indirect_ns.is_none());
     assert!(cost.curves[0].points[0].total_ns.is_some());
+}
+
+#[test]
+fn a_round_of_the_wider_half_leaves_out_what_cannot_be_judged() {
+    let works: Vec<Work> = [64, 128, 4096].map(whole).to_vec();
+    let mut plan = plan(&[2], &works);
+    plan.batching.triples = Some(4);
+    let judged = |sample: &Sample| plan.cases[sample.case].work != Some(works[2]);
+    let cut = |sample: Sample| if judged(&sample) { cut(sample, 10, |_| true) } else { sample };
+    let samples: Vec<Sample> = samples(&plan, l2).into_iter().map(cut).collect();
+    let focus = |samples: &[Sample], round| Ring::focus(&plan, samples, round);
+    let wider = focus(&samples, 9).unwrap();
+    let is_left_out = |case: &usize| plan.cases[*case].work == Some(works[2]);
+    assert!(!wider.is_empty() && !wider.iter().any(is_left_out), "{wider:?}");
+    // Every fourth round is for all; where nothing can be judged, the others are for the wider half.
+    assert_eq!(focus(&samples, 12), None);
+    let unjudged: Vec<Sample> =
+        samples.iter().map(|one| Sample { slices: None, ..one.clone() }).collect();
+    assert_eq!(focus(&unjudged, 9).unwrap().len(), plan.cases.len().div_ceil(2));
 }

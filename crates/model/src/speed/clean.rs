@@ -17,6 +17,9 @@ pub const LONGEST_SLICE_NS: u64 = 3_000_000;
 /// task's turn is longer than that, and no state of the core makes so much of a difference.
 const INTERRUPTED: f64 = 2.0;
 
+/// Where more of a case's samples cannot be judged, what is left would be a choice of the short ones.
+const MOST_NOT_JUDGED: f64 = 0.1;
+
 /// The slices of one case.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CaseSlices {
@@ -28,6 +31,8 @@ pub struct CaseSlices {
     pub as_found: u32,
     /// Time of a hop in each clean one of these, by round.
     pub clean_as_found: BTreeMap<u32, Vec<f64>>,
+    /// Samples of a ring whose slices were judged; not counted of trials, where one that was not is one too many.
+    pub judged_samples: u32,
     /// Samples that have no slices, or too long ones.
     pub not_judged: u32,
     /// What a hop takes above the members' own solos, in nanoseconds, in each clean slice of the rings of triples, by round.
@@ -105,9 +110,16 @@ impl CaseSlices {
         CleanCounts { judged, clean: self.clean_count(), as_found, clean_as_found }
     }
 
-    /// Whether the quanta tell anything of this case.
+    /// Whether the quanta tell anything of this case: of nearly all of it. A few samples whose slices were all too
+    /// long are left out, as any slice is that something else was in.
     pub fn is_judged(&self) -> bool {
-        self.judged > 0 && self.not_judged == 0
+        let samples = self.judged_samples.saturating_add(self.not_judged);
+        self.judged > 0 && f64::from(self.not_judged) <= MOST_NOT_JUDGED * f64::from(samples)
+    }
+
+    /// Whether they tell of half of its samples or more.
+    pub fn is_mostly_judged(&self) -> bool {
+        self.judged_samples > 0 && self.not_judged <= self.judged_samples
     }
 
     /// Whether there are clean slices enough for a figure at full speed.
@@ -199,6 +211,7 @@ fn add(to: &mut CaseSlices, case: &Case, sample: &Sample, level: Option<&Level>)
     };
     let count = slices.elapsed_ns.len();
     to.judged += count as u32;
+    to.judged_samples += 1;
     if slices.are_as_found() {
         to.as_found += count as u32;
     }

@@ -28,7 +28,7 @@ pub use scatter::{LAUNCH_SCATTER, Launch, launch_scatter};
 pub use slices::{
     ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, QUANTA_AROUND, Slices, Wait,
 };
-pub use triples::{Triple, Triples};
+pub use triples::{Places, Triple, Triples};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -321,6 +321,11 @@ fn samples_without_slices_or_with_long_ones_are_not_judged() {
     assert!(slices_of(&all).is_judged());
     all.push(sample(5));
     assert!(!slices_of(&all).is_judged());
+    // One of ten is left out.
+    all.extend((6..10).map(|round| cut(sample(round), 10, |_| true)));
+    assert_eq!((slices_of(&all).is_judged(), slices_of(&all).judged), (true, 90));
+    all.push(sample(10));
+    assert!(!slices_of(&all).is_judged());
     let long = |round| {
         let sample = Sample { elapsed_ns: 40_000_000, ..sample(round) };
         cut(sample, 10, |_| true)
@@ -484,7 +489,7 @@ proptest! {
             throughput_ns: throughput.clone(),
         };
         let all = vec![triple; 2];
-        let triples = Some(Triples { members, ring_laps, solo_laps, all, as_found });
+        let triples = Some(Triples { members, ring_laps, solo_laps, all, as_found, places: None });
         let slices = Slices { laps, elapsed_ns: elapsed, latency_ns: latency, throughput_ns: throughput, waits };
         let samples = vec![Sample { slices: Some(slices), triples, ..sample(0) }; 40];
         let reference = Reference { unshared_ratio: ratio, established: true, launch_scatter: ratio };

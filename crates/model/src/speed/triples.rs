@@ -21,6 +21,19 @@ pub struct Triples {
     /// shares; absent where none waited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_found: Option<u32>,
+    /// The places of the members' memory that were tried before; absent where they had one only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub places: Option<Places>,
+}
+
+/// How many places of the members' memory were tried, of which the best was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Places {
+    /// All of them.
+    pub tried: u32,
+    /// Those that were tried on a core that nobody shared; absent of a CPU whose k0 nobody knew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unshared: Option<u32>,
 }
 
 /// Each member's solo, the ring, each member's solo again.
@@ -70,9 +83,13 @@ impl Triples {
 
     /// What a hop takes above the members' solos in each clean part of the ring, in nanoseconds: less the mean
     /// over the members of the median of their clean solos. All parts of a worker are on the same memory, so that
-    /// a ring needs no clean solos of its own triple. None where a member has no clean solo, and where a part of
-    /// the ring is not clean.
+    /// a ring needs no clean solos of its own triple. None where a member has no clean solo, where a part of
+    /// the ring is not clean, and where no place of their memory was tried on an unshared core: the one that was
+    /// taken is any.
     pub fn clean_above_solos_ns(&self, level: &Level) -> Vec<f64> {
+        if self.places.is_some_and(|places| places.unshared == Some(0)) {
+            return Vec::new();
+        }
         let whole: Vec<&Triple> = self.all.iter().filter(|one| self.is_whole(one)).collect();
         // One that is whole has a solo of each member: their number is no larger than what is there.
         let members = if whole.is_empty() { 0 } else { self.members as usize };
@@ -149,7 +166,7 @@ mod tests {
 
     /// Ten laps of a slice of the ring, of two members, and twenty of each solo.
     fn triples(all: Vec<Triple>) -> Triples {
-        Triples { members: 2, ring_laps: 10, solo_laps: 20, all, as_found: None }
+        Triples { members: 2, ring_laps: 10, solo_laps: 20, all, as_found: None, places: None }
     }
 
     fn clean(all: Vec<Triple>) -> Vec<f64> {
@@ -166,6 +183,19 @@ mod tests {
         assert_eq!(triples(vec![one()]).above_solos_as_found_ns(), Some(850.0));
         // Signed.
         assert_eq!(clean(vec![triple(SOLOS, &[2000], &[])]), [-100.0]);
+    }
+
+    #[test]
+    fn a_place_that_was_tried_on_a_shared_core_only_says_nothing() {
+        let at = |unshared| Triples {
+            places: Some(Places { tried: 8, unshared }),
+            ..triples(vec![triple(SOLOS, &[20_000], &[])])
+        };
+        let clean = |unshared| at(unshared).clean_above_solos_ns(&level());
+        assert_eq!(
+            (clean(Some(0)), clean(Some(1)), clean(None)),
+            (vec![], vec![800.0], vec![800.0])
+        );
     }
 
     #[test]

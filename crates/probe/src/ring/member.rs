@@ -120,6 +120,7 @@ impl<S: Send, R: Receive, W: Work> Seat<S, R, W> {
                 return Ok(());
             }
             rest();
+            self.work.move_to(area.place());
             self.work.begin();
             match (area.solo_laps(), &mut ends) {
                 (0, _) | (_, None) => self.pass(laps)?,
@@ -241,6 +242,28 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
         Ok(())
     }
 
+    /// All members' memory at this of their places, from the control lap on that this announces. Gives the time
+    /// of the fastest of so many laps there, after [`WARM_LAPS`], with a quantum before and behind them.
+    pub fn move_to(&mut self, place: u32, laps: u64) -> Result<(u64, Slices), LeadError> {
+        self.area.set_place(place);
+        self.announce(WARM_LAPS + laps)?;
+        self.seat.work.move_to(place);
+        self.begin();
+        let mut quanta = Slices::with_room_for(1, 1);
+        self.laps(WARM_LAPS)?;
+        let mut now = reference_quantum(monotonic_raw_ns(), &mut quanta);
+        let mut fastest_ns = u64::MAX;
+        for _ in 0..laps {
+            self.laps(1)?;
+            let end = monotonic_raw_ns();
+            fastest_ns = fastest_ns.min(end.wrapping_sub(now));
+            now = end;
+        }
+        reference_quantum(now, &mut quanta);
+        self.hops += WARM_LAPS + laps;
+        Ok((fastest_ns, quanta))
+    }
+
     /// The announced slices after [`WARM_LAPS`] laps, all announced together: `count` of so many laps, with a
     /// quantum before, between and behind them.
     pub fn between_solos(&mut self, count: u64, slices: &mut Slices) -> Result<(), LeadError> {
@@ -322,6 +345,7 @@ mod tests {
     use crate::ring::work::NoWork;
     use model::case::Kind;
     use std::sync::Arc;
+    use std::sync::atomic::AtomicU64;
     use std::thread;
 
     fn joint() -> (<Pipe as Link>::Sender, <Pipe as Link>::Receiver) {
@@ -331,10 +355,26 @@ mod tests {
 
     /// A ring of threads over pipes; member `skip` passes the token on unchanged, as a
     /// short-circuited one would look.
-    fn with_ring<T>(
+    fn with_ring<T>(members: usize, skip: Option<usize>, lead: impl Leads<NoWork, T>) -> T {
+        with_ring_of(members, skip, || NoWork, lead)
+    }
+
+    trait Leads<W, T>:
+        FnOnce(&mut Leader<<Pipe as Link>::Sender, <Pipe as Link>::Receiver, W>) -> T
+    {
+    }
+
+    impl<W, T, F> Leads<W, T> for F where
+        F: FnOnce(&mut Leader<<Pipe as Link>::Sender, <Pipe as Link>::Receiver, W>) -> T
+    {
+    }
+
+    /// The same with work.
+    fn with_ring_of<W: Work, T>(
         members: usize,
         skip: Option<usize>,
-        lead: impl FnOnce(&mut Leader<<Pipe as Link>::Sender, <Pipe as Link>::Receiver, NoWork>) -> T,
+        work: impl Fn() -> W + Sync,
+        lead: impl Leads<W, T>,
     ) -> T {
         let area = SharedArea::new(members).unwrap();
         let joints: Vec<_> = (0..members).map(|_| joint()).collect();
@@ -344,7 +384,7 @@ mod tests {
             for member in 1..members {
                 let mut sender = senders[member].take().unwrap();
                 let mut receiver = receivers[member - 1].take().unwrap();
-                let area = &area;
+                let (area, work) = (&area, &work);
                 scope.spawn(move || {
                     if skip == Some(member) {
                         while let Ok(token) = receiver.receive() {
@@ -353,14 +393,14 @@ mod tests {
                             }
                         }
                     } else {
-                        let mut seat = Seat { sender, receiver, work: NoWork };
+                        let mut seat = Seat { sender, receiver, work: work() };
                         let _ = seat.follow(area, &area.cells()[member], Some(joint()));
                     }
                 });
             }
             let sender = senders[0].take().unwrap();
             let receiver = receivers[members - 1].take().unwrap();
-            let mut leader = Leader::new(Seat { sender, receiver, work: NoWork }, &area);
+            let mut leader = Leader::new(Seat { sender, receiver, work: work() }, &area);
             lead(&mut leader)
         })
     }
@@ -407,6 +447,46 @@ mod tests {
             let all = 1 + (20 + WARM_LAPS) + 1 + 7;
             assert!(leader.area.cells().iter().skip(1).all(|cell| hops(cell) == all));
         });
+    }
+
+    /// Counts touches by the place that its memory was told to lie at.
+    struct Moved<'a> {
+        place: u32,
+        touches: &'a [AtomicU64; 3],
+    }
+
+    impl Work for Moved<'static> {
+        fn touch(&mut self) {
+            self.touches[self.place as usize].fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn move_to(&mut self, place: u32) {
+            self.place = place;
+        }
+    }
+
+    #[test]
+    fn all_members_move_their_memory_and_stay_there() {
+        static TOUCHES: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+        let touches = || TOUCHES.each_ref().map(|count| count.load(Ordering::Relaxed));
+        with_ring_of(
+            3,
+            None,
+            || Moved { place: 0, touches: &TOUCHES },
+            |leader| {
+                // A control lap is the leader's touch alone.
+                for place in [1, 2] {
+                    let (lap_ns, quanta) = leader.move_to(place, 5).unwrap();
+                    assert!(lap_ns > 0 && quanta.latency_ns.len() == 2, "{lap_ns} ns, {quanta:?}");
+                }
+                let moves = 3 * (5 + WARM_LAPS);
+                assert_eq!(touches(), [1, moves + 1, moves]);
+                leader.announce(4).unwrap();
+                leader.batch(4, &mut || 0).unwrap();
+                leader.announce(0).unwrap();
+                assert_eq!(touches(), [1, moves + 1, moves + 3 * 4 + 2]);
+            },
+        );
     }
 
     /// No core has this ratio: what waits for it waits until its time is over.

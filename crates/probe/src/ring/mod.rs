@@ -12,6 +12,7 @@ mod links;
 mod member;
 mod others;
 mod patience;
+mod places;
 mod session;
 mod work;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use model::case::{Case, ELEMENT_BYTES, Policy};
 use model::sample::Sample;
-use model::speed::{LONGEST_SLICE_NS, Slices, Triple, Triples};
+use model::speed::{LONGEST_SLICE_NS, Places, Slices, Triple, Triples};
 use model::state::State;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -14,6 +14,7 @@ use super::error::RingError;
 use super::link::{Make, Receive, Send};
 use super::member::{Ends, LeadError, Leader};
 use super::patience::Patience;
+use super::places::{self, Tried};
 use super::work::{NoWork, Work};
 use crate::assignment::Assignment;
 use crate::counters::{Snapshot, Task, steal_ns};
@@ -69,7 +70,7 @@ pub fn run<M: Make>(
         (None, None) => run_with::<M, _>(assignment, clock, sink, || NoWork),
         (Some(work), None) => {
             let seed = page_seed(assignment);
-            run_with::<M, _>(assignment, clock, sink, move || Array::somewhere(&work, seed))
+            run_with::<M, _>(assignment, clock, sink, move || Array::new(&work, seed))
         }
         (None, Some(state)) => {
             let run = RunWithRegisters { assignment, clock, sink, link: PhantomData::<M> };
@@ -132,8 +133,19 @@ fn run_with<M: Make, W: Work>(
         let huge_page_bytes = case.work.and_then(|_| huge_page_bytes_of(&tasks));
         let ns_per_lap = slow_lap_ns;
         let (leader, ends) = (&mut leader, ends.as_mut());
-        let mut sampler = Sampler { assignment, clock, leader, ends, tasks, setup_ns, ns_per_lap };
-        sampler.run(&mut |sample| sink(Sample { huge_page_bytes, ..sample }))
+        let places = None;
+        let mut sampler = Sampler {
+            assignment,
+            clock,
+            leader,
+            ends,
+            tasks,
+            setup_ns,
+            ns_per_lap,
+            huge_page_bytes,
+            places,
+        };
+        sampler.run(sink)
     });
     // Without the leader's ends the members notice a loss, wherever it happened.
     drop(leader);
@@ -161,12 +173,16 @@ struct Sampler<'a, 'ring, S, R, W> {
     tasks: Vec<Task>,
     setup_ns: u64,
     ns_per_lap: f64,
+    huge_page_bytes: Option<u64>,
+    places: Option<Places>,
 }
 
 impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
     fn run(&mut self, sink: &mut dyn FnMut(Sample)) -> Result<(), RingError> {
         let batching = &self.assignment.batching;
-        let calibrated = self.warm_up()?;
+        self.warm_up()?;
+        self.places = self.choose_place()?;
+        let calibrated = (batching.sample_ns.max(1) as f64 / self.ns_per_lap).ceil() as u64;
         let slice_laps = self.slice_laps();
         let laps = batching.laps.unwrap_or_else(|| match slice_laps {
             Some(slice_laps) => calibrated.next_multiple_of(slice_laps),
@@ -202,21 +218,48 @@ impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
         self.leader.batch(laps, &mut *self.clock).map_err(RingError::Lead)
     }
 
-    /// Untimed laps in growing batches until one lasts an eighth of a sample; gives the laps that a
-    /// whole sample needs. Reckoned from the fastest batch: a disturbed one must not make the
-    /// samples too short.
-    fn warm_up(&mut self) -> Result<u64, RingError> {
+    /// Untimed laps in growing batches until one lasts an eighth of a sample. What a lap takes is reckoned from the
+    /// fastest batch: a disturbed one must not make the samples too short.
+    fn warm_up(&mut self) -> Result<(), RingError> {
         let wanted_ns = self.assignment.batching.sample_ns.max(1);
         let mut laps = 1;
         loop {
             let elapsed_ns = self.batch(laps)?.max(1);
             self.ns_per_lap = self.ns_per_lap.min(elapsed_ns as f64 / laps as f64);
             if elapsed_ns >= wanted_ns / 8 {
-                return Ok((wanted_ns as f64 / self.ns_per_lap).ceil() as u64);
+                return Ok(());
             }
             laps *= 2;
             self.announce(laps)?;
         }
+    }
+
+    /// Tries some places of the members' memory, and moves it to the best. None where they have one only: huge
+    /// pages that were not given would each be touched anew. It waits for nothing: the sample that follows is timed
+    /// as the machine is found.
+    fn choose_place(&mut self) -> Result<Option<Places>, RingError> {
+        let Assignment { case, batching, unshared_ratio, .. } = self.assignment;
+        let needed = case.work.and_then(|work| Array::bytes_with_places(&work));
+        let needed = needed.and_then(|bytes| bytes.checked_mul(case.members.into()));
+        let has_places = needed.is_some_and(|needed| self.huge_page_bytes >= Some(needed));
+        let start_ns = monotonic_raw_ns();
+        let mut tried = Tried::none(*unshared_ratio);
+        for place in 0..batching.places.filter(|_| has_places).unwrap_or(0) {
+            if place >= places::FEWEST && monotonic_raw_ns() - start_ns > places::ENOUGH_NS {
+                break;
+            }
+            let (lap_ns, quanta) = self.move_to(place)?;
+            tried.add(place, lap_ns, &quanta);
+        }
+        let Some((best, counts)) = tried.best() else { return Ok(None) };
+        let (lap_ns, _) = self.move_to(best)?;
+        self.ns_per_lap = lap_ns.max(1) as f64;
+        Ok(Some(counts))
+    }
+
+    fn move_to(&mut self, place: u32) -> Result<(u64, Slices), RingError> {
+        sys::deadline(deadline_s((places::LAPS + 8) as f64 * self.ns_per_lap));
+        self.leader.move_to(place, places::LAPS).map_err(RingError::Lead)
     }
 
     /// Laps of a slice, where the samples are cut into slices: as many as the fastest batch says, at
@@ -274,7 +317,7 @@ impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
             setup_ns: self.setup_ns,
             slices,
             triples: None,
-            huge_page_bytes: None,
+            huge_page_bytes: self.huge_page_bytes,
         })
     }
 
@@ -294,7 +337,9 @@ impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
         // What comes straight after a wait is not as the machine was found either.
         let as_found = u32::from(!after_wait);
         let as_found = self.assignment.unshared_ratio.map(|_| as_found);
-        let mut found = Triples { members, ring_laps, solo_laps, all: Vec::new(), as_found };
+        let places = self.places;
+        let mut found =
+            Triples { members, ring_laps, solo_laps, all: Vec::new(), as_found, places };
         let mut patience = self.patience(TRIPLES_PATIENCE_NS);
         let start_ns = monotonic_raw_ns();
         for number in 0..wanted {

@@ -9,6 +9,9 @@ pub trait Work: 'static {
 
     /// Called before each batch, outside of the timed loop.
     fn begin(&mut self) {}
+
+    /// Moves its memory to another of its places, if it has some.
+    fn move_to(&mut self, _place: u32) {}
 }
 
 /// No work: the bare switch.
@@ -23,6 +26,10 @@ impl Work for Array {
     #[inline]
     fn touch(&mut self) {
         self.walk();
+    }
+
+    fn move_to(&mut self, place: u32) {
+        Array::move_to(self, place);
     }
 }
 

@@ -53,7 +53,7 @@ pub use inherited::Inherited;
 pub use mqueue::{mq_open_unlinked, mq_receive, mq_send};
 pub use page::{EventCount, Shared, Slot};
 pub use process::{Forked, deadline, default_alarm, exit_now, fork, limit_real_time, set_policy};
-pub use quanta::{HAS_QUANTA, is_unshared, reference_quantum, wait_unshared};
+pub use quanta::{HAS_QUANTA, all_unshared, is_unshared, reference_quantum, wait_unshared};
 pub use registers::{RegisterKind, Registers, WithRegisters, has_registers, with_registers};
 #[cfg(test)]
 pub use registers::{in_use, last_register};

@@ -36,6 +36,8 @@ struct Header {
     laps: AtomicU64,
     /// Laps of each member's solo in the coming phase; 0 where that is a batch of the ring.
     solo_laps: AtomicU64,
+    /// Which of its places a member's memory lies at from the coming phase on.
+    place: AtomicU32,
     /// Phases (control laps and batches) that the leader has begun, for links that wait awake.
     phases: AtomicU32,
 }
@@ -101,6 +103,16 @@ impl SharedArea {
     /// Sets them, before the token that announces the phase is sent.
     pub fn set_solo_laps(&self, laps: u64) {
         self.header().solo_laps.store(laps, Ordering::Release);
+    }
+
+    /// Which of its places a member's memory lies at from the coming phase on.
+    pub fn place(&self) -> u32 {
+        self.header().place.load(Ordering::Acquire)
+    }
+
+    /// Sets it, before the token that announces the phase is sent.
+    pub fn set_place(&self, place: u32) {
+        self.header().place.store(place, Ordering::Release);
     }
 
     /// Lets the members into the next phase.

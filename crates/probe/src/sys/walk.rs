@@ -8,10 +8,9 @@ use model::case::{ELEMENT_BYTES, LINE_BYTES, Op, Walk, Work};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 /// A huge page of any architecture that Linux has them on is at most this large for base pages of
-/// 4 KiB; the array's memory begins at a multiple of it and its mapping ends at one, so that it can consist of
-/// them.
+/// 4 KiB; the array lies in memory that begins and ends at a multiple of it, so that it can consist of them.
 pub(super) const HUGE_PAGE_BYTES: usize = 2 << 20;
-/// The steps in which an array's place in its first huge page differs.
+/// The steps in which an array's places differ.
 pub(super) const BASE_PAGE_BYTES: usize = 4096;
 
 /// A cache line of elements.
@@ -19,10 +18,16 @@ const LINE_ELEMENTS: usize = (LINE_BYTES / ELEMENT_BYTES) as usize;
 
 /// The working set of one member: doubles, private to it and touched once before any timing.
 pub struct Array {
+    /// The first of its huge pages.
+    start: NonNull<f64>,
     elements: NonNull<f64>,
     length: usize,
     base: *mut c_void,
     mapped_bytes: usize,
+    /// Base pages that its huge pages have and it does not need.
+    spare_pages: usize,
+    seed: u64,
+    place: u32,
     stride: usize,
     op: Op,
     walk: Walk,
@@ -32,21 +37,13 @@ pub struct Array {
 unsafe impl Send for Array {}
 
 impl Array {
-    /// Maps, advises and touches the array that `work` describes, from a base page of its first huge page on that
-    /// the seed and the process decide: what a guest has for one piece may be many of its host's, so that each
-    /// place is another piece of the caches. Panics, as an allocation does, where the memory cannot be had.
-    pub fn somewhere(work: &Work, seed: u64) -> Self {
-        let pid = rustix::process::getpid().as_raw_nonzero().get() as u64;
-        let pages = if work.huge_pages { HUGE_PAGE_BYTES / BASE_PAGE_BYTES } else { 1 };
-        let page = Random::new(seed ^ (pid << 40)).below(pages as u64) as usize;
-        Self::at(work, page * BASE_PAGE_BYTES)
-    }
-
-    fn at(work: &Work, offset: usize) -> Self {
+    /// Maps, advises and touches the array that `work` describes, at its first place ([`Self::move_to`]). Panics,
+    /// as an allocation does, where the memory cannot be had.
+    pub fn new(work: &Work, seed: u64) -> Self {
         let length = (work.bytes / ELEMENT_BYTES) as usize;
-        let bytes = offset + length * ELEMENT_BYTES as usize;
-        let needed = bytes.next_multiple_of(HUGE_PAGE_BYTES);
-        let mapped_bytes = needed + HUGE_PAGE_BYTES;
+        let needed = needed_bytes(work);
+        let mapped_bytes = needed.checked_add(HUGE_PAGE_BYTES);
+        let mapped_bytes = mapped_bytes.unwrap_or_else(|| panic!("{} bytes of work", work.bytes));
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a fresh anonymous mapping aliases nothing.
@@ -60,17 +57,52 @@ impl Array {
         // SAFETY: advice on pages changes no content, and these are in the mapping. A kernel without
         // huge pages refuses it: then there are none, and whoever asked for them was told.
         let _ = unsafe { madvise(start, needed, advice) };
-        let Some(elements) = NonNull::new(start.wrapping_byte_add(offset).cast::<f64>()) else {
-            panic!("mmap gave address 0");
+        let Some(start) = NonNull::new(start.cast::<f64>()) else { panic!("mmap gave address 0") };
+        let stride = (work.stride_bytes / ELEMENT_BYTES).max(1) as usize;
+        let mut array = Self {
+            start,
+            elements: start,
+            length,
+            base,
+            mapped_bytes,
+            spare_pages: spare_pages(work),
+            // Another one in each member, thread or process.
+            seed: seed ^ ((rustix::thread::gettid().as_raw_nonzero().get() as u64) << 40),
+            place: 0,
+            stride,
+            op: work.op,
+            walk: work.walk,
         };
-        let (stride, op) = ((work.stride_bytes / ELEMENT_BYTES).max(1) as usize, work.op);
-        let mut array = Self { elements, length, base, mapped_bytes, stride, op, walk: work.walk };
-        // Ones, not zeros: untouched memory is the kernel's shared zero page.
-        array.slice().fill(1.0);
-        if work.walk == Walk::Chase {
-            lay_chase(array.slice());
-        }
+        array.lie_at(0);
         array
+    }
+
+    /// Bytes of huge pages in which there is more than one place for it; none where there is one only.
+    pub fn bytes_with_places(work: &Work) -> Option<u64> {
+        (spare_pages(work) > 0).then(|| needed_bytes(work) as u64)
+    }
+
+    /// Moves the array to another of its places, if it does not lie there. A place is a base page of its huge
+    /// pages, which the seed, the thread and the number decide: what a guest has for one piece may be many of
+    /// its host's, so that each place is another piece of the caches.
+    pub fn move_to(&mut self, place: u32) {
+        if place != self.place {
+            self.lie_at(place);
+        }
+    }
+
+    fn lie_at(&mut self, place: u32) {
+        let mut random = Random::new(self.seed ^ Random::new(place.into()).next());
+        let page = random.below(self.spare_pages as u64 + 1) as usize;
+        // SAFETY: `page` is at most `spare_pages`, so that the array ends within its huge pages (`needed_bytes`), which
+        // are in the mapping.
+        self.elements = unsafe { self.start.byte_add(page * BASE_PAGE_BYTES) };
+        self.place = place;
+        // Ones, not zeros: untouched memory is the kernel's shared zero page.
+        self.slice().fill(1.0);
+        if self.walk == Walk::Chase {
+            lay_chase(self.slice());
+        }
     }
 
     fn slice(&mut self) -> &mut [f64] {
@@ -100,6 +132,19 @@ impl Array {
             Walk::Sparse => sparse(elements, stride, touch),
         }
     }
+}
+
+/// Bytes of the huge pages that an array needs. Panics where no address space has them.
+fn needed_bytes(work: &Work) -> usize {
+    let bytes = usize::try_from(work.bytes).ok();
+    let needed = bytes.and_then(|bytes| bytes.checked_next_multiple_of(HUGE_PAGE_BYTES));
+    needed.unwrap_or_else(|| panic!("{} bytes of work", work.bytes))
+}
+
+/// Base pages of them that it leaves free. Base pages by themselves would each be touched anew at another place.
+fn spare_pages(work: &Work) -> usize {
+    let spare_bytes = needed_bytes(work) - work.bytes as usize;
+    if work.huge_pages { spare_bytes / BASE_PAGE_BYTES } else { 0 }
 }
 
 impl Drop for Array {
@@ -258,7 +303,7 @@ mod tests {
     fn a_chase_goes_round_again_after_each_operation() {
         for (op, after) in [(Op::Read, 1.0), (Op::Write, 2.0), (Op::Rmw, 3.0)] {
             let work = Work { walk: Walk::Chase, ..Work::new(64 * 50, 64, op).unwrap() };
-            let mut array = Array::at(&work, 0);
+            let mut array = Array::new(&work, 0);
             array.walk();
             array.walk();
             let touched = array.slice().iter().skip(1).step_by(8);
@@ -288,7 +333,7 @@ mod tests {
             for (bytes, stride_bytes) in SHAPES {
                 for (op, after) in [(Op::Read, 1.0), (Op::Write, 2.0), (Op::Rmw, 3.0)] {
                     let work = Work::new(bytes, stride_bytes, op).unwrap();
-                    let mut array = Array::at(&Work { huge_pages, ..work }, 0);
+                    let mut array = Array::new(&Work { huge_pages, ..work }, 0);
                     array.walk();
                     array.walk();
                     assert_eq!(array.slice().len() as u64, bytes / 8);
@@ -301,7 +346,7 @@ mod tests {
     #[test]
     fn a_sparse_operation_leaves_the_rest_alone() {
         let work = Work { walk: Walk::Sparse, ..Work::new(8 * 4096, 4096, Op::Rmw).unwrap() };
-        let mut array = Array::at(&work, 0);
+        let mut array = Array::new(&work, 0);
         array.walk();
         assert_eq!(array.slice().iter().filter(|e| **e == 2.0).count(), 8);
         assert_eq!(array.slice().iter().filter(|e| **e == 1.0).count(), 8 * 512 - 8);
@@ -309,26 +354,40 @@ mod tests {
 
     #[test]
     fn the_array_can_consist_of_huge_pages() {
-        let mut array = Array::at(&Work::new(64, 8, Op::Rmw).unwrap(), 0);
+        let mut array = Array::new(&Work::new(64, 8, Op::Rmw).unwrap(), 0);
         assert!((array.slice().as_ptr() as usize).is_multiple_of(HUGE_PAGE_BYTES));
     }
 
     #[test]
-    fn an_array_lies_somewhere_in_its_first_huge_page_and_has_all_its_memory() {
-        let mut work = Work::new(HUGE_PAGE_BYTES as u64, 8, Op::Rmw).unwrap();
-        work.huge_pages = true;
-        let offset = |work: &Work, seed| {
-            let mut array = Array::somewhere(work, seed);
-            array.walk();
-            assert!(array.slice().iter().all(|element| *element == 2.0));
-            let start = array.elements.as_ptr() as usize;
-            assert!(start.is_multiple_of(BASE_PAGE_BYTES));
-            assert!(start + HUGE_PAGE_BYTES <= array.base as usize + array.mapped_bytes);
-            start % HUGE_PAGE_BYTES
-        };
-        let offsets: Vec<usize> = (0..8).map(|seed| offset(&work, seed)).collect();
-        assert!(offsets.iter().any(|one| *one != offsets[0]), "{offsets:?}");
-        let base_pages = Work { huge_pages: false, ..work };
-        assert_eq!(offset(&base_pages, 3), 0);
+    fn an_array_is_moved_within_its_huge_pages_and_works_at_each_place() {
+        let work = Work { walk: Walk::Chase, ..Work::new(3 << 19, 64, Op::Write).unwrap() };
+        let mut array = Array::new(&Work { huge_pages: true, ..work }, 3);
+        let first = array.start.as_ptr() as usize;
+        assert!(first.is_multiple_of(HUGE_PAGE_BYTES));
+        let places: Vec<usize> = (0..8)
+            .map(|place| {
+                array.move_to(place);
+                array.walk();
+                assert!(array.slice().iter().skip(1).step_by(8).all(|touched| *touched == 2.0));
+                array.elements.as_ptr() as usize
+            })
+            .collect();
+        for place in &places {
+            assert!(place.is_multiple_of(BASE_PAGE_BYTES));
+            assert!((first..=first + (1 << 19)).contains(place), "{place:x}");
+        }
+        assert!(places.iter().any(|place| *place != places[0]), "{places:x?}");
+        array.move_to(0);
+        assert_eq!(array.elements.as_ptr() as usize, places[0]);
+
+        let bytes = |work: Work| Array::bytes_with_places(&work);
+        assert_eq!(bytes(Work { huge_pages: true, ..work }), Some(HUGE_PAGE_BYTES as u64));
+        let whole_page = Work::new(HUGE_PAGE_BYTES as u64, 64, Op::Write).unwrap();
+        assert_eq!(bytes(Work { huge_pages: true, ..whole_page }), None);
+        assert_eq!(bytes(work), None);
+        let mut base_pages = Array::new(&work, 3);
+        let place = base_pages.elements;
+        base_pages.move_to(7);
+        assert_eq!(base_pages.elements, place);
     }
 }

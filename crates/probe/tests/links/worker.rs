@@ -51,6 +51,7 @@ pub fn start_by(mut command: Command, case: &Case, laps: u64) -> Child {
         enough_ns: 1,
         slice_ns: None,
         triples: None,
+        places: None,
     };
     let assignment: Assignment =
         Assignment { case_number: 0, case: case.clone(), round: 0, batching, unshared_ratio: None };

@@ -79,6 +79,13 @@ pub fn is_unshared((latency_ns, throughput_ns): (u64, u64), unshared_ratio: f64)
     throughput_ns as f64 <= unshared_ratio * latency_ns as f64 * (1.0 + TOLERANCE)
 }
 
+/// Whether all these quanta are.
+pub fn all_unshared(quanta: &Slices, unshared_ratio: f64) -> bool {
+    let mut times =
+        quanta.quanta().map(|(latency, throughput)| (latency.into(), throughput.into()));
+    times.all(|times| is_unshared(times, unshared_ratio))
+}
+
 /// The same of two in a row with one clock: an interrupt makes one of them long.
 fn are_unshared(quanta: [(u64, u64); 2], unshared_ratio: f64) -> bool {
     let [(before, _), (last, _)] = quanta;

@@ -489,6 +489,31 @@ mod tests {
         );
     }
 
+    #[test]
+    fn solos_and_ring_touch_the_same_memory() {
+        static TOUCHES: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+        let touches = || TOUCHES.each_ref().map(|count| count.load(Ordering::Relaxed));
+        with_ring_of(
+            3,
+            None,
+            || Moved { place: 0, touches: &TOUCHES },
+            |leader| {
+                leader.move_to(1, 5).unwrap();
+                let moved = touches()[1];
+                leader.announce_solos(50).unwrap();
+                leader.solos(&mut joint()).unwrap();
+                // Two control laps of the leader: this one, and the lap in which the solos are made.
+                let alone = 3 * (50 + WARM_LAPS) + 2;
+                assert_eq!(touches(), [1, moved + alone, 0]);
+                leader.announce_between_solos(4, 5).unwrap();
+                leader.between_solos(4, &mut Slices::with_room_for(4, 5)).unwrap();
+                leader.announce(0).unwrap();
+                let ring = 3 * (4 * 5 + WARM_LAPS) + 2;
+                assert_eq!(touches(), [1, moved + alone + ring, 0]);
+            },
+        );
+    }
+
     /// No core has this ratio: what waits for it waits until its time is over.
     const NEVER: f64 = 1e-6;
 

@@ -11,11 +11,11 @@ use crate::{command_use, comparison, program_cost, record, response, run, subjec
 #[expect(dead_code, reason = "for its schema")]
 enum Record {
     /// Of `ring` and `cost`.
-    Rings(record::Record),
+    Rings(Box<record::Record>),
     /// Of `clock` and `cost --interference`.
-    Trials(trial::Record),
+    Trials(Box<trial::Record>),
     /// Of `response`.
-    Response(response::Record),
+    Response(Box<response::Record>),
 }
 
 /// A schema and what it is of.

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::case::Case;
 use crate::pairing::Grouped;
-use crate::sample::{Disturbance, Sample};
+use crate::plan::Plan;
+use crate::ring::{Disturbance, Sample};
 use crate::speed::{CleanCounts, LEAST_SHARE, Level};
 use crate::stats::{mad_sigma, median};
 
@@ -73,13 +73,18 @@ pub const NOISY_DISTURBED: f64 = 0.10;
 /// See [`NOISY_DISTURBED`].
 pub const UNUSABLE_DISTURBED: f64 = 0.50;
 
-/// Judges the noise of a run from all its samples: by the share of clean slices and what kept the others from
+/// Judges the noise of a run from all samples of its rings: by the share of clean slices and what kept the others from
 /// being so, or where nobody looked by the scatter of rounds and the disturbed samples.
-pub fn judge(cases: &[Case], samples: &[Sample], grouped: &Grouped) -> NoiseVerdict {
-    let verdict = judge_rounds(cases, samples, grouped);
-    let slices = (0..cases.len()).filter_map(|case| grouped.slices(case));
+pub fn judge<'a>(
+    plan: &Plan,
+    samples: impl IntoIterator<Item = &'a Sample>,
+    grouped: &Grouped,
+) -> NoiseVerdict {
+    let samples: Vec<&Sample> = samples.into_iter().collect();
+    let verdict = judge_rounds(plan, &samples, grouped);
+    let slices = (0..plan.cases.len()).filter_map(|case| grouped.slices(case));
     let clean = slices.fold(CleanCounts::default(), |all, slices| all.plus(slices.clean_counts()));
-    let kinds = Kinds::count(cases, samples).in_words(samples.len());
+    let kinds = Kinds::count(plan, &samples).in_words(samples.len());
     verdict.by_clean_slices(clean, grouped.levels(), kinds)
 }
 
@@ -115,15 +120,15 @@ fn speed_in_words(levels: &BTreeMap<Vec<u32>, Level>) -> Vec<String> {
 /// Shares of the time below this are not worth a word.
 const TOLD_SHARE: f64 = 0.02;
 
-fn judge_rounds(cases: &[Case], samples: &[Sample], grouped: &Grouped) -> NoiseVerdict {
-    let spreads: Vec<f64> = (0..cases.len()).filter_map(|case| spread(grouped, case)).collect();
+fn judge_rounds(plan: &Plan, samples: &[&Sample], grouped: &Grouped) -> NoiseVerdict {
+    let spreads: Vec<f64> = plan.rings().filter_map(|(case, _)| spread(grouped, case)).collect();
     let round_spread = median(&spreads);
-    let kinds = Kinds::count(cases, samples);
-    let shares = shares(cases, samples);
+    let kinds = Kinds::count(plan, samples);
+    let shares = shares(plan, samples);
     let disturbed_share = shares.iter().copied().fold(0.0, f64::max);
     let mut reasons = kinds.in_words(samples.len());
-    let solo = cases.iter().zip(&shares).filter(|(case, _)| case.members == 1);
-    let solo_share = solo.map(|(_, share)| *share).fold(0.0, f64::max);
+    let solo = plan.rings().filter(|(_, case)| case.members == 1);
+    let solo_share = solo.map(|(number, _)| shares[number]).fold(0.0, f64::max);
     if solo_share > NOISY_DISTURBED {
         reasons.push(format!(
             "{:.0} % of the solo ring's: what lies above it by real time is biased, mostly down",
@@ -165,10 +170,10 @@ fn spread(grouped: &Grouped, case: usize) -> Option<f64> {
 }
 
 /// Share of disturbed samples of each case, 0 for a case without samples.
-fn shares(cases: &[Case], samples: &[Sample]) -> Vec<f64> {
-    let mut counts = vec![(0_u32, 0_u32); cases.len()];
+fn shares(plan: &Plan, samples: &[&Sample]) -> Vec<f64> {
+    let mut counts = vec![(0_u32, 0_u32); plan.cases.len()];
     for sample in samples {
-        let Some((case, count)) = cases.get(sample.case).zip(counts.get_mut(sample.case)) else {
+        let Some((case, count)) = plan.ring(sample.case).zip(counts.get_mut(sample.case)) else {
             continue;
         };
         count.0 += u32::from(!sample.disturbances(case).is_empty());
@@ -188,10 +193,10 @@ struct Kinds {
 }
 
 impl Kinds {
-    fn count(cases: &[Case], samples: &[Sample]) -> Self {
+    fn count(plan: &Plan, samples: &[&Sample]) -> Self {
         let mut kinds = Self::default();
         for sample in samples {
-            let Some(case) = cases.get(sample.case) else { continue };
+            let Some(case) = plan.ring(sample.case) else { continue };
             for disturbance in sample.disturbances(case) {
                 *match disturbance {
                     Disturbance::Steal { .. } => &mut kinds.steal,
@@ -283,9 +288,9 @@ impl NoiseVerdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Kind, Placement, Policy};
-    use crate::plan::{Batching, Plan, Stopping};
-    use crate::sample::Counters;
+    use crate::experiment::Experiment;
+    use crate::plan::{Batching, Stopping};
+    use crate::ring::{Case, Counters, Kind, Placement, Policy};
     use crate::speed::{Reference, cut};
 
     fn case(members: u32) -> Case {
@@ -305,8 +310,8 @@ mod tests {
 
     fn plan(cases: &[Case]) -> Plan {
         Plan {
-            experiment: "ring".into(),
-            cases: cases.to_vec(),
+            experiment: Experiment::Ring,
+            cases: cases.iter().cloned().map(Into::into).collect(),
             seed: 1,
             batching: Batching::default(),
             stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
@@ -316,7 +321,7 @@ mod tests {
 
     /// Ten rounds in slices, of which the first `clean` of every ten are.
     fn sliced(clean: u64) -> NoiseVerdict {
-        let cases = [case(1), case(2)];
+        let plan = plan(&[case(1), case(2)]);
         let sample = |case: usize, round: u32| Sample {
             case,
             round,
@@ -333,7 +338,7 @@ mod tests {
         };
         let both = (0..10).flat_map(|round| [sample(0, round), sample(1, round)]);
         let samples: Vec<Sample> = both.map(|s| cut(s, 20, |index| index < clean)).collect();
-        judge(&cases, &samples, &Grouped::new(&plan(&cases), &samples))
+        judge(&plan, &samples, &Grouped::new(&plan, &samples))
     }
 
     #[test]
@@ -346,8 +351,7 @@ mod tests {
         assert!(noisy.in_words().contains("the core was shared for"), "{}", noisy.in_words());
         assert!(noisy.in_words().contains("1.40 times as slow"), "{}", noisy.in_words());
         // The known level of an unshared core, which this run hardly saw.
-        let cases = [case(1)];
-        let mut plan = plan(&cases);
+        let mut plan = plan(&[case(1)]);
         plan.reference.unshared_ratio = Some(0.7);
         let one = |round| Sample {
             case: 0,
@@ -364,14 +368,14 @@ mod tests {
             huge_page_bytes: None,
         };
         let samples: Vec<Sample> = (0..10).map(|round| cut(one(round), 10, |_| true)).collect();
-        let unusable = judge(&cases, &samples, &Grouped::new(&plan, &samples));
+        let unusable = judge(&plan, &samples, &Grouped::new(&plan, &samples));
         assert_eq!((unusable.level, unusable.clean_share), (NoiseLevel::Unusable, Some(0.0)));
     }
 
     /// Ten rounds of a solo ring and a ring of two; `busy` of the solo's samples and all rounds from
     /// `slow` on are not what they should be.
     fn judged(busy: u32, slow: u32, factor: u64) -> NoiseVerdict {
-        let cases = [case(1), case(2)];
+        let plan = plan(&[case(1), case(2)]);
         let sample = |case: usize, round: u32| {
             let elapsed_ns = if round >= slow { 1_000_000 * factor } else { 1_000_000 };
             let cpu_ns = if case == 0 && round < busy { elapsed_ns / 2 } else { elapsed_ns };
@@ -392,14 +396,14 @@ mod tests {
         };
         let samples: Vec<Sample> =
             (0..10).flat_map(|round| [sample(0, round), sample(1, round)]).collect();
-        judge(&cases, &samples, &Grouped::new(&plan(&cases), &samples))
+        judge(&plan, &samples, &Grouped::new(&plan, &samples))
     }
 
     #[test]
     fn steady_rounds_are_quiet_and_one_round_cannot_tell() {
         let quiet = judged(0, 10, 1);
         assert_eq!((quiet.level, quiet.reasons.len()), (NoiseLevel::Quiet, 0));
-        let one = judge(&[case(1)], &[], &Grouped::default());
+        let one = judge(&plan(&[case(1)]), &[], &Grouped::default());
         assert_eq!(one.level, NoiseLevel::Unknown);
     }
 

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::case::Case;
 use crate::estimate::Estimate;
 use crate::plan::{MINIMUM_ROUNDS, Plan};
-use crate::sample::Sample;
+use crate::ring::Sample;
 use crate::speed::{CaseSlices, LAUNCH_SCATTER, Level, Pooled, Triples, slices_by_case};
 use crate::stats::{mean, median};
 
@@ -15,13 +16,15 @@ type Batch<'a> = Vec<&'a Sample>;
 /// A figure by the number of its round.
 pub type Figures = BTreeMap<u32, f64>;
 
-/// All samples of a run by case and round, with their clean slices.
+/// All samples of a run's rings by case and round, with their clean slices.
 #[derive(Debug, Default)]
 pub struct Grouped<'a> {
     cases: BTreeMap<usize, BTreeMap<u32, Batch<'a>>>,
     solos: Vec<Option<Solo>>,
     levels: BTreeMap<Vec<u32>, Level>,
     slices: Vec<CaseSlices>,
+    /// Of each case the number of rings before it.
+    ranks: Vec<u64>,
     terms: Terms,
 }
 
@@ -57,8 +60,11 @@ type Part = (Figure, f64);
 impl<'a> Grouped<'a> {
     /// Groups `samples`, whatever their order. Samples without a hop or without time say nothing
     /// and are passed over.
-    pub fn new(plan: &Plan, samples: &'a [Sample]) -> Self {
-        let sound = samples.iter().filter(|s| s.hops > 0 && s.elapsed_ns > 0);
+    pub fn new(
+        plan: &Plan,
+        samples: impl IntoIterator<Item = &'a Sample, IntoIter: Clone>,
+    ) -> Self {
+        let sound = samples.into_iter().filter(|s| s.hops > 0 && s.elapsed_ns > 0);
         let (levels, slices) = slices_by_case(&plan.cases, sound.clone(), &plan.reference);
         let terms = Terms {
             confidence: plan.stopping.confidence,
@@ -70,12 +76,23 @@ impl<'a> Grouped<'a> {
             let rounds = cases.entry(sample.case).or_default();
             rounds.entry(sample.round).or_default().push(sample);
         }
-        let solo = |case: usize| match plan.batching.triples {
-            Some(_) => (plan.cases[case].members > 1).then_some(Solo::Own),
+        let solo = |case: usize| match plan.batching.ring.triples {
+            Some(_) => plan.ring(case).filter(|ring| ring.members > 1).map(|_| Solo::Own),
             None => plan.solo_of(case).filter(|solo| *solo != case).map(Solo::Case),
         };
         let solos = (0..plan.cases.len()).map(solo).collect();
-        Self { cases, solos, levels, slices, terms }
+        let rank = |before: &mut u64, case: &Case| {
+            let rank = *before;
+            *before += u64::from(case.ring().is_some());
+            Some(rank)
+        };
+        let ranks = plan.cases.iter().scan(0, rank).collect();
+        Self { cases, solos, levels, slices, ranks, terms }
+    }
+
+    /// The number of a ring among the rings of its plan, by which its random streams are told apart.
+    pub fn rank(&self, case: usize) -> u64 {
+        self.ranks.get(case).copied().unwrap_or(case as u64)
     }
 
     /// Samples of a case in the order of rounds.
@@ -323,13 +340,13 @@ impl<'a> Grouped<'a> {
         let seed = |stream: u64| self.terms.seed.wrapping_add(stream);
         match figure {
             Figure::Hop(case) => {
-                Pooled::of(&self.slices(case)?.clean, seed((5 << 32) + case as u64))
+                Pooled::of(&self.slices(case)?.clean, seed((5 << 32) + self.rank(case)))
             }
             // A worker's memory is its own: each counts once, by its median.
             Figure::AboveOwnSolos(case) => {
                 let medians = medians(&self.slices(case)?.clean_above).into_iter();
                 let workers = medians.map(|(round, median)| (round, vec![median])).collect();
-                Pooled::of(&workers, seed((6 << 32) + case as u64))
+                Pooled::of(&workers, seed((6 << 32) + self.rank(case)))
             }
         }
     }
@@ -343,14 +360,14 @@ fn medians(by_round: &BTreeMap<u32, Vec<f64>>) -> Figures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Case, Kind, Placement, Policy};
+    use crate::experiment::Experiment;
     use crate::plan::{Batching, Stopping};
-    use crate::sample::Counters;
+    use crate::ring::{self, Counters, Kind, Placement, Policy};
     use crate::speed::{Reference, Speed, cut};
 
     /// Four rings: a solo one and one of two, twice.
     fn plan() -> Plan {
-        let case = |members: u32, link: &str| Case {
+        let case = |members: u32, link: &str| ring::Case {
             members,
             kind: Kind::Process,
             link: link.into(),
@@ -361,8 +378,10 @@ mod tests {
             state: None,
         };
         Plan {
-            experiment: "ring".into(),
-            cases: vec![case(1, "pipe"), case(2, "pipe"), case(1, "futex"), case(2, "futex")],
+            experiment: Experiment::Ring,
+            cases: [case(1, "pipe"), case(2, "pipe"), case(1, "futex"), case(2, "futex")]
+                .map(Case::Ring)
+                .to_vec(),
             seed: 7,
             batching: Batching::default(),
             stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },

@@ -4,62 +4,18 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::Value;
 
 use crate::case::Case;
-use crate::instrument::Instrument;
-use crate::ring::Ring;
+use crate::experiment::{Experiment, Stored, Takes};
 use crate::speed::{FEWEST_ROUNDS, Reference};
 use crate::state::State;
+use crate::{ring, trial};
 
 /// Rounds before an interval is given of what no reference quanta judge.
 pub const MINIMUM_ROUNDS: u32 = 5;
-
-/// How a worker batches laps into samples.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Batching {
-    /// Laps of every sample; calibrated in each worker when absent.
-    pub laps: Option<u64>,
-    /// Wanted duration of a calibrated sample, in nanoseconds.
-    pub sample_ns: u64,
-    /// Samples that a worker takes in one round, at most.
-    pub samples_per_round: u32,
-    /// A worker takes no further sample once its samples have lasted this long, in nanoseconds.
-    pub enough_ns: u64,
-    /// Wanted duration of a slice of a sample, in nanoseconds, between two reference quanta; absent in
-    /// plans whose samples are not cut into slices. No slice is shorter than a lap.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub slice_ns: Option<u64>,
-    /// How often a worker measures, beside its samples, each member's solo, the ring, and each solo again, at
-    /// most; absent where solos are rings of their own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub triples: Option<u32>,
-    /// At how many places of its memory a worker tries a working set that was given huge pages, at most; it measures
-    /// at the one where a lap took least. Absent where it tries none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub places: Option<u32>,
-}
-
-/// A slice as timed without a neighbour on the core. A neighbour that comes for less than a slice and is gone
-/// again is seen by no quantum: of slices of 1 ms most have had one such on a core that is shared half of the
-/// time, of these few have (docs/validation.md).
-pub const SLICE_NS: u64 = 250_000;
-
-impl Default for Batching {
-    /// 10 ms a sample: at least one timer tick down to HZ=100, so that the kernel's user/system
-    /// split has something to say, and long enough that two clock reads do not count.
-    fn default() -> Self {
-        Self {
-            laps: None,
-            sample_ns: 10_000_000,
-            samples_per_round: 3,
-            enough_ns: 250_000_000,
-            slice_ns: Some(SLICE_NS),
-            triples: None,
-            places: None,
-        }
-    }
-}
 
 /// When a run may stop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -74,27 +30,48 @@ pub struct Stopping {
     pub confidence: f64,
 }
 
+/// How a worker makes samples.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Batching {
+    /// Of rings.
+    pub ring: ring::Batching,
+    /// Of trials.
+    pub trial: trial::Repeats,
+}
+
+impl Batching {
+    /// Of a plan that has rings only.
+    pub fn of_rings(ring: ring::Batching) -> Self {
+        Self { ring, ..Self::default() }
+    }
+
+    /// Of a plan that has trials only.
+    pub fn of_trials(trial: trial::Repeats) -> Self {
+        Self { trial, ..Self::default() }
+    }
+}
+
 /// All cases of a run, its seed and its stopping rule.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(bound = "")]
-#[schemars(rename = "Plan_of_{I}")]
-pub struct Plan<I: Instrument = Ring> {
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+pub struct Plan {
     /// The experiment's name: the subcommand that made the plan.
-    pub experiment: String,
-    /// The grid; of rings, solo rings included.
-    pub cases: Vec<I::Case>,
+    pub experiment: Experiment,
+    /// The grid, solo rings included. Where the experiment has rings or trials only they stand bare.
+    #[schemars(with = "Vec<Stored<ring::Case, trial::Case, Case>>")]
+    pub cases: Vec<Case>,
     /// Seed of the order of cases and of every resampling.
     pub seed: u64,
-    /// How a worker makes samples; of rings, how laps become samples.
-    pub batching: I::Batching,
+    /// How a worker makes samples. Where the experiment has rings or trials only theirs stands bare.
+    #[schemars(with = "Stored<ring::Batching, trial::Repeats, Batching>")]
+    pub batching: Batching,
     /// When to stop.
     pub stopping: Stopping,
     /// What was known of the CPU's full speed and of launches when the plan was made.
-    #[serde(default)]
+    #[schemars(default)]
     pub reference: Reference,
 }
 
-impl<I: Instrument> Plan<I> {
+impl Plan {
     /// The order in which the cases of round `round` (from 0) are run: a permutation of the case
     /// numbers, different from round to round and fixed by the seed. Cases that belong together stay
     /// together: their blocks are shuffled, and each within itself.
@@ -130,7 +107,7 @@ impl<I: Instrument> Plan<I> {
         for (index, case) in self.cases.iter().enumerate() {
             let joins = |block: &&mut Vec<usize>| {
                 let first = block.first().map(|first| &self.cases[*first]);
-                first.is_some_and(|first| I::belong_together(first, case))
+                first.is_some_and(|first| first.belongs_to(case))
             };
             match blocks.iter_mut().find(joins) {
                 Some(block) => block.push(index),
@@ -142,39 +119,129 @@ impl<I: Instrument> Plan<I> {
 
     /// Every CPU that is measured on, sorted, each once.
     pub fn cpus(&self) -> Vec<u32> {
-        let mut all: Vec<u32> = self.cases.iter().flat_map(I::cpus).collect();
+        let mut all: Vec<u32> = self.cases.iter().flat_map(Case::cpus).collect();
         all.sort_unstable();
         all.dedup();
         all
     }
-}
 
-impl Plan {
+    /// The ring of that number, if the plan has one there.
+    pub fn ring(&self, case: usize) -> Option<&ring::Case> {
+        self.cases.get(case).and_then(Case::ring)
+    }
+
+    /// The trial of that number, if the plan has one there.
+    pub fn trial(&self, case: usize) -> Option<&trial::Case> {
+        self.cases.get(case).and_then(Case::trial)
+    }
+
+    /// All rings with their numbers.
+    pub fn rings(&self) -> impl Iterator<Item = (usize, &ring::Case)> + Clone {
+        self.cases.iter().enumerate().filter_map(|(number, case)| Some((number, case.ring()?)))
+    }
+
+    /// All trials with their numbers.
+    pub fn trials(&self) -> impl Iterator<Item = (usize, &trial::Case)> + Clone {
+        self.cases.iter().enumerate().filter_map(|(number, case)| Some((number, case.trial()?)))
+    }
+
+    /// The number of a ring.
+    pub fn find_ring(&self, is_it: impl Fn(&ring::Case) -> bool) -> Option<usize> {
+        self.rings().find(|(_, case)| is_it(case)).map(|(number, _)| number)
+    }
+
     /// The number of the solo ring that case `case` is compared with, if the plan has it.
     pub fn solo_of(&self, case: usize) -> Option<usize> {
-        let of = self.cases.get(case)?;
-        self.cases.iter().position(|candidate| candidate.is_solo_of(of))
+        let of = self.ring(case)?;
+        self.find_ring(|candidate| candidate.is_solo_of(of))
     }
 
     /// The number of the same ring whose members have no registers in use, if `case` has some.
     pub fn none_of(&self, case: usize) -> Option<usize> {
-        let of = self.cases.get(case).filter(|of| !matches!(of.state, None | Some(State::None)))?;
-        let none = Case { state: Some(State::None), ..of.clone() };
-        self.cases.iter().position(|candidate| *candidate == none)
+        let of = self.ring(case).filter(|of| !matches!(of.state, None | Some(State::None)))?;
+        let none = ring::Case { state: Some(State::None), ..of.clone() };
+        self.find_ring(|candidate| *candidate == none)
     }
 
     /// Adds the missing solo rings, so that every ring has one to be compared with.
     pub fn with_solos(mut self) -> Self {
-        let mut solos: Vec<Case> = Vec::new();
-        for case in &self.cases {
-            let known = self.cases.iter().chain(&solos).any(|other| other.is_solo_of(case));
-            if !known {
+        let mut solos: Vec<ring::Case> = Vec::new();
+        for (_, case) in self.rings() {
+            let all = self.rings().map(|(_, case)| case);
+            let is_known = all.chain(&solos).any(|other| other.is_solo_of(case));
+            if !is_known {
                 solos.push(case.solo());
             }
         }
-        solos.append(&mut self.cases);
-        self.cases = solos;
+        let solos = solos.into_iter().map(Case::Ring);
+        self.cases = solos.chain(std::mem::take(&mut self.cases)).collect();
         self
+    }
+}
+
+impl Serialize for Plan {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let takes = self.experiment.takes();
+        let mut cases = Vec::with_capacity(self.cases.len());
+        for case in &self.cases {
+            cases.push(match (takes, case) {
+                (Takes::Both, case) => Stored::Named(case),
+                (_, Case::Ring(case)) => Stored::Ring(case),
+                (_, Case::Trial(case)) => Stored::Trial(case),
+            });
+        }
+        let batching = match takes {
+            Takes::Rings => Stored::Ring(&self.batching.ring),
+            Takes::Trials => Stored::Trial(&self.batching.trial),
+            Takes::Both => Stored::Named(&self.batching),
+        };
+        let mut fields = serializer.serialize_struct("Plan", 6)?;
+        fields.serialize_field("experiment", &self.experiment)?;
+        fields.serialize_field("cases", &cases)?;
+        fields.serialize_field("seed", &self.seed)?;
+        fields.serialize_field("batching", &batching)?;
+        fields.serialize_field("stopping", &self.stopping)?;
+        fields.serialize_field("reference", &self.reference)?;
+        fields.end()
+    }
+}
+
+/// A plan whose experiment says how the rest is read.
+#[derive(Deserialize)]
+struct Unread {
+    experiment: Experiment,
+    cases: Vec<Value>,
+    seed: u64,
+    batching: Value,
+    stopping: Stopping,
+    #[serde(default)]
+    reference: Reference,
+}
+
+impl<'de> Deserialize<'de> for Plan {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Unread { experiment, cases, seed, batching, stopping, reference } =
+            Unread::deserialize(deserializer)?;
+        let takes = experiment.takes();
+        let case = |value: Value| match takes {
+            Takes::Rings => serde_json::from_value(value).map(Case::Ring),
+            Takes::Trials => serde_json::from_value(value).map(Case::Trial),
+            Takes::Both => serde_json::from_value(value),
+        };
+        let batching = match takes {
+            Takes::Rings => serde_json::from_value(batching).map(Batching::of_rings),
+            Takes::Trials => serde_json::from_value(batching).map(Batching::of_trials),
+            Takes::Both => serde_json::from_value(batching),
+        };
+        let cases = cases.into_iter().map(case).collect::<Result<_, _>>();
+        Ok(Self {
+            experiment,
+            cases: cases.map_err(de::Error::custom)?,
+            seed,
+            batching: batching.map_err(de::Error::custom)?,
+            stopping,
+            reference,
+        })
     }
 }
 
@@ -191,11 +258,11 @@ pub fn is_look(rounds: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Kind, Op, Placement, Policy, Work};
+    use crate::ring::{Kind, Op, Placement, Policy, Work};
 
-    fn plan(sizes: &[u32], seed: u64) -> Plan {
-        let case = |members: &u32| Case {
-            members: *members,
+    fn case(members: u32) -> ring::Case {
+        ring::Case {
+            members,
             kind: Kind::Process,
             link: "pipe".into(),
             work: None,
@@ -203,10 +270,13 @@ mod tests {
             policy: Policy::Other,
             priority: None,
             state: None,
-        };
+        }
+    }
+
+    fn plan(sizes: &[u32], seed: u64) -> Plan {
         Plan {
-            experiment: "ring".into(),
-            cases: sizes.iter().map(case).collect(),
+            experiment: Experiment::Ring,
+            cases: sizes.iter().map(|members| case(*members).into()).collect(),
             seed,
             batching: Batching::default(),
             stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
@@ -237,10 +307,9 @@ mod tests {
     #[test]
     fn a_ring_and_its_solo_stay_together_in_an_order_of_their_own() {
         let mut plan = plan(&[], 7);
-        let bare = self::plan(&[2], 7).cases.remove(0);
         let with = |bytes| Work::new(bytes, 8, Op::Rmw).ok();
         let works = [None, with(1024), with(2048), with(4096), with(8192)];
-        plan.cases = works.map(|work| Case { work, ..bare.clone() }).to_vec();
+        plan.cases = works.map(|work| ring::Case { work, ..case(2) }.into()).to_vec();
         let plan = plan.with_solos();
         let (mut solo_first, mut blocks) = (0, Vec::new());
         for round in 0..20 {
@@ -249,8 +318,9 @@ mod tests {
             sorted.sort_unstable();
             assert_eq!(sorted, (0..10).collect::<Vec<_>>());
             for pair in order.chunks(2) {
-                assert_eq!(plan.cases[pair[0]].work, plan.cases[pair[1]].work, "{order:?}");
-                solo_first += usize::from(plan.cases[pair[0]].members == 1);
+                let [one, other] = [pair[0], pair[1]].map(|case| plan.ring(case).unwrap());
+                assert_eq!(one.work, other.work, "{order:?}");
+                solo_first += usize::from(one.members == 1);
             }
             blocks.push(order.chunks(2).map(|pair| pair[0] % 5).collect::<Vec<_>>());
         }
@@ -292,7 +362,7 @@ mod tests {
     #[test]
     fn solos_are_added_once_and_found() {
         let plan = plan(&[2, 4], 1).with_solos();
-        assert_eq!(plan.cases.iter().map(|c| c.members).collect::<Vec<_>>(), [1, 2, 4]);
+        assert_eq!(plan.rings().map(|(_, c)| c.members).collect::<Vec<_>>(), [1, 2, 4]);
         assert_eq!(plan.clone().with_solos(), plan);
         assert_eq!(plan.solo_of(2), Some(0));
         assert_eq!(plan.solo_of(9), None);

@@ -6,11 +6,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::case::Case;
 use crate::company::Company;
-use crate::instrument::{Instrument, Numbered};
+use crate::experiment::{Experiment, Stored, Takes};
 use crate::machine::Machine;
 use crate::plan::{Plan, Stopping};
-use crate::ring::Ring;
+use crate::sample::Sample;
+use crate::{ring, trial};
 
 /// Version of the format that this program writes. Older ones stay readable. 2: samples of rings in slices
 /// with reference quanta, which are in their counters' CPU time.
@@ -31,9 +33,7 @@ pub struct Build {
 
 /// First line of a run file: everything that is known before the first sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(bound = "")]
-#[schemars(rename = "Header_of_{I}")]
-pub struct Header<I: Instrument = Ring> {
+pub struct Header {
     /// Version of the format.
     pub schema: u32,
     /// Name of the run, also of its file.
@@ -45,7 +45,7 @@ pub struct Header<I: Instrument = Ring> {
     /// What was built.
     pub build: Build,
     /// What is measured, and the seed.
-    pub plan: Plan<I>,
+    pub plan: Plan,
     /// What it is measured on.
     pub machine: Machine,
     /// What was asked for and not granted, and how to get it.
@@ -154,15 +154,15 @@ pub struct Resumed {
     pub differences: Vec<String>,
 }
 
-/// One line of a run file.
+/// One line of a run file; as text by [`Line::to_text`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", bound = "")]
-#[schemars(rename = "Line_of_{I}")]
-pub enum Line<I: Instrument = Ring> {
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "nearly all lines are samples")]
+pub enum Line {
     /// Always the first.
-    Header(Box<Header<I>>),
-    /// One measurement; of rings, one timed batch of laps.
-    Sample(I::Sample),
+    Header(Box<Header>),
+    /// One measurement. Where the experiment has rings or trials only it stands bare.
+    Sample(#[schemars(with = "Stored<ring::Sample, trial::Sample, Sample>")] Sample),
     /// A case that could not be measured.
     Failure(Failure),
     /// The run went on after an earlier end.
@@ -173,13 +173,55 @@ pub enum Line<I: Instrument = Ring> {
     End(End),
 }
 
+/// A sample that stands bare in its line.
+#[derive(Serialize, Deserialize)]
+struct Bare<S> {
+    sample: S,
+}
+
+impl Line {
+    /// The line of a run file of that experiment, without its end.
+    pub fn to_text(&self, experiment: Experiment) -> serde_json::Result<String> {
+        match self {
+            Self::Sample(Sample::Ring(sample)) if experiment.takes() != Takes::Both => {
+                serde_json::to_string(&Bare { sample })
+            }
+            Self::Sample(Sample::Trial(sample)) if experiment.takes() != Takes::Both => {
+                serde_json::to_string(&Bare { sample })
+            }
+            line => serde_json::to_string(line),
+        }
+    }
+
+    /// Reads a line of a run file of that experiment.
+    pub fn from_text(text: &str, experiment: Experiment) -> serde_json::Result<Self> {
+        match experiment.takes() {
+            Takes::Rings if is_sample(text) => {
+                let line: Bare<ring::Sample> = serde_json::from_str(text)?;
+                Ok(Self::Sample(line.sample.into()))
+            }
+            Takes::Trials if is_sample(text) => {
+                let line: Bare<trial::Sample> = serde_json::from_str(text)?;
+                Ok(Self::Sample(line.sample.into()))
+            }
+            _ => serde_json::from_str(text),
+        }
+    }
+}
+
+/// A line is an object of one field, whose name says what it is.
+fn is_sample(text: &str) -> bool {
+    let field = text.trim_start().strip_prefix('{').map(str::trim_start);
+    field.is_some_and(|field| field.starts_with("\"sample\""))
+}
+
 /// A run as read.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Run<I: Instrument = Ring> {
+pub struct Run {
     /// The first line.
-    pub header: Header<I>,
+    pub header: Header,
     /// All samples in the order of arrival.
-    pub samples: Vec<I::Sample>,
+    pub samples: Vec<Sample>,
     /// Cases that could not be measured.
     pub failures: Vec<Failure>,
     /// The end line; absent for a run that was killed or is still going on.
@@ -202,6 +244,9 @@ pub enum RunError {
     /// The first line is no header.
     #[error("is not a run file: its first line is no header ({0})")]
     NotARun(String),
+    /// Of an experiment that this version does not have.
+    #[error("is a run of another experiment than this program has: {0}")]
+    UnknownExperiment(String),
     /// Written by a later version.
     #[error(
         "has schema version {found}, this program reads up to {SCHEMA}: read it with a newer switchcost"
@@ -212,9 +257,9 @@ pub enum RunError {
     },
 }
 
-impl<I: Instrument> Run<I> {
+impl Run {
     /// A run that has just begun.
-    pub fn new(header: Header<I>) -> Self {
+    pub fn new(header: Header) -> Self {
         Self {
             header,
             samples: Vec::new(),
@@ -232,7 +277,7 @@ impl<I: Instrument> Run<I> {
         let (_, first) = lines.next().ok_or(RunError::Empty)?;
         let mut run = Self::new(parse_header(first)?);
         for (number, line) in lines {
-            match serde_json::from_str::<Line<I>>(line) {
+            match Line::from_text(line, run.header.plan.experiment) {
                 Ok(line) => run.push(line),
                 Err(error) => run.warnings.push(unreadable(number + 1, line, &error)),
             }
@@ -242,7 +287,7 @@ impl<I: Instrument> Run<I> {
     }
 
     /// Takes up the next line of the file.
-    pub fn push(&mut self, line: Line<I>) {
+    pub fn push(&mut self, line: Line) {
         match line {
             Line::Header(_) => self.warnings.push("a second header was passed over".to_string()),
             Line::Sample(sample) => self.samples.push(sample),
@@ -264,12 +309,17 @@ impl<I: Instrument> Run<I> {
         }
     }
 
-    /// Samples of cases that the plan does not have would only be miscounted.
+    /// Samples of cases that the plan does not have, or has of another kind, would only be miscounted.
     fn drop_foreign_samples(&mut self) {
-        let cases = self.header.plan.cases.len();
+        let cases = &self.header.plan.cases;
         let before = self.samples.len();
-        self.samples.retain(|sample| sample.case() < cases);
-        self.failures.retain(|failure| failure.case < cases);
+        self.samples.retain(|sample| {
+            matches!(
+                (sample, cases.get(sample.case())),
+                (Sample::Ring(_), Some(Case::Ring(_))) | (Sample::Trial(_), Some(Case::Trial(_)))
+            )
+        });
+        self.failures.retain(|failure| failure.case < cases.len());
         if self.samples.len() < before {
             let lost = before - self.samples.len();
             self.warnings.push(format!("{lost} samples of cases not in the plan were passed over"));
@@ -288,38 +338,35 @@ impl<I: Instrument> Run<I> {
     }
 }
 
-/// The name of the experiment whose run file starts so.
-pub fn experiment_of(text: &str) -> Result<String, RunError> {
-    let first = text.lines().find(|line| !line.trim().is_empty()).ok_or(RunError::Empty)?;
-    let value = versioned(first)?;
-    let experiment = value.pointer("/header/plan/experiment").and_then(serde_json::Value::as_str);
-    let none = || RunError::NotARun("no experiment".to_string());
-    experiment.map(str::to_string).ok_or_else(none)
-}
-
 /// The header alone of a run file, of its text or of its first line.
-pub fn header_of<I: Instrument>(text: &str) -> Result<Header<I>, RunError> {
+pub fn header_of(text: &str) -> Result<Header, RunError> {
     parse_header(text.lines().find(|line| !line.trim().is_empty()).ok_or(RunError::Empty)?)
 }
 
-fn parse_header<I: Instrument>(line: &str) -> Result<Header<I>, RunError> {
+fn parse_header(line: &str) -> Result<Header, RunError> {
     let not_a_run = |error: serde_json::Error| RunError::NotARun(error.to_string());
-    match serde_json::from_value::<Line<I>>(versioned(line)?).map_err(not_a_run)? {
+    match serde_json::from_value::<Line>(versioned(line)?).map_err(not_a_run)? {
         Line::Header(header) => Ok(*header),
         _ => Err(RunError::NotARun("another kind of line".to_string())),
     }
 }
 
-/// A first line of a version that this program reads.
+/// A first line of a version and an experiment that this program reads.
 fn versioned(line: &str) -> Result<serde_json::Value, RunError> {
     let not_a_run = |error: serde_json::Error| RunError::NotARun(error.to_string());
     let value: serde_json::Value = serde_json::from_str(line).map_err(not_a_run)?;
     let schema = value.pointer("/header/schema").and_then(serde_json::Value::as_u64);
     // The version first: a newer header may not be readable as ours at all.
     match schema {
-        None => Err(RunError::NotARun("no schema version".to_string())),
-        Some(found) if found > u64::from(SCHEMA) => Err(RunError::Newer { found }),
-        Some(_) => Ok(value),
+        None => return Err(RunError::NotARun("no schema version".to_string())),
+        Some(found) if found > u64::from(SCHEMA) => return Err(RunError::Newer { found }),
+        Some(_) => {}
+    }
+    let experiment = value.pointer("/header/plan/experiment").and_then(serde_json::Value::as_str);
+    match experiment.map(str::parse::<Experiment>) {
+        None => Err(RunError::NotARun("no experiment".to_string())),
+        Some(Err(error)) => Err(RunError::UnknownExperiment(error)),
+        Some(Ok(_)) => Ok(value),
     }
 }
 

@@ -29,7 +29,7 @@ fn estimate(value: f64, ends: Option<(f64, f64)>) -> Estimate {
 
 /// A ring of two that costs so much a switch.
 fn rings(cost: Estimate) -> Record {
-    let mut record = Record::of(&<Run>::parse(V1).expect("the fixture"));
+    let mut record = Record::of(&Run::parse(V1).expect("the fixture"));
     record.cases[1].ns_per_switch_above_solo = Some(cost);
     record
 }

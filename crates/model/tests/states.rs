@@ -2,12 +2,12 @@
 // clippy.toml allows it in tests, but does not know their helpers for such.
 #![allow(clippy::unwrap_used)]
 
-use model::case::{Case, Kind, Placement, Policy};
+use model::experiment::Experiment;
 use model::machine::Relation;
 use model::pairing::Grouped;
 use model::plan::{Batching, Plan, Stopping};
 use model::record::{CaseSummary, summaries};
-use model::sample::{Counters, Sample};
+use model::ring::{Case, Counters, Kind, Placement, Policy, Sample};
 use model::state::State;
 
 fn case(placement: Placement, state: Option<State>) -> Case {
@@ -25,7 +25,8 @@ fn case(placement: Placement, state: Option<State>) -> Case {
 
 fn plan(cases: Vec<Case>) -> Plan {
     let stopping = Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 };
-    let (experiment, batching) = ("ring".to_string(), Batching::default());
+    let (experiment, batching) = (Experiment::Ring, Batching::default());
+    let cases = cases.into_iter().map(Into::into).collect();
     Plan { experiment, cases, seed: 7, batching, stopping, reference: Default::default() }
         .with_solos()
 }
@@ -38,7 +39,7 @@ fn found(
     switch_ns: impl Fn(&Case) -> u64,
 ) -> Vec<CaseSummary> {
     let one = |round: u32, index: usize| {
-        let case = &plan.cases[index];
+        let case = plan.ring(index).unwrap();
         let switches = if case.members == 1 { 0 } else { 2 };
         let hop_ns = solo_ns(case) + 1000 * u64::from(round) + switches * switch_ns(case);
         Sample {
@@ -108,7 +109,7 @@ fn pairs_of_a_sweep_with_the_same_first_cpu_have_one_solo_ring_and_one_block() {
     ];
     let plan = plan(placements.map(|placement| case(placement, None)).to_vec());
     let solos: Vec<Vec<u32>> =
-        plan.cases.iter().filter(|c| c.members == 1).map(|c| c.placement.cpus()).collect();
+        plan.rings().filter(|(_, c)| c.members == 1).map(|(_, c)| c.placement.cpus()).collect();
     assert_eq!(solos, [[3], [5]]);
     let of: Vec<Option<usize>> = (2..6).map(|case| plan.solo_of(case)).collect();
     assert_eq!(of, [Some(0), Some(0), Some(0), Some(1)]);

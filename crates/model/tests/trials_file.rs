@@ -2,16 +2,17 @@
 
 use model::noise::NoiseLevel;
 use model::run::Run;
+use model::sample::trials;
 use model::speed::Speed;
-use model::trial::{Findings, Record, Trials};
+use model::trial::{Findings, Record};
 
 /// `clock overhead --calls time-stamp,monotonic --trials 100 --rounds 6` of schema 1.
 const V1: &str = include_str!("fixtures/trials-v1.jsonl");
 
 #[test]
 fn a_run_of_schema_1_has_its_figures() {
-    let run = Run::<Trials>::parse(V1).expect("a run");
-    assert!(run.samples.iter().all(|sample| sample.sliced.is_empty()));
+    let run = Run::parse(V1).expect("a run");
+    assert!(trials(&run.samples).all(|sample| sample.sliced.is_empty()));
     let record = Record::of(&run);
     let Findings::Overhead(found) = &record.findings else { panic!("{:?}", record.findings) };
     // As the program printed that wrote it: value, low and high, in a row and alone.

@@ -2,25 +2,25 @@
 
 use std::time::Duration;
 
-use model::instrument::Instrument;
-use model::ring::Ring;
+use model::case::Case;
+use model::plan::Batching;
 use model::sample::Sample;
+use model::trial::Trial;
 use serde::{Deserialize, Serialize};
 
-use crate::ring;
+use crate::{ring, trial};
 
 /// What a worker is told: one case, one round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(bound = "")]
-pub struct Assignment<I: Instrument = Ring> {
+pub struct Assignment {
     /// Number of the case in the plan.
     pub case_number: usize,
     /// The case.
-    pub case: I::Case,
+    pub case: Case,
     /// The round.
     pub round: u32,
     /// How the case becomes samples.
-    pub batching: I::Batching,
+    pub batching: Batching,
     /// k0 of the CPU that is measured, as far as it is known (`model::speed::Reference`): what is waited for.
     #[serde(default)]
     pub unshared_ratio: Option<f64>,
@@ -36,39 +36,57 @@ pub struct Unmeasured {
     pub exhausted: bool,
 }
 
-/// See [`Measure::patience`]: all steps of a worker have deadlines of their own, of a minute and more each.
+/// All steps of a worker have deadlines of their own, of a minute and more each.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// An instrument that this machine can be measured with.
-pub trait Measure: Instrument {
-    /// Takes the samples of an assignment in the calling process, which is single-threaded and for
-    /// this alone; each goes to `sink` as soon as it is proven.
-    fn measure(
-        assignment: &Assignment<Self>,
-        sink: &mut dyn FnMut(Self::Sample),
-    ) -> Result<(), Unmeasured>;
+impl Assignment {
+    /// Takes the samples in the calling process, which is single-threaded and for this alone; each goes to `sink`
+    /// as soon as it is proven.
+    pub fn measure(&self, sink: &mut dyn FnMut(Sample)) -> Result<(), Unmeasured> {
+        let Self { case_number, round, .. } = *self;
+        match &self.case {
+            Case::Ring(case) => {
+                let told = self.of_ring(case);
+                ring::run(&told, &mut |sample| sink(sample.into())).map_err(|error| Unmeasured {
+                    message: error.to_string(),
+                    exhausted: error.is_exhaustion(),
+                })
+            }
+            Case::Trial(case) => {
+                let (case, trials) = (case.clone(), self.batching.trial.trials);
+                let told = trial::Assignment { case_number, case, round, trials };
+                let sample = trial::run(&told)
+                    .map_err(|error| Unmeasured { message: error.to_string(), exhausted: false })?;
+                sink(sample.into());
+                Ok(())
+            }
+        }
+    }
 
     /// Longer than any sound worker takes: whoever started it ends it then.
-    fn patience(_: &Assignment<Self>) -> Duration {
-        PATIENCE
+    pub fn patience(&self) -> Duration {
+        match &self.case {
+            Case::Ring(case) => PATIENCE.saturating_add(ring::slowest(&self.of_ring(case))),
+            Case::Trial(_) => PATIENCE,
+        }
     }
 
-    /// What the worker's environment must hold for a case, or must not, beside what this process
-    /// was given.
-    fn environment(_: &Self::Case) -> Vec<(&'static str, Option<String>)> {
-        Vec::new()
-    }
-}
-
-impl Measure for Ring {
-    fn patience(assignment: &Assignment) -> Duration {
-        PATIENCE.saturating_add(ring::slowest(assignment))
+    /// What the worker's environment must hold for the case, or must not, beside what this process was given.
+    pub fn environment(&self) -> Vec<(&'static str, Option<String>)> {
+        match self.case.trial().map(|case| &case.trial) {
+            // Also none is said: whoever measures the C library's must not measure another.
+            Some(Trial::Malloc { preload, .. }) => vec![("LD_PRELOAD", preload.clone())],
+            _ => Vec::new(),
+        }
     }
 
-    fn measure(assignment: &Assignment, sink: &mut dyn FnMut(Sample)) -> Result<(), Unmeasured> {
-        ring::run(assignment, sink).map_err(|error| Unmeasured {
-            message: error.to_string(),
-            exhausted: error.is_exhaustion(),
-        })
+    fn of_ring(&self, case: &model::ring::Case) -> ring::Assignment {
+        ring::Assignment {
+            case_number: self.case_number,
+            case: case.clone(),
+            round: self.round,
+            batching: self.batching.ring.clone(),
+            unshared_ratio: self.unshared_ratio,
+        }
     }
 }

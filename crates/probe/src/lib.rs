@@ -10,7 +10,6 @@ pub mod placement;
 pub mod policy;
 pub mod program;
 mod random;
-mod response;
 pub mod ring;
 pub mod standing;
 pub mod trial;

@@ -1,6 +1,6 @@
 //! What a run is told of its CPUs and of earlier launches, and what it adds to that.
 
-use model::instrument::Instrument;
+use model::levels::levels;
 use model::machine::Machine;
 use model::plan::Plan;
 use model::run::Run;
@@ -9,11 +9,10 @@ use model::stats::median;
 use model::subject::{Subject, Values};
 
 use crate::failure::say;
-use crate::report::Report;
 use crate::store::{self, Entry, Folder, header, known_speed};
 
 /// A plan with what is known of its CPUs, and of launches of the same plan on this machine.
-pub(crate) fn with_reference<I: Report>(plan: Plan<I>, machine: &Machine) -> Plan<I> {
+pub(crate) fn with_reference(plan: Plan, machine: &Machine) -> Plan {
     let launch_scatter = stored_scatter(&plan, machine);
     let reference = Reference { launch_scatter, ..known_speed(machine, &plan.cpus()) };
     Plan { reference, ..plan }
@@ -30,17 +29,18 @@ const LEAST_SCATTER: f64 = 0.005;
 
 /// tau from stored launches of the same plan on the same machine, the median over its cases; absent where they
 /// are fewer than five.
-fn stored_scatter<I: Report>(plan: &Plan<I>, machine: &Machine) -> Option<f64> {
+fn stored_scatter(plan: &Plan, machine: &Machine) -> Option<f64> {
     let entries = Folder::of_user().and_then(|folder| folder.entries()).ok()?;
-    let recent = entries.into_iter().rev().filter(|entry| entry.name.contains(&*plan.experiment));
+    let recent =
+        entries.into_iter().rev().filter(|entry| entry.name.contains(plan.experiment.name()));
     let subject = |entry: Entry| {
         let small = entry.path.metadata().is_ok_and(|file| file.len() <= MOST_BYTES);
-        let header = small.then(|| header::<I>(&entry.path).ok()).flatten()?;
+        let header = small.then(|| header(&entry.path).ok()).flatten()?;
         let same = header.plan.cases == plan.cases
             && header.plan.batching == plan.batching
             && header.machine.kernel == machine.kernel
             && header.machine.cpu.models == machine.cpu.models;
-        same.then(|| store::read::<I>(&entry.path).ok().map(|run| I::subject(&run))).flatten()
+        same.then(|| store::read(&entry.path).ok().map(|run| Subject::of_run(&run))).flatten()
     };
     let subjects: Vec<Subject> =
         recent.take(MOST_FILES).filter_map(subject).take(MOST_LAUNCHES).collect();
@@ -59,9 +59,9 @@ fn stored_scatter<I: Report>(plan: &Plan<I>, machine: &Machine) -> Option<f64> {
 }
 
 /// Takes up what a run has found. Nothing depends on it but later runs: a failure is told and no more.
-pub(crate) fn learn<I: Instrument>(run: &Run<I>) {
+pub(crate) fn learn(run: &Run) {
     let header = &run.header;
-    let levels = I::levels(&header.plan, &run.samples);
+    let levels = levels(&header.plan, &run.samples);
     let Some(level) = levels.values().next() else { return };
     if let Err(error) = store::keep_speed(&header.machine, &header.plan.cpus(), level) {
         say(&format!("warning: what this run says of the CPU's speed is not kept: {error:#}"));

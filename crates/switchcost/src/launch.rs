@@ -8,9 +8,9 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use model::instrument::Instrument;
 use model::machine::Machine;
-use probe::assignment::{Assignment, Measure};
+use model::sample::Sample;
+use probe::assignment::Assignment;
 use probe::placement;
 use probe::standing::Standing;
 use serde::{Deserialize, Serialize};
@@ -26,9 +26,9 @@ const LOOK_PATIENCE: Duration = Duration::from_secs(20);
 /// What a worker says, a line each.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Word<S> {
+pub(crate) enum Word {
     /// A sample, proven.
-    Sample(S),
+    Sample(Box<Sample>),
     /// Why there are no more.
     Failure {
         /// In words.
@@ -59,12 +59,12 @@ impl LaunchError {
 }
 
 /// Measures one case in one round.
-pub(crate) trait Launch<I: Instrument> {
+pub(crate) trait Launch {
     /// Hands each sample to `sink` as it arrives.
     fn launch(
         &mut self,
-        assignment: &Assignment<I>,
-        sink: &mut dyn FnMut(I::Sample),
+        assignment: &Assignment,
+        sink: &mut dyn FnMut(Sample),
     ) -> Result<(), LaunchError>;
 }
 
@@ -155,8 +155,7 @@ impl Workers {
             None => Unseen::Refused(why),
         };
         let cannot = |error: std::io::Error| refused(format!("cannot be started: {error}"));
-        let (stdin, mut hearing) =
-            self.spawn(self.command(), "look", &["--look"]).map_err(cannot)?;
+        let (stdin, mut hearing) = self.spawn(self.command(), &["--look"]).map_err(cannot)?;
         drop(stdin);
         let started = self.interrupt.worker().as_ref().map(Child::id);
         let deadline = Deadline::watch(&self.interrupt, LOOK_PATIENCE);
@@ -182,23 +181,18 @@ impl Workers {
         }
     }
 
-    fn start<I: Measure>(&self, case: &I::Case) -> std::io::Result<(ChildStdin, Hearing)> {
+    fn start(&self, assignment: &Assignment) -> std::io::Result<(ChildStdin, Hearing)> {
         let mut command = self.command();
-        for (name, value) in I::environment(case) {
+        for (name, value) in assignment.environment() {
             match value {
                 Some(value) => command.env(name, value),
                 None => command.env_remove(name),
             };
         }
-        self.spawn(command, I::NAME, &[])
+        self.spawn(command, &[])
     }
 
-    fn spawn(
-        &self,
-        mut command: Command,
-        instrument: &str,
-        more: &[&str],
-    ) -> std::io::Result<(ChildStdin, Hearing)> {
+    fn spawn(&self, mut command: Command, more: &[&str]) -> std::io::Result<(ChildStdin, Hearing)> {
         let mut slot = self.interrupt.worker();
         // The signal is noted before the worker is looked for: with the lock held, either it is
         // seen here or the worker is seen there.
@@ -208,7 +202,6 @@ impl Workers {
         command
             .args(["worker", "--parent", &std::process::id().to_string()])
             .args(more)
-            .arg(instrument)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             // Ctrl-C comes to this program alone, which then ends the worker.
@@ -242,24 +235,24 @@ impl Workers {
     }
 }
 
-impl<I: Measure> Launch<I> for Workers {
+impl Launch for Workers {
     fn launch(
         &mut self,
-        assignment: &Assignment<I>,
-        sink: &mut dyn FnMut(I::Sample),
+        assignment: &Assignment,
+        sink: &mut dyn FnMut(Sample),
     ) -> Result<(), LaunchError> {
         if let Some(away) = &mut self.away {
-            away.keep(I::cpus(&assignment.case));
+            away.keep(assignment.case.cpus());
         }
         let case = |what: &str, error: &dyn std::fmt::Display| {
             LaunchError::once(format!("{what}: {error}"))
         };
         let (mut stdin, hearing) =
-            self.start::<I>(&assignment.case).map_err(|error| match self.interrupt.signal() {
+            self.start(assignment).map_err(|error| match self.interrupt.signal() {
                 Some(_) => LaunchError::Interrupted,
                 None => case(&format!("cannot start a worker ({})", self.program()), &error),
             })?;
-        let patience = I::patience(assignment);
+        let patience = assignment.patience();
         let deadline = Deadline::watch(&self.interrupt, patience).map_err(|error| {
             self.interrupt.kill_worker();
             let _ = self.finish();
@@ -271,7 +264,7 @@ impl<I: Measure> Launch<I> for Workers {
         let mut failure = None;
         for line in hearing {
             match serde_json::from_slice(&line) {
-                Ok(Word::Sample(sample)) => sink(sample),
+                Ok(Word::Sample(sample)) => sink(*sample),
                 Ok(Word::Failure { message, exhausted }) => {
                     failure = Some(LaunchError::Case { message, exhausted });
                 }

@@ -5,9 +5,11 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, anyhow};
+use model::experiment::Experiment;
 use model::machine::Machine;
 use model::plan::{Plan, Stopping};
 use model::run::{self, End, Failure, Header, Line, Resumed, Run, SCHEMA, StopReason};
+use model::sample::Sample;
 use probe::assignment::Assignment;
 use probe::company::Watcher;
 use probe::placement;
@@ -17,10 +19,10 @@ use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
 use crate::launch::{Away, Launch, LaunchError, Workers};
 use crate::progress::Progress;
-use crate::report::{self, Report};
+use crate::report;
 use crate::schedule::{Outcome, Schedule, State, Watch};
 use crate::store::{Folder, RunFile};
-use crate::{build, known, resolve};
+use crate::{build, experiments, known, resolve};
 
 /// The machine, and the CPUs that this process was started on.
 pub(crate) fn look_around() -> Result<(Machine, Vec<u32>)> {
@@ -29,8 +31,8 @@ pub(crate) fn look_around() -> Result<(Machine, Vec<u32>)> {
 }
 
 /// Measures a plan, stores it, prints it.
-pub(crate) fn new_run<I: Report>(
-    plan: Plan<I>,
+pub(crate) fn new_run(
+    plan: Plan,
     machine: Machine,
     allowed: &[u32],
     notices: Vec<String>,
@@ -41,33 +43,33 @@ pub(crate) fn new_run<I: Report>(
 }
 
 /// Measures a plan and stores it.
-pub(crate) fn take<I: Report>(
-    plan: Plan<I>,
+pub(crate) fn take(
+    plan: Plan,
     machine: Machine,
     allowed: &[u32],
     notices: Vec<String>,
     interrupt: &Interrupt,
     progress: Progress,
-) -> Taken<I> {
+) -> Taken {
     take_launch(plan, machine, allowed, notices, interrupt, progress, None)
 }
 
 /// The same as one of several launches.
-pub(crate) fn take_launch<I: Report>(
-    plan: Plan<I>,
+pub(crate) fn take_launch(
+    plan: Plan,
     machine: Machine,
     allowed: &[u32],
     notices: Vec<String>,
     interrupt: &Interrupt,
     progress: Progress,
     launch: Option<run::Launch>,
-) -> Taken<I> {
+) -> Taken {
     let started = SystemTime::now();
     let plan = known::with_reference(plan, &machine);
     let mut header = Header {
         schema: SCHEMA,
         run: match &launch {
-            None => run_name(&plan.experiment, started),
+            None => run_name(plan.experiment, started),
             Some(launch) => format!("{}-{}", launch.set, launch.number),
         },
         started: humantime::format_rfc3339_seconds(started).to_string(),
@@ -92,8 +94,8 @@ pub(crate) fn take_launch<I: Report>(
 }
 
 /// A run that has come to its end, and what became of it.
-pub(crate) struct Taken<I: Report> {
-    pub(crate) run: Run<I>,
+pub(crate) struct Taken {
+    pub(crate) run: Run,
     /// Where it is stored.
     pub(crate) path: Option<PathBuf>,
     /// It is not stored, or not as a whole.
@@ -101,11 +103,11 @@ pub(crate) struct Taken<I: Report> {
     interrupt: Interrupt,
 }
 
-impl<I: Report> Taken<I> {
+impl Taken {
     /// Writes the outputs and the report.
     fn print(self, output: &Output) -> Result<ExitCode> {
-        let record = I::record(&self.run);
-        report::write::<I>(&self.run, &record, self.path.as_deref(), output)?;
+        let record = experiments::record(&self.run);
+        report::write(&self.run, &*record, self.path.as_deref(), output)?;
         // Asked for last: a report takes seconds, in which somebody may lose patience.
         Ok(match self.interrupt.signal() {
             Some(signal) => ExitCode::from(128 + u8::try_from(signal).unwrap_or(0)),
@@ -122,15 +124,15 @@ impl<I: Report> Taken<I> {
 }
 
 /// What a rehearsal gave.
-pub(crate) enum Rehearsal<S> {
+pub(crate) enum Rehearsal {
     /// Its samples.
-    Samples(Vec<S>),
+    Samples(Vec<Sample>),
     /// Somebody asked to stop: the exit code that says so.
     Interrupted(ExitCode),
 }
 
 /// Takes samples of one case beforehand, for a plan that depends on them; they are not kept.
-pub(crate) fn rehearse<I: Report>(assignment: &Assignment<I>) -> Result<Rehearsal<I::Sample>> {
+pub(crate) fn rehearse(assignment: &Assignment) -> Result<Rehearsal> {
     let interrupt = Interrupt::watch()?;
     let mut samples = Vec::new();
     let mut sink = |sample| samples.push(sample);
@@ -145,8 +147,8 @@ pub(crate) fn rehearse<I: Report>(assignment: &Assignment<I>) -> Result<Rehearsa
 }
 
 /// Goes on with a stored run.
-pub(crate) fn resume<I: Report>(path: &Path, more: &More, output: &Output) -> Result<ExitCode> {
-    let (mut file, mut run) = RunFile::reopen::<I>(path)?;
+pub(crate) fn resume(path: &Path, more: &More, output: &Output) -> Result<ExitCode> {
+    let (mut file, mut run) = RunFile::reopen(path)?;
     if run.header.session.is_some() {
         return Err(usage(format!(
             "{} is one half of a session that measured two settings: it cannot go on alone (compare --ab \
@@ -192,7 +194,7 @@ pub(crate) struct More {
 
 impl More {
     /// The stopping rule from here on, or what is missing for anything to be left to do.
-    fn stopping<I: Report>(&self, run: &Run<I>, spent_ns: u64) -> Result<Stopping> {
+    fn stopping(&self, run: &Run, spent_ns: u64) -> Result<Stopping> {
         let mut stopping = run.header.plan.stopping.clone();
         stopping.precision = self.precision.unwrap_or(stopping.precision);
         if let Some(more) = self.budget {
@@ -227,7 +229,7 @@ pub(crate) fn nanoseconds(duration: Duration) -> u64 {
 }
 
 /// Names sort by time; the process id tells two runs of one moment apart.
-pub(crate) fn run_name(experiment: &str, started: SystemTime) -> String {
+pub(crate) fn run_name(experiment: Experiment, started: SystemTime) -> String {
     let time = humantime::format_rfc3339_millis(started).to_string();
     let time: String = time.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
     format!("{time}-{experiment}-{}", std::process::id())
@@ -235,11 +237,7 @@ pub(crate) fn run_name(experiment: &str, started: SystemTime) -> String {
 
 /// Moves this process with all its threads off the CPUs that are measured.
 /// Gives what could not be had.
-pub(crate) fn keep_away<I: Report>(
-    plan: &Plan<I>,
-    allowed: &[u32],
-    machine: &Machine,
-) -> Vec<String> {
+pub(crate) fn keep_away(plan: &Plan, allowed: &[u32], machine: &Machine) -> Vec<String> {
     let measured = plan.cpus();
     let mut notices = Vec::new();
     if allowed.iter().all(|cpu| measured.contains(cpu)) {
@@ -259,13 +257,13 @@ pub(crate) fn keep_away<I: Report>(
 }
 
 /// Measures, then writes the end.
-fn finish<I: Report>(
-    mut run: Run<I>,
+fn finish(
+    mut run: Run,
     allowed: Vec<u32>,
     store: Store,
     interrupt: &Interrupt,
     progress: Progress,
-) -> Taken<I> {
+) -> Taken {
     let away = Away::new(allowed, run.header.machine.clone());
     let mut workers = Workers::with_way(interrupt.clone(), away);
     let plan = run.header.plan.clone();
@@ -296,7 +294,7 @@ fn finish<I: Report>(
 }
 
 /// Looks for the first time who else runs on the CPUs of a plan.
-pub(crate) fn company_of<I: Report>(plan: &Plan<I>, machine: &Machine) -> Watcher {
+pub(crate) fn company_of(plan: &Plan, machine: &Machine) -> Watcher {
     Watcher::begin(Path::new("/"), std::process::id(), &plan.cpus(), machine)
 }
 
@@ -308,16 +306,16 @@ struct Store {
 }
 
 /// Keeps every sample as it arrives, and shows how far the run is.
-struct Recorder<'a, I: Report> {
+struct Recorder<'a> {
     store: Store,
     progress: Progress,
-    plan: &'a Plan<I>,
+    plan: &'a Plan,
     company: Watcher,
 }
 
-impl<I: Report> Recorder<'_, I> {
+impl Recorder<'_> {
     /// A file that cannot be written any more is given up with a word; measuring goes on.
-    fn keep(&mut self, line: &Line<I>) {
+    fn keep(&mut self, line: &Line) {
         self.with_file(|file| file.write(line));
     }
 
@@ -332,12 +330,12 @@ impl<I: Report> Recorder<'_, I> {
     }
 }
 
-impl<I: Report> Watch<I> for Recorder<'_, I> {
+impl Watch for Recorder<'_> {
     fn case(&mut self, state: &State) {
         self.progress.show(state);
     }
 
-    fn sample(&mut self, sample: &I::Sample) {
+    fn sample(&mut self, sample: &Sample) {
         self.keep(&Line::Sample(sample.clone()));
     }
 
@@ -347,7 +345,7 @@ impl<I: Report> Watch<I> for Recorder<'_, I> {
     }
 
     fn failure(&mut self, failure: &Failure) {
-        let title = I::title(&self.plan.cases[failure.case]);
+        let title = self.plan.cases[failure.case].title();
         self.progress.say(&format!("error: {title}: {}", failure.message));
         self.keep(&Line::Failure(failure.clone()));
     }

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use model::instrument::Instrument;
+use model::case::Case;
+use model::experiment::Experiment;
 use model::plan::Plan;
 
 use crate::report::printable;
@@ -23,8 +24,8 @@ impl Whole {
     }
 
     /// The part of it that `plan` has, which begins where `before` is spent.
-    pub(crate) fn part<I: Instrument>(&self, plan: &Plan<I>, before: Duration) -> Progress {
-        let of_whole = Some((before, plan.experiment.clone()));
+    pub(crate) fn part(&self, plan: &Plan, before: Duration) -> Progress {
+        let of_whole = Some((before, plan.experiment));
         Progress { of_whole, budget: self.budget, ..Progress::on(self.bar.clone(), plan) }
     }
 
@@ -43,7 +44,7 @@ impl Whole {
 pub(crate) struct Progress {
     bar: ProgressBar,
     /// What was spent on the bar before, and what this run is called, if it is one of several.
-    of_whole: Option<(Duration, String)>,
+    of_whole: Option<(Duration, Experiment)>,
     budget: Duration,
     precision: f64,
     titles: Vec<String>,
@@ -51,14 +52,14 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// A bar over the budget of `plan`; hidden when standard error is no terminal.
-    pub(crate) fn new<I: Instrument>(plan: &Plan<I>, quiet: bool) -> Self {
+    pub(crate) fn new(plan: &Plan, quiet: bool) -> Self {
         let budget = Duration::from_nanos(plan.stopping.budget_ns);
         Self::on(bar(budget, quiet), plan)
     }
 
-    fn on<I: Instrument>(bar: ProgressBar, plan: &Plan<I>) -> Self {
+    fn on(bar: ProgressBar, plan: &Plan) -> Self {
         let budget = Duration::from_nanos(plan.stopping.budget_ns);
-        let titles = plan.cases.iter().map(I::title).collect();
+        let titles = plan.cases.iter().map(Case::title).collect();
         Self { bar, of_whole: None, budget, precision: plan.stopping.precision, titles }
     }
 

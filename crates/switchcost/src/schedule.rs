@@ -4,20 +4,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use model::instrument::{Instrument, Numbered};
+use model::looks;
 use model::plan::{Plan, is_look};
 use model::run::{Failure, StopReason};
+use model::sample::Sample;
 use model::speed::FEWEST_ROUNDS;
 use probe::assignment::Assignment;
 
 use crate::launch::{Launch, LaunchError};
 
 /// What is told while the rounds go on.
-pub(crate) trait Watch<I: Instrument> {
+pub(crate) trait Watch {
     /// A case is about to be measured.
     fn case(&mut self, state: &State);
     /// A sample has arrived.
-    fn sample(&mut self, sample: &I::Sample);
+    fn sample(&mut self, sample: &Sample);
     /// A worker has ended: nothing is being measured.
     fn pause(&mut self);
     /// A case cannot be measured.
@@ -38,11 +39,11 @@ pub(crate) struct State {
 }
 
 /// Runs the rounds of a plan.
-pub(crate) struct Schedule<'a, I: Instrument> {
-    plan: &'a Plan<I>,
-    launch: &'a mut dyn Launch<I>,
-    watch: &'a mut dyn Watch<I>,
-    samples: Vec<I::Sample>,
+pub(crate) struct Schedule<'a> {
+    plan: &'a Plan,
+    launch: &'a mut dyn Launch,
+    watch: &'a mut dyn Watch,
+    samples: Vec<Sample>,
     failures: Vec<Failure>,
     first_round: u32,
     spent_before: Duration,
@@ -50,7 +51,7 @@ pub(crate) struct Schedule<'a, I: Instrument> {
     precision: Option<f64>,
     last_took: BTreeMap<usize, Duration>,
     retired: BTreeSet<usize>,
-    course: Course<'a, I>,
+    course: Course<'a>,
     /// Where the budget ends: later than the plan's while clean slices are missing.
     limit: Duration,
     /// The cases that are still measured beyond the plan's budget.
@@ -61,25 +62,24 @@ pub(crate) struct Schedule<'a, I: Instrument> {
 }
 
 /// How precise what was measured is; absent as long as something has no interval.
-pub(crate) type Precision<'a, I> =
-    dyn Fn(&[<I as Instrument>::Sample], &[Failure]) -> Option<f64> + 'a;
+pub(crate) type Precision<'a> = dyn Fn(&[Sample], &[Failure]) -> Option<f64> + 'a;
 
 /// Numbers of the cases for whose sake the budget is extended.
-pub(crate) type Lacking<'a, I> = dyn Fn(&[<I as Instrument>::Sample]) -> Vec<usize> + 'a;
+pub(crate) type Lacking<'a> = dyn Fn(&[Sample]) -> Vec<usize> + 'a;
 
 /// Numbers of the cases that the round of that number is for; none where it is for all.
-pub(crate) type Focus<'a, I> = dyn Fn(&[<I as Instrument>::Sample], u32) -> Option<Vec<usize>> + 'a;
+pub(crate) type Focus<'a> = dyn Fn(&[Sample], u32) -> Option<Vec<usize>> + 'a;
 
 /// In which order the cases of a round come, and by what the run may stop for being precise.
-pub(crate) struct Course<'a, I: Instrument> {
+pub(crate) struct Course<'a> {
     /// The numbers of the cases, of the round of that number.
     pub(crate) order: Box<dyn Fn(u32) -> Vec<usize> + 'a>,
     /// The widest relative half-width.
-    pub(crate) precision: Box<Precision<'a, I>>,
+    pub(crate) precision: Box<Precision<'a>>,
     /// The cases that have too few clean slices.
-    pub(crate) lacking: Box<Lacking<'a, I>>,
+    pub(crate) lacking: Box<Lacking<'a>>,
     /// The cases that a round is for, where it is not for all.
-    pub(crate) focus: Box<Focus<'a, I>>,
+    pub(crate) focus: Box<Focus<'a>>,
 }
 
 /// A run that lacks clean slices takes at most so many times its budget, and each of its cases as many times the
@@ -94,9 +94,9 @@ const MOST_FAILURES: u32 = 3;
 
 /// How a schedule ended.
 #[derive(Debug)]
-pub(crate) struct Outcome<I: Instrument> {
+pub(crate) struct Outcome {
     /// All samples, those of earlier sessions first.
-    pub(crate) samples: Vec<I::Sample>,
+    pub(crate) samples: Vec<Sample>,
     /// Cases that could not be measured.
     pub(crate) failures: Vec<Failure>,
     /// Why it ended.
@@ -112,14 +112,14 @@ enum Step {
     Stop(StopReason),
 }
 
-impl<'a, I: Instrument> Schedule<'a, I> {
+impl<'a> Schedule<'a> {
     /// A schedule that goes on after `samples` of earlier sessions, which took `spent`.
     pub(crate) fn new(
-        plan: &'a Plan<I>,
-        samples: Vec<I::Sample>,
+        plan: &'a Plan,
+        samples: Vec<Sample>,
         spent: Duration,
-        launch: &'a mut dyn Launch<I>,
-        watch: &'a mut dyn Watch<I>,
+        launch: &'a mut dyn Launch,
+        watch: &'a mut dyn Watch,
     ) -> Self {
         let first_round = samples.iter().map(|s| s.round().saturating_add(1)).max().unwrap_or(0);
         Self {
@@ -137,10 +137,10 @@ impl<'a, I: Instrument> Schedule<'a, I> {
             course: Course {
                 order: Box::new(|round| plan.order(round)),
                 precision: Box::new(|samples, failures| {
-                    I::worst_precision(plan, samples, failures)
+                    looks::worst_precision(plan, samples, failures)
                 }),
-                lacking: Box::new(|samples| I::lacking(plan, samples)),
-                focus: Box::new(|samples, round| I::focus(plan, samples, round)),
+                lacking: Box::new(|samples| looks::lacking(plan, samples)),
+                focus: Box::new(|samples, round| looks::focus(plan, samples, round)),
             },
             limit: Duration::from_nanos(plan.stopping.budget_ns),
             only: None,
@@ -150,12 +150,12 @@ impl<'a, I: Instrument> Schedule<'a, I> {
     }
 
     /// The same on another course than the plan's own.
-    pub(crate) fn on(self, course: Course<'a, I>) -> Self {
+    pub(crate) fn on(self, course: Course<'a>) -> Self {
         Self { course, ..self }
     }
 
     /// Runs rounds until a reason to stop comes up.
-    pub(crate) fn run(mut self) -> Outcome<I> {
+    pub(crate) fn run(mut self) -> Outcome {
         let mut round = self.first_round;
         let reason = loop {
             if self.plan.stopping.rounds.is_some_and(|most| round >= most) {
@@ -269,7 +269,7 @@ impl<'a, I: Instrument> Schedule<'a, I> {
     fn count_failure(&mut self, case: usize, exhausted: bool) {
         let cases = &self.plan.cases;
         if exhausted {
-            let as_much = |other: &usize| I::needs_as_much(&cases[*other], &cases[case]);
+            let as_much = |other: &usize| cases[*other].needs_as_much(&cases[case]);
             self.retired.extend((0..cases.len()).filter(as_much));
         }
         let in_a_row = self.failed_in_a_row.entry(case).or_default();
@@ -307,10 +307,9 @@ impl<'a, I: Instrument> Schedule<'a, I> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::case::{Case, Kind, Placement, Policy};
+    use model::experiment::Experiment;
     use model::plan::{Batching, Stopping};
-    use model::ring::Ring;
-    use model::sample::{Counters, Sample};
+    use model::ring::{self, Case, Counters, Kind, Placement, Policy};
     use model::speed::Reference;
 
     /// Samples without a kernel: a hop costs 1000 ns alone and 3000 ns in company, plus `wobble`.
@@ -334,13 +333,13 @@ mod tests {
         }
     }
 
-    impl Launch<Ring> for Fake {
+    impl Launch for Fake {
         fn launch(
             &mut self,
-            assignment: &Assignment<Ring>,
+            assignment: &Assignment,
             sink: &mut dyn FnMut(Sample),
         ) -> Result<(), LaunchError> {
-            let members = assignment.case.members;
+            let members = assignment.case.ring().map_or(0, |case| case.members);
             if self.asked.len() >= self.interrupt_after {
                 return Err(LaunchError::Interrupted);
             }
@@ -356,7 +355,7 @@ mod tests {
             let turn = self.asked.len() as u64 % 7;
             let ns_per_hop = if members == 1 { 1000 } else { 3000 } + self.wobble * turn;
             let switches = if members == 1 { 0 } else { 1000 };
-            sink(Sample {
+            let sample = ring::Sample {
                 case: assignment.case_number,
                 round: assignment.round,
                 sample: 0,
@@ -369,14 +368,15 @@ mod tests {
                 slices: None,
                 triples: None,
                 huge_page_bytes: None,
-            });
+            };
+            sink(sample.into());
             Ok(())
         }
     }
 
     #[derive(Default)]
     struct Quiet(Vec<Failure>);
-    impl Watch<Ring> for Quiet {
+    impl Watch for Quiet {
         fn case(&mut self, _: &State) {}
         fn sample(&mut self, _: &Sample) {}
         fn pause(&mut self) {}
@@ -397,14 +397,14 @@ mod tests {
             state: None,
         };
         let stopping = Stopping { precision: 0.01, budget_ns, rounds, confidence: 0.95 };
-        let cases = [2, 4, 8, 16, 32].map(case).to_vec();
-        let experiment = "ring".to_string();
+        let cases = [2, 4, 8, 16, 32].map(|members| case(members).into()).to_vec();
+        let experiment = Experiment::Ring;
         let reference = Reference::default();
         Plan { experiment, cases, seed: 3, batching: Batching::default(), stopping, reference }
             .with_solos()
     }
 
-    fn run(plan: &Plan, fake: &mut Fake) -> Outcome<Ring> {
+    fn run(plan: &Plan, fake: &mut Fake) -> Outcome {
         Schedule::new(plan, Vec::new(), Duration::ZERO, fake, &mut Quiet::default()).run()
     }
 
@@ -423,7 +423,7 @@ mod tests {
             fake.asked.iter().filter(|(r, _)| *r == round).map(|(_, c)| *c).collect::<Vec<_>>()
         };
         assert!((0..4).any(|round| !in_order(round).is_sorted()), "no round was shuffled");
-        assert_eq!(plan.cases[0].members, 1);
+        assert_eq!(plan.ring(0).map(|case| case.members), Some(1));
     }
 
     #[test]
@@ -451,7 +451,7 @@ mod tests {
         spent: Duration,
         fake: &mut Fake,
         lacking: impl Fn(usize) -> Vec<usize>,
-    ) -> Outcome<Ring> {
+    ) -> Outcome {
         lack_after(plan, (Vec::new(), spent), fake, lacking)
     }
 
@@ -461,7 +461,7 @@ mod tests {
         (samples, spent): (Vec<Sample>, Duration),
         fake: &mut Fake,
         lacking: impl Fn(usize) -> Vec<usize>,
-    ) -> Outcome<Ring> {
+    ) -> Outcome {
         let mut watch = Quiet::default();
         let schedule = Schedule::new(plan, samples, spent, fake, &mut watch);
         let course = Course {
@@ -527,7 +527,7 @@ mod tests {
         let (plan, mut fake) = (plan(LONG, Some(5)), Fake { most_members: 8, ..Fake::default() });
         let outcome = run(&plan, &mut fake);
         let rounds_of = |members: u32| {
-            let is_size = |case: &usize| plan.cases[*case].members == members;
+            let is_size = |case: &usize| plan.ring(*case).is_some_and(|of| of.members == members);
             fake.asked.iter().filter(|(_, case)| is_size(case)).count()
         };
         assert_eq!((rounds_of(1), rounds_of(2), rounds_of(8)), (5, 5, 5));
@@ -549,7 +549,7 @@ mod tests {
         let outcome = run(&plan, &mut fake);
         assert_eq!(outcome.reason, StopReason::RoundsDone);
         let tries = |members: u32| {
-            let is_size = |case: &usize| plan.cases[*case].members == members;
+            let is_size = |case: &usize| plan.ring(*case).is_some_and(|of| of.members == members);
             fake.asked.iter().filter(|(_, case)| is_size(case)).count()
         };
         assert_eq!((tries(1), tries(4), tries(16), tries(32)), (8, 8, 8, 7));

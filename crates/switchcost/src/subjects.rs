@@ -3,11 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use model::instrument::Instrument;
-use model::subject::{Comparable, PREFIX, Published, Subject, published};
+use model::subject::{PREFIX, Published, Subject, published};
 
 use crate::failure::usage;
-use crate::instruments::with_instrument_of;
 use crate::store::{Entry, Folder, header, read};
 
 /// The published machine of that name, or the runs of these names, with a comma between each two: launches of
@@ -20,12 +18,10 @@ pub(crate) fn find(names: &str) -> Result<Subject> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for name in names.split(',') {
         let found = folder.find(name)?;
-        let all = with_instrument_of!(&found.path, I => launches::<I>(&folder, &found))?;
+        let all = launches(&folder, &found)?;
         paths.extend(all.into_iter().filter(|path| !paths.contains(path)).collect::<Vec<_>>());
     }
-    let subjects = paths
-        .iter()
-        .map(|path| with_instrument_of!(path, I => read::<I>(path).map(|run| I::subject(&run))));
+    let subjects = paths.iter().map(|path| read(path).map(|run| Subject::of_run(&run)));
     let subjects = subjects.collect::<Result<Vec<Subject>>>()?;
     if let [first, others @ ..] = &subjects[..]
         && let Some(other) = others.iter().find(|other| other.experiment != first.experiment)
@@ -39,9 +35,9 @@ pub(crate) fn find(names: &str) -> Result<Subject> {
 }
 
 /// The files of all launches that a run is one of: its own alone where it is a file outside of the folder.
-fn launches<I: Instrument>(folder: &Folder, found: &Entry) -> Result<Vec<PathBuf>> {
+fn launches(folder: &Folder, found: &Entry) -> Result<Vec<PathBuf>> {
     let alone = || Ok(vec![found.path.clone()]);
-    let Some(launch) = header::<I>(&found.path)?.launch else { return alone() };
+    let Some(launch) = header(&found.path)?.launch else { return alone() };
     if found.path.parent() != Some(folder.path()) {
         return alone();
     }

@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::schema::Schema;
 use common::{Home, PROGRAM, Said, has, skip};
 
 const ESCAPE: char = '\u{1b}';
@@ -88,7 +89,7 @@ fn the_worker_is_hidden_and_cannot_be_started_by_hand() {
         let listed = said.out.lines().any(|line| line.trim_start().starts_with("worker"));
         assert!(!listed, "{args:?}: {}", said.out);
     }
-    let said = home.run(&["worker", "--parent", "1", "ring"]);
+    let said = home.run(&["worker", "--parent", "1"]);
     assert_eq!((said.code, &*said.out), (Some(1), ""));
     assert!(said.error().contains("not by hand"), "{}", said.err);
 }
@@ -96,11 +97,21 @@ fn the_worker_is_hidden_and_cannot_be_started_by_hand() {
 #[test]
 fn a_worker_that_is_told_nonsense_says_so() {
     let own = std::process::id().to_string();
-    for (instrument, word) in [("ring", "case cannot be read"), ("lyre", "'lyre'")] {
-        let said = Home::new().run(&["worker", "--parent", &own, instrument]);
-        assert_eq!((said.code, &*said.out), (Some(1), ""));
-        assert!(said.error().contains(word), "{}", said.err);
-    }
+    let said = Home::new().run(&["worker", "--parent", &own]);
+    assert_eq!((said.code, &*said.out), (Some(1), ""));
+    assert!(said.error().contains("case cannot be read"), "{}", said.err);
+}
+
+#[test]
+fn every_schema_that_is_listed_is_printed() {
+    let said = Home::new().run(&["schema"]);
+    let names: Vec<&str> =
+        said.out.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.contains(&"record") && names.contains(&"run-line"), "{}", said.out);
+    names.iter().for_each(|name| drop(Schema::of(name)));
+    let said = Home::new().run(&["schema", "else"]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.error().contains("command-use"), "{}", said.err);
 }
 
 #[test]

@@ -28,8 +28,8 @@ fn assert_kept(home: &Home, said: &Said, experiment: &str, cases: usize) -> Valu
     for case in record["cases"].as_array().expect("cases") {
         assert_eq!((&case["rounds"], &case["failure"]), (&ROUNDS.into(), &Value::Null), "{case}");
     }
-    Schema::of("trials-record.schema.json").assert_holds(&record);
-    let schema = Schema::of("trials-run-line.schema.json");
+    Schema::of("record").assert_holds(&record);
+    let schema = Schema::of("run-line");
     let lines = lines_of(&home.run_file());
     let samples = lines.iter().filter(|line| line.get("sample").is_some());
     assert_eq!(samples.count(), cases * ROUNDS as usize);

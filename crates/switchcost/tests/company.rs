@@ -62,8 +62,8 @@ fn a_busy_process_on_the_measured_cpu_is_found_by_name() {
     let args = ["--members", "2", "--rounds", "3", "--laps", "5000", "--placement", &placement];
     let said = home.measure(&args);
     let record = home.run(&["runs", "export", "last"]).json();
-    Schema::of("record.schema.json").assert_holds(&record);
-    let schema = Schema::of("run-line.schema.json");
+    Schema::of("record").assert_holds(&record);
+    let schema = Schema::of("run-line");
     lines_of(&home.run_file()).iter().for_each(|line| schema.assert_holds(line));
     let company = &record["company"];
     assert_eq!(company["cpus"], serde_json::json!([cpu]));

@@ -21,7 +21,7 @@ fn compared(home: &Home, args: &[&str]) -> Said {
 fn json(said: &Said) -> Value {
     assert!(said.code == Some(0) || said.code == Some(1), "{}", said.err);
     let value = said.json();
-    Schema::of("comparison.schema.json").assert_holds(&value);
+    Schema::of("comparison").assert_holds(&value);
     value
 }
 
@@ -126,7 +126,7 @@ fn published_machines_are_listed_and_compared() {
     }
     let all = home.run(&["history", "--json", "-"]).json();
     assert_eq!(all.as_array().map(Vec::len), Some(14));
-    Schema::of("history.schema.json").assert_holds(&all);
+    Schema::of("history").assert_holds(&all);
     let one = home.run(&["history", "Sun-4/280"]);
     assert!(one.out.contains("647 us"), "{}", one.out);
     let several = home.run(&["history", "sun"]);

@@ -3,8 +3,8 @@
 mod common;
 
 use std::fs;
-use std::path::Path;
 
+use common::schema::Schema;
 use common::{Home, PROGRAM, Said, allowed_cpus, has, is_root, skip};
 use serde_json::Value;
 
@@ -89,12 +89,7 @@ fn the_record_has_all_three_costs_and_follows_its_schema() {
         is_figure(&point["total_ns"]);
         is_figure(&point["indirect_ns"]);
     });
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/record.schema.json");
-    let schema = fs::read_to_string(file).expect("a schema");
-    let schema: Value = serde_json::from_str(&schema).expect("a schema in JSON");
-    let schema = jsonschema::validator_for(&schema).expect("a schema");
-    let errors: Vec<_> = schema.iter_errors(&record).map(|e| e.to_string()).collect();
-    assert_eq!(errors, [""; 0]);
+    Schema::of("record").assert_holds(&record);
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn every_condition_has_its_runs_of_the_same_laps_and_the_verdict_is_theirs() {
     let home = Home::new();
     let said = measure(&home, &[]);
     let lines = lines_of(&home.run_file());
-    let schema = Schema::of("trials-run-line.schema.json");
+    let schema = Schema::of("run-line");
     lines.iter().for_each(|line| schema.assert_holds(line));
     let samples: Vec<&Value> = lines.iter().filter_map(|line| line.get("sample")).collect();
     assert_eq!(samples.len() as u64, CONDITIONS * SIZES * RUNS);
@@ -67,7 +67,7 @@ fn every_condition_has_its_runs_of_the_same_laps_and_the_verdict_is_theirs() {
     }
 
     let record = home.run(&["runs", "export", "last"]).json();
-    Schema::of("trials-record.schema.json").assert_holds(&record);
+    Schema::of("record").assert_holds(&record);
     let found = &record["findings"]["interference"];
     assert_eq!(found["verdict"]["comparisons"].as_array().map(Vec::len), Some(2 * SIZES as usize));
     for comparison in found["verdict"]["comparisons"].as_array().expect("comparisons") {

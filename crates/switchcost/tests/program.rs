@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use common::schema::Schema;
 use common::{Home, PROGRAM, Said, allowed_cpus, is_root, skip, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -35,12 +36,7 @@ impl Drop for Sleeper {
 }
 
 fn assert_valid(value: &Value) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/program.schema.json");
-    let text = fs::read_to_string(path).expect("a schema in docs/");
-    let schema = serde_json::from_str(&text).expect("a schema in JSON");
-    let schema = jsonschema::validator_for(&schema).expect("a schema");
-    let errors: Vec<String> = schema.iter_errors(value).map(|error| error.to_string()).collect();
-    assert_eq!(errors, Vec::<String>::new());
+    Schema::of("program").assert_holds(value);
 }
 
 /// Runs a command under the program; gives what was said, and the figures.

@@ -45,8 +45,8 @@ fn counts(record: &Value) -> BTreeMap<String, Value> {
 }
 
 fn assert_sound(record: &Value, home: &Home) {
-    Schema::of("response-record.schema.json").assert_holds(record);
-    let schema = Schema::of("response-run-line.schema.json");
+    Schema::of("record").assert_holds(record);
+    let schema = Schema::of("run-line");
     lines_of(&home.run_file()).iter().for_each(|line| schema.assert_holds(line));
 }
 

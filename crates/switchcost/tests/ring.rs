@@ -3,8 +3,8 @@
 mod common;
 
 use std::fs;
-use std::path::Path;
 
+use common::schema::Schema;
 use common::{Home, allowed_cpus, assert_no_switch_is_missing, order_of, skip, switches_per_hop};
 use serde_json::Value;
 
@@ -202,18 +202,12 @@ fn one_round_has_no_interval() {
 
 #[test]
 fn the_record_follows_its_schema() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/record.schema.json");
-    let Ok(schema) = fs::read_to_string(&file) else {
-        return skip("docs/record.schema.json is missing");
-    };
-    let schema: Value = serde_json::from_str(&schema).expect("a schema in JSON");
-    let schema = jsonschema::validator_for(&schema).expect("a schema");
+    let schema = Schema::of("record");
     let mut record = Home::new().measure(&[&JSON[..], &["--rounds", "2"]].concat()).json();
-    let errors: Vec<_> = schema.iter_errors(&record).map(|e| e.to_string()).collect();
-    assert_eq!(errors, [""; 0]);
+    schema.assert_holds(&record);
     // A schema that takes anything would not tell.
     record["cases"][0]["ns_per_hop"]["value"] = "dear".into();
-    assert!(!schema.is_valid(&record));
+    assert!(!schema.holds(&record));
 }
 
 #[test]

@@ -5,8 +5,8 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use common::schema::Schema;
 use common::{Home, Said, lines_of, order_of, skip};
-use model::ring::Ring;
 use model::run::Run;
 use model::speed::cpu_key;
 use serde_json::{Value, json};
@@ -73,21 +73,13 @@ fn a_run_file_is_a_header_then_samples_then_company_and_an_end() {
 
 #[test]
 fn every_line_follows_its_schema() {
-    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/run-line.schema.json");
-    let Ok(schema) = fs::read_to_string(schema) else {
-        return skip("docs/run-line.schema.json is missing");
-    };
-    let schema: Value = serde_json::from_str(&schema).expect("a schema in JSON");
-    let schema = jsonschema::validator_for(&schema).expect("a schema");
+    let schema = Schema::of("run-line");
     let (home, file) = stored();
     assert_eq!(home.run(&GO_ON).code, Some(0));
     let lines = lines_of(&file);
     assert!(lines.iter().any(|line| line.get("resumed").is_some()));
-    for line in &lines {
-        let errors: Vec<_> = schema.iter_errors(line).map(|e| e.to_string()).collect();
-        assert_eq!(errors, [""; 0], "{line}");
-    }
-    assert!(!schema.is_valid(&json!({"sample": {"case": "first"}})));
+    lines.iter().for_each(|line| schema.assert_holds(line));
+    assert!(!schema.holds(&json!({"sample": {"case": "first"}})));
 }
 
 #[test]
@@ -465,7 +457,7 @@ fn a_stored_run_is_read_by_what_is_known_of_its_cpu_now() {
     let home = Home::new();
     home.measure(&["--members", "2", "--rounds", "1", "--laps", "200", "--placement", "same"]);
     let text = fs::read_to_string(home.run_file()).expect("the run");
-    let run: Run<Ring> = Run::parse(&text).expect("a run");
+    let run = Run::parse(&text).expect("a run");
     let cpu = run.header.plan.cpus()[0];
     let Some(key) = cpu_key(&run.header.machine, cpu) else {
         return skip("this machine does not say which CPU it has");

@@ -18,7 +18,7 @@ fn compared(home: &Home, args: &[&str]) -> Said {
 fn json(said: &Said) -> Value {
     assert!(said.code == Some(0), "{}", said.err);
     let value = said.json();
-    Schema::of("comparison.schema.json").assert_holds(&value);
+    Schema::of("comparison").assert_holds(&value);
     value
 }
 

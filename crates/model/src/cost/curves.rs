@@ -8,8 +8,8 @@ use super::{Direct, is_pair};
 use crate::case::{Walk, Work};
 use crate::estimate::Estimate;
 use crate::pairing::Grouped;
-use crate::record::CaseSummary;
 use crate::regions::{self, Axis, Beside, Breaks, Point, Regions, beside};
+use crate::summary::CaseSummary;
 
 /// What a switch costs at one array size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,9 +1,9 @@
 //! What of the machine a working set may outgrow, on each axis. Only set beside what was found.
 
-use crate::case::Kind;
 use crate::machine::Machine;
 use crate::plan::Plan;
 use crate::regions::Level;
+use crate::ring::Kind;
 
 /// Address spaces that Linux on x86 keeps apart in a CPU's TLB (TLB_NR_DYN_ASIDS,
 /// arch/x86/include/asm/tlbflush.h).
@@ -32,7 +32,7 @@ pub(crate) fn of(machine: &Machine, plan: &Plan) -> Levels {
     });
     let vendor = machine.cpu.models.known().and_then(|models| models.first()?.vendor.known());
     let is_x86 = vendor.is_some_and(|vendor| ["AuthenticAMD", "GenuineIntel"].contains(&&**vendor));
-    let processes = plan.cases.first().is_some_and(|case| case.kind == Kind::Process);
+    let processes = plan.rings().next().is_some_and(|(_, case)| case.kind == Kind::Process);
     Levels {
         caches: known.collect(),
         address_spaces: (is_x86 && processes).then_some(X86_ADDRESS_SPACES),

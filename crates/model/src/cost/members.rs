@@ -7,8 +7,8 @@ use super::curves::point;
 use super::is_pair;
 use super::levels::Levels;
 use crate::case::Work;
-use crate::record::CaseSummary;
 use crate::regions::{self, Axis, Beside, Breaks, Point, beside};
+use crate::summary::CaseSummary;
 
 /// The fewest sizes that are a course and no mere comparison.
 const FEWEST: usize = 3;

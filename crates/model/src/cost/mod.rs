@@ -21,10 +21,7 @@ use crate::estimate::Estimate;
 use crate::machine::Machine;
 use crate::pairing::Grouped;
 use crate::plan::Plan;
-use crate::record::CaseSummary;
-
-/// What stands in the plan's `experiment`.
-pub const EXPERIMENT: &str = "cost";
+use crate::summary::CaseSummary;
 
 /// The direct cost c1 of one ring size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,14 +1,13 @@
 use super::*;
-use crate::case::{Case, Kind, Op, Placement, Policy, Walk, Work};
-use crate::instrument::Instrument;
+use crate::experiment::Experiment;
+use crate::looks;
 use crate::machine::{Cache, CacheKind, CpuModel};
 use crate::plan::{Batching, Stopping};
 use crate::reading::Reading;
-use crate::record::summaries;
 use crate::regions::Region;
-use crate::ring::Ring;
-use crate::sample::{Counters, Sample};
+use crate::ring::{Case, Counters, Kind, Op, Placement, Policy, Sample, Walk, Work};
 use crate::speed::tests::cut;
+use crate::summary::summaries;
 
 fn plan(members: &[u32], works: &[Work]) -> Plan {
     let case = |members: u32, work: Option<Work>| Case {
@@ -26,8 +25,8 @@ fn plan(members: &[u32], works: &[Work]) -> Plan {
         std::iter::once(None).chain(works).map(|work| case(*members, work)).collect::<Vec<_>>()
     };
     Plan {
-        experiment: EXPERIMENT.into(),
-        cases: members.iter().flat_map(with).collect(),
+        experiment: Experiment::Cost,
+        cases: members.iter().flat_map(with).map(Into::into).collect(),
         seed: 1,
         batching: Batching::default(),
         stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
@@ -40,7 +39,7 @@ fn plan(members: &[u32], works: &[Work]) -> Plan {
 /// round's own drift, which the differences must not show, and a switch of the rounds scatters by 1 %.
 fn samples(plan: &Plan, cost: impl Fn(&Case) -> u64) -> Vec<Sample> {
     let one = |round: u32, index: usize| {
-        let case = &plan.cases[index];
+        let case = plan.ring(index).unwrap();
         let switches = if case.members == 1 { 0 } else { 2000 };
         let scatter = 1000 + [0, 7, 3, 9, 5, 1, 8, 2][(round as usize + index) % 8];
         let ns_per_hop = 1000 + 500 * u64::from(round) + 2 * cost(case) * scatter / 1000;
@@ -171,7 +170,7 @@ fn strides_operations_and_huge_pages_are_not_mixed() {
 #[test]
 fn without_the_ring_without_work_there_is_no_indirect_cost() {
     let mut plan = plan(&[2], &[whole(64)]);
-    plan.cases.retain(|case| case.work.is_some());
+    plan.cases.retain(|case| case.ring().is_some_and(|case| case.work.is_some()));
     let cost = cost(&plan, l2);
     assert!(cost.direct.is_empty() && cost.curves[0].points[0].indirect_ns.is_none());
     assert!(cost.curves[0].points[0].total_ns.is_some());
@@ -181,14 +180,17 @@ fn without_the_ring_without_work_there_is_no_indirect_cost() {
 fn a_round_of_the_wider_half_leaves_out_what_cannot_be_judged() {
     let works: Vec<Work> = [64, 128, 4096].map(whole).to_vec();
     let mut plan = plan(&[2], &works);
-    plan.batching.triples = Some(4);
-    let judged = |sample: &Sample| plan.cases[sample.case].work != Some(works[2]);
-    let cut = |sample: Sample| if judged(&sample) { cut(sample, 10, |_| true) } else { sample };
+    plan.batching.ring.triples = Some(4);
+    let is_left_out = |case: usize| plan.ring(case).unwrap().work == Some(works[2]);
+    let cut =
+        |sample: Sample| if !is_left_out(sample.case) { cut(sample, 10, |_| true) } else { sample };
     let samples: Vec<Sample> = samples(&plan, l2).into_iter().map(cut).collect();
-    let focus = |samples: &[Sample], round| Ring::focus(&plan, samples, round);
+    let focus = |samples: &[Sample], round| {
+        let samples: Vec<_> = samples.iter().cloned().map(Into::into).collect();
+        looks::focus(&plan, &samples, round)
+    };
     let wider = focus(&samples, 9).unwrap();
-    let is_left_out = |case: &usize| plan.cases[*case].work == Some(works[2]);
-    assert!(!wider.is_empty() && !wider.iter().any(is_left_out), "{wider:?}");
+    assert!(!wider.is_empty() && !wider.iter().any(|case| is_left_out(*case)), "{wider:?}");
     // Every fourth round is for all; where nothing can be judged, the others are for the wider half.
     assert_eq!(focus(&samples, 12), None);
     let unjudged: Vec<Sample> =

@@ -3,13 +3,12 @@
 //! A record becomes figures here; HTML, SVG, PNG and the terminal draw the same ones. No drawing, no
 //! colours, no units chosen for looks.
 //!
-//! An instrument implements [`Drawable`]: one run becomes figures. [`together`] lays those of several runs
-//! over each other.
+//! [`of_rings`], [`of_trials`] and [`of_response`] make figures of one run. [`together`] lays those of several
+//! runs over each other.
 
 mod axes;
 mod bars;
 mod cost;
-mod drawable;
 mod overlay;
 mod published;
 mod relative;
@@ -23,10 +22,12 @@ mod tests;
 
 use serde::Serialize;
 
-pub use drawable::Drawable;
 pub use overlay::together;
 pub use published::with_published;
 pub use relative::Base;
+pub use response::figures as of_response;
+pub use ring::figures as of_rings;
+pub use trials::figures as of_trials;
 
 /// What the numbers of an axis are. How they are written is the drawing's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -3,8 +3,8 @@
 use super::ring::{COST, CPU};
 use super::trials::{CALLS, MALLOC};
 use super::{Axis, Body, Figure, Point, Role, Scale, Series, Unit, cost};
-use crate::case::Case;
 use crate::published::{hines2000, li2007};
+use crate::ring::Case;
 use crate::subject::{Published, PublishedCase, Quantity};
 use crate::words;
 

@@ -1,27 +1,26 @@
 //! Response times: what a wake-up is made of, how late it comes, what interrupts a busy loop.
 
 use super::bars::Bars;
-use super::{Axis, Body, Drawable, Figure, Mark, Point, Role, Scale, Series, Unit, rounds};
+use super::{Axis, Body, Figure, Mark, Point, Role, Scale, Series, Unit, rounds};
 use crate::estimate::Estimate;
 use crate::histogram::Histogram;
-use crate::response::{Budget, Record, Response, Split};
+use crate::response::{Budget, Record};
 use crate::run::Run;
 use crate::trial::headlines_ns;
 use crate::trial::wakeup;
 use crate::words;
 
-impl Drawable for Response {
-    fn figures(run: &Run<Self>, record: &Record, index: usize) -> Vec<Figure> {
-        let all = [
-            late(record, index),
-            gaps(record, index),
-            budget(record.budget.as_ref(), index),
-            links(record, index),
-            loops(record, index),
-            by_round(run, index),
-        ];
-        all.into_iter().flatten().collect()
-    }
+/// The figures of a run of `response`, as those of rings.
+pub fn figures(run: &Run, record: &Record, index: usize) -> Vec<Figure> {
+    let all = [
+        late(record, index),
+        gaps(record, index),
+        budget(record.budget.as_ref(), index),
+        links(record, index),
+        loops(record, index),
+        by_round(run, index),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 /// The counts from each class's lower edge on, and zero behind the last.
@@ -161,13 +160,9 @@ fn loops(record: &Record, index: usize) -> Option<Figure> {
     Bars::new("response-calls", "System calls and signals", "time of a call", known).figure(index)
 }
 
-/// Rings and trials of a round together: their cases are numbered apart.
-fn by_round(run: &Run<Response>, index: usize) -> Option<Figure> {
-    let split = Split::of(&run.header.plan, &run.samples, &run.failures);
-    let mut seen = rounds::of_rings(&split.rings.plan.cases, &split.rings.samples);
-    let trials = split.trials.clone().into_run(&run.header);
-    let first = split.rings.plan.cases.len();
-    let moved = |of: rounds::Seen| rounds::Seen { case: of.case + first, ..of };
-    seen.extend(rounds::of_cases(&headlines_ns(&trials)).into_iter().map(moved));
+/// Rings and trials of a round together.
+fn by_round(run: &Run, index: usize) -> Option<Figure> {
+    let mut seen = rounds::of_rings(run);
+    seen.extend(rounds::of_cases(&headlines_ns(run)));
     rounds::figure(seen, index)
 }

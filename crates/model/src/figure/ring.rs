@@ -1,14 +1,13 @@
 //! Rings without work: what a switch costs by the size of the ring, and by what carries the token.
 
 use super::bars::Bars;
-use super::{Axis, Body, Drawable, Figure, Mark, Point, Role, Scale, Series, Unit, cost, rounds};
-use crate::case::{Case, Kind, Placement, Policy};
+use super::{Axis, Body, Figure, Mark, Point, Role, Scale, Series, Unit, cost, rounds};
 use crate::estimate::Estimate;
 use crate::pairing::Grouped;
 use crate::record::{CaseSummary, Record};
-use crate::ring::Ring;
+use crate::ring::{Case, Kind, Placement, Policy, Sample};
 use crate::run::Run;
-use crate::sample::Sample;
+use crate::sample;
 use crate::scaling::{Knee, Verdict};
 use crate::words;
 
@@ -22,16 +21,15 @@ const SWITCHES: &str = "ring-switches";
 /// Points of a curve between its ends.
 const CURVE_POINTS: usize = 48;
 
-impl Drawable for Ring {
-    fn figures(run: &Run, record: &Record, index: usize) -> Vec<Figure> {
-        let mut all = match &record.cost {
-            Some(found) => cost::figures(record, found, index),
-            None => figures(run, record, index),
-        };
-        let plan = &run.header.plan;
-        all.extend(rounds::figure(rounds::of_rings(&plan.cases, &run.samples), index));
-        all
-    }
+/// The figures of a run of rings, of which `record` is the record. `index` is its place among the runs that are
+/// drawn together, and stands in every series. Each figure has another id.
+pub fn figures(run: &Run, record: &Record, index: usize) -> Vec<Figure> {
+    let mut all = match &record.cost {
+        Some(found) => cost::figures(record, found, index),
+        None => without_work(run, record, index),
+    };
+    all.extend(rounds::figure(rounds::of_rings(run), index));
+    all
 }
 
 /// Cases that differ in nothing but their size, by size.
@@ -40,7 +38,7 @@ struct Group<'a> {
     cases: Vec<(usize, &'a CaseSummary)>,
 }
 
-fn figures(run: &Run, record: &Record, index: usize) -> Vec<Figure> {
+fn without_work(run: &Run, record: &Record, index: usize) -> Vec<Figure> {
     let groups = groups(record);
     let several_sizes = groups.iter().any(|group| group.cases.len() > 1);
     let mut all = Vec::new();
@@ -213,10 +211,10 @@ fn common_size(groups: &[Group]) -> Option<u32> {
 
 /// CPU time of a lap, and the ring of two scaled to each size.
 fn cpu(run: &Run, groups: &[Group], index: usize) -> Option<Figure> {
-    let grouped = Grouped::new(&run.header.plan, &run.samples);
+    let grouped = Grouped::new(&run.header.plan, sample::rings(&run.samples));
     let estimate = |number: usize| {
         // A random stream of its own, apart from those of the record.
-        let stream = (3 << 32) + number as u64;
+        let stream = (3 << 32) + grouped.rank(number);
         grouped.over_rounds(&grouped.as_found_by_round(number, Sample::cpu_ns_per_hop), stream)
     };
     let of_lap = |(number, of): &(usize, &CaseSummary)| {

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{Axis, Body, Figure, Point, Role, Scale, Series, Unit};
-use crate::case::Case;
-use crate::sample::Sample;
+use crate::ring::Sample;
+use crate::run::Run;
+use crate::sample::rings;
 use crate::stats::median;
 use crate::trial::ByRound;
 
@@ -24,13 +25,15 @@ pub(super) struct Seen {
 }
 
 /// Every sample of rings, by the time of a hop.
-pub(super) fn of_rings(cases: &[Case], samples: &[Sample]) -> Vec<Seen> {
+pub(super) fn of_rings(run: &Run) -> Vec<Seen> {
     let seen = |sample: &Sample| {
-        let disturbed = cases.get(sample.case).is_some_and(|c| !sample.disturbances(c).is_empty());
+        let case = run.header.plan.ring(sample.case);
+        let disturbed = case.is_some_and(|case| !sample.disturbances(case).is_empty());
         let (case, round, value) = (sample.case, sample.round, sample.ns_per_hop());
         Seen { case, round, value, disturbed }
     };
-    samples.iter().filter(|sample| sample.hops > 0 && sample.elapsed_ns > 0).map(seen).collect()
+    let sound = rings(&run.samples).filter(|sample| sample.hops > 0 && sample.elapsed_ns > 0);
+    sound.map(seen).collect()
 }
 
 /// One value a round, by case.

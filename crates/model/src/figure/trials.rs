@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::bars::Bars;
-use super::{Axis, Body, Drawable, Figure, Point, Role, Scale, Series, Unit, rounds};
+use super::{Axis, Body, Figure, Point, Role, Scale, Series, Unit, rounds};
 use crate::interference::{CONFIDENCE, Environment, Runs};
 use crate::run::Run;
 use crate::trial::{
-    Findings, Record, Trials, headlines_ns, interference, malloc, overhead, primes, sampling,
+    Findings, Record, headlines_ns, interference, malloc, overhead, primes, sampling,
 };
 use crate::words;
 
@@ -16,18 +16,17 @@ pub(super) const CALLS: &str = "clock-calls";
 /// What malloc and free cost.
 pub(super) const MALLOC: &str = "clock-malloc";
 
-impl Drawable for Trials {
-    fn figures(run: &Run<Self>, record: &Record, index: usize) -> Vec<Figure> {
-        let mut all: Vec<Figure> = match &record.findings {
-            Findings::Overhead(found) => calls(record, found, index).into_iter().collect(),
-            Findings::Primes(found) => deviations(found, index).into_iter().collect(),
-            Findings::Malloc(found) => blocks(record, found, index).into_iter().collect(),
-            Findings::Sampling(found) => accounts(found, index).into_iter().collect(),
-            Findings::Interference(found) => executions(found, index).into_iter().collect(),
-        };
-        all.extend(rounds::figure(rounds::of_cases(&headlines_ns(run)), index));
-        all
-    }
+/// The figures of a run of trials, as those of rings.
+pub fn figures(run: &Run, record: &Record, index: usize) -> Vec<Figure> {
+    let found = match &record.findings {
+        Findings::Overhead(found) => calls(record, found, index),
+        Findings::Primes(found) => deviations(found, index),
+        Findings::Malloc(found) => blocks(record, found, index),
+        Findings::Sampling(found) => accounts(found, index),
+        Findings::Interference(found) => executions(found, index),
+    };
+    let by_round = rounds::figure(rounds::of_cases(&headlines_ns(run)), index);
+    found.into_iter().chain(by_round).collect()
 }
 
 fn calls(record: &Record, found: &overhead::Found, index: usize) -> Option<Figure> {

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::WorkingSet;
-use crate::case::{Case, Kind, Walk};
 use crate::record::{CaseSummary, Record};
+use crate::ring::{Case, Kind, Walk};
 use crate::words::bytes;
 
 /// A cost of a switch with its interval.

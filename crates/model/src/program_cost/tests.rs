@@ -173,26 +173,27 @@ proptest! {
 
 #[test]
 fn a_run_of_rings_is_a_surface() {
-    use crate::case::{Op, Placement, Work};
     use crate::record::Record;
+    use crate::ring::{Op, Placement, Work};
     use crate::run::Run;
+    use crate::sample::{Sample, rings};
 
-    let mut run = <Run>::parse(include_str!("../../tests/fixtures/run-v1.jsonl")).unwrap();
+    let mut run = Run::parse(include_str!("../../tests/fixtures/run-v1.jsonl")).unwrap();
     // Its rings of two are bare: no array, no point.
     assert_eq!(points_of(&Record::of(&run)), []);
     // The same solo and ring again, with work that costs each switch 1,000 ns more.
     let work = Work::new(4096, 8, Op::Rmw).unwrap();
     let cases = run.header.plan.cases.len();
     for original in [0, 1] {
-        let mut case = run.header.plan.cases[original].clone();
+        let mut case = run.header.plan.ring(original).unwrap().clone();
         case.work = Some(work);
-        run.header.plan.cases.push(case);
-        let copies = run.samples.iter().filter(|sample| sample.case == original).cloned();
-        let copies: Vec<_> = copies
+        run.header.plan.cases.push(case.into());
+        let copies = rings(&run.samples).filter(|sample| sample.case == original).cloned();
+        let copies: Vec<Sample> = copies
             .map(|mut sample| {
                 sample.case = cases + original;
                 sample.elapsed_ns += 1000 * sample.counters.switches();
-                sample
+                sample.into()
             })
             .collect();
         run.samples.extend(copies);
@@ -207,7 +208,8 @@ fn a_run_of_rings_is_a_surface() {
     assert_eq!(point.direct, Some(Cost { low_ns: direct.low, high_ns: direct.high }));
     assert!((total.low - direct.low - 1000.0).abs() < 100.0, "{total:?} {direct:?}");
     // Across two CPUs it is another cost.
-    run.header.plan.cases[cases + 1].placement =
-        Placement::Pinned { cpus: vec![0, 1], relation: None };
+    let mut apart = run.header.plan.ring(cases + 1).unwrap().clone();
+    apart.placement = Placement::Pinned { cpus: vec![0, 1], relation: None };
+    run.header.plan.cases[cases + 1] = apart.into();
     assert_eq!(points_of(&Record::of(&run)), []);
 }

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use super::loops::Figures;
 use super::memorandum;
 use super::signals::ring_switch_ns;
-use super::split::{Half, Split};
-use crate::case::Policy;
 use crate::estimate::Estimate;
+use crate::pairing::Grouped;
+use crate::policy::Policy;
 use crate::trial::loops::GETUID;
 use crate::trial::wakeup::Load;
-use crate::trial::{ByRound, Case, Trial, Trials, wakeup};
+use crate::trial::{ByCase, ByRound, Case, Sample, Trial, wakeup};
 
 /// The link whose switch stands in the budget: c1 of a pipe.
 const LINK: &str = super::links::REFERENCE;
@@ -58,11 +58,11 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(split: &Split, ticks: ByRound) -> Self {
-        let call = Figures::new(&split.trials).call_ns(GETUID);
+    fn of(figures: Figures, grouped: &Grouped, ticks: ByRound) -> Self {
+        let call = figures.call_ns(GETUID);
         Self {
             entry_and_handler: ticks,
-            switch: ring_switch_ns(&split.rings, LINK),
+            switch: ring_switch_ns(figures.plan, grouped, LINK),
             back: ByRound::together([&call], |[call]| memorandum::interrupt_latency(call)),
         }
     }
@@ -73,19 +73,16 @@ impl Parts {
     }
 }
 
-fn late_ns(trials: &Half<Trials>, case: usize) -> ByRound {
-    let samples = trials.samples.iter().filter(|sample| sample.case == case);
-    samples.filter_map(|sample| Some((sample.round, wakeup::median_ns(sample)?))).collect()
+fn late_ns(by_case: &ByCase, case: usize) -> ByRound {
+    let late = |sample: &&Sample| Some((sample.round, wakeup::median_ns(sample)?));
+    by_case.of(case).iter().filter_map(late).collect()
 }
 
 /// The budget; absent where no wake-up was measured. `ticks`: the length of the tick's gaps.
-pub(super) fn find(split: &Split, ticks: ByRound) -> Option<Budget> {
-    let trials = &split.trials;
-    let wakeups: Vec<(usize, &Case, Load)> = trials
+pub(super) fn find(figures: Figures, grouped: &Grouped, ticks: ByRound) -> Option<Budget> {
+    let wakeups: Vec<(usize, &Case, Load)> = figures
         .plan
-        .cases
-        .iter()
-        .enumerate()
+        .trials()
         .filter_map(|(number, case)| match &case.trial {
             Trial::Wakeup(wakeup) => Some((number, case, wakeup.load)),
             _ => None,
@@ -94,13 +91,13 @@ pub(super) fn find(split: &Split, ticks: ByRound) -> Option<Budget> {
     if wakeups.is_empty() {
         return None;
     }
-    let parts = Parts::of(split, ticks);
+    let parts = Parts::of(figures, grouped, ticks);
     let sum = parts.sum();
-    let estimate = |figures: &ByRound| figures.estimate(&trials.plan);
+    let estimate = |figure: &ByRound| figures.estimate(figure);
     let against = |(number, case, load): (usize, &Case, Load)| {
-        let late = late_ns(trials, number);
+        let late = late_ns(figures.by_case, number);
         Against {
-            case: trials.numbers[number],
+            case: number,
             policy: case.policy,
             load,
             measured_ns: estimate(&late),
@@ -120,10 +117,12 @@ pub(super) fn find(split: &Split, ticks: ByRound) -> Option<Budget> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::{Record, Sample, tests};
+    use super::super::{Record, tests};
     use super::*;
+    use crate::run::Run;
+    use crate::sample::Sample;
     use crate::trial::wakeup::Wakeup;
-    use crate::trial::{Gap, Tally, gaps};
+    use crate::trial::{self, Gap, Tally, gaps};
 
     const TICK_PERIOD_NS: u64 = 4_000_000;
     const WINDOW_NS: u64 = 250_000_000;
@@ -136,7 +135,7 @@ mod tests {
         tallies: BTreeMap<String, Tally>,
         counts: &[(&str, u64)],
     ) -> Sample {
-        Sample::Trial(crate::trial::Sample {
+        Sample::Trial(trial::Sample {
             case,
             round,
             elapsed_ns: WINDOW_NS,
@@ -172,7 +171,7 @@ mod tests {
 
     /// The made-up run, whose switch by pipe is 2000 ns and whose getuid 360 ns and 100 more each
     /// round; ticks that take 3000 ns and 100 more each round; and wake-ups that drift with the sum.
-    fn run() -> crate::run::Run<super::super::Response> {
+    fn run() -> Run {
         let mut run = tests::run();
         let wakeup =
             Wakeup { load: Load::Busy, wakes: 1, period_ns: 500_000, timer_slack_ns: 1, seed: 1 };
@@ -181,9 +180,8 @@ mod tests {
             (Trial::Wakeup(wakeup), Policy::Fifo),
         ];
         let first = run.header.plan.cases.len();
-        run.header.plan.cases.extend(
-            trials.map(|(trial, policy)| super::super::Case::Trial(Case { trial, cpu: 1, policy })),
-        );
+        let case = |(trial, policy)| Case { trial, cpu: 1, policy }.into();
+        run.header.plan.cases.extend(trials.map(case));
         for round in 0..6 {
             let late = [20_000 + 100 * i64::from(round)].into_iter().collect();
             let late = BTreeMap::from([(wakeup::LATE_NS.to_string(), late)]);

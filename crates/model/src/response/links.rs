@@ -3,14 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::split::Half;
-use crate::case::Case;
 use crate::estimate::Estimate;
 use crate::pairing::Grouped;
-use crate::record::HARDLY_SWITCHES_PER_HOP;
-use crate::ring::Ring;
-use crate::sample::Sample;
+use crate::plan::Plan;
+use crate::ring::{Case, Sample};
 use crate::stats::median;
+use crate::summary::HARDLY_SWITCHES_PER_HOP;
 
 /// The link that the others are set beside.
 pub const REFERENCE: &str = "pipe";
@@ -27,23 +25,21 @@ pub struct LinkCost {
     pub above_pipe_ns: Option<Estimate>,
 }
 
-pub(super) fn find(rings: &Half<Ring>) -> Vec<LinkCost> {
-    let (plan, grouped) = (&rings.plan, Grouped::new(&rings.plan, &rings.samples));
+pub(super) fn find(plan: &Plan, grouped: &Grouped) -> Vec<LinkCost> {
     let is_compared = |case: &Case| case.members == 2 && case.work.is_none();
     let switches = |ring: usize| {
-        let of_ring = rings.samples.iter().filter(|sample| sample.case == ring);
-        let counted: Vec<f64> = of_ring.map(Sample::switches_per_hop).collect();
+        let counted: Vec<f64> = grouped.samples(ring).map(Sample::switches_per_hop).collect();
         median(&counted).is_none_or(|counted| counted >= HARDLY_SWITCHES_PER_HOP)
     };
     let cost = |(index, case): (usize, &Case)| {
         let by_pipe = Case { link: REFERENCE.to_string(), ..case.clone() };
-        let pipe = plan.cases.iter().position(|other| *other == by_pipe);
-        let above = |pipe: usize| grouped.difference(index, pipe, index as u64);
+        let pipe = plan.find_ring(|other| *other == by_pipe);
+        let above = |pipe: usize| grouped.difference(index, pipe, grouped.rank(index));
         LinkCost {
-            case: rings.numbers[index],
+            case: index,
             link: case.link.clone(),
             above_pipe_ns: pipe.filter(|pipe| *pipe != index && switches(index)).and_then(above),
         }
     };
-    plan.cases.iter().enumerate().filter(|(_, case)| is_compared(case)).map(cost).collect()
+    plan.rings().filter(|(_, case)| is_compared(case)).map(cost).collect()
 }

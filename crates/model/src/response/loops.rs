@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::split::Half;
 use crate::estimate::Estimate;
+use crate::plan::Plan;
 use crate::trial::loops::{ENTERED_CALLS, KERNEL_ENTRIES, empty_ticks, loop_ticks, net_ticks};
 use crate::trial::overhead::BATCH_TICKS;
-use crate::trial::{ByCase, ByRound, Sample, Trial, Trials};
+use crate::trial::{ByCase, ByRound, Case, Sample, Trial};
 
 /// What one call, or one loop of a short sequence, costs above the empty loop. Signed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,24 +28,21 @@ pub struct LoopCost {
 }
 
 /// Figures by round of the trials of a run.
+#[derive(Clone, Copy)]
 pub(super) struct Figures<'a> {
-    trials: &'a Half<Trials>,
-    by_case: ByCase<'a>,
+    pub(super) plan: &'a Plan,
+    pub(super) by_case: &'a ByCase<'a>,
 }
 
-impl<'a> Figures<'a> {
-    pub(super) fn new(trials: &'a Half<Trials>) -> Self {
-        Self { trials, by_case: ByCase::new(&trials.plan, &trials.samples) }
-    }
-
+impl Figures<'_> {
     /// Of clean slices where there are enough. Full and empty batches are of the same slices.
     fn by_round(&self, case: usize, of: impl Fn(&Sample) -> Option<f64>) -> ByRound {
         self.by_case.by_round(case, BATCH_TICKS, of)
     }
 
-    /// The number in the half of the first case that is this trial.
+    /// The number of the first case that is this trial.
     pub(super) fn find(&self, is_it: impl Fn(&Trial) -> bool) -> Option<usize> {
-        self.trials.plan.cases.iter().position(|case| is_it(&case.trial))
+        self.plan.trials().find(|(_, case)| is_it(&case.trial)).map(|(number, _)| number)
     }
 
     /// Nanoseconds per call above the empty loop, by round; empty without such a case.
@@ -72,17 +69,16 @@ impl<'a> Figures<'a> {
 
     /// The estimate over rounds.
     pub(super) fn estimate(&self, figures: &ByRound) -> Option<Estimate> {
-        figures.estimate(&self.trials.plan)
+        figures.estimate(self.plan)
     }
 
     /// What every loop costs.
     pub(super) fn costs(&self) -> Vec<LoopCost> {
-        let cases = self.trials.plan.cases.iter().enumerate();
-        let cost = |(case, of): (usize, &crate::trial::Case)| {
+        let cost = |(case, of): (usize, &Case)| {
             let Trial::Loop { call } = &of.trial else { return None };
             let estimate = |of: fn(&Sample) -> Option<f64>| self.estimate(&self.by_round(case, of));
             Some(LoopCost {
-                case: self.trials.numbers[case],
+                case,
                 call: call.clone(),
                 ns: estimate(net_ns),
                 ticks: estimate(net_ticks),
@@ -90,7 +86,7 @@ impl<'a> Figures<'a> {
                 kernel_entries: self.kernel_entries(case),
             })
         };
-        cases.filter_map(cost).collect()
+        self.plan.trials().filter_map(cost).collect()
     }
 
     fn kernel_entries(&self, case: usize) -> Option<f64> {

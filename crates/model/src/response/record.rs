@@ -7,14 +7,17 @@ use super::budget::{self, Budget};
 use super::links::{self, LinkCost};
 use super::loops::{Figures, LoopCost};
 use super::signals::{self, Signals};
-use super::split::{Half, Split};
-use super::{Case, Response};
+use crate::case::Case;
 use crate::company::Company;
+use crate::experiment::Takes;
+use crate::levels::with_shared_level;
+use crate::looks::worst_precision;
 use crate::noise::{self, NoiseVerdict};
 use crate::pairing::Grouped;
-use crate::record::{CaseSummary, summaries};
 use crate::run::{End, Header, Run};
-use crate::trial::{self, ByRound, Trials, gaps, wakeup};
+use crate::sample::{rings, trials};
+use crate::summary::{CaseSummary, summaries};
+use crate::trial::{self, ByCase, ByRound, gaps, wakeup};
 
 /// One case and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,12 +64,12 @@ impl Summary {
     }
 }
 
-/// All that a run says. Computed on reading, never stored.
+/// All that a run of `response` says. Computed on reading, never stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ResponseRecord")]
 pub struct Record {
     /// The first line of the run file.
-    pub header: Header<Response>,
+    pub header: Header,
     /// The last line; absent for a run that was killed.
     pub end: Option<End>,
     /// Cases in the order of the plan.
@@ -97,63 +100,55 @@ pub struct Record {
     pub warnings: Vec<String>,
 }
 
-/// What gaps say, by their numbers in the whole plan; and the tick by round, of the first case in which
-/// it was found.
-fn gaps_of(trials: &Half<Trials>) -> (Vec<gaps::Found>, ByRound) {
-    let (mut found, ticks): (Vec<_>, Vec<_>) =
-        gaps::find(&trials.plan, &trials.samples).into_iter().unzip();
-    found.iter_mut().for_each(|found| found.case = trials.numbers[found.case]);
+/// What gaps say; and the tick by round, of the first case in which it was found.
+fn gaps_of(by_case: &ByCase) -> (Vec<gaps::Found>, ByRound) {
+    let (found, ticks): (Vec<_>, Vec<_>) = gaps::find(by_case).into_iter().unzip();
     let tick = ticks.into_iter().find(|ticks| !ticks.is_empty()).unwrap_or_default();
     (found, tick.into_iter().collect())
 }
 
-/// What wake-ups say, by their numbers in the whole plan.
-fn wakeups_of(trials: &Half<Trials>) -> Vec<wakeup::Found> {
-    let mut found = wakeup::find(&trials.plan, &trials.samples);
-    found.iter_mut().for_each(|found| found.case = trials.numbers[found.case]);
-    found
-}
-
-/// The verdict on the noise, by both halves as far as they are there.
-pub(crate) fn noise_of(split: &Split, trials: &Run<Trials>) -> NoiseVerdict {
-    let rings = &split.rings;
-    let grouped = Grouped::new(&rings.plan, &rings.samples);
-    let judged = [
-        ("rings", noise::judge(&rings.plan.cases, &rings.samples, &grouped)),
-        ("trials", trial::judge(trials)),
-    ];
-    let has_any = [!rings.numbers.is_empty(), !split.trials.numbers.is_empty()];
-    let judged = judged.into_iter().zip(has_any).filter(|(_, any)| *any).map(|(of, _)| of);
-    NoiseVerdict::together(judged)
+/// The verdict on the noise of a run, by its rings and its trials as far as it has them.
+pub(crate) fn noise_of(run: &Run, grouped: &Grouped) -> NoiseVerdict {
+    let plan = &run.header.plan;
+    let of_rings = || noise::judge(plan, rings(&run.samples), grouped);
+    match plan.experiment.takes() {
+        Takes::Rings => of_rings(),
+        Takes::Trials => trial::judge(run),
+        Takes::Both => {
+            let of_rings = plan.rings().next().map(|_| ("rings", of_rings()));
+            let of_trials = plan.trials().next().map(|_| ("trials", trial::judge(run)));
+            NoiseVerdict::together(of_rings.into_iter().chain(of_trials))
+        }
+    }
 }
 
 impl Record {
     /// The record of a run.
-    pub fn of(run: &Run<Response>) -> Self {
-        let plan = &run.header.plan;
-        let split = Split::of(plan, &run.samples, &run.failures);
-        let grouped = Grouped::new(&split.rings.plan, &split.rings.samples);
-        let mut rings = summaries(&split.rings.plan, &grouped, &split.rings.failures).into_iter();
-        let trials_run = split.trials.clone().into_run(&run.header);
-        let mut trials = trial::summaries(&trials_run).into_iter();
+    pub fn of(run: &Run) -> Self {
+        let plan = &*with_shared_level(&run.header.plan, &run.samples);
+        let grouped = Grouped::new(plan, rings(&run.samples));
+        let by_case = ByCase::new(plan, trials(&run.samples));
+        let figures = Figures { plan, by_case: &by_case };
+        let mut rings = summaries(plan, &grouped, &run.failures).into_iter();
+        let mut trials = trial::summaries(run).into_iter();
         let next = |case: &Case| match case {
             Case::Ring(_) => rings.next().map(|summary| Summary::Ring(Box::new(summary))),
             Case::Trial(_) => trials.next().map(|summary| Summary::Trial(Box::new(summary))),
         };
-        let (gaps, tick_ns) = gaps_of(&split.trials);
+        let (gaps, tick_ns) = gaps_of(&by_case);
         Self {
             header: run.header.clone(),
             end: run.end.clone(),
             cases: plan.cases.iter().filter_map(next).collect(),
-            loops: Figures::new(&split.trials).costs(),
-            signals: signals::find(&split),
-            links: links::find(&split.rings),
+            loops: figures.costs(),
+            signals: signals::find(figures, &grouped),
+            links: links::find(plan, &grouped),
             gaps,
-            wakeups: wakeups_of(&split.trials),
-            budget: budget::find(&split, tick_ns),
-            ns_per_tick: trial::ns_per_tick(&split.trials.samples),
-            worst_precision: split.worst_precision(),
-            noise: noise_of(&split, &trials_run),
+            wakeups: wakeup::find(&by_case),
+            budget: budget::find(figures, &grouped, tick_ns),
+            ns_per_tick: trial::ns_per_tick(&run.samples),
+            worst_precision: worst_precision(&run.header.plan, &run.samples, &run.failures),
+            noise: noise_of(run, &grouped),
             company: run.company.clone(),
             warnings: run.warnings.clone(),
         }

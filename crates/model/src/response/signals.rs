@@ -8,8 +8,8 @@ use super::loops::Figures;
 use super::{links, memorandum};
 use crate::estimate::Estimate;
 use crate::pairing::{self, Grouped};
-use crate::ring::Ring;
-use crate::sample::Sample;
+use crate::plan::Plan;
+use crate::ring::Sample;
 use crate::speed::Speed;
 use crate::trial::loops::{
     CALLS, CHILD_CPU_NS, CHILD_SAMPLED_NS, CHILD_SAMPLED_USER_NS, CPU_NS, GETUID, LOOP_SWITCHES,
@@ -17,8 +17,6 @@ use crate::trial::loops::{
 };
 use crate::trial::{ByRound, Trial};
 use crate::words;
-
-use super::split::{Half, Split};
 
 /// The link whose ring does what the two processes do.
 const HANDLER_SIGNAL: &str = "handler-signal";
@@ -73,8 +71,7 @@ pub struct Account {
 }
 
 /// The readings; absent where nothing was measured that they need.
-pub(super) fn find(split: &Split) -> Option<Signals> {
-    let figures = Figures::new(&split.trials);
+pub(super) fn find(figures: Figures, grouped: &Grouped) -> Option<Signals> {
     let (call, signal) = (figures.call_ns(GETUID), figures.call_ns(SIGNAL_SELF));
     let two = figures.two_process_loop_ns();
     let is_signal = |trial: &Trial| {
@@ -87,7 +84,7 @@ pub(super) fn find(split: &Split) -> Option<Signals> {
     };
     let switch = of_two(&two, &signal, memorandum::context_switch);
     let less = |one: f64, other: f64| one - other;
-    let above = |link: &str| of_two(&switch, &ring_switch_ns(&split.rings, link), less);
+    let above = |link: &str| of_two(&switch, &ring_switch_ns(figures.plan, grouped, link), less);
     let estimate = |figure: &ByRound| figures.estimate(figure);
     let latency = ByRound::together([&call], |[call]| memorandum::interrupt_latency(call));
     let mut found = Signals {
@@ -100,7 +97,7 @@ pub(super) fn find(split: &Split) -> Option<Signals> {
         switches_per_loop: switches_per_loop(&figures),
         above_pipe_ns: estimate(&above(links::REFERENCE)),
         above_handler_signal_ns: estimate(&above(HANDLER_SIGNAL)),
-        accounts: accounts(&figures, &split.trials.numbers),
+        accounts: accounts(&figures),
         in_words: Vec::new(),
     };
     found.in_words = found.words();
@@ -108,10 +105,9 @@ pub(super) fn find(split: &Split) -> Option<Signals> {
 }
 
 /// Cost of a switch above solo by round, of the ring of two by this link.
-pub(super) fn ring_switch_ns(rings: &Half<Ring>, link: &str) -> ByRound {
-    let is_it = |case: &crate::case::Case| case.members == 2 && case.link == link;
-    let Some(ring) = rings.plan.cases.iter().position(is_it) else { return ByRound::default() };
-    let grouped = Grouped::new(&rings.plan, &rings.samples);
+pub(super) fn ring_switch_ns(plan: &Plan, grouped: &Grouped, link: &str) -> ByRound {
+    let ring = plan.find_ring(|case| case.members == 2 && case.link == link);
+    let Some(ring) = ring else { return ByRound::default() };
     let of_all = grouped.above_solo_of_all(ring, Sample::ns_per_hop);
     match grouped.above_solo(ring, 0).map(|estimate| estimate.speed) {
         Some(Speed::Full) => ByRound::judged(of_all, Some(grouped.above_solo_by_round(ring))),
@@ -127,7 +123,7 @@ fn switches_per_loop(figures: &Figures) -> Option<f64> {
 }
 
 /// For the memorandum's three programs, those that were run.
-fn accounts(figures: &Figures, numbers: &[usize]) -> Vec<Account> {
+fn accounts(figures: &Figures) -> Vec<Account> {
     let is_call = |name: &'static str| {
         figures.find(move |trial| matches!(trial, Trial::Loop { call } if call == name))
     };
@@ -147,7 +143,7 @@ fn accounts(figures: &Figures, numbers: &[usize]) -> Vec<Account> {
         let total = own.0 + own.1 + child.0 + child.1;
         let percent = |part: f64| 100.0 * part / total;
         (total > 0.0).then(|| Account {
-            case: numbers[case],
+            case,
             total_ns: total as u64,
             sampled_ns: (own.2 + child.2) as u64,
             system_percent: percent(own.1),

@@ -1,21 +1,24 @@
-//! The instrument as a whole: both halves keep their cases, and what is said of them is their own
-//! instrument's.
+//! Rings and trials in one run: each is judged as in a run of its own, by the CPU's speed as both saw it.
 
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::case::{Kind, Placement, Policy};
+use crate::case::{Case, Kind, Placement, Policy};
 use crate::estimate::Estimate;
+use crate::experiment::Experiment;
+use crate::levels;
+use crate::looks;
 use crate::machine::Machine;
-use crate::plan::Stopping;
-use crate::run::{Build, Header, SCHEMA};
-use crate::sample::Counters;
+use crate::plan::{Batching, Plan, Stopping};
+use crate::ring::{self, Counters};
+use crate::run::{Build, Failure, Header, Line, Run, SCHEMA};
+use crate::sample::Sample;
 use crate::speed::{self, Speed};
 use crate::trial::overhead::BATCH_TICKS;
-use crate::trial::{Trial, loops};
+use crate::trial::{self, Repeats, Trial, loops};
 
 fn ring(members: u32, link: &str) -> Case {
-    Case::Ring(case::Case {
+    Case::Ring(ring::Case {
         members,
         kind: Kind::Process,
         link: link.into(),
@@ -36,9 +39,9 @@ fn calls_of(name: &str) -> Case {
 }
 
 /// Rings and trials mixed.
-fn plan() -> Plan<Response> {
+fn plan() -> Plan {
     Plan {
-        experiment: NAME.into(),
+        experiment: Experiment::Response,
         cases: vec![
             calls_of(loops::GETUID),
             ring(1, "pipe"),
@@ -49,13 +52,13 @@ fn plan() -> Plan<Response> {
             trial(Trial::TwoProcesses),
         ],
         seed: 3,
-        batching: Batching { ring: plan::Batching::default(), trial: Repeats { trials: 100 } },
+        batching: Batching { ring: ring::Batching::default(), trial: Repeats { trials: 100 } },
         stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
         reference: Default::default(),
     }
 }
 
-pub(super) fn run() -> Run<Response> {
+pub(super) fn run() -> Run {
     let nothing = String::new;
     let build = Build { version: nothing(), commit: None, profile: nothing(), target: nothing() };
     let mut run = Run::new(Header {
@@ -77,7 +80,7 @@ pub(super) fn run() -> Run<Response> {
 /// A hop of so many nanoseconds, a switch in each hop of a ring of two.
 fn hops(case: usize, round: u32, ns: u64) -> Sample {
     let switches = if [2, 5].contains(&case) { 1000 } else { 0 };
-    Sample::Ring(sample::Sample {
+    Sample::Ring(ring::Sample {
         case,
         round,
         sample: 0,
@@ -153,23 +156,45 @@ fn failure(case: usize) -> Failure {
     Failure { case, round: 0, message: "no".into() }
 }
 
+/// A sample under the number of a case of the other kind is nobody's.
 #[test]
-fn each_half_has_its_own_cases_under_their_own_numbers() {
-    let split = Split::of(&plan(), &samples(), &[failure(3), failure(5)]);
-    let numbers = (&*split.rings.numbers, &*split.trials.numbers);
-    assert_eq!(numbers, (&[1, 2, 4, 5][..], &[0, 3, 6][..]));
-    assert_eq!((split.rings.samples.len(), split.trials.samples.len()), (24, 18));
-    assert!(split.rings.samples.iter().all(|s| s.case < 4));
-    assert_eq!(split.rings.plan.cases[3].link, "handler-signal");
-    assert_eq!(split.rings.failures, [failure(3)]);
-    assert_eq!(split.trials.failures, [failure(1)]);
-    // A sample under the number of a case of the other kind is nobody's.
-    let foreign = Split::of(
-        &plan(),
-        &[hops(0, 0, 1), calls(1, 0, 1, None, &[]), calls(9, 0, 1, None, &[])],
-        &[],
-    );
-    assert!(foreign.rings.samples.is_empty() && foreign.trials.samples.is_empty());
+fn foreign_samples_are_passed_over() {
+    let mut text = String::new();
+    let whole = run();
+    let lines = [
+        Line::Header(Box::new(whole.header.clone())),
+        Line::Sample(hops(0, 0, 1)),
+        Line::Sample(calls(1, 0, 1, None, &[])),
+        Line::Sample(calls(9, 0, 1, None, &[])),
+        Line::Sample(hops(1, 0, 1)),
+    ];
+    for line in lines {
+        text += &line.to_text(Experiment::Response).unwrap();
+        text.push('\n');
+    }
+    let read = Run::parse(&text).unwrap();
+    assert_eq!((read.header, read.samples), (whole.header, vec![hops(1, 0, 1)]));
+    assert_eq!(read.warnings.len(), 1, "{:?}", read.warnings);
+}
+
+/// The streams of a ring's resampling are those of its place among the rings of its plan.
+#[test]
+fn a_rings_figures_are_those_of_a_run_of_rings_alone() {
+    let mixed = Record::of(&run());
+    let mut alone = run();
+    let rings = [1, 2, 4, 5];
+    alone.header.plan.experiment = Experiment::Ring;
+    alone.header.plan.cases = rings.map(|case| plan().cases[case].clone()).to_vec();
+    alone.samples = samples()
+        .into_iter()
+        .filter_map(|sample| {
+            let place = rings.iter().position(|case| *case == sample.case())?;
+            Some(sample.of_case(place))
+        })
+        .collect();
+    let alone = crate::record::Record::of(&alone);
+    let of_mixed: Vec<_> = mixed.cases.iter().filter_map(Summary::ring).cloned().collect();
+    assert_eq!(of_mixed, alone.cases);
 }
 
 #[test]
@@ -232,7 +257,7 @@ fn the_80186_has_its_printed_figures_whatever_drifts() {
 
 /// The same run in slices, of which those up to `clean` are clean and the others 1.4 times as dear; ten
 /// rounds of it.
-fn in_slices(rings_clean: u64, trials_clean: u64) -> Run<Response> {
+fn in_slices(rings_clean: u64, trials_clean: u64) -> Run {
     let mut run = run();
     let rounds = (0..10).flat_map(|round| {
         let of_round = run.samples.iter().filter(move |sample| sample.round() == round % 6);
@@ -289,7 +314,7 @@ fn the_formulas_are_of_clean_slices_where_all_their_parts_are() {
     full(signals.context_switch_ns, 1500.0);
     full(signals.above_pipe_ns, -500.0);
     full(record.loops[0].empty_loop_ns, 10.0);
-    let lacking = |run: &Run<Response>| Response::lacking(&run.header.plan, &run.samples);
+    let lacking = |run: &Run| looks::lacking(&run.header.plan, &run.samples);
     assert!(lacking(&in_slices(4, 5)).is_empty());
     // 20 clean slices of each trial: what rests on trials has no interval, what on rings alone has.
     let few = in_slices(5, 2);
@@ -309,8 +334,8 @@ fn the_formulas_are_of_clean_slices_where_all_their_parts_are() {
 #[test]
 fn both_halves_are_judged_by_the_level_that_their_quanta_share() {
     let run = in_slices(10, 0);
-    assert_eq!(Response::lacking(&run.header.plan, &run.samples), [0, 3, 6]);
-    let levels = Response::levels(&run.header.plan, &run.samples);
+    assert_eq!(looks::lacking(&run.header.plan, &run.samples), [0, 3, 6]);
+    let levels = levels::levels(&run.header.plan, &run.samples);
     let [level] = levels.values().collect::<Vec<_>>()[..] else { panic!("{levels:?}") };
     assert!((0.3..0.7).contains(&level.unshared_share), "{level:?}");
     let system_call = Record::of(&run).signals.and_then(|signals| signals.system_call_ns);
@@ -355,20 +380,23 @@ fn a_formula_without_its_parts_has_no_answer() {
 #[test]
 fn a_run_is_as_precise_as_its_worse_half() {
     let (plan, all) = (plan(), samples());
-    let Split { rings, trials } = Split::of(&plan, &all, &[]);
-    let of_rings = Ring::worst_precision(&rings.plan, &rings.samples, &[]).unwrap();
-    let of_trials = Trials::worst_precision(&trials.plan, &trials.samples, &[]).unwrap();
+    let trials_failed = [0, 3, 6].map(failure);
+    let rings_failed = [1, 2, 4, 5].map(failure);
+    let of_rings = looks::worst_precision(&plan, &all, &trials_failed).unwrap();
+    let of_trials = looks::worst_precision(&plan, &all, &rings_failed).unwrap();
     assert!(of_trials > of_rings && of_rings > 0.0, "{of_trials} {of_rings}");
-    assert_eq!(Response::worst_precision(&plan, &all, &[]), Some(of_trials));
+    assert_eq!(looks::worst_precision(&plan, &all, &[]), Some(of_trials));
     // Without a trial's samples, or a ring's, nothing is known of the whole.
     for case in [0, 2] {
         let lacking: Vec<_> = all.iter().filter(|s| s.case() != case).cloned().collect();
-        assert_eq!(Response::worst_precision(&plan, &lacking, &[]), None);
+        assert_eq!(looks::worst_precision(&plan, &lacking, &[]), None);
         // One that failed is not waited for.
-        assert!(Response::worst_precision(&plan, &lacking, &[failure(case)]).is_some());
+        assert!(looks::worst_precision(&plan, &lacking, &[failure(case)]).is_some());
     }
-    let trials_failed = [0, 3, 6].map(failure);
-    assert_eq!(Response::worst_precision(&plan, &all, &trials_failed), Some(of_rings));
+    assert_eq!(
+        looks::worst_precision(&plan, &all, &[&trials_failed[..], &rings_failed].concat()),
+        None
+    );
 }
 
 #[test]
@@ -389,11 +417,14 @@ fn a_ring_stays_with_its_solo_in_every_order() {
 
 #[test]
 fn lines_read_back() {
-    for line in samples().into_iter().map(crate::run::Line::<Response>::Sample) {
-        let text = serde_json::to_string(&line).unwrap();
-        assert_eq!(serde_json::from_str::<crate::run::Line<Response>>(&text).unwrap(), line);
+    for line in samples().into_iter().map(Line::Sample) {
+        let text = line.to_text(Experiment::Response).unwrap();
+        assert!(
+            text.starts_with(r#"{"sample":{"ring":"#) || text.starts_with(r#"{"sample":{"trial":"#)
+        );
+        assert_eq!(Line::from_text(&text, Experiment::Response).unwrap(), line);
     }
     let text = serde_json::to_string(&plan()).unwrap();
     assert!(text.contains(r#"{"ring":{"members":1"#), "{text}");
-    assert_eq!(serde_json::from_str::<Plan<Response>>(&text).unwrap(), plan());
+    assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan());
 }

@@ -6,12 +6,10 @@ use super::level::{Level, Quanta, Reference};
 use super::pooled::{FEWEST_CLEAN, FEWEST_ROUNDS, LEAST_SHARE};
 use super::slices::Slices;
 use super::triples::{Triple, Triples};
-use crate::case::{Case, Placement};
-use crate::sample::Sample;
+use crate::case::Case;
+use crate::placement::Placement;
+use crate::ring::{self, Sample};
 use crate::stats::median;
-
-/// A longer slice is not judged: the quanta around it are too far apart to say what was between them.
-pub const LONGEST_SLICE_NS: u64 = 3_000_000;
 
 /// A slice that took this many times as long as the median of its worker's had something else in it: another
 /// task's turn is longer than that, and no state of the core makes so much of a difference.
@@ -141,25 +139,24 @@ fn are_enough(clean: &BTreeMap<u32, Vec<f64>>, judged: u32) -> bool {
 }
 
 /// The CPUs that the quanta of a case run on: the leader's.
-fn leader_cpus(case: &Case) -> Vec<u32> {
+fn leader_cpus(case: &ring::Case) -> Vec<u32> {
     match &case.placement {
         Placement::Free { .. } => case.placement.cpus(),
         _ => case.placement.cpus_of(0),
     }
 }
 
-/// The levels of a run by the CPUs that they are of, and the slices of each of its cases.
+/// The levels of a run's rings by the CPUs that they are of, and the slices of each of its cases.
 pub fn slices_by_case<'a>(
     cases: &[Case],
     samples: impl Iterator<Item = &'a Sample> + Clone,
     reference: &Reference,
 ) -> (BTreeMap<Vec<u32>, Level>, Vec<CaseSlices>) {
-    let places: Vec<Vec<u32>> = cases.iter().map(leader_cpus).collect();
     let levels = levels(&quanta_by_place(cases, samples.clone()), reference);
     let mut all = vec![CaseSlices::default(); cases.len()];
     for sample in samples {
-        let Some(case) = cases.get(sample.case) else { continue };
-        add(&mut all[sample.case], case, sample, levels.get(&places[sample.case]));
+        let Some(case) = cases.get(sample.case).and_then(Case::ring) else { continue };
+        add(&mut all[sample.case], case, sample, levels.get(&leader_cpus(case)));
     }
     for of_case in &mut all {
         of_case.leave_out_interrupted();
@@ -167,17 +164,18 @@ pub fn slices_by_case<'a>(
     (levels, all)
 }
 
-/// All quanta of a run by the CPUs that they ran on.
+/// Quanta of a run by the CPUs that they ran on.
 pub(crate) type QuantaByPlace = BTreeMap<Vec<u32>, Quanta>;
 
-/// Those of the samples whose slices are judged.
+/// Those of the samples of rings whose slices are judged.
 pub(crate) fn quanta_by_place<'a>(
     cases: &[Case],
     samples: impl Iterator<Item = &'a Sample>,
 ) -> QuantaByPlace {
     let mut quanta = QuantaByPlace::new();
     for sample in samples {
-        if let Some((case, slices)) = cases.get(sample.case).zip(sample.judged_slices()) {
+        let case = cases.get(sample.case).and_then(Case::ring);
+        if let Some((case, slices)) = case.zip(sample.judged_slices()) {
             add_quanta(&mut quanta, leader_cpus(case), slices);
             if let Some(triples) = &sample.triples {
                 let of = quanta.entry(leader_cpus(case)).or_default();
@@ -204,7 +202,7 @@ pub(crate) fn levels(quanta: &QuantaByPlace, reference: &Reference) -> BTreeMap<
     quanta.iter().filter_map(level).collect()
 }
 
-fn add(to: &mut CaseSlices, case: &Case, sample: &Sample, level: Option<&Level>) {
+fn add(to: &mut CaseSlices, case: &ring::Case, sample: &Sample, level: Option<&Level>) {
     let Some(slices) = sample.judged_slices() else {
         to.not_judged += 1;
         return;

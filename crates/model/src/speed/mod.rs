@@ -19,14 +19,15 @@ pub(crate) mod tests;
 #[cfg(test)]
 pub(crate) use tests::{around, cut};
 
-pub use clean::{CaseSlices, CleanCounts, LONGEST_SLICE_NS, slices_by_case};
+pub use clean::{CaseSlices, CleanCounts, slices_by_case};
 pub(crate) use clean::{QuantaByPlace, add_quanta, levels, longest_uninterrupted, quanta_by_place};
 pub use known::{KNOWN, KnownSpeed, Seen, SpeedFile, cpu_key};
 pub use level::{Level, Quanta, Reference, TOLERANCE};
 pub use pooled::{FEWEST_CLEAN, FEWEST_ROUNDS, LEAST_SHARE, Pooled};
 pub use scatter::{LAUNCH_SCATTER, Launch, launch_scatter};
 pub use slices::{
-    ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, QUANTA_AROUND, Slices, Wait,
+    ADD_TURNS, ADDS_PER_TURN, LONGEST_SLICE_NS, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, QUANTA_AROUND,
+    Slices, Wait,
 };
 pub use triples::{Places, Triple, Triples};
 

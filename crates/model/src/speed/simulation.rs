@@ -10,11 +10,11 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::tests::cut;
 use super::*;
-use crate::case::{Case, Kind, Placement, Policy};
 use crate::estimate::Estimate;
+use crate::experiment::Experiment;
 use crate::pairing::Grouped;
 use crate::plan::{Batching, Plan, Stopping};
-use crate::sample::{Counters, Sample};
+use crate::ring::{Case, Counters, Kind, Placement, Policy, Sample};
 
 const SWITCH_NS: f64 = 1545.0;
 const SOLO_NS: f64 = 472.0;
@@ -133,8 +133,8 @@ fn plan() -> Plan {
         state: None,
     };
     Plan {
-        experiment: "ring".into(),
-        cases: vec![case(1), case(2)],
+        experiment: Experiment::Ring,
+        cases: vec![case(1).into(), case(2).into()],
         seed: 7,
         batching: Batching::default(),
         stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },

@@ -8,8 +8,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::level::lowest_level;
 use super::*;
-use crate::case::{Case, Kind, Placement, Policy};
-use crate::sample::{Counters, Sample};
+use crate::ring::{Case, Kind, Placement, Policy};
+use crate::ring::{Counters, Sample};
 
 /// Loops of the test machine, in nanoseconds, alone on the core.
 const ALONE: (u32, u32) = (5860, 5920);
@@ -252,7 +252,7 @@ fn what_waited_is_no_measure_of_the_machine() {
         Sample { elapsed_ns: 8_000_000, sample: 1, ..waited }
     };
     let samples: Vec<Sample> = (0..10).flat_map(|round| [as_found(round), waited(round)]).collect();
-    let (_, all) = slices_by_case(&[case(2)], samples.iter(), &known);
+    let (_, all) = slices_by_case(&[case(2).into()], samples.iter(), &known);
     let counts = all[0].clean_counts();
     assert_eq!(counts, CleanCounts { judged: 200, clean: 120, as_found: 100, clean_as_found: 20 });
     assert_eq!((counts.share(), counts.share_as_found()), (Some(0.6), Some(0.2)));
@@ -260,7 +260,7 @@ fn what_waited_is_no_measure_of_the_machine() {
     // A slice that something else had its turn in is left out of both.
     let mut samples = samples;
     samples.iter_mut().for_each(|s| s.slices.as_mut().unwrap().elapsed_ns[0] *= 3);
-    let (_, all) = slices_by_case(&[case(2)], samples.iter(), &known);
+    let (_, all) = slices_by_case(&[case(2).into()], samples.iter(), &known);
     let counts = all[0].clean_counts();
     assert_eq!((counts.clean, counts.clean_as_found), (100, 10));
 }
@@ -293,7 +293,7 @@ fn a_slice_is_clean_only_if_the_two_quanta_on_each_side_are() {
 }
 
 fn slices_of(samples: &[Sample]) -> CaseSlices {
-    let (_, mut all) = slices_by_case(&[case(2)], samples.iter(), &Reference::default());
+    let (_, mut all) = slices_by_case(&[case(2).into()], samples.iter(), &Reference::default());
     all.remove(0)
 }
 
@@ -493,7 +493,7 @@ proptest! {
         let slices = Slices { laps, elapsed_ns: elapsed, latency_ns: latency, throughput_ns: throughput, waits };
         let samples = vec![Sample { slices: Some(slices), triples, ..sample(0) }; 40];
         let reference = Reference { unshared_ratio: ratio, established: true, launch_scatter: ratio };
-        let (_, all) = slices_by_case(&[case(2)], samples.iter(), &reference);
+        let (_, all) = slices_by_case(&[case(2).into()], samples.iter(), &reference);
         let _ = Pooled::of(&all[0].clean, 1);
         let _ = (samples[0].cpu_ns_per_hop(), samples[0].switches_per_hop());
         let triples = samples[0].triples.as_ref().unwrap();

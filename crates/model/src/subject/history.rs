@@ -6,12 +6,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Figure, Labels, Origin, Quantity, Subcase, Subject, Values, rings};
-use crate::case::{Case, Kind, Placement, Policy};
-use crate::instrument::Instrument;
+use crate::experiment::Experiment;
 use crate::machine::{CpuModel, Machine};
 use crate::published::{hines2000, li2007, sloan1992, venix1984};
 use crate::reading::Reading;
-use crate::ring::Ring;
+use crate::ring::{Case, Kind, Placement, Policy};
 
 /// What stands before the name of a published machine where a run is meant otherwise.
 pub const PREFIX: &str = "history:";
@@ -55,7 +54,7 @@ pub struct Published {
     /// By whom, and where.
     pub source: String,
     /// The experiment of this program that measures the same.
-    pub experiment: String,
+    pub experiment: Experiment,
     /// What can be compared.
     pub cases: Vec<PublishedCase>,
     /// What is told beside.
@@ -106,7 +105,7 @@ impl Published {
         machine.kernel.release = Reading::Known(self.system.clone());
         Subject {
             name: format!("{PREFIX}{}", self.name),
-            experiment: self.experiment.clone(),
+            experiment: self.experiment.to_string(),
             origin: Origin::Publication { source: format!("{} ({})", self.source, self.year) },
             machine,
             noise: None,
@@ -125,7 +124,7 @@ fn figure((quantity, value): (&Quantity, &f64)) -> Figure {
 }
 
 fn ring(case: Case, figures: Vec<(Quantity, f64)>) -> PublishedCase {
-    let (title, labels) = (Ring::title(&case), rings::labels(&case).into_iter().collect());
+    let (title, labels) = (case.title(), rings::labels(&case).into_iter().collect());
     PublishedCase { title, labels, figures: figures.into_iter().collect(), ring: Some(case) }
 }
 
@@ -178,7 +177,7 @@ fn sloan() -> Result<Vec<Published>, HistoryError> {
             system: machine.system.clone(),
             year: 1992,
             source: "Sloan, Context Switch Time Scalability: Benchmark Results".to_string(),
-            experiment: "ring".to_string(),
+            experiment: Experiment::Ring,
             cases: machine.rows.iter().map(case).collect(),
             ranges: Vec::new(),
             notes,
@@ -205,7 +204,7 @@ fn venix() -> Result<Vec<Published>, HistoryError> {
             system: "VENIX".to_string(),
             year: 1984,
             source: "VenturCom, VENIX Kernel Response Time".to_string(),
-            experiment: "ring".to_string(),
+            experiment: Experiment::Ring,
             cases: vec![ring(bare(1, LINK, 1), alone), ring(bare(2, LINK, 1), two)],
             ranges: Vec::new(),
             notes: vec!["compare with `ring --members 2 --link handler-signal`".to_string()],
@@ -233,7 +232,7 @@ fn hines() -> Published {
         year: 2000,
         source: "Hines, Wyatt and Chang, Increasing Timing Resolution for Processes and Threads in Linux"
             .to_string(),
-        experiment: crate::trial::overhead::NAME.to_string(),
+        experiment: Experiment::ClockOverhead,
         cases: vec![
             call("getrusage", hines2000::GETRUSAGE),
             call("getpinfo", hines2000::GETPINFO),
@@ -275,7 +274,7 @@ fn li() -> Result<Published, HistoryError> {
         system: "Linux 2.6.17".to_string(),
         year: 2007,
         source: "Li, Ding and Shen, Quantifying the Cost of Context Switch".to_string(),
-        experiment: crate::cost::EXPERIMENT.to_string(),
+        experiment: Experiment::Cost,
         cases: vec![ring(direct, vec![(Quantity::NsPerSwitchAboveSolo, figures.direct_us * 1e3)])],
         ranges: totals.chain(&figures.by_stride).map(range).collect(),
         notes: vec![

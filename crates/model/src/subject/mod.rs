@@ -1,8 +1,7 @@
-//! What a comparison or an export takes: a run of whatever instrument, or published figures, as
+//! What a comparison or an export takes: a run of whatever experiment, or published figures, as
 //! cases by name with their figures by round.
 
 mod history;
-mod responses;
 mod rings;
 mod trials;
 
@@ -14,10 +13,13 @@ use serde::{Deserialize, Serialize};
 pub use history::{HistoryError, PREFIX, Published, PublishedCase, Range, published};
 
 use crate::estimate::Estimate;
-use crate::instrument::Instrument;
+use crate::levels::{levels, with_shared_level};
 use crate::machine::Machine;
 use crate::noise::NoiseVerdict;
+use crate::pairing::Grouped;
+use crate::response::noise_of;
 use crate::run::{Build, Failure, Run, Session};
+use crate::sample;
 use crate::speed::LAUNCH_SCATTER;
 use crate::stats::mean;
 
@@ -206,26 +208,32 @@ pub struct Subject {
     pub cases: Vec<Subcase>,
 }
 
-fn clock_ghz<I: Instrument>(run: &Run<I>) -> Option<f64> {
-    let levels = I::levels(&run.header.plan, &run.samples);
+fn clock_ghz(run: &Run) -> Option<f64> {
+    let levels = levels(&run.header.plan, &run.samples);
     levels.values().find_map(|level| level.clock_ghz(&run.header.build.target))
 }
 
 impl Subject {
-    fn of_run<I: Instrument>(run: &Run<I>, noise: NoiseVerdict, cases: Vec<Subcase>) -> Self {
+    /// A run with the figures of its cases.
+    pub fn of_run(run: &Run) -> Self {
         let header = &run.header;
+        let plan = with_shared_level(&header.plan, &run.samples);
+        let grouped = Grouped::new(&plan, sample::rings(&run.samples));
+        let mut cases = rings::cases(&plan, &grouped, &run.failures);
+        cases.extend(trials::cases(run));
+        cases.sort_by_key(|case| case.number);
         let no_end = "it has no end: it was killed, or goes on".to_string();
         let no_end = run.end.is_none().then_some(no_end);
         Self {
             name: header.run.clone(),
-            experiment: header.plan.experiment.clone(),
+            experiment: header.plan.experiment.to_string(),
             origin: Origin::Run {
                 started: header.started.clone(),
                 build: header.build.clone(),
                 session: header.session.clone(),
             },
             machine: header.machine.clone(),
-            noise: Some(noise),
+            noise: Some(noise_of(run, &grouped)),
             clock_ghz: clock_ghz(run),
             launches: 1,
             seed: header.plan.seed,
@@ -277,12 +285,6 @@ impl Subject {
 fn failure_of(failures: &[Failure], case: usize) -> Option<String> {
     let last = failures.iter().rev().find(|failure| failure.case == case);
     last.map(|failure| failure.message.clone())
-}
-
-/// An instrument whose runs can be compared and exported case by case.
-pub trait Comparable: Instrument {
-    /// The run as cases with their figures.
-    fn subject(run: &crate::run::Run<Self>) -> Subject;
 }
 
 #[cfg(test)]

@@ -1,45 +1,31 @@
 //! Runs of rings.
 
-use super::{Comparable, Figure, Labels, Quantity, Subcase, Subject, failure_of};
-use crate::case::{Case, Placement};
-use crate::instrument::Instrument;
-use crate::noise;
+use super::{Figure, Labels, Quantity, Subcase, failure_of};
 use crate::pairing::{Figures, Grouped};
 use crate::plan::Plan;
-use crate::record::HARDLY_SWITCHES_PER_HOP;
-use crate::ring::Ring;
-use crate::run::{Failure, Run};
-use crate::sample::Sample;
+use crate::ring::{Case, Placement, Sample};
+use crate::run::Failure;
 use crate::stats::median;
+use crate::summary::HARDLY_SWITCHES_PER_HOP;
 
-impl Comparable for Ring {
-    fn subject(run: &Run) -> Subject {
-        let plan = &run.header.plan;
-        let grouped = Grouped::new(plan, &run.samples);
-        let noise = noise::judge(&plan.cases, &run.samples, &grouped);
-        Subject::of_run(run, noise, cases(plan, &grouped, &run.failures))
-    }
-}
-
-/// All cases of a plan with their figures.
+/// All rings of a plan with their figures.
 pub(super) fn cases(plan: &Plan, grouped: &Grouped, failures: &[Failure]) -> Vec<Subcase> {
     let subcase = |(number, case): (usize, &Case)| Subcase {
         number,
-        title: Ring::title(case),
+        title: case.title(),
         labels: labels(case),
         details: details(case),
-        figures: figures(plan, grouped, number),
+        figures: figures(plan, grouped, number, case),
         failure: failure_of(failures, number),
         iterations: grouped.hops_by_round(number),
     };
-    plan.cases.iter().enumerate().map(subcase).collect()
+    plan.rings().map(subcase).collect()
 }
 
 /// What stands for the case first: of a ring that switches the cost of a switch, else that of a hop.
-fn figures(plan: &Plan, grouped: &Grouped, number: usize) -> Vec<Figure> {
-    let case = &plan.cases[number];
+fn figures(plan: &Plan, grouped: &Grouped, number: usize, case: &Case) -> Vec<Figure> {
     // Streams of their own, apart from those of the record.
-    let stream = |figure: u64| (7 << 32) + 4 * number as u64 + figure;
+    let stream = |figure: u64| (7 << 32) + 4 * grouped.rank(number) + figure;
     let counted = grouped.by_round(number, Sample::switches_per_hop).into_values();
     let switches_per_hop = median(&counted.collect::<Vec<f64>>()).unwrap_or(0.0);
     let does_switch = case.members > 1 && switches_per_hop >= HARDLY_SWITCHES_PER_HOP;
@@ -54,7 +40,7 @@ fn figures(plan: &Plan, grouped: &Grouped, number: usize) -> Vec<Figure> {
         grouped.hop_by_round(number),
         grouped.hop(number, stream(1)),
     );
-    let by_cpu = does_switch && case.placement.is_one_cpu() && plan.batching.triples.is_none();
+    let by_cpu = does_switch && case.placement.is_one_cpu() && plan.batching.ring.triples.is_none();
     let switch_by_cpu = by_cpu.then(|| {
         let by_round = grouped.above_solo_of_all(number, Sample::cpu_ns_per_hop);
         let estimate = over_rounds(&by_round, 2);

@@ -48,7 +48,7 @@ fn the_switch_of_1984_is_the_difference_of_its_rings() {
 fn a_run_of_rings_has_the_figures_of_its_record() {
     let run = crate::run::Run::parse(include_str!("../../tests/fixtures/run-v1.jsonl")).unwrap();
     let record = crate::record::Record::of(&run);
-    let subject = <crate::ring::Ring as Comparable>::subject(&run);
+    let subject = Subject::of_run(&run);
     for (case, summary) in subject.cases.iter().zip(&record.cases) {
         let middle = |of: Quantity| case.figure(of).and_then(|figure| figure.values.middle());
         let value = |estimate: Option<crate::estimate::Estimate>| estimate.map(|e| e.value);

@@ -2,22 +2,15 @@
 
 use serde_json::Value;
 
-use super::{Comparable, Figure, Labels, Quantity, Subcase, Subject, failure_of};
-use crate::instrument::Instrument;
+use super::{Figure, Labels, Quantity, Subcase, failure_of};
 use crate::run::Run;
-use crate::trial::{self, Trial, Trials};
+use crate::trial::{self, Trial};
 
 /// What a trial was given that says nothing of what was tried: how long, how often, with which luck.
 const NOT_LABELS: &[&str] = &["duration_ns", "laps", "seed", "noise_cpu"];
 
-impl Comparable for Trials {
-    fn subject(run: &Run<Self>) -> Subject {
-        Subject::of_run(run, trial::judge(run), cases(run))
-    }
-}
-
-/// All cases whose figure is a time.
-pub(super) fn cases(run: &Run<Trials>) -> Vec<Subcase> {
+/// All trials whose figure is a time.
+pub(super) fn cases(run: &Run) -> Vec<Subcase> {
     let plan = &run.header.plan;
     let by_round = trial::headlines_ns(run);
     let subcase = |(number, case): (usize, &trial::Case)| {
@@ -25,7 +18,7 @@ pub(super) fn cases(run: &Run<Trials>) -> Vec<Subcase> {
         let estimate = by_round[number].estimate(plan);
         Subcase {
             number,
-            title: Trials::title(case),
+            title: case.trial.to_string(),
             labels: labels(case),
             details: vec![("CPU".to_string(), case.cpu.to_string())],
             figures: Figure::measured(Quantity::TrialNs, figures, estimate).into_iter().collect(),
@@ -35,7 +28,7 @@ pub(super) fn cases(run: &Run<Trials>) -> Vec<Subcase> {
     };
     // What a sleeper's share of the ticks is, is no cost.
     let is_time = |(_, case): &(usize, &trial::Case)| !matches!(case.trial, Trial::Sampling { .. });
-    plan.cases.iter().enumerate().filter(is_time).map(subcase).collect()
+    plan.trials().filter(is_time).map(subcase).collect()
 }
 
 fn labels(case: &trial::Case) -> Labels {

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use crate::estimate::Estimate;
-use crate::instrument::Instrument;
 use crate::plan::{MINIMUM_ROUNDS, Plan};
 use crate::speed::{FEWEST_ROUNDS, LAUNCH_SCATTER, Speed};
 use crate::stats::{Center, bootstrap};
@@ -65,7 +64,7 @@ impl ByRound {
 
     /// The median over rounds: at full speed with the term for launches, contended without an interval, else
     /// with the interval of the rounds. Absent without rounds.
-    pub fn estimate<I: Instrument>(&self, plan: &Plan<I>) -> Option<Estimate> {
+    pub fn estimate(&self, plan: &Plan) -> Option<Estimate> {
         let (confidence, seed) = (plan.stopping.confidence, plan.seed);
         let figures: Vec<f64> = self.figures().map(|(_, figure)| figure).collect();
         match self.speed() {

@@ -5,9 +5,11 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::interference::Execution;
-use super::wakeup::Wakeup;
-use crate::case::Policy;
+use crate::interference::{Environment, Setting};
+use crate::named::named;
+use crate::policy::Policy;
+use crate::ring::Work;
+use crate::words;
 
 /// When a process that sleeps and wakes does so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -17,6 +19,133 @@ pub enum Phase {
     AcrossTicks,
     /// It sleeps as long, but moves over all phases of the tick: the sampling error averages out.
     Anywhere,
+}
+
+/// What disturbs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Noise {
+    /// Bursts of work at random moments.
+    Cpu,
+    /// Random short timers, one after the other.
+    Timer,
+    /// Datagrams at random gaps, as the paper's pings.
+    Net,
+}
+
+impl Noise {
+    /// What one event of it is, for several.
+    pub fn events(self) -> &'static str {
+        match self {
+            Self::Cpu => "bursts",
+            Self::Timer => "timers",
+            Self::Net => "packets",
+        }
+    }
+}
+
+named!(Noise, "noise", Cpu => "cpu", Timer => "timer", Net => "net");
+
+/// What packets go through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Wire {
+    /// The loopback, by UDP.
+    #[default]
+    Loopback,
+    /// A pair of virtual Ethernet devices, as frames.
+    Veth,
+}
+
+impl fmt::Display for Wire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Loopback => "loopback",
+            Self::Veth => "veth",
+        })
+    }
+}
+
+/// One run of the two-process program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Execution {
+    /// How it is placed.
+    pub setting: Setting,
+    /// What else the machine does.
+    pub environment: Environment,
+    /// What disturbs, where something does.
+    pub noise: Noise,
+    /// The CPU that the noise runs on.
+    pub noise_cpu: u32,
+    /// What each member touches in every hop.
+    pub work: Work,
+    /// Laps: the same in all conditions, so that execution times compare.
+    pub laps: u64,
+    /// Seed of the noise's gaps: with the round and the array it says what they are, in every condition.
+    pub seed: u64,
+    /// Real-time priority of the ring, where the policy is one; absent in older runs, which had the
+    /// policy's lowest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    /// What packets go through, where the noise is packets; older runs had the loopback.
+    #[serde(default)]
+    pub wire: Wire,
+}
+
+impl fmt::Display for Execution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let array = words::bytes(self.work.bytes);
+        write!(f, "two of {array}, {}, {}", self.setting, self.environment)?;
+        match self.environment {
+            Environment::Quiet => Ok(()),
+            Environment::Disturbed => write!(f, " by {}", self.noise),
+        }
+    }
+}
+
+/// What else runs on the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Load {
+    /// Nothing of ours: the CPU sleeps when the sleeper does.
+    Idle,
+    /// A process of the normal policy that never waits.
+    Busy,
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Idle => "idle",
+            Self::Busy => "busy",
+        })
+    }
+}
+
+/// Sleeps until a moment, many times (clock_nanosleep(2), TIMER_ABSTIME, CLOCK_MONOTONIC).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Wakeup {
+    /// What else runs on the CPU.
+    pub load: Load,
+    /// How many times.
+    pub wakes: u32,
+    /// From one wake to the next moment asked for: evenly from half of this to three halves, so that
+    /// no phase of the tick is preferred.
+    pub period_ns: u64,
+    /// The timer slack to set (PR_SET_TIMERSLACK); it holds under the normal policy only.
+    pub timer_slack_ns: u64,
+    /// Of the random choice; the round is added.
+    pub seed: u64,
+}
+
+impl fmt::Display for Wakeup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let article = match self.load {
+            Load::Idle => "an",
+            Load::Busy => "a",
+        };
+        write!(f, "wake-up on {article} {} CPU", self.load)
+    }
 }
 
 /// What is tried.
@@ -92,8 +221,9 @@ impl fmt::Display for Trial {
     }
 }
 
-/// One point of the grid.
+/// A trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "TrialCase")]
 pub struct Case {
     /// What is tried.
     pub trial: Trial,
@@ -104,7 +234,7 @@ pub struct Case {
 }
 
 /// How a worker makes a sample.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Repeats {
     /// Trials in a sample, of each thing that is compared in it.
     pub trials: u32,

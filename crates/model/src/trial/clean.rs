@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::Trials;
 use super::sample::Sample;
 use super::sliced::Sliced;
 use super::tally::Tally;
@@ -92,12 +91,12 @@ fn clean_laps(sample: &Sample, sliced: &Sliced, level: &Level) -> BTreeMap<usize
 
 /// All quanta of trials by the CPU that they ran on.
 pub(crate) fn quanta_by_cpu<'a>(
-    plan: &Plan<Trials>,
+    plan: &Plan,
     samples: impl IntoIterator<Item = &'a Sample>,
 ) -> QuantaByPlace {
     let mut quanta = QuantaByPlace::new();
     for sample in samples {
-        let Some(case) = plan.cases.get(sample.case) else { continue };
+        let Some(case) = plan.trial(sample.case) else { continue };
         for sliced in sample.sliced.iter().filter(|sliced| sliced.can_be_judged()) {
             add_quanta(&mut quanta, vec![case.cpu], &sliced.slices);
         }
@@ -106,15 +105,14 @@ pub(crate) fn quanta_by_cpu<'a>(
 }
 
 /// The levels of a run by the CPUs that they are of, and the clean slices of each of its cases.
-pub(super) fn clean_by_case(
-    plan: &Plan<Trials>,
-    samples: &[Sample],
+pub(super) fn clean_by_case<'a>(
+    plan: &Plan,
+    samples: impl Iterator<Item = &'a Sample> + Clone,
 ) -> (BTreeMap<Vec<u32>, Level>, Vec<OfCase>) {
-    let levels = levels(&quanta_by_cpu(plan, samples), &plan.reference);
+    let levels = levels(&quanta_by_cpu(plan, samples.clone()), &plan.reference);
     let mut all: Vec<OfCase> = plan.cases.iter().map(|_| OfCase::default()).collect();
     for sample in samples {
-        let Some((case, of_case)) = plan.cases.get(sample.case).zip(all.get_mut(sample.case))
-        else {
+        let Some((case, of_case)) = plan.trial(sample.case).zip(all.get_mut(sample.case)) else {
             continue;
         };
         let has_outcomes = |tally: &Tally| tally.count() > 0;

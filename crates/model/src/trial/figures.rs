@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Trials;
 use super::by_round::ByRound;
 use super::case::Trial;
 use super::clean::{OfCase, clean_by_case};
@@ -11,18 +10,22 @@ use crate::estimate::Estimate;
 use crate::plan::{MINIMUM_ROUNDS, Plan};
 use crate::speed::{CaseSlices, CleanCounts, Level};
 
-/// All samples of a run by case, in the order of arrival, with their clean slices.
+/// All samples of a run's trials by case, in the order of arrival, with their clean slices.
 pub(crate) struct ByCase<'a> {
-    plan: &'a Plan<Trials>,
+    plan: &'a Plan,
     cases: Vec<Vec<&'a Sample>>,
     levels: BTreeMap<Vec<u32>, Level>,
     clean: Vec<OfCase>,
 }
 
 impl<'a> ByCase<'a> {
-    pub(crate) fn new(plan: &'a Plan<Trials>, samples: &'a [Sample]) -> Self {
+    pub(crate) fn new(
+        plan: &'a Plan,
+        samples: impl IntoIterator<Item = &'a Sample, IntoIter: Clone>,
+    ) -> Self {
+        let samples = samples.into_iter();
         let mut cases = vec![Vec::new(); plan.cases.len()];
-        for sample in samples {
+        for sample in samples.clone() {
             if let Some(case) = cases.get_mut(sample.case) {
                 case.push(sample);
             }
@@ -31,14 +34,19 @@ impl<'a> ByCase<'a> {
         Self { plan, cases, levels, clean }
     }
 
+    /// The numbers of all trials.
+    pub(super) fn cases(&self) -> impl Iterator<Item = usize> + use<'a> {
+        self.plan.trials().map(|(case, _)| case)
+    }
+
     /// What is tried in a case.
     pub(super) fn trial(&self, case: usize) -> Option<&'a Trial> {
-        self.plan.cases.get(case).map(|case| &case.trial)
+        self.plan.trial(case).map(|case| &case.trial)
     }
 
     /// Whether a case runs under a real-time policy.
     pub(super) fn is_realtime(&self, case: usize) -> bool {
-        self.plan.cases.get(case).is_some_and(|case| case.policy.is_realtime())
+        self.plan.trial(case).is_some_and(|case| case.policy.is_realtime())
     }
 
     /// The samples of a case.
@@ -118,7 +126,7 @@ impl<'a> ByCase<'a> {
     }
 }
 
-fn estimate(plan: &Plan<Trials>, figures: Vec<f64>) -> Option<Estimate> {
+fn estimate(plan: &Plan, figures: Vec<f64>) -> Option<Estimate> {
     let finite: Vec<f64> = figures.into_iter().filter(|figure| figure.is_finite()).collect();
     let confidence = plan.stopping.confidence;
     Estimate::over(&finite, MINIMUM_ROUNDS, confidence, plan.seed)

@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Tally that a sample's gaps come to: the length of each.
+pub const GAP_TICKS: &str = "gap_ticks";
+
 /// A gap between two successive time stamps of a loop that does nothing else. In JSON
 /// `[at_ticks, ticks, switches, cpu_ns, clocked_ticks]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,13 +1,14 @@
 //! The one figure that stands for a case, by which its precision and its scatter are told.
 
-use super::Trials;
 use super::by_round::ByRound;
 use super::case::Trial;
 use super::figures::ByCase;
 use super::sample::Sample;
 use super::{gaps, interference, loops, malloc, overhead, primes, sampling, wakeup};
 use crate::estimate::Estimate;
-use crate::run::Run;
+use crate::levels::with_shared_level;
+use crate::run::{Failure, Run};
+use crate::sample::trials;
 
 /// The tally that it is of.
 pub(super) fn tally(trial: &Trial) -> &'static str {
@@ -49,10 +50,11 @@ fn by_round(by_case: &ByCase, case: usize, of: impl Fn(&Sample) -> Option<f64>) 
     by_case.by_round(case, tally, of)
 }
 
-/// That figure in nanoseconds by the number of its round, of every case of a run. Of an execution it is
+/// That figure in nanoseconds by the number of its round, of every case of a run; empty of a ring. Of an execution it is
 /// the time of a lap, as the laps differ from run to run.
-pub(crate) fn headlines_ns(run: &Run<Trials>) -> Vec<ByRound> {
-    let by_case = ByCase::new(&run.header.plan, &run.samples);
+pub(crate) fn headlines_ns(run: &Run) -> Vec<ByRound> {
+    let plan = with_shared_level(&run.header.plan, &run.samples);
+    let by_case = ByCase::new(&plan, trials(&run.samples));
     let of_sample = |case: usize, sample: &Sample| {
         let unit = match by_case.trial(case)? {
             Trial::Call { .. }
@@ -77,7 +79,16 @@ pub(super) fn estimate(by_case: &ByCase, case: usize) -> Option<Estimate> {
     by_case.estimate_of_slices(case, tally, |sample| figure(by_case, case, sample))
 }
 
+/// The relative half-width of each trial that is still measured; none of one without an interval.
+pub(crate) fn widths(by_case: &ByCase, failures: &[Failure]) -> impl Iterator<Item = Option<f64>> {
+    let failed = move |case: &usize| failures.iter().any(|failure| failure.case == *case);
+    by_case
+        .cases()
+        .filter(move |case| !failed(case))
+        .map(move |case| estimate(by_case, case)?.relative_half_width())
+}
+
 /// Whether the case lacks clean slices for that figure, though they were looked for.
-pub(super) fn lacks_clean(by_case: &ByCase, case: usize) -> bool {
+pub(crate) fn lacks_clean(by_case: &ByCase, case: usize) -> bool {
     by_case.trial(case).is_some_and(|trial| by_case.lacks_clean(case, tally(trial)))
 }

@@ -2,19 +2,14 @@
 //! Shen 2007, section 3.3, Tables 1 and 2.)
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::case::Trial;
+pub use super::case::{Execution, Noise, Wire};
 use super::figures::ByCase;
-use crate::case::Work;
-use crate::interference::{Environment, Runs, Setting, Verdict, judge};
-
-/// The experiment's name.
-pub const NAME: &str = "interference";
+use crate::interference::{Runs, Setting, Verdict, judge};
 
 /// Tally: time of the laps of a run, in nanoseconds.
 pub const EXECUTION_NS: &str = "execution_ns";
@@ -33,112 +28,6 @@ pub const LONGEST_REALTIME_NS: u64 = 800_000_000;
 /// Events of the disturbance that all runs of a condition should have met together: below it they are
 /// hardly disturbed.
 const FEWEST_EVENTS: i64 = 5;
-
-/// What disturbs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Noise {
-    /// Bursts of work at random moments.
-    Cpu,
-    /// Random short timers, one after the other.
-    Timer,
-    /// Datagrams at random gaps, as the paper's pings.
-    Net,
-}
-
-impl Noise {
-    /// Every value, in the order in which help lists them.
-    pub const ALL: &'static [Self] = &[Self::Cpu, Self::Timer, Self::Net];
-
-    /// The name used on the command line, in CSV and in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-            Self::Timer => "timer",
-            Self::Net => "net",
-        }
-    }
-
-    /// What one event of it is, for several.
-    pub fn events(self) -> &'static str {
-        match self {
-            Self::Cpu => "bursts",
-            Self::Timer => "timers",
-            Self::Net => "packets",
-        }
-    }
-}
-
-impl fmt::Display for Noise {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Noise {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let named = Self::ALL.iter().copied().find(|noise| noise.name() == text);
-        named.ok_or_else(|| format!("'{text}' is not a noise (accepted: cpu, timer, net)"))
-    }
-}
-
-/// What packets go through.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Wire {
-    /// The loopback, by UDP.
-    #[default]
-    Loopback,
-    /// A pair of virtual Ethernet devices, as frames.
-    Veth,
-}
-
-impl fmt::Display for Wire {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Loopback => "loopback",
-            Self::Veth => "veth",
-        })
-    }
-}
-
-/// One run of the two-process program.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Execution {
-    /// How it is placed.
-    pub setting: Setting,
-    /// What else the machine does.
-    pub environment: Environment,
-    /// What disturbs, where something does.
-    pub noise: Noise,
-    /// The CPU that the noise runs on.
-    pub noise_cpu: u32,
-    /// What each member touches in every hop.
-    pub work: Work,
-    /// Laps: the same in all conditions, so that execution times compare.
-    pub laps: u64,
-    /// Seed of the noise's gaps: with the round and the array it says what they are, in every condition.
-    pub seed: u64,
-    /// Real-time priority of the ring, where the policy is one; absent in older runs, which had the
-    /// policy's lowest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub priority: Option<u32>,
-    /// What packets go through, where the noise is packets; older runs had the loopback.
-    #[serde(default)]
-    pub wire: Wire,
-}
-
-impl fmt::Display for Execution {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let array = crate::words::bytes(self.work.bytes);
-        write!(f, "two of {array}, {}, {}", self.setting, self.environment)?;
-        match self.environment {
-            Environment::Quiet => Ok(()),
-            Environment::Disturbed => write!(f, " by {}", self.noise),
-        }
-    }
-}
 
 /// What the experiment says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -228,12 +117,14 @@ fn held_back(by_case: &ByCase, executions: &[(usize, &Execution)]) -> Option<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Op, Policy};
-    use crate::plan::{Plan, Stopping};
+    use crate::case::{Op, Policy, Work};
+    use crate::experiment::Experiment;
+    use crate::interference::Environment;
+    use crate::plan::{Batching, Plan, Stopping};
     use crate::stats::student_quantile;
-    use crate::trial::{Case, Repeats, Sample, Trials};
+    use crate::trial::{Case, Repeats, Sample};
 
-    fn plan() -> Plan<Trials> {
+    fn plan() -> Plan {
         let case = |setting, environment| Case {
             trial: Trial::Execution(Execution {
                 setting,
@@ -253,10 +144,10 @@ mod tests {
         let settings = [Setting::Augmented, Setting::Plain];
         let cases = settings.iter().flat_map(|setting| environments.map(|e| case(*setting, e)));
         Plan {
-            experiment: NAME.into(),
-            cases: cases.collect(),
+            experiment: Experiment::Interference,
+            cases: cases.map(Into::into).collect(),
             seed: 1,
-            batching: Repeats { trials: 1 },
+            batching: Batching::of_trials(Repeats { trials: 1 }),
             stopping: Stopping { precision: 0.0, budget_ns: 1, rounds: Some(6), confidence: 0.95 },
             reference: Default::default(),
         }
@@ -336,9 +227,10 @@ mod tests {
         let mut plan = plan();
         let mut samples = samples([10, 10, 10, 10]);
         samples[0].tallies.insert(EXECUTION_NS.into(), [900_000_000].into_iter().collect());
-        let doubts = |plan: &Plan<Trials>| find(&ByCase::new(plan, &samples), 4).doubts;
+        let doubts = |plan: &Plan| find(&ByCase::new(plan, &samples), 4).doubts;
         assert_eq!(doubts(&plan), Vec::<String>::new());
-        plan.cases[0].policy = Policy::Fifo;
+        let fifo = Case { policy: Policy::Fifo, ..plan.trial(0).unwrap().clone() };
+        plan.cases[0] = fifo.into();
         let told = doubts(&plan);
         assert!(told[0].contains("up to 900 ms") && told[0].contains("--laps"), "{told:?}");
     }
@@ -357,7 +249,9 @@ mod tests {
             assert_eq!(noise.name().parse(), Ok(*noise));
         }
         assert!("loud".parse::<Noise>().unwrap_err().contains("timer"));
-        let Trial::Execution(execution) = &plan().cases[3].trial else { panic!("an execution") };
+        let Trial::Execution(execution) = plan().trial(3).unwrap().trial.clone() else {
+            panic!("an execution")
+        };
         assert_eq!(execution.to_string(), "two of 1 KiB, plain, disturbed by net");
     }
 }

@@ -8,13 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::case::Trial;
 use super::figures::ByCase;
-use super::record::Quantity;
 use super::sample::Sample;
-use super::tally::Tally;
+use super::tally::{Quantity, Tally};
 use crate::estimate::Estimate;
-
-/// The experiment's name.
-pub const NAME: &str = "clock-malloc";
 
 /// Tally: ticks of the thread's CPU time for one malloc, by threadclock.
 pub const MALLOC_TICKS: &str = "malloc_ticks";

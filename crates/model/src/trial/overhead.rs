@@ -6,13 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::case::Trial;
 use super::figures::ByCase;
-use super::record::Quantity;
 use super::sample::Sample;
-use super::tally::Tally;
+use super::tally::{Quantity, Tally};
 use crate::estimate::Estimate;
-
-/// The experiment's name.
-pub const NAME: &str = "clock-overhead";
 
 /// Tally: ticks between two ordered time stamps with one call between them.
 pub const CALL_TICKS: &str = "call_ticks";

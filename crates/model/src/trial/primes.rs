@@ -11,9 +11,6 @@ use super::figures::ByCase;
 use super::sample::Sample;
 use crate::estimate::Estimate;
 
-/// The experiment's name.
-pub const NAME: &str = "clock-primes";
-
 /// Tally: CPU time of a trial by threadclock, in nanoseconds.
 pub const THREADCLOCK_NS: &str = "threadclock_ns";
 /// Tally: CPU time of a trial by `getrusage(RUSAGE_SELF)`, user and system together.

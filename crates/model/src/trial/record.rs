@@ -7,50 +7,18 @@ use serde::{Deserialize, Serialize};
 
 use super::case::{Case, Trial};
 use super::figures::ByCase;
-use super::sample::Sample;
-use super::tally::Tally;
-use super::{Trials, headline, interference, malloc, overhead, primes, sampling};
+use super::tally::{Quantity, Tally};
+use super::{headline, interference, malloc, overhead, primes, sampling};
 use crate::company::Company;
-use crate::instrument::Instrument;
+use crate::experiment::Experiment;
 use crate::interference::Environment;
+use crate::levels::with_shared_level;
+use crate::looks::worst_precision;
 use crate::noise::{self, NoiseVerdict};
 use crate::run::{End, Header, Run};
+use crate::sample::{Sample, trials};
 use crate::speed::CleanCounts;
 use crate::stats::{mad_sigma, median};
-
-/// A tally in figures. The unit is in the name that it stands under.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Quantity {
-    /// Number of values.
-    pub count: u64,
-    /// Arithmetic mean.
-    pub mean: f64,
-    /// Standard deviation of all values; absent below two.
-    pub sd: Option<f64>,
-    /// Least value.
-    pub min: i64,
-    /// Median: a value that was seen.
-    pub p50: i64,
-    /// The value that 99 % do not exceed.
-    pub p99: i64,
-    /// Greatest value.
-    pub max: i64,
-}
-
-impl Quantity {
-    /// The figures of a tally; absent without values.
-    pub fn of(tally: &Tally) -> Option<Self> {
-        Some(Self {
-            count: tally.count(),
-            mean: tally.mean()?,
-            sd: tally.sd(),
-            min: tally.min()?,
-            p50: tally.quantile(0.5)?,
-            p99: tally.quantile(0.99)?,
-            max: tally.max()?,
-        })
-    }
-}
 
 /// One case and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -83,11 +51,12 @@ pub enum Findings {
     Interference(Box<interference::Found>),
 }
 
-/// All that a run says. Computed on reading, never stored.
+/// All that a run of trials says. Computed on reading, never stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "TrialsRecord")]
 pub struct Record {
     /// The first line of the run file.
-    pub header: Header<Trials>,
+    pub header: Header,
     /// The last line; absent for a run that was killed.
     pub end: Option<End>,
     /// Cases in the order of the plan.
@@ -110,26 +79,16 @@ pub struct Record {
 
 impl Record {
     /// The record of a run.
-    pub fn of(run: &Run<Trials>) -> Self {
+    pub fn of(run: &Run) -> Self {
         let plan = &run.header.plan;
-        let by_case = ByCase::new(plan, &run.samples);
-        let cases = plan.cases.len();
-        let findings = match plan.experiment.as_str() {
-            primes::NAME => Findings::Primes(primes::find(&by_case, cases)),
-            malloc::NAME => Findings::Malloc(malloc::find(&by_case, cases)),
-            sampling::NAME => Findings::Sampling(sampling::find(&by_case, cases)),
-            interference::NAME => {
-                Findings::Interference(Box::new(interference::find(&by_case, cases)))
-            }
-            _ => Findings::Overhead(overhead::find(&by_case, cases)),
-        };
+        let by_case = ByCase::new(plan, trials(&run.samples));
         Self {
             header: run.header.clone(),
             end: run.end.clone(),
             cases: summaries(run),
-            findings,
+            findings: findings(&by_case, plan.experiment, plan.cases.len()),
             ns_per_tick: ns_per_tick(&run.samples),
-            worst_precision: Trials::worst_precision(plan, &run.samples, &run.failures),
+            worst_precision: worst_precision(plan, &run.samples, &run.failures),
             noise: judge(run),
             company: run.company.clone(),
             warnings: run.warnings.clone(),
@@ -137,16 +96,32 @@ impl Record {
     }
 }
 
-/// Summaries of all cases of a run, in the order of its plan.
-pub(crate) fn summaries(run: &Run<Trials>) -> Vec<Summary> {
-    let by_case = ByCase::new(&run.header.plan, &run.samples);
-    (0..run.header.plan.cases.len()).map(|case| summary(run, &by_case, case)).collect()
+fn findings(by_case: &ByCase, experiment: Experiment, cases: usize) -> Findings {
+    match experiment {
+        Experiment::ClockPrimes => Findings::Primes(primes::find(by_case, cases)),
+        Experiment::ClockMalloc => Findings::Malloc(malloc::find(by_case, cases)),
+        Experiment::ClockSampling => Findings::Sampling(sampling::find(by_case, cases)),
+        Experiment::Interference => {
+            Findings::Interference(Box::new(interference::find(by_case, cases)))
+        }
+        // No trials are in the plans of the last three.
+        Experiment::ClockOverhead | Experiment::Ring | Experiment::Cost | Experiment::Response => {
+            Findings::Overhead(overhead::find(by_case, cases))
+        }
+    }
 }
 
-fn summary(run: &Run<Trials>, by_case: &ByCase, case: usize) -> Summary {
+/// Summaries of all trials of a run, in the order of its plan.
+pub(crate) fn summaries(run: &Run) -> Vec<Summary> {
+    let plan = &run.header.plan;
+    let by_case = ByCase::new(plan, trials(&run.samples));
+    plan.trials().map(|(number, case)| summary(run, &by_case, number, case)).collect()
+}
+
+fn summary(run: &Run, by_case: &ByCase, number: usize, case: &Case) -> Summary {
     let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
     let mut counts: BTreeMap<String, i64> = BTreeMap::new();
-    for sample in by_case.of(case) {
+    for sample in by_case.of(number) {
         for (name, tally) in sample.all_tallies() {
             tallies.entry(name).or_default().merge(&tally);
         }
@@ -157,23 +132,24 @@ fn summary(run: &Run<Trials>, by_case: &ByCase, case: usize) -> Summary {
     }
     let figures = |(name, tally): (String, Tally)| Some((name, Quantity::of(&tally)?));
     Summary {
-        case: run.header.plan.cases[case].clone(),
-        rounds: by_case.of(case).len() as u32,
+        case: case.clone(),
+        rounds: by_case.of(number).len() as u32,
         quantities: tallies.into_iter().filter_map(figures).collect(),
         counts,
-        failure: run.failures.iter().rev().find(|f| f.case == case).map(|f| f.message.clone()),
+        failure: run.failures.iter().rev().find(|f| f.case == number).map(|f| f.message.clone()),
     }
 }
 
 pub(crate) fn ns_per_tick(samples: &[Sample]) -> Option<f64> {
-    median(&samples.iter().filter_map(Sample::ns_per_tick).collect::<Vec<f64>>())
+    median(&trials(samples).filter_map(|sample| sample.ns_per_tick()).collect::<Vec<f64>>())
 }
 
 /// The verdict on the noise: by the share of clean slices where there are slices, else by the scatter of the
 /// cases' medians from round to round and by the samples that lost time to the hypervisor. Cases that are disturbed on purpose say nothing of the
 /// machine.
-pub(crate) fn judge(run: &Run<Trials>) -> NoiseVerdict {
-    let by_case = &ByCase::new(&run.header.plan, &run.samples);
+pub(crate) fn judge(run: &Run) -> NoiseVerdict {
+    let plan = with_shared_level(&run.header.plan, &run.samples);
+    let by_case = &ByCase::new(&plan, trials(&run.samples));
     let spread = |case: usize| {
         let medians: Vec<f64> =
             by_case.of(case).iter().filter_map(|s| headline::figure(by_case, case, s)).collect();
@@ -183,7 +159,7 @@ pub(crate) fn judge(run: &Run<Trials>) -> NoiseVerdict {
         Some(Trial::Execution(execution)) => execution.environment == Environment::Quiet,
         _ => true,
     };
-    let left_alone: Vec<usize> = (0..run.header.plan.cases.len()).filter(is_left_alone).collect();
+    let left_alone: Vec<usize> = by_case.cases().filter(is_left_alone).collect();
     let spreads: Vec<f64> = left_alone.iter().filter_map(|case| spread(*case)).collect();
     let samples = || left_alone.iter().flat_map(|case| by_case.of(*case));
     let stolen = samples().filter(|sample| sample.steal_ns.is_some_and(|ns| ns > 0));

@@ -6,14 +6,13 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::gap::Gap;
-use super::gaps::GAP_TICKS;
+use super::gap::{GAP_TICKS, Gap};
 use super::sliced::Sliced;
 use super::tally::Tally;
-use crate::instrument::Numbered;
 
 /// The trials of one case in one round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "TrialSample")]
 pub struct Sample {
     /// Number of the case in the plan.
     pub case: usize,
@@ -74,14 +73,5 @@ impl Sample {
     /// The count of that name.
     pub fn count(&self, name: &str) -> Option<i64> {
         self.counts.get(name).copied()
-    }
-}
-
-impl Numbered for Sample {
-    fn case(&self) -> usize {
-        self.case
-    }
-    fn round(&self) -> u32 {
-        self.round
     }
 }

@@ -11,9 +11,6 @@ use super::figures::ByCase;
 use super::sample::Sample;
 use crate::estimate::Estimate;
 
-/// The experiment's name.
-pub const NAME: &str = "clock-sampling";
-
 /// Count: nanoseconds from one tick to the next, by the kernel's word.
 pub const TICK_NS: &str = "tick_ns";
 

@@ -4,7 +4,11 @@ use proptest::prelude::*;
 
 use super::tests::{close, run, sample};
 use super::*;
+use crate::experiment::Experiment;
+use crate::levels;
+use crate::looks;
 use crate::noise::NoiseLevel;
+use crate::run::Run;
 use crate::speed::{CleanCounts, Slices, Speed, around};
 use crate::stats::median;
 
@@ -25,8 +29,8 @@ pub(crate) fn sliced(
 
 const CALL: &str = "dear";
 
-fn overhead(samples: Vec<Sample>) -> Run<Trials> {
-    run(overhead::NAME, vec![Trial::Call { call: CALL.to_string() }], samples)
+fn overhead(samples: Vec<Sample>) -> Run {
+    run(Experiment::ClockOverhead, vec![Trial::Call { call: CALL.to_string() }], samples)
 }
 
 /// Ten slices of single calls and ten of batches. A call takes 25 ticks in a row and 100 alone, on a shared
@@ -50,7 +54,7 @@ fn one(round: u32, is_clean: impl Fn(u64) -> bool + Copy) -> Sample {
     }
 }
 
-fn found(run: &Run<Trials>) -> overhead::CallCost {
+fn found(run: &Run) -> overhead::CallCost {
     match Record::of(run).findings {
         Findings::Overhead(found) => found.calls.into_iter().next().expect("a call"),
         other => panic!("{other:?}"),
@@ -75,8 +79,8 @@ fn a_call_costs_what_it_takes_in_clean_slices() {
     assert_eq!(record.cases[0].quantities[overhead::BATCH_TICKS].count, 300);
     assert_eq!((record.noise.level, record.noise.clean_share), (NoiseLevel::Noisy, Some(0.4)));
     assert!(record.noise.in_words().contains("1.40 times as slow"), "{:?}", record.noise);
-    assert_eq!(Trials::lacking(&run.header.plan, &run.samples), [0_usize; 0]);
-    let levels = Trials::levels(&run.header.plan, &run.samples);
+    assert_eq!(looks::lacking(&run.header.plan, &run.samples), [0_usize; 0]);
+    let levels = levels::levels(&run.header.plan, &run.samples);
     assert_eq!(levels.keys().collect::<Vec<_>>(), [&vec![1]]);
 }
 
@@ -90,7 +94,7 @@ fn with_too_few_clean_slices_a_figure_is_contended_and_has_no_interval() {
         samples.iter_mut().filter(|s| s.round >= 90).for_each(|s| s.steal_ns = Some(1));
         let run = overhead(samples);
         let cost = found(&run).back_to_back_ticks.expect("rounds");
-        let lacking = Trials::lacking(&run.header.plan, &run.samples);
+        let lacking = looks::lacking(&run.header.plan, &run.samples);
         assert_eq!(cost.interval().is_some(), cost.speed == Speed::Full, "{cost:?}");
         assert_eq!(lacking.is_empty(), cost.speed == Speed::Full, "{cost:?}");
         (cost.speed, cost)
@@ -136,8 +140,8 @@ fn a_slice_in_which_another_had_its_turn_is_left_out() {
         let slow = batches.tallies.get_mut(overhead::BATCH_TICKS).expect("batches");
         slow[4] = Tally::from_iter([900_000; 3]);
     }
-    let by_case = overhead(samples);
-    let by_case = ByCase::new(&by_case.header.plan, &by_case.samples);
+    let plan = overhead(Vec::new()).header.plan;
+    let by_case = ByCase::new(&plan, &samples);
     assert_eq!(by_case.shares(0), CleanCounts::of_all_as_found(190, 200));
     let largest = |sample: &Sample| Some(sample.tally(overhead::BATCH_TICKS)?.max()? as f64);
     let of_clean = by_case.by_round(0, overhead::BATCH_TICKS, largest);
@@ -190,11 +194,12 @@ proptest! {
         let sound = (0..9).map(|round| one(round, |_| true));
         let samples: Vec<Sample> = sound.chain(all.iter().enumerate().map(of)).collect();
         let call = |name: &str| Trial::Call { call: name.to_string() };
-        let mut run = run(overhead::NAME, vec![call("a"), call("b")], samples);
-        run.header.plan.cases[1].trial = Trial::Loop { call: "b".to_string() };
+        let mut run = run(Experiment::ClockOverhead, vec![call("a"), call("b")], samples);
+        let looped = Trial::Loop { call: "b".to_string() };
+        run.header.plan.cases[1] = Case { trial: looped, ..run.header.plan.trial(1).unwrap().clone() }.into();
         let record = Record::of(&run);
         prop_assert!(record.cases.len() == 2);
-        let _ = Trials::lacking(&run.header.plan, &run.samples);
+        let _ = looks::lacking(&run.header.plan, &run.samples);
         let _ = headlines_ns(&run).iter().filter_map(|of| of.estimate(&run.header.plan)).count();
     }
 

@@ -107,6 +107,40 @@ impl Tally {
     }
 }
 
+/// A tally in figures. The unit is in the name that it stands under.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Quantity {
+    /// Number of values.
+    pub count: u64,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Standard deviation of all values; absent below two.
+    pub sd: Option<f64>,
+    /// Least value.
+    pub min: i64,
+    /// Median: a value that was seen.
+    pub p50: i64,
+    /// The value that 99 % do not exceed.
+    pub p99: i64,
+    /// Greatest value.
+    pub max: i64,
+}
+
+impl Quantity {
+    /// The figures of a tally; absent without values.
+    pub fn of(tally: &Tally) -> Option<Self> {
+        Some(Self {
+            count: tally.count(),
+            mean: tally.mean()?,
+            sd: tally.sd(),
+            min: tally.min()?,
+            p50: tally.quantile(0.5)?,
+            p99: tally.quantile(0.99)?,
+            max: tally.max()?,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

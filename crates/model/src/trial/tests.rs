@@ -5,17 +5,18 @@ use std::collections::BTreeMap;
 use super::sampling::count;
 use super::*;
 use crate::case::Policy;
+use crate::experiment::Experiment;
 use crate::machine::Machine;
-use crate::plan::Stopping;
-use crate::run::{Build, Header, Line, RunError, SCHEMA, experiment_of};
+use crate::plan::{Batching, Plan, Stopping};
+use crate::run::{Build, Header, Line, Run, SCHEMA};
 
-pub(crate) fn run(experiment: &str, trials: Vec<Trial>, samples: Vec<Sample>) -> Run<Trials> {
-    let case = |trial| Case { trial, cpu: 1, policy: Policy::Other };
+pub(crate) fn run(experiment: Experiment, trials: Vec<Trial>, samples: Vec<Sample>) -> Run {
+    let case = |trial| Case { trial, cpu: 1, policy: Policy::Other }.into();
     let plan = Plan {
-        experiment: experiment.to_string(),
+        experiment,
         cases: trials.into_iter().map(case).collect(),
         seed: 1,
-        batching: Repeats { trials: 4 },
+        batching: Batching::of_trials(Repeats { trials: 4 }),
         stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
         reference: Default::default(),
     };
@@ -36,7 +37,7 @@ pub(crate) fn run(experiment: &str, trials: Vec<Trial>, samples: Vec<Sample>) ->
         session: None,
         launch: None,
     });
-    run.samples = samples;
+    run.samples = samples.into_iter().map(Into::into).collect();
     run
 }
 
@@ -80,7 +81,7 @@ fn a_call_costs_what_it_takes_above_nothing_and_less_than_nothing_stays_so() {
         let wobble = i64::from(round) % 2;
         [of(0, round, &[140 + wobble, 140, 900]), of(1, round, &[30, 31, 30])]
     });
-    let record = Record::of(&run(overhead::NAME, trials, samples.collect()));
+    let record = Record::of(&run(Experiment::ClockOverhead, trials, samples.collect()));
     let Findings::Overhead(found) = &record.findings else { panic!("{:?}", record.findings) };
     let [dear, free] = &found.calls[..] else { panic!("two calls") };
     assert!(close(dear.median_ticks.unwrap().value, 100.5), "{dear:?}");
@@ -113,7 +114,7 @@ fn the_gain_in_precision_is_the_ratio_of_deviations() {
     let trials = || vec![Trial::Primes { primes: 100 }];
     let found = |shift: fn(u32) -> i64| {
         let samples = (0..6).map(|round| of(round, shift(round))).collect();
-        match Record::of(&run(primes::NAME, trials(), samples)).findings {
+        match Record::of(&run(Experiment::ClockPrimes, trials(), samples)).findings {
             Findings::Primes(found) => found,
             other => panic!("{other:?}"),
         }
@@ -155,7 +156,7 @@ fn slow_allocations_are_set_apart_and_explained() {
         |preload: Option<&str>| Trial::Malloc { bytes: 100, preload: preload.map(str::to_string) };
     let trials = vec![of_library(None), of_library(Some("libother.so"))];
     let samples = (0..5).flat_map(|round| [of(0, round), of(1, round)]).collect();
-    let record = Record::of(&run(malloc::NAME, trials, samples));
+    let record = Record::of(&run(Experiment::ClockMalloc, trials, samples));
     let Findings::Malloc(found) = &record.findings else { panic!("{:?}", record.findings) };
     let cost = found.points[0].malloc.as_ref().unwrap();
     assert_eq!((cost.net_ticks.p50, cost.net_ticks.max), (40, 980));
@@ -180,7 +181,7 @@ fn an_account_is_judged_by_the_truth_of_its_part() {
         [(&*precise, 400_000_000), (&*ticks, 0), (&*user, 300_000_000), (&*true_user, 200_000_000)];
     let samples = (0..5).map(|round| sample(0, round, &[], &counts)).collect();
     let trials = vec![Trial::Sampling { phase: Phase::AcrossTicks, duration_ns: 1_000_000_000 }];
-    let record = Record::of(&run(sampling::NAME, trials, samples));
+    let record = Record::of(&run(Experiment::ClockSampling, trials, samples));
     let Findings::Sampling(points) = &record.findings else { panic!("{:?}", record.findings) };
     let accounts = &points[0].processes[0].accounts;
     assert!(close(accounts["precise"].ms_per_s.value, 400.0));
@@ -197,17 +198,17 @@ fn a_run_of_trials_survives_its_file() {
     let trials = vec![Trial::Call { call: "time-stamp".to_string() }];
     let tallies: [(&str, &[i64]); 1] = [(overhead::CALL_TICKS, &[-3, 5, 5, i64::MAX])];
     let samples = vec![sample(0, 0, &tallies, &[("x", -1)])];
-    let whole = run(overhead::NAME, trials, samples);
-    let header = Line::<Trials>::Header(Box::new(whole.header.clone()));
-    let mut text = serde_json::to_string(&header).unwrap();
+    let whole = run(Experiment::ClockOverhead, trials, samples);
+    let experiment = Experiment::ClockOverhead;
+    let header = Line::Header(Box::new(whole.header.clone()));
+    let mut text = header.to_text(experiment).unwrap();
     for sample in &whole.samples {
+        let line = Line::Sample(sample.clone()).to_text(experiment).unwrap();
+        assert!(line.starts_with(r#"{"sample":{"case":0,"#), "bare: {line}");
         text += "\n";
-        text += &serde_json::to_string(&Line::<Trials>::Sample(sample.clone())).unwrap();
+        text += &line;
     }
-    assert_eq!(Run::<Trials>::parse(&text), Ok(whole));
-    assert_eq!(experiment_of(&text).as_deref(), Ok(overhead::NAME));
-    let as_ring = <Run>::parse(&text);
-    assert!(matches!(as_ring, Err(RunError::NotARun(_))), "{as_ring:?}");
+    assert_eq!(Run::parse(&text), Ok(whole));
 }
 
 #[test]
@@ -215,7 +216,7 @@ fn a_file_with_absurd_rounds_is_read_at_once() {
     let trials = vec![Trial::Primes { primes: 100 }];
     let tallies: [(&str, &[i64]); 1] = [(primes::THREADCLOCK_NS, &[5, 7])];
     let samples = [0, 7, u32::MAX].map(|round| sample(0, round, &tallies, &[])).to_vec();
-    let run = run(primes::NAME, trials, samples);
+    let run = run(Experiment::ClockPrimes, trials, samples);
     assert_eq!(run.rounds(), u32::MAX);
     assert_eq!(Record::of(&run).cases[0].rounds, 3);
 }
@@ -250,7 +251,7 @@ fn what_is_disturbed_on_purpose_says_nothing_of_the_machine() {
         })
     });
     let trials = vec![trial(Environment::Quiet), trial(Environment::Disturbed)];
-    let noise = Record::of(&run(interference::NAME, trials, samples.collect())).noise;
+    let noise = Record::of(&run(Experiment::Interference, trials, samples.collect())).noise;
     assert_eq!(noise.level, crate::noise::NoiseLevel::Quiet, "{noise:?}");
     assert_eq!(noise.disturbed_share, 0.0);
     assert!(noise.round_spread.is_some_and(|spread| spread < 0.01), "{noise:?}");

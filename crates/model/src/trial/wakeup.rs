@@ -1,19 +1,15 @@
 //! Wake-ups: how late a sleeper is that asked to be woken at a moment.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Trials;
 use super::case::Trial;
+pub use super::case::{Load, Wakeup};
 use super::figures::ByCase;
-use super::record::Quantity;
 use super::sample::Sample;
-use super::tally::Tally;
+use super::tally::{Quantity, Tally};
 use crate::estimate::Estimate;
 use crate::histogram::Histogram;
-use crate::plan::Plan;
 use crate::stats::quantile_ranks;
 
 /// Tally: nanoseconds from the moment asked for to the sleeper's first look at the clock.
@@ -24,51 +20,6 @@ pub const SLACK_NS: &str = "timer_slack_ns";
 pub const SWITCHES: &str = "switches";
 /// Count: CPU time of the companion that keeps the CPU busy, in nanoseconds.
 pub const COMPANION_NS: &str = "companion_cpu_ns";
-
-/// What else runs on the CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Load {
-    /// Nothing of ours: the CPU sleeps when the sleeper does.
-    Idle,
-    /// A process of the normal policy that never waits.
-    Busy,
-}
-
-impl fmt::Display for Load {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Idle => "idle",
-            Self::Busy => "busy",
-        })
-    }
-}
-
-/// Sleeps until a moment, many times (clock_nanosleep(2), TIMER_ABSTIME, CLOCK_MONOTONIC).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Wakeup {
-    /// What else runs on the CPU.
-    pub load: Load,
-    /// How many times.
-    pub wakes: u32,
-    /// From one wake to the next moment asked for: evenly from half of this to three halves, so that
-    /// no phase of the tick is preferred.
-    pub period_ns: u64,
-    /// The timer slack to set (PR_SET_TIMERSLACK); it holds under the normal policy only.
-    pub timer_slack_ns: u64,
-    /// Of the random choice; the round is added.
-    pub seed: u64,
-}
-
-impl fmt::Display for Wakeup {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let article = match self.load {
-            Load::Idle => "an",
-            Load::Busy => "a",
-        };
-        write!(f, "wake-up on {article} {} CPU", self.load)
-    }
-}
 
 /// A quantile of many values with its interval by ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -162,9 +113,8 @@ fn found(by_case: &ByCase, case: usize) -> Option<Found> {
 const CONFIDENCE: f64 = 0.95;
 
 /// What each case of wake-ups says.
-pub(crate) fn find(plan: &Plan<Trials>, samples: &[Sample]) -> Vec<Found> {
-    let by_case = ByCase::new(plan, samples);
-    (0..plan.cases.len()).filter_map(|case| found(&by_case, case)).collect()
+pub(crate) fn find(by_case: &ByCase) -> Vec<Found> {
+    by_case.cases().filter_map(|case| found(by_case, case)).collect()
 }
 
 #[cfg(test)]
@@ -173,7 +123,8 @@ mod tests {
 
     use super::*;
     use crate::case::Policy;
-    use crate::plan::Stopping;
+    use crate::experiment::Experiment;
+    use crate::plan::{Batching, Plan, Stopping};
     use crate::trial::{Case, Repeats};
 
     fn found_in(wakes_per_round: i64, rounds: u32, busy: Option<i64>) -> Found {
@@ -184,11 +135,12 @@ mod tests {
             timer_slack_ns: 1,
             seed: 1,
         };
-        let plan = Plan::<Trials> {
-            experiment: "response".into(),
-            cases: vec![Case { trial: Trial::Wakeup(wakeup), cpu: 1, policy: Policy::Fifo }],
+        let case = Case { trial: Trial::Wakeup(wakeup), cpu: 1, policy: Policy::Fifo };
+        let plan = Plan {
+            experiment: Experiment::Response,
+            cases: vec![case.into()],
             seed: 1,
-            batching: Repeats { trials: 1 },
+            batching: Batching::of_trials(Repeats { trials: 1 }),
             stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
             reference: Default::default(),
         };
@@ -208,7 +160,7 @@ mod tests {
             steal_ns: None,
         };
         let samples: Vec<Sample> = (0..rounds).map(sample).collect();
-        find(&plan, &samples).pop().expect("wakes")
+        find(&ByCase::new(&plan, &samples)).pop().expect("wakes")
     }
 
     #[test]

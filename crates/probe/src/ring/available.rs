@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Write};
 
-use model::case::{Case, Kind, Placement, Policy};
+use model::ring::{Case, Kind, Placement, Policy};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     Signal, WaitOptions, getpid, getppid, set_parent_process_death_signal, waitpid,

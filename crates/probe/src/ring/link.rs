@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use model::case::{Case, Kind};
+use model::ring::{Case, Kind};
 use rustix::io::Errno;
 
 use super::build::{self, Ring};

@@ -16,14 +16,29 @@ mod places;
 mod session;
 mod work;
 
-use model::sample::Sample;
+use model::ring::{Batching, Case, Sample};
+use serde::{Deserialize, Serialize};
 
 pub use error::RingError;
 pub use links::{LINKS, Registered};
 pub use session::{check_policy, check_state, slowest};
 
-use crate::assignment::Assignment;
 use crate::sys::monotonic_raw_ns;
+
+/// What a worker is told of a ring: one case, one round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Assignment {
+    /// Number of the case in the plan.
+    pub case_number: usize,
+    /// The ring.
+    pub case: Case,
+    /// The round.
+    pub round: u32,
+    /// How laps become samples.
+    pub batching: Batching,
+    /// k0 of the CPU that is measured, as far as it is known (`model::speed::Reference`): what is waited for.
+    pub unshared_ratio: Option<f64>,
+}
 
 /// The link of that name.
 pub fn link(name: &str) -> Option<&'static Registered> {

@@ -3,12 +3,12 @@
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use model::case::{Case, ELEMENT_BYTES, Policy};
-use model::sample::Sample;
+use model::ring::{Case, ELEMENT_BYTES, Policy, Sample};
 use model::speed::{LONGEST_SLICE_NS, Places, Slices, Triple, Triples};
 use model::state::State;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use super::Assignment;
 use super::build::Ring;
 use super::error::RingError;
 use super::link::{Make, Receive, Send};
@@ -16,7 +16,6 @@ use super::member::{Ends, LeadError, Leader};
 use super::patience::Patience;
 use super::places::{self, Tried};
 use super::work::{NoWork, Work};
-use crate::assignment::Assignment;
 use crate::counters::{Snapshot, Task, steal_ns};
 use crate::placement;
 use crate::policy;

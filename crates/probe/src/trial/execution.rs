@@ -3,18 +3,15 @@
 
 use std::cell::Cell;
 
-use model::case::{Case as RingCase, Kind, Placement};
 use model::interference::Environment;
-use model::plan::Batching;
-use model::sample::Sample as RingSample;
+use model::ring::{Batching, Case as RingCase, Kind, Placement, Sample as RingSample};
 use model::trial::interference::{
     EXECUTION_NS, Execution, INVOLUNTARY, NOISE_EVENTS, Noise, VOLUNTARY, Wire,
 };
-use model::trial::{Case, Tally, Trial, Trials};
+use model::trial::{Case, Tally, Trial};
 
 use super::noise::Noisy;
-use super::{Outcome, TrialError};
-use crate::assignment::Assignment;
+use super::{Assignment, Outcome, TrialError};
 use crate::ring;
 use crate::sys::monotonic_raw_ns;
 
@@ -36,7 +33,7 @@ fn has_wire(execution: &Execution) -> bool {
     (execution.noise, execution.wire) == (Noise::Net, Wire::Veth)
 }
 
-pub(super) fn run(assignment: &Assignment<Trials>) -> Result<Outcome, TrialError> {
+pub(super) fn run(assignment: &Assignment) -> Result<Outcome, TrialError> {
     let case = &assignment.case;
     let Trial::Execution(execution) = &case.trial else { return Err(TrialError::WrongTrial) };
     // Before the ring: it takes its policy and its place for all that is forked afterwards.
@@ -46,7 +43,7 @@ pub(super) fn run(assignment: &Assignment<Trials>) -> Result<Outcome, TrialError
         Environment::Quiet => None,
         Environment::Disturbed => Some(Noisy::start(execution, assignment.round)?),
     };
-    let told = Assignment {
+    let told = ring::Assignment {
         case_number: assignment.case_number,
         case: ring_of(case, execution),
         round: assignment.round,

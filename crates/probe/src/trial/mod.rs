@@ -20,7 +20,7 @@ mod wakeup;
 use std::collections::BTreeMap;
 
 use model::case::Policy;
-use model::trial::{Case, Gap, Sample, Sliced, Tally, Trial, Trials};
+use model::trial::{Case, Gap, Sample, Sliced, Tally, Trial};
 use rustix::io::Errno;
 use threadclock::ThreadClock;
 
@@ -29,12 +29,23 @@ pub use noise::{check_noise, wire};
 pub use overhead::{CALLS, Registered, available};
 pub use primes::primes as first_primes;
 
-use crate::assignment::{Assignment, Measure, Unmeasured};
 use crate::counters::steal_ns;
 use crate::placement;
 use crate::policy;
 use crate::sys::{self, monotonic_raw_ns};
 use slices::Cut;
+
+/// What a worker is told of a trial: one case, one round.
+pub(crate) struct Assignment {
+    /// Number of the case in the plan.
+    pub(crate) case_number: usize,
+    /// What is tried, where and under which policy.
+    pub(crate) case: Case,
+    /// The round.
+    pub(crate) round: u32,
+    /// Trials in a sample, of each thing that is compared in it.
+    pub(crate) trials: u32,
+}
 
 /// Longest time that one worker's trials may take.
 const DEADLINE_S: u32 = 600;
@@ -205,28 +216,10 @@ impl Outcome {
     }
 }
 
-impl Measure for Trials {
-    fn measure(
-        assignment: &Assignment<Self>,
-        sink: &mut dyn FnMut(Sample),
-    ) -> Result<(), Unmeasured> {
-        let sample = run(assignment)
-            .map_err(|error| Unmeasured { message: error.to_string(), exhausted: false })?;
-        sink(sample);
-        Ok(())
-    }
-
-    fn environment(case: &Case) -> Vec<(&'static str, Option<String>)> {
-        match &case.trial {
-            // Also none is said: whoever measures the C library's must not measure another.
-            Trial::Malloc { preload, .. } => vec![("LD_PRELOAD", preload.clone())],
-            _ => Vec::new(),
-        }
-    }
-}
-
-fn run(assignment: &Assignment<Trials>) -> Result<Sample, TrialError> {
-    let case = &assignment.case;
+/// Takes the sample of an assignment in the calling process, which is single-threaded and for this alone.
+pub(crate) fn run(assignment: &Assignment) -> Result<Sample, TrialError> {
+    let Assignment { case, trials, .. } = assignment;
+    let trials = *trials;
     sys::default_alarm();
     sys::deadline(DEADLINE_S);
     placement::pin(&[case.cpu]).map_err(|errno| TrialError::Affinity { cpu: case.cpu, errno })?;
@@ -234,7 +227,6 @@ fn run(assignment: &Assignment<Trials>) -> Result<Sample, TrialError> {
     if !matches!(case.trial, Trial::Sampling { .. } | Trial::Execution(_)) {
         take_policy(case.policy)?;
     }
-    let trials = assignment.batching.trials;
     let steal_before = steal_ns(&[case.cpu]);
     let (start_ns, start_ticks) = (monotonic_raw_ns(), threadclock::time_stamp_ordered());
     let outcome = match case.trial {

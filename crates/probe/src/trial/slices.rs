@@ -1,7 +1,7 @@
 //! Timed loops in slices of about a quarter of a millisecond, with reference quanta around each. A lap is what the loop
 //! does once: a batch, or a single call. Nothing stands within one.
 
-use model::plan::SLICE_NS;
+use model::ring::SLICE_NS;
 use model::speed::Slices;
 
 use crate::sys::{HAS_QUANTA, monotonic_raw_ns, reference_quantum};

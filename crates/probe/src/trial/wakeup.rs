@@ -8,8 +8,7 @@ use model::trial::{Case, Tally, Trial};
 use rustix::thread::{current_timer_slack, set_current_timer_slack};
 
 use super::companion::Companion;
-use super::{Outcome, TrialError};
-use crate::assignment::Assignment;
+use super::{Assignment, Outcome, TrialError};
 use crate::policy;
 use crate::random::Random;
 use crate::sys::{
@@ -21,7 +20,7 @@ const WARM_UP: u32 = 8;
 /// Longest time that a real-time sleeper may run without sleeping.
 const RT_SPIN_LIMIT_US: u64 = 1_000_000;
 
-pub(super) fn run(assignment: &Assignment<model::trial::Trials>) -> Result<Outcome, TrialError> {
+pub(super) fn run(assignment: &Assignment) -> Result<Outcome, TrialError> {
     let Case { trial: Trial::Wakeup(wakeup), policy, .. } = assignment.case.clone() else {
         return Err(TrialError::WrongTrial);
     };

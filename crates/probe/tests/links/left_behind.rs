@@ -6,7 +6,7 @@ use std::process::{Child, Command};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use model::case::{Case, Kind};
+use model::ring::{Case, Kind};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::rings::available;

@@ -3,7 +3,7 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use model::case::{Case, Kind, Placement};
+use model::ring::{Case, Kind, Placement};
 use rustix::process::Signal;
 
 use crate::left_behind::{

@@ -1,7 +1,6 @@
 //! Rings of all links that this machine has.
 
-use model::case::{Case, Kind, Placement, Policy};
-use model::sample::Sample;
+use model::ring::{Case, Kind, Placement, Policy, Sample};
 use probe::ring::{LINKS, Registered, RingError, link};
 
 use crate::worker::{self, case};

@@ -4,11 +4,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, Stdio};
 
-use model::case::{Case, Kind, Placement, Policy};
-use model::plan::Batching;
-use model::sample::Sample;
-use probe::assignment::Assignment;
-use probe::ring;
+use model::ring::{Batching, Case, Kind, Placement, Policy, Sample};
+use probe::ring::{self, Assignment};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 /// The argument that makes this program a worker.
@@ -53,7 +50,7 @@ pub fn start_by(mut command: Command, case: &Case, laps: u64) -> Child {
         triples: None,
         places: None,
     };
-    let assignment: Assignment =
+    let assignment =
         Assignment { case_number: 0, case: case.clone(), round: 0, batching, unshared_ratio: None };
     // Its members are found by their process group.
     command.arg(WORD).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);

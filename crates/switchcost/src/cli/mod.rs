@@ -136,6 +136,11 @@ pub(crate) enum Command {
     },
     /// Print the manual page
     Man,
+    /// Print the JSON schema of what this program writes, or the names of all schemas
+    Schema {
+        /// The schema's name
+        name: Option<String>,
+    },
     /// Take the samples of one case in one round: the program starts itself so
     #[command(hide = true)]
     Worker {
@@ -145,7 +150,5 @@ pub(crate) enum Command {
         /// Only say as what it was started
         #[arg(long)]
         look: bool,
-        /// What takes the samples
-        instrument: String,
     },
 }

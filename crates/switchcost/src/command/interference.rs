@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use model::case::Case;
-use model::plan::Batching;
-use model::ring::Ring;
+use model::plan;
+use model::ring::{Batching, Case, Sample};
+use model::sample::rings;
 use probe::assignment::Assignment;
 
 use crate::cli::CostArgs;
@@ -34,13 +34,18 @@ fn laps(ring: Option<Case>, execution_ns: u64) -> Result<Result<u64, ExitCode>> 
     let case = ring.context("no array size")?;
     // Three samples of a tenth: the fastest says what an undisturbed run lasts.
     let batching = Batching { sample_ns: execution_ns.div_ceil(10), ..Batching::default() };
-    let told =
-        Assignment::<Ring> { case_number: 0, case, round: 0, batching, unshared_ratio: None };
+    let told = Assignment {
+        case_number: 0,
+        case: case.into(),
+        round: 0,
+        batching: plan::Batching::of_rings(batching),
+        unshared_ratio: None,
+    };
     match measure::rehearse(&told)? {
         Rehearsal::Interrupted(code) => Ok(Err(code)),
         Rehearsal::Samples(samples) => {
-            let ns_per_lap = |s: &model::sample::Sample| s.elapsed_ns as f64 / s.laps as f64;
-            let Some(fastest) = samples.iter().map(ns_per_lap).reduce(f64::min) else {
+            let ns_per_lap = |s: &Sample| s.elapsed_ns as f64 / s.laps as f64;
+            let Some(fastest) = rings(&samples).map(ns_per_lap).reduce(f64::min) else {
                 bail!("the calibration gave no sample");
             };
             Ok(Ok((execution_ns as f64 / fastest).ceil().max(1.0) as u64))

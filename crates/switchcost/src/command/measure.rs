@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Error, Result, anyhow};
+use model::run::Run;
+use model::{record, response, trial};
 
 use crate::cli::{Destination, MeasureArgs, check_place};
 use crate::failure::say;
@@ -13,7 +15,7 @@ use crate::measure;
 use crate::progress::Whole;
 use crate::report::html::{self, Drawn};
 use crate::report::summary::{self, Summary};
-use crate::report::{Report, print};
+use crate::report::{Record, print};
 use crate::resolve::clock::Here;
 use crate::resolve::measure::{self as parts, Asked, Part, Planned};
 
@@ -36,10 +38,10 @@ pub(super) fn run(args: &MeasureArgs) -> Result<ExitCode> {
         not_whole: false,
     };
     let mut summary = Summary {
-        ring: course.take(Part::Ring, parts::ring),
-        cost: course.take(Part::Cost, parts::cost),
-        response: course.take(Part::Response, parts::response),
-        clock: course.take(Part::Clock, parts::clock),
+        ring: course.take(Part::Ring, parts::ring, record::Record::of),
+        cost: course.take(Part::Cost, parts::cost, record::Record::of),
+        response: course.take(Part::Response, parts::response, response::Record::of),
+        clock: course.take(Part::Clock, parts::clock, trial::Record::of),
         runs: Vec::new(),
         report: None,
     };
@@ -92,11 +94,12 @@ struct Course<'a> {
 }
 
 impl Course<'_> {
-    fn take<I: Report>(
+    fn take<R: Record>(
         &mut self,
         part: Part,
-        plan: impl FnOnce(&Asked<'_>) -> Planned<I>,
-    ) -> Option<I::Record> {
+        plan: fn(&Asked<'_>) -> Planned,
+        record: fn(&Run) -> R,
+    ) -> Option<R> {
         if self.interrupt.signal().is_some() {
             return None;
         }
@@ -110,7 +113,7 @@ impl Course<'_> {
         let (machine, allowed) = (self.here.machine.clone(), self.here.allowed);
         let taken = measure::take(plan, machine, allowed, notices, &self.interrupt, progress);
         self.not_whole |= !taken.is_whole();
-        let record = I::record(&taken.run);
+        let record = record(&taken.run);
         let index = self.drawn.len();
         self.drawn.push(Drawn::of_run(&taken.run, &record, taken.path.as_deref(), index));
         self.paths.extend(taken.path);

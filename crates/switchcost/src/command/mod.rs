@@ -15,6 +15,7 @@ mod response;
 mod ring;
 mod run;
 mod runs;
+mod schema;
 mod shell;
 mod worker;
 
@@ -41,7 +42,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Runs(command) => runs::run(command),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man => shell::manual(),
+        Command::Schema { name } => schema::run(name.as_deref()),
         Command::Worker { look: true, .. } => worker::look(),
-        Command::Worker { parent, instrument, .. } => worker::run(parent, &instrument),
+        Command::Worker { parent, .. } => worker::run(parent),
     }
 }

@@ -41,7 +41,7 @@ fn launches(
         ));
     }
     let interrupt = Interrupt::watch()?;
-    let set = measure::run_name(&plan.experiment, SystemTime::now());
+    let set = measure::run_name(plan.experiment, SystemTime::now());
     let (mut runs, mut whole) = (Vec::new(), true);
     for number in 1..=count {
         let plan = Plan { seed: plan.seed.wrapping_add(u64::from(number) - 1), ..plan.clone() };

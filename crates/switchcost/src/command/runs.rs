@@ -1,19 +1,16 @@
 //! `switchcost runs`: what is stored.
 
 use std::fmt::Write;
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use comfy_table::{Table, presets};
-use model::run::{End, Run, StopReason};
+use model::run::{End, StopReason};
 
-use crate::cli::{Destination, ExportFormat, Output, RunsCommand};
-use crate::instruments::with_instrument_of;
+use crate::cli::{Output, RunsCommand};
 use crate::measure::More;
-use crate::report::Report;
 use crate::store::{Entry, Folder, read};
-use crate::{measure, report};
+use crate::{experiments, measure, report};
 
 pub(super) fn run(command: RunsCommand) -> Result<ExitCode> {
     let folder = Folder::of_user()?;
@@ -21,31 +18,22 @@ pub(super) fn run(command: RunsCommand) -> Result<ExitCode> {
         RunsCommand::List => list(&folder),
         RunsCommand::Show { run, plot } => {
             let path = folder.find(&run)?.path;
-            with_instrument_of!(&path, I => show::<I>(&path, plot))
+            let run = read(&path)?;
+            report::show(&run, &*experiments::record(&run), &path, plot)?;
+            Ok(ExitCode::SUCCESS)
         }
         RunsCommand::Export { run, format, output } => {
-            let path = folder.find(&run)?.path;
-            with_instrument_of!(&path, I => export::<I>(&path, format, &output))
+            let run = read(&folder.find(&run)?.path)?;
+            report::export(&run, &*experiments::record(&run), format, &output)?;
+            Ok(ExitCode::SUCCESS)
         }
         RunsCommand::Resume { run, budget, precision, rounds, quiet } => {
             let output = Output { json: None, csv: None, plot: false, quiet };
             let more = More { budget, precision, rounds };
-            let path = folder.find(&run)?.path;
-            with_instrument_of!(&path, I => measure::resume::<I>(&path, &more, &output))
+            measure::resume(&folder.find(&run)?.path, &more, &output)
         }
         RunsCommand::Remove { runs } => remove(&folder, &runs),
     }
-}
-
-fn show<I: Report>(path: &Path, plot: bool) -> Result<ExitCode> {
-    report::show::<I>(&read(path)?, path, plot)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn export<I: Report>(path: &Path, format: ExportFormat, to: &Destination) -> Result<ExitCode> {
-    let run = read(path)?;
-    report::export::<I>(&run, &I::record(&run), format, to)?;
-    Ok(ExitCode::SUCCESS)
 }
 
 fn list(folder: &Folder) -> Result<ExitCode> {
@@ -74,17 +62,15 @@ fn list_row(entry: &Entry) -> Vec<String> {
 }
 
 fn readable_row(entry: &Entry) -> Result<Vec<String>> {
-    with_instrument_of!(&entry.path, I => {
-        let run: Run<I> = read(&entry.path)?;
-        Ok(vec![
-            entry.name.clone(),
-            run.header.plan.experiment.clone(),
-            run.header.plan.cases.len().to_string(),
-            run.rounds().to_string(),
-            run.samples.len().to_string(),
-            state(entry, run.end.as_ref()).to_string(),
-        ])
-    })
+    let run = read(&entry.path)?;
+    Ok(vec![
+        entry.name.clone(),
+        run.header.plan.experiment.to_string(),
+        run.header.plan.cases.len().to_string(),
+        run.rounds().to_string(),
+        run.samples.len().to_string(),
+        state(entry, run.end.as_ref()).to_string(),
+    ])
 }
 
 fn state(entry: &Entry, end: Option<&End>) -> &'static str {
@@ -105,7 +91,7 @@ fn remove(folder: &Folder, runs: &[String]) -> Result<ExitCode> {
             bail!("{} is still running: stop it first", entry.name);
         }
         // Whoever names another kind of file by mistake keeps it.
-        with_instrument_of!(&entry.path, I => read::<I>(&entry.path).map(|_| ()))?;
+        read(&entry.path)?;
     }
     for entry in &entries {
         std::fs::remove_file(&entry.path)

@@ -4,25 +4,15 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use model::instrument::Instrument;
-use model::response::Response;
-use model::ring::Ring;
-use model::trial::Trials;
-use probe::assignment::{Assignment, Measure};
+use probe::assignment::Assignment;
 use probe::standing::Standing;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
-use serde::Serialize;
 
 use crate::launch::Word;
 
-pub(super) fn run(parent: i32, instrument: &str) -> Result<ExitCode> {
+pub(super) fn run(parent: i32) -> Result<ExitCode> {
     die_with(parent).context("the worker")?;
-    match instrument {
-        Ring::NAME => take_samples::<Ring>(),
-        Trials::NAME => take_samples::<Trials>(),
-        Response::NAME => take_samples::<Response>(),
-        other => bail!("the worker knows no instrument called '{other}'"),
-    }
+    take_samples()
 }
 
 /// Says as what it was started. It ends at once, so that nothing has to see to its end.
@@ -44,16 +34,16 @@ pub(super) fn die_with(parent: i32) -> Result<()> {
     Ok(())
 }
 
-fn take_samples<I: Measure>() -> Result<ExitCode> {
-    let assignment: Assignment<I> =
+fn take_samples() -> Result<ExitCode> {
+    let assignment: Assignment =
         serde_json::from_reader(io::stdin()).context("the worker's case cannot be read")?;
     let mut lost = None;
-    let measured = I::measure(&assignment, &mut |sample| {
-        lost = lost.take().or(speak(&Word::Sample(sample)).err());
+    let measured = assignment.measure(&mut |sample| {
+        lost = lost.take().or(speak(&Word::Sample(Box::new(sample))).err());
     });
     if let Err(error) = measured {
         let (message, exhausted) = (error.message, error.exhausted);
-        speak(&Word::<I::Sample>::Failure { message, exhausted })?;
+        speak(&Word::Failure { message, exhausted })?;
         return Ok(ExitCode::FAILURE);
     }
     match lost {
@@ -62,7 +52,7 @@ fn take_samples<I: Measure>() -> Result<ExitCode> {
     }
 }
 
-fn speak<S: Serialize>(word: &Word<S>) -> Result<()> {
+fn speak(word: &Word) -> Result<()> {
     let mut line = serde_json::to_vec(word)?;
     line.push(b'\n');
     let mut stdout = io::stdout().lock();

@@ -1,12 +1,11 @@
 //! What stands below a picture: on what, when, and by which plan.
 
-use model::instrument::Instrument;
 use model::run::Run;
 
 use crate::report::drawing::clean;
 
 /// `AMD EPYC, Linux 6.1, 2026-11-22; ring: 7 cases, 12 rounds, seed 1992`.
-pub(crate) fn of_run<I: Instrument>(run: &Run<I>) -> String {
+pub(crate) fn of_run(run: &Run) -> String {
     let header = &run.header;
     let machine = &header.machine;
     let cpu = machine.cpu.models.known().and_then(|models| models.first()?.name.known());

@@ -1,8 +1,8 @@
 //! What a report says differently when a run compares links, placements or states of the registers.
 
-use model::case::{Case, Placement};
 use model::machine::Relation;
 use model::record::{CaseSummary, Record};
+use model::ring::{Case, Placement};
 use model::state::State;
 
 /// What the rings of a run differ in beside their size, each in the order of its plan.

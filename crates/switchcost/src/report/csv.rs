@@ -1,8 +1,9 @@
 //! One row a sample. The first columns are the same for every experiment that rests on the ring.
 
 use anyhow::{Context, Result};
+use model::ring::{Disturbance, Sample};
 use model::run::Run;
-use model::sample::{Disturbance, Sample};
+use model::sample::rings;
 use model::speed::Slices;
 use model::state::State;
 use serde::Serialize;
@@ -10,7 +11,7 @@ use serde::Serialize;
 /// A row. What was not read is empty, never zero.
 #[derive(Serialize)]
 struct Row<'a> {
-    experiment: &'a str,
+    experiment: &'static str,
     case: usize,
     round: u32,
     sample: u32,
@@ -50,13 +51,13 @@ struct Row<'a> {
 }
 
 fn row<'a>(run: &'a Run, sample: &'a Sample) -> Option<Row<'a>> {
-    let case = run.header.plan.cases.get(sample.case)?;
+    let case = run.header.plan.ring(sample.case)?;
     let (counters, slices) = (&sample.counters, sample.slices.as_ref());
     let split = sample.user_system_ns();
     let words = sample.disturbances(case).iter().map(Disturbance::to_string).collect::<Vec<_>>();
     let cpus = case.placement.cpus().iter().map(u32::to_string).collect::<Vec<_>>();
     Some(Row {
-        experiment: &run.header.plan.experiment,
+        experiment: run.header.plan.experiment.name(),
         case: sample.case,
         round: sample.round,
         sample: sample.sample,
@@ -102,10 +103,10 @@ fn blanks<T: ToString>(figures: &[T]) -> String {
     figures.iter().map(T::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// All samples of a run, with a header line.
+/// All samples of a run's rings, with a header line.
 pub(crate) fn rows(run: &Run) -> Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    for row in run.samples.iter().filter_map(|sample| row(run, sample)) {
+    for row in rings(&run.samples).filter_map(|sample| row(run, sample)) {
         writer.serialize(row).context("cannot write a sample as CSV")?;
     }
     writer.into_inner().map_err(|error| error.into_error()).context("cannot write CSV")

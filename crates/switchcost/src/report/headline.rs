@@ -11,7 +11,7 @@ use model::words;
 const MOST_SERIES: usize = 2;
 
 /// Of rings: what a switch costs in the smallest and the largest, and the law between.
-pub(super) fn of_rings(record: &Record) -> Vec<String> {
+pub(crate) fn of_rings(record: &Record) -> Vec<String> {
     match &record.cost {
         Some(cost) => of_working_sets(cost),
         None if record.scaling.len() > MOST_SERIES => {
@@ -22,7 +22,7 @@ pub(super) fn of_rings(record: &Record) -> Vec<String> {
 }
 
 /// Of responses: how late a sleeper is woken, what a signal and a system call cost.
-pub(super) fn of_response(record: &response::Record) -> Vec<String> {
+pub(crate) fn of_response(record: &response::Record) -> Vec<String> {
     let late = |found: &wakeup::Found| {
         let [half, most] = [found.late_ns.p50, found.late_ns.p99].map(|ns| words::time(ns as f64));
         format!(
@@ -40,7 +40,7 @@ pub(super) fn of_response(record: &response::Record) -> Vec<String> {
 }
 
 /// Of trials: what each experiment is about.
-pub(super) fn of_trials(record: &trial::Record) -> Vec<String> {
+pub(crate) fn of_trials(record: &trial::Record) -> Vec<String> {
     let ns = |ticks: Option<Estimate>| ticks?.scaled(record.ns_per_tick?);
     match &record.findings {
         Findings::Overhead(found) => {

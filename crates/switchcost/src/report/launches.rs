@@ -4,11 +4,10 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use model::ring::Ring;
 use model::run::Run;
 use model::speed::Speed;
 use model::stats::{Summary, mean, normal_quantile};
-use model::subject::{Comparable, Subcase, Subject, Values};
+use model::subject::{Subcase, Subject, Values};
 
 use super::{parts, print, printable};
 use crate::cli::Output;
@@ -23,7 +22,7 @@ pub(crate) fn write(runs: &[(Run, Option<PathBuf>)], output: &Output) -> Result<
 
 fn text(runs: &[(Run, Option<PathBuf>)]) -> String {
     let mut text = String::new();
-    let subjects = runs.iter().map(|(run, _)| Ring::subject(run)).collect();
+    let subjects = runs.iter().map(|(run, _)| Subject::of_run(run)).collect();
     let (Some((first, _)), Some(all)) = (runs.first(), Subject::of_launches(subjects)) else {
         return text;
     };

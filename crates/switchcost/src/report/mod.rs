@@ -5,11 +5,11 @@ mod caption;
 pub(crate) mod change;
 pub(crate) mod command_use;
 mod comparison;
-mod cost;
+pub(crate) mod cost;
 mod csv;
 mod drawing;
 mod exports;
-mod headline;
+pub(crate) mod headline;
 pub(crate) mod history;
 pub(crate) mod html;
 pub(crate) mod launches;
@@ -17,102 +17,59 @@ mod parts;
 pub(crate) mod picture;
 pub(crate) mod plot;
 pub(crate) mod program;
-mod response;
+pub(crate) mod response;
 mod states;
 pub(crate) mod summary;
-mod terminal;
-mod trials;
+pub(crate) mod terminal;
+pub(crate) mod trials;
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
-use model::figure::{Drawable, Figure, Role};
-use model::response::Response;
-use model::ring::Ring;
+use model::figure::{Figure, Role};
 use model::run::Run;
-use model::subject::Comparable;
-use model::trial::Trials;
-use probe::assignment::Measure;
+use model::subject::Subject;
 use rustix::io::Errno;
 
+pub(crate) use self::csv::rows as rings_csv;
 pub(crate) use self::drawing::printable;
+pub(crate) use self::response::rows as response_csv;
+pub(crate) use self::trials::rows as trials_csv;
 use crate::cli::{Destination, ExportFormat, Output};
 use crate::failure::say;
 use crate::report::plot::Look;
 
-/// An instrument whose runs this program prints and draws.
-pub(crate) trait Report: Measure + Comparable + Drawable {
-    /// All that is printed of a run, ending with a newline; `path` is where it is stored.
-    fn terminal(record: &Self::Record, path: Option<&Path>) -> String;
+/// What a run says, as it is printed, drawn and exported.
+pub(crate) trait Record {
+    /// All of it as JSON.
+    fn json(&self) -> serde_json::Result<Vec<u8>>;
 
-    /// All samples as CSV, with a header line.
-    fn csv(run: &Run<Self>) -> Result<Vec<u8>>;
+    /// All that is printed of it, ending with a newline; `path` is where the run is stored.
+    fn table(&self, path: Option<&Path>) -> String;
 
-    /// What a run says, a sentence each, the most important first; where there is nothing, its first
-    /// chart in words stands for it.
-    fn headline(_: &Self::Record) -> Vec<String> {
-        Vec::new()
-    }
-}
+    /// A sentence each, the most important first; where there is nothing, the first chart in words stands for it.
+    fn headline(&self) -> Vec<String>;
 
-impl Report for Ring {
-    fn terminal(record: &Self::Record, path: Option<&Path>) -> String {
-        match &record.cost {
-            Some(found) => cost::report(record, found, path),
-            None => terminal::report(record, path),
-        }
-    }
+    /// Its charts. `run` is the run that it is of, `index` its place among the runs that are drawn together.
+    fn figures(&self, run: &Run, index: usize) -> Vec<Figure>;
 
-    fn csv(run: &Run) -> Result<Vec<u8>> {
-        csv::rows(run)
-    }
-
-    fn headline(record: &Self::Record) -> Vec<String> {
-        headline::of_rings(record)
-    }
-}
-
-impl Report for Trials {
-    fn terminal(record: &Self::Record, path: Option<&Path>) -> String {
-        trials::report(record, path)
-    }
-
-    fn csv(run: &Run<Self>) -> Result<Vec<u8>> {
-        trials::rows(run)
-    }
-
-    fn headline(record: &Self::Record) -> Vec<String> {
-        headline::of_trials(record)
-    }
-}
-
-impl Report for Response {
-    fn terminal(record: &Self::Record, path: Option<&Path>) -> String {
-        response::report(record, path)
-    }
-
-    fn csv(run: &Run<Self>) -> Result<Vec<u8>> {
-        response::rows(run)
-    }
-
-    fn headline(record: &Self::Record) -> Vec<String> {
-        headline::of_response(record)
-    }
+    /// All samples of the run as CSV, with a header line.
+    fn csv(&self, run: &Run) -> Result<Vec<u8>>;
 }
 
 /// Writes all that `output` asks for. The table goes to standard output, or to standard error where
 /// that belongs to a machine-readable format.
-pub(crate) fn write<I: Report>(
-    run: &Run<I>,
-    record: &I::Record,
+pub(crate) fn write(
+    run: &Run,
+    record: &dyn Record,
     path: Option<&Path>,
     output: &Output,
 ) -> Result<()> {
     let mut errors = Vec::new();
     if !output.quiet {
-        let mut text = printable(&I::terminal(record, path));
+        let mut text = printable(&record.table(path));
         let mut shared = [&output.json, &output.csv].into_iter().flatten();
         let taken = shared.any(|to| *to == Destination::Stdout);
         if output.plot {
@@ -128,7 +85,7 @@ pub(crate) fn write<I: Report>(
     let wanted = [(ExportFormat::Json, &output.json), (ExportFormat::Csv, &output.csv)];
     for (format, to) in wanted {
         if let Some(to) = to {
-            errors.extend(export::<I>(run, record, format, to).err());
+            errors.extend(export(run, record, format, to).err());
         }
     }
     // The last is told by whoever asked; the others would be lost.
@@ -138,19 +95,18 @@ pub(crate) fn write<I: Report>(
 }
 
 /// Prints the report of a stored run, with its charts if they are asked for.
-pub(crate) fn show<I: Report>(run: &Run<I>, path: &Path, plot: bool) -> Result<()> {
-    let record = I::record(run);
-    let mut text = printable(&I::terminal(&record, Some(path)));
+pub(crate) fn show(run: &Run, record: &dyn Record, path: &Path, plot: bool) -> Result<()> {
+    let mut text = printable(&record.table(Some(path)));
     if plot {
-        text.push_str(&plots(run, &record, &Look::of_stdout()));
+        text.push_str(&plots(run, record, &Look::of_stdout()));
     }
     print(text.as_bytes()).context("cannot print the report")
 }
 
 /// The run's charts in text. Single samples by round are left to the report: they are too many for a
 /// terminal.
-fn plots<I: Report>(run: &Run<I>, record: &I::Record, look: &Look) -> String {
-    let figures = I::figures(run, record, 0);
+fn plots(run: &Run, record: &dyn Record, look: &Look) -> String {
+    let figures = record.figures(run, 0);
     let raw = |figure: &Figure| figure.series().iter().any(|series| series.role == Role::Raw);
     let drawn: Vec<String> = figures
         .iter()
@@ -164,21 +120,21 @@ fn plots<I: Report>(run: &Run<I>, record: &I::Record, look: &Look) -> String {
 }
 
 /// Writes a run in a machine-readable format.
-pub(crate) fn export<I: Report>(
-    run: &Run<I>,
-    record: &I::Record,
+pub(crate) fn export(
+    run: &Run,
+    record: &dyn Record,
     format: ExportFormat,
     to: &Destination,
 ) -> Result<()> {
     let bytes = match format {
         ExportFormat::Json => {
-            let mut bytes = serde_json::to_vec_pretty(record).context("cannot write JSON")?;
+            let mut bytes = record.json().context("cannot write JSON")?;
             bytes.push(b'\n');
             bytes
         }
-        ExportFormat::Csv => I::csv(run)?,
-        ExportFormat::GoBench => exports::go_bench(&I::subject(run)),
-        ExportFormat::Openmetrics => exports::openmetrics(&I::subject(run)),
+        ExportFormat::Csv => record.csv(run)?,
+        ExportFormat::GoBench => exports::go_bench(&Subject::of_run(run)),
+        ExportFormat::Openmetrics => exports::openmetrics(&Subject::of_run(run)),
     };
     put(&bytes, to)
 }

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use comfy_table::{CellAlignment, LineStyle, Row, Table, TableStyle};
 use model::estimate::Estimate;
-use model::instrument::Instrument;
 use model::record::CpuSpeed;
 use model::run::{End, Header, StopReason};
 use model::speed::Speed;
 
 /// What was measured on what: `ring on AMD EPYC, Linux 6.1`.
-pub(super) fn heading<I: Instrument>(header: &Header<I>) -> String {
+pub(super) fn heading(header: &Header) -> String {
     let cpu = header.machine.cpu.models.known().and_then(|models| models.first());
     let cpu = cpu.and_then(|model| model.name.known()).map_or("unknown CPU", String::as_str);
     let kernel = header.machine.kernel.release.known().map_or("unknown", String::as_str);
@@ -107,8 +106,8 @@ pub(super) fn estimate_words(estimate: Option<&Estimate>) -> String {
 }
 
 /// Why a run ended, after how many rounds, and how precise it is.
-pub(super) fn stop_words<I: Instrument>(
-    header: &Header<I>,
+pub(super) fn stop_words(
+    header: &Header,
     end: Option<&End>,
     rounds: u32,
     widest: Option<f64>,

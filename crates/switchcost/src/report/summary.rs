@@ -10,7 +10,7 @@ use model::run::{End, Header};
 use model::trial::loops::{GETUID, SIGNAL_SELF};
 use model::trial::{Findings, wakeup};
 use model::words::time;
-use model::{instrument::Instrument, response, trial};
+use model::{response, trial};
 
 use super::headline::estimate;
 use super::parts;
@@ -66,9 +66,9 @@ pub(crate) fn text(summary: &Summary) -> String {
 }
 
 /// Which machine: the experiment's own name says nothing of several.
-fn heading<I: Instrument>(header: &Header<I>) -> String {
+fn heading(header: &Header) -> String {
     let heading = parts::heading(header);
-    heading.replacen(&header.plan.experiment, "measured", 1)
+    heading.replacen(header.plan.experiment.name(), "measured", 1)
 }
 
 fn noise(summary: &Summary) -> Vec<(&'static str, &model::noise::NoiseVerdict)> {

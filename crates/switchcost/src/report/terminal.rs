@@ -4,10 +4,10 @@ use std::fmt::Write;
 use std::path::Path;
 
 use comfy_table::Table;
-use model::case::Case;
 use model::company::Company;
 use model::noise::{NoiseLevel, NoiseVerdict};
 use model::record::{CaseSummary, Record, Totals};
+use model::ring::Case;
 
 use super::comparison::{Comparison, not_switching};
 use super::parts::{self, figure, interval_words, stop_words};
@@ -43,7 +43,9 @@ ns/hop, ns/switch: of clean slices, at the CPU's full speed and undisturbed (cle
 
 fn heading(record: &Record) -> String {
     let mut words = parts::heading(&record.header);
-    if let Some(case) = record.header.plan.cases.iter().find(|case| case.members > 1) {
+    if let Some(case) =
+        record.header.plan.rings().map(|(_, case)| case).find(|case| case.members > 1)
+    {
         let comparison = Comparison::of(record);
         let _ = write!(
             words,

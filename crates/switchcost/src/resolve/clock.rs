@@ -3,11 +3,12 @@
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use model::case::Policy;
+use model::case::{self, Policy};
+use model::experiment::Experiment;
 use model::machine::Machine;
-use model::plan::Plan;
+use model::plan::{Batching, Plan};
 use model::speed::Reference;
-use model::trial::{Case, Phase, Repeats, Trial, Trials, malloc, overhead, primes, sampling};
+use model::trial::{Case, Phase, Repeats, Trial};
 use probe::trial::CALLS;
 use probe::{placement, policy, trial};
 
@@ -34,25 +35,25 @@ impl Here<'_> {
 }
 
 fn plan(
-    experiment: &str,
+    experiment: Experiment,
     trials: Vec<Trial>,
     cpu: u32,
     repeats: u32,
     effort: &Effort,
-) -> Plan<Trials> {
-    let case = |trial| Case { trial, cpu, policy: Policy::Other };
+) -> Plan {
+    let case = |trial| Case { trial, cpu, policy: Policy::Other }.into();
     Plan {
-        experiment: experiment.to_string(),
+        experiment,
         cases: trials.into_iter().map(case).collect(),
         seed: effort.seed,
-        batching: Repeats { trials: repeats },
+        batching: Batching::of_trials(Repeats { trials: repeats }),
         stopping: super::stopping(effort),
         reference: Reference::default(),
     }
 }
 
 /// The plan of `clock overhead`, and a word on each call that this machine does not have.
-pub(crate) fn overhead(args: &OverheadArgs, here: &Here) -> Result<(Plan<Trials>, Vec<String>)> {
+pub(crate) fn overhead(args: &OverheadArgs, here: &Here) -> Result<(Plan, Vec<String>)> {
     let cpu = here.cpu(args.place.cpu)?;
     let all = trial::available(CALLS).context("cannot look which calls there are")?;
     let mut notices = Vec::new();
@@ -68,11 +69,11 @@ pub(crate) fn overhead(args: &OverheadArgs, here: &Here) -> Result<(Plan<Trials>
     if trials.is_empty() {
         return Err(usage(format!("--calls: {}", notices.join("; "))));
     }
-    Ok((plan(overhead::NAME, trials, cpu, args.trials, &args.effort), notices))
+    Ok((plan(Experiment::ClockOverhead, trials, cpu, args.trials, &args.effort), notices))
 }
 
 /// The plan of `clock primes`.
-pub(crate) fn primes(args: &PrimesArgs, here: &Here) -> Result<Plan<Trials>> {
+pub(crate) fn primes(args: &PrimesArgs, here: &Here) -> Result<Plan> {
     let cpu = here.cpu(args.place.cpu)?;
     // Beyond it even a few trials would run into the worker's deadline.
     const MOST: u32 = 100_000;
@@ -80,11 +81,11 @@ pub(crate) fn primes(args: &PrimesArgs, here: &Here) -> Result<Plan<Trials>> {
         return Err(usage(format!("--primes {many}: accepted are 1 to {MOST}")));
     }
     let trials = args.primes.0.iter().map(|primes| Trial::Primes { primes: *primes }).collect();
-    Ok(plan(primes::NAME, trials, cpu, args.trials, &args.effort))
+    Ok(plan(Experiment::ClockPrimes, trials, cpu, args.trials, &args.effort))
 }
 
 /// The plan of `clock malloc`.
-pub(crate) fn malloc(args: &MallocArgs, here: &Here) -> Result<Plan<Trials>> {
+pub(crate) fn malloc(args: &MallocArgs, here: &Here) -> Result<Plan> {
     let cpu = here.cpu(args.place.cpu)?;
     args.preload.iter().try_for_each(|library| check_preload(library))?;
     let largest = args.sizes.0.iter().max().copied().unwrap_or(0);
@@ -102,7 +103,7 @@ pub(crate) fn malloc(args: &MallocArgs, here: &Here) -> Result<Plan<Trials>> {
         let sizes = args.sizes.0.iter();
         sizes.map(|bytes| Trial::Malloc { bytes: u64::from(*bytes), preload: preload.clone() })
     });
-    Ok(plan(malloc::NAME, trials.collect(), cpu, args.trials, &args.effort))
+    Ok(plan(Experiment::ClockMalloc, trials.collect(), cpu, args.trials, &args.effort))
 }
 
 /// The dynamic linker passes over what it cannot load with a word: better once here than in every
@@ -127,7 +128,7 @@ fn check_preload(library: &str) -> Result<()> {
 }
 
 /// The plan of `clock sampling`, and a word on what was not granted.
-pub(crate) fn sampling(args: &SamplingArgs, here: &Here) -> Result<(Plan<Trials>, Vec<String>)> {
+pub(crate) fn sampling(args: &SamplingArgs, here: &Here) -> Result<(Plan, Vec<String>)> {
     let cpu = here.cpu(args.place.cpu)?;
     let duration_ns = u64::try_from(args.duration.as_nanos()).unwrap_or(u64::MAX);
     const LONGEST_NS: u64 = 300_000_000_000;
@@ -139,11 +140,16 @@ pub(crate) fn sampling(args: &SamplingArgs, here: &Here) -> Result<(Plan<Trials>
     }
     let phases = [Phase::AcrossTicks, Phase::Anywhere];
     let trials = phases.map(|phase| Trial::Sampling { phase, duration_ns }).to_vec();
-    let mut plan = plan(sampling::NAME, trials, cpu, 1, &args.effort);
+    let mut plan = plan(Experiment::ClockSampling, trials, cpu, 1, &args.effort);
     let fifo = policy::check(Policy::Fifo);
     let mut notices = Vec::new();
+    let real_time = |case: &mut case::Case| {
+        if let case::Case::Trial(case) = case {
+            case.policy = Policy::Fifo;
+        }
+    };
     match fifo {
-        Ok(()) => plan.cases.iter_mut().for_each(|case| case.policy = Policy::Fifo),
+        Ok(()) => plan.cases.iter_mut().for_each(real_time),
         Err(errno) => notices.push(format!(
             "the sleeper runs under the normal policy, so the burner may delay it into the tick: \
              fifo: {errno}; {}",

@@ -1,10 +1,10 @@
 //! `switchcost cost`, from what was typed to a plan.
 
 use anyhow::{Context, Result};
-use model::case::{Case, LINE_BYTES, Op, Policy, Walk, Work};
-use model::cost::EXPERIMENT;
+use model::experiment::Experiment;
 use model::machine::Machine;
-use model::plan::{Batching, Plan};
+use model::plan::{self, Plan};
+use model::ring::{Batching, Case, LINE_BYTES, Op, Policy, Walk, Work};
 use model::speed::Reference;
 use probe::{placement, policy, ring};
 
@@ -71,18 +71,18 @@ pub(crate) fn plan(
     let with_and_without = || std::iter::once(None).chain(works.iter().copied().map(Some));
     let grid = members.iter().flat_map(|m| with_and_without().map(|work| case(*m, work)));
     let plan = Plan {
-        experiment: EXPERIMENT.to_string(),
-        cases: grid.collect(),
+        experiment: Experiment::Cost,
+        cases: grid.map(Into::into).collect(),
         seed: args.effort.seed,
         // One sample a worker, for the counts, and then the ring between solos on the same memory.
-        batching: Batching {
+        batching: plan::Batching::of_rings(Batching {
             laps: args.laps,
             sample_ns: SAMPLE_NS,
             samples_per_round: 1,
             triples: Some(TRIPLES),
             places: Some(PLACES),
             ..Batching::default()
-        },
+        }),
         stopping: super::stopping(&args.effort),
         reference: Reference::default(),
     };

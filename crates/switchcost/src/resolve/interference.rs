@@ -1,13 +1,14 @@
 //! `switchcost cost --interference`, from what was typed to a plan.
 
 use anyhow::{Context, Result};
-use model::case::{Case as RingCase, ELEMENT_BYTES, Kind, Op, Placement, Policy, Work};
+use model::experiment::Experiment;
 use model::interference::{Environment, Setting};
 use model::machine::Machine;
-use model::plan::{Plan, Stopping};
+use model::plan::{Batching, Plan, Stopping};
+use model::ring::{Case as RingCase, ELEMENT_BYTES, Kind, Op, Placement, Policy, Work};
 use model::speed::Reference;
-use model::trial::interference::{Execution, LONGEST_REALTIME_NS, NAME, Noise, Wire};
-use model::trial::{Case, Repeats, Trial, Trials};
+use model::trial::interference::{Execution, LONGEST_REALTIME_NS, Noise, Wire};
+use model::trial::{Case, Repeats, Trial};
 use probe::{placement, policy, trial};
 
 use super::clock::Here;
@@ -166,11 +167,7 @@ impl Setup {
     }
 
     /// Every condition with the same laps.
-    pub(crate) fn plan<const BUDGET: u64>(
-        &self,
-        laps: u64,
-        effort: &Effort<BUDGET>,
-    ) -> Plan<Trials> {
+    pub(crate) fn plan<const BUDGET: u64>(&self, laps: u64, effort: &Effort<BUDGET>) -> Plan {
         let case = |work: Work, setting, environment| {
             let (noise_cpu, policy, priority) = match setting {
                 Setting::Augmented => (self.away, self.policy, self.priority),
@@ -198,10 +195,10 @@ impl Setup {
             }
         }
         Plan {
-            experiment: NAME.to_string(),
-            cases,
+            experiment: Experiment::Interference,
+            cases: cases.into_iter().map(Into::into).collect(),
             seed: effort.seed,
-            batching: Repeats { trials: 1 },
+            batching: Batching::of_trials(Repeats { trials: 1 }),
             // As many runs as asked: no precision ends them sooner.
             stopping: Stopping {
                 precision: 0.0,
@@ -246,7 +243,7 @@ mod tests {
         let plan = setup().plan(77, &effort(Duration::from_secs(60)));
         assert_eq!((plan.cases.len(), plan.stopping.rounds), (8, Some(6)));
         let mut conditions = BTreeSet::new();
-        for case in &plan.cases {
+        for (_, case) in plan.trials() {
             let Trial::Execution(e) = &case.trial else { panic!("{case:?}") };
             assert_eq!((case.cpu, e.laps, e.seed), (3, 77, 9));
             match e.setting {

@@ -1,7 +1,7 @@
 //! Which links a ring is measured with: those asked for, or all that can be had.
 
 use anyhow::{Result, anyhow};
-use model::case::Case;
+use model::ring::Case;
 use probe::ring::{self, LINKS, Registered};
 
 use crate::cli::LinkNames;

@@ -6,9 +6,6 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{Args, Command, FromArgMatches};
 use model::plan::Plan;
-use model::response::Response;
-use model::ring::Ring;
-use model::trial::Trials;
 
 use super::clock::Here;
 
@@ -61,25 +58,25 @@ pub(crate) struct Asked<'a> {
 }
 
 /// A plan, and what could not be had for it.
-pub(crate) type Planned<I> = Result<(Plan<I>, Vec<String>)>;
+pub(crate) type Planned = Result<(Plan, Vec<String>)>;
 
 /// Sizes of rings.
-pub(crate) fn ring(asked: &Asked<'_>) -> Planned<Ring> {
+pub(crate) fn ring(asked: &Asked<'_>) -> Planned {
     super::ring::plan(&defaults("ring", asked)?, asked.here.allowed, asked.here.machine)
 }
 
 /// Working sets.
-pub(crate) fn cost(asked: &Asked<'_>) -> Planned<Ring> {
+pub(crate) fn cost(asked: &Asked<'_>) -> Planned {
     super::cost::plan(&defaults("cost", asked)?, asked.here.allowed, asked.here.machine)
 }
 
 /// What a response is made of.
-pub(crate) fn response(asked: &Asked<'_>) -> Planned<Response> {
+pub(crate) fn response(asked: &Asked<'_>) -> Planned {
     super::response::plan(&defaults("response", asked)?, asked.here)
 }
 
 /// Clocks.
-pub(crate) fn clock(asked: &Asked<'_>) -> Planned<Trials> {
+pub(crate) fn clock(asked: &Asked<'_>) -> Planned {
     super::clock::overhead(&defaults("overhead", asked)?, asked.here)
 }
 

@@ -2,9 +2,10 @@
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use model::case::{Case as RingCase, Kind, Placement, Policy};
-use model::plan::{self, Plan};
-use model::response::{Batching, Case, NAME, Response};
+use model::case::Case;
+use model::experiment::Experiment;
+use model::plan::{Batching, Plan};
+use model::ring::{self as rings, Case as RingCase, Kind, Placement, Policy};
 use model::speed::Reference;
 use model::trial::loops::GETUID;
 use model::trial::wakeup::{Load, Wakeup};
@@ -36,7 +37,7 @@ struct Parts {
 }
 
 /// The plan, and a word on everything that was left out.
-pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<(Plan<Response>, Vec<String>)> {
+pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<(Plan, Vec<String>)> {
     let cpu = here.cpu(args.place.cpu)?;
     if args.busy_policy != Policy::Other && !args.parts().contains(&Part::Interrupts) {
         return Err(usage(format!(
@@ -70,12 +71,12 @@ pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<(Plan<Response>, 
         )));
     }
     let plan = Plan {
-        experiment: NAME.to_string(),
+        experiment: Experiment::Response,
         cases,
         seed: args.effort.seed,
         batching: Batching {
             // One sample a worker: such costs scatter from worker to worker.
-            ring: plan::Batching { samples_per_round: 1, ..plan::Batching::default() },
+            ring: rings::Batching { samples_per_round: 1, ..rings::Batching::default() },
             trial: Repeats { trials: LOOPS },
         },
         stopping: super::stopping(&args.effort),

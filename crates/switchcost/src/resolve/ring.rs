@@ -1,9 +1,10 @@
 //! `switchcost ring`, from what was typed to a plan.
 
 use anyhow::{Context, Result, anyhow};
-use model::case::{Case, Placement, Policy, Work};
+use model::experiment::Experiment;
 use model::machine::Machine;
-use model::plan::{Batching, Plan};
+use model::plan::{self, Plan};
+use model::ring::{Batching, Case, Placement, Policy, Work};
 use model::speed::Reference;
 use probe::{placement, ring};
 
@@ -63,10 +64,10 @@ pub(crate) fn plan(
         }
     }
     let plan = Plan {
-        experiment: "ring".to_string(),
-        cases,
+        experiment: Experiment::Ring,
+        cases: cases.into_iter().map(Into::into).collect(),
         seed: args.effort.seed,
-        batching: Batching { laps: args.laps, ..Batching::default() },
+        batching: plan::Batching::of_rings(Batching { laps: args.laps, ..Batching::default() }),
         stopping: super::stopping(&args.effort),
         reference: Reference::default(),
     };

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, anyhow};
-use model::case::Policy;
+use model::case::{Case, Policy};
 use model::machine::Machine;
 use model::plan::Plan;
 use model::run::{Arm, Header, Run, SCHEMA, Session};
@@ -120,8 +120,9 @@ impl Half {
                 )));
             }
             for case in &mut plan.cases {
-                case.policy = policy;
-                case.priority = policy.is_realtime().then_some(standing.priority);
+                let Case::Ring(ring) = case else { continue };
+                ring.policy = policy;
+                ring.priority = policy.is_realtime().then_some(standing.priority);
             }
         }
         Ok(Self { arm, words, plan, notices })
@@ -160,9 +161,10 @@ impl Half {
 /// Only the same rings can be compared round by round, whatever CPU and policy they have.
 fn are_alike(a: &Plan, b: &Plan) -> Result<()> {
     let rings = |plan: &Plan| -> Vec<_> {
-        let cases = plan.cases.iter();
-        cases
-            .map(|case| (case.members, case.link.clone(), case.state, case.placement.relation()))
+        plan.rings()
+            .map(|(_, case)| {
+                (case.members, case.link.clone(), case.state, case.placement.relation())
+            })
             .collect()
     };
     match rings(a) == rings(b) {

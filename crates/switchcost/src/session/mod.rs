@@ -6,13 +6,13 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use model::comparison::{Comparison, Terms};
-use model::instrument::Instrument;
+use model::experiment::Experiment;
+use model::looks;
 use model::machine::Machine;
 use model::plan::Plan;
-use model::ring::Ring;
 use model::run::{Arm, End, Failure, Line, Run, StopReason};
 use model::sample::Sample;
-use model::subject::Comparable;
+use model::subject::Subject;
 use probe::assignment::Assignment;
 use probe::company::Watcher;
 
@@ -75,7 +75,7 @@ fn measure_halves(
     let started = SystemTime::now();
     let both = Plan { cases: [&a.plan.cases[..], &b.plan.cases].concat(), ..a.plan.clone() };
     let notices = keep_away(&both, &allowed, &machine);
-    let name = run_name("ring", started);
+    let name = run_name(Experiment::Ring, started);
     let mut runs = [a, b].map(|half| half.run(&name, started, &machine, &notices));
     let stored = runs.each_mut().map(Stored::store);
     let behind =
@@ -98,7 +98,7 @@ fn measure_halves(
     let course = Course {
         order: Box::new(|round| halves[0].plan.order_of_twins(round)),
         precision: Box::new(precision),
-        lacking: Box::new(|samples| Ring::lacking(&both, samples)),
+        lacking: Box::new(|samples| looks::lacking(&both, samples)),
         focus: Box::new(|_, _| None),
     };
     let schedule = Schedule::new(&both, Vec::new(), Duration::ZERO, &mut workers, &mut recorder);
@@ -130,7 +130,7 @@ fn measure_halves(
 }
 
 fn compare(runs: &[Run; 2], terms: Terms) -> Comparison {
-    let [a, b] = runs.each_ref().map(Ring::subject);
+    let [a, b] = runs.each_ref().map(Subject::of_run);
     Comparison::of(&a, &b, terms)
 }
 
@@ -161,8 +161,8 @@ fn filled(empty: &[Run; 2], samples: &[Sample], failures: &[Failure]) -> [Run; 2
     let mut runs = empty.clone();
     let cases = runs[0].header.plan.cases.len();
     for sample in samples {
-        let own = Sample { case: sample.case % cases, ..sample.clone() };
-        runs[sample.case / cases].samples.push(own);
+        let own = sample.clone().of_case(sample.case() % cases);
+        runs[sample.case() / cases].samples.push(own);
     }
     for failure in failures {
         let own = Failure { case: failure.case % cases, ..failure.clone() };
@@ -179,13 +179,13 @@ struct Arms {
     cases: usize,
 }
 
-impl Launch<Ring> for Arms {
+impl Launch for Arms {
     fn launch(
         &mut self,
-        assignment: &Assignment<Ring>,
+        assignment: &Assignment,
         sink: &mut dyn FnMut(Sample),
     ) -> Result<(), LaunchError> {
-        self.away.keep(Ring::cpus(&assignment.case));
+        self.away.keep(assignment.case.cpus());
         self.workers[assignment.case_number / self.cases].launch(assignment, sink)
     }
 }
@@ -217,14 +217,14 @@ impl Recorder<'_> {
     }
 }
 
-impl Watch<Ring> for Recorder<'_> {
+impl Watch for Recorder<'_> {
     fn case(&mut self, state: &State) {
         self.progress.show(state);
     }
 
     fn sample(&mut self, sample: &Sample) {
-        let own = Sample { case: sample.case % self.cases, ..sample.clone() };
-        self.keep(sample.case / self.cases, &Line::Sample(own));
+        let own = sample.clone().of_case(sample.case() % self.cases);
+        self.keep(sample.case() / self.cases, &Line::Sample(own));
     }
 
     fn pause(&mut self) {
@@ -236,7 +236,7 @@ impl Watch<Ring> for Recorder<'_> {
 
     fn failure(&mut self, failure: &Failure) {
         let (arm, case) = (failure.case / self.cases, failure.case % self.cases);
-        let title = Ring::title(&self.plan.cases[failure.case]);
+        let title = self.plan.cases[failure.case].title();
         let name = ARMS[arm].name();
         self.progress.say(&format!("error: {name}: {title}: {}", failure.message));
         self.keep(arm, &Line::Failure(Failure { case, ..failure.clone() }));

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use model::instrument::Instrument;
+use model::experiment::Experiment;
 use model::run::{Header, Line, Run};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -16,12 +16,13 @@ use rustix::io::Errno;
 pub(crate) struct RunFile {
     path: PathBuf,
     file: File,
+    experiment: Experiment,
 }
 
 impl RunFile {
     /// Makes the file of a new run, with its header. It gets its name once the header is in it: a
     /// program killed at any moment leaves a run file or none, never an empty one.
-    pub(crate) fn create<I: Instrument>(folder: &Path, header: &Header<I>) -> Result<Self> {
+    pub(crate) fn create(folder: &Path, header: &Header) -> Result<Self> {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
         let path = folder.join(format!("{}.jsonl", header.run));
@@ -32,9 +33,8 @@ impl RunFile {
             Some(file) => file,
             None => named_file(&path).with_context(cannot)?,
         };
-        let mut run = Self { path: path.clone(), file };
-        let made = run
-            .lock()
+        let mut run = Self { path: path.clone(), file, experiment: header.plan.experiment };
+        let made = lock(&path, &run.file)
             .and_then(|()| run.write(&Line::Header(Box::new(header.clone()))))
             .and_then(|()| run.sync())
             .and_then(|()| match is_named {
@@ -54,30 +54,21 @@ impl RunFile {
     /// Opens the file of an earlier run to add to it, and reads it. A last line that was cut off is
     /// taken away, as the next one must start on a line of its own; but only of a file that is a
     /// run of ours.
-    pub(crate) fn reopen<I: Instrument>(path: &Path) -> Result<(Self, Run<I>)> {
+    pub(crate) fn reopen(path: &Path) -> Result<(Self, Run)> {
         let file = OpenOptions::new()
             .read(true)
             .append(true)
             .open(path)
             .with_context(|| format!("cannot open {} for writing", path.display()))?;
-        let mut run = Self { path: path.to_path_buf(), file };
-        run.lock()?;
+        lock(path, &file)?;
         let earlier = super::read(path)?;
-        run.cut_broken_tail::<I>()?;
+        let experiment = earlier.header.plan.experiment;
+        let mut run = Self { path: path.to_path_buf(), file, experiment };
+        run.cut_broken_tail()?;
         Ok((run, earlier))
     }
 
-    fn lock(&self) -> Result<()> {
-        match self.file.try_lock() {
-            Err(TryLockError::WouldBlock) => {
-                bail!("{} is being written by another switchcost", self.path.display())
-            }
-            // A file system without locks is no reason not to keep a run.
-            Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
-        }
-    }
-
-    fn cut_broken_tail<I: Instrument>(&mut self) -> Result<()> {
+    fn cut_broken_tail(&mut self) -> Result<()> {
         let mut text = Vec::new();
         let path = self.path.display().to_string();
         self.file.seek(SeekFrom::Start(0)).with_context(|| format!("cannot read {path}"))?;
@@ -86,15 +77,20 @@ impl RunFile {
         let mended = match &text[whole..] {
             [] => Ok(()),
             // Only its end of line is missing.
-            tail if serde_json::from_slice::<Line<I>>(tail).is_ok() => self.file.write_all(b"\n"),
+            tail if self.is_line(tail) => self.file.write_all(b"\n"),
             _ => self.file.set_len(whole as u64),
         };
         mended.with_context(|| format!("cannot mend {path}"))
     }
 
+    fn is_line(&self, text: &[u8]) -> bool {
+        let text = std::str::from_utf8(text);
+        text.is_ok_and(|text| Line::from_text(text, self.experiment).is_ok())
+    }
+
     /// Hands a line to the kernel: from then on it outlives this process.
-    pub(crate) fn write<I: Instrument>(&mut self, line: &Line<I>) -> Result<()> {
-        let mut text = serde_json::to_string(line).context("cannot write a line as JSON")?;
+    pub(crate) fn write(&mut self, line: &Line) -> Result<()> {
+        let mut text = line.to_text(self.experiment).context("cannot write a line as JSON")?;
         text.push('\n');
         self.file
             .write_all(text.as_bytes())
@@ -110,6 +106,16 @@ impl RunFile {
     /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+fn lock(path: &Path, file: &File) -> Result<()> {
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            bail!("{} is being written by another switchcost", path.display())
+        }
+        // A file system without locks is no reason not to keep a run.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
     }
 }
 

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use directories::ProjectDirs;
-use model::instrument::Instrument;
-use model::run::{Header, Run, experiment_of, header_of};
+use model::run::{Header, Run, header_of};
 use model::subject::PREFIX;
 use rustix::fs::{Access, access};
 
@@ -116,25 +115,20 @@ impl Entry {
     }
 }
 
-/// Reads a run file of an instrument.
-pub(crate) fn read<I: Instrument>(path: &Path) -> Result<Run<I>> {
+/// Reads a run file.
+pub(crate) fn read(path: &Path) -> Result<Run> {
     let run = Run::parse(&text(path)?).map_err(|error| anyhow!("{} {error}", path.display()))?;
     Ok(by_known_speed(run))
 }
 
-/// Reads the header alone of a run file of an instrument.
-pub(crate) fn header<I: Instrument>(path: &Path) -> Result<Header<I>> {
+/// Reads the header alone of a run file.
+pub(crate) fn header(path: &Path) -> Result<Header> {
     let cannot = || format!("cannot read {}", path.display());
     let mut first = Vec::new();
     let file = File::open(path).with_context(cannot)?;
     BufReader::new(file).read_until(b'\n', &mut first).with_context(cannot)?;
     header_of(&String::from_utf8_lossy(&first))
         .map_err(|error| anyhow!("{} {error}", path.display()))
-}
-
-/// Which experiment a run file is of.
-pub(crate) fn experiment(path: &Path) -> Result<String> {
-    experiment_of(&text(path)?).map_err(|error| anyhow!("{} {error}", path.display()))
 }
 
 fn text(path: &Path) -> Result<String> {

@@ -5,5 +5,5 @@ mod folder;
 mod speed;
 
 pub(crate) use file::RunFile;
-pub(crate) use folder::{Entry, Folder, experiment, header, read};
+pub(crate) use folder::{Entry, Folder, header, read};
 pub(crate) use speed::{keep_speed, known_speed};

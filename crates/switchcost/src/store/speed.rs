@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use directories::ProjectDirs;
-use model::instrument::Instrument;
 use model::machine::Machine;
 use model::run::Run;
 use model::speed::{Level, Reference, SpeedFile, cpu_key};
@@ -19,7 +18,7 @@ pub(crate) fn known_speed(machine: &Machine, cpus: &[u32]) -> Reference {
 
 /// A stored run as it is read by what is known of its CPUs now: a level that was provisional, or that lower ones
 /// have replaced since, decides no more.
-pub(super) fn by_known_speed<I: Instrument>(mut run: Run<I>) -> Run<I> {
+pub(super) fn by_known_speed(mut run: Run) -> Run {
     let known = known_speed(&run.header.machine, &run.header.plan.cpus());
     run.header.plan.reference.learn(&known);
     run

@@ -3,14 +3,13 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use model::case::{Case, Kind, Op, Placement, Policy, Walk, Work};
-use model::instrument::Instrument;
+use model::experiment::Experiment;
 use model::machine::{Difference, Machine};
 use model::plan::{Batching, Plan, Stopping};
 use model::program_cost::{Surface, WorkingSet, points_of};
 use model::reading::Reading;
-use model::ring::Ring;
-use model::run::Header;
+use model::record::Record;
+use model::ring::{Case, Kind, Op, Placement, Policy, Walk, Work};
 use model::speed::{FEWEST_ROUNDS, Reference};
 use probe::command::KeptActions;
 
@@ -19,7 +18,7 @@ use crate::store::{Entry, Folder, header, read};
 use crate::{measure, resolve};
 
 /// Experiments that measure costs of rings with work, the better one first.
-const EXPERIMENTS: [&str; 2] = ["cost", "ring"];
+const EXPERIMENTS: [Experiment; 2] = [Experiment::Cost, Experiment::Ring];
 
 /// Differences of machines that are named one by one.
 const MOST_DIFFERENCES: usize = 3;
@@ -56,9 +55,9 @@ struct Candidate {
 impl Candidate {
     /// A file that cannot be read is no surface.
     fn of(entry: Entry, here: &Machine, set: Option<WorkingSet>) -> Option<Self> {
-        let header: Header<Ring> = header(&entry.path).ok()?;
-        let experiment = EXPERIMENTS.iter().position(|name| *name == header.plan.experiment)?;
-        let sizes = sizes(&header.plan.cases);
+        let header = header(&entry.path).ok()?;
+        let experiment = EXPERIMENTS.iter().position(|of| *of == header.plan.experiment)?;
+        let sizes = sizes(&header.plan);
         let (least, most) = sizes.iter().min().zip(sizes.iter().max())?;
         let encloses = set.is_none_or(|set| *least <= set.low_bytes && set.high_bytes <= *most);
         let differences = header.machine.differences(here);
@@ -69,8 +68,8 @@ impl Candidate {
     }
 
     fn surface(self, notices: &mut Vec<String>) -> Option<Surface> {
-        let run = read::<Ring>(&self.entry.path).ok()?;
-        let points = points_of(&Ring::record(&run));
+        let run = read(&self.entry.path).ok()?;
+        let points = points_of(&Record::of(&run));
         if points.is_empty() {
             return None;
         }
@@ -90,8 +89,9 @@ impl Candidate {
 }
 
 /// Array sizes of the rings of two that work, 0 for those without; none if none works.
-fn sizes(cases: &[Case]) -> Vec<u64> {
-    let of_two = cases.iter().filter(|case| case.members == 2 && case.placement.is_one_cpu());
+fn sizes(plan: &Plan) -> Vec<u64> {
+    let rings = plan.rings().map(|(_, case)| case);
+    let of_two = rings.filter(|case| case.members == 2 && case.placement.is_one_cpu());
     let size = |case: &Case| match case.work {
         None => Some(0),
         Some(work) => (work.walk == Walk::Whole).then_some(work.bytes),
@@ -123,8 +123,12 @@ pub(crate) fn measure_quickly() -> Result<()> {
         state: None,
     };
     let plan = Plan {
-        experiment: "ring".to_string(),
-        cases: [None].into_iter().chain(works.into_iter().map(Some)).map(case).collect(),
+        experiment: Experiment::Ring,
+        cases: [None]
+            .into_iter()
+            .chain(works.into_iter().map(Some))
+            .map(|work| case(work).into())
+            .collect(),
         seed: 1992,
         batching: Batching::default(),
         stopping: Stopping {

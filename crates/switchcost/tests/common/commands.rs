@@ -6,6 +6,7 @@ use std::path::Path;
 use rustix::process::Signal;
 use serde_json::Value;
 
+use super::schema::Schema;
 use super::{Home, Said, skip};
 
 /// Runs commands by `args`; gives what was said, and the record, which must be as documented.
@@ -25,12 +26,7 @@ pub fn read(file: &Path) -> Value {
 }
 
 pub fn assert_valid(value: &Value) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/command-use.schema.json");
-    let text = fs::read_to_string(path).expect("a schema in docs/");
-    let schema = serde_json::from_str(&text).expect("a schema in JSON");
-    let schema = jsonschema::validator_for(&schema).expect("a schema");
-    let errors: Vec<String> = schema.iter_errors(value).map(|error| error.to_string()).collect();
-    assert_eq!(errors, Vec::<String>::new());
+    Schema::of("command-use").assert_holds(value);
 }
 
 pub fn runs(record: &Value) -> &Vec<Value> {

@@ -1,23 +1,26 @@
-//! The schemas in docs/, and what has to hold by them.
-
-use std::fs;
-use std::path::Path;
+//! The schemas that the program prints, and what has to hold by them.
 
 use serde_json::Value;
+
+use super::Home;
 
 pub struct Schema(jsonschema::Validator);
 
 impl Schema {
-    /// The one in docs/ of that name.
-    pub fn of(file: &str) -> Self {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(file);
-        let text = fs::read_to_string(path).expect("a schema in docs/");
-        let schema = serde_json::from_str(&text).expect("a schema in JSON");
+    /// The one of that name.
+    pub fn of(name: &str) -> Self {
+        let said = Home::new().run(&["schema", name]);
+        assert_eq!((said.code, &*said.err), (Some(0), ""), "{name}");
+        let schema = serde_json::from_str(&said.out).expect("a schema in JSON");
         Self(jsonschema::validator_for(&schema).expect("a schema"))
     }
 
     pub fn assert_holds(&self, value: &Value) {
         let errors: Vec<_> = self.0.iter_errors(value).map(|error| error.to_string()).collect();
         assert_eq!(errors, Vec::<String>::new(), "{value}");
+    }
+
+    pub fn holds(&self, value: &Value) -> bool {
+        self.0.is_valid(value)
     }
 }

@@ -1,17 +1,15 @@
 //! Comparisons of runs.
 
 use super::*;
-use crate::case::{Placement, Policy};
+use crate::case::{Case, Placement, Policy};
 use crate::reading::Reading;
-use crate::ring::Ring;
-use crate::run::{Arm, Failure, Session};
-use crate::sample::Sample;
+use crate::ring;
+use crate::run::{Arm, Failure, Run, Session};
+use crate::sample::{self, Sample};
 use crate::speed::cut;
-use crate::subject::{Comparable, published};
+use crate::subject::published;
 
 mod costs;
-
-type Run = crate::run::Run<Ring>;
 
 const V1: &str = include_str!("../../../tests/fixtures/run-v1.jsonl");
 
@@ -22,25 +20,33 @@ fn terms() -> Terms {
 fn subject(change: impl Fn(&mut Run)) -> Subject {
     let mut run = Run::parse(V1).unwrap();
     change(&mut run);
-    Ring::subject(&run)
+    Subject::of_run(&run)
 }
 
 /// The same with twice the rounds, in slices that all ran at full speed.
 fn full_speed(change: impl Fn(&mut Run)) -> Subject {
     subject(|run| {
-        let again = |sample: &Sample| Sample { round: sample.round + 6, ..sample.clone() };
-        let more: Vec<Sample> = run.samples.iter().map(again).collect();
-        run.samples.extend(more);
-        let slices = |sample: &Sample| cut(sample.clone(), sample.laps.min(10), |_| true);
-        run.samples = run.samples.iter().map(slices).collect();
+        let rings: Vec<ring::Sample> = sample::rings(&run.samples).cloned().collect();
+        let again =
+            |sample: &ring::Sample| ring::Sample { round: sample.round + 6, ..sample.clone() };
+        let more: Vec<ring::Sample> = rings.iter().map(again).collect();
+        let slices =
+            |sample: ring::Sample| cut(sample.clone(), sample.laps.min(10), |_| true).into();
+        run.samples = rings.into_iter().chain(more).map(slices).collect();
         change(run);
     })
+}
+
+fn set_policy(case: &mut Case, policy: Policy) {
+    if let Case::Ring(ring) = case {
+        ring.policy = policy;
+    }
 }
 
 /// Every time of a run times a factor.
 fn slower(run: &mut Run, factor: f64) {
     let times = |ns: u64| (ns as f64 * factor) as u64;
-    for sample in &mut run.samples {
+    for sample in run.samples.iter_mut().filter_map(Sample::ring_mut) {
         sample.elapsed_ns = times(sample.elapsed_ns);
         let slices = sample.slices.iter_mut().flat_map(|slices| &mut slices.elapsed_ns);
         slices.for_each(|ns| *ns = times(*ns));
@@ -89,7 +95,7 @@ fn a_session_stops_by_widths_in_proportion_to_the_ratio() {
 }
 
 fn fail(run: &mut Run, case: usize, from_round: u32) {
-    run.samples.retain(|sample| sample.case != case || sample.round < from_round);
+    run.samples.retain(|sample| sample.case() != case || sample.round() < from_round);
     run.failures.push(Failure { case, round: from_round, message: "out of it".into() });
 }
 
@@ -123,9 +129,10 @@ fn what_failed_stops_nobody_and_is_lost_to_the_new_side_only() {
 fn cases_that_differ_are_listed_and_a_cpu_of_another_number_is_told() {
     let other = subject(|run| {
         let cases = &mut run.header.plan.cases;
-        cases[2].members = 16;
-        for case in cases {
-            case.placement = Placement::Same { cpu: 7 };
+        for (number, case) in cases.iter_mut().enumerate() {
+            let Case::Ring(ring) = case else { continue };
+            ring.members = if number == 2 { 16 } else { ring.members };
+            ring.placement = Placement::Same { cpu: 7 };
         }
     });
     let found = Comparison::of(&subject(|_| {}), &other, terms());
@@ -179,15 +186,18 @@ fn halves_of_a_session_are_paired_in_spite_of_their_policy() {
         subject(move |run| {
             let (id, other) = ("s".to_string(), "other".to_string());
             run.header.session = Some(Session { id, arm, prefix: Vec::new(), other });
-            run.header.plan.cases.iter_mut().for_each(|case| case.policy = policy);
+            run.header.plan.cases.iter_mut().for_each(|case| set_policy(case, policy));
         })
     };
     let (a, b) = (half(Arm::A, Policy::Other), half(Arm::B, Policy::Fifo));
     let found = Comparison::of(&a, &b, terms());
     assert_eq!((found.paired, found.changes.len(), found.unpaired.len()), (true, 3, 0));
     assert!(!Comparison::of(&a, &half(Arm::A, Policy::Other), terms()).paired);
-    let apart =
-        Comparison::of(&a, &subject(|run| run.header.plan.cases[0].policy = Policy::Fifo), terms());
+    let apart = Comparison::of(
+        &a,
+        &subject(|run| set_policy(&mut run.header.plan.cases[0], Policy::Fifo)),
+        terms(),
+    );
     assert_eq!((apart.paired, apart.changes.len()), (false, 2));
 }
 
@@ -197,7 +207,9 @@ fn another_clock_is_told() {
     let at = |factor: f64| {
         full_speed(move |run| {
             run.header.build.target = "x86_64-unknown-linux-gnu".to_string();
-            for slices in run.samples.iter_mut().filter_map(|sample| sample.slices.as_mut()) {
+            for slices in
+                run.samples.iter_mut().filter_map(|sample| sample.ring_mut()?.slices.as_mut())
+            {
                 let quanta = slices.latency_ns.iter_mut().chain(&mut slices.throughput_ns);
                 quanta.for_each(|ns| *ns = (f64::from(*ns) * factor) as u32);
             }

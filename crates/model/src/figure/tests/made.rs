@@ -1,21 +1,21 @@
 //! Runs with chosen costs.
 
-use crate::case::{Case, Kind, Placement, Policy, Work};
-use crate::figure::{Drawable, Figure};
+use crate::experiment::Experiment;
+use crate::figure::Figure;
 use crate::machine::{Cache, CacheKind};
 use crate::plan::Plan;
 use crate::reading::Reading;
 use crate::record::Record;
+use crate::ring::{Case, Counters, Kind, Placement, Policy, Sample, Work};
 use crate::run::Run;
-use crate::sample::{Counters, Sample};
 
 /// A run of another time: header, machine and all that is not replaced.
 pub(super) fn fixture() -> Run {
-    <Run>::parse(include_str!("../../../tests/fixtures/run-v1.jsonl")).unwrap()
+    Run::parse(include_str!("../../../tests/fixtures/run-v1.jsonl")).unwrap()
 }
 
 pub(super) fn figures(run: &Run) -> Vec<Figure> {
-    <crate::ring::Ring as Drawable>::figures(run, &Record::of(run), 0)
+    super::ring::figures(run, &Record::of(run), 0)
 }
 
 pub(super) fn case(members: u32, work: Option<Work>) -> Case {
@@ -33,12 +33,13 @@ pub(super) fn case(members: u32, work: Option<Work>) -> Case {
 
 /// Eight rounds in which a hop alone costs 1000 ns, and a switch what `cost` says, scattered by up to
 /// 0.9 %; there is one switch a hop, and all time is CPU time.
-pub(super) fn run(experiment: &str, cases: Vec<Case>, cost: impl Fn(&Case) -> u64) -> Run {
+pub(super) fn run(experiment: Experiment, cases: Vec<Case>, cost: impl Fn(&Case) -> u64) -> Run {
     let mut run = fixture();
-    let plan = Plan { experiment: experiment.into(), cases, ..run.header.plan };
+    let cases = cases.into_iter().map(Into::into).collect();
+    let plan = Plan { experiment, cases, ..run.header.plan };
     let plan = plan.with_solos();
     let one = |round: u32, index: usize| {
-        let case = &plan.cases[index];
+        let case = plan.ring(index).unwrap();
         let alone = case.members == 1;
         let hops = 1000 * u64::from(case.members);
         let scatter = 1000 + [0, 7, 3, 9, 5, 1, 8, 2][(round as usize + index) % 8];
@@ -61,7 +62,7 @@ pub(super) fn run(experiment: &str, cases: Vec<Case>, cost: impl Fn(&Case) -> u6
         }
     };
     let rounds = (0..8).flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)));
-    run.samples = rounds.map(|(round, case)| one(round, case)).collect();
+    run.samples = rounds.map(|(round, case)| one(round, case).into()).collect();
     run.header.plan = plan;
     run.header.machine.cpu.caches = Reading::Known(vec![cache(1, 32), cache(2, 512)]);
     run

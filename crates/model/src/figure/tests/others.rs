@@ -1,29 +1,28 @@
 //! Trials and responses: made records need no samples where only the record is drawn.
 
-use crate::figure::Drawable;
-use crate::instrument::Instrument;
-use crate::plan::{Plan, Stopping};
+use crate::experiment::Experiment;
+use crate::plan::{Batching, Plan, Stopping};
 use crate::run::{Header, Run};
-use crate::trial::{Case, Repeats, Sample, Trial, Trials, overhead, primes};
+use crate::trial::{Case, Record, Repeats, Sample, Trial, overhead, primes};
 
 use super::*;
 
-fn plan(experiment: &str, trials: Vec<Trial>) -> Plan<Trials> {
-    let case = |trial| Case { trial, cpu: 1, policy: crate::case::Policy::Other };
+fn plan(experiment: Experiment, trials: Vec<Trial>) -> Plan {
+    let case = |trial| Case { trial, cpu: 1, policy: crate::policy::Policy::Other }.into();
     Plan {
-        experiment: experiment.into(),
+        experiment,
         cases: trials.into_iter().map(case).collect(),
         seed: 1,
-        batching: Repeats { trials: 10 },
+        batching: Batching::of_trials(Repeats { trials: 10 }),
         stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: Some(6), confidence: 0.95 },
         reference: Default::default(),
     }
 }
 
 /// Six rounds at two ticks a nanosecond; each sample has the tallies that `of` gives its case.
-fn drawn(plan: Plan<Trials>, of: impl Fn(&Trial) -> Vec<(&'static str, Vec<i64>)>) -> Vec<Figure> {
+fn drawn(plan: Plan, of: impl Fn(&Trial) -> Vec<(&'static str, Vec<i64>)>) -> Vec<Figure> {
     let rings = super::made::fixture();
-    let header = Header::<Trials> {
+    let header = Header {
         schema: 1,
         run: "made".into(),
         started: rings.header.started,
@@ -36,11 +35,11 @@ fn drawn(plan: Plan<Trials>, of: impl Fn(&Trial) -> Vec<(&'static str, Vec<i64>)
         launch: None,
     };
     let mut run = Run::new(header);
-    let cases = run.header.plan.cases.clone();
+    let plan = run.header.plan.clone();
     for round in 0..6 {
-        for (number, case) in cases.iter().enumerate() {
+        for (number, case) in plan.trials() {
             let tallies = of(&case.trial).into_iter();
-            run.samples.push(Sample {
+            let sample = Sample {
                 case: number,
                 round,
                 elapsed_ns: 1_000_000,
@@ -52,25 +51,26 @@ fn drawn(plan: Plan<Trials>, of: impl Fn(&Trial) -> Vec<(&'static str, Vec<i64>)
                     .collect(),
                 counts: Default::default(),
                 steal_ns: None,
-            });
+            };
+            run.samples.push(sample.into());
         }
     }
-    let record = Trials::record(&run);
-    <Trials as Drawable>::figures(&run, &record, 0)
+    trials::figures(&run, &Record::of(&run), 0)
 }
 
 #[test]
 fn calls_are_bars_in_nanoseconds_cheapest_first() {
     let call = |call: &str| Trial::Call { call: call.into() };
-    let figures = drawn(plan(overhead::NAME, vec![call("getrusage"), call("rdtsc")]), |trial| {
-        let ticks = if *trial == call("rdtsc") { 40 } else { 800 };
-        let batch = ticks * i64::from(overhead::BATCH_CALLS);
-        vec![
-            (overhead::CALL_TICKS, vec![ticks; 4]),
-            (overhead::EMPTY_TICKS, vec![0; 4]),
-            (overhead::BATCH_TICKS, vec![batch; 4]),
-        ]
-    });
+    let figures =
+        drawn(plan(Experiment::ClockOverhead, vec![call("getrusage"), call("rdtsc")]), |trial| {
+            let ticks = if *trial == call("rdtsc") { 40 } else { 800 };
+            let batch = ticks * i64::from(overhead::BATCH_CALLS);
+            vec![
+                (overhead::CALL_TICKS, vec![ticks; 4]),
+                (overhead::EMPTY_TICKS, vec![0; 4]),
+                (overhead::BATCH_TICKS, vec![batch; 4]),
+            ]
+        });
     let calls = figure(&figures, "clock-calls");
     assert_eq!(calls.x.names, ["rdtsc", "getrusage"]);
     let values: Vec<f64> = calls.series()[0].points.iter().map(|point| point.y).collect();
@@ -81,7 +81,7 @@ fn calls_are_bars_in_nanoseconds_cheapest_first() {
 #[test]
 fn clocks_have_a_line_of_deviations_each() {
     let trials = [1000, 100].map(|primes| Trial::Primes { primes }).to_vec();
-    let figures = drawn(plan(primes::NAME, trials), |trial| {
+    let figures = drawn(plan(Experiment::ClockPrimes, trials), |trial| {
         let Trial::Primes { primes: many } = trial else { panic!("primes") };
         let many = i64::from(*many);
         vec![

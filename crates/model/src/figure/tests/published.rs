@@ -2,12 +2,13 @@
 
 use super::made::{case, figures, run};
 use super::*;
-use crate::case::{Op, Work};
+use crate::experiment::Experiment;
+use crate::ring::{Op, Work};
 use crate::subject::published;
 
 fn rings() -> Vec<Figure> {
     let cases = [2, 4, 8, 16].map(|members| case(members, None)).to_vec();
-    together(vec![("mine".into(), figures(&run("ring", cases, |_| 3000)))])
+    together(vec![("mine".into(), figures(&run(Experiment::Ring, cases, |_| 3000)))])
 }
 
 fn with_all(figures: Vec<Figure>) -> Vec<Figure> {
@@ -65,7 +66,7 @@ fn li_and_others_lie_over_working_sets() {
     let work = |kib: u64| Work::new(kib * 1024, 128, Op::Rmw).unwrap();
     let works = [None, Some(work(16)), Some(work(1024))];
     let cases = works.map(|work| case(2, work)).to_vec();
-    let figures = with_all(figures(&run("cost", cases, |_| 3000)));
+    let figures = with_all(figures(&run(Experiment::Cost, cases, |_| 3000)));
     let cost = figure(&figures, "cost-by-array");
     let c1 = series(cost, Role::Published, "xeon-2.0, 2007, c1");
     assert!(c1.points.iter().all(|point| point.y == 3800.0), "{c1:?}");

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::made;
 use super::*;
-use crate::case::Policy;
-use crate::figure::Drawable;
-use crate::instrument::Instrument;
-use crate::plan::{Batching as Laps, Plan, Stopping};
-use crate::response::{Batching, Case, NAME, Response, Sample};
+use crate::case::{Case, Policy};
+use crate::experiment::Experiment;
+use crate::plan::{Batching, Plan, Stopping};
+use crate::response::Record;
+use crate::ring::Batching as Laps;
 use crate::run::{Header, Run};
 use crate::trial::wakeup::{LATE_NS, Load, Wakeup};
 use crate::trial::{self, Repeats, Trial};
@@ -21,22 +21,21 @@ fn wakeup(policy: Policy) -> Case {
 
 /// Six rounds; sleepers are 1 to 600 us late, a switch by pipe costs 3 us and by futex 2.
 fn drawn() -> Vec<Figure> {
-    let by = |link: &str| crate::case::Case { link: link.into(), ..made::case(2, None) };
-    let rings = made::run("ring", vec![by("pipe"), by("futex")], |case| {
+    let by = |link: &str| crate::ring::Case { link: link.into(), ..made::case(2, None) };
+    let rings = made::run(Experiment::Ring, vec![by("pipe"), by("futex")], |case| {
         if case.link == "pipe" { 3000 } else { 2000 }
     });
-    let mut cases: Vec<Case> =
-        rings.header.plan.cases.iter().map(|case| Case::Ring(case.clone())).collect();
+    let mut cases: Vec<Case> = rings.header.plan.cases.clone();
     let first = cases.len();
     cases.extend([wakeup(Policy::Other), wakeup(Policy::Fifo)]);
-    let header = Header::<Response> {
+    let header = Header {
         schema: 1,
         run: "made".into(),
         started: rings.header.started,
         invocation: Vec::new(),
         build: rings.header.build,
         plan: Plan {
-            experiment: NAME.into(),
+            experiment: Experiment::Response,
             cases,
             seed: 1,
             batching: Batching { ring: Laps::default(), trial: Repeats { trials: 600 } },
@@ -49,11 +48,11 @@ fn drawn() -> Vec<Figure> {
         launch: None,
     };
     let mut run = Run::new(header);
-    run.samples = rings.samples.into_iter().map(Sample::Ring).collect();
+    run.samples = rings.samples;
     let late = (1..=600).map(|us| us * 1000).collect();
     let tallies = BTreeMap::from([(LATE_NS.to_string(), late)]);
     for (round, case) in (0..6).flat_map(|round| [(round, first), (round, first + 1)]) {
-        run.samples.push(Sample::Trial(trial::Sample {
+        let sample = trial::Sample {
             case,
             round,
             elapsed_ns: 1_000_000_000,
@@ -63,10 +62,10 @@ fn drawn() -> Vec<Figure> {
             tallies: tallies.clone(),
             counts: BTreeMap::new(),
             steal_ns: None,
-        }));
+        };
+        run.samples.push(sample.into());
     }
-    let record = Response::record(&run);
-    <Response as Drawable>::figures(&run, &record, 0)
+    response::figures(&run, &Record::of(&run), 0)
 }
 
 #[test]

@@ -2,13 +2,14 @@
 
 use super::made::{case, figures, fixture, run};
 use super::*;
+use crate::experiment::Experiment;
 
 const SIZES: [u32; 9] = [2, 4, 8, 10, 16, 20, 32, 48, 64];
 
 /// 3 us up to 10 members, 9 us beyond.
 fn stepped() -> Vec<Figure> {
     let cases = SIZES.iter().map(|members| case(*members, None)).collect();
-    figures(&run("ring", cases, |case| if case.members <= 10 { 3000 } else { 9000 }))
+    figures(&run(Experiment::Ring, cases, |case| if case.members <= 10 { 3000 } else { 9000 }))
 }
 
 #[test]
@@ -52,13 +53,14 @@ fn the_projected_line_is_that_of_two_scaled() {
 
 #[test]
 fn links_at_one_size_are_bars_cheapest_first() {
-    let by = |link: &str| crate::case::Case { link: link.into(), ..case(2, None) };
-    let cost = |case: &crate::case::Case| match &*case.link {
+    let by = |link: &str| crate::ring::Case { link: link.into(), ..case(2, None) };
+    let cost = |case: &crate::ring::Case| match &*case.link {
         "pipe" => 3000,
         "futex" => 2000,
         _ => 70_000,
     };
-    let figures = figures(&run("ring", ["pipe", "futex", "sysv-msg"].map(by).to_vec(), cost));
+    let figures =
+        figures(&run(Experiment::Ring, ["pipe", "futex", "sysv-msg"].map(by).to_vec(), cost));
     let links = figure(&figures, "links");
     assert_eq!(links.x.names, ["futex", "pipe", "sysv-msg"]);
     assert_eq!((links.x.unit, links.y.scale), (Unit::Names, Scale::Log), "2 to 70 us");

@@ -2,7 +2,8 @@
 
 use super::made::{case, figures, run};
 use super::*;
-use crate::case::{Case, Op, Walk, Work};
+use crate::experiment::Experiment;
+use crate::ring::{Case, Op, Walk, Work};
 
 const KIB: [u64; 12] = [16, 32, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048];
 
@@ -20,7 +21,7 @@ fn l2(case: &Case) -> u64 {
 fn drawn(strides: &[u64]) -> Vec<Figure> {
     let works = strides.iter().flat_map(|stride| KIB.map(|kib| whole(kib, *stride)));
     let cases = std::iter::once(None).chain(works.map(Some)).map(|work| case(2, work));
-    figures(&run("cost", cases.collect(), l2))
+    figures(&run(Experiment::Cost, cases.collect(), l2))
 }
 
 #[test]
@@ -58,7 +59,7 @@ fn several_strides_are_a_map_with_empty_cells_where_nothing_was_measured() {
     assert!(drawn(&[128]).iter().all(|figure| !figure.id.starts_with("cost-map")));
     let works = [whole(64, 8), whole(1024, 8), whole(1024, 512)].map(Some);
     let cases = std::iter::once(None).chain(works).map(|work| case(2, work)).collect();
-    let figures = figures(&run("cost", cases, l2));
+    let figures = figures(&run(Experiment::Cost, cases, l2));
     let map = figure(&figures, "cost-map-rmw-2");
     let Body::Map(map) = &map.body else { panic!("a map") };
     assert_eq!((&map.xs[..], &map.ys[..]), (&[65_536.0, 1_048_576.0][..], &[8.0, 512.0][..]));
@@ -72,7 +73,7 @@ fn pages_have_an_axis_of_their_own() {
     let page = |pages: u64| Work { walk: Walk::Sparse, ..whole(pages * 4, 4096) };
     let works = [4, 8, 16, 32, 64, 128, 256, 512].map(page).map(Some);
     let cases = std::iter::once(None).chain(works).map(|work| case(2, work)).collect();
-    let figures = figures(&run("cost", cases, |_| 3000));
+    let figures = figures(&run(Experiment::Cost, cases, |_| 3000));
     let pages = figure(&figures, "cost-by-pages");
     let name = "rmw of one line in each 4 KiB";
     assert_eq!(series(pages, Role::Measured, name).points[7].x, 512.0);
@@ -84,7 +85,7 @@ fn pages_have_an_axis_of_their_own() {
 fn costs_by_ring_size_are_drawn_where_there_are_several() {
     let sizes: Vec<u32> = (2..=8).collect();
     let both = |members: &u32| [case(*members, None), case(*members, Some(whole(64, 128)))];
-    let figures = figures(&run("cost", sizes.iter().flat_map(both).collect(), l2));
+    let figures = figures(&run(Experiment::Cost, sizes.iter().flat_map(both).collect(), l2));
     let by_members = figure(&figures, "cost-by-members");
     assert_eq!(by_members.series().len(), 2);
     assert_eq!(series(by_members, Role::Measured, "no work").points.len(), 7);

@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::class::{Class, Told};
 use crate::periodic::{self, Period, Windows};
-use crate::trial::record::Quantity;
-use crate::trial::tally::Tally;
+use crate::trial::tally::{Quantity, Tally};
 use crate::words;
 
 /// Most combs that are looked for in a class.

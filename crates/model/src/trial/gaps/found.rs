@@ -10,13 +10,10 @@ use super::comb::{self, Comb, Watched};
 use super::*;
 use crate::estimate::Estimate;
 use crate::histogram::Histogram;
-use crate::plan::Plan;
 use crate::stats::{mean, median};
-use crate::trial::Trials;
 use crate::trial::case::Trial;
 use crate::trial::figures::ByCase;
-use crate::trial::record::Quantity;
-use crate::trial::tally::Tally;
+use crate::trial::tally::{Quantity, Tally};
 
 /// The gaps of one class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -201,9 +198,8 @@ fn found(by_case: &ByCase, case: usize) -> Option<(Found, TickByRound)> {
 }
 
 /// What each case of gaps says, with the tick by round: see [`TickByRound`].
-pub(crate) fn find(plan: &Plan<Trials>, samples: &[Sample]) -> Vec<(Found, TickByRound)> {
-    let by_case = ByCase::new(plan, samples);
-    (0..plan.cases.len()).filter_map(|case| found(&by_case, case)).collect()
+pub(crate) fn find(by_case: &ByCase) -> Vec<(Found, TickByRound)> {
+    by_case.cases().filter_map(|case| found(by_case, case)).collect()
 }
 
 /// Rounds, each with the median length of the timer tick's gaps in nanoseconds; empty where no comb is

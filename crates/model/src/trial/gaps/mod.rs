@@ -11,10 +11,10 @@ pub use comb::Comb;
 pub(crate) use found::find;
 pub use found::{ClassFound, Found};
 
+pub use super::gap::GAP_TICKS;
+
 use super::sample::Sample;
 
-/// Tally that a sample's gaps come to: the length of each.
-pub const GAP_TICKS: &str = "gap_ticks";
 /// Count: ticks for which the loop was watched.
 pub const WINDOW_TICKS: &str = "window_ticks";
 /// Count: ticks of the window that went into looking what a gap was, and were not watched.

@@ -7,8 +7,9 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::case::Policy;
-use crate::plan::{Plan, Stopping};
-use crate::trial::{Case, Gap, Repeats, Trial, Trials};
+use crate::experiment::Experiment;
+use crate::plan::{Batching, Plan, Stopping};
+use crate::trial::{ByCase, Case, Gap, Repeats, Trial};
 
 /// Two ticks a nanosecond.
 const TICKS_PER_NS: f64 = 2.0;
@@ -105,21 +106,20 @@ fn samples(takers: &[Taker], others: usize) -> Vec<Sample> {
     (0..8).map(|round| sample(round, &gaps(takers, others, &mut random))).collect()
 }
 
-fn plan() -> Plan<Trials> {
+fn plan() -> Plan {
     let trial = Trial::Gaps { duration_ns: WINDOW_NS as u64 };
     Plan {
-        experiment: "response".into(),
-        cases: vec![Case { trial, cpu: 1, policy: Policy::Other }],
+        experiment: Experiment::Response,
+        cases: vec![Case { trial, cpu: 1, policy: Policy::Other }.into()],
         seed: 1,
-        batching: Repeats { trials: 1 },
+        batching: Batching::of_trials(Repeats { trials: 1 }),
         stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
         reference: Default::default(),
     }
 }
 
 fn found_in(samples: &[Sample]) -> Found {
-    let plan = plan();
-    find(&plan, samples).pop().expect("a case of gaps").0
+    find(&ByCase::new(&plan(), samples)).pop().expect("a case of gaps").0
 }
 
 fn found(takers: &[Taker], others: usize) -> Found {
@@ -218,10 +218,10 @@ fn the_tick_of_each_round_has_its_own_length() {
     for gap in &mut samples[3].gaps {
         gap.ticks += 2000;
     }
-    let (_, by_round) = find(&plan, &samples).pop().expect("a case of gaps");
+    let (_, by_round) = find(&ByCase::new(&plan, &samples)).pop().expect("a case of gaps");
     assert_eq!(by_round.len(), 8);
     assert!(by_round[3].1 - by_round[2].1 > 900.0, "{by_round:?}");
-    assert!(find(&plan, &[]).is_empty(), "nothing was watched");
+    assert!(find(&ByCase::new(&plan, &[])).is_empty(), "nothing was watched");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use model::case::{Case, Kind};
+use model::ring::{Case, Kind};
 use rustix::io::Errno;
 use rustix::thread::gettid;
 

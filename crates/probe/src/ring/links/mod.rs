@@ -15,8 +15,7 @@ mod socket;
 mod sysv_msg;
 mod sysv_sem;
 
-use model::case::Case;
-use model::sample::Sample;
+use model::ring::{Case, Sample};
 
 use super::available;
 use super::error::RingError;

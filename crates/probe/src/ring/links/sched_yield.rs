@@ -2,7 +2,7 @@
 //! memory and, while it is elsewhere, offers its CPU to the next. What the scheduler makes of that
 //! only the counted switches tell.
 
-use model::case::Case;
+use model::ring::Case;
 
 use crate::ring::link::{By, Carrier, Link, LinkError, Place, Receive, Refusal, Send};
 use crate::sys::{Shared, Slot, member_lost};

@@ -41,7 +41,7 @@ pub(crate) fn report(record: &Record, cost: &Cost, path: Option<&Path>) -> Strin
 
 fn heading(record: &Record) -> String {
     let mut words = parts::heading(&record.header);
-    if let Some(case) = record.header.plan.cases.first() {
+    if let Some(case) = record.header.plan.ring(0) {
         let cpus: Vec<String> = case.placement.cpus().iter().map(u32::to_string).collect();
         let priority = case.priority.map_or(String::new(), |p| format!(" at priority {p}"));
         let _ = write!(
@@ -54,7 +54,7 @@ fn heading(record: &Record) -> String {
             cpus.join(",")
         );
         let huge =
-            record.header.plan.cases.iter().filter_map(|case| case.work).any(|w| w.huge_pages);
+            record.header.plan.rings().filter_map(|(_, case)| case.work).any(|w| w.huge_pages);
         words.push_str(if huge { ", huge pages on" } else { ", huge pages off" });
         let shares = record.cases.iter().filter_map(|case| case.huge_page_share);
         if let Some(share) = shares.reduce(f64::min).filter(|share| *share < 1.0) {

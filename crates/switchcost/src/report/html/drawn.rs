@@ -8,8 +8,8 @@ use model::noise::NoiseVerdict;
 use model::run::Run;
 use model::subject::{Origin, PREFIX, Published, Subject};
 
-use crate::instruments::with_instrument_of;
-use crate::report::{Report, caption};
+use crate::experiments;
+use crate::report::{Record, caption};
 use crate::store::{Folder, read};
 use crate::subjects::find_published;
 
@@ -40,21 +40,20 @@ impl Drawn {
             return Ok(Self::of_published(&find_published(machine)?, index));
         }
         let path = Folder::of_user()?.find(name)?.path;
-        with_instrument_of!(&path, I => read::<I>(&path).map(|run| {
-            Self::of_run(&run, &I::record(&run), Some(&path), index)
-        }))
+        let run = read(&path)?;
+        Ok(Self::of_run(&run, &*experiments::record(&run), Some(&path), index))
     }
 
     /// A run with its record, the `index`th of the report; `path` is where it is stored.
-    pub(crate) fn of_run<I: Report>(
-        run: &Run<I>,
-        record: &I::Record,
+    pub(crate) fn of_run(
+        run: &Run,
+        record: &dyn Record,
         path: Option<&Path>,
         index: usize,
     ) -> Self {
-        let subject = I::subject(run);
-        let figures = I::figures(run, record, index);
-        let mut headline = I::headline(record);
+        let subject = Subject::of_run(run);
+        let figures = record.figures(run, index);
+        let mut headline = record.headline();
         if headline.is_empty() {
             headline.extend(figures.first().map(|figure| figure.in_words.clone()));
         }
@@ -65,7 +64,7 @@ impl Drawn {
             setting: setting(&facts),
             facts,
             noise: subject.noise,
-            text: Some(I::terminal(record, path)),
+            text: Some(record.table(path)),
             caption: caption::of_run(run),
             figures,
         }

@@ -3,33 +3,21 @@
 
 use ::csv::{Reader, StringRecord, Writer};
 use anyhow::{Context, Result};
-use model::response::{Response, Split};
 use model::run::Run;
 
 use crate::report::{csv as rings, trials};
 
-/// Rows of one instrument.
+/// Rows of rings, or of trials.
 struct Table {
     columns: StringRecord,
     rows: Vec<StringRecord>,
 }
 
 impl Table {
-    /// Reads what the instrument's own report wrote, and gives cases their number in the whole plan.
-    fn read(bytes: &[u8], numbers: &[usize]) -> Result<Self> {
+    fn read(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::from_reader(bytes);
         let columns = reader.headers()?.clone();
-        let case = columns.iter().position(|column| column == "case");
-        let renumbered = |row: StringRecord| -> StringRecord {
-            let number = |cell: &str| numbers.get(cell.parse::<usize>().ok()?);
-            let cell = |(place, cell): (usize, &str)| match number(cell) {
-                Some(number) if Some(place) == case => number.to_string(),
-                _ => cell.to_string(),
-            };
-            row.iter().enumerate().map(cell).collect()
-        };
-        let rows = reader.records().map(|row| Ok(renumbered(row?))).collect::<Result<_>>()?;
-        Ok(Self { columns, rows })
+        Ok(Self { columns, rows: reader.records().collect::<Result<_, _>>()? })
     }
 
     /// A row in the order of `columns`.
@@ -41,14 +29,10 @@ impl Table {
 }
 
 /// All samples of a run, with a header line, by round and case.
-pub(in crate::report) fn rows(run: &Run<Response>) -> Result<Vec<u8>> {
-    let Split { rings, trials } = Split::of(&run.header.plan, &run.samples, &run.failures);
-    let numbers = [rings.numbers.clone(), trials.numbers.clone()];
-    let written =
-        [rings::rows(&rings.into_run(&run.header))?, trials::rows(&trials.into_run(&run.header))?];
-    let read = |(bytes, numbers): (&Vec<u8>, &Vec<usize>)| Table::read(bytes, numbers);
-    let tables: Vec<Table> =
-        written.iter().zip(&numbers).map(read).collect::<Result<_>>().context("cannot read CSV")?;
+pub(crate) fn rows(run: &Run) -> Result<Vec<u8>> {
+    let written = [rings::rows(run)?, trials::rows(run)?];
+    let read = written.iter().map(|bytes| Table::read(bytes));
+    let tables: Vec<Table> = read.collect::<Result<_>>().context("cannot read CSV")?;
     let mut columns: Vec<&str> = Vec::new();
     for column in tables.iter().flat_map(|table| &table.columns) {
         if !columns.contains(&column) {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use model::case::Policy;
-use model::response::{Case, Record};
+use model::response::Record;
 use model::trial::gaps::{Class, ClassFound, Found};
 
 use crate::report::bars::bars;
@@ -21,10 +21,7 @@ pub(super) fn section(record: &Record) -> Option<String> {
 }
 
 fn policy(record: &Record, case: usize) -> Policy {
-    match record.header.plan.cases.get(case) {
-        Some(Case::Trial(case)) => case.policy,
-        _ => Policy::Other,
-    }
+    record.header.plan.trial(case).map_or(Policy::Other, |case| case.policy)
 }
 
 fn case(record: &Record, found: &Found) -> String {

@@ -1,8 +1,8 @@
 //! Every link in one table.
 
-use model::case::Case;
 use model::record::CaseSummary;
 use model::response::{LinkCost, Record};
+use model::ring::Case;
 
 use crate::report::comparison::not_switching;
 use crate::report::parts::{align, figure, interval_words, table};

@@ -11,16 +11,15 @@ mod wakeup;
 use std::fmt::Write;
 use std::path::Path;
 
-pub(super) use csv::rows;
+pub(crate) use csv::rows;
 use model::company::Company;
-use model::instrument::Instrument;
-use model::response::{Record, Response};
+use model::response::Record;
 pub(super) use wakeup::policy;
 
 use super::parts;
 
 /// The whole report, ending with a newline.
-pub(super) fn report(record: &Record, path: Option<&Path>) -> String {
+pub(crate) fn report(record: &Record, path: Option<&Path>) -> String {
     let mut text = String::new();
     let cpus: Vec<String> = record.header.plan.cpus().iter().map(u32::to_string).collect();
     // Writing to a String cannot fail.
@@ -49,7 +48,7 @@ fn common(record: &Record) -> Vec<String> {
         if let Some(failure) = summary.failure() {
             let further =
                 if summary.rounds() > 0 { "failed in some rounds" } else { "not measured" };
-            lines.push(format!("{further}: {}: {failure}", Response::title(case)));
+            lines.push(format!("{further}: {}: {failure}", case.title()));
         }
     }
     lines.extend(record.ns_per_tick.map(parts::ticks));

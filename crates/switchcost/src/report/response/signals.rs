@@ -3,9 +3,8 @@
 use std::fmt::Write;
 
 use model::estimate::Estimate;
-use model::instrument::Instrument;
 use model::published::venix1984::{self, Processor};
-use model::response::{Record, Response, Signals};
+use model::response::{Record, Signals};
 use model::trial::loops::SIGACTION;
 
 use crate::report::parts::{align, figure, interval_words, table};
@@ -87,7 +86,7 @@ fn words(record: &Record, found: &Signals) -> Vec<String> {
     for account in &found.accounts {
         lines.push(format!(
             "{}: System {:.0}%, user {:.0}%, child sys {:.0}%, child user {:.0}% of {:.1} ms CPU time, by the timer ticks of {:.1} ms",
-            Response::title(&plan[account.case]),
+            plan[account.case].title(),
             account.system_percent,
             account.user_percent,
             account.child_system_percent,

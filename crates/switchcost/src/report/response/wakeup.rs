@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use model::response::{Case, Record};
+use model::response::Record;
 use model::trial::wakeup::{Found, Tail};
 
 use crate::report::bars::bars;
@@ -41,10 +41,8 @@ pub(super) fn section(record: &Record) -> Option<String> {
 
 /// Of the sleeper.
 pub(in crate::report) fn policy(record: &Record, found: &Found) -> String {
-    match record.header.plan.cases.get(found.case) {
-        Some(Case::Trial(case)) => case.policy.to_string(),
-        _ => "-".to_string(),
-    }
+    let case = record.header.plan.trial(found.case);
+    case.map_or("-".to_string(), |case| case.policy.to_string())
 }
 
 /// What was counted beside.

@@ -3,13 +3,14 @@
 use anyhow::{Context, Result};
 use model::interference::Environment;
 use model::run::Run;
-use model::trial::{Quantity, Sample, Tally, Trial, Trials};
+use model::sample::trials;
+use model::trial::{Quantity, Sample, Tally, Trial};
 use serde::Serialize;
 
 /// A row. What does not apply or was not read is empty, never zero.
 #[derive(Serialize)]
 struct Row<'a> {
-    experiment: &'a str,
+    experiment: &'static str,
     case: usize,
     round: u32,
     cpu: u32,
@@ -40,10 +41,10 @@ struct Row<'a> {
     load: Option<String>,
 }
 
-/// All samples of a run, with a header line.
-pub(in crate::report) fn rows(run: &Run<Trials>) -> Result<Vec<u8>> {
+/// All samples of a run's trials, with a header line.
+pub(crate) fn rows(run: &Run) -> Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    for sample in &run.samples {
+    for sample in trials(&run.samples) {
         let tallies = sample.all_tallies();
         let tallies = tallies.iter().map(|(name, tally)| tally_row(run, sample, name, tally));
         let counts = sample
@@ -58,7 +59,7 @@ pub(in crate::report) fn rows(run: &Run<Trials>) -> Result<Vec<u8>> {
 }
 
 fn tally_row<'a>(
-    run: &'a Run<Trials>,
+    run: &'a Run,
     sample: &'a Sample,
     name: &'a str,
     tally: &Tally,
@@ -77,10 +78,10 @@ fn tally_row<'a>(
     })
 }
 
-fn bare<'a>(run: &'a Run<Trials>, sample: &'a Sample, quantity: &'a str) -> Option<Row<'a>> {
-    let case = run.header.plan.cases.get(sample.case)?;
+fn bare<'a>(run: &'a Run, sample: &'a Sample, quantity: &'a str) -> Option<Row<'a>> {
+    let case = run.header.plan.trial(sample.case)?;
     let mut row = Row {
-        experiment: &run.header.plan.experiment,
+        experiment: run.header.plan.experiment.name(),
         case: sample.case,
         round: sample.round,
         cpu: case.cpu,

@@ -10,16 +10,16 @@ mod sampling;
 use std::fmt::Write;
 use std::path::Path;
 
-pub(super) use csv::rows;
+pub(crate) use csv::rows;
 use model::company::Company;
 use model::trial::{Findings, Record};
 
 use super::parts;
 
 /// The whole report, ending with a newline.
-pub(super) fn report(record: &Record, path: Option<&Path>) -> String {
+pub(crate) fn report(record: &Record, path: Option<&Path>) -> String {
     let mut text = String::new();
-    let cpu = record.header.plan.cases.first().map(|case| case.cpu);
+    let cpu = record.cases.first().map(|case| case.case.cpu);
     let cpu = cpu.map_or(String::new(), |cpu| format!(", on CPU {cpu}"));
     // Writing to a String cannot fail.
     let _ = writeln!(text, "{}{cpu}\n", parts::heading(&record.header));

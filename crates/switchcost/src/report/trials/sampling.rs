@@ -36,7 +36,7 @@ pub(super) fn text(record: &Record, points: &[Point]) -> String {
         let _ =
             writeln!(text, "a tick every {} ms, by the kernel's word", figure(Some(tick / 1e6)));
     }
-    let policy = record.header.plan.cases.first().map_or(Policy::Other, |case| case.policy);
+    let policy = record.cases.first().map_or(Policy::Other, |case| case.case.policy);
     let _ = writeln!(text, "the sleeper runs for half of its period, under policy {policy}");
     text.push_str("the precision below is that of the sleeper's share of the CPU; errors have intervals of their own\n");
     text

@@ -1,0 +1,255 @@
+//! What was found of each ring of a run: its estimates, sums and counts.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::estimate::Estimate;
+use crate::pairing::{Figures, Grouped};
+use crate::plan::Plan;
+use crate::ring::{Case, Sample};
+use crate::run::Failure;
+use crate::scaling;
+use crate::speed::CaseSlices;
+use crate::stats::{mean, quantile};
+
+/// Switches per hop further than this from one are flagged.
+pub const COUNT_TOLERANCE: f64 = 0.05;
+
+/// Below so many switches per hop a ring of several does not switch: what switches there are,
+/// something else on the CPU forced on it, and their cost is not in its hops.
+pub const HARDLY_SWITCHES_PER_HOP: f64 = 0.1;
+
+/// Sums over the timed laps of all samples of a case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Totals {
+    /// Timed laps.
+    pub laps: u64,
+    /// Timed hops.
+    pub hops: u64,
+    /// Real time in nanoseconds.
+    pub real_ns: u64,
+    /// CPU time of all members in nanoseconds, by the scheduler's precise sum.
+    pub cpu_ns: u64,
+    /// User part of `cpu_ns`, by the kernel's tick sampling; absent when no tick was seen.
+    pub user_ns: Option<u64>,
+    /// System part of `cpu_ns`, by the kernel's tick sampling; absent when no tick was seen.
+    pub system_ns: Option<u64>,
+    /// Voluntary switches.
+    pub voluntary: u64,
+    /// Involuntary switches.
+    pub involuntary: u64,
+}
+
+/// Figures of rounds at whatever speed: where most of them lie, and no interval for anything.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    /// Median over rounds.
+    pub median: f64,
+    /// A quarter of the rounds lies below.
+    pub lower_quartile: f64,
+    /// A quarter of the rounds lies above.
+    pub upper_quartile: f64,
+}
+
+impl Spread {
+    fn of(figures: &[f64]) -> Option<Self> {
+        let at = |p| quantile(figures, p);
+        Some(Self { median: at(0.5)?, lower_quartile: at(0.25)?, upper_quartile: at(0.75)? })
+    }
+}
+
+/// One case and what was found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CaseSummary {
+    /// The case.
+    pub case: Case,
+    /// Rounds in which it was measured.
+    pub rounds: u32,
+    /// Samples taken.
+    pub samples: u32,
+    /// Samples that were disturbed.
+    pub disturbed_samples: u32,
+    /// Slices that ran at full speed with nobody else on the core; absent where the quanta tell nothing.
+    pub clean_slices: Option<u32>,
+    /// Share of the slices that did, 0 to 1; absent as `clean_slices`.
+    pub clean_share: Option<f64>,
+    /// Sums over the timed laps; absent when nothing was measured.
+    pub totals: Option<Totals>,
+    /// CPU time of the ring of two scaled to this size, in nanoseconds per lap (Sloan's projected
+    /// line); absent without a ring of two.
+    pub projected_cpu_ns_per_lap: Option<f64>,
+    /// Time of a hop in nanoseconds: at full speed where that was seen, as the estimate says.
+    pub ns_per_hop: Option<Estimate>,
+    /// Time of a hop in nanoseconds at whatever speed, over rounds of all slices. Absent where the
+    /// quanta tell nothing.
+    pub contended_ns_per_hop: Option<Spread>,
+    /// Switches per hop as the kernel counted them.
+    pub switches_per_hop: Option<Estimate>,
+    /// (hop(N) - hop(1)) / switches per hop in nanoseconds: of clean slices where full speed was seen, else
+    /// paired within rounds, as the estimate says. Absent for the solo ring and for a ring that does not
+    /// switch.
+    pub ns_per_switch_above_solo: Option<Estimate>,
+    /// The same at whatever speed, paired within rounds. Absent where the quanta tell nothing.
+    pub contended_ns_per_switch_above_solo: Option<Spread>,
+    /// The same by CPU time, which other work on the CPU does not enter; absent where the members do
+    /// not share one CPU, as then their waits are part of the cost.
+    pub cpu_ns_per_switch_above_solo: Option<Estimate>,
+    /// What the registers in use add to a switch: `ns_per_switch_above_solo` less that of the same ring
+    /// with `state` none, in the same round; absent without such a ring beside it.
+    #[serde(default)]
+    pub ns_per_switch_above_none: Option<Estimate>,
+    /// Share of the samples, 0 to 1, whose members were given huge pages for all of their arrays; absent where
+    /// none were asked for, and where the kernel does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub huge_page_share: Option<f64>,
+    /// The kernel's count differs from one switch per hop by more than 5 %.
+    pub counts_disagree: bool,
+    /// A ring of several of which the kernel counted less than 0.1 switches per hop: its hops are no
+    /// switches, and it has no cost of one.
+    #[serde(default)]
+    pub does_not_switch: bool,
+    /// Why the case was not measured (any further).
+    pub failure: Option<String>,
+}
+
+impl CaseSummary {
+    /// The estimate that stands for the case: cost per switch, or per hop for a solo ring and one
+    /// that does not switch.
+    pub fn headline(&self) -> Option<&Estimate> {
+        match self.case.members == 1 || self.does_not_switch {
+            true => self.ns_per_hop.as_ref(),
+            false => self.ns_per_switch_above_solo.as_ref(),
+        }
+    }
+}
+
+/// Summaries of all rings of a plan; also used for the looks while a run is going on.
+pub fn summaries(plan: &Plan, grouped: &Grouped, failures: &[Failure]) -> Vec<CaseSummary> {
+    let mut all: Vec<CaseSummary> = plan
+        .rings()
+        .map(|(number, case)| summarise(plan, grouped, failures, number, case))
+        .collect();
+    for index in 0..all.len() {
+        let two = Case { members: 2, ..all[index].case.clone() };
+        let cpu_per_lap = all
+            .iter()
+            .find(|s| s.case == two)
+            .and_then(|s| s.totals)
+            .map(|t| t.cpu_ns as f64 / t.laps as f64);
+        let members = all[index].case.members;
+        all[index].projected_cpu_ns_per_lap = (members > 1)
+            .then_some(cpu_per_lap)
+            .flatten()
+            .map(|cpu| scaling::projected(cpu, members));
+    }
+    all
+}
+
+fn summarise(
+    plan: &Plan,
+    grouped: &Grouped,
+    failures: &[Failure],
+    index: usize,
+    case: &Case,
+) -> CaseSummary {
+    let samples: Vec<&Sample> = grouped.samples(index).collect();
+    // Every estimate has a random stream of its own, fixed by the plan's seed.
+    let stream = |estimate: u64| 1 + 4 * grouped.rank(index) + estimate;
+    let counted = grouped.by_round(index, Sample::switches_per_hop);
+    let switches_per_hop = grouped.over_rounds(&counted, stream(1));
+    let does_not_switch =
+        case.members > 1 && switches_per_hop.is_some_and(|e| e.value < HARDLY_SWITCHES_PER_HOP);
+    let of_all =
+        |of: fn(&Sample) -> f64| (!does_not_switch).then(|| grouped.above_solo_of_all(index, of));
+    let is_judged = grouped.is_judged(index);
+    let judged_middle = |figures: Figures| {
+        let figures: Vec<f64> = figures.into_values().collect();
+        Spread::of(&figures).filter(|_| is_judged)
+    };
+    let counts_disagree = case.members > 1
+        && switches_per_hop.is_some_and(|e| (e.value - 1.0).abs() > COUNT_TOLERANCE);
+    let disturbed = samples.iter().filter(|s| !s.disturbances(case).is_empty()).count();
+    let slices = grouped.slices(index).filter(|_| is_judged);
+    CaseSummary {
+        rounds: grouped.rounds(index),
+        samples: samples.len() as u32,
+        disturbed_samples: disturbed as u32,
+        clean_slices: slices.map(CaseSlices::clean_count),
+        clean_share: slices.and_then(|slices| slices.clean_counts().share_as_found()),
+        totals: totals(&samples),
+        projected_cpu_ns_per_lap: None,
+        ns_per_hop: grouped.hop(index, stream(0)),
+        contended_ns_per_hop: judged_middle(grouped.as_found_by_round(index, Sample::ns_per_hop)),
+        switches_per_hop,
+        ns_per_switch_above_solo: (!does_not_switch)
+            .then(|| grouped.above_solo(index, stream(2)))
+            .flatten(),
+        contended_ns_per_switch_above_solo: of_all(Sample::ns_per_hop).and_then(judged_middle),
+        cpu_ns_per_switch_above_solo: of_all(Sample::cpu_ns_per_hop)
+            .filter(|_| case.placement.is_one_cpu() && plan.batching.ring.triples.is_none())
+            .and_then(|figures| grouped.over_rounds(&figures, stream(3))),
+        ns_per_switch_above_none: (!does_not_switch)
+            .then(|| above_none(plan, grouped, index, case))
+            .flatten(),
+        huge_page_share: huge_page_share(case, &samples),
+        counts_disagree,
+        does_not_switch,
+        failure: failures.iter().rev().find(|f| f.case == index).map(|f| f.message.clone()),
+        case: case.clone(),
+    }
+}
+
+fn huge_page_share(case: &Case, samples: &[&Sample]) -> Option<f64> {
+    let work = case.work.filter(|work| work.huge_pages)?;
+    let needed = work.bytes.saturating_mul(u64::from(case.members));
+    let given = samples.iter().filter_map(|sample| Some(sample.huge_page_bytes? >= needed));
+    mean(&given.map(|given| f64::from(u8::from(given))).collect::<Vec<f64>>())
+}
+
+/// A double difference of four rings, as the indirect cost of a working set is one.
+fn above_none(plan: &Plan, grouped: &Grouped, index: usize, case: &Case) -> Option<Estimate> {
+    let none = plan.none_of(index).filter(|_| case.members > 1)?;
+    grouped.difference(index, none, (2 << 32) + grouped.rank(index))
+}
+
+fn totals(samples: &[&Sample]) -> Option<Totals> {
+    if samples.is_empty() {
+        return None;
+    }
+    let mut totals = Totals::default();
+    let (mut user_ns, mut split_ns) = (0_i64, 0_i64);
+    for sample in samples {
+        let counters = &sample.counters;
+        totals.laps += sample.laps;
+        totals.hops += sample.hops;
+        totals.real_ns += sample.elapsed_ns;
+        totals.cpu_ns += sample.cpu_ns();
+        totals.voluntary += counters.voluntary;
+        totals.involuntary += counters.involuntary;
+        if let Some((user, system)) = sample.user_system_ns() {
+            user_ns += user;
+            split_ns += user + system;
+        }
+    }
+    // The split of the samples that have one stands for all. So few ticks that the quanta's share of them is
+    // more than all that were seen in user mode are no user time.
+    if split_ns > 0 {
+        let share = (user_ns as f64 / split_ns as f64).max(0.0);
+        let user = (totals.cpu_ns as f64 * share).round() as u64;
+        totals.user_ns = Some(user);
+        totals.system_ns = Some(totals.cpu_ns.saturating_sub(user));
+    }
+    Some(totals)
+}
+
+/// The widest relative half-width among the cases that are still measured; absent as long as one
+/// of them has no interval.
+pub fn worst_precision(cases: &[CaseSummary]) -> Option<f64> {
+    widths(cases).collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
+}
+
+/// The relative half-width of each case that is still measured; none of one without an interval.
+pub(crate) fn widths(cases: &[CaseSummary]) -> impl Iterator<Item = Option<f64>> {
+    let open = cases.iter().filter(|case| case.failure.is_none());
+    open.map(|case| case.headline().and_then(Estimate::relative_half_width))
+}

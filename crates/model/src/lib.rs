@@ -6,7 +6,6 @@
 #![forbid(unsafe_code)]
 
 pub mod case;
-pub mod command_use;
 pub mod company;
 pub mod comparison;
 pub mod cost;
@@ -24,7 +23,6 @@ pub mod pairing;
 pub mod periodic;
 pub mod placement;
 pub mod plan;
-pub mod program_cost;
 pub mod published;
 pub mod reading;
 pub mod record;

@@ -27,11 +27,6 @@ fn the_lines_of_a_run_file_are_documented() {
 }
 
 #[test]
-fn what_is_said_of_a_program_is_documented() {
-    check(&schemars::schema_for!(model::program_cost::Report), "program.schema.json");
-}
-
-#[test]
 fn the_record_of_trials_is_documented() {
     check(&schemars::schema_for!(model::trial::Record), "trials-record.schema.json");
 }
@@ -51,11 +46,6 @@ fn the_lines_of_a_run_file_of_a_response_are_documented() {
 fn the_lines_of_a_run_file_of_trials_are_documented() {
     let schema = schemars::schema_for!(model::run::Line<model::trial::Trials>);
     check(&schema, "trials-run-line.schema.json");
-}
-
-#[test]
-fn what_commands_used_is_documented() {
-    check(&schemars::schema_for!(model::command_use::Record), "command-use.schema.json");
 }
 
 #[test]

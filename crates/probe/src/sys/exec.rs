@@ -1,7 +1,7 @@
-//! A command in a process of its own: what it had before its exec, exec.
+//! Becoming another program: a command in a process of its own, this program again, this process.
 
-use std::ffi::{c_char, c_int, c_void};
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 use rustix::io::Errno;
@@ -12,7 +12,7 @@ use rustix::process::Pid;
 use super::inherited::Inherited;
 use super::page::{Shareable, Shared};
 use super::process::last_errno;
-use super::stop::{StopWatch, stop_signal};
+use super::stop::{StopHandlers, stop_signal};
 use super::usage::{Whose, usage};
 use super::words::Command;
 
@@ -42,27 +42,36 @@ impl Note {
         self.rehearsal.load(Ordering::Acquire)
     }
 
-    /// Why the exec failed, if it did.
-    pub fn failure(&self) -> Option<Errno> {
-        let errno = self.errno.load(Ordering::Acquire);
-        (errno != 0).then(|| Errno::from_raw_os_error(errno))
-    }
-
-    /// Whether the command was not begun, as somebody had asked to stop.
-    pub fn held(&self) -> bool {
-        self.held.load(Ordering::Acquire)
-    }
-
-    /// Where the program was looked for last; a new start begins there.
-    pub fn found(&self) -> usize {
-        self.found.load(Ordering::Acquire)
-    }
-
-    /// Resident memory in bytes, minor faults and CPU time in ns just before the exec.
-    pub fn before_exec(&self) -> (u64, u64, u64) {
+    /// What the last child told.
+    pub fn read(&self) -> BeforeExec {
         let read = |value: &AtomicU64| value.load(Ordering::Acquire);
-        (read(&self.resident_kib) * 1024, read(&self.minor_faults), read(&self.cpu_ns))
+        let errno = self.errno.load(Ordering::Acquire);
+        BeforeExec {
+            failure: (errno != 0).then(|| Errno::from_raw_os_error(errno)),
+            held: self.held.load(Ordering::Acquire),
+            found: self.found.load(Ordering::Acquire),
+            resident_bytes: read(&self.resident_kib) * 1024,
+            minor_faults: read(&self.minor_faults),
+            cpu_ns: read(&self.cpu_ns),
+        }
     }
+}
+
+/// A child of [`Starter::start`] just before its exec.
+#[derive(Clone, Copy, Debug)]
+pub struct BeforeExec {
+    /// Why the exec failed, if it did.
+    pub failure: Option<Errno>,
+    /// Whether the command was not begun, as a signal had asked to stop.
+    pub held: bool,
+    /// Where the program was looked for last; a new start begins there.
+    pub found: usize,
+    /// Resident memory in bytes.
+    pub resident_bytes: u64,
+    /// Minor page faults so far.
+    pub minor_faults: u64,
+    /// CPU time so far in nanoseconds.
+    pub cpu_ns: u64,
 }
 
 /// Starts commands.
@@ -78,7 +87,7 @@ const STACK_BYTES: usize = 128 << 10;
 struct Start<'a> {
     command: Command<'a>,
     note: &'a Note,
-    watch: &'a StopWatch,
+    handlers: &'a StopHandlers,
     inherited: Inherited,
 }
 
@@ -97,10 +106,10 @@ impl Starter {
         Ok(Self { inherited, stack })
     }
 
-    /// Starts a command, looking for its program from path `found` on; gives its id, and where the
-    /// kernel has such a thing a descriptor that tells of its end. For a process with one thread. The child has the parent's descriptors and mask, and its
-    /// memory up to the exec, for which the parent waits (vfork(2)): no page table is copied, no page
-    /// faults once more.
+    /// Starts a command, looking for its program from path `found` on; gives its id, and since Linux 5.2 a
+    /// descriptor that is readable at its end. The child has the parent's descriptors and mask, and its
+    /// memory up to the exec, for which the calling thread waits (vfork(2)): no page table is copied, no
+    /// page faults once more.
     ///
     /// A stopping signal that came before the child was made holds it back: the kernel delivers what is
     /// pending before it forks, and gives what comes to the whole group meanwhile to both
@@ -110,18 +119,18 @@ impl Starter {
         command: Command<'_>,
         found: usize,
         note: &Shared<Note>,
-        watch: &StopWatch,
+        handlers: &StopHandlers,
     ) -> Result<(Pid, Option<OwnedFd>), Errno> {
         note.errno.store(0, Ordering::Release);
         note.held.store(false, Ordering::Release);
         note.found.store(found, Ordering::Release);
-        let start = Start { command, note, watch, inherited: self.inherited };
+        let start = Start { command, note, handlers, inherited: self.inherited };
         let name = command.name();
         let mut handle: c_int = -1;
         let shared = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
         let mut clone = |flags| {
-            // SAFETY: the child runs on a stack of its own while this thread, the only one, waits for its
-            // exec or its end; what it writes meanwhile are atomics, errno and the command's name, which is
+            // SAFETY: the child runs on a stack of its own while this thread, the only one that has this
+            // Starter and the command's words, waits for its exec or its end; what it writes meanwhile are atomics, errno and the command's name, which is
             // put back. The kernel writes one descriptor.
             unsafe {
                 let argument = (&raw const start).cast_mut().cast();
@@ -145,8 +154,8 @@ impl Starter {
 
 extern "C" fn become_command(start: *mut c_void) -> c_int {
     // SAFETY: `Starter::start` gives the address of a Start that lives on.
-    let Start { command, note, watch, inherited } = unsafe { &*start.cast::<Start<'_>>() };
-    watch.forget();
+    let Start { command, note, handlers, inherited } = unsafe { &*start.cast::<Start<'_>>() };
+    handlers.set_default();
     // By a handler that ran here before they were forgotten.
     if stop_signal().is_some() {
         note.held.store(true, Ordering::Release);
@@ -161,7 +170,7 @@ extern "C" fn become_command(start: *mut c_void) -> c_int {
     if note.is_rehearsal() {
         super::exit_now(0);
     }
-    let errno = command.exec(note.found(), |place| {
+    let errno = command.exec(note.found.load(Ordering::Acquire), |place| {
         note.found.store(place, Ordering::Release);
     });
     note.errno.store(errno.raw_os_error(), Ordering::Release);
@@ -169,18 +178,17 @@ extern "C" fn become_command(start: *mut c_void) -> c_int {
 }
 
 /// This program once more, with `words`: the copy has `descriptors`, which exec would close, the caller's
-/// signals and all that it was started with. For a process with one thread.
-pub fn start_again(words: &[&std::ffi::CStr], descriptors: &[c_int]) -> Result<Pid, Errno> {
-    let mut table: Vec<*const c_char> = words.iter().map(|word| word.as_ptr()).collect();
-    table.push(std::ptr::null());
-    // SAFETY: the process has one thread, so that the child may do anything. The table holds C strings
-    // and ends with a null.
+/// signals and all that it was started with.
+pub fn start_again(words: &[&CStr], descriptors: &[BorrowedFd<'_>]) -> Result<Pid, Errno> {
+    let table = table_of(words);
+    // SAFETY: the child makes system calls and nothing else, which it may whatever other threads were
+    // doing. The table holds C strings and ends with a null.
     unsafe {
         match libc::fork() {
             -1 => Err(last_errno()),
             0 => {
                 for descriptor in descriptors {
-                    libc::fcntl(*descriptor, libc::F_SETFD, 0);
+                    libc::fcntl(descriptor.as_raw_fd(), libc::F_SETFD, 0);
                 }
                 libc::execv(c"/proc/self/exe".as_ptr(), table.as_ptr());
                 super::exit_now(127)
@@ -188,4 +196,19 @@ pub fn start_again(words: &[&std::ffi::CStr], descriptors: &[c_int]) -> Result<P
             pid => Pid::from_raw(pid).ok_or(Errno::INVAL),
         }
     }
+}
+
+/// Becomes the program `path`, with these arguments, the first of which is its name, the environment as
+/// it is, and the signals and streams that this process was started with. `std` searches PATH, and hands
+/// what is no program to a shell. Returns why it failed.
+pub fn execute(path: &CStr, args: &[&CStr]) -> Errno {
+    let table = table_of(args);
+    Inherited::own().restore();
+    // SAFETY: path and table are C strings, and the table ends with a null.
+    unsafe { libc::execv(path.as_ptr(), table.as_ptr()) };
+    last_errno()
+}
+
+fn table_of(words: &[&CStr]) -> Vec<*const c_char> {
+    words.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect()
 }

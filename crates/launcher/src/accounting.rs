@@ -33,7 +33,6 @@ pub(crate) struct ThreadSamples {
     threads: Threads,
     /// By thread id: what was seen last, on top of what earlier threads with that id had.
     seen: BTreeMap<i32, (Schedstat, Schedstat)>,
-    why_not: Option<String>,
 }
 
 impl ThreadSamples {
@@ -45,13 +44,7 @@ impl ThreadSamples {
             pause: FIRST,
             threads: Threads::default(),
             seen: BTreeMap::new(),
-            why_not: None,
         }
-    }
-
-    /// Threads cannot be looked at, for this reason.
-    pub(crate) fn refuse(&mut self, why: String) {
-        self.why_not = Some(why);
     }
 
     /// Time to the next look.
@@ -96,9 +89,8 @@ impl ThreadSamples {
     }
 
     pub(crate) fn threads(&self) -> Reading<Threads> {
-        match (&self.why_not, self.threads.looks) {
-            (Some(why), 0) => Reading::unknown(why.clone()),
-            (None, 0) => Reading::unknown("it ended before it was looked at (10 ms)"),
+        match self.threads.looks {
+            0 => Reading::unknown("it ended before it was looked at (10 ms)"),
             _ => Reading::Known(self.threads),
         }
     }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use model::reading::Reading;
 use probe::command::{
-    ForwardedSignal, HighWater, Inherited, Note, Shared, Starter, StopHandlers, Words, ended_child,
+    ForwardedSignal, HighWater, Inherited, Started, Starter, StopHandlers, Words, ended_child,
     inherited, monotonic_raw_ns, send_signal, stop_signal, unblock_stop_signals, wait_for,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -102,9 +102,10 @@ struct Server<'a> {
     answers: &'a mut Answers,
     starter: Starter,
     handlers: StopHandlers,
-    note: Shared<Note>,
     /// Absent where the kernel has no such file: commands are charged with more then.
     high_water: Option<HighWater>,
+    /// Whether children are to end where they would become the command.
+    rehearsal: bool,
     /// Where each command's program was found.
     found: Vec<usize>,
     /// Processes that earlier commands have left behind.
@@ -142,8 +143,8 @@ impl<'a> Server<'a> {
             answers,
             starter: Starter::new(inherited).map_err(failed(0, "mmap"))?,
             handlers,
-            note: Shared::new().map_err(failed(0, "mmap"))?,
             high_water: HighWater::own().ok(),
+            rehearsal: false,
             found: vec![0; words.commands()],
             old: Vec::new(),
             io_before_end: false,
@@ -181,17 +182,17 @@ impl<'a> Server<'a> {
         // Where something fails here commands are charged with more, which is told beside their figures,
         // or the first run fails too and says why.
         let Some(high_water) = self.high_water.take() else { return };
-        self.note.rehearse(true);
+        self.rehearsal = true;
         let _ = high_water.reduce(|| {
             let _ = self.run(0);
         });
-        self.note.rehearse(false);
+        self.rehearsal = false;
         self.high_water = Some(high_water);
     }
 
     /// Runs a command to its end. The error is the last answer.
     fn run(&mut self, number: usize) -> Result<Used, Answer> {
-        let rehearsal = self.note.is_rehearsal();
+        let rehearsal = self.rehearsal;
         let command = self.words.command(number).ok_or(Errno::INVAL);
         let command = command.map_err(failed(number, "execve"))?;
         let mut orphans =
@@ -201,8 +202,10 @@ impl<'a> Server<'a> {
             high_water.reset();
         }
         let before_ns = monotonic_raw_ns();
-        let started = self.starter.start(command, self.found[number], &self.note, &self.handlers);
-        let (child, handle) = started.map_err(failed(number, "clone"))?;
+        let found = self.found[number];
+        let started = self.starter.start(command, found, rehearsal, &self.handlers);
+        let Started { pid: child, handle, before_exec } =
+            started.map_err(failed(number, "clone"))?;
         let pid = child.as_raw_pid();
         if self.request.announce && !rehearsal {
             self.answers.add(&Answer::Started { pid: pid.unsigned_abs() });
@@ -212,13 +215,10 @@ impl<'a> Server<'a> {
         let io = self.io_before_end.then(|| accounting::open_io(pid)).flatten();
         let mut samples = ThreadSamples::new(pid);
         let handle = handle.map_or_else(|| pidfd_open(child, PidfdFlags::empty()), Ok);
-        let waited = match handle {
-            Ok(handle) => self.wait(pid, &handle, &mut samples, &mut orphans, strangers),
+        let waited = match &handle {
+            Ok(handle) => self.wait(pid, handle, &mut samples, &mut orphans, strangers),
             // Linux before 5.3, no descriptor left: neither threads nor forwarded signals are seen.
-            Err(errno) => {
-                samples.refuse(format!("pidfd_open: {errno}"));
-                wait_until_zombie(child).map_err(|errno| ("waitid", errno))
-            }
+            Err(_) => wait_until_zombie(child).map_err(|errno| ("waitid", errno)),
         };
         let real_ns = monotonic_raw_ns().saturating_sub(before_ns);
         self.words.let_go();
@@ -231,30 +231,32 @@ impl<'a> Server<'a> {
         self.io_before_end |= own.io.known().is_none();
         let ended = wait_for(pid).map_err(failed(number, "wait4"))?;
         waited.map_err(|(step, errno)| failed(number, step)(errno))?;
-        let start = self.note.read();
-        if start.held {
+        if before_exec.held {
             return Err(done());
         }
-        if let Some(errno) = start.failure {
+        if let Some(errno) = before_exec.failure {
             return Err(failed(number, "execve")(errno));
         }
-        self.found[number] = start.found;
+        self.found[number] = before_exec.found;
         self.adopt(&mut orphans, strangers);
         Ok(Used {
             real_ns,
             ending: Ending::of_status(ended.status),
             usage: Usage::from(&ended),
             delay: samples.delay(own.first_thread),
-            threads: samples.threads(),
+            threads: match handle {
+                Ok(_) => samples.threads(),
+                Err(errno) => Reading::unknown(format!("pidfd_open: {errno}")),
+            },
             own_cpu_ns: own.cpu_ns,
             sampled: own.sampled,
             migrations: own.migrations,
             io: own.io,
             orphans,
             at_exec: AtExec {
-                resident_bytes: start.resident_bytes,
-                minor_faults: start.minor_faults,
-                cpu_ns: start.cpu_ns,
+                resident_bytes: before_exec.resident_bytes,
+                minor_faults: before_exec.minor_faults,
+                cpu_ns: before_exec.cpu_ns,
             },
         })
     }

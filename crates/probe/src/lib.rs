@@ -36,7 +36,7 @@ pub mod classic {
 pub mod command {
     pub use crate::sys::{
         BeforeExec, BlockedStopSignals, ChildEnd, CpuClock, ForwardedSignal, HighWater, Inherited,
-        KeptActions, Note, Shared, Starter, StopHandlers, Texts, Words, cpu_clock_ns, ended_child,
+        KeptActions, Started, Starter, StopHandlers, Texts, Words, cpu_clock_ns, ended_child,
         inherited, monotonic_raw_ns, send_signal, start_again, stop_signal, unblock_stop_signals,
         wait_for, write_words,
     };

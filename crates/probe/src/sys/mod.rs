@@ -41,7 +41,7 @@ pub use clock::{
     sleep_until, tick_period_ns,
 };
 pub use condvar::Meeting;
-pub use exec::{BeforeExec, Note, Starter, execute, start_again};
+pub use exec::{BeforeExec, Started, Starter, execute, start_again};
 pub use footprint::HighWater;
 pub use hangup::{Hangups, answer_hangups, catch_hangups, hang_up, hangups_left};
 pub use heap::{Block, heap_end};

@@ -4,6 +4,7 @@
 //! The count of commands; of each the lengths of its tables; the tables, one behind the other; the texts.
 //! Tables hold offsets, which the reader turns into addresses.
 
+use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_void};
 use std::fs::File;
 use std::io::Write;
@@ -188,24 +189,22 @@ pub struct Command<'a> {
 
 impl Command<'_> {
     /// Becomes the command as execvp(3) does, which looks for the program from the first path on: here
-    /// `found` is where to begin, and is told each path before it is tried. Returns only if none can be
-    /// executed.
-    pub(super) fn exec(&self, found: usize, mut trying: impl FnMut(usize)) -> Errno {
-        let mut denied = false;
-        let mut last = Errno::NOENT;
-        let (mut place, mut again) = (found, found > 0);
+    /// from `found` on, where each place is noted before it is tried. Returns only if none can be executed.
+    pub(super) fn exec(&self, found: &Cell<usize>) -> Errno {
+        let (mut denied, mut last) = (false, Errno::NOENT);
+        let (mut place, mut again) = (found.get(), found.get() > 0);
         loop {
             // SAFETY: `place` is at most the number of paths, behind which there is a null.
             let path = unsafe { *self.candidates.add(place) };
             if path.is_null() {
                 if !again {
-                    break;
+                    return if denied { Errno::ACCESS } else { last };
                 }
                 // It is not there any more where it was.
                 (place, again) = (0, false);
                 continue;
             }
-            trying(place);
+            found.set(place);
             last = self.exec_path(path);
             match last {
                 Errno::ACCESS => denied = true,
@@ -214,7 +213,6 @@ impl Command<'_> {
             }
             place += 1;
         }
-        if denied { Errno::ACCESS } else { last }
     }
 
     fn exec_path(&self, path: *const c_char) -> Errno {

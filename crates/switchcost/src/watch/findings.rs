@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use model::reading::Reading;
 use model::words::{plain, time};
-use probe::program::Switches;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -244,11 +243,9 @@ impl WorkingSet {
     }
 }
 
-/// All that `cost --pid` and `cost -- CMD` say.
+/// All that was read of a program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Report {
-    /// [`SCHEMA`].
-    pub(crate) schema: u32,
+pub(crate) struct Seen {
     /// The process.
     pub(crate) pid: u32,
     /// Its name.
@@ -269,6 +266,17 @@ pub(crate) struct Report {
     pub(crate) resident_bytes: Reading<u64>,
     /// The windows in which touched pages were counted.
     pub(crate) windows: Vec<Window>,
+    /// What was not available, and what was not counted.
+    pub(crate) notices: Vec<String>,
+}
+
+/// All that `cost --pid` and `cost -- CMD` say.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Report {
+    /// [`SCHEMA`].
+    pub(crate) schema: u32,
+    #[serde(flatten)]
+    pub(crate) seen: Seen,
     /// The same as rates.
     pub(crate) program: Program,
     /// The cost profile that the estimate rests on.
@@ -278,62 +286,28 @@ pub(crate) struct Report {
     pub(crate) cost: ProgramCost,
     /// The estimate in words.
     pub(crate) in_words: String,
-    /// What was not available, and what was not counted.
-    pub(crate) notices: Vec<String>,
 }
 
-/// All that was read of a program.
-pub(super) struct Seen {
-    pub(super) pid: u32,
-    pub(super) name: String,
-    pub(super) command: Option<Vec<String>>,
-    pub(super) watched: Duration,
-    pub(super) threads: Option<u64>,
-    pub(super) switches: Switches,
-    pub(super) cpu_ns: Reading<u64>,
-    pub(super) resident_bytes: Reading<u64>,
-    pub(super) windows: Vec<Window>,
-    pub(super) working_set: Reading<WorkingSet>,
-    pub(super) notices: Vec<String>,
-}
-
-impl Seen {
-    /// What it means with this machine's cost profile.
-    pub(super) fn report(mut self) -> Report {
-        let seconds = self.watched.as_secs_f64();
-        let rate = |count: f64| match seconds > 0.0 {
-            true => Reading::Known(count / seconds),
-            false => Reading::unknown("it was not watched for long enough"),
+impl Report {
+    /// What was seen, and what it means with this machine's cost profile.
+    pub(super) fn of(mut seen: Seen, working_set: Reading<WorkingSet>) -> Self {
+        let rate = |count: Reading<u64>| {
+            count.and_then(|count| match seen.watched_ns {
+                0 => Reading::unknown("it was not watched for long enough"),
+                ns => Reading::Known(count as f64 / ns as f64 * 1e9),
+            })
         };
-        let Switches { voluntary, involuntary } = self.switches;
         let program = Program {
-            voluntary_per_s: rate(voluntary as f64),
-            involuntary_per_s: rate(involuntary as f64),
-            cpu_share: self.cpu_ns.clone().and_then(|ns| rate(ns as f64 / 1e9)),
-            working_set: self.working_set,
+            voluntary_per_s: rate(seen.voluntary.clone()),
+            involuntary_per_s: rate(seen.involuntary.clone()),
+            cpu_share: rate(seen.cpu_ns.clone()).map(|ns_per_s| ns_per_s / 1e9),
+            working_set,
         };
         let set = program.working_set.known().copied();
-        let profile = profile::stored(set, &mut self.notices);
+        let profile = profile::stored(set, &mut seen.notices);
         let points = profile.known().map_or(&[][..], |profile| &profile.points);
         let cost = program_cost(&program, points);
-        Report {
-            schema: SCHEMA,
-            pid: self.pid,
-            name: self.name,
-            command: self.command,
-            watched_ns: nanoseconds(self.watched),
-            threads: self.threads,
-            voluntary: Reading::Known(voluntary),
-            involuntary: Reading::Known(involuntary),
-            cpu_ns: self.cpu_ns,
-            resident_bytes: self.resident_bytes,
-            windows: self.windows,
-            program,
-            profile,
-            in_words: cost.in_words(),
-            cost,
-            notices: self.notices,
-        }
+        Self { schema: SCHEMA, seen, program, profile, in_words: cost.in_words(), cost }
     }
 }
 

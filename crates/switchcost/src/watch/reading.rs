@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use launcher::Used;
 use model::reading::Reading;
-use probe::program::{Count, Switches, WatchError, Watched, huge_page_bytes};
+use probe::program::{Count, WatchError, Watched, huge_page_bytes};
 
 use super::findings::{PageSizes, Report, Seen, Window, nanoseconds};
 use super::profile::WorkingSet;
@@ -214,20 +214,21 @@ impl Watcher {
         let cpu = cpu.and_then(|(last, first)| last.checked_sub(first));
         notices.extend(cpu.and_then(|cpu_ns| self.unseen(cpu_ns)));
         let working_set = self.working_set(&mut notices);
+        let switches = self.count.switches();
         let seen = Seen {
             pid: self.program.pid().unsigned_abs(),
             name: self.program.name.clone(),
             command: None,
-            watched,
+            watched_ns: nanoseconds(watched),
             threads: Some(self.count.threads as u64),
-            switches: self.count.switches(),
+            voluntary: Reading::Known(switches.voluntary),
+            involuntary: Reading::Known(switches.involuntary),
             cpu_ns: cpu.ok_or("its CPU clock cannot be read").into(),
             resident_bytes: self.resident_bytes,
             windows: self.windows,
-            working_set,
             notices,
         };
-        seen.report()
+        Report::of(seen, working_set)
     }
 
     /// A notice of CPU time that no thread which was seen has used.
@@ -311,16 +312,16 @@ pub(crate) fn report_of_command(
         // Looked at before its exec was through, it may still have this program's name.
         name: words.first().cloned().unwrap_or_default(),
         command: Some(words),
-        watched: Duration::from_nanos(used.real_ns),
+        watched_ns: used.real_ns,
         threads,
-        switches: Switches { voluntary: usage.voluntary, involuntary: usage.involuntary },
+        voluntary: Reading::Known(usage.voluntary),
+        involuntary: Reading::Known(usage.involuntary),
         cpu_ns: Reading::Known(usage.cpu_ns()),
         resident_bytes: Reading::Known(most),
         windows,
-        working_set,
         notices,
     };
-    seen.report()
+    Report::of(seen, working_set)
 }
 
 /// The working set that goes with the switches of a command and its children, and a notice of whose it

@@ -9,8 +9,8 @@ use crate::report::parts::figure;
 
 /// The whole report, ending with a newline.
 pub(crate) fn text(report: &Report) -> String {
-    let seconds = report.watched_ns as f64 / 1e9;
-    let threads = match report.threads {
+    let seconds = report.seen.watched_ns as f64 / 1e9;
+    let threads = match report.seen.threads {
         Some(1) => ", 1 thread".to_string(),
         Some(threads) => format!(", {threads} threads"),
         None => String::new(),
@@ -35,7 +35,7 @@ pub(crate) fn text(report: &Report) -> String {
         (
             "working set",
             known(&program.working_set, |set| {
-                let windows = report.windows.len();
+                let windows = report.seen.windows.len();
                 let from =
                     if windows > 0 { format!(" ({windows} windows)") } else { String::new() };
                 format!(
@@ -57,8 +57,8 @@ pub(crate) fn text(report: &Report) -> String {
     let _ = writeln!(
         text,
         "{} (process {}): watched for {} s{threads}\n",
-        report.name,
-        report.pid,
+        report.seen.name,
+        report.seen.pid,
         figure(Some(seconds))
     );
     for (name, value) in rows {
@@ -68,7 +68,7 @@ pub(crate) fn text(report: &Report) -> String {
     if let ProgramCost::Estimated { assumptions, .. } = &report.cost {
         let _ = writeln!(text, "assumed: {}", assumptions.join("; "));
     }
-    for notice in &report.notices {
+    for notice in &report.seen.notices {
         let _ = writeln!(text, "note: {notice}");
     }
     text

@@ -6,7 +6,6 @@
 #![forbid(unsafe_code)]
 
 pub mod case;
-pub mod command_use;
 pub mod company;
 pub mod comparison;
 pub mod cost;
@@ -28,7 +27,6 @@ pub mod periodic;
 pub mod placement;
 pub mod plan;
 pub mod policy;
-pub mod program_cost;
 pub mod published;
 pub mod reading;
 pub mod record;
@@ -38,7 +36,6 @@ pub mod ring;
 pub mod run;
 pub mod sample;
 pub mod scaling;
-pub mod schema;
 pub mod speed;
 pub mod state;
 pub mod stats;

@@ -20,7 +20,7 @@ pub use cpu::{
 pub use cpu_list::{CpuList, CpuListError, MAX_CPUS};
 pub use difference::Difference;
 pub use interrupts::CpuInterrupts;
-pub use kernel::{ClockSource, Kernel, Preemption, PreemptionModel};
+pub use kernel::{ClockSource, CpuAccounting, Kernel, Preemption, PreemptionModel};
 pub use limits::{
     Bound, Cgroup, CgroupLayout, CgroupLimit, CpuQuota, Cpuset, Limits, ResourceLimit,
 };

@@ -54,7 +54,7 @@ fn byte_unit(bytes: u64) -> (f64, &'static str) {
 }
 
 /// Three significant digits without trailing zeros; whole numbers stay whole.
-pub(crate) fn plain(value: f64) -> String {
+pub fn plain(value: f64) -> String {
     if value.fract() == 0.0 {
         return format!("{value:.0}");
     }

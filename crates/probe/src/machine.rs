@@ -21,8 +21,7 @@ mod virtualization;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use model::command_use::CpuAccounting;
-use model::machine::{Kernel, Machine};
+use model::machine::{CpuAccounting, Kernel, Machine};
 use model::reading::Reading;
 
 use self::config::Config;

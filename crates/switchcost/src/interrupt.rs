@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::bell::Bell;
+use crate::event::Event;
 
 /// The running worker, shared with the thread that waits for signals.
 pub(crate) type Running = Arc<Mutex<Option<Child>>>;
@@ -20,11 +20,11 @@ pub(crate) type Running = Arc<Mutex<Option<Child>>>;
 pub(crate) struct Interrupt {
     signal: Arc<AtomicI32>,
     running: Running,
-    bell: Bell,
+    stop: Event,
 }
 
 impl Interrupt {
-    /// Watches SIGINT and SIGTERM. A second signal ends the program without another word.
+    /// Watches SIGINT and SIGTERM. A second signal ends the program at once.
     pub(crate) fn watch() -> Result<Self> {
         let interrupt = Self::default();
         let mut signals =
@@ -37,7 +37,7 @@ impl Interrupt {
                     std::process::exit(128 + signal);
                 }
                 shared.kill_worker();
-                shared.bell.ring();
+                shared.stop.set();
             }
         };
         thread::Builder::new()
@@ -57,9 +57,9 @@ impl Interrupt {
         self.signal().map(|signal| 128 + u8::try_from(signal).unwrap_or(0))
     }
 
-    /// Rung by the first signal.
-    pub(crate) fn bell(&self) -> &Bell {
-        &self.bell
+    /// Set by the first signal.
+    pub(crate) fn stop_event(&self) -> &Event {
+        &self.stop
     }
 
     /// The running worker.

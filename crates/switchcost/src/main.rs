@@ -4,24 +4,23 @@
 //! `command` has one file a subcommand, `measure` runs a plan from its first case to its report. Called
 //! by the name of one of the papers' programs it acts as that (`classic`).
 
-mod bell;
 mod build;
 mod classic;
 mod cli;
 mod command;
 mod deadline;
+mod event;
 mod experiments;
 mod failure;
 mod hearing;
 mod interrupt;
 mod known;
 mod launch;
-mod launcher;
 mod measure;
-mod not_started;
 mod progress;
 mod report;
 mod resolve;
+mod run;
 mod schedule;
 mod session;
 mod store;
@@ -30,14 +29,17 @@ mod watch;
 
 use std::process::ExitCode;
 
+use anyhow::Context;
+
 fn main() -> ExitCode {
     // Started with SIGCHLD ignored, it could not wait for what it starts. This cannot fail.
     let _ = probe::default_child();
-    if let Some(code) = classic::by_link(std::env::args_os()) {
+    if let Some(code) = ::classic::by_link(std::env::args_os()) {
         return code;
     }
-    match command::launcher::called().unwrap_or_else(|| command::run(cli::Cli::of_arguments())) {
-        Ok(code) => code,
-        Err(error) => failure::tell(&error),
-    }
+    let done = match launcher::serve_if_asked() {
+        Some(served) => served.map(|()| ExitCode::SUCCESS).context("the launcher"),
+        None => command::run(cli::Cli::of_arguments()),
+    };
+    done.unwrap_or_else(|error| failure::tell(&error))
 }

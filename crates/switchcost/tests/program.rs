@@ -51,12 +51,12 @@ fn command(home: &Home, script: &str) -> (Said, Value) {
 
 /// A run file with costs: a ring of two at several arrays above its solo, six rounds of one sample.
 /// hop = 1 us alone; 3 us with a switch and no work, 5 us with `bytes` of work.
-fn store_surface(home: &Home, name: &str, sizes: &[u64]) {
-    store_surface_of(home, name, sizes, None);
+fn store_profile(home: &Home, name: &str, sizes: &[u64]) {
+    store_profile_of(home, name, sizes, None);
 }
 
 /// The same, of another machine than the fixture's.
-fn store_surface_of(home: &Home, name: &str, sizes: &[u64], machine: Option<Value>) {
+fn store_profile_of(home: &Home, name: &str, sizes: &[u64], machine: Option<Value>) {
     let v1 = common::stored::RUN;
     let mut header: Value =
         serde_json::from_str(v1.lines().next().expect("a header")).expect("JSON");
@@ -116,7 +116,7 @@ fn a_shell_that_waits_makes_at_least_that_many_switches() {
     assert!(voluntary >= 20, "{voluntary}");
     assert_eq!(figures["command"][0], "sh");
     assert!(
-        said.err.contains("cannot tell: no stored surface: run `switchcost cost` first"),
+        said.err.contains("inconclusive: no stored cost profile: run `switchcost cost` first"),
         "{}",
         said.err
     );
@@ -307,9 +307,9 @@ fn a_program_that_ends_is_told_with_what_was_seen() {
 }
 
 #[test]
-fn the_estimate_is_that_of_the_stored_surface() {
+fn the_estimate_is_that_of_the_stored_profile() {
     let home = Home::new();
-    store_surface(&home, "20260101T000000000Z-ring-1", &[4096, 1 << 30]);
+    store_profile(&home, "20260101T000000000Z-ring-1", &[4096, 1 << 30]);
     let (said, figures) =
         command(&home, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.05");
     assert_eq!(said.code, Some(0), "{}", said.err);
@@ -326,15 +326,15 @@ fn the_estimate_is_that_of_the_stored_surface() {
 }
 
 #[test]
-fn the_surface_that_fits_is_taken_before_a_newer_one() {
+fn the_profile_that_fits_is_taken_before_a_newer_one() {
     let home = Home::new();
     let here = serde_json::to_value(probe::machine::read(Path::new("/"))).expect("JSON");
     let fitting = "20260101T000000000Z-ring-1";
-    store_surface_of(&home, fitting, &[4096, 1 << 30], Some(here.clone()));
-    store_surface_of(&home, "20260102T000000000Z-ring-1", &[4096, 8192], Some(here.clone()));
+    store_profile_of(&home, fitting, &[4096, 1 << 30], Some(here.clone()));
+    store_profile_of(&home, "20260102T000000000Z-ring-1", &[4096, 8192], Some(here.clone()));
     let mut elsewhere = here;
     elsewhere["kernel"]["release"] = "2.6.17".into();
-    store_surface_of(&home, "20260103T000000000Z-ring-1", &[4096, 1 << 30], Some(elsewhere));
+    store_profile_of(&home, "20260103T000000000Z-ring-1", &[4096, 1 << 30], Some(elsewhere));
     let (said, figures) = command(&home, "sleep 0.1");
     assert_eq!(figures["surface"]["run"], fitting, "{}", said.err);
     assert!(!said.err.contains("differs"), "{}", said.err);
@@ -343,7 +343,7 @@ fn the_surface_that_fits_is_taken_before_a_newer_one() {
 #[test]
 fn beyond_the_measured_arrays_the_way_out_and_the_direct_cost_are_named() {
     let home = Home::new();
-    store_surface(&home, "20260101T000000000Z-ring-1", &[4096, 8192]);
+    store_profile(&home, "20260101T000000000Z-ring-1", &[4096, 8192]);
     let (said, figures) = command(&home, "sleep 0.1");
     assert_eq!(figures["cost"]["answer"], "cannot_tell", "{figures}");
     assert!(said.err.contains("measure them with `switchcost cost --array 1K.."), "{}", said.err);

@@ -53,7 +53,7 @@ fn exit_codes_are_the_commands_and_bad_commands_have_a_line() {
     let orphaned = file("orphaned", "#!/no/such/interpreter\n", 0o755);
     for (name, code, words) in [
         ("/no/such/command", 127, "no such file"),
-        ("no-such-command-anywhere", 127, "no folder of PATH has it"),
+        ("no-such-command-anywhere", 127, "command not found in PATH"),
         ("", 127, "cannot run '': an empty name"),
         (&plain, 126, "may not be executed"),
         ("/", 126, "it is a directory"),

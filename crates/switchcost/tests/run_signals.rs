@@ -314,7 +314,7 @@ fn a_killed_launcher_does_not_cost_the_runs_before() {
     launcher.kill();
     let said = Said::at_end(child);
     assert_eq!(said.code, Some(1), "{}", said.err);
-    assert!(said.error().contains("the launcher is gone (signal 9)"), "{}", said.err);
+    assert!(said.error().contains("the launcher has ended (signal: 9"), "{}", said.err);
     assert!(said.err.contains("max resident"), "{}", said.err);
     assert_eq!(runs(&read(Path::new(&json))).len(), 4);
 }

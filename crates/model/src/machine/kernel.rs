@@ -5,6 +5,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::reading::Reading;
 
+/// How the kernel tells user from system time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuAccounting {
+    /// Each timer tick is charged to the mode that it interrupts (CONFIG_TICK_CPU_ACCOUNTING, or
+    /// CONFIG_VIRT_CPU_ACCOUNTING_GEN without nohz_full CPUs).
+    Tick,
+    /// Some CPUs (nohz_full) read the clock whenever the mode changes, the others are sampled.
+    Mixed,
+    /// The clock is read whenever the mode changes (CONFIG_VIRT_CPU_ACCOUNTING_NATIVE).
+    Precise,
+}
+
 /// The running kernel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

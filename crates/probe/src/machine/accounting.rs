@@ -1,6 +1,6 @@
 //! How the kernel tells user from system time.
 
-use model::command_use::CpuAccounting;
+use model::machine::CpuAccounting;
 use model::reading::Reading;
 
 use super::config::Config;

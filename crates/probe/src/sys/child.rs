@@ -1,63 +1,77 @@
-//! The end of a child with what it used: wait4(2).
+//! Children: how one ended and what it used (wait4(2)), descriptors handed down to one, signals.
 
 use std::mem::MaybeUninit;
-use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
-use model::command_use::Usage;
-use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 
 use super::process::last_errno;
 
-/// How a child ended, and what it, its threads and those of its own children that it waited for used.
+/// The end of a child, and getrusage(2)'s fields for it, its threads and the children that it waited for.
+/// Those that Linux does not fill are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ChildUsage {
+#[allow(missing_docs)] // The fields are the manual page's.
+pub struct ChildEnd {
     /// Wait status as wait(2) gives it.
     pub status: i32,
-    /// What they used. The resident memory is the greatest of any of them, or what they began with.
-    pub usage: Usage,
+    /// User time in microseconds.
+    pub utime_us: i64,
+    /// System time in microseconds.
+    pub stime_us: i64,
+    /// Greatest of any of them, or what they began with, in KiB.
+    pub maxrss: i64,
+    pub ixrss: i64,
+    pub idrss: i64,
+    pub isrss: i64,
+    pub minflt: i64,
+    pub majflt: i64,
+    pub nswap: i64,
+    pub inblock: i64,
+    pub oublock: i64,
+    pub msgsnd: i64,
+    pub msgrcv: i64,
+    pub nsignals: i64,
+    pub nvcsw: i64,
+    pub nivcsw: i64,
 }
 
-/// Waits for a child; without `patience` only if it has ended. `None` while it runs.
-pub fn reap(pid: u32, patience: bool) -> Result<Option<ChildUsage>, Errno> {
-    let how = if patience { 0 } else { libc::WNOHANG };
-    let Some((status, usage)) = wait4(pid as libc::pid_t, how)? else { return Ok(None) };
-    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
-    let usage = Usage {
-        user_ns: ns(usage.ru_utime),
-        system_ns: ns(usage.ru_stime),
-        max_resident_bytes: usage.ru_maxrss as u64 * 1024,
-        minor_faults: usage.ru_minflt as u64,
-        major_faults: usage.ru_majflt as u64,
-        input_blocks: usage.ru_inblock as u64,
-        output_blocks: usage.ru_oublock as u64,
-        voluntary: usage.ru_nvcsw as u64,
-        involuntary: usage.ru_nivcsw as u64,
-    };
-    Ok(Some(ChildUsage { status, usage }))
-}
-
-/// wait4(2) for one child: its wait status and usage. `None` where `options` do not wait and it runs.
-pub(super) fn wait4(
-    pid: libc::pid_t,
-    options: libc::c_int,
-) -> Result<Option<(i32, libc::rusage)>, Errno> {
+/// Waits for a child's end (wait4(2)).
+pub fn wait_for(pid: i32) -> Result<ChildEnd, Errno> {
     let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::zeroed());
-    loop {
+    let usage = loop {
         // SAFETY: both addresses are valid for what the kernel writes there.
-        match unsafe { libc::wait4(pid, &mut status, options, usage.as_mut_ptr()) } {
+        match unsafe { libc::wait4(pid, &mut status, 0, usage.as_mut_ptr()) } {
             -1 if last_errno() == Errno::INTR => {}
             -1 => return Err(last_errno()),
-            0 => return Ok(None),
             // SAFETY: zeroes are a valid rusage, and the kernel has filled it.
-            _ => return Ok(Some((status, unsafe { usage.assume_init() }))),
+            _ => break unsafe { usage.assume_init() },
         }
-    }
+    };
+    let us = |time: libc::timeval| time.tv_sec * 1_000_000 + time.tv_usec;
+    Ok(ChildEnd {
+        status,
+        utime_us: us(usage.ru_utime),
+        stime_us: us(usage.ru_stime),
+        maxrss: usage.ru_maxrss,
+        ixrss: usage.ru_ixrss,
+        idrss: usage.ru_idrss,
+        isrss: usage.ru_isrss,
+        minflt: usage.ru_minflt,
+        majflt: usage.ru_majflt,
+        nswap: usage.ru_nswap,
+        inblock: usage.ru_inblock,
+        oublock: usage.ru_oublock,
+        msgsnd: usage.ru_msgsnd,
+        msgrcv: usage.ru_msgrcv,
+        nsignals: usage.ru_nsignals,
+        nvcsw: usage.ru_nvcsw,
+        nivcsw: usage.ru_nivcsw,
+    })
 }
 
-/// A child that has ended and waits to be reaped, as it was: `None` while all still run, ECHILD where
-/// there is none (waitid(2)).
-pub fn ended_child() -> Result<Option<u32>, Errno> {
+/// A child that has ended and waits to be reaped: `None` while all still run, ECHILD where there is
+/// none (waitid(2)).
+pub fn ended_child() -> Result<Option<i32>, Errno> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
     // SAFETY: the address is valid for what the kernel writes there; zeroes are a valid siginfo, of
@@ -69,36 +83,33 @@ pub fn ended_child() -> Result<Option<u32>, Errno> {
     }
     // SAFETY: what waitid fills has a process id.
     let pid = unsafe { info.si_pid() };
-    Ok(u32::try_from(pid).ok().filter(|pid| *pid > 0))
+    Ok(Some(pid).filter(|pid| *pid > 0))
 }
 
-/// The socket that this process was started with as descriptor `number`; what it starts does not
-/// have it. To be called once, as it takes the descriptor over.
-pub fn inherited_socket(number: i32) -> Result<UnixStream, Errno> {
-    inherited_file(number).map(UnixStream::from)
-}
-
-/// As [`inherited_socket`], of anything that is open.
-pub fn inherited_file(number: i32) -> Result<OwnedFd, Errno> {
+/// A descriptor that this process was started with, under another number; exec closes both. EBADF where
+/// none is open, and for standard streams.
+pub fn inherited(number: i32) -> Result<OwnedFd, Errno> {
     if number < 3 {
-        // Standard streams belong to others.
         return Err(Errno::BADF);
     }
-    // SAFETY: nobody in this process knows of a descriptor that it was started with. One that is not
-    // open makes the next call fail.
-    let file = unsafe { OwnedFd::from_raw_fd(number) };
-    match fcntl_setfd(&file, FdFlags::CLOEXEC) {
-        Ok(()) => Ok(file),
-        Err(errno) => {
-            // Not open: there is nothing to close.
-            let _ = file.into_raw_fd();
-            Err(errno)
-        }
-    }
+    // SAFETY: it is asked whether it is open, and closed by nobody: whoever owns it still does.
+    let found = unsafe { BorrowedFd::borrow_raw(number) };
+    fcntl_setfd(found, FdFlags::CLOEXEC)?;
+    fcntl_dupfd_cloexec(found, 3)
 }
 
 /// Sends a signal to a process. One that is gone is no error.
 pub fn send_signal(pid: i32, signal: i32) {
     // SAFETY: kill touches no memory.
     unsafe { libc::kill(pid, signal) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_child_is_an_error() {
+        assert_eq!(wait_for(i32::MAX), Err(Errno::CHILD));
+    }
 }

@@ -1,8 +1,8 @@
-//! A command in a process of its own: what it had before its exec, exec.
+//! Becoming another program: a command in a process of its own, this program again, this process.
 
-use std::ffi::{c_char, c_int, c_void};
-use std::os::fd::{FromRawFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
@@ -10,59 +10,36 @@ use rustix::param::page_size;
 use rustix::process::Pid;
 
 use super::inherited::Inherited;
-use super::page::{Shareable, Shared};
 use super::process::last_errno;
-use super::stop::{StopWatch, stop_signal};
+use super::stop::{StopHandlers, stop_signal};
 use super::usage::{Whose, usage};
 use super::words::Command;
 
-/// What the child tells of itself before its exec, and of a failed one.
-#[derive(Default)]
-pub struct Note {
-    rehearsal: AtomicBool,
-    errno: AtomicI32,
-    held: AtomicBool,
-    found: AtomicUsize,
-    resident_kib: AtomicU64,
-    minor_faults: AtomicU64,
-    cpu_ns: AtomicU64,
+/// A command that was started.
+pub struct Started {
+    /// Its process id.
+    pub pid: Pid,
+    /// Readable at its end; absent before Linux 5.2.
+    pub handle: Option<OwnedFd>,
+    /// What the child noted before its exec.
+    pub before_exec: BeforeExec,
 }
 
-// SAFETY: atomics, which are a value when zero and the same in every process.
-unsafe impl Shareable for Note {}
-
-impl Note {
-    /// Whether children are to end where they would become the command.
-    pub fn rehearse(&self, rehearsal: bool) {
-        self.rehearsal.store(rehearsal, Ordering::Release);
-    }
-
-    /// Whether they are.
-    pub fn is_rehearsal(&self) -> bool {
-        self.rehearsal.load(Ordering::Acquire)
-    }
-
+/// A child just before its exec, and how that went.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BeforeExec {
     /// Why the exec failed, if it did.
-    pub fn failure(&self) -> Option<Errno> {
-        let errno = self.errno.load(Ordering::Acquire);
-        (errno != 0).then(|| Errno::from_raw_os_error(errno))
-    }
-
-    /// Whether the command was not begun, as somebody had asked to stop.
-    pub fn held(&self) -> bool {
-        self.held.load(Ordering::Acquire)
-    }
-
-    /// Where the program was looked for last; a new start begins there.
-    pub fn found(&self) -> usize {
-        self.found.load(Ordering::Acquire)
-    }
-
-    /// Resident memory in bytes, minor faults and CPU time in ns just before the exec.
-    pub fn before_exec(&self) -> (u64, u64, u64) {
-        let read = |value: &AtomicU64| value.load(Ordering::Acquire);
-        (read(&self.resident_kib) * 1024, read(&self.minor_faults), read(&self.cpu_ns))
-    }
+    pub failure: Option<Errno>,
+    /// Whether the command was not begun, as a signal had asked to stop.
+    pub held: bool,
+    /// Which path the program was looked for at last; a new start begins there.
+    pub found: usize,
+    /// Resident memory in bytes.
+    pub resident_bytes: u64,
+    /// Minor page faults so far.
+    pub minor_faults: u64,
+    /// CPU time so far in nanoseconds.
+    pub cpu_ns: u64,
 }
 
 /// Starts commands.
@@ -74,12 +51,14 @@ pub struct Starter {
 /// Of a child before its exec: some calls deep, more where somebody has wrapped execve(2). One page guards.
 const STACK_BYTES: usize = 128 << 10;
 
-/// What the child needs.
+/// What the child needs, and what it notes.
 struct Start<'a> {
     command: Command<'a>,
-    note: &'a Note,
-    watch: &'a StopWatch,
+    handlers: &'a StopHandlers,
     inherited: Inherited,
+    rehearsal: bool,
+    found: Cell<usize>,
+    noted: Cell<BeforeExec>,
 }
 
 impl Starter {
@@ -97,10 +76,9 @@ impl Starter {
         Ok(Self { inherited, stack })
     }
 
-    /// Starts a command, looking for its program from path `found` on; gives its id, and where the
-    /// kernel has such a thing a descriptor that tells of its end. For a process with one thread. The child has the parent's descriptors and mask, and its
-    /// memory up to the exec, for which the parent waits (vfork(2)): no page table is copied, no page
-    /// faults once more.
+    /// Starts a command, looking for its program from path `found` on; a `rehearsal` ends where it would
+    /// become the command. The child has the parent's descriptors and mask, and its memory up to the exec,
+    /// for which the calling thread waits (vfork(2)): no page table is copied, no page faults once more.
     ///
     /// A stopping signal that came before the child was made holds it back: the kernel delivers what is
     /// pending before it forks, and gives what comes to the whole group meanwhile to both
@@ -109,20 +87,20 @@ impl Starter {
         &self,
         command: Command<'_>,
         found: usize,
-        note: &Shared<Note>,
-        watch: &StopWatch,
-    ) -> Result<(Pid, Option<OwnedFd>), Errno> {
-        note.errno.store(0, Ordering::Release);
-        note.held.store(false, Ordering::Release);
-        note.found.store(found, Ordering::Release);
-        let start = Start { command, note, watch, inherited: self.inherited };
+        rehearsal: bool,
+        handlers: &StopHandlers,
+    ) -> Result<Started, Errno> {
+        let (inherited, found) = (self.inherited, Cell::new(found));
+        let noted = Cell::default();
+        let start = Start { command, handlers, inherited, rehearsal, found, noted };
         let name = command.name();
         let mut handle: c_int = -1;
         let shared = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
         let mut clone = |flags| {
-            // SAFETY: the child runs on a stack of its own while this thread, the only one, waits for its
-            // exec or its end; what it writes meanwhile are atomics, errno and the command's name, which is
-            // put back. The kernel writes one descriptor.
+            // SAFETY: the child runs on a stack of its own while this thread, the only one that has this
+            // Starter and the command's words, waits for its exec or its end; what it writes meanwhile
+            // are cells, errno and the command's name, which is put back. The kernel writes one
+            // descriptor.
             unsafe {
                 let argument = (&raw const start).cast_mut().cast();
                 libc::clone(become_command, self.stack, flags, argument, &raw mut handle)
@@ -133,54 +111,53 @@ impl Starter {
             // Linux before 5.2.
             pid = clone(shared);
         }
+        let failure = last_errno();
         command.rename(name);
+        let pid = Pid::from_raw(pid.max(0)).ok_or(failure)?;
         // SAFETY: the kernel has made this descriptor for the caller alone, closed by exec.
-        let handle = (handle >= 0 && pid > 0).then(|| unsafe { OwnedFd::from_raw_fd(handle) });
-        match pid {
-            -1 => Err(last_errno()),
-            pid => Ok((Pid::from_raw(pid).ok_or(Errno::INVAL)?, handle)),
-        }
+        let handle = (handle >= 0).then(|| unsafe { OwnedFd::from_raw_fd(handle) });
+        let before_exec = BeforeExec { found: start.found.get(), ..start.noted.get() };
+        Ok(Started { pid, handle, before_exec })
     }
 }
 
 extern "C" fn become_command(start: *mut c_void) -> c_int {
-    // SAFETY: `Starter::start` gives the address of a Start that lives on.
-    let Start { command, note, watch, inherited } = unsafe { &*start.cast::<Start<'_>>() };
-    watch.forget();
-    // By a handler that ran here before they were forgotten.
+    // SAFETY: `Starter::start` gives the address of a Start that lives on, and waits.
+    let Start { command, handlers, inherited, rehearsal, found, noted } =
+        unsafe { &*start.cast::<Start<'_>>() };
+    handlers.set_default();
+    // By a handler that ran here before they were set.
     if stop_signal().is_some() {
-        note.held.store(true, Ordering::Release);
+        noted.set(BeforeExec { held: true, ..BeforeExec::default() });
         super::exit_now(127);
     }
     inherited.restore();
-    let used = usage(Whose::Own);
-    note.resident_kib.store(used.max_resident_kib(), Ordering::Release);
-    let used = used.read();
-    note.minor_faults.store(used.minor_faults, Ordering::Release);
-    note.cpu_ns.store(used.total_ns(), Ordering::Release);
-    if note.is_rehearsal() {
+    let usage = usage(Whose::Own);
+    let resident_bytes = usage.max_resident_kib() * 1024;
+    let used = usage.read();
+    let (minor_faults, cpu_ns) = (used.minor_faults, used.total_ns());
+    let before = BeforeExec { resident_bytes, minor_faults, cpu_ns, ..BeforeExec::default() };
+    noted.set(before);
+    if *rehearsal {
         super::exit_now(0);
     }
-    let errno = command.exec(note.found(), |place| {
-        note.found.store(place, Ordering::Release);
-    });
-    note.errno.store(errno.raw_os_error(), Ordering::Release);
+    let failure = Some(command.exec(found));
+    noted.set(BeforeExec { failure, ..before });
     super::exit_now(127)
 }
 
 /// This program once more, with `words`: the copy has `descriptors`, which exec would close, the caller's
-/// signals and all that it was started with. For a process with one thread.
-pub fn start_again(words: &[&std::ffi::CStr], descriptors: &[c_int]) -> Result<Pid, Errno> {
-    let mut table: Vec<*const c_char> = words.iter().map(|word| word.as_ptr()).collect();
-    table.push(std::ptr::null());
-    // SAFETY: the process has one thread, so that the child may do anything. The table holds C strings
-    // and ends with a null.
+/// signals and all that it was started with.
+pub fn start_again(words: &[&CStr], descriptors: &[BorrowedFd<'_>]) -> Result<Pid, Errno> {
+    let table = table_of(words);
+    // SAFETY: the child makes system calls and nothing else, which it may whatever other threads were
+    // doing. The table holds C strings and ends with a null.
     unsafe {
         match libc::fork() {
             -1 => Err(last_errno()),
             0 => {
                 for descriptor in descriptors {
-                    libc::fcntl(*descriptor, libc::F_SETFD, 0);
+                    libc::fcntl(descriptor.as_raw_fd(), libc::F_SETFD, 0);
                 }
                 libc::execv(c"/proc/self/exe".as_ptr(), table.as_ptr());
                 super::exit_now(127)
@@ -188,4 +165,19 @@ pub fn start_again(words: &[&std::ffi::CStr], descriptors: &[c_int]) -> Result<P
             pid => Pid::from_raw(pid).ok_or(Errno::INVAL),
         }
     }
+}
+
+/// Becomes the program `path`, with these arguments, the first of which is its name, the environment as
+/// it is, and the signals and streams that this process was started with. `std` searches PATH, and hands
+/// what is no program to a shell. Returns why it failed.
+pub fn execute(path: &CStr, args: &[&CStr]) -> Errno {
+    let table = table_of(args);
+    Inherited::own().restore();
+    // SAFETY: path and table are C strings, and the table ends with a null.
+    unsafe { libc::execv(path.as_ptr(), table.as_ptr()) };
+    last_errno()
+}
+
+fn table_of(words: &[&CStr]) -> Vec<*const c_char> {
+    words.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect()
 }

@@ -12,13 +12,8 @@ use rustix::io::write;
 use rustix::mm::{Advice, madvise};
 use rustix::param::page_size;
 
-/// What is resident of this process, and its high water.
-pub struct Footprint {
-    /// Mappings of files that hold nothing of the process's own.
-    files: Vec<Place>,
-    pages: File,
-    high_water: OwnedFd,
-}
+/// The most that was resident of this process (VmHWM).
+pub struct HighWater(OwnedFd);
 
 /// Written to clear_refs: the high water is to be what is resident now (proc_pid_clear_refs(5)).
 const RESET_HIGH_WATER: &[u8] = b"5";
@@ -26,59 +21,75 @@ const RESET_HIGH_WATER: &[u8] = b"5";
 /// Of a page in pagemap: present (proc_pid_pagemap(5)).
 const PRESENT: u64 = 1 << 63;
 
-impl Footprint {
-    /// Of this process, whose mappings of files are to stay. Fails where the kernel does not tell of them.
+impl HighWater {
+    /// Fails where the kernel has no such file (CONFIG_PROC_PAGE_MONITOR), or it may not be used.
     pub fn own() -> io::Result<Self> {
-        let high_water =
-            open("/proc/self/clear_refs", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
-        let pages = File::open("/proc/self/pagemap")?;
-        let smaps = BufReader::new(File::open("/proc/self/smaps")?);
-        let mut files = Vec::new();
-        for line in smaps.split(b'\n') {
-            gather(&mut files, &String::from_utf8_lossy(&line?));
-        }
-        Ok(Self { files: untouched(files), pages, high_water })
-    }
-
-    /// Gives back all pages of files: they come again from the page cache when they are touched.
-    pub fn give_back(&self) -> io::Result<()> {
-        for Place { start, bytes } in &self.files {
-            // SAFETY: pages of a file in a mapping that cannot be written to and has no page of its own:
-            // what is read there next is the same.
-            unsafe { madvise(*start as *mut c_void, *bytes, Advice::LinuxDontNeed)? };
-        }
-        Ok(())
-    }
-
-    /// The same, and of what is resident now only what is touched comes again, not all that lies around
-    /// it: that the kernel maps too (64 KiB of the file, since Linux 6.18 up to 2 MiB), but never more than
-    /// there is of a mapping. So each page becomes a mapping of its own.
-    pub fn give_back_page_by_page(&self) -> io::Result<()> {
-        for place in &self.files {
-            for page in to_cut(&self.resident(place)?) {
-                let start = (place.start + page * page_size()) as *mut c_void;
-                // SAFETY: tells how the file is read ahead, and changes nothing in the page. Where the
-                // advice differs from its neighbours' a mapping is one of its own.
-                unsafe { madvise(start, page_size(), Advice::Random)? };
-            }
-        }
-        self.give_back()
-    }
-
-    /// Which pages of a mapping are resident.
-    fn resident(&self, place: &Place) -> io::Result<Vec<bool>> {
-        let mut entries = vec![0; place.bytes / page_size() * size_of::<u64>()];
-        let first = place.start / page_size() * size_of::<u64>();
-        self.pages.read_exact_at(&mut entries, first as u64)?;
-        let entries = entries.as_chunks().0.iter();
-        Ok(entries.map(|entry| u64::from_ne_bytes(*entry) & PRESENT != 0).collect())
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        Ok(Self(open("/proc/self/clear_refs", flags, Mode::empty())?))
     }
 
     /// The next child is charged with what is resident now, not with the most that ever was.
-    pub fn forget_high_water(&self) {
+    pub fn reset(&self) {
         // A failure would leave the most that ever was, which is told beside the child's figures.
-        let _ = write(&self.high_water, RESET_HIGH_WATER);
+        let _ = write(&self.0, RESET_HIGH_WATER);
     }
+
+    /// Gives back what is resident of files and not needed for `rehearse`: once all of it; then each page
+    /// around what the rehearsal touched becomes a mapping of its own. The kernel maps what lies around a
+    /// page too (64 KiB of the file, since Linux 6.18 up to 2 MiB), but no more than there is of a mapping.
+    /// The second rehearsal brings back what it needs.
+    pub fn reduce(&self, mut rehearse: impl FnMut()) -> io::Result<()> {
+        give_back(&files()?)?;
+        rehearse();
+        self.reset();
+        let files = files()?;
+        cut(&files)?;
+        give_back(&files)?;
+        rehearse();
+        Ok(())
+    }
+}
+
+/// Mappings of files that hold nothing of the process's own.
+fn files() -> io::Result<Vec<Place>> {
+    let mut files = Vec::new();
+    for line in BufReader::new(File::open("/proc/self/smaps")?).split(b'\n') {
+        gather(&mut files, &String::from_utf8_lossy(&line?));
+    }
+    Ok(untouched(files))
+}
+
+/// Gives back all pages of files: they come again from the page cache when they are touched.
+fn give_back(files: &[Place]) -> io::Result<()> {
+    for Place { start, bytes } in files {
+        // SAFETY: pages of a file in a mapping that cannot be written to and has no page of its own:
+        // what is read there next is the same.
+        unsafe { madvise(*start as *mut c_void, *bytes, Advice::LinuxDontNeed)? };
+    }
+    Ok(())
+}
+
+/// Makes a mapping of its own of every page that is resident, or beside one.
+fn cut(files: &[Place]) -> io::Result<()> {
+    let pages = File::open("/proc/self/pagemap")?;
+    for place in files {
+        for page in to_cut(&resident(&pages, place)?) {
+            let start = (place.start + page * page_size()) as *mut c_void;
+            // SAFETY: tells how the file is read ahead, and changes nothing in the page. Where the
+            // advice differs from its neighbours' a mapping is one of its own.
+            unsafe { madvise(start, page_size(), Advice::Random)? };
+        }
+    }
+    Ok(())
+}
+
+/// Which pages of a mapping are resident.
+fn resident(pages: &File, place: &Place) -> io::Result<Vec<bool>> {
+    let mut entries = vec![0; place.bytes / page_size() * size_of::<u64>()];
+    let first = place.start / page_size() * size_of::<u64>();
+    pages.read_exact_at(&mut entries, first as u64)?;
+    let entries = entries.as_chunks().0.iter();
+    Ok(entries.map(|entry| u64::from_ne_bytes(*entry) & PRESENT != 0).collect())
 }
 
 /// Every other page, as far as it or a neighbour is resident.

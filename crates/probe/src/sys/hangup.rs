@@ -150,7 +150,7 @@ fn is_pending() -> bool {
     }
 }
 
-fn set_of(signals: &[c_int]) -> libc::sigset_t {
+pub(super) fn set_of(signals: &[c_int]) -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
     // SAFETY: sigemptyset initialises the set; both calls write to it only.
     unsafe {
@@ -162,8 +162,8 @@ fn set_of(signals: &[c_int]) -> libc::sigset_t {
     }
 }
 
-/// Gives the mask as it was.
-fn change_mask(how: c_int, set: &libc::sigset_t) -> libc::sigset_t {
+/// Changes the calling thread's mask of blocked signals; gives it as it was.
+pub(super) fn change_mask(how: c_int, set: &libc::sigset_t) -> libc::sigset_t {
     let mut before = *set;
     // SAFETY: both sets are valid. With a valid `how` it cannot fail.
     unsafe { libc::pthread_sigmask(how, set, &mut before) };

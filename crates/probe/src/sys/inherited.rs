@@ -19,9 +19,9 @@ static FOUND: AtomicU64 = AtomicU64::new(0);
 // SAFETY: the section holds pointers to functions of this signature, called once each; this one uses
 // no more than system calls and an atomic.
 #[unsafe(link_section = ".init_array")]
-static LOOK: extern "C" fn() = look;
+static AT_START: extern "C" fn() = note_state;
 
-extern "C" fn look() {
+extern "C" fn note_state() {
     let mut found = 0;
     for (place, signal) in SIGNALS.into_iter().enumerate() {
         // SAFETY: a sigaction of zeros is valid, and the kernel fills it.
@@ -72,7 +72,7 @@ impl Inherited {
         self.0 & (1 << (STREAMS + stream)) != 0
     }
 
-    /// Puts it all back, in a process that is about to become another program.
+    /// Puts it all back for the program that this process is about to become.
     pub(super) fn restore(self) {
         for (place, signal) in SIGNALS.into_iter().enumerate() {
             let ignored = self.0 & (1 << place) != 0;
@@ -88,9 +88,10 @@ impl Inherited {
                 libc::sigprocmask(libc::SIG_BLOCK, &child, std::ptr::null_mut());
             }
         }
-        for stream in (0..3).filter(|stream| self.0 & (1 << (STREAMS + stream)) != 0) {
-            // SAFETY: what runtime and loader have put there is used by nobody any more.
-            unsafe { libc::close(stream as c_int) };
+        for stream in (0..3).filter(|stream| self.had_closed(*stream)) {
+            // Closed by the exec and not before: if that fails, nobody is given the number.
+            // SAFETY: touches no memory.
+            unsafe { libc::fcntl(stream as c_int, libc::F_SETFD, libc::FD_CLOEXEC) };
         }
     }
 }

@@ -2,14 +2,12 @@
 //! that cannot be misused.
 #![allow(unsafe_code)]
 
-mod account;
 mod ballast;
 mod bare;
 mod child;
 mod clock;
 mod condvar;
 mod exec;
-mod execute;
 mod footprint;
 mod hangup;
 mod heap;
@@ -21,7 +19,6 @@ mod quanta;
 mod registers;
 mod resetting;
 mod shared;
-mod shelter;
 mod signal;
 mod stop;
 mod sysv;
@@ -29,24 +26,23 @@ mod trace;
 mod uring;
 mod usage;
 mod veth;
+mod vfork_helper;
 mod walk;
 mod watch;
 mod words;
 
-pub use account::{Account, ChildTicks, child_ticks, local_time, wait_for};
 pub use ballast::Ballast;
 pub use bare::{
     futex_wake, getppid, getuid, monotonic_ns_by_call, read_byte, sched_yield, write_byte,
 };
-pub use child::{ended_child, inherited_file, inherited_socket, reap, send_signal};
+pub use child::{ChildEnd, ended_child, inherited, send_signal, wait_for};
 pub use clock::{
     CpuClock, cpu_clock_ns, monotonic_ns, monotonic_raw_ns, own_process_cpu_ns, own_thread_cpu_ns,
     sleep_until, tick_period_ns,
 };
 pub use condvar::Meeting;
-pub use exec::{Note, Starter, start_again};
-pub use execute::execute;
-pub use footprint::Footprint;
+pub use exec::{BeforeExec, Started, Starter, execute, start_again};
+pub use footprint::HighWater;
 pub use hangup::{Hangups, answer_hangups, catch_hangups, hang_up, hangups_left};
 pub use heap::{Block, heap_end};
 pub use inherited::Inherited;
@@ -59,14 +55,17 @@ pub use registers::{RegisterKind, Registers, WithRegisters, has_registers, with_
 pub use registers::{in_use, last_register};
 pub use resetting::{OwnSignal, Pause, caught};
 pub use shared::{Cell, SharedArea};
-pub use shelter::sheltered;
 pub use signal::{Aim, CaughtSignal, QueuedSignal, QueuedSignals, block_queued, catch};
-pub use stop::{HeldBack, KeptActions, StopWatch, Told, let_in, stop_signal};
+pub use stop::{
+    BlockedStopSignals, ForwardedSignal, KeptActions, StopHandlers, stop_signal,
+    unblock_stop_signals,
+};
 pub use sysv::{SysvQueue, SysvSemaphore, own_ipc_namespace, privileged_ipc_namespace};
 pub use trace::count_syscalls;
 pub use uring::Uring;
-pub use usage::{Usage, Whose, times, usage};
+pub use usage::{ChildTicks, Usage, Whose, child_ticks, local_time, times, usage};
 pub use veth::Wire;
+pub use vfork_helper::fifo_unlinked;
 pub use walk::Array;
 pub use watch::{LastWord, default_child, member_lost, unwatch_members, wait_deaf, watch_members};
 pub use words::{Texts, Words, write_words};

@@ -7,10 +7,16 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use rustix::io::Errno;
 
 use super::process::last_errno;
+use super::vfork_helper::{FailedCall, in_vfork_helper};
 
-/// Opens a new queue for one message of one byte at a time, and takes its name away. Allocates
-/// nothing.
-pub fn mq_open_unlinked(name: &CStr) -> Result<OwnedFd, Errno> {
+/// Opens a new queue for one message of one byte at a time, and takes its name away.
+pub fn mq_open_unlinked(name: &CStr) -> Result<OwnedFd, FailedCall> {
+    // SAFETY: two system calls on a name that is there.
+    let made = unsafe { in_vfork_helper(|| open_and_unlink(name)) };
+    made.map_err(|errno| ("clone", errno))?.map_err(|errno| ("mq_open", errno))
+}
+
+fn open_and_unlink(name: &CStr) -> Result<OwnedFd, Errno> {
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
     // SAFETY: the attributes' remaining fields may be zero; the name ends with a zero; a descriptor
     // that is given is ours.

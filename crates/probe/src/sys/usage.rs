@@ -1,5 +1,6 @@
-//! What the kernel says that was used: getrusage(2), times(2), plain clocks.
+//! What was used so far: getrusage(2), times(2); a moment in local time.
 
+use std::ffi::{CStr, c_long};
 use std::mem::MaybeUninit;
 
 /// Of whom.
@@ -82,4 +83,54 @@ pub fn times() -> u64 {
         times.assume_init()
     };
     (times.tms_utime + times.tms_stime) as u64
+}
+
+/// times(2) of all children that were waited for, in ticks of sysconf(_SC_CLK_TCK).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChildTicks {
+    /// User time.
+    pub user: c_long,
+    /// System time.
+    pub system: c_long,
+    /// Time since a moment that is the kernel's choice.
+    pub since: c_long,
+}
+
+/// times(2).
+pub fn child_ticks() -> ChildTicks {
+    let mut times = MaybeUninit::<libc::tms>::zeroed();
+    // SAFETY: the kernel fills one tms; zeroes are a valid one. With a valid address it cannot fail:
+    // -1 is a moment like others (times(2), BUGS).
+    let (since, times) = unsafe { (libc::times(times.as_mut_ptr()), times.assume_init()) };
+    ChildTicks { user: times.tms_cutime, system: times.tms_cstime, since }
+}
+
+/// Seconds since 1970 as ctime(3) writes them, in local time, without the newline. `None` beyond the
+/// years that it can write.
+pub fn local_time(seconds: i64) -> Option<String> {
+    // ctime_r(3) asks for 26 bytes; years of more than four digits take more.
+    let mut text = [0; 64];
+    // SAFETY: the buffer is larger than any year of a 32-bit number of years needs.
+    let written = unsafe { libc::ctime_r(&seconds, text.as_mut_ptr()) };
+    if written.is_null() {
+        return None;
+    }
+    // SAFETY: it has written a string that ends with a zero.
+    let text = unsafe { CStr::from_ptr(text.as_ptr()) };
+    Some(text.to_string_lossy().trim_end().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_reads_as_ctime_writes_it() {
+        // Whatever the time zone, it is one of two days.
+        let text = local_time(0).unwrap();
+        let parts: Vec<&str> = text.split_whitespace().collect();
+        assert_eq!((text.len(), parts.len()), (24, 5), "{text}");
+        assert!(matches!(parts[4], "1969" | "1970"), "{text}");
+        assert_eq!(local_time(i64::MAX), None);
+    }
 }

@@ -1,8 +1,10 @@
 //! Commands as execve(2) takes them, in a file in memory: their texts are nobody's heap, so that a long
 //! one leaves nothing in the launcher that the next command would be charged with.
 //!
-//! The writer leaves offsets, which the reader turns into addresses once it has mapped the file.
+//! The count of commands; of each the lengths of its tables; the tables, one behind the other; the texts.
+//! Tables hold offsets, which the reader turns into addresses.
 
+use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_void};
 use std::fs::File;
 use std::io::Write;
@@ -16,49 +18,42 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 /// Bytes of a number, and of an address.
 const NUMBER: usize = size_of::<u64>();
 
-/// So few nobody's figures show.
+/// Mappings of no more than this are left resident.
 const FEW_BYTES: usize = 16 << 10;
 
-/// A command's texts, without bytes of zero: where its program may be, in the order in which execvp(3)
-/// tries; and its words.
+/// A command's texts, without bytes of zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Texts {
-    /// Paths.
+    /// Paths of the program, in the order in which execvp(3) tries them.
     pub candidates: Vec<Vec<u8>>,
     /// The words, the name first.
     pub words: Vec<Vec<u8>>,
 }
 
-/// Writes numbers and commands to a file that only lives as long as somebody has it open. It is closed
-/// by exec.
-pub fn write_words(numbers: &[u64], commands: &[Texts]) -> Result<OwnedFd, Errno> {
-    // Numbers; of each command the places of its two tables; the tables; the texts.
-    let tables = |texts: &Texts| [texts.candidates.len() + 1, texts.words.len() + 2];
-    let head = numbers.len() + 2 + 2 * commands.len();
-    let all_tables: usize = commands.iter().flat_map(tables).sum();
-    let mut file: Vec<u64> = vec![numbers.len() as u64, commands.len() as u64];
-    file.extend(numbers);
-    let mut place = head;
-    for length in commands.iter().flat_map(tables) {
-        file.push((place * NUMBER) as u64);
-        place += length;
-    }
+/// Writes commands to a file in memory, which is closed by exec.
+pub fn write_words(commands: &[Texts]) -> Result<OwnedFd, Errno> {
+    let mut file: Vec<u64> = vec![commands.len() as u64];
+    let lengths = |texts: &Texts| [texts.candidates.len() as u64, texts.words.len() as u64];
+    file.extend(commands.iter().flat_map(lengths));
+    let tables: usize =
+        commands.iter().map(|texts| texts.candidates.len() + texts.words.len() + 3).sum();
+    let first_text = (file.len() + tables) * NUMBER;
     let mut bytes: Vec<u8> = Vec::new();
-    let mut text = |file: &mut Vec<u64>, text: &[u8]| {
-        file.push(((head + all_tables) * NUMBER + bytes.len()) as u64);
+    let mut offset = |text: &Vec<u8>| {
+        let offset = first_text + bytes.len();
         bytes.extend(text);
         bytes.push(0);
+        offset as u64
     };
     for Texts { candidates, words } in commands {
-        candidates.iter().for_each(|path| text(&mut file, path));
-        file.push(0);
-        // Room for a shell before the words, if the program turns out to be its script.
-        file.push(0);
-        words.iter().for_each(|word| text(&mut file, word));
+        file.extend(candidates.iter().map(&mut offset));
+        // The end of one table, and room for a shell before the words of the other, if the program turns
+        // out to be its script.
+        file.extend([0, 0]);
+        file.extend(words.iter().map(&mut offset));
         file.push(0);
     }
-    let descriptor = memfd_create(c"switchcost", MemfdFlags::CLOEXEC)?;
-    let mut out = File::from(descriptor);
+    let mut out = File::from(memfd_create(c"switchcost", MemfdFlags::CLOEXEC)?);
     let numbers: Vec<u8> = file.iter().flat_map(|number| number.to_ne_bytes()).collect();
     let written = out.write_all(&numbers).and_then(|()| out.write_all(&bytes));
     written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
@@ -69,13 +64,21 @@ pub fn write_words(numbers: &[u64], commands: &[Texts]) -> Result<OwnedFd, Errno
 pub struct Words {
     base: NonNull<u64>,
     bytes: usize,
+    tables: Vec<Tables>,
+}
+
+/// Where a command's tables begin, in numbers: that of the words with the room before them.
+struct Tables {
+    candidates: usize,
+    words: usize,
 }
 
 impl Words {
-    /// Maps the file and looks through it: one that was not written so is refused.
+    /// Maps the file. EINVAL unless all tables lie behind the counts, none over another, each ends with a
+    /// null and holds texts that lie behind all tables and end within the file.
     pub fn map(file: impl AsFd) -> Result<Self, Errno> {
         let bytes = fstat(&file)?.st_size as usize;
-        if bytes < 2 * NUMBER {
+        if bytes < NUMBER {
             return Err(Errno::INVAL);
         }
         let access = ProtFlags::READ | ProtFlags::WRITE;
@@ -86,7 +89,7 @@ impl Words {
             mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, file.as_fd(), 0)?
         };
         let base = NonNull::new(base.cast()).ok_or(Errno::NOMEM)?;
-        let words = Self { base, bytes };
+        let mut words = Self { base, bytes, tables: Vec::new() };
         words.relocate().ok_or(Errno::INVAL)?;
         Ok(words)
     }
@@ -102,69 +105,65 @@ impl Words {
         }
     }
 
-    /// Turns offsets into addresses.
-    fn relocate(&self) -> Option<()> {
-        for command in 0..self.commands()? {
-            let (paths, words) = self.places(command)?;
-            self.relocate_table(paths)?;
-            self.relocate_table(words + 1)?;
+    /// Finds the tables and turns their offsets into addresses. That they cannot overlap follows from
+    /// their lengths: each begins where the one before ends.
+    fn relocate(&mut self) -> Option<()> {
+        let (commands, mut lengths) = (self.at(0)?, 1);
+        let mut end = commands.checked_mul(2)?.checked_add(lengths)?;
+        let mut filled = Vec::new();
+        for _ in 0..commands {
+            let candidates = end;
+            let words = candidates.checked_add(self.at(lengths)?)?.checked_add(1)?;
+            // The name at least.
+            let count = self.at(lengths + 1).filter(|count| *count > 0)?;
+            end = words.checked_add(count)?.checked_add(2)?;
+            self.tables.push(Tables { candidates, words });
+            filled.extend([candidates..words - 1, words + 1..end - 1]);
+            lengths += 2;
         }
-        // Every text ends within the mapping.
+        // The last text ends with the mapping.
         // SAFETY: the last byte of the mapping.
         let last = unsafe { *self.base.cast::<u8>().as_ptr().add(self.bytes - 1) };
-        (last == 0).then_some(())
-    }
-
-    /// From place `first` on up to a zero; gives nothing unless there is one and all before are valid.
-    fn relocate_table(&self, first: usize) -> Option<()> {
-        for place in first.. {
-            match self.number_at(place)? {
-                0 => break,
-                offset if (offset as usize) < self.bytes => {
-                    // SAFETY: the offset is within the mapping, the place is, as it was just read.
-                    unsafe {
-                        let text = self.base.cast::<u8>().as_ptr().add(offset as usize);
-                        *self.base.as_ptr().add(place) = text as u64;
-                    }
+        let texts = end.checked_mul(NUMBER)?..self.bytes;
+        if last != 0 || texts.is_empty() && commands > 0 {
+            return None;
+        }
+        for table in filled {
+            if self.at(table.end)? != 0 {
+                return None;
+            }
+            for place in table {
+                let offset = self.at(place)?;
+                if !texts.contains(&offset) {
+                    return None;
                 }
-                _ => return None,
+                // SAFETY: the offset is within the mapping, the place is, as it was just read.
+                unsafe {
+                    let text = self.base.cast::<u8>().as_ptr().add(offset);
+                    *self.base.as_ptr().add(place) = text as u64;
+                }
             }
         }
         Some(())
     }
 
-    fn number_at(&self, place: usize) -> Option<u64> {
+    fn at(&self, place: usize) -> Option<usize> {
         // SAFETY: within the mapping, which is aligned to pages.
-        (place < self.bytes / NUMBER).then(|| unsafe { *self.base.as_ptr().add(place) })
+        (place < self.bytes / NUMBER).then(|| unsafe { *self.base.as_ptr().add(place) } as usize)
     }
 
-    /// Where the tables of a command begin, in numbers.
-    fn places(&self, command: usize) -> Option<(usize, usize)> {
-        if command >= self.commands()? {
-            return None;
-        }
-        let place = command.checked_mul(2)?.checked_add(2)?;
-        let place = place.checked_add(self.number_at(0)? as usize)?;
-        let of = |place| Some(self.number_at(place)? as usize / NUMBER);
-        Some((of(place)?, of(place.checked_add(1)?)?))
-    }
-
-    fn commands(&self) -> Option<usize> {
-        self.number_at(1).map(|count| count as usize)
-    }
-
-    /// One of the numbers.
-    pub fn number(&self, which: usize) -> Option<u64> {
-        (which < self.number_at(0)? as usize).then(|| self.number_at(which + 2))?
+    /// How many commands there are.
+    pub fn commands(&self) -> usize {
+        self.tables.len()
     }
 
     /// A command; absent beyond the last.
     pub fn command(&self, which: usize) -> Option<Command<'_>> {
-        let (paths, words) = self.places(which)?;
+        let Tables { candidates, words } = *self.tables.get(which)?;
         // SAFETY: `map` has looked through both tables: they end within the mapping.
         let (candidates, table) = unsafe {
             let at = |place| self.base.as_ptr().add(place).cast::<*const c_char>();
-            (at(paths), at(words))
+            (at(candidates), at(words))
         };
         Some(Command { candidates, table, _words: self })
     }
@@ -190,24 +189,22 @@ pub struct Command<'a> {
 
 impl Command<'_> {
     /// Becomes the command as execvp(3) does, which looks for the program from the first path on: here
-    /// `found` is where to begin, and is told each path before it is tried. Returns only if none can be
-    /// executed.
-    pub(super) fn exec(&self, found: usize, mut trying: impl FnMut(usize)) -> Errno {
-        let mut denied = false;
-        let mut last = Errno::NOENT;
-        let (mut place, mut again) = (found, found > 0);
+    /// from `found` on, where each place is noted before it is tried. Returns only if none can be executed.
+    pub(super) fn exec(&self, found: &Cell<usize>) -> Errno {
+        let (mut denied, mut last) = (false, Errno::NOENT);
+        let (mut place, mut again) = (found.get(), found.get() > 0);
         loop {
             // SAFETY: `place` is at most the number of paths, behind which there is a null.
             let path = unsafe { *self.candidates.add(place) };
             if path.is_null() {
                 if !again {
-                    break;
+                    return if denied { Errno::ACCESS } else { last };
                 }
                 // It is not there any more where it was.
                 (place, again) = (0, false);
                 continue;
             }
-            trying(place);
+            found.set(place);
             last = self.exec_path(path);
             match last {
                 Errno::ACCESS => denied = true,
@@ -216,7 +213,6 @@ impl Command<'_> {
             }
             place += 1;
         }
-        if denied { Errno::ACCESS } else { last }
     }
 
     fn exec_path(&self, path: *const c_char) -> Errno {
@@ -283,12 +279,8 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let commands = [texts(&["/a/x", "x"], &["x", "", "long one"]), texts(&["/y"], &["y"])];
-        let file = write_words(&[7, u64::MAX], &commands).unwrap();
+        let file = write_words(&commands).unwrap();
         let words = Words::map(&file).unwrap();
-        assert_eq!(
-            (words.number(0), words.number(1), words.number(2)),
-            (Some(7), Some(u64::MAX), None)
-        );
         let first = words.command(0).unwrap();
         assert_eq!(strings(first.candidates), ["/a/x", "x"]);
         // SAFETY: one place is kept free before the words.
@@ -298,13 +290,35 @@ mod tests {
         assert!(words.command(2).is_none());
     }
 
+    fn refused(bytes: &[u8]) -> bool {
+        let descriptor = memfd_create(c"test", MemfdFlags::CLOEXEC).unwrap();
+        let mut file = File::from(descriptor);
+        file.write_all(bytes).unwrap();
+        Words::map(&file).is_err()
+    }
+
     #[test]
     fn anything_else_is_refused() {
-        for bytes in [&[0_u8; 8][..], &[255; 64], &[9; 32]] {
-            let descriptor = memfd_create(c"test", MemfdFlags::CLOEXEC).unwrap();
-            let mut file = File::from(descriptor);
-            file.write_all(bytes).unwrap();
-            assert!(Words::map(&file).is_err(), "{bytes:?}");
+        for bytes in [&[0_u8; 7][..], &[255; 64], &[9; 32]] {
+            assert!(refused(bytes), "{bytes:?}");
+        }
+    }
+
+    /// One command of one path and one word: count, lengths, path, null, room, word, null, texts.
+    #[test]
+    fn texts_are_behind_all_tables_and_tables_end() {
+        let sound = [1, 1, 1, 64, 0, 0, 64, 0, u64::from(b'x')];
+        let bytes = |numbers: &[u64]| -> Vec<u8> {
+            numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
+        };
+        assert!(!refused(&bytes(&sound)));
+        let wrong = [(0, 2), (1, 2), (1, 0), (2, 0), (2, 2), (2, u64::MAX)];
+        // Offsets into a table, or behind the file; a table without its null.
+        let wrong = wrong.into_iter().chain([(3, 56), (6, 32), (6, 72), (4, 64), (7, 64)]);
+        for (place, value) in wrong {
+            let mut changed = sound;
+            changed[place] = value;
+            assert!(refused(&bytes(&changed)), "{place}: {value}");
         }
     }
 }

@@ -11,8 +11,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 
-use super::PROGRAMS;
-use crate::cli::InstallArgs;
+use super::InstallArgs;
 use crate::failure::usage;
 use crate::report::print;
 
@@ -34,7 +33,7 @@ pub(crate) fn run(args: &InstallArgs) -> Result<ExitCode> {
     if !folder.is_dir() {
         return Err(usage(format!("{}: not a folder (mkdir -p makes one)", folder.display())));
     }
-    let places: Vec<PathBuf> = PROGRAMS.iter().map(|program| folder.join(program.name)).collect();
+    let places: Vec<PathBuf> = ::classic::names().map(|name| folder.join(name)).collect();
     let found: Vec<Found> = places
         .iter()
         .map(|place| {

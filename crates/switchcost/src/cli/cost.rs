@@ -5,9 +5,9 @@ use model::case::{Kind, Op, Policy, Walk};
 
 use super::common::{Effort, Output};
 use super::interference::InterferenceArgs;
-use super::program::ProgramArgs;
 use super::ring::PlacementArg;
 use super::values::{ByteSizes, Sizes, above_zero};
+use crate::watch::ProgramArgs;
 
 /// On or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,6 +1,5 @@
 //! What may be typed. One definition feeds parser, help, manual and completions.
 
-mod classic;
 mod clock;
 mod common;
 mod compare;
@@ -9,19 +8,16 @@ mod history;
 mod interference;
 mod links;
 mod measure;
-mod program;
 mod report;
 mod response;
 mod ring;
-mod run;
 mod runs;
 mod state;
-mod values;
+pub(crate) mod values;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
-pub(crate) use classic::{ClassicCommand, InstallArgs, SweepArgs};
 pub(crate) use clock::{ClockCommand, MallocArgs, OverheadArgs, PrimesArgs, SamplingArgs};
 pub(crate) use common::{Effort, Output, check_place};
 pub(crate) use compare::CompareArgs;
@@ -33,10 +29,12 @@ pub(crate) use measure::MeasureArgs;
 pub(crate) use report::ReportArgs;
 pub(crate) use response::{Part, ResponseArgs};
 pub(crate) use ring::{PlacementArg, RingArgs};
-pub(crate) use run::{RUNS_TO_COMPARE, RunArgs};
 pub(crate) use runs::{ExportFormat, RunsCommand};
 pub(crate) use state::StateNames;
 pub(crate) use values::{ByteSizes, Destination};
+
+use crate::classic::ClassicCommand;
+use crate::run::RunArgs;
 
 /// What a context switch costs here, at your scale, with your working set, and whether the number
 /// can be trusted.

@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use super::{interference, program};
+use super::interference;
 use crate::cli::CostArgs;
-use crate::{measure, resolve};
+use crate::{measure, resolve, watch};
 
 pub(super) fn run(args: &CostArgs) -> Result<ExitCode> {
     args.output.check()?;
@@ -14,7 +14,7 @@ pub(super) fn run(args: &CostArgs) -> Result<ExitCode> {
         return interference::run(args);
     }
     if args.program.pid.is_some() || !args.program.command.is_empty() {
-        return program::run(args);
+        return watch::run(args);
     }
     let (machine, allowed) = measure::look_around()?;
     let (plan, notices) = resolve::cost::plan(args, &allowed, &machine)?;

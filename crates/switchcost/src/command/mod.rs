@@ -1,19 +1,15 @@
 //! One file a subcommand.
 
-mod classic;
 mod clock;
 mod compare;
 mod cost;
 mod history;
 mod interference;
-pub(crate) mod launcher;
 mod links;
 mod measure;
-mod program;
 mod report;
 mod response;
 mod ring;
-mod run;
 mod runs;
 mod schema;
 mod shell;
@@ -32,13 +28,13 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Ring(args) => ring::run(&args),
         Command::Cost(args) => cost::run(&args),
         Command::Clock(command) => clock::run(&command),
-        Command::Classic(command) => classic::run(command),
+        Command::Classic(command) => crate::classic::run(command),
         Command::Response(args) => response::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::History(args) => history::run(&args),
         Command::Links(args) => links::run(&args),
-        Command::Run(args) => run::run(&args),
+        Command::Run(args) => crate::run::run(&args),
         Command::Runs(command) => runs::run(command),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man => shell::manual(),

@@ -6,12 +6,13 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use probe::assignment::Assignment;
 use probe::standing::Standing;
-use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 
 use crate::launch::Word;
 
 pub(super) fn run(parent: i32) -> Result<ExitCode> {
-    die_with(parent).context("the worker")?;
+    if !probe::set_parent_death_signal(parent).context("prctl(PR_SET_PDEATHSIG)")? {
+        bail!("the worker: it is started by switchcost itself, not by hand");
+    }
     take_samples()
 }
 
@@ -22,16 +23,6 @@ pub(super) fn look() -> Result<ExitCode> {
     line.push(b'\n');
     io::stdout().lock().write_all(&line).context("cannot report")?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Lets this process be killed when its parent ends, which has to be `parent`.
-pub(super) fn die_with(parent: i32) -> Result<()> {
-    // Asked for first, then checked: a parent that went before the asking is noticed too.
-    set_parent_process_death_signal(Some(Signal::KILL)).context("prctl(PR_SET_PDEATHSIG)")?;
-    if getppid().map(|pid| pid.as_raw_pid()) != Some(parent) {
-        bail!("it is started by switchcost itself, not by hand");
-    }
-    Ok(())
 }
 
 fn take_samples() -> Result<ExitCode> {

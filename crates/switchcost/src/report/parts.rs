@@ -24,7 +24,7 @@ pub(super) fn place(path: Option<&Path>) -> String {
 }
 
 /// An empty table with these columns, all to the right.
-pub(super) fn table(columns: impl Into<Row>) -> Table {
+pub(crate) fn table(columns: impl Into<Row>) -> Table {
     let mut table = Table::new();
     let below_header = LineStyle::none().fill('-').junction('-');
     table.load_style(TableStyle::new().header_separator(below_header));
@@ -33,7 +33,7 @@ pub(super) fn table(columns: impl Into<Row>) -> Table {
 }
 
 /// Puts the columns of a full table in place.
-pub(super) fn align(table: &mut Table) {
+pub(crate) fn align(table: &mut Table) {
     for column in table.column_iter_mut() {
         column.set_cell_alignment(CellAlignment::Right);
         column.set_padding((0, 1));
@@ -41,7 +41,7 @@ pub(super) fn align(table: &mut Table) {
 }
 
 /// Three significant digits or all before the point; a dash for what is not known.
-pub(super) fn figure(value: Option<f64>) -> String {
+pub(crate) fn figure(value: Option<f64>) -> String {
     match value {
         None => "-".to_string(),
         Some(value) => {

@@ -8,7 +8,6 @@ pub(crate) mod links;
 pub(crate) mod measure;
 pub(crate) mod response;
 pub(crate) mod ring;
-pub(crate) mod run;
 mod setting;
 pub(crate) mod states;
 

@@ -5,11 +5,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, mknodat, open, unlink};
 use rustix::io::Errno;
 
 use crate::ring::link::{By, Carrier, Link, Place, Refusal};
-use crate::sys::sheltered;
+use crate::sys::fifo_unlinked;
 
 /// One byte through a FIFO: one write(2), one read(2).
 pub struct Fifo;
@@ -31,22 +30,6 @@ impl Link for Fifo {
         let path = std::env::temp_dir().join(name);
         let path =
             CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::INVAL).by("mkfifo")?;
-        let made = sheltered(|| {
-            let mode = Mode::RUSR | Mode::WUSR;
-            mknodat(CWD, &*path, FileType::Fifo, mode, 0).by("mkfifo")?;
-            let ends = open_both(&path).by("open");
-            unlink(&*path).by("unlink")?;
-            ends
-        });
-        made.by("clone")?
+        fifo_unlinked(&path).map_err(|(call, errno)| Refusal { call, errno })
     }
-}
-
-/// The end that reads is opened first and without waiting, or each would wait for the other.
-fn open_both(path: &CString) -> Result<(OwnedFd, OwnedFd), Errno> {
-    let receiver =
-        open(&**path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
-    let sender = open(&**path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
-    fcntl_setfl(&receiver, OFlags::empty())?;
-    Ok((sender, receiver))
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 
 use crate::ring::link::{By, Carrier, Link, LinkError, Place, Receive, Refusal, Send};
-use crate::sys::{mq_open_unlinked, mq_receive, mq_send, privileged_ipc_namespace, sheltered};
+use crate::sys::{mq_open_unlinked, mq_receive, mq_send, privileged_ipc_namespace};
 
 /// A message of one byte through a queue that holds one.
 pub struct PosixMq;
@@ -29,7 +29,7 @@ impl Link for PosixMq {
     type Receiver = Receiver;
 
     /// A namespace takes the queues with it, whatever kills the ring. Where it is refused, the
-    /// shelter keeps their names from staying behind.
+    /// vfork helper keeps their names from staying behind.
     fn prepare() -> Result<(), Refusal> {
         let _ = privileged_ipc_namespace();
         Ok(())
@@ -40,7 +40,7 @@ impl Link for PosixMq {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("/switchcost-{}-{number}", std::process::id());
         let name = CString::new(name).map_err(|_| Errno::INVAL).by("mq_open")?;
-        let queue = sheltered(|| mq_open_unlinked(&name)).by("clone")?.by("mq_open")?;
+        let queue = mq_open_unlinked(&name).map_err(|(call, errno)| Refusal { call, errno })?;
         let other = fcntl_dupfd_cloexec(&queue, 0).by("fcntl")?;
         Ok((Sender(queue), Receiver(other)))
     }

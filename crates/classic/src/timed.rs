@@ -1,0 +1,251 @@
+//! getrusage and times (Sloan 1992): a command is started by fork(2) and execve(2), without a search of
+//! PATH, and the lines of its start and end go to standard error.
+
+use std::ffi::{CStr, CString, OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use probe::classic::{
+    ChildEnd, ChildTicks, Forked, child_ticks, execute, exit_now, fork, local_time, wait_for,
+};
+use probe::set_parent_death_signal;
+use rustix::io::Errno;
+use rustix::process::getpid;
+
+use crate::{Call, perror, say};
+
+/// `getrusage program [argument ...]`: runs a program and prints every field of its getrusage
+/// structure (appendix 3).
+pub(crate) fn getrusage(call: &Call) -> ExitCode {
+    let ended = match run(call) {
+        Ok(ended) => ended,
+        Err(code) => return code,
+    };
+    getrusage_lines(&ended).iter().for_each(|line| say(line));
+    ended.code()
+}
+
+/// Names, spaces and order are the original's.
+fn getrusage_lines(ended: &Ended) -> Vec<String> {
+    let used = &ended.end;
+    let times = [
+        ("rtime", ended.real.as_micros() as i64),
+        ("utime", used.utime_us),
+        ("stime", used.stime_us),
+        ("total", used.stime_us + used.utime_us),
+    ];
+    let counts = [
+        ("maxrss", used.maxrss),
+        ("ixrss", used.ixrss),
+        ("idrss", used.idrss),
+        ("isrss", used.isrss),
+        ("minflt", used.minflt),
+        ("majflt", used.majflt),
+        ("nswap", used.nswap),
+        ("inblock", used.inblock),
+        ("oublock", used.oublock),
+        ("msgsnd", used.msgsnd),
+        ("msgrcv", used.msgrcv),
+        ("nsignals", used.nsignals),
+        ("nvcsw", used.nvcsw),
+        ("nivcsw", used.nivcsw),
+    ];
+    let line = |name: &str, value: i64, unit: &str| {
+        format!("{}: {name}          {value}{unit}", ended.pid)
+    };
+    let times = times.iter().map(|(name, us)| line(name, *us, "usec"));
+    times.chain(counts.iter().map(|(name, count)| line(name, *count, ""))).collect()
+}
+
+/// `times program [argument ...]`: runs a program and prints what times(2) says of it, in ticks and
+/// converted (appendix 4).
+pub(crate) fn times(call: &Call) -> ExitCode {
+    let ended = match run(call) {
+        Ok(ended) => ended,
+        Err(code) => return code,
+    };
+    let (ticks, per_second) = (child_ticks(), rustix::param::clock_ticks_per_second());
+    let pid = ended.pid;
+    say(&format!("{pid}: rtime      {}usec", ended.real.as_micros()));
+    times_lines(pid, ticks, per_second).iter().for_each(|line| say(line));
+    ended.code()
+}
+
+fn times_lines(pid: i32, ticks: ChildTicks, per_second: u64) -> Vec<String> {
+    let rows = [
+        ("utime", ticks.user),
+        ("stime", ticks.system),
+        ("total", ticks.system + ticks.user),
+        ("since", ticks.since),
+    ];
+    let row = |(name, ticks): (&str, i64)| {
+        let us = ticks as f64 / (per_second as f64 / 1e6);
+        format!("{pid}: {name}      {us:.6}usec ({ticks}tics)")
+    };
+    let first = format!("{pid}: tics/sec   {per_second}");
+    std::iter::once(first).chain(rows.into_iter().map(row)).collect()
+}
+
+/// The exit code for all that goes wrong before and in the command's start, and for its being killed.
+const FAILED: u8 = 127;
+
+/// A command that has ended.
+struct Ended {
+    pid: i32,
+    real: Duration,
+    end: ChildEnd,
+}
+
+/// Runs the command that the arguments are, and tells of its start, its end and its exit.
+fn run(call: &Call) -> Result<Ended, ExitCode> {
+    let failed = || ExitCode::from(FAILED);
+    if call.args.is_empty() {
+        say(&format!("usage: {} program [argument ...]", call.name));
+        return Err(failed());
+    }
+    if call.parent.is_some_and(|parent| set_parent_death_signal(parent) != Ok(true)) {
+        return Err(call.fail("--parent is for the sweep, not for use by hand", FAILED));
+    }
+    let (started_at, clock) = (SystemTime::now(), Instant::now());
+    let own = getpid().as_raw_pid();
+    let pid = match fork() {
+        Err(errno) => {
+            perror("fork", errno);
+            return Err(failed());
+        }
+        Ok(Forked::Child) => {
+            if call.parent.is_some() && set_parent_death_signal(own) != Ok(true) {
+                exit_now(i32::from(FAILED));
+            }
+            become_command(call);
+        }
+        Ok(Forked::Parent(pid)) => pid.as_raw_pid(),
+    };
+    say(&format!("{pid}: start      {}", local(started_at)));
+    let end = wait_for(pid).map_err(|errno| {
+        perror("wait4", errno);
+        failed()
+    })?;
+    let real = clock.elapsed();
+    say(&format!("{pid}: stop          {}", local(SystemTime::now())));
+    let ended = Ended { pid, real, end };
+    let (word, number) = ended.exit();
+    say(&format!("{pid}: {word} {number}"));
+    Ok(ended)
+}
+
+impl Ended {
+    fn signal(&self) -> Option<i32> {
+        Some(self.end.status & 0x7f).filter(|signal| *signal != 0)
+    }
+
+    fn exit(&self) -> (&'static str, i32) {
+        match self.signal() {
+            Some(signal) => ("signal", signal),
+            None => ("exit ", (self.end.status >> 8) & 0xff),
+        }
+    }
+
+    /// The command's own code; that a signal ended it is no code of its own.
+    fn code(&self) -> ExitCode {
+        match self.signal() {
+            Some(_) => ExitCode::from(FAILED),
+            None => ExitCode::from(self.exit().1 as u8),
+        }
+    }
+}
+
+fn local(moment: SystemTime) -> String {
+    let seconds = moment.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    i64::try_from(seconds).ok().and_then(local_time).unwrap_or_else(|| seconds.to_string())
+}
+
+/// Becomes the command.
+fn become_command(call: &Call) -> ! {
+    let words: Vec<&OsStr> = call.args.iter().map(OsString::as_os_str).collect();
+    // Arguments come from an execve: none has a zero in it.
+    let strings = words.iter().filter_map(|word| CString::new(word.as_bytes()).ok());
+    let strings: Vec<CString> = strings.collect();
+    let strings: Vec<&CStr> = strings.iter().map(CString::as_c_str).collect();
+    let errno = strings.first().map_or(Errno::NOENT, |path| execute(path, &strings));
+    let name = words.first().copied().unwrap_or_default();
+    perror("execve", errno);
+    let hint = hint(name, errno);
+    say(&format!("{}: '{}' was not run{hint}", call.name, name.to_string_lossy()));
+    exit_now(i32::from(FAILED));
+}
+
+/// What to do about it, as far as it is known.
+fn hint(name: &OsStr, errno: Errno) -> String {
+    let elsewhere = || {
+        let search = std::env::var_os("PATH").unwrap_or_default();
+        let all: Vec<PathBuf> =
+            std::env::split_paths(&search).map(|folder| folder.join(name)).collect();
+        all.into_iter().find(|file| file.is_file())
+    };
+    let path = Path::new(name);
+    match errno {
+        Errno::NOENT if !name.is_empty() && !name.as_bytes().contains(&b'/') => {
+            let only = ": without a / it is looked for in this folder only, not in PATH";
+            elsewhere().map_or(only.to_string(), |file| format!("{only}; try {}", file.display()))
+        }
+        Errno::ACCESS if path.is_dir() => ": it is a directory".to_string(),
+        Errno::ACCESS if path.is_file() => ": it is not executable (chmod +x)".to_string(),
+        Errno::NOEXEC => {
+            ": it is neither a program for this machine nor a script that begins with #!"
+                .to_string()
+        }
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_of_whole_seconds_is_carried() {
+        let end = ChildEnd {
+            status: 0,
+            utime_us: 1_400_000,
+            stime_us: 600_000,
+            maxrss: 1,
+            ixrss: 2,
+            idrss: 3,
+            isrss: 4,
+            minflt: 5,
+            majflt: 6,
+            nswap: 7,
+            inblock: 8,
+            oublock: 9,
+            msgsnd: 10,
+            msgrcv: 11,
+            nsignals: 12,
+            nvcsw: 13,
+            nivcsw: 14,
+        };
+        let ended = Ended { pid: 77, real: Duration::from_micros(5_000_001), end };
+        let lines = getrusage_lines(&ended);
+        assert_eq!(lines[0], "77: rtime          5000001usec");
+        assert_eq!(lines[3], "77: total          2000000usec");
+        // Each field under its own name: they are numbered in the original's order.
+        for (index, line) in lines.iter().skip(4).enumerate() {
+            assert!(line.ends_with(&format!("          {}", index + 1)), "{line}");
+        }
+    }
+
+    #[test]
+    fn ticks_become_microseconds_by_the_machines_own_rate() {
+        let ticks = ChildTicks { user: 3, system: 5, since: 1_000_000 };
+        let expected = [
+            "7: tics/sec   250",
+            "7: utime      12000.000000usec (3tics)",
+            "7: stime      20000.000000usec (5tics)",
+            "7: total      32000.000000usec (8tics)",
+            "7: since      4000000000.000000usec (1000000tics)",
+        ];
+        assert_eq!(times_lines(7, ticks, 250), expected);
+    }
+}

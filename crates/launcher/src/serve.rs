@@ -1,0 +1,399 @@
+//! The launcher's process: a command from its start to its end, for a series of them.
+//!
+//! What the kernel forgets when a process is reaped is read before: waitid(2) with WNOWAIT, then the
+//! files of the zombie, then wait4(2).
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use model::reading::Reading;
+use probe::command::{
+    ForwardedSignal, HighWater, Inherited, Started, Starter, StopHandlers, Words, ended_child,
+    inherited, monotonic_raw_ns, send_signal, stop_signal, unblock_stop_signals, wait_for,
+};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open, set_child_subreaper, waitid,
+};
+
+use crate::accounting::{self, ThreadSamples};
+use crate::series::{Answer, Request, order};
+use crate::used::{AtExec, Ending, Orphans, Run, Usage, Used};
+use crate::{NAME, NotStarted};
+
+/// Longest wait for orphans with `--tree`, and the time between two looks.
+const ORPHANS_LONGEST: Duration = Duration::from_secs(1);
+const ORPHANS_AGAIN: Duration = Duration::from_millis(2);
+
+/// Answers are gathered for so long, or up to so many bytes: each one sent wakes the program, which
+/// would disturb the commands.
+const GATHER: Duration = Duration::from_millis(100);
+const GATHER_BYTES: usize = 16 << 10;
+
+/// The launcher's work, if this process was started as one. To be called before anything else, the
+/// parsing of arguments among it: all memory of this process is charged to every command.
+pub fn serve_if_asked() -> Option<io::Result<()>> {
+    let mut words = std::env::args_os().skip(1);
+    (words.next()? == NAME).then(|| serve(words.next()))
+}
+
+fn serve(request: Option<OsString>) -> io::Result<()> {
+    let by_hand = || io::Error::other("it is started by switchcost itself, not by hand");
+    let request = request.unwrap_or_default();
+    let request: Request = serde_json::from_slice(request.as_bytes()).map_err(|_| by_hand())?;
+    if !probe::set_parent_death_signal(request.parent)? {
+        return Err(by_hand());
+    }
+    let socket = UnixStream::from(inherited(request.socket)?);
+    let words = Words::map(inherited(request.words)?)?;
+    let mut answers = Answers { socket, unsent: Vec::new(), sent: Instant::now() };
+    let end = match Server::new(&request, &words, &mut answers) {
+        Ok(mut server) => {
+            server.rehearse();
+            server.series()?
+        }
+        Err(end) => end,
+    };
+    answers.add(&end);
+    answers.send()
+}
+
+/// The program's end of the socket, and answers that are not sent yet.
+struct Answers {
+    socket: UnixStream,
+    unsent: Vec<u8>,
+    sent: Instant,
+}
+
+impl Answers {
+    fn add(&mut self, answer: &Answer) {
+        // Into memory, and all of it has a form in JSON.
+        let _ = serde_json::to_writer(&mut self.unsent, answer);
+        self.unsent.push(b'\n');
+    }
+
+    fn send(&mut self) -> io::Result<()> {
+        self.sent = Instant::now();
+        let sent = self.socket.write_all(&self.unsent);
+        self.unsent.clear();
+        sent
+    }
+
+    /// A signal that reached the program alone.
+    fn forwarded(&mut self) -> Option<ForwardedSignal> {
+        let mut bytes = [0; ForwardedSignal::BYTES];
+        // The program writes all of it at once.
+        self.socket.read_exact(&mut bytes).ok()?;
+        Some(ForwardedSignal::from_bytes(bytes))
+    }
+}
+
+/// Starts the commands of a series, one after the other.
+struct Server<'a> {
+    request: &'a Request,
+    words: &'a Words,
+    answers: &'a mut Answers,
+    starter: Starter,
+    handlers: StopHandlers,
+    /// Absent where the kernel has no such file: commands are charged with more then.
+    high_water: Option<HighWater>,
+    /// Whether children are to end where they would become the command.
+    rehearsal: bool,
+    /// Where each command's program was found.
+    found: Vec<usize>,
+    /// Processes that earlier commands have left behind.
+    old: Vec<u32>,
+    /// Whether /proc/PID/io has to be opened before the command's end: so for ordinary users. Root may
+    /// open it afterwards, when that disturbs nothing.
+    io_before_end: bool,
+}
+
+/// The answer of a series that goes no further: `step` failed for command `command`.
+fn failed(command: usize, step: &str) -> impl Fn(Errno) -> Answer + '_ {
+    move |errno| Answer::NotStarted { command, failure: NotStarted::at(step, errno) }
+}
+
+/// The answer of a series that is done, or was asked to stop.
+fn done() -> Answer {
+    Answer::Done { signal: stop_signal().map(|signal| signal as u8) }
+}
+
+impl<'a> Server<'a> {
+    /// From now on this process notes signals that ask to stop, and adopts orphaned descendants.
+    fn new(
+        request: &'a Request,
+        words: &'a Words,
+        answers: &'a mut Answers,
+    ) -> Result<Self, Answer> {
+        let handlers = StopHandlers::install(None).map_err(failed(0, "sigaction"))?;
+        unblock_stop_signals(request.blocked);
+        // Without it orphans are init's: fewer are seen.
+        let _ = set_child_subreaper(Some(Pid::INIT));
+        let inherited = Inherited::from_bits(request.inherited);
+        Ok(Self {
+            request,
+            words,
+            answers,
+            starter: Starter::new(inherited).map_err(failed(0, "mmap"))?,
+            handlers,
+            high_water: HighWater::own().ok(),
+            rehearsal: false,
+            found: vec![0; words.commands()],
+            old: Vec::new(),
+            io_before_end: false,
+        })
+    }
+
+    /// All runs; gives the last answer.
+    fn series(&mut self) -> io::Result<Answer> {
+        let Request { warmup, runs, seed, .. } = *self.request;
+        for round in 0..warmup.saturating_add(runs) {
+            for command in order(self.found.len(), seed, round) {
+                if stop_signal().is_some() {
+                    return Ok(done());
+                }
+                let used = match self.run(command) {
+                    Ok(used) => used,
+                    Err(end) => return Ok(end),
+                };
+                let signal = stop_signal().map(|signal| signal as u8);
+                let Some(round) = round.checked_sub(warmup) else { continue };
+                let run = Run { command, round, interrupted: signal.is_some(), signal, used };
+                self.answers.add(&Answer::Ran(Box::new(run)));
+                let bytes = self.answers.unsent.len();
+                if bytes >= GATHER_BYTES || self.answers.sent.elapsed() >= GATHER {
+                    self.answers.send()?;
+                }
+            }
+        }
+        Ok(done())
+    }
+
+    /// Children that do not become the command: what of this program they touch stays resident, all
+    /// that lies around it is given back.
+    fn rehearse(&mut self) {
+        // Where something fails here commands are charged with more, which is told beside their figures,
+        // or the first run fails too and says why.
+        let Some(high_water) = self.high_water.take() else { return };
+        self.rehearsal = true;
+        let _ = high_water.reduce(|| {
+            let _ = self.run(0);
+        });
+        self.rehearsal = false;
+        self.high_water = Some(high_water);
+    }
+
+    /// Runs a command to its end. The error is the last answer.
+    fn run(&mut self, number: usize) -> Result<Used, Answer> {
+        let rehearsal = self.rehearsal;
+        let command = self.words.command(number).ok_or(Errno::INVAL);
+        let command = command.map_err(failed(number, "execve"))?;
+        let mut orphans =
+            Orphans { usage: self.request.tree.then(Usage::default), ..Orphans::default() };
+        let strangers = !self.old.is_empty();
+        if let Some(high_water) = &self.high_water {
+            high_water.reset();
+        }
+        let before_ns = monotonic_raw_ns();
+        let found = self.found[number];
+        let started = self.starter.start(command, found, rehearsal, &self.handlers);
+        let Started { pid: child, handle, before_exec } =
+            started.map_err(failed(number, "clone"))?;
+        let pid = child.as_raw_pid();
+        if self.request.announce && !rehearsal {
+            self.answers.add(&Answer::Started { pid: pid.unsigned_abs() });
+            // Where the program is gone, the end of the series finds so too.
+            let _ = self.answers.send();
+        }
+        let io = self.io_before_end.then(|| accounting::open_io(pid)).flatten();
+        let mut samples = ThreadSamples::new(pid);
+        let handle = handle.map_or_else(|| pidfd_open(child, PidfdFlags::empty()), Ok);
+        let waited = match &handle {
+            Ok(handle) => self.wait(pid, handle, &mut samples, &mut orphans, strangers),
+            // Linux before 5.3, no descriptor left: neither threads nor forwarded signals are seen.
+            Err(_) => wait_until_zombie(child).map_err(|errno| ("waitid", errno)),
+        };
+        let real_ns = monotonic_raw_ns().saturating_sub(before_ns);
+        self.words.let_go();
+        if rehearsal {
+            // What only longer commands need, and such as leave somebody behind.
+            samples.look(|| false);
+            let _ = children();
+        }
+        let own = accounting::of_zombie(pid, io);
+        self.io_before_end |= own.io.known().is_none();
+        let ended = wait_for(pid).map_err(failed(number, "wait4"))?;
+        waited.map_err(|(step, errno)| failed(number, step)(errno))?;
+        if before_exec.held {
+            return Err(done());
+        }
+        if let Some(errno) = before_exec.failure {
+            return Err(failed(number, "execve")(errno));
+        }
+        self.found[number] = before_exec.found;
+        self.adopt(&mut orphans, strangers);
+        Ok(Used {
+            real_ns,
+            ending: Ending::of_status(ended.status),
+            usage: Usage::from(&ended),
+            delay: samples.delay(own.first_thread),
+            threads: match handle {
+                Ok(_) => samples.threads(),
+                Err(errno) => Reading::unknown(format!("pidfd_open: {errno}")),
+            },
+            own_cpu_ns: own.cpu_ns,
+            sampled: own.sampled,
+            migrations: own.migrations,
+            io: own.io,
+            orphans,
+            at_exec: AtExec {
+                resident_bytes: before_exec.resident_bytes,
+                minor_faults: before_exec.minor_faults,
+                cpu_ns: before_exec.cpu_ns,
+            },
+        })
+    }
+
+    /// Until the command has ended; it stays a zombie. Signals that reach the program alone meanwhile are
+    /// passed on to it. An error names the call.
+    fn wait(
+        &mut self,
+        pid: i32,
+        handle: &OwnedFd,
+        samples: &mut ThreadSamples,
+        orphans: &mut Orphans,
+        strangers: bool,
+    ) -> Result<(), (&'static str, Errno)> {
+        let mut connected = true;
+        loop {
+            let socket = connected.then_some(&self.answers.socket);
+            let event = wait_for_either(handle, socket, samples.next());
+            match event.map_err(|errno| ("poll", errno))? {
+                Event::Ended => return Ok(()),
+                Event::Signal => match self.answers.forwarded() {
+                    Some(signal) => {
+                        if let Some(signal) = signal.note() {
+                            send_signal(pid, signal);
+                        }
+                    }
+                    // The program is gone, and this process goes with it.
+                    None => connected = false,
+                },
+                Event::Interrupted => {}
+                Event::Timeout => {
+                    samples.look(|| has_ended(handle));
+                    // Zombies would gather while a command runs for days.
+                    let reaped = self.reap_orphans(Some(pid), orphans, strangers);
+                    reaped.map_err(|errno| ("waitid", errno))?;
+                    let _ = self.answers.send();
+                }
+            }
+        }
+    }
+
+    /// Reaps orphans that have ended, but not the command. With `strangers`, processes of an earlier run
+    /// were there when this one began.
+    fn reap_orphans(
+        &mut self,
+        command: Option<i32>,
+        orphans: &mut Orphans,
+        strangers: bool,
+    ) -> Result<(), Errno> {
+        while let Some(pid) = ended_child()? {
+            // What was found once is found first again: orphans behind it wait until it is reaped.
+            if command == Some(pid) {
+                break;
+            }
+            let ended = wait_for(pid)?;
+            if let Some(place) = self.old.iter().position(|old| *old == pid.unsigned_abs()) {
+                self.old.swap_remove(place);
+            } else if strangers {
+                // A child of the command, or of what an earlier one has left.
+                orphans.of_unknown_origin += 1;
+            } else {
+                orphans.ended += 1;
+                orphans.usage = orphans.usage.map(|usage| usage.and(&Usage::from(&ended)));
+            }
+        }
+        Ok(())
+    }
+
+    /// What the command has left, once it has ended.
+    fn adopt(&mut self, orphans: &mut Orphans, strangers: bool) {
+        let (tree, end) = (self.request.tree, Instant::now() + ORPHANS_LONGEST);
+        orphans.left_behind = loop {
+            if self.reap_orphans(None, orphans, strangers).is_err() {
+                // ECHILD.
+                self.old.clear();
+                break Reading::Known(Vec::new());
+            }
+            let left = children().map(|mut all| {
+                all.retain(|pid| !self.old.contains(pid));
+                all
+            });
+            match left {
+                Reading::Known(left) if !left.is_empty() && tree && Instant::now() < end => {
+                    sleep(ORPHANS_AGAIN);
+                }
+                left => break left,
+            }
+        };
+        self.old.extend(orphans.left_behind.known().into_iter().flatten());
+    }
+}
+
+/// What ended a wait for a command.
+enum Event {
+    Ended,
+    Signal,
+    Interrupted,
+    Timeout,
+}
+
+/// `handle` is the command's, `socket` the program's.
+fn wait_for_either(
+    handle: &OwnedFd,
+    socket: Option<&UnixStream>,
+    timeout: Duration,
+) -> Result<Event, Errno> {
+    let timeout = Timespec::try_from(timeout).map_err(|_| Errno::INVAL)?;
+    let mut both = vec![PollFd::new(handle, PollFlags::IN)];
+    both.extend(socket.map(|socket| PollFd::new(socket, PollFlags::IN)));
+    match poll(&mut both, Some(&timeout)) {
+        Ok(0) => return Ok(Event::Timeout),
+        Err(Errno::INTR) => return Ok(Event::Interrupted),
+        ready => ready?,
+    };
+    // A signal goes before: it may be why the command has ended.
+    match both.get(1).is_some_and(|socket| !socket.revents().is_empty()) {
+        true => Ok(Event::Signal),
+        false => Ok(Event::Ended),
+    }
+}
+
+fn has_ended(handle: &OwnedFd) -> bool {
+    poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&Timespec::default())) == Ok(1)
+}
+
+fn wait_until_zombie(child: Pid) -> Result<(), Errno> {
+    loop {
+        match waitid(WaitId::Pid(child), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
+            Err(Errno::INTR) => {}
+            result => return result.map(|_| ()),
+        }
+    }
+}
+
+/// This process's children (proc_pid_task(5), `children`).
+fn children() -> Reading<Vec<u32>> {
+    let path = format!("/proc/self/task/{}/children", std::process::id());
+    let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"));
+    Reading::from(text).map(|text| text.split_whitespace().flat_map(str::parse).collect())
+}

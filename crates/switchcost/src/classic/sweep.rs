@@ -1,0 +1,366 @@
+//! `switchcost classic sweep`: Sloan's whole procedure. Each number of processes is a run of the
+//! programs that he ran, `getrusage pipeline chars count`; what getrusage prints becomes his table and
+//! his graph.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::{Context, Result, anyhow};
+use model::scaling::projected;
+use probe::placement;
+
+use super::SweepArgs;
+use super::graph;
+use crate::cli::{Destination, check_place};
+use crate::failure::{say, usage};
+use crate::interrupt::Interrupt;
+use crate::report::{print, put};
+
+/// Sloan's own number of laps.
+const SLOAN_LAPS: u32 = 1_000_000;
+
+pub(crate) fn run(args: &SweepArgs) -> Result<ExitCode> {
+    if let Some(count) = args.counts.0.iter().find(|count| **count < 2) {
+        return Err(usage(format!("--counts {count}: a pipeline has 2 processes or more")));
+    }
+    if let Some(to) = &args.csv {
+        check_place("--csv", to)?;
+    }
+    if let Some(cpu) = args.cpu {
+        let pinned = placement::pin(&[cpu]);
+        pinned.map_err(|errno| {
+            usage(format!("--cpu {cpu}: {errno} (sched_setaffinity; see nproc)"))
+        })?;
+    }
+    let interrupt = Interrupt::watch()?;
+    tell(args, &heading(args))?;
+    let mut points = Vec::new();
+    let mut failed = false;
+    for count in &args.counts.0 {
+        match measure(&interrupt, args.laps, *count)? {
+            Outcome::Measured(point) => {
+                points.push(point);
+                tell(args, &row(&point, of_two(&points)))?;
+            }
+            Outcome::Interrupted => break,
+            Outcome::Failed(why) => {
+                failed = true;
+                say(&format!("error: pipeline {} {count}: {why}", args.laps));
+            }
+        }
+    }
+    tell(args, &end(&points))?;
+    if let Some(to) = &args.csv {
+        put(&rows(&points, args.laps)?, to)?;
+    }
+    if let Some(signal) = interrupt.signal() {
+        let all = args.counts.0.len();
+        say(&format!("interrupted: {} of {all} numbers of processes are measured", points.len()));
+        return Ok(ExitCode::from(128 + signal as u8));
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Standard output belongs to machine-readable output where that goes there.
+fn tell(args: &SweepArgs, text: &str) -> Result<()> {
+    match args.csv {
+        Some(Destination::Stdout) => say(text.trim_end_matches('\n')),
+        _ => print(text.as_bytes()).context("cannot print the table")?,
+    }
+    Ok(())
+}
+
+/// CPU time of the ring of two, in microseconds: what is projected from.
+fn of_two(points: &[Point]) -> Option<f64> {
+    points.iter().find(|point| point.processes == 2).map(|point| point.cpu_us as f64)
+}
+
+fn heading(args: &SweepArgs) -> String {
+    let machine = probe::machine::read(Path::new("/"));
+    let cpu = machine.cpu.models.known().and_then(|models| models.first());
+    let cpu = cpu.and_then(|model| model.name.known()).map_or("unknown CPU", String::as_str);
+    let kernel = machine.kernel.release.known().map_or("unknown", String::as_str);
+    let place = match args.cpu {
+        Some(cpu) => format!("all on CPU {cpu}"),
+        None => "on whichever CPUs the scheduler takes".to_string(),
+    };
+    let laps = args.laps;
+    let his = match laps {
+        SLOAN_LAPS => String::new(),
+        _ => format!(" (Sloan: {SLOAN_LAPS})"),
+    };
+    format!("{cpu}, Linux {kernel}\n{laps} iterations{his}, {place}\n\n{}", columns())
+}
+
+fn columns() -> String {
+    let line = |first: &str, others: [&str; 6]| {
+        let others: String = others.iter().map(|word| format!(" {word:>10}")).collect();
+        format!("{first:>9}{others}\n")
+    };
+    let names = ["Real", "CPU", "User", "System", "Projected", "Switches"];
+    let units = ["Seconds", "Seconds", "Seconds", "Seconds", "Seconds", "per hop"];
+    line("", names) + &line("Processes", units)
+}
+
+fn row(point: &Point, cpu_of_two_us: Option<f64>) -> String {
+    let seconds = |us: f64| format!("{:>10.3}", us / 1e6);
+    let projected = cpu_of_two_us.map(|us| seconds(projected(us, point.processes)));
+    format!(
+        "{:>9} {} {} {} {} {} {:>10.3}\n",
+        point.processes,
+        seconds(point.real_us as f64),
+        seconds(point.cpu_us as f64),
+        seconds(point.user_us as f64),
+        seconds(point.system_us as f64),
+        projected.unwrap_or_else(|| format!("{:>10}", "-")),
+        point.switches_per_hop()
+    )
+}
+
+fn end(points: &[Point]) -> String {
+    let seconds = |us: f64| us / 1e6;
+    let drawn: Vec<_> =
+        points.iter().map(|point| (point.processes, seconds(point.cpu_us as f64))).collect();
+    let Some(drawn) = graph::draw(&drawn, of_two(points).map(seconds)) else {
+        return String::new();
+    };
+    let mut text = format!("\n{drawn}\n");
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "o CPU seconds as measured   . projected: CPU(2) x processes / 2");
+    let _ =
+        writeln!(text, "A switch is one that the kernel counted; hops are iterations x processes.");
+    let _ = writeln!(
+        text,
+        "One run of each, start and end of the processes included: how far it can be\ntrusted is for `switchcost ring` to say."
+    );
+    text
+}
+
+fn rows(points: &[Point], laps: u32) -> Result<Vec<u8>> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record([
+        "processes",
+        "laps",
+        "real_us",
+        "cpu_us",
+        "user_us",
+        "system_us",
+        "projected_us",
+        "voluntary",
+        "involuntary",
+    ])?;
+    for point in points {
+        let projected = of_two(points).map(|us| projected(us, point.processes).round().to_string());
+        writer.write_record([
+            point.processes.to_string(),
+            laps.to_string(),
+            point.real_us.to_string(),
+            point.cpu_us.to_string(),
+            point.user_us.to_string(),
+            point.system_us.to_string(),
+            projected.unwrap_or_default(),
+            point.voluntary.to_string(),
+            point.involuntary.to_string(),
+        ])?;
+    }
+    Ok(writer.into_inner()?)
+}
+
+/// This very program, also when its file has been replaced meanwhile.
+const PROGRAM: &str = "/proc/self/exe";
+
+/// What getrusage said of one pipeline. Times in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Point {
+    processes: u32,
+    hops: u64,
+    real_us: u64,
+    cpu_us: u64,
+    user_us: u64,
+    system_us: u64,
+    voluntary: u64,
+    involuntary: u64,
+}
+
+impl Point {
+    fn switches_per_hop(&self) -> f64 {
+        (self.voluntary + self.involuntary) as f64 / self.hops as f64
+    }
+}
+
+enum Outcome {
+    Measured(Point),
+    Interrupted,
+    /// In words.
+    Failed(String),
+}
+
+/// Runs it to its end. It goes when this process goes.
+fn measure(interrupt: &Interrupt, laps: u32, processes: u32) -> Result<Outcome> {
+    let mut stderr = {
+        let mut slot = interrupt.worker();
+        // With the lock held, either a signal is seen here or the child is seen there.
+        if interrupt.signal().is_some() {
+            return Ok(Outcome::Interrupted);
+        }
+        let mut child = Command::new(PROGRAM)
+            .args(["classic", "getrusage", "--parent", &std::process::id().to_string()])
+            .args([PROGRAM, "classic", "pipeline", &laps.to_string(), &processes.to_string()])
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            // Ctrl-C comes to this program alone, which then ends the child.
+            .process_group(0)
+            .spawn()
+            .context("cannot start getrusage (/proc/self/exe)")?;
+        let stderr = child.stderr.take();
+        *slot = Some(child);
+        stderr.context("getrusage has no standard error")?
+    };
+    let mut said = String::new();
+    let read = stderr.read_to_string(&mut said);
+    // The lock is not kept while waiting: the thread that waits for signals needs it.
+    let child = interrupt.worker().take();
+    let status = child.ok_or_else(|| anyhow!("getrusage is gone"))?.wait().context("wait4")?;
+    if interrupt.signal().is_some() {
+        return Ok(Outcome::Interrupted);
+    }
+    read.context("cannot read what getrusage says")?;
+    Ok(match (status.success(), parse(&said, laps, processes)) {
+        (true, Some(point)) => Outcome::Measured(point),
+        (true, None) => Outcome::Failed(format!("getrusage said nothing of use: {said:?}")),
+        (false, _) => Outcome::Failed(complaint(&said, &status.to_string())),
+    })
+}
+
+/// Reads the lines `PID: name  value`.
+fn parse(said: &str, laps: u32, processes: u32) -> Option<Point> {
+    let fields: BTreeMap<&str, &str> = said.lines().filter_map(field).collect();
+    let number = |name: &str| fields.get(name)?.trim_end_matches("usec").parse::<u64>().ok();
+    Some(Point {
+        processes,
+        hops: u64::from(laps) * u64::from(processes),
+        real_us: number("rtime")?,
+        cpu_us: number("total")?,
+        user_us: number("utime")?,
+        system_us: number("stime")?,
+        voluntary: number("nvcsw")?,
+        involuntary: number("nivcsw")?,
+    })
+}
+
+fn field(line: &str) -> Option<(&str, &str)> {
+    let (pid, rest) = line.split_once(": ")?;
+    let is_pid = !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit());
+    let (name, value) = rest.split_once(' ')?;
+    is_pid.then_some((name, value.trim()))
+}
+
+/// What pipeline itself said, which is what is not getrusage's.
+fn complaint(said: &str, status: &str) -> String {
+    let own: Vec<&str> = said.lines().filter(|line| field(line).is_none()).collect();
+    let hint = match own.iter().any(|line| line.starts_with("fork:")) {
+        true => " (fewer --counts; or more processes: ulimit -u, the pids control group)",
+        false => "",
+    };
+    format!("{}{hint}; {status}", if own.is_empty() { "no output".into() } else { own.join("; ") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(processes: u32, cpu_us: u64) -> Point {
+        Point {
+            processes,
+            hops: 100 * u64::from(processes),
+            real_us: cpu_us + 1_000,
+            cpu_us,
+            user_us: cpu_us / 10,
+            system_us: cpu_us - cpu_us / 10,
+            voluntary: 125 * u64::from(processes),
+            involuntary: 0,
+        }
+    }
+
+    #[test]
+    fn the_columns_are_above_their_figures_and_within_80() {
+        let text = columns() + &row(&point(2, 1), None);
+        let ends = |line: &str| -> Vec<usize> {
+            let is_end = |(at, _): &(usize, char)| {
+                !line[*at..].starts_with(' ')
+                    && line[at + 1..].chars().next().is_none_or(|c| c == ' ')
+            };
+            line.char_indices().filter(is_end).map(|(at, _)| at).collect()
+        };
+        let all: Vec<Vec<usize>> = text.lines().map(ends).collect();
+        assert!(all[0].iter().all(|end| *end < 80 && all[2].contains(end)), "{text}");
+        assert!(all[2].iter().all(|end| *end == 8 || all[0].contains(end)), "{text}");
+    }
+
+    /// The Data General's line of four: 2786 s of CPU time where 2192 were projected from 1096.
+    #[test]
+    fn a_row_has_sloans_columns() {
+        let points = [point(2, 1_096_000_000), point(4, 2_786_000_000)];
+        assert_eq!(
+            row(&points[1], of_two(&points)),
+            "        4   2786.001   2786.000    278.600   2507.400   2192.000      1.250\n"
+        );
+        assert!(row(&points[1], None).contains("          -      1.250"));
+    }
+
+    #[test]
+    fn machine_readable_rows_leave_empty_what_is_not_known() {
+        let csv = String::from_utf8(rows(&[point(4, 700)], 100).unwrap()).unwrap();
+        assert!(csv.ends_with("\n4,100,1700,700,70,630,,500,0\n"), "{csv}");
+        let csv = String::from_utf8(rows(&[point(2, 300), point(4, 700)], 100).unwrap()).unwrap();
+        assert!(csv.ends_with("\n4,100,1700,700,70,630,600,500,0\n"), "{csv}");
+    }
+
+    const SAID: &str = "19545: start      Sun Nov 22 03:12:14 2026
+19545: stop          Sun Nov 22 03:12:14 2026
+19545: exit  0
+19545: rtime          46857usec
+19545: utime          0usec
+19545: stime          42800usec
+19545: total          42800usec
+19545: maxrss          1112
+19545: nvcsw          3805
+19545: nivcsw          1570
+";
+
+    #[test]
+    fn what_getrusage_prints_is_read() {
+        let expected = Point {
+            processes: 4,
+            hops: 4_000,
+            real_us: 46_857,
+            cpu_us: 42_800,
+            user_us: 0,
+            system_us: 42_800,
+            voluntary: 3_805,
+            involuntary: 1_570,
+        };
+        let point = parse(SAID, 1_000, 4).unwrap();
+        assert_eq!(point, expected);
+        assert_eq!(point.switches_per_hop(), 5_375.0 / 4_000.0);
+    }
+
+    #[test]
+    fn a_missing_line_is_no_zero() {
+        for line in SAID.lines().filter(|line| line.contains("csw") || line.contains("total")) {
+            assert_eq!(parse(&SAID.replace(line, ""), 1_000, 4), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn only_the_pipelines_own_words_are_handed_on() {
+        let said = format!("fork: Resource temporarily unavailable\n{SAID}");
+        let complaint = complaint(&said, "exit status: 6");
+        assert!(complaint.starts_with("fork: Resource temporarily unavailable (fewer --counts"));
+        assert!(complaint.ends_with("; exit status: 6"), "{complaint}");
+    }
+}

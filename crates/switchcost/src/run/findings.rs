@@ -1,0 +1,315 @@
+//! What the runs of one command come to, and what the runs of a second one are beside them.
+//!
+//! Every formula and its source is in `docs/method.md`.
+
+use std::collections::BTreeMap;
+
+use launcher::{Ending, Run};
+use model::estimate::Estimate;
+use model::machine::CpuAccounting;
+use model::plan::MINIMUM_ROUNDS;
+use model::reading::Reading;
+use model::stats::{mad_sigma, median, median_interval};
+use model::words::bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::plan::Plan;
+use super::split::Split;
+use crate::watch::findings::{Program, ProgramCost, Range, program_cost};
+use crate::watch::profile::{CostProfile, WorkingSet};
+
+/// A figure over the runs of a command.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Figure {
+    /// Its name, with its unit: `real_ns`.
+    pub(crate) name: String,
+    /// Median and mean with the median's interval; of one run its value.
+    pub(crate) estimate: Estimate,
+    /// Scatter of the runs: 1.4826 x median absolute deviation. Absent below two runs.
+    pub(crate) spread: Option<f64>,
+    /// Least of all runs.
+    pub(crate) min: f64,
+    /// Greatest of all runs.
+    pub(crate) max: f64,
+}
+
+/// A run whose real time is unlike the others'.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Outlier {
+    /// Its round.
+    pub(crate) round: u32,
+    /// Its real time in nanoseconds.
+    pub(crate) real_ns: u64,
+    /// The same over the median.
+    pub(crate) times_median: f64,
+}
+
+/// The runs of one command.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Summary {
+    /// Which command, from 0: one without runs has no summary.
+    pub(crate) number: usize,
+    /// The command.
+    pub(crate) command: Vec<String>,
+    /// Runs that went to their end.
+    pub(crate) runs: u32,
+    /// How they ended, and how many did so.
+    pub(crate) endings: Vec<(Ending, u32)>,
+    /// All figures that could be read.
+    pub(crate) figures: Vec<Figure>,
+    /// Those that could not, by name, and why.
+    pub(crate) missing: BTreeMap<String, String>,
+    /// User and system time.
+    pub(crate) split: Split,
+    /// Runs whose real time lies more than 3.5 spreads from the median (Iglewicz and Hoaglin 1993).
+    pub(crate) outliers: Vec<Outlier>,
+    /// What its switches cost it, if that was asked for.
+    pub(crate) switching: Option<Switching>,
+}
+
+/// Spreads from the median beyond which a run is an outlier.
+const OUTLYING: f64 = 3.5;
+
+/// Runs above which a median's interval is taken from the order of the figures alone.
+const MOST_TO_RESAMPLE: usize = 100;
+
+/// Where a figure comes from.
+type Source = (&'static str, fn(&Run) -> Reading<u64>);
+
+/// All figures of a run, in the order in which they are shown.
+pub(super) const SOURCES: [Source; 23] = [
+    ("real_ns", |run| Reading::Known(run.used.real_ns)),
+    ("cpu_ns", |run| Reading::Known(run.used.total().cpu_ns())),
+    ("user_ns", |run| Reading::Known(run.used.total().user_ns)),
+    ("system_ns", |run| Reading::Known(run.used.total().system_ns)),
+    ("max_resident_bytes", |run| Reading::Known(run.used.total().max_resident_bytes)),
+    ("minor_faults", |run| Reading::Known(run.used.total().minor_faults)),
+    ("major_faults", |run| Reading::Known(run.used.total().major_faults)),
+    ("input_blocks", |run| Reading::Known(run.used.total().input_blocks)),
+    ("output_blocks", |run| Reading::Known(run.used.total().output_blocks)),
+    ("voluntary", |run| Reading::Known(run.used.total().voluntary)),
+    ("involuntary", |run| Reading::Known(run.used.total().involuntary)),
+    ("run_delay_ns", |run| run.used.delay.as_ref().map(|delay| delay.run_delay_ns)),
+    ("run_delay_covered_cpu_ns", |run| run.used.delay.as_ref().map(|d| d.covered_cpu_ns)),
+    ("migrations", |run| run.used.migrations.clone()),
+    ("read_call_bytes", |run| run.used.io.as_ref().map(|io| io.read_call_bytes)),
+    ("write_call_bytes", |run| run.used.io.as_ref().map(|io| io.write_call_bytes)),
+    ("storage_read_bytes", |run| run.used.io.as_ref().map(|io| io.storage_read_bytes)),
+    ("storage_write_bytes", |run| run.used.io.as_ref().map(|io| io.storage_write_bytes)),
+    ("cancelled_write_bytes", |run| run.used.io.as_ref().map(|io| io.cancelled_write_bytes)),
+    ("peak_threads_seen", |run| run.used.threads.as_ref().map(|t| u64::from(t.peak_seen))),
+    ("at_exec_resident_bytes", |run| Reading::Known(run.used.at_exec.resident_bytes)),
+    ("at_exec_minor_faults", |run| Reading::Known(run.used.at_exec.minor_faults)),
+    ("at_exec_cpu_ns", |run| Reading::Known(run.used.at_exec.cpu_ns)),
+];
+
+impl Summary {
+    /// What `runs` of command `number` come to; absent without any.
+    pub(super) fn of(
+        number: usize,
+        runs: &[&Run],
+        plan: &Plan,
+        accounting: Reading<CpuAccounting>,
+        tick_ns: Reading<u64>,
+    ) -> Option<Self> {
+        runs.first()?;
+        let mut figures = Vec::new();
+        let mut missing = BTreeMap::new();
+        for (name, of) in SOURCES {
+            let readings: Vec<Reading<u64>> = runs.iter().map(|run| of(run)).collect();
+            let known: Vec<f64> =
+                readings.iter().filter_map(Reading::known).map(|value| *value as f64).collect();
+            if let Some(why) = readings.iter().find_map(Reading::why) {
+                let some = match known.len() {
+                    0 => String::new(),
+                    some => format!("in {} of {} runs: ", readings.len() - some, readings.len()),
+                };
+                missing.insert(name.to_owned(), format!("{some}{why}"));
+            }
+            figures.extend(figure(name, known, plan));
+        }
+        let mut endings: BTreeMap<Ending, u32> = BTreeMap::new();
+        for run in runs {
+            *endings.entry(run.used.ending).or_default() += 1;
+        }
+        Some(Self {
+            number,
+            command: plan.commands[number].clone(),
+            runs: runs.len() as u32,
+            endings: endings.into_iter().collect(),
+            figures,
+            missing,
+            split: Split::of(runs, accounting, tick_ns),
+            outliers: outliers(runs),
+            switching: None,
+        })
+    }
+
+    /// A figure by its name.
+    pub(crate) fn figure(&self, name: &str) -> Option<&Figure> {
+        self.figures.iter().find(|figure| figure.name == name)
+    }
+
+    /// The median of a figure.
+    pub(crate) fn median(&self, name: &str) -> Option<f64> {
+        self.figure(name).map(|figure| figure.estimate.value)
+    }
+
+    /// Whether it made any switches.
+    pub(crate) fn switched(&self) -> bool {
+        ["voluntary", "involuntary"].iter().any(|name| self.median(name).is_some_and(|n| n > 0.0))
+    }
+}
+
+fn figure(name: &str, values: Vec<f64>, plan: &Plan) -> Option<Figure> {
+    let min = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let spread = mad_sigma(&values);
+    let estimate = estimate(values, plan)?;
+    Some(Figure { name: name.to_owned(), estimate, spread, min, max })
+}
+
+/// Of one value a run.
+fn estimate(values: Vec<f64>, plan: &Plan) -> Option<Estimate> {
+    let Plan { confidence, seed, .. } = *plan;
+    let exact = (values.len() > MOST_TO_RESAMPLE).then(|| median_interval(&values, confidence));
+    // What is known exactly need not be resampled, which for thousands of runs takes seconds.
+    let minimum = if exact.is_some() { u32::MAX } else { MINIMUM_ROUNDS };
+    let mut estimate = Estimate::over(&values, minimum, confidence, seed)?;
+    if let Some(interval) = exact.flatten() {
+        (estimate.low, estimate.high) = (Some(interval.low), Some(interval.high));
+        estimate.resolved = !interval.includes_zero();
+    }
+    Some(estimate)
+}
+
+fn outliers(runs: &[&Run]) -> Vec<Outlier> {
+    let real: Vec<f64> = runs.iter().map(|run| run.used.real_ns as f64).collect();
+    let (Some(middle), Some(spread)) = (median(&real), mad_sigma(&real)) else {
+        return Vec::new();
+    };
+    // Of fewer, half of them decide what is usual; without scatter anything would be far.
+    if runs.len() < MINIMUM_ROUNDS as usize || spread <= 0.0 {
+        return Vec::new();
+    }
+    let far = |run: &&&Run| (run.used.real_ns as f64 - middle).abs() > OUTLYING * spread;
+    let outlier = |run: &&Run| Outlier {
+        round: run.round,
+        real_ns: run.used.real_ns,
+        times_median: run.used.real_ns as f64 / middle,
+    };
+    runs.iter().filter(far).map(outlier).collect()
+}
+
+/// What its switches cost a command, on this machine's measured costs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Switching {
+    /// The cost profile that the estimate rests on.
+    #[serde(rename = "surface")]
+    pub(crate) profile: Reading<CostProfile>,
+    /// The estimate.
+    pub(crate) cost: ProgramCost,
+    /// Estimated switch overhead in one run, in nanoseconds: switches x cost of one. Absent where there is
+    /// no estimate.
+    #[serde(rename = "lost_ns")]
+    pub(crate) overhead_ns: Option<Range>,
+    /// The same by the direct cost alone.
+    #[serde(rename = "direct_lost_ns")]
+    pub(crate) direct_overhead_ns: Option<Range>,
+    /// What was taken for granted beyond the estimate's own assumptions, and what differs.
+    pub(crate) notices: Vec<String>,
+}
+
+impl Switching {
+    /// The estimate for the medians of a command's runs. What it touches between two switches is not
+    /// watched, as that would disturb it: anything up to its greatest resident memory, but no more than
+    /// the largest array that was measured.
+    pub(crate) fn of(
+        summary: &Summary,
+        profile: Reading<CostProfile>,
+        mut notices: Vec<String>,
+    ) -> Self {
+        let median = |name: &str| summary.median(name);
+        let seconds = median("real_ns").map(|ns| ns / 1e9).filter(|seconds| *seconds > 0.0);
+        let rate = |name: &str| match (median(name), seconds) {
+            (Some(value), Some(seconds)) => Reading::Known(value / seconds),
+            _ => Reading::unknown("not counted"),
+        };
+        let points = profile.known().map_or(&[][..], |profile| &profile.points);
+        let resident = median("max_resident_bytes").unwrap_or(0.0) as u64;
+        let largest = points.iter().map(|point| point.array_bytes).max().unwrap_or(resident);
+        if largest < resident {
+            notices.push(format!(
+                "between two switches it is taken to touch at most {}, the largest array measured, of up to {} resident",
+                bytes(largest),
+                bytes(resident)
+            ));
+        }
+        let program = Program {
+            voluntary_per_s: rate("voluntary"),
+            involuntary_per_s: rate("involuntary"),
+            cpu_share: rate("cpu_ns").map(|ns| ns / 1e9),
+            working_set: Reading::Known(WorkingSet::within(largest.min(resident))),
+        };
+        let cost = program_cost(&program, points);
+        let cpu_ns = median("cpu_ns").unwrap_or(0.0);
+        let overhead = |share: Range| Range { low: share.low * cpu_ns, high: share.high * cpu_ns };
+        let (overhead_ns, direct_overhead_ns) = match &cost {
+            ProgramCost::Estimated { share, direct_share, .. } => {
+                (Some(overhead(*share)), direct_share.map(overhead))
+            }
+            ProgramCost::Inconclusive { .. } => (None, None),
+        };
+        Self { profile, cost, overhead_ns, direct_overhead_ns, notices }
+    }
+}
+
+/// A figure of the second command over the first one's, taken within each round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Ratio {
+    /// Which figure: `real_ns` or `cpu_ns`.
+    pub(crate) of: String,
+    /// Median over rounds of second / first.
+    pub(crate) value: f64,
+    /// Lower end of its interval; absent with fewer rounds than an interval needs.
+    pub(crate) low: Option<f64>,
+    /// Upper end of its interval.
+    pub(crate) high: Option<f64>,
+    /// Nominal coverage.
+    pub(crate) confidence: f64,
+    /// Whether there is an interval and it excludes 1.
+    pub(crate) resolved: bool,
+    /// Rounds in which both ran.
+    pub(crate) rounds: u32,
+}
+
+impl Ratio {
+    /// The ratio of `of` over the rounds of `runs` in which both commands ran to their end. It is
+    /// estimated on the logarithm, so that second / first and first / second say the same.
+    pub(super) fn over(
+        runs: &[&Run],
+        name: &str,
+        of: fn(&Run) -> u64,
+        plan: &Plan,
+    ) -> Option<Self> {
+        let seconds: BTreeMap<u32, u64> =
+            runs.iter().filter(|run| run.command == 1).map(|run| (run.round, of(run))).collect();
+        let log_ratio = |first: &Run| {
+            let (a, b) = (of(first), *seconds.get(&first.round)?);
+            (a > 0 && b > 0).then(|| (b as f64 / a as f64).ln())
+        };
+        let firsts = runs.iter().filter(|run| run.command == 0);
+        let logs = firsts.filter_map(|run| log_ratio(run)).collect();
+        let estimate = estimate(logs, plan)?;
+        Some(Self {
+            of: name.to_owned(),
+            value: estimate.value.exp(),
+            low: estimate.low.map(f64::exp),
+            high: estimate.high.map(f64::exp),
+            confidence: plan.confidence,
+            resolved: estimate.resolved,
+            rounds: estimate.rounds,
+        })
+    }
+}

@@ -1,0 +1,316 @@
+//! What does switching cost one program? Its own switch rate and working set, looked up on the
+//! machine's cost profile.
+//!
+//! Share of CPU time = switches per second x cost of a switch / CPU seconds per second. The formula
+//! and its assumptions are in `docs/method.md`.
+
+use std::time::Duration;
+
+use model::reading::Reading;
+use model::words::{plain, time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::profile::{self, Cost, CostProfile, NO_PROFILE, ProfilePoint, WorkingSet};
+
+/// Version of [`Report`].
+pub(crate) const SCHEMA: u32 = 1;
+
+/// A range.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Range {
+    /// Its lower end.
+    pub(crate) low: f64,
+    /// Its upper end.
+    pub(crate) high: f64,
+}
+
+/// What was seen of the program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Program {
+    /// Voluntary switches per second.
+    pub(crate) voluntary_per_s: Reading<f64>,
+    /// Involuntary switches per second.
+    pub(crate) involuntary_per_s: Reading<f64>,
+    /// CPU seconds per second over all its threads: 1 is one CPU kept busy.
+    pub(crate) cpu_share: Reading<f64>,
+    /// What it touches between switches.
+    pub(crate) working_set: Reading<WorkingSet>,
+}
+
+/// The answer of [`program_cost`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub(crate) enum ProgramCost {
+    /// An estimate.
+    Estimated {
+        /// Share of the program's CPU time that goes to switching: 0.01 is 1 %. Signed at its lower
+        /// end, where the measured costs are not resolved from zero; above 1 where the assumptions
+        /// cannot hold.
+        share: Range,
+        /// The same for the direct cost alone. `None` where it was not measured.
+        direct_share: Option<Range>,
+        /// Cost of one switch in ns that the share rests on.
+        cost_ns: Range,
+        /// Switches per second, voluntary and not.
+        switches_per_s: f64,
+        /// What was taken for granted, a clause each.
+        assumptions: Vec<String>,
+    },
+    /// Inputs are missing or do not fit.
+    #[serde(rename = "cannot_tell")]
+    Inconclusive {
+        /// Which, and why.
+        missing: Vec<String>,
+        /// Share of CPU time for the direct cost alone, which no working set goes into. `None` where it was
+        /// not measured, or the rates are missing.
+        #[serde(default)]
+        direct_share: Option<Range>,
+    },
+}
+
+/// Estimates the share of a program's CPU time that goes to switching, from the costs of a switch on
+/// this machine at several array sizes. Between two sizes the cost is taken to lie between the lowest
+/// lower end and the highest upper end of the two; outside the measured sizes there is no answer. A
+/// working set below the smallest array is no extrapolation if c1, the cost without any, was measured.
+pub(crate) fn program_cost(program: &Program, points: &[ProfilePoint]) -> ProgramCost {
+    let mut missing = Vec::new();
+    let voluntary = rate("voluntary switches", &program.voluntary_per_s, &mut missing);
+    let involuntary = rate("involuntary switches", &program.involuntary_per_s, &mut missing);
+    let cpu_share = rate("CPU time", &program.cpu_share, &mut missing);
+    if cpu_share == Some(0.0) {
+        missing.push("CPU time: the program used none while it was watched".into());
+    }
+    let rates = match (voluntary, involuntary, cpu_share, &missing[..]) {
+        (Some(voluntary), Some(involuntary), Some(cpu), []) => Some((voluntary, involuntary, cpu)),
+        _ => None,
+    };
+    let share = |cost: Cost, (voluntary, involuntary, cpu_share): (f64, f64, f64)| {
+        let part = |ns: f64| (voluntary + involuntary) * ns * 1e-9 / cpu_share;
+        let share = Range { low: part(cost.low_ns), high: part(cost.high_ns) };
+        (share.low.is_finite() && share.high.is_finite()).then_some(share)
+    };
+    let direct_share = rates.and_then(|rates| share(profile::direct(points)?, rates));
+    let cost = match &program.working_set {
+        Reading::Known(set) => profile::cost_at(*set, points),
+        // Both are needed: whoever provides one should not learn of the other afterwards.
+        Reading::Unknown { why } if points.is_empty() => {
+            Err(format!("working set: {why}; {NO_PROFILE}"))
+        }
+        Reading::Unknown { why } => Err(format!("working set: {why}")),
+    };
+    let cost = cost.map_err(|why| missing.push(why));
+    let (Some(rates), Ok(cost)) = (rates, cost) else {
+        return ProgramCost::Inconclusive { missing, direct_share };
+    };
+    let Some(whole) = share(cost, rates) else {
+        let missing = vec!["the figures are too large".into()];
+        return ProgramCost::Inconclusive { missing, direct_share };
+    };
+    let (voluntary, involuntary, _) = rates;
+    ProgramCost::Estimated {
+        share: whole,
+        direct_share,
+        cost_ns: Range { low: cost.low_ns, high: cost.high_ns },
+        switches_per_s: voluntary + involuntary,
+        assumptions: assumptions(whole, voluntary, involuntary),
+    }
+}
+
+/// A rate that was read and is one; else what is wrong with it is added to `missing`.
+fn rate(what: &str, reading: &Reading<f64>, missing: &mut Vec<String>) -> Option<f64> {
+    match reading {
+        Reading::Unknown { why } => missing.push(format!("{what}: {why}")),
+        Reading::Known(rate) if !(rate.is_finite() && *rate >= 0.0) => {
+            missing.push(format!("{what}: {rate} is no rate"));
+        }
+        Reading::Known(rate) => return Some(*rate),
+    }
+    None
+}
+
+fn assumptions(share: Range, voluntary: f64, involuntary: f64) -> Vec<String> {
+    let mut told = vec![
+        "each switch costs what one of a ring of two costs here, whose members each touch a working set of this size".to_owned(),
+        "whoever runs in between displaces as much as the program touches".to_owned(),
+        "a cost between two measured arrays lies between theirs".to_owned(),
+        "the time that was watched is typical".to_owned(),
+    ];
+    if involuntary > voluntary {
+        told.push("most switches are involuntary: they come at any point of the work, where a ring switches between two rounds of it".into());
+    }
+    if share.low <= 0.0 {
+        told.push("the lower end is not resolved from zero".into());
+    }
+    if share.high > 1.0 {
+        told.push("the upper end is above the CPU time that there was: the cost profile overstates this program's switches".into());
+    }
+    told
+}
+
+impl ProgramCost {
+    /// The estimate in one sentence, without a full stop and without the assumptions.
+    pub(crate) fn in_words(&self) -> String {
+        match self {
+            Self::Inconclusive { missing, direct_share } => {
+                let direct = direct_share.map_or(String::new(), |direct| {
+                    format!("; by the direct cost alone {} of the CPU time", percents(direct))
+                });
+                format!("inconclusive: {}{direct}", missing.join("; "))
+            }
+            Self::Estimated { share, direct_share, cost_ns, switches_per_s, .. } => {
+                let direct = direct_share.map_or(String::new(), |direct| {
+                    format!(", {} by the direct cost alone", percents(direct))
+                });
+                format!(
+                    "switching takes {} of the CPU time{direct}: {} switches a second at {} to {} each",
+                    percents(*share),
+                    plain(*switches_per_s),
+                    time(cost_ns.low),
+                    time(cost_ns.high),
+                )
+            }
+        }
+    }
+}
+
+/// `0.1 to 2 %`, two digits.
+fn percents(share: Range) -> String {
+    let two = |part: f64| {
+        let percent = 100.0 * part;
+        plain(format!("{percent:.1e}").parse().unwrap_or(percent))
+    };
+    format!("{} to {} %", two(share.low), two(share.high))
+}
+
+/// Bytes of a cache line: of a page that was touched at least one was.
+const LINE_BYTES: u64 = 64;
+
+/// A stretch of time for which the pages that the program touched were counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Window {
+    /// How long, in nanoseconds.
+    pub(crate) elapsed_ns: u64,
+    /// CPU time of the program in it, in nanoseconds.
+    pub(crate) cpu_ns: u64,
+    /// Its switches in it.
+    pub(crate) switches: u64,
+    /// Its threads.
+    pub(crate) threads: u64,
+    /// Bytes of the pages touched, as far as the page tables tell.
+    pub(crate) referenced_bytes: u64,
+    /// Bytes of the huge pages that it has, touched or not.
+    #[serde(default)]
+    pub(crate) huge_bytes: u64,
+}
+
+/// Sizes of pages in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PageSizes {
+    pub(crate) page: u64,
+    /// Of a transparent huge page; absent where it is not known.
+    pub(crate) huge: Option<u64>,
+}
+
+impl Window {
+    /// Bytes that were surely touched: a line of each page.
+    fn least_bytes(&self, sizes: PageSizes) -> u64 {
+        // Which of the huge pages were touched is not told: all, if that makes fewer lines.
+        let huge = self.huge_bytes.min(self.referenced_bytes);
+        let huge_pages = sizes.huge.map_or(0, |size| huge / size.max(1));
+        let pages = (self.referenced_bytes - huge) / sizes.page.max(1);
+        (pages + huge_pages) * LINE_BYTES
+    }
+}
+
+impl WorkingSet {
+    /// The range that windows leave open. At least: each page touched was so in one of the stretches
+    /// between switches, and one line of it. At most: all resident memory, the most that there was; the
+    /// pages touched are no upper end, as one whose translation is still cached is touched without a
+    /// trace. Windows without CPU time say nothing; absent where there is no other, or no upper end.
+    pub(crate) fn seen_in(
+        windows: &[Window],
+        sizes: PageSizes,
+        resident: Option<u64>,
+    ) -> Option<Self> {
+        let active = windows.iter().filter(|window| window.cpu_ns > 0);
+        let least = |window: &Window| {
+            window.least_bytes(sizes) / window.switches.saturating_add(window.threads).max(1)
+        };
+        let low_bytes = active.map(least).min()?;
+        let high_bytes = resident?;
+        Some(Self { low_bytes: low_bytes.min(high_bytes), high_bytes })
+    }
+}
+
+/// All that was read of a program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Seen {
+    /// The process.
+    pub(crate) pid: u32,
+    /// Its name.
+    pub(crate) name: String,
+    /// The command, where it was started here.
+    pub(crate) command: Option<Vec<String>>,
+    /// For how long it was watched, in nanoseconds.
+    pub(crate) watched_ns: u64,
+    /// Its threads at the last look; absent where it ended before any.
+    pub(crate) threads: Option<u64>,
+    /// Voluntary switches while it was watched.
+    pub(crate) voluntary: Reading<u64>,
+    /// Involuntary ones.
+    pub(crate) involuntary: Reading<u64>,
+    /// CPU time while it was watched, in nanoseconds.
+    pub(crate) cpu_ns: Reading<u64>,
+    /// Resident memory in bytes: the most at any look.
+    pub(crate) resident_bytes: Reading<u64>,
+    /// The windows in which touched pages were counted.
+    pub(crate) windows: Vec<Window>,
+    /// What was not available, and what was not counted.
+    pub(crate) notices: Vec<String>,
+}
+
+/// All that `cost --pid` and `cost -- CMD` say.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Report {
+    /// [`SCHEMA`].
+    pub(crate) schema: u32,
+    #[serde(flatten)]
+    pub(crate) seen: Seen,
+    /// The same as rates.
+    pub(crate) program: Program,
+    /// The cost profile that the estimate rests on.
+    #[serde(rename = "surface")]
+    pub(crate) profile: Reading<CostProfile>,
+    /// The estimate.
+    pub(crate) cost: ProgramCost,
+    /// The estimate in words.
+    pub(crate) in_words: String,
+}
+
+impl Report {
+    /// What was seen, and what it means with this machine's cost profile.
+    pub(super) fn of(mut seen: Seen, working_set: Reading<WorkingSet>) -> Self {
+        let rate = |count: Reading<u64>| {
+            count.and_then(|count| match seen.watched_ns {
+                0 => Reading::unknown("it was not watched for long enough"),
+                ns => Reading::Known(count as f64 / ns as f64 * 1e9),
+            })
+        };
+        let program = Program {
+            voluntary_per_s: rate(seen.voluntary.clone()),
+            involuntary_per_s: rate(seen.involuntary.clone()),
+            cpu_share: rate(seen.cpu_ns.clone()).map(|ns_per_s| ns_per_s / 1e9),
+            working_set,
+        };
+        let set = program.working_set.known().copied();
+        let profile = profile::stored(set, &mut seen.notices);
+        let points = profile.known().map_or(&[][..], |profile| &profile.points);
+        let cost = program_cost(&program, points);
+        Self { schema: SCHEMA, seen, program, profile, in_words: cost.in_words(), cost }
+    }
+}
+
+pub(super) fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

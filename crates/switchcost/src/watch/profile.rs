@@ -1,0 +1,291 @@
+//! The machine's cost profile: costs of a switch by array size, from stored runs.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow, bail};
+use launcher::KeptActions;
+use model::experiment::Experiment;
+use model::machine::{Difference, Machine};
+use model::plan::{Batching, Plan, Stopping};
+use model::reading::Reading;
+use model::record::{CaseSummary, Record};
+use model::ring::{Case, Kind, Op, Placement, Policy, Walk, Work};
+use model::speed::{FEWEST_ROUNDS, Reference};
+use model::words::bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::cli::Output;
+use crate::store::{Entry, Folder, header, read};
+use crate::{measure, resolve};
+
+/// Bytes that a program touches between two of its switches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct WorkingSet {
+    /// At least so many.
+    pub(crate) low_bytes: u64,
+    /// At most so many.
+    pub(crate) high_bytes: u64,
+}
+
+impl WorkingSet {
+    /// The range where touched pages could not be counted: all of the resident memory or none.
+    pub(crate) fn within(resident_bytes: u64) -> Self {
+        Self { low_bytes: 0, high_bytes: resident_bytes }
+    }
+}
+
+/// The machine's costs by array size, and the stored run that they are from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct CostProfile {
+    /// The stored run.
+    pub(crate) run: String,
+    /// Its costs by array.
+    pub(crate) points: Vec<ProfilePoint>,
+}
+
+/// A cost of a switch with its interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Cost {
+    /// Lower end in ns; signed.
+    pub(crate) low_ns: f64,
+    /// Upper end in ns.
+    pub(crate) high_ns: f64,
+}
+
+/// What is missing without any point.
+pub(super) const NO_PROFILE: &str = "no stored cost profile: run `switchcost cost` first";
+
+impl Cost {
+    fn is_sound(&self) -> bool {
+        self.low_ns.is_finite() && self.high_ns.is_finite() && self.low_ns <= self.high_ns
+    }
+
+    fn around(self, other: Cost) -> Cost {
+        Cost { low_ns: self.low_ns.min(other.low_ns), high_ns: self.high_ns.max(other.high_ns) }
+    }
+}
+
+/// What was measured at one array size. Several may have the same size: other strides, other kinds
+/// of access.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct ProfilePoint {
+    /// Array of each member in bytes.
+    pub(crate) array_bytes: u64,
+    /// c2 there.
+    pub(crate) total: Cost,
+    /// c1 of the same run, if it was measured.
+    pub(crate) direct: Option<Cost>,
+}
+
+/// The costs that a run of rings has measured: of each ring of two processes with work on one CPU, the
+/// total cost, and the direct one where the same ring without work was measured beside it: the interval at full
+/// speed, else the middle half of the rounds. Rings without either are left out.
+pub(super) fn points_of(record: &Record) -> Vec<ProfilePoint> {
+    let cost = |summary: &CaseSummary| {
+        let interval = summary.ns_per_switch_above_solo.as_ref()?.interval();
+        // A program's switches are at whatever speed, too: where full speed was not seen, most rounds tell.
+        let contended = summary.contended_ns_per_switch_above_solo;
+        let quartiles = contended.map(|all| (all.lower_quartile, all.upper_quartile));
+        let (low_ns, high_ns) = interval.map(|i| (i.low, i.high)).or(quartiles)?;
+        Some(Cost { low_ns, high_ns })
+    };
+    let of_two = |case: &Case| {
+        case.members == 2 && case.kind == Kind::Process && case.placement.is_one_cpu()
+    };
+    let rings = record.cases.iter().filter(|summary| of_two(&summary.case));
+    let point = |summary: &CaseSummary| {
+        // One line a page is not a working set that a program walks.
+        let array_bytes = summary.case.work.filter(|work| work.walk == Walk::Whole)?.bytes;
+        let bare = Case { work: None, ..summary.case.clone() };
+        let direct = record.cases.iter().find(|other| other.case == bare).and_then(cost);
+        Some(ProfilePoint { array_bytes, total: cost(summary)?, direct })
+    };
+    rings.filter_map(point).collect()
+}
+
+/// The direct cost: everything that any of the points gives for it.
+pub(super) fn direct(points: &[ProfilePoint]) -> Option<Cost> {
+    let all = points.iter().filter_map(|point| point.direct).filter(Cost::is_sound);
+    all.reduce(Cost::around)
+}
+
+/// Lowest and highest cost that the points around the working set leave open; or which input does
+/// not allow it.
+pub(super) fn cost_at(set: WorkingSet, points: &[ProfilePoint]) -> Result<Cost, String> {
+    let WorkingSet { low_bytes, high_bytes } = set;
+    if low_bytes > high_bytes {
+        return Err("working set: its lower end is above its upper end".into());
+    }
+    let mut known: Vec<(u64, Cost)> = points
+        .iter()
+        .filter(|point| point.array_bytes > 0 && point.total.is_sound())
+        .map(|point| (point.array_bytes, point.total))
+        .collect();
+    // No work at all is the smallest working set there is.
+    known.extend(direct(points).map(|direct| (0, direct)));
+    known.sort_by_key(|(size, _)| *size);
+    let sizes = known.iter().map(|(size, _)| *size);
+    let below = sizes.clone().filter(|size| *size <= low_bytes).max();
+    let above = sizes.clone().filter(|size| *size >= high_bytes).min();
+    let (Some(below), Some(above)) = (below, above) else {
+        return Err(outside(set, sizes.min().zip(known.last().map(|(size, _)| *size))));
+    };
+    let around = known.iter().filter(|(size, _)| (below..=above).contains(size));
+    around.map(|(_, cost)| *cost).reduce(Cost::around).ok_or_else(|| NO_PROFILE.into())
+}
+
+fn outside(set: WorkingSet, measured: Option<(u64, u64)>) -> String {
+    let Some((smallest, largest)) = measured else {
+        return NO_PROFILE.into();
+    };
+    let range = format!("{} to {}", bytes(smallest), bytes(largest));
+    let (low, high) = (set.low_bytes, set.high_bytes);
+    let set = match low == high {
+        true => bytes(low),
+        false => format!("{} to {}", bytes(low), bytes(high)),
+    };
+    // The typed form has no blank.
+    let end = bytes(high.max(largest).checked_next_power_of_two().unwrap_or(u64::MAX));
+    let array = format!("1K..{}:x2", end.replace(' ', ""));
+    format!(
+        "cost profile: the working set ({set}) lies outside the measured arrays ({range}): measure them with `switchcost cost --array {array}`"
+    )
+}
+
+/// Experiments that measure costs of rings with work, the better one first.
+const EXPERIMENTS: [Experiment; 2] = [Experiment::Cost, Experiment::Ring];
+
+/// Differences of machines that are named one by one.
+const MOST_DIFFERENCES: usize = 3;
+
+/// Fields of a machine on which costs of switches depend most: where one differs it is another machine.
+const OF_THE_MACHINE: [&str; 4] = ["cpu.models", "cpu.topology", "cpu.caches", "kernel.release"];
+
+/// The costs of the stored run that fits best: one of this machine before others, one whose arrays
+/// enclose the working set before others, `cost` before `ring`, the newest of equals. Adds a notice
+/// where it is of another machine.
+pub(crate) fn stored(set: Option<WorkingSet>, notices: &mut Vec<String>) -> Reading<CostProfile> {
+    let entries = match Folder::of_user().and_then(|folder| folder.entries()) {
+        Ok(entries) => entries,
+        Err(error) => return Reading::unknown(format!("{error:#}")),
+    };
+    let here = probe::machine::read(Path::new("/"));
+    let newest_first = entries.into_iter().rev();
+    let mut candidates: Vec<Candidate> =
+        newest_first.filter_map(|entry| Candidate::of(entry, &here, set)).collect();
+    // Stable: the newest of equals stays the first.
+    candidates.sort_by_key(|candidate| candidate.rank);
+    let found = candidates.into_iter().find_map(|candidate| candidate.profile(notices));
+    found.ok_or(NO_PROFILE).into()
+}
+
+/// A stored run with rings that work, by its header alone: its costs take a while to be computed.
+struct Candidate {
+    entry: Entry,
+    differences: Vec<Difference>,
+    /// Less is better: on another machine, not around the working set, experiment.
+    rank: (bool, bool, usize),
+}
+
+impl Candidate {
+    /// Absent for a file that cannot be read.
+    fn of(entry: Entry, here: &Machine, set: Option<WorkingSet>) -> Option<Self> {
+        let header = header(&entry.path).ok()?;
+        let experiment = EXPERIMENTS.iter().position(|of| *of == header.plan.experiment)?;
+        let sizes = sizes(&header.plan);
+        let (least, most) = sizes.iter().min().zip(sizes.iter().max())?;
+        let encloses = set.is_none_or(|set| *least <= set.low_bytes && set.high_bytes <= *most);
+        let differences = header.machine.differences(here);
+        let is_elsewhere = differences
+            .iter()
+            .any(|differs| OF_THE_MACHINE.iter().any(|field| differs.field.starts_with(field)));
+        Some(Self { entry, differences, rank: (is_elsewhere, !encloses, experiment) })
+    }
+
+    fn profile(self, notices: &mut Vec<String>) -> Option<CostProfile> {
+        let run = read(&self.entry.path).ok()?;
+        let points = points_of(&Record::of(&run));
+        if points.is_empty() {
+            return None;
+        }
+        let name = self.entry.name;
+        let fields: Vec<&str> =
+            self.differences.iter().take(MOST_DIFFERENCES).map(|differs| &*differs.field).collect();
+        if !fields.is_empty() {
+            notices.push(format!(
+                "the cost profile ({name}) was measured on a machine that differs in {} fields: {}{}",
+                self.differences.len(),
+                fields.join(", "),
+                if self.differences.len() > MOST_DIFFERENCES { ", ..." } else { "" }
+            ));
+        }
+        Some(CostProfile { run: name, points })
+    }
+}
+
+/// Array sizes of the rings of two that work, 0 for those without; none if none works.
+fn sizes(plan: &Plan) -> Vec<u64> {
+    let rings = plan.rings().map(|(_, case)| case);
+    let of_two = rings.filter(|case| case.members == 2 && case.placement.is_one_cpu());
+    let size = |case: &Case| match case.work {
+        None => Some(0),
+        Some(work) => (work.walk == Walk::Whole).then_some(work.bytes),
+    };
+    let sizes: Vec<u64> = of_two.filter_map(size).collect();
+    if sizes.iter().all(|size| *size == 0) { Vec::new() } else { sizes }
+}
+
+/// Arrays of the quick measurement: about a first-level cache, and well beyond it. Larger ones take
+/// more rounds than there is time for.
+const QUICK_ARRAYS: [u64; 2] = [32 << 10, 256 << 10];
+
+/// Measures and stores a few costs, for whoever has none: rings of two by pipe on one CPU, one sample
+/// in each of five rounds, a second or two in all.
+pub(crate) fn measure_quickly() -> Result<()> {
+    Folder::of_user()?.make()?;
+    let (machine, allowed) = measure::look_around()?;
+    let cpu = probe::placement::choose_one(&allowed, &machine).context("no CPU is allowed")?;
+    let work = |bytes| Work::new(bytes, 64, Op::Rmw).map_err(|error| anyhow!("{error}"));
+    let works = QUICK_ARRAYS.map(work).into_iter().collect::<Result<Vec<Work>>>()?;
+    let case = |work| Case {
+        members: 2,
+        kind: Kind::Process,
+        link: "pipe".to_string(),
+        work,
+        placement: Placement::Same { cpu },
+        policy: Policy::Other,
+        priority: None,
+        state: None,
+    };
+    let plan = Plan {
+        experiment: Experiment::Ring,
+        cases: [None]
+            .into_iter()
+            .chain(works.into_iter().map(Some))
+            .map(|work| case(work).into())
+            .collect(),
+        seed: 1992,
+        batching: Batching::default(),
+        stopping: Stopping {
+            precision: 0.0,
+            budget_ns: 10_000_000_000,
+            rounds: Some(FEWEST_ROUNDS),
+            confidence: resolve::CONFIDENCE,
+        },
+        reference: Reference::default(),
+    };
+    let silent = Output { json: None, csv: None, plot: false, quiet: true };
+    let notices = vec!["a quick measurement of `switchcost run`".to_string()];
+    let code = {
+        // Its own handlers stay, and would keep Ctrl-C from ending what comes after.
+        let _kept = KeptActions::keep();
+        measure::new_run(plan.with_solos(), machine, &allowed, notices, &silent)?
+    };
+    if code != ExitCode::SUCCESS {
+        bail!("interrupted");
+    }
+    // It has moved this process away from the CPU that it measured.
+    probe::placement::pin(&allowed).context("cannot go back to all CPUs")
+}

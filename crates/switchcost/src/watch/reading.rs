@@ -1,0 +1,424 @@
+//! A program is watched: looks at its threads and its memory until its time is over.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use launcher::Used;
+use model::reading::Reading;
+use probe::program::{Count, WatchError, Watched, huge_page_bytes};
+
+use super::findings::{PageSizes, Report, Seen, Window, nanoseconds};
+use super::profile::WorkingSet;
+use crate::event::Event;
+
+/// Time between two looks: what a thread does between the last one and its end is not seen.
+const LOOK: Duration = Duration::from_millis(50);
+/// The first window in which touched pages are counted; each later one begins after twice the time.
+const FIRST_WINDOW: Duration = Duration::from_millis(50);
+/// Longest time between two windows.
+const RARELY: Duration = Duration::from_secs(10);
+/// Gaps between switches that a window should hold.
+const GAPS: f64 = 4.0;
+const SHORTEST_WINDOW: Duration = Duration::from_millis(2);
+const LONGEST_WINDOW: Duration = Duration::from_millis(500);
+/// Longest time for which a window may hold the program's memory map: a large one takes seconds.
+const LONGEST_HOLD: Duration = Duration::from_millis(10);
+/// CPU time missing to the threads' own that is more than reading them one after the other explains.
+const UNSEEN: f64 = 0.05;
+/// Time by which a running thread's sum may lag behind: a tick of the slowest timer (CONFIG_HZ=100).
+const LAG: Duration = Duration::from_millis(10);
+
+/// What is known of a program that is watched.
+pub(crate) struct Watcher {
+    program: Watched,
+    stop: Event,
+    started: Instant,
+    count: Count,
+    lost_threads: usize,
+    cpu_first_ns: Option<u64>,
+    cpu_last_ns: Option<u64>,
+    last_look: Option<Duration>,
+    resident_bytes: Reading<u64>,
+    windows: Vec<Window>,
+    next_window: Duration,
+    no_window: Option<String>,
+    /// Longest time for which a window held the memory map.
+    held: Duration,
+    ended: bool,
+    notices: Vec<String>,
+}
+
+impl Watcher {
+    /// Of a program that was not looked at yet; `stop` cuts its windows short.
+    pub(crate) fn new(program: Watched, stop: Event) -> Self {
+        Self {
+            program,
+            stop,
+            started: Instant::now(),
+            count: Count::default(),
+            lost_threads: 0,
+            cpu_first_ns: None,
+            cpu_last_ns: None,
+            last_look: None,
+            resident_bytes: Reading::unknown("it ended before its memory was looked at"),
+            windows: Vec::new(),
+            next_window: FIRST_WINDOW,
+            no_window: None,
+            held: Duration::ZERO,
+            ended: false,
+            notices: Vec::new(),
+        }
+    }
+
+    /// One look, with a window if it is time for one. False if the program has ended.
+    pub(crate) fn look(&mut self) -> Result<bool, WatchError> {
+        match self.try_look() {
+            Err(error) if error.is_end() => self.ended = true,
+            looked => looked?,
+        }
+        Ok(!self.ended)
+    }
+
+    /// Waits for the next look, but not beyond `end`; gives whether somebody asked to stop.
+    pub(crate) fn pause(&self, end: Instant) -> bool {
+        self.stop.wait(Some(LOOK.min(end.saturating_duration_since(Instant::now()))))
+    }
+
+    /// Time until the next window; absent where there is none to come.
+    pub(crate) fn until_window(&self) -> Option<Duration> {
+        (!self.ended && self.no_window.is_none())
+            .then(|| self.next_window.saturating_sub(self.started.elapsed()))
+    }
+
+    /// The last look; for how long the program was seen, if it was seen at all.
+    pub(crate) fn look_last(&mut self) -> Option<Duration> {
+        // It may have ended meanwhile.
+        let _ = self.see();
+        self.last_look
+    }
+
+    /// Whether it was looked at at least once.
+    pub(crate) fn has_looked(&self) -> bool {
+        self.last_look.is_some()
+    }
+
+    /// Adds a notice to the report.
+    pub(crate) fn note(&mut self, notice: String) {
+        self.notices.push(notice);
+    }
+
+    fn try_look(&mut self) -> Result<(), WatchError> {
+        self.see()?;
+        if self.started.elapsed() >= self.next_window && self.no_window.is_none() {
+            let now = self.started.elapsed();
+            self.next_window = now + now.min(RARELY);
+            match self.window() {
+                Ok(window) => self.windows.extend(window),
+                Err(error) if error.is_end() => return Err(error),
+                Err(error) => self.no_window = Some(error.to_string()),
+            }
+        }
+        Ok(())
+    }
+
+    fn see(&mut self) -> Result<(), WatchError> {
+        self.program.look(&mut self.count)?;
+        self.lost_threads = self.lost_threads.max(self.count.ended);
+        // A first reading is what later ones are counted from.
+        if let Ok(ns) = self.program.cpu_ns() {
+            self.cpu_first_ns.get_or_insert(ns);
+            self.cpu_last_ns = Some(ns);
+        }
+        if self.last_look.is_none() {
+            self.started = Instant::now();
+        }
+        self.last_look = Some(self.started.elapsed());
+        let resident: Reading<u64> = self.program.resident_bytes().into();
+        self.resident_bytes = match (self.resident_bytes.known(), resident.known()) {
+            (Some(before), Some(now)) => Reading::Known(*before.max(now)),
+            (Some(before), None) => Reading::Known(*before),
+            (None, _) => resident,
+        };
+        Ok(())
+    }
+
+    /// Forgets which pages were touched, waits for some switches, counts the pages. None where the
+    /// program would be held for too long, or nobody waits for it any more.
+    fn window(&mut self) -> Result<Option<Window>, WatchError> {
+        let hold = Instant::now();
+        if self.windows.is_empty() {
+            // What may not be read, or takes long to be read, is not cleared for nothing.
+            self.program.referenced()?;
+            if self.has_held(hold.elapsed()) {
+                return Ok(None);
+            }
+        }
+        let rate = self.count.switches().all() as f64 / self.started.elapsed().as_secs_f64();
+        let wanted = Duration::try_from_secs_f64(GAPS / rate).unwrap_or(LONGEST_WINDOW);
+        let before = self.count.switches();
+        let cpu_before = self.program.cpu_ns()?;
+        let hold = Instant::now();
+        self.program.clear_referenced()?;
+        let cleared = hold.elapsed();
+        let start = Instant::now();
+        if self.stop.wait(Some(wanted.clamp(SHORTEST_WINDOW, LONGEST_WINDOW))) {
+            return Ok(None);
+        }
+        let hold = Instant::now();
+        let referenced = self.program.referenced()?;
+        self.has_held(cleared.max(hold.elapsed()));
+        let elapsed_ns = nanoseconds(start.elapsed());
+        self.see()?;
+        let cpu_ns = self.program.cpu_ns()?.saturating_sub(cpu_before);
+        Ok(Some(Window {
+            elapsed_ns,
+            cpu_ns,
+            switches: self.count.switches().all().saturating_sub(before.all()),
+            threads: self.count.threads as u64,
+            referenced_bytes: referenced.bytes,
+            huge_bytes: referenced.huge_bytes,
+        }))
+    }
+
+    /// Whether its memory map was held for so long that there are no further windows.
+    fn has_held(&mut self, time: Duration) -> bool {
+        self.held = self.held.max(time);
+        let too_long = self.held > LONGEST_HOLD;
+        if too_long {
+            let why = format!(
+                "reading or clearing them took {} ms, and holds its memory map; the limit is {} ms",
+                self.held.as_millis(),
+                LONGEST_HOLD.as_millis()
+            );
+            self.no_window = Some(why);
+        }
+        too_long
+    }
+
+    /// All that was seen, and what it means here.
+    pub(crate) fn report(mut self) -> Report {
+        let watched = self.last_look.unwrap_or_default();
+        let mut notices = std::mem::take(&mut self.notices);
+        if self.ended {
+            notices.push(format!("it ended after {:.1} s", watched.as_secs_f64()));
+        }
+        if self.lost_threads > 0 {
+            notices.push(format!(
+                "{} of its threads ended meanwhile: their last switches (up to {} ms) are not counted",
+                self.lost_threads,
+                LOOK.as_millis()
+            ));
+        }
+        let cpu = self.cpu_last_ns.zip(self.cpu_first_ns);
+        let cpu = cpu.and_then(|(last, first)| last.checked_sub(first));
+        notices.extend(cpu.and_then(|cpu_ns| self.unseen(cpu_ns)));
+        let working_set = self.working_set(&mut notices);
+        let switches = self.count.switches();
+        let seen = Seen {
+            pid: self.program.pid().unsigned_abs(),
+            name: self.program.name.clone(),
+            command: None,
+            watched_ns: nanoseconds(watched),
+            threads: Some(self.count.threads as u64),
+            voluntary: Reading::Known(switches.voluntary),
+            involuntary: Reading::Known(switches.involuntary),
+            cpu_ns: cpu.ok_or("its CPU clock cannot be read").into(),
+            resident_bytes: self.resident_bytes,
+            windows: self.windows,
+            notices,
+        };
+        Report::of(seen, working_set)
+    }
+
+    /// A notice of CPU time that no thread which was seen has used.
+    fn unseen(&self, cpu_ns: u64) -> Option<String> {
+        let missing_ns = cpu_ns.checked_sub(self.count.cpu_ns()?)?;
+        let lag_ns = nanoseconds(LAG).saturating_mul(self.count.threads as u64);
+        let share = missing_ns as f64 / cpu_ns as f64;
+        (share > UNSEEN && missing_ns > lag_ns).then(|| {
+            format!(
+                "{:.0} % of its CPU time was in threads that came and ended unseen: its switches are a lower bound",
+                100.0 * share
+            )
+        })
+    }
+
+    /// The working set, or the range within the resident memory with a notice that says so.
+    fn working_set(&self, notices: &mut Vec<String>) -> Reading<WorkingSet> {
+        let resident = self.resident_bytes.known().copied();
+        let sizes = PageSizes {
+            page: rustix::param::page_size() as u64,
+            huge: huge_page_bytes(Path::new("/")),
+        };
+        if let Some(set) = WorkingSet::seen_in(&self.windows, sizes, resident) {
+            notices.push(format!(
+                "its referenced bits were cleared {} times (/proc/PID/clear_refs), which held its memory map for up to {:.1} ms; they give the lower end of the working set, its resident memory the upper one{}",
+                self.windows.len(),
+                1000.0 * self.held.as_secs_f64(),
+                self.no_window.as_ref().map_or(String::new(), |why| format!("; no more windows: {why}"))
+            ));
+            return Reading::Known(set);
+        }
+        let why = match &self.no_window {
+            Some(why) => why.clone(),
+            None if self.windows.is_empty() => "it was not watched for long enough".to_string(),
+            None => "it used no CPU time while they were counted".to_string(),
+        };
+        match resident {
+            Some(bytes) => {
+                notices.push(format!(
+                    "touched pages were not counted ({why}): its working set may be anything up to its resident memory"
+                ));
+                Reading::Known(WorkingSet::within(bytes))
+            }
+            None => Reading::unknown(why),
+        }
+    }
+}
+
+/// Share of the CPU time from which on a command's working set is taken for that of all of it.
+const MOSTLY_OWN: f64 = 0.9;
+
+/// All that is known of a command that has ended: its own counts are the kernel's, of all its threads
+/// and of the children that it waited for. Its time is the launcher's, from the start to the end.
+pub(crate) fn report_of_command(
+    words: &[OsString],
+    pid: u32,
+    used: &Used,
+    watcher: Option<Watcher>,
+) -> Report {
+    let mut notices = Vec::new();
+    let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let usage = &used.usage;
+    let most = usage.max_resident_bytes;
+    let (threads, working_set, windows) = match watcher.filter(Watcher::has_looked) {
+        Some(watcher) => {
+            let set = watcher.working_set(&mut notices);
+            (Some(watcher.count.threads as u64), set, watcher.windows)
+        }
+        None => {
+            notices.push(
+                "it ended before its memory was looked at: its working set may be anything up to the greatest resident memory that the kernel saw"
+                    .to_string(),
+            );
+            (None, Reading::Known(WorkingSet::within(most)), Vec::new())
+        }
+    };
+    let (working_set, whose) = of_all(working_set, used);
+    notices.insert(0, whose);
+    let seen = Seen {
+        pid,
+        // Looked at before its exec was through, it may still have this program's name.
+        name: words.first().cloned().unwrap_or_default(),
+        command: Some(words),
+        watched_ns: used.real_ns,
+        threads,
+        voluntary: Reading::Known(usage.voluntary),
+        involuntary: Reading::Known(usage.involuntary),
+        cpu_ns: Reading::Known(usage.cpu_ns()),
+        resident_bytes: Reading::Known(most),
+        windows,
+        notices,
+    };
+    Report::of(seen, working_set)
+}
+
+/// The working set that goes with the switches of a command and its children, and a notice of whose it
+/// is: only the command's own pages were looked at, and at moments only.
+fn of_all(own: Reading<WorkingSet>, used: &Used) -> (Reading<WorkingSet>, String) {
+    let most = used.usage.max_resident_bytes;
+    let all_ns = used.usage.cpu_ns() as f64;
+    let share = used.own_cpu_ns.known().map(|own_ns| *own_ns as f64 / all_ns);
+    match share {
+        Some(share) if share >= MOSTLY_OWN => {
+            let whose = "switches and CPU time are those of the command and of all children that it waited for; nearly all of the CPU time is its own, and so is the working set";
+            let set = own.map(|set| WorkingSet { high_bytes: set.high_bytes.max(most), ..set });
+            (set, whose.to_string())
+        }
+        _ => {
+            let part = share
+                .map_or("an unknown part".to_string(), |share| format!("{:.0} %", 100.0 * share));
+            let whose = format!(
+                "switches and CPU time are those of the command and of all children that it waited for, and {part} of the CPU time is its own: the working set may be anything up to the greatest resident memory of any of them"
+            );
+            let high = own.known().map_or(0, |set| set.high_bytes).max(most);
+            (Reading::Known(WorkingSet::within(high)), whose)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use launcher::{AtExec, Ending, Orphans, Usage};
+
+    use super::*;
+
+    fn of_this_process(stop: &Event) -> Watcher {
+        let own = i32::try_from(std::process::id()).expect("a process id");
+        let program = Watched::find(Path::new("/"), own).expect("this process");
+        Watcher { next_window: Duration::ZERO, ..Watcher::new(program, stop.clone()) }
+    }
+
+    /// Its window would last half a second, as nothing is known of its switches yet.
+    #[test]
+    fn a_window_ends_with_whoever_waits_for_it() {
+        let stop = Event::default();
+        stop.set();
+        let mut watcher = of_this_process(&stop);
+        assert!(watcher.look().expect("a look"));
+        assert!(watcher.windows.is_empty() && watcher.has_looked());
+        assert!(watcher.pause(Instant::now() + Duration::from_secs(3600)));
+    }
+
+    #[test]
+    fn a_memory_map_that_is_held_for_long_is_let_alone() {
+        let mut watcher = of_this_process(&Event::default());
+        assert!(!watcher.has_held(LONGEST_HOLD) && watcher.until_window().is_some());
+        assert!(watcher.has_held(2 * LONGEST_HOLD));
+        assert_eq!(watcher.until_window(), None);
+        watcher.look().expect("a look");
+        assert!(watcher.windows.is_empty());
+        let mut notices = Vec::new();
+        assert!(watcher.working_set(&mut notices).known().is_some());
+        assert!(notices[0].contains("took 20 ms"), "{notices:?}");
+    }
+
+    fn used(own_cpu_ns: Option<u64>) -> Used {
+        Used {
+            real_ns: 1,
+            ending: Ending::of_status(0),
+            usage: Usage { user_ns: 1000, max_resident_bytes: 5000, ..Usage::default() },
+            delay: Reading::default(),
+            threads: Reading::default(),
+            own_cpu_ns: own_cpu_ns.ok_or("refused").into(),
+            sampled: Reading::default(),
+            migrations: Reading::default(),
+            io: Reading::default(),
+            orphans: Orphans {
+                ended: 0,
+                usage: None,
+                left_behind: Reading::default(),
+                of_unknown_origin: 0,
+            },
+            at_exec: AtExec { resident_bytes: 0, minor_faults: 0, cpu_ns: 0 },
+        }
+    }
+
+    #[test]
+    fn childrens_switches_do_not_go_with_their_parents_working_set() {
+        let own = Reading::Known(WorkingSet { low_bytes: 10, high_bytes: 400 });
+        let range = |own_cpu_ns| {
+            let (set, whose) = of_all(own.clone(), &used(own_cpu_ns));
+            let set = *set.known().unwrap();
+            (set.low_bytes, set.high_bytes, whose)
+        };
+        let (low, high, whose) = range(Some(950));
+        assert_eq!((low, high), (10, 5000), "{whose}");
+        for (own_cpu_ns, part) in [(Some(120), "12 %"), (None, "unknown part")] {
+            let (low, high, whose) = range(own_cpu_ns);
+            assert_eq!((low, high), (0, 5000));
+            assert!(whose.contains(part), "{whose}");
+        }
+    }
+}

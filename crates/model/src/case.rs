@@ -1,11 +1,9 @@
 //! One point of the grid: what ring, carried by what, doing what, where and under which policy.
 
-use std::fmt;
-use std::str::FromStr;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::named::named;
 use crate::state::State;
 use crate::words;
 
@@ -177,40 +175,6 @@ impl Policy {
         self.priority() > 0
     }
 }
-
-/// Names shared by the command line, CSV and JSON.
-macro_rules! named {
-    ($type:ty, $what:literal, $($variant:ident => $name:literal),+) => {
-        impl $type {
-            /// Every value, in the order in which help lists them.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-            /// The name used on the command line, in CSV and in JSON.
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name),+ }
-            }
-        }
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.name())
-            }
-        }
-        impl FromStr for $type {
-            type Err = String;
-            fn from_str(text: &str) -> Result<Self, String> {
-                match text {
-                    $($name => Ok(Self::$variant),)+
-                    other => Err(format!(
-                        concat!("'{}' is not a ", $what, " (accepted: {})"),
-                        other,
-                        [$($name),+].join(", ")
-                    )),
-                }
-            }
-        }
-    };
-}
-
-pub(crate) use named;
 
 named!(Kind, "kind of member", Process => "process", Thread => "thread");
 named!(Op, "kind of access", Read => "read", Write => "write", Rmw => "rmw");

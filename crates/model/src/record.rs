@@ -14,7 +14,7 @@ use crate::run::{End, Failure, Header, Run};
 use crate::sample::Sample;
 use crate::scaling;
 use crate::speed::{CaseSlices, Level};
-use crate::stats::{mean, quantile};
+use stats::{mean, quantile};
 
 /// Switches per hop further than this from one are flagged.
 pub const COUNT_TOLERANCE: f64 = 0.05;

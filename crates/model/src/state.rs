@@ -1,12 +1,9 @@
 //! Which registers members have in use when they are switched from.
 
-use std::fmt;
-use std::str::FromStr;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::case::named;
+use crate::named::named;
 
 /// The vector registers that each member writes in every hop, before it passes the token on, so that
 /// the kernel has to save and restore them with each switch. All others are in their initial

@@ -11,7 +11,7 @@ use super::split::{CpuAccounting, Split};
 use crate::estimate::Estimate;
 use crate::plan::MINIMUM_ROUNDS;
 use crate::reading::Reading;
-use crate::stats::{mad_sigma, median, median_interval};
+use stats::{mad_sigma, median, median_interval};
 
 /// A figure over the runs of a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -3,12 +3,12 @@
 use super::bars::Bars;
 use super::{Axis, Body, Drawable, Figure, Mark, Point, Role, Scale, Series, Unit, rounds};
 use crate::estimate::Estimate;
-use crate::histogram::Histogram;
 use crate::response::{Budget, Record, Response, Split};
 use crate::run::Run;
 use crate::trial::headlines_ns;
 use crate::trial::wakeup;
 use crate::words;
+use stats::Histogram;
 
 impl Drawable for Response {
     fn figures(run: &Run<Self>, record: &Record, index: usize) -> Vec<Figure> {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::{Axis, Body, Figure, Point, Role, Scale, Series, Unit};
 use crate::case::Case;
 use crate::sample::Sample;
-use crate::stats::median;
 use crate::trial::ByRound;
+use stats::median;
 
 /// More points than this say nothing more; rounds are then left out evenly, and that is told.
 const MOST_POINTS: usize = 4000;

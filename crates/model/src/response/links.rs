@@ -10,7 +10,7 @@ use crate::pairing::Grouped;
 use crate::record::HARDLY_SWITCHES_PER_HOP;
 use crate::ring::Ring;
 use crate::sample::Sample;
-use crate::stats::median;
+use stats::median;
 
 /// The link that the others are set beside.
 pub const REFERENCE: &str = "pipe";

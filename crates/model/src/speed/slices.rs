@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::clean::LONGEST_SLICE_NS;
+/// A longer slice is not judged: the quanta around it are too far apart to say what was between them.
+pub const LONGEST_SLICE_NS: u64 = 3_000_000;
 
 /// Quanta before a slice and behind it that tell whether it is clean.
 pub const QUANTA_AROUND: usize = 4;

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use history::{HistoryError, PREFIX, Published, PublishedCase, Range, published};
+pub use history::{PREFIX, Published, PublishedCase, Range, published};
 
 use crate::estimate::Estimate;
 use crate::instrument::Instrument;
@@ -19,7 +19,7 @@ use crate::machine::Machine;
 use crate::noise::NoiseVerdict;
 use crate::run::{Build, Failure, Run, Session};
 use crate::speed::LAUNCH_SCATTER;
-use crate::stats::mean;
+use stats::mean;
 
 /// What a figure is of.
 #[derive(

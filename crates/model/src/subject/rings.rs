@@ -10,7 +10,7 @@ use crate::record::HARDLY_SWITCHES_PER_HOP;
 use crate::ring::Ring;
 use crate::run::{Failure, Run};
 use crate::sample::Sample;
-use crate::stats::median;
+use stats::median;
 
 impl Comparable for Ring {
     fn subject(run: &Run) -> Subject {

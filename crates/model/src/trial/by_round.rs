@@ -7,7 +7,7 @@ use crate::estimate::Estimate;
 use crate::instrument::Instrument;
 use crate::plan::{MINIMUM_ROUNDS, Plan};
 use crate::speed::{FEWEST_ROUNDS, LAUNCH_SCATTER, Speed};
-use crate::stats::{Center, bootstrap};
+use stats::{Center, bootstrap};
 
 type Rounds = BTreeMap<u32, f64>;
 

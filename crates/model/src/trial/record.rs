@@ -16,7 +16,7 @@ use crate::interference::Environment;
 use crate::noise::{self, NoiseVerdict};
 use crate::run::{End, Header, Run};
 use crate::speed::CleanCounts;
-use crate::stats::{mad_sigma, median};
+use stats::{mad_sigma, median};
 
 /// A tally in figures. The unit is in the name that it stands under.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

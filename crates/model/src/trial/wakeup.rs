@@ -12,9 +12,9 @@ use super::record::Quantity;
 use super::sample::Sample;
 use super::tally::Tally;
 use crate::estimate::Estimate;
-use crate::histogram::Histogram;
 use crate::plan::Plan;
-use crate::stats::quantile_ranks;
+use stats::Histogram;
+use stats::quantile_ranks;
 
 /// Tally: nanoseconds from the moment asked for to the sleeper's first look at the clock.
 pub const LATE_NS: &str = "late_ns";

@@ -72,7 +72,7 @@ fn row(primes: u32, by_getrusage: &Tally, by_getpinfo: &Tally) -> String {
 /// numbers of primes the geometric mean of the ratios.
 fn gain(ratios: &[f64]) -> String {
     let logs: Vec<f64> = ratios.iter().map(|r| r.ln()).filter(|log| log.is_finite()).collect();
-    let mean = model::stats::mean(&logs).map(|log| 100.0 * (log.exp() - 1.0));
+    let mean = stats::mean(&logs).map(|log| 100.0 * (log.exp() - 1.0));
     format!("increase in precision by getpinfo(): {}%\n", or_dash(mean, 0))
 }
 

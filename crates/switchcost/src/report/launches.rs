@@ -7,8 +7,8 @@ use anyhow::{Context, Result};
 use model::ring::Ring;
 use model::run::Run;
 use model::speed::Speed;
-use model::stats::{Summary, mean, normal_quantile};
 use model::subject::{Comparable, Subcase, Subject, Values};
+use stats::{Summary, mean, normal_quantile};
 
 use super::{parts, print, printable};
 use crate::cli::Output;

@@ -9,14 +9,14 @@ use super::class::{Class, Told, classified};
 use super::comb::{self, Comb, Watched};
 use super::*;
 use crate::estimate::Estimate;
-use crate::histogram::Histogram;
 use crate::plan::Plan;
-use crate::stats::{mean, median};
 use crate::trial::Trials;
 use crate::trial::case::Trial;
 use crate::trial::figures::ByCase;
 use crate::trial::record::Quantity;
 use crate::trial::tally::Tally;
+use stats::Histogram;
+use stats::{mean, median};
 
 /// The gaps of one class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

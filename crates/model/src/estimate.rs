@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::speed::Speed;
-use crate::stats::{Center, Interval, bootstrap, student_quantile};
+use stats::{Center, Interval, bootstrap, normal_quantile, student_quantile};
 
 /// A figure and how far it is known. Signed: a difference below zero stays below zero.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,23 +29,34 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// A figure without an interval.
+    fn bare(value: f64, rounds: u32, confidence: f64, speed: Speed) -> Self {
+        let (standard_error, low, high) = (None, None, None);
+        Self { value, standard_error, low, high, confidence, resolved: false, rounds, speed }
+    }
+
+    /// The same with an interval.
+    fn known(self, standard_error: f64, low: f64, high: f64) -> Self {
+        Self {
+            standard_error: Some(standard_error),
+            low: Some(low),
+            high: Some(high),
+            resolved: low > 0.0 || high < 0.0,
+            ..self
+        }
+    }
+
     /// The median of `figures`, one a round, with a bootstrap interval from `minimum_rounds` on. Absent
     /// without figures. It says nothing of other launches.
     pub fn over(figures: &[f64], minimum_rounds: u32, confidence: f64, seed: u64) -> Option<Self> {
+        let value = Center::Median.of(figures)?;
+        let bare = Self::bare(value, figures.len() as u32, confidence, Speed::NotJudged);
         let found = (figures.len() >= minimum_rounds as usize)
             .then(|| bootstrap(figures, Center::Median, confidence, seed))
             .flatten();
-        let interval = found.map(|found| found.interval);
-        Some(Self {
-            value: Center::Median.of(figures)?,
-            standard_error: found.map(|found| found.standard_error),
-            low: interval.map(|i| i.low),
-            high: interval.map(|i| i.high),
-            confidence,
-            resolved: interval.is_some_and(|i| !i.includes_zero()),
-            rounds: figures.len() as u32,
-            speed: Speed::NotJudged,
-        })
+        Some(found.map_or(bare, |found| {
+            bare.known(found.standard_error, found.interval.low, found.interval.high)
+        }))
     }
 
     /// A figure of clean slices: value +- sqrt((t(m - 1) s)^2 + (z tau value)^2), with s its standard error
@@ -58,34 +69,17 @@ impl Estimate {
         confidence: f64,
     ) -> Option<Self> {
         let t = student_quantile(confidence, f64::from(rounds) - 1.0)?;
-        let z = crate::stats::normal_quantile(confidence)?;
+        let z = normal_quantile(confidence)?;
         let half = (t * standard_error).hypot(z * launch_scatter * value);
-        let (low, high) = (value - half, value + half);
-        half.is_finite().then_some(Self {
-            value,
-            standard_error: Some(standard_error),
-            low: Some(low),
-            high: Some(high),
-            confidence,
-            resolved: low > 0.0 || high < 0.0,
-            rounds,
-            speed: Speed::Full,
-        })
+        let bare = Self::bare(value, rounds, confidence, Speed::Full);
+        half.is_finite().then(|| bare.known(standard_error, value - half, value + half))
     }
 
     /// The median of `figures`, one a round, of what was judged and had too few clean slices: without an
     /// interval. Absent without figures.
     pub fn contended(figures: &[f64], confidence: f64) -> Option<Self> {
-        Some(Self {
-            value: Center::Median.of(figures)?,
-            standard_error: None,
-            low: None,
-            high: None,
-            confidence,
-            resolved: false,
-            rounds: figures.len() as u32,
-            speed: Speed::Contended,
-        })
+        let value = Center::Median.of(figures)?;
+        Some(Self::bare(value, figures.len() as u32, confidence, Speed::Contended))
     }
 
     /// The same in another unit; none for a factor that is not above zero.

@@ -9,7 +9,7 @@ use crate::pairing::Grouped;
 use crate::plan::Plan;
 use crate::ring::{Disturbance, Sample};
 use crate::speed::{CleanCounts, LEAST_SHARE, Level};
-use crate::stats::{mad_sigma, median};
+use stats::{mad_sigma, median};
 
 /// How quiet the machine was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -7,8 +7,8 @@ use crate::case::Case;
 use crate::estimate::Estimate;
 use crate::plan::{MINIMUM_ROUNDS, Plan};
 use crate::ring::Sample;
-use crate::speed::{CaseSlices, LAUNCH_SCATTER, Level, Pooled, Triples, slices_by_case};
-use crate::stats::{mean, median};
+use crate::speed::{CaseSlices, LAUNCH_SCATTER, Level, Triples, slices_by_case};
+use stats::{Pooled, mean, median};
 
 /// Samples of one case in one round.
 type Batch<'a> = Vec<&'a Sample>;

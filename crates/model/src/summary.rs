@@ -10,7 +10,7 @@ use crate::ring::{Case, Sample};
 use crate::run::Failure;
 use crate::scaling;
 use crate::speed::CaseSlices;
-use crate::stats::{mean, quantile};
+use stats::{mean, quantile};
 
 /// Switches per hop further than this from one are flagged.
 pub const COUNT_TOLERANCE: f64 = 0.05;

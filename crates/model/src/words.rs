@@ -65,6 +65,11 @@ pub fn plain(value: f64) -> String {
     }
 }
 
+/// Two significant digits, without trailing zeros.
+pub(crate) fn two_digits(value: f64) -> String {
+    plain(format!("{value:.1e}").parse().unwrap_or(value))
+}
+
 fn round_to_three(value: f64) -> f64 {
     format!("{value:.2e}").parse().unwrap_or(value)
 }

@@ -4,9 +4,9 @@ use model::levels::levels;
 use model::machine::Machine;
 use model::plan::Plan;
 use model::run::Run;
-use model::speed::{Launch, Reference, Speed, launch_scatter};
-use model::stats::median;
+use model::speed::{Reference, Speed};
 use model::subject::{Subject, Values};
+use stats::{Group, median, scatter_between};
 
 use crate::failure::say;
 use crate::store::{self, Entry, Folder, header, known_speed};
@@ -50,9 +50,9 @@ fn stored_scatter(plan: &Plan, machine: &Machine) -> Option<f64> {
                 return None;
             };
             let estimate = all.first()?.estimate.filter(|e| e.speed == Speed::Full)?;
-            Some(Launch { value: estimate.value, standard_error: estimate.standard_error? })
+            Some(Group { value: estimate.value, standard_error: estimate.standard_error? })
         });
-        launch_scatter(&launches.collect::<Vec<Launch>>())
+        scatter_between(&launches.collect::<Vec<Group>>())
     };
     let by_case: Vec<f64> = (0..plan.cases.len()).filter_map(scatter).collect();
     median(&by_case).map(|scatter| scatter.max(LEAST_SCATTER))

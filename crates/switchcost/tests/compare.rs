@@ -31,7 +31,7 @@ fn answers(found: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn only_dearer_beyond_the_limit_and_only_with_a_gate_is_exit_1() {
+fn only_slower_beyond_the_limit_and_only_with_a_gate_is_exit_1() {
     let home = Home::new();
     let (base, slow) = (run_at(&home, 100), run_at(&home, 300));
     for (args, code) in [
@@ -67,8 +67,8 @@ fn the_record_follows_its_schema_and_says_what_the_table_says() {
     assert!((ratio - 3.0).abs() < 1e-9, "{ratio}");
     assert_eq!(found["changes"][1]["of"], "ns_per_switch_above_solo");
     let table = compared(&home, &[&base, &slow]);
-    assert!(table.out.contains("of 3 cases: 3 dearer (3 beyond 3 %)"), "{}", table.out);
-    assert_eq!(table.out.matches("dearer  !").count(), 3, "{}", table.out);
+    assert!(table.out.contains("of 3 cases: 3 slower (3 beyond 3 %)"), "{}", table.out);
+    assert_eq!(table.out.matches("slower  !").count(), 3, "{}", table.out);
     // The same runs, the same answer.
     assert_eq!(compared(&home, &[&base, &slow]).out, table.out);
     let hop = json(&compared(&home, &[&base, &slow, "--cost", "hop", "--json", "-"]));
@@ -171,7 +171,7 @@ fn a_gate_does_not_pass_over_what_the_new_side_could_not_measure() {
     let error = said.error();
     assert!(error.contains("ring of 4: nothing was measured of it in the new one"), "{error}");
     assert!(error.contains("out of members: 5 of 5"), "{error}");
-    // Nobody asked for a gate; or it is the base that lacks it; or something else is dearer for certain.
+    // Nobody asked for a gate; or it is the base that lacks it; or something else is slower for certain.
     let plain = compared(&home, &[&base, &lost]);
     assert_eq!(plain.code, Some(0), "{plain:?}");
     assert!(plain.out.contains("not compared: ring of 4"), "{}", plain.out);

@@ -106,7 +106,7 @@ fn of_machines(bearing: &[Difference]) -> Option<String> {
     }
     (kinds.len() > 1).then(|| {
         format!(
-            "not fair as a test of one change: {} differ together, and a ratio cannot tell which of them did it",
+            "not fair as a test of one change: {} differ together, and a ratio does not say which of them did it",
             kinds.join(", ")
         )
     })

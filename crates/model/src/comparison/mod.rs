@@ -6,63 +6,25 @@
 //! measured to do.
 
 mod answer;
+mod costs;
 mod fair;
 mod pair;
-mod ratio;
 mod words;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use answer::{Answer, More, Reason};
+pub use answer::{Answer, Change, More, Reason, Terms, Wanted};
 pub use fair::Conditions;
-pub use pair::{Change, Unpaired};
-pub use ratio::Ratio;
+pub use pair::Unpaired;
 
-use crate::subject::{Origin, Quantity, Subject};
+use crate::subject::{Origin, Subject};
 
 /// Version of the comparison's JSON form. 2: by launches at full speed, `more` in place of `more_rounds`.
 pub const SCHEMA: u32 = 2;
 
 /// The limit where none is given: 3 %.
 pub const LIMIT: f64 = 0.03;
-
-/// Which cost is compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Wanted {
-    /// What stands for the case: the cost of a switch above solo, of a ring that does not switch that
-    /// of a hop, of a trial its own; where one side lacks it, the next that both have.
-    #[default]
-    Switch,
-    /// Time of a hop.
-    Hop,
-    /// CPU time: of a switch above solo, else of a hop.
-    Cpu,
-}
-
-impl Wanted {
-    /// Which figures serve, the best first.
-    fn quantities(self) -> &'static [Quantity] {
-        use Quantity::{CpuNsPerHop, CpuNsPerSwitchAboveSolo, NsPerHop, NsPerSwitchAboveSolo};
-        match self {
-            Self::Switch => &[NsPerSwitchAboveSolo, NsPerHop, Quantity::TrialNs],
-            Self::Hop => &[NsPerHop, Quantity::TrialNs],
-            Self::Cpu => &[CpuNsPerSwitchAboveSolo, CpuNsPerHop],
-        }
-    }
-}
-
-/// How two subjects are to be compared.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Terms {
-    /// A cost within this share of the other is not changed: 0.03 is 3 %, from 1 / 1.03 to 1.03 times.
-    pub limit: f64,
-    /// Confidence of all intervals together: 0.95 is 95 %.
-    pub confidence: f64,
-    /// Which cost.
-    pub wanted: Wanted,
-}
 
 /// One side, in the comparison's record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -139,7 +101,7 @@ impl Comparison {
         }
     }
 
-    /// Whether a case has become dearer beyond the limit: changed, and its ratio above it.
+    /// Whether a case has become slower beyond the limit: changed, and its ratio above it.
     pub fn is_worse_beyond_limit(&self) -> bool {
         self.changes.iter().any(Change::is_worse_beyond_limit)
     }

@@ -5,79 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::answer::{Answer, Reason, answer};
-use super::ratio::{Costs, Ratio};
-use super::{Terms, Wanted, words};
+use super::answer::{Change, Terms, Wanted, answer};
+use super::costs::Costs;
+use super::words;
 use crate::subject::{Figure, Labels, Quantity, Subcase, Subject, Values};
-
-/// A case that both sides have.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Change {
-    /// In words.
-    pub title: String,
-    /// By these the two were found to be the same case.
-    pub labels: BTreeMap<String, String>,
-    /// Its number in the plan of the base.
-    pub base_case: usize,
-    /// In that of the new one.
-    pub new_case: usize,
-    /// What is compared.
-    pub of: Quantity,
-    /// The base's cost in nanoseconds: the mean of its launches at full speed, or as published; of a session the
-    /// mean of the middle half of its rounds.
-    pub base_ns: f64,
-    /// The new one's.
-    pub new_ns: f64,
-    /// Launches that the base's cost is the mean of: those at full speed, or all where none was. Absent for a
-    /// published figure and in a session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base_launches: Option<u32>,
-    /// The same of the new one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub new_launches: Option<u32>,
-    /// Rounds of the base; absent for a published figure.
-    pub base_rounds: Option<u32>,
-    /// Rounds of the new one.
-    pub new_rounds: Option<u32>,
-    /// Why the base could not be measured in some round, as last told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base_failure: Option<String>,
-    /// The same of the new one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub new_failure: Option<String>,
-    /// New / base; of a session by the middle of their relative differences within rounds.
-    pub ratio: Ratio,
-    /// What follows.
-    #[serde(flatten)]
-    pub answer: Answer,
-    /// The answer in words.
-    pub in_words: String,
-}
-
-impl Change {
-    /// Whether the case has become dearer beyond the limit.
-    pub fn is_worse_beyond_limit(&self) -> bool {
-        self.answer == Answer::Changed { worse: true, beyond_limit: true }
-    }
-
-    /// Whether there is an interval to go by.
-    pub fn is_tested(&self) -> bool {
-        match self.answer {
-            Answer::NotChanged | Answer::Changed { .. } => true,
-            Answer::CannotTell { reason, .. } => reason == Reason::TooWide,
-        }
-    }
-
-    /// Whether the new side failed so often that nothing can be told.
-    pub fn is_lost(&self) -> bool {
-        let reason = match self.answer {
-            Answer::CannotTell { reason, .. } => Some(reason),
-            _ => None,
-        };
-        let has_few = matches!(reason, Some(Reason::FewRounds | Reason::NoFullSpeed));
-        self.new_failure.is_some() && has_few
-    }
-}
 
 /// A case that one side has and the other has not, or not with a figure to compare.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -106,13 +37,13 @@ pub(super) struct Pair<'a> {
 
 impl Pair<'_> {
     pub(super) fn has_interval(&self) -> bool {
-        self.costs.has_interval()
+        self.costs.of.has_interval()
     }
 
     pub(super) fn change(&self, terms: &Terms, confidence: f64) -> Change {
-        let ratio = self.costs.ratio(confidence);
-        let (base_ns, new_ns) = self.costs.both();
-        let (base_rounds, new_rounds) = self.costs.rounds();
+        let ratio = self.costs.of.ratio(confidence);
+        let (base_ns, new_ns) = self.costs.of.both();
+        let (base_rounds, new_rounds) = self.costs.rounds;
         let (base_launches, new_launches) = self.costs.launches();
         let answer = answer(&self.costs, &ratio, terms.limit, confidence);
         Change {
@@ -174,8 +105,17 @@ pub(super) fn pairs<'a>(
         let seed =
             base.seed.wrapping_add(new.seed).wrapping_add((3 << 32) + 2 * case.number as u64);
         let launch_scatter = base.launch_scatter.max(new.launch_scatter);
-        let how = How { halves, seed, launch_scatter };
-        match pair(&base.cases[partner], case, wanted, &how) {
+        let costs = |base: &Figure, new: &Figure| match (&base.values, &new.values) {
+            (Values::Measured(base), Values::Measured(new)) if halves => {
+                let halves = base.first().zip(new.first());
+                let costs = halves.and_then(|(base, new)| Costs::paired(base, new, seed));
+                costs.ok_or("no round has both halves of it")
+            }
+            (base, new) => {
+                Costs::apart(base, new, launch_scatter).ok_or("a figure of it is no number")
+            }
+        };
+        match pair(&base.cases[partner], case, wanted, costs) {
             Ok(pair) => pairs.push(pair),
             Err(why) => {
                 let lost = case.figures.is_empty() && !base.cases[partner].figures.is_empty();
@@ -202,7 +142,7 @@ fn pair<'a>(
     base: &'a Subcase,
     new: &'a Subcase,
     wanted: Wanted,
-    how: &How,
+    costs: impl Fn(&Figure, &Figure) -> Result<Costs, &'static str>,
 ) -> Result<Pair<'a>, String> {
     let both = |of: &Quantity| Some((*of, base.figure(*of)?, new.figure(*of)?));
     let Some((of, one, other)) = wanted.quantities().iter().find_map(both) else {
@@ -212,34 +152,12 @@ fn pair<'a>(
             _ => "there is no such figure that both have".to_string(),
         });
     };
-    let costs = costs(one, other, how);
-    let costs = costs.ok_or(match how.halves {
-        true => "no round has both halves of it",
-        false => "a figure of it is no number",
-    })?;
-    Ok(Pair { base, new, of, costs })
+    Ok(Pair { base, new, of, costs: costs(one, other)? })
 }
 
 fn nothing(whose: &str, case: &Subcase) -> String {
     match &case.failure {
         Some(failure) => format!("nothing was measured of it {whose}: {failure}"),
         None => format!("nothing was measured of it {whose}"),
-    }
-}
-
-/// How the costs of a pair are put beside each other.
-struct How {
-    /// They are halves of one session.
-    halves: bool,
-    seed: u64,
-    launch_scatter: f64,
-}
-
-fn costs(base: &Figure, new: &Figure, how: &How) -> Option<Costs> {
-    match (&base.values, &new.values) {
-        (Values::Measured(base), Values::Measured(new)) if how.halves => {
-            Costs::paired(base.first()?, new.first()?, how.seed)
-        }
-        (base, new) => Costs::apart(base, new, how.launch_scatter),
     }
 }

@@ -1,9 +1,8 @@
 //! Answers in words.
 
-use super::Terms;
-use super::answer::{Answer, More, Reason};
-use super::pair::Change;
-use super::ratio::Ratio;
+use stats::ratio::Ratio;
+
+use super::answer::{Answer, Change, More, Reason, Terms};
 use crate::words::three_digits;
 
 /// One case's answer.
@@ -11,7 +10,7 @@ pub(super) fn answer(answer: &Answer, ratio: &Ratio, terms: &Terms) -> String {
     match answer {
         Answer::NotChanged => format!("not changed within {}", limit(terms.limit)),
         Answer::Changed { worse, beyond_limit } => {
-            let direction = if *worse { "dearer" } else { "cheaper" };
+            let direction = if *worse { "slower" } else { "faster" };
             let beyond = match (beyond_limit, worse) {
                 (true, true) => format!(", beyond {}", limit(terms.limit)),
                 (true, false) => String::new(),
@@ -30,18 +29,20 @@ pub(super) fn answer(answer: &Answer, ratio: &Ratio, terms: &Terms) -> String {
                 None => "more measurements would not tell".to_string(),
             };
             match reason {
-                Reason::TooWide => format!("cannot tell: {more}"),
-                Reason::FewRounds => "cannot tell: too few rounds for an interval".to_string(),
+                Reason::TooWide => format!("inconclusive: {more}"),
+                Reason::FewRounds => "inconclusive: too few rounds for an interval".to_string(),
                 Reason::NoFullSpeed => {
-                    "cannot tell: not both were seen at the CPU's full speed".to_string()
+                    "inconclusive: not both were seen at the CPU's full speed".to_string()
                 }
                 Reason::BaseNotResolved => {
-                    format!("cannot tell: the base is not resolved from zero, {more}")
+                    format!("inconclusive: the base is not resolved from zero, {more}")
                 }
                 Reason::NewNotResolved => {
-                    format!("cannot tell: the new cost is not resolved from zero, {more}")
+                    format!("inconclusive: the new cost is not resolved from zero, {more}")
                 }
-                Reason::NoInterval => "cannot tell: published figures have no interval".to_string(),
+                Reason::NoInterval => {
+                    "inconclusive: published figures have no interval".to_string()
+                }
             }
         }
     }
@@ -78,18 +79,18 @@ pub(super) fn summary(changes: &[Change], terms: &Terms) -> String {
     let mut parts = Vec::new();
     if worse > 0 {
         parts.push(match beyond {
-            0 => format!("{worse} dearer"),
-            _ => format!("{worse} dearer ({beyond} beyond {})", limit(terms.limit)),
+            0 => format!("{worse} slower"),
+            _ => format!("{worse} slower ({beyond} beyond {})", limit(terms.limit)),
         });
     }
     if better > 0 {
-        parts.push(format!("{better} cheaper"));
+        parts.push(format!("{better} faster"));
     }
     if same > 0 {
         parts.push(format!("{same} not changed within {}", limit(terms.limit)));
     }
     if open > 0 {
-        parts.push(format!("{open} cannot be told"));
+        parts.push(format!("{open} inconclusive"));
     }
     let of = if changes.len() == 1 { "case" } else { "cases" };
     format!("of {} {of}: {}", changes.len(), parts.join(", "))

@@ -1,10 +1,11 @@
-//! Cost by array: one curve for each size of ring, stride and kind of access.
+//! Cost by array, a curve for each size of ring, stride and kind of access; and by ring size, where members x
+//! array passes a cache, or address spaces run out.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::levels::Levels;
-use super::{Direct, is_pair};
+use super::{Direct, alike};
 use crate::case::{Walk, Work};
 use crate::estimate::Estimate;
 use crate::pairing::Grouped;
@@ -82,25 +83,15 @@ impl Curve {
     }
 }
 
-pub(super) fn of(
+pub(super) fn by_array(
     grouped: &Grouped,
     cases: &[CaseSummary],
     direct: &[Direct],
     levels: &Levels,
 ) -> Vec<Curve> {
-    let mut groups: Vec<(u32, Work, Vec<usize>)> = Vec::new();
-    for (index, summary) in cases.iter().enumerate().filter(|(_, of)| is_pair(of)) {
-        let Some(work) = summary.case.work else { continue };
-        let is_same = |(members, of, _): &&mut (u32, Work, Vec<usize>)| {
-            *members == summary.case.members && Work { bytes: of.bytes, ..work } == *of
-        };
-        match groups.iter_mut().find(is_same) {
-            Some((_, _, indices)) => indices.push(index),
-            None => groups.push((summary.case.members, work, vec![index])),
-        }
-    }
-    let curve = |(members, work, mut indices): (u32, Work, Vec<usize>)| {
-        let bytes = |index: usize| cases[index].case.work.map_or(0, |work| work.bytes);
+    let bytes = |index: usize| cases[index].case.work.map_or(0, |work| work.bytes);
+    let key = |of: &CaseSummary| Some((of.case.members, Work { bytes: 0, ..of.case.work? }));
+    let curve = |((members, work), mut indices): ((u32, Work), Vec<usize>)| {
         indices.sort_by_key(|index| bytes(*index));
         let direct = direct.iter().find(|direct| direct.members == members);
         let points: Vec<CostPoint> = indices
@@ -113,10 +104,10 @@ pub(super) fn of(
                 switches_per_hop: cases[*index].switches_per_hop,
             })
             .collect();
-        let work = Work { bytes: points.first().map_or(work.bytes, |p| p.array_bytes), ..work };
+        let work = Work { bytes: bytes(indices[0]), ..work };
         read(members, work, points, direct.and_then(|d| d.cost_ns.as_ref()), levels)
     };
-    groups.into_iter().map(curve).collect()
+    alike(cases, key).into_iter().map(curve).collect()
 }
 
 /// c2 - c1 of one ring with work, within rounds.
@@ -164,6 +155,41 @@ fn read(
 }
 
 /// A size and its cost as the finder of breaks takes them.
-pub(super) fn point((size, cost): (u64, Estimate)) -> Point {
+fn point((size, cost): (u64, Estimate)) -> Point {
     Point { size, cost_ns: cost.value, standard_error_ns: cost.standard_error }
+}
+
+/// The fewest sizes that are a course and no mere comparison.
+const FEWEST: usize = 3;
+
+/// c2 (without work c1) against the size of the ring, for cases that differ in nothing else.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MembersCurve {
+    /// What each member touches per hop; nothing when absent.
+    pub work: Option<Work>,
+    /// Numbers of the rings, by size.
+    pub cases: Vec<usize>,
+    /// The course of the cost.
+    pub breaks: Breaks,
+    /// For each break, what of the machine lies there; absent where nothing is known of it.
+    pub beside: Vec<Option<Beside>>,
+    /// The course in a sentence.
+    pub in_words: String,
+}
+
+pub(super) fn by_members(cases: &[CaseSummary], levels: &Levels) -> Vec<MembersCurve> {
+    let curve = |(work, mut indices): (Option<Work>, Vec<usize>)| {
+        indices.sort_by_key(|index| cases[*index].case.members);
+        let measured = |index: &usize| {
+            let of = &cases[*index];
+            Some((u64::from(of.case.members), of.ns_per_switch_above_solo?))
+        };
+        let points: Vec<Point> = indices.iter().filter_map(measured).map(point).collect();
+        let breaks = regions::breaks(Axis::members(), &points);
+        let levels = levels.for_members(work.map_or(0, |work| work.fetched_bytes()));
+        let beside = breaks.breaks.iter().map(|found| beside(found, &levels)).collect();
+        MembersCurve { work, cases: indices, in_words: breaks.in_words(), breaks, beside }
+    };
+    let groups = alike(cases, |of| Some(of.case.work)).into_iter();
+    groups.filter(|(_, indices)| indices.len() >= FEWEST).map(curve).collect()
 }

@@ -6,13 +6,11 @@
 
 mod curves;
 pub(crate) mod levels;
-mod members;
 
 #[cfg(test)]
 mod tests;
 
-pub use curves::{CostPoint, Curve, Outcome};
-pub use members::MembersCurve;
+pub use curves::{CostPoint, Curve, MembersCurve, Outcome};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -64,11 +62,27 @@ impl Cost {
         direct.sort_by_key(|of| of.members);
         let levels = levels::of(machine, plan);
         Self {
-            curves: curves::of(grouped, cases, &direct, &levels),
-            by_members: members::of(cases, &levels),
+            curves: curves::by_array(grouped, cases, &direct, &levels),
+            by_members: curves::by_members(cases, &levels),
             direct,
         }
     }
+}
+
+/// Numbers of the cases of several members that have the same key, in the order of the first of each.
+fn alike<K: PartialEq>(
+    cases: &[CaseSummary],
+    key: impl Fn(&CaseSummary) -> Option<K>,
+) -> Vec<(K, Vec<usize>)> {
+    let mut groups: Vec<(K, Vec<usize>)> = Vec::new();
+    for (index, of) in cases.iter().enumerate().filter(|(_, of)| is_pair(of)) {
+        let Some(key) = key(of) else { continue };
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, indices)) => indices.push(index),
+            None => groups.push((key, vec![index])),
+        }
+    }
+    groups
 }
 
 /// A ring of several, of which a solo ring is taken.

@@ -3,12 +3,12 @@
 use super::bars::Bars;
 use super::{Axis, Body, Figure, Mark, Point, Role, Scale, Series, Unit, rounds};
 use crate::estimate::Estimate;
-use crate::histogram::Histogram;
 use crate::response::{Budget, Record};
 use crate::run::Run;
 use crate::trial::headlines_ns;
 use crate::trial::wakeup;
 use crate::words;
+use stats::Histogram;
 
 /// The figures of a run of `response`, as those of rings.
 pub fn figures(run: &Run, record: &Record, index: usize) -> Vec<Figure> {

@@ -6,8 +6,8 @@ use super::{Axis, Body, Figure, Point, Role, Scale, Series, Unit};
 use crate::ring::Sample;
 use crate::run::Run;
 use crate::sample::rings;
-use crate::stats::median;
 use crate::trial::ByRound;
+use stats::median;
 
 /// More points than this say nothing more; rounds are then left out evenly, and that is told.
 const MOST_POINTS: usize = 4000;

@@ -4,23 +4,18 @@
 //! setting, quiet or disturbed, at several array sizes. [`judge`] says which setting's interval grew
 //! under the disturbance, and by how much. Formulas and sources are in `docs/method.md`.
 
-mod permutation;
-mod pooled;
 mod words;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::stats::{Growth, Interval, Summary, student_quantile};
-pub use permutation::Permutation;
-use permutation::permutation;
-use pooled::{over, pooled};
+use stats::{Growth, Interval, Moved, Permutation, PooledGrowth, Summary};
 
 /// The confidence of every interval here: the paper's.
 pub const CONFIDENCE: f64 = 0.90;
@@ -111,38 +106,6 @@ pub struct Comparison {
     pub moved: Option<Moved>,
 }
 
-/// A move of a mean as a part of it: 0.01 is 1 %.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Moved {
-    /// The move; signed.
-    pub part: f64,
-    /// Lower end of its interval at [`CONFIDENCE`].
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
-impl Moved {
-    /// Welch's interval (1947) for a difference of means with scatters of their own, the degrees of
-    /// freedom by Satterthwaite (1946), over the quiet mean.
-    fn of(quiet: &Summary, disturbed: &Summary) -> Option<Self> {
-        let share = |s: &Summary| s.deviation * s.deviation / f64::from(s.count);
-        let (a, b) = (share(quiet), share(disturbed));
-        let freedom = (a + b) * (a + b) / (a * a / quiet.freedom() + b * b / disturbed.freedom());
-        let level = quiet.mean.abs();
-        let part = (disturbed.mean - quiet.mean) / level;
-        let half = student_quantile(CONFIDENCE, freedom)? * (a + b).sqrt() / level;
-        let sound = part.is_finite() && half.is_finite();
-        sound.then_some(Self { part, low: part - half, high: part + half })
-    }
-
-    /// Whether the interval excludes no move.
-    #[must_use]
-    pub fn is_resolved(&self) -> bool {
-        self.low > 0.0 || self.high < 0.0
-    }
-}
-
 /// The answer of [`judge`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
@@ -162,80 +125,82 @@ pub struct Verdict {
     pub plain_by_chance: Option<Permutation>,
 }
 
+/// The first runs of a setting at one array size in each environment.
+struct Pair<'a> {
+    array_bytes: u64,
+    quiet: Option<&'a Runs>,
+    disturbed: Option<&'a Runs>,
+}
+
 /// Compares quiet with disturbed runs in each setting. Runs may come in any order; of several with
 /// the same setting, environment and size the first counts.
 #[must_use]
 pub fn judge(runs: &[Runs]) -> Verdict {
-    let mut sizes: Vec<u64> = runs.iter().map(|runs| runs.array_bytes).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    let comparisons: Vec<Comparison> = [Setting::Augmented, Setting::Plain]
-        .into_iter()
-        .flat_map(|setting| sizes.iter().map(move |&size| (setting, size)))
-        .filter_map(|(setting, size)| compare(runs, setting, size))
-        .collect();
-    let pairs = |setting: Setting| -> Vec<(Summary, Summary)> {
-        let pair = |&size: &u64| {
-            let find = |environment| times(runs, setting, environment, size);
-            Some((find(Environment::Quiet)?, find(Environment::Disturbed)?))
-        };
-        sizes.iter().filter_map(pair).collect()
+    let (augmented, plain) = (pairs(runs, Setting::Augmented), pairs(runs, Setting::Plain));
+    let growth = |pairs: &[Pair]| {
+        PooledGrowth::of(&pairs.iter().filter_map(Pair::times).collect::<Vec<_>>())
     };
-    let (augmented, plain) = (pooled(&pairs(Setting::Augmented)), pooled(&pairs(Setting::Plain)));
-    let by_chance = |setting: Setting| {
-        let of = |size: &u64| paired(runs, setting, *size);
-        permutation(&sizes.iter().filter_map(of).collect::<Vec<_>>())
+    let by_chance = |pairs: &[Pair]| {
+        Permutation::of(&pairs.iter().filter_map(Pair::rounds).collect::<Vec<_>>())
+    };
+    let (of_augmented, of_plain) = (growth(&augmented), growth(&plain));
+    let comparisons = |setting, pairs: &[Pair]| -> Vec<Comparison> {
+        pairs.iter().map(|pair| pair.compare(setting)).collect()
     };
     Verdict {
-        comparisons,
-        augmented_by_chance: by_chance(Setting::Augmented),
-        plain_by_chance: by_chance(Setting::Plain),
-        augmented: augmented.map(|p| p.growth()),
-        plain: plain.map(|p| p.growth()),
-        plain_over_augmented: plain.zip(augmented).map(|(plain, other)| over(plain, other)),
+        augmented_by_chance: by_chance(&augmented),
+        plain_by_chance: by_chance(&plain),
+        augmented: of_augmented.and_then(|growth| growth.growth(CONFIDENCE)),
+        plain: of_plain.and_then(|growth| growth.growth(CONFIDENCE)),
+        plain_over_augmented: of_plain
+            .zip(of_augmented)
+            .and_then(|(plain, other)| plain.over(other).growth(CONFIDENCE)),
+        comparisons: [
+            comparisons(Setting::Augmented, &augmented),
+            comparisons(Setting::Plain, &plain),
+        ]
+        .concat(),
     }
 }
 
-fn compare(runs: &[Runs], setting: Setting, array_bytes: u64) -> Option<Comparison> {
-    runs.iter().find(|r| r.setting == setting && r.array_bytes == array_bytes)?;
-    let find = |environment| times(runs, setting, environment, array_bytes);
-    let (quiet, disturbed) = (find(Environment::Quiet), find(Environment::Disturbed));
-    let both = quiet.zip(disturbed);
-    Some(Comparison {
-        setting,
-        array_bytes,
-        quiet: quiet.and_then(|s| s.interval(CONFIDENCE)),
-        disturbed: disturbed.and_then(|s| s.interval(CONFIDENCE)),
-        growth: both.and_then(|(a, b)| Growth::of(&a, &b, CONFIDENCE)),
-        moved: both.and_then(|(a, b)| Moved::of(&a, &b)),
-    })
-}
-
-fn times(
-    runs: &[Runs],
-    setting: Setting,
-    environment: Environment,
-    array_bytes: u64,
-) -> Option<Summary> {
-    find(runs, setting, environment, array_bytes)?.times
-}
-
-fn find(
-    runs: &[Runs],
-    setting: Setting,
-    environment: Environment,
-    array_bytes: u64,
-) -> Option<&Runs> {
-    let is_it = |runs: &&Runs| {
-        (runs.setting, runs.environment, runs.array_bytes) == (setting, environment, array_bytes)
+/// By array size, ascending.
+fn pairs(runs: &[Runs], setting: Setting) -> Vec<Pair<'_>> {
+    let of_setting = || runs.iter().filter(move |runs| runs.setting == setting);
+    let sizes: BTreeSet<u64> = of_setting().map(|runs| runs.array_bytes).collect();
+    let pair = |array_bytes: u64| {
+        let find = |environment: Environment| {
+            let is_it =
+                |runs: &&Runs| (runs.environment, runs.array_bytes) == (environment, array_bytes);
+            of_setting().find(is_it)
+        };
+        let (quiet, disturbed) = (find(Environment::Quiet), find(Environment::Disturbed));
+        Pair { array_bytes, quiet, disturbed }
     };
-    runs.iter().find(is_it)
+    sizes.into_iter().map(pair).collect()
 }
 
-/// Quiet and disturbed times of the rounds that have both; absent where there is neither.
-fn paired(runs: &[Runs], setting: Setting, array_bytes: u64) -> Option<Vec<(f64, f64)>> {
-    let of = |environment| find(runs, setting, environment, array_bytes);
-    let (quiet, disturbed) = (of(Environment::Quiet)?, of(Environment::Disturbed)?);
-    let pair = |(round, quiet): (&u32, &f64)| Some((*quiet, *disturbed.by_round.get(round)?));
-    Some(quiet.by_round.iter().filter_map(pair).collect())
+impl Pair<'_> {
+    fn compare(&self, setting: Setting) -> Comparison {
+        let interval = |runs: Option<&Runs>| runs?.times?.interval(CONFIDENCE);
+        let both = self.times();
+        Comparison {
+            setting,
+            array_bytes: self.array_bytes,
+            quiet: interval(self.quiet),
+            disturbed: interval(self.disturbed),
+            growth: both.and_then(|(a, b)| Growth::of(&a, &b, CONFIDENCE)),
+            moved: both.and_then(|(a, b)| Moved::of(&a, &b, CONFIDENCE)),
+        }
+    }
+
+    fn times(&self) -> Option<(Summary, Summary)> {
+        self.quiet?.times.zip(self.disturbed?.times)
+    }
+
+    /// Quiet and disturbed times of the rounds that have both; absent where an environment has no runs.
+    fn rounds(&self) -> Option<Vec<(f64, f64)>> {
+        let (quiet, disturbed) = (&self.quiet?.by_round, &self.disturbed?.by_round);
+        let pair = |(round, quiet): (&u32, &f64)| Some((*quiet, *disturbed.get(round)?));
+        Some(quiet.iter().filter_map(pair).collect())
+    }
 }

@@ -141,7 +141,7 @@ fn a_setting_that_grew_is_named() {
     assert!(verdict.plain.unwrap().is_resolved());
     let words = verdict.in_words();
     assert!(
-        words.starts_with("augmented setting: cannot tell whether its interval grew, "),
+        words.starts_with("augmented setting: growth of its interval not resolved, "),
         "{words}"
     );
     assert!(words.contains("plain setting: its interval grew "), "{words}");
@@ -167,20 +167,20 @@ fn known_answer_of_welch() {
     // sqrt(1/6 + 4/6) = 0.9129, with (5/6)^2 / ((1/6)^2/5 + (4/6)^2/5) = 7.353 degrees of freedom.
     // t(0.95; 7.353) lies between the table's 1.895 (7) and 1.860 (8).
     let of = |mean: f64, deviation: f64| Summary { mean, deviation, count: 6 };
-    let moved = Moved::of(&of(10.0, 1.0), &of(12.0, 2.0)).unwrap();
+    let moved = Moved::of(&of(10.0, 1.0), &of(12.0, 2.0), CONFIDENCE).unwrap();
     let t = (moved.high - moved.part) * 10.0 / 0.912_870_9;
     assert!((moved.part - 0.2).abs() < 1e-12);
     assert!(1.860 < t && t < 1.895, "{t}");
 }
 
 #[test]
-fn missing_runs_cannot_tell() {
+fn missing_runs_are_inconclusive() {
     let one = Runs::of(Setting::Plain, Environment::Quiet, 1024, rounds([3.0, 4.0, 5.0]));
     let verdict = judge(&[one]);
     assert_eq!(verdict.comparisons.len(), 1);
     assert!(verdict.comparisons[0].quiet.is_some() && verdict.comparisons[0].growth.is_none());
     assert_eq!((verdict.plain, verdict.augmented), (None, None));
-    assert!(verdict.in_words().contains("plain setting: cannot tell"));
+    assert!(verdict.in_words().contains("plain setting: inconclusive"));
     // No scatter at all is a clock that is too coarse, not an infinite growth.
     let still = |environment| Runs::of(Setting::Plain, environment, 1024, rounds([3.0, 3.0]));
     assert_eq!(judge(&[still(Environment::Quiet), still(Environment::Disturbed)]).plain, None);

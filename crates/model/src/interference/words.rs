@@ -1,7 +1,8 @@
 //! The verdict in words.
 
-use super::{CONFIDENCE, Comparison, Permutation, Setting, Verdict};
-use crate::stats::Growth;
+use stats::{Growth, Permutation};
+
+use super::{CONFIDENCE, Comparison, Setting, Verdict};
 use crate::words::{percent, times};
 
 impl Verdict {
@@ -24,7 +25,7 @@ impl Verdict {
                 Growth { high, .. } if high < 1.0 && self.moved_apart(false) => {
                     format!("the plain setting's grew only {factor} as much as the augmented one's")
                 }
-                _ => format!("cannot tell which setting bore the disturbance better, {factor}"),
+                _ => format!("which setting bore the disturbance better is not resolved, {factor}"),
             });
         }
         format!("{} ({:.0} % intervals)", told.join(". "), 100.0 * CONFIDENCE)
@@ -37,7 +38,8 @@ impl Verdict {
             true => (self.plain_by_chance, self.augmented_by_chance),
             false => (self.augmented_by_chance, self.plain_by_chance),
         };
-        more.is_none_or(|more| more.grew()) || less.is_none_or(|less| less.shrank())
+        more.is_none_or(|more| more.grew(CONFIDENCE))
+            || less.is_none_or(|less| less.shrank(CONFIDENCE))
     }
 
     fn tell(
@@ -50,22 +52,24 @@ impl Verdict {
         let moved = self.moves(setting);
         let Some(growth) = growth else {
             return format!(
-                "{name}: cannot tell, it needs two runs or more in both environments, and some scatter in each{moved}"
+                "{name}: inconclusive, it needs two runs or more in both environments, and some scatter in each{moved}"
             );
         };
         let factor = with_range(growth);
         let told_by_chance = |share: f64| {
             format!(
-                "{name}: cannot tell whether its interval grew, {factor}: swapping quiet and disturbed within rounds does as much in {} of the ways{moved}",
+                "{name}: growth of its interval not resolved, {factor}: swapping quiet and disturbed within rounds does as much in {} of the ways{moved}",
                 percent(share)
             )
         };
         match growth {
-            Growth { low, .. } if low > 1.0 && by_chance.is_some_and(|chance| !chance.grew()) => {
+            Growth { low, .. }
+                if low > 1.0 && by_chance.is_some_and(|chance| !chance.grew(CONFIDENCE)) =>
+            {
                 told_by_chance(by_chance.map_or(1.0, |chance| chance.up))
             }
             Growth { high, .. }
-                if high < 1.0 && by_chance.is_some_and(|chance| !chance.shrank()) =>
+                if high < 1.0 && by_chance.is_some_and(|chance| !chance.shrank(CONFIDENCE)) =>
             {
                 told_by_chance(by_chance.map_or(1.0, |chance| chance.down))
             }
@@ -75,7 +79,7 @@ impl Verdict {
             Growth { high, .. } if high < 1.0 => {
                 format!("{name}: its interval shrank under the disturbance, to {factor}{moved}")
             }
-            _ => format!("{name}: cannot tell whether its interval grew, {factor}{moved}"),
+            _ => format!("{name}: growth of its interval not resolved, {factor}{moved}"),
         }
     }
 

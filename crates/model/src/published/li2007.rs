@@ -3,8 +3,15 @@
 //!
 //! Their machine: dual Pentium Xeon, 2.0 GHz, 512 KB second-level cache, Linux 2.6.17.
 
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use stats::{Interval, Summary};
+
+use super::{PublishedError, rows};
 use crate::interference::{CONFIDENCE, Environment, Runs, Setting};
-use crate::stats::{Interval, Summary};
+
+const FILE: &str = "li2007.csv";
 
 /// Runs behind each interval of the paper's Tables 1 and 2.
 pub const RUNS: u32 = 6;
@@ -40,20 +47,6 @@ pub struct Total {
     pub mean_us: Option<f64>,
 }
 
-/// One interval of Tables 1 and 2: 90 % for the mean of six execution times, in the paper's unit,
-/// which it does not name.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Execution {
-    /// Dual-processor is augmented, single-processor plain.
-    pub setting: Setting,
-    /// Quiet, or disturbed by network packets.
-    pub environment: Environment,
-    /// Array of each process in bytes.
-    pub array_bytes: u64,
-    /// The interval.
-    pub interval: Interval,
-}
-
 /// All published figures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
@@ -65,56 +58,41 @@ pub struct Figures {
     pub second_region: Total,
     /// c2 by stride, arrays that exceed the cache (section 3.2).
     pub by_stride: Vec<Total>,
-    /// Tables 1 and 2 (section 3.3).
-    pub executions: Vec<Execution>,
-}
-
-/// A file that is not what it should be.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Li2007Error {
-    /// A line that cannot be read.
-    #[error("li2007.csv, line {line}: {what}")]
-    Line {
-        /// Its number, from 1.
-        line: usize,
-        /// What is wrong with it.
-        what: String,
-    },
-    /// A figure that must be there.
-    #[error("li2007.csv: {0} is missing")]
-    Missing(&'static str),
+    /// Tables 1 and 2 (section 3.3): dual-processor is augmented, single-processor plain, and what disturbs
+    /// are network packets. Means and scatters of the execution times that have the printed 90 % intervals, in the
+    /// paper's unit, which it does not name.
+    pub runs: Vec<Runs>,
 }
 
 impl Figures {
     /// Reads the text of `data/li2007.csv`. Fails on any line that it does not understand.
-    pub fn parse(text: &str) -> Result<Self, Li2007Error> {
+    pub fn parse(text: &str) -> Result<Self, PublishedError> {
+        let wrong = |what: String| PublishedError { file: FILE, what };
         let (mut direct_us, mut regions) = (None, Vec::new());
-        let (mut by_stride, mut executions) = (Vec::new(), Vec::new());
-        let lines = text.lines().enumerate().filter(|(_, line)| !line.starts_with('#'));
-        for (index, line) in lines.skip(1) {
-            let wrong = |what: String| Li2007Error::Line { line: index + 1, what };
-            let row = Row::parse(line).map_err(wrong)?;
-            match row.quantity {
-                "c1_direct" => direct_us = Some(row.number(row.mean).map_err(wrong)?),
+        let (mut by_stride, mut runs) = (Vec::new(), Vec::new());
+        for row in rows::<Row>(FILE, text)? {
+            match &*row.quantity {
+                "c1_direct" => direct_us = row.mean,
                 "c2_total" => regions.push(row.total().map_err(wrong)?),
                 "c2_total_stride" => by_stride.push(row.total().map_err(wrong)?),
-                "interference" => executions.push(row.execution().map_err(wrong)?),
+                "interference" => runs.push(row.runs().map_err(wrong)?),
                 other => return Err(wrong(format!("unknown quantity '{other}'"))),
             }
         }
         regions.sort_by_key(|total| total.smallest_bytes);
         let mut regions = regions.into_iter();
+        let missing = |what: &str| wrong(format!("{what} is missing"));
         Ok(Self {
-            direct_us: direct_us.ok_or(Li2007Error::Missing("c1"))?,
-            first_region: regions.next().ok_or(Li2007Error::Missing("the first region"))?,
-            second_region: regions.next().ok_or(Li2007Error::Missing("the second region"))?,
+            direct_us: direct_us.ok_or_else(|| missing("c1"))?,
+            first_region: regions.next().ok_or_else(|| missing("the first region"))?,
+            second_region: regions.next().ok_or_else(|| missing("the second region"))?,
             by_stride,
-            executions,
+            runs,
         })
     }
 
     /// The figures that come with the program.
-    pub fn published() -> Result<Self, Li2007Error> {
+    pub fn published() -> Result<Self, PublishedError> {
         Self::parse(include_str!("../../../../data/li2007.csv"))
     }
 
@@ -125,90 +103,68 @@ impl Figures {
         let (first, second) = (&self.first_region, &self.second_region);
         (second.low_us / first.high_us, second.high_us / first.low_us)
     }
-
-    /// Tables 1 and 2 as [`crate::interference::judge`] takes them: means and scatters that have the
-    /// printed intervals.
-    #[must_use]
-    pub fn runs(&self) -> Vec<Runs> {
-        let runs = |execution: &Execution| Runs {
-            setting: execution.setting,
-            environment: execution.environment,
-            array_bytes: execution.array_bytes,
-            times: Summary::from_interval(execution.interval, RUNS),
-            by_round: std::collections::BTreeMap::new(),
-        };
-        self.executions.iter().map(runs).collect()
-    }
 }
 
-/// One line, split.
-struct Row<'a> {
-    quantity: &'a str,
-    condition: &'a str,
-    array_kb: &'a str,
-    stride: &'a str,
-    low: &'a str,
-    high: &'a str,
-    mean: &'a str,
+/// A line of the file.
+#[derive(Deserialize)]
+struct Row {
+    quantity: String,
+    condition: String,
+    array_kb: String,
+    stride_b: String,
+    low: Option<f64>,
+    high: Option<f64>,
+    mean: Option<f64>,
 }
 
-impl<'a> Row<'a> {
-    fn parse(line: &'a str) -> Result<Self, String> {
-        let fields: Vec<&str> = line.split(',').collect();
-        let [quantity, condition, array_kb, stride, low, high, mean] = fields[..] else {
-            return Err(format!("{} fields instead of 7", fields.len()));
-        };
-        Ok(Self { quantity, condition, array_kb, stride, low, high, mean })
+impl Row {
+    fn ends(&self) -> Result<(f64, f64), String> {
+        let ends =
+            self.low.zip(self.high).filter(|(low, high)| low.is_finite() && high.is_finite());
+        ends.ok_or_else(|| format!("'{}' lacks an end of its range", self.condition))
     }
 
-    fn number(&self, field: &str) -> Result<f64, String> {
-        let number: f64 = field.parse().map_err(|_| format!("'{field}' is not a number"))?;
-        if number.is_finite() { Ok(number) } else { Err(format!("'{field}' is not finite")) }
+    fn bytes(kilobytes: &str) -> Result<u64, String> {
+        let number = kilobytes.parse().ok().and_then(|number: u64| number.checked_mul(KB));
+        number.ok_or_else(|| format!("'{kilobytes}' is not a size in KB"))
     }
 
-    fn kilobytes(field: &str) -> Result<u64, String> {
-        let number: u64 = field.parse().map_err(|_| format!("'{field}' is not a size in KB"))?;
-        number.checked_mul(KB).ok_or_else(|| format!("'{field}' KB are too large"))
-    }
-
-    fn total(&self) -> Result<Total, String> {
-        let (smallest, largest) =
-            self.array_kb.split_once("..").unwrap_or((self.array_kb, self.array_kb));
-        let stride = match self.stride {
+    fn total(self) -> Result<Total, String> {
+        let (low_us, high_us) = self.ends()?;
+        let sizes = self.array_kb.split_once("..");
+        let (smallest, largest) = sizes.unwrap_or((&self.array_kb, &self.array_kb));
+        let stride = match &*self.stride_b {
             "sequential" => Stride::Sequential,
             bytes => {
                 Stride::Bytes(bytes.parse().map_err(|_| format!("'{bytes}' is not a stride"))?)
             }
         };
-        let mean_us = match self.mean {
-            "" => None,
-            mean => Some(self.number(mean)?),
-        };
         Ok(Total {
-            condition: self.condition.to_owned(),
-            smallest_bytes: Self::kilobytes(smallest)?,
-            largest_bytes: Self::kilobytes(largest)?,
+            smallest_bytes: Self::bytes(smallest)?,
+            largest_bytes: Self::bytes(largest)?,
+            condition: self.condition,
             stride,
-            low_us: self.number(self.low)?,
-            high_us: self.number(self.high)?,
-            mean_us,
+            low_us,
+            high_us,
+            mean_us: self.mean,
         })
     }
 
-    fn execution(&self) -> Result<Execution, String> {
-        let (environment, setting) = match self.condition {
+    fn runs(self) -> Result<Runs, String> {
+        let (environment, setting) = match &*self.condition {
             "quiet dual-processor" => (Environment::Quiet, Setting::Augmented),
             "quiet single-processor" => (Environment::Quiet, Setting::Plain),
             "network dual-processor" => (Environment::Disturbed, Setting::Augmented),
             "network single-processor" => (Environment::Disturbed, Setting::Plain),
             other => return Err(format!("unknown condition '{other}'")),
         };
-        let (low, high) = (self.number(self.low)?, self.number(self.high)?);
-        Ok(Execution {
+        let (low, high) = self.ends()?;
+        Ok(Runs {
             setting,
             environment,
-            array_bytes: Self::kilobytes(self.array_kb)?,
-            interval: Interval { low, high, confidence: CONFIDENCE },
+            array_bytes: Self::bytes(&self.array_kb)?,
+            times: Summary::from_interval(Interval { low, high, confidence: CONFIDENCE }, RUNS),
+            by_round: BTreeMap::new(),
         })
     }
 }

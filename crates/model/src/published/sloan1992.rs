@@ -1,6 +1,14 @@
 //! Sloan, "Context Switch Time Scalability: Benchmark Results" (1992), Appendix 1:
 //! `data/sloan1992.csv` as typed values.
 
+use std::num::NonZeroU32;
+
+use serde::Deserialize;
+
+use super::{PublishedError, positive, rows};
+
+const CSV: &str = include_str!("../../../../data/sloan1992.csv");
+
 /// Laps of every run.
 pub const LAPS: f64 = 1e6;
 
@@ -43,68 +51,46 @@ pub struct Machine {
     pub rows: Vec<Row>,
 }
 
-/// A line that cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("sloan1992.csv, line {line}: {what}")]
-pub struct Sloan1992Error {
-    /// Its number, from 1.
-    pub line: usize,
-    /// What is wrong with it.
-    pub what: String,
-}
-
-/// Reads the text of `sloan1992.csv`: comment lines, a header, a ring a line, machine by machine.
-pub fn parse(text: &str) -> Result<Vec<Machine>, Sloan1992Error> {
-    let mut machines: Vec<Machine> = Vec::new();
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.starts_with('#'));
-    for (index, line) in lines.skip(1) {
-        let read = machine(line).map_err(|what| Sloan1992Error { line: index + 1, what })?;
-        let known = machines
-            .iter_mut()
-            .find(|known| known.model == read.model && known.system == read.system);
-        match known {
-            Some(known) => known.rows.extend(read.rows),
-            None => machines.push(read),
-        }
-    }
-    Ok(machines)
+/// A line of the file.
+#[derive(Deserialize)]
+struct Line {
+    vendor: String,
+    model: String,
+    cpus: NonZeroU32,
+    os: String,
+    processes: NonZeroU32,
+    #[serde(deserialize_with = "positive")]
+    real_s: f64,
+    #[serde(deserialize_with = "positive")]
+    cpu_s: f64,
+    #[serde(deserialize_with = "positive")]
+    user_s: f64,
+    #[serde(deserialize_with = "positive")]
+    system_s: f64,
+    #[serde(deserialize_with = "positive")]
+    projected_s: f64,
 }
 
 /// The figures that come with the program.
-pub fn published() -> Result<Vec<Machine>, Sloan1992Error> {
-    parse(include_str!("../../../../data/sloan1992.csv"))
+pub fn published() -> Result<Vec<Machine>, PublishedError> {
+    parse(CSV)
 }
 
-/// A line as a machine with one ring.
-fn machine(line: &str) -> Result<Machine, String> {
-    let fields: Vec<&str> = line.split(',').collect();
-    let [vendor, model, cpus, system, processes, real, cpu, user, in_kernel, projected] =
-        fields[..]
-    else {
-        return Err(format!("{} fields instead of 10", fields.len()));
-    };
-    let row = Row {
-        processes: count(processes)?,
-        real_s: seconds(real)?,
-        cpu_s: seconds(cpu)?,
-        user_s: seconds(user)?,
-        system_s: seconds(in_kernel)?,
-        projected_s: seconds(projected)?,
-    };
-    let (vendor, model, system) = (vendor.to_owned(), model.to_owned(), system.to_owned());
-    Ok(Machine { vendor, model, cpus: count(cpus)?, system, rows: vec![row] })
-}
-
-fn count(field: &str) -> Result<u32, String> {
-    let count = field.parse().ok().filter(|count| *count > 0);
-    count.ok_or_else(|| format!("'{field}' is not a whole number above 0"))
-}
-
-fn seconds(field: &str) -> Result<f64, String> {
-    match field.parse::<f64>() {
-        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
-        _ => Err(format!("'{field}' is not a time above 0")),
+fn parse(text: &str) -> Result<Vec<Machine>, PublishedError> {
+    let mut machines: Vec<Machine> = Vec::new();
+    for line in rows::<Line>("sloan1992.csv", text)? {
+        let Line { vendor, model, os, real_s, cpu_s, user_s, system_s, projected_s, .. } = line;
+        let processes = line.processes.get();
+        let row = Row { processes, real_s, cpu_s, user_s, system_s, projected_s };
+        match machines.iter_mut().find(|known| known.model == model && known.system == os) {
+            Some(known) => known.rows.push(row),
+            None => {
+                let cpus = line.cpus.get();
+                machines.push(Machine { vendor, model, cpus, system: os, rows: vec![row] });
+            }
+        }
     }
+    Ok(machines)
 }
 
 #[cfg(test)]
@@ -124,16 +110,14 @@ mod tests {
 
     #[test]
     fn a_bad_line_is_named() {
-        let header = "# source\nvendor,...\n";
         for (line, word) in [
             ("IBM,370/4381,1", "3 fields"),
-            ("IBM,370/4381,0,AIX,2,1,1,1,1,1", "'0'"),
-            ("IBM,370/4381,1,AIX,2,-1,1,1,1,1", "'-1'"),
-            ("IBM,370/4381,1,AIX,2,1,1,1,1,", "''"),
+            ("IBM,370/4381,0,AIX,2,1,1,1,1,1", "nonzero"),
+            ("IBM,370/4381,1,AIX,2,-1,1,1,1,1", "-1 is not above 0"),
+            ("IBM,370/4381,1,AIX,2,1,1,1,1,", "cannot parse float"),
         ] {
-            let error = parse(&format!("{header}{line}\n")).unwrap_err();
-            assert_eq!(error.line, 3);
-            assert!(error.what.contains(word), "{error}");
+            let error = parse(&format!("{CSV}{line}\n")).unwrap_err().to_string();
+            assert!(error.contains(word) && error.contains("line: 81"), "{error}");
         }
     }
 }

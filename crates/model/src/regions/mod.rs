@@ -7,30 +7,23 @@
 //! sources and its measured error rates are in `docs/method.md`.
 
 mod axis;
-mod beside;
-mod fit;
-mod observe;
+mod breaks;
 mod reading;
 mod refill;
-mod search;
-mod shape;
 mod words;
 
 #[cfg(test)]
-mod any_input;
-#[cfg(test)]
 mod tests;
 
-pub use axis::{Axis, Point, Unit};
-pub use beside::{Beside, Level, beside};
+pub use axis::{Axis, Beside, Level, Point, Unit, beside};
+pub use breaks::breaks;
 pub use reading::{Answer, Direct, Extent, Refill, Region, Regions, regions};
-pub use search::breaks;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The confidence of every interval that goes in ([`Direct`]) and comes out ([`Break`]).
-pub const CONFIDENCE: f64 = crate::curve::CONFIDENCE;
+pub const CONFIDENCE: f64 = stats::changepoint::CONFIDENCE;
 
 /// Relative difference between sizes that is never called a break, whatever the errors say.
 ///
@@ -61,6 +54,17 @@ pub enum Course {
     Rises,
     /// It falls.
     Falls,
+}
+
+impl Course {
+    /// Of a change that counts where it is larger than `least`.
+    fn of(change: f64, least: f64) -> Self {
+        match change.abs() > least {
+            true if change > 0.0 => Self::Rises,
+            true => Self::Falls,
+            false => Self::Flat,
+        }
+    }
 }
 
 /// Sizes that follow one course.

@@ -3,10 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::observe::Prepared;
-use super::{Axis, Breaks, Course, Piece, Point, breaks, refill};
-use crate::curve::sound_error;
-use crate::words::{byte_range, bytes, percent, plain};
+use stats::changepoint::{Analysis, sound_error};
+
+use super::breaks::{analysis, read};
+use super::{Axis, Breaks, Course, Piece, Point, refill};
+use crate::words::two_digits;
 
 /// A first piece up to so many times the direct cost counts as close to it: the first region of
 /// the paper reaches from 1.1 to 2.3 times its c1.
@@ -45,18 +46,6 @@ pub enum Region {
     TogetherTooLarge,
     /// One alone does not fit: the solo ring misses too, and the difference goes another way.
     AloneTooLarge,
-}
-
-impl Region {
-    /// What it says of the working sets.
-    #[must_use]
-    pub fn in_words(self) -> &'static str {
-        match self {
-            Region::AllFit => "all fits",
-            Region::TogetherTooLarge => "two do not fit together",
-            Region::AloneTooLarge => "one alone does not fit",
-        }
-    }
 }
 
 /// A region and what a switch costs in it.
@@ -134,76 +123,31 @@ pub struct Regions {
 #[must_use]
 pub fn regions(points: &[Point], direct: Option<Direct>) -> Regions {
     let direct = direct.filter(|direct| direct.cost_ns.is_finite());
-    let whole = Reading::of(points, direct);
-    let below = below_a_further_level(points, direct, &whole);
-    let (reading, further_level_from) = match below {
-        Some((reading, from)) => (reading, Some(from)),
-        None => (whole, None),
-    };
-    let Reading { answer, extents, breaks, refill } = reading;
-    Regions { answer, extents, breaks, refill, further_level_from, direct }
-}
-
-/// What one cache, or free breaks, say of points.
-struct Reading {
-    answer: Answer,
-    extents: Vec<Extent>,
-    breaks: Breaks,
-    refill: Option<Refill>,
-}
-
-impl Reading {
-    fn of(points: &[Point], direct: Option<Direct>) -> Self {
-        let data = Prepared::new(points);
-        let cache = refill::find(&data);
-        let (breaks, refill) = match cache.and_then(|found| found.breaks(&data)) {
-            Some((breaks, refill)) => (breaks, Some(refill)),
-            None => (breaks(Axis::array(), points), None),
-        };
-        let why = match breaks.why() {
-            Some(why) => Some(why.to_owned()),
-            None => unlike_the_paper(&breaks, refill.is_some(), direct),
-        };
-        let answer = match (why, &breaks.pieces[..]) {
-            (Some(why), _) => Answer::CannotTell { why },
-            (None, [piece]) => Answer::NoThreshold { up_to_bytes: piece.last },
-            (None, _) => Answer::Seen,
-        };
-        let seen = answer == Answer::Seen;
-        let extents = if seen { extents(&breaks, direct) } else { Vec::new() };
-        Self { answer, extents, breaks, refill }
-    }
-
-    /// How much it says: regions, then the cache that explains them.
-    fn says(&self) -> (usize, bool) {
-        (self.extents.len(), self.refill.is_some())
-    }
+    let all = analysis(points);
+    let whole = Regions::read(&all, direct);
+    below_a_further_level(points, &all.data.places, &whole).unwrap_or(whole)
 }
 
 /// Regions up to some size, where all sizes together have not all three: beyond, where the next level
 /// overflows as well, costs can rise and scatter so much that the rest drowns, or takes one of the breaks. Of
 /// the cuts above whose last piece all other costs lie, the one that says most counts, if it says more than
-/// the whole; of equal ones that of the most sizes; with the smallest of those others.
-fn below_a_further_level(
-    points: &[Point],
-    direct: Option<Direct>,
-    whole: &Reading,
-) -> Option<(Reading, u64)> {
+/// the whole; of equal ones that of the most sizes.
+fn below_a_further_level(points: &[Point], sizes: &[f64], whole: &Regions) -> Option<Regions> {
     if whole.extents.len() == ALL_REGIONS {
         return None;
     }
-    let sizes = Prepared::new(points).sizes;
     let up_to = |count: usize| {
-        let (last, next) = (sizes[count - 1], sizes[count]);
+        let (last, next) = (sizes[count - 1] as u64, sizes[count] as u64);
         let (below, above): (Vec<Point>, Vec<Point>) =
             points.iter().partition(|point| point.size <= last);
-        let reading = Reading::of(&below, direct);
-        let more = reading.says() > whole.says() && reading.answer == Answer::Seen;
-        let piece = *reading.breaks.pieces.last().filter(|_| more)?;
-        rises_above(&above, &piece).then_some((reading, next))
+        let read = Regions::read(&analysis(&below), whole.direct);
+        let more = read.says() > whole.says() && read.answer == Answer::Seen;
+        let piece = *read.breaks.pieces.last().filter(|_| more)?;
+        let further_level_from = Some(next);
+        rises_above(&above, &piece).then_some(Regions { further_level_from, ..read })
     };
     // Of equal ones `max_by_key` takes the last: the most sizes.
-    (LEAST_BELOW..sizes.len()).filter_map(up_to).max_by_key(|(reading, _)| reading.says())
+    (LEAST_BELOW..sizes.len()).filter_map(up_to).max_by_key(Regions::says)
 }
 
 /// Whether all these costs lie above the piece, were it to go on, and clearly so together (the sum of their
@@ -230,8 +174,8 @@ fn unlike_the_paper(breaks: &Breaks, cache: bool, direct: Option<Direct>) -> Opt
         let reference = direct.high_ns.unwrap_or(direct.cost_ns).max(direct.cost_ns);
         if start > CLOSE_TO_DIRECT * reference && reference > 0.0 {
             return Some(format!(
-                "at the smallest array the cost is already {}x the direct cost, so where all fits was not measured",
-                plain(round(start / reference))
+                "at the smallest array the cost is already {}x the direct cost, so where all working sets fit was not measured",
+                two_digits(start / reference)
             ));
         }
     }
@@ -242,7 +186,8 @@ fn unlike_the_paper(breaks: &Breaks, cache: bool, direct: Option<Direct>) -> Opt
     // A cache begins to overflow before it is full; without one, a rise from the start is no region.
     if first.course == Course::Rises && !cache {
         return Some(
-            "the cost rises from the smallest array on, so where all fits was not seen".into(),
+            "the cost rises from the smallest array on, so where all working sets fit was not seen"
+                .into(),
         );
     }
     let highest = second.cost_at_first_ns.max(second.cost_at_last_ns);
@@ -276,23 +221,6 @@ fn third_is_alone(breaks: &Breaks) -> bool {
     least <= TWICE && TWICE <= most
 }
 
-/// Two digits.
-pub(super) fn round(ratio: f64) -> f64 {
-    format!("{ratio:.1e}").parse().unwrap_or(ratio)
-}
-
-impl Refill {
-    fn in_words(&self) -> String {
-        let [cost, low, high] =
-            [self.ns_per_kib, self.ns_per_kib_low, self.ns_per_kib_high].map(|ns| plain(round(ns)));
-        let holds = bytes(self.holds_bytes);
-        let range = byte_range(self.holds_bytes_low, self.holds_bytes_high);
-        format!(
-            "; a cache of {holds} ({range}) explains both, with {cost} ns ({low} to {high}) for each KiB fetched again"
-        )
-    }
-}
-
 impl Piece {
     /// The lower of the fitted costs at its ends, in ns.
     #[must_use]
@@ -308,6 +236,31 @@ impl Piece {
 }
 
 impl Regions {
+    /// What one cache, or free breaks, say of all points.
+    fn read(all: &Analysis, direct: Option<Direct>) -> Self {
+        let (breaks, refill) = match refill::find(all) {
+            Some((breaks, refill)) => (breaks, Some(refill)),
+            None => (read(Axis::array(), all), None),
+        };
+        let why = match breaks.why() {
+            Some(why) => Some(why.to_owned()),
+            None => unlike_the_paper(&breaks, refill.is_some(), direct),
+        };
+        let answer = match (why, &breaks.pieces[..]) {
+            (Some(why), _) => Answer::CannotTell { why },
+            (None, [piece]) => Answer::NoThreshold { up_to_bytes: piece.last },
+            (None, _) => Answer::Seen,
+        };
+        let seen = answer == Answer::Seen;
+        let extents = if seen { extents(&breaks, direct) } else { Vec::new() };
+        Self { answer, extents, breaks, refill, further_level_from: None, direct }
+    }
+
+    /// How much it says: regions, then the cache that explains them.
+    fn says(&self) -> (usize, bool) {
+        (self.extents.len(), self.refill.is_some())
+    }
+
     /// The extent of a region, if it was seen.
     #[must_use]
     pub fn of(&self, region: Region) -> Option<&Extent> {
@@ -326,70 +279,5 @@ impl Regions {
         let ratios =
             (second.lowest_ns() / first.highest_ns(), second.highest_ns() / first.lowest_ns());
         (positive && ratios.1.is_finite()).then_some(ratios)
-    }
-
-    /// The regions in one sentence, without a full stop.
-    #[must_use]
-    pub fn in_words(&self) -> String {
-        match &self.answer {
-            Answer::CannotTell { why } => return format!("cannot tell: {why}"),
-            Answer::NoThreshold { up_to_bytes } => return self.without_threshold(*up_to_bytes),
-            Answer::Seen => {}
-        }
-        let told: Vec<String> = (0..self.extents.len()).map(|which| self.tell(which)).collect();
-        let further = self.breaks.breaks.get(self.extents.len().saturating_sub(1));
-        let missing = match (self.extents.len(), further) {
-            (2, Some(further)) => {
-                format!("; a further break at {}", further.place(&self.breaks.axis))
-            }
-            (2, None) => "; where one alone does not fit was not seen".into(),
-            _ => String::new(),
-        };
-        let cache = self.refill.map(|refill| refill.in_words()).unwrap_or_default();
-        let further = self.further_level_from.map(|from| {
-            format!("; from {} on costs rise above all that: another level's doing", bytes(from))
-        });
-        format!("{}{missing}{cache}{}", told.join("; "), further.unwrap_or_default())
-    }
-
-    /// `no threshold up to 2 MiB: flat at 3.00 us, any jump below 8 %`, or how a straight cost rises.
-    fn without_threshold(&self, up_to_bytes: u64) -> String {
-        let up_to = bytes(up_to_bytes);
-        match &self.breaks.pieces[..] {
-            [piece] if piece.course == Course::Rises => {
-                let rise = piece.cost_at_last_ns - piece.cost_at_first_ns;
-                let by = plain(round(rise * 1024.0 / (piece.last - piece.first).max(1) as f64));
-                format!("rises by {by} ns a KiB, no threshold up to {up_to}")
-            }
-            [piece] => {
-                let bound =
-                    self.breaks.jump_below.map(|b| format!(", any jump below {}", percent(b)));
-                let beyond = match piece.last < self.breaks.largest {
-                    true => "; beyond it the points cannot tell",
-                    false => "",
-                };
-                let bound = bound.unwrap_or_default();
-                format!("no threshold up to {up_to}: {}{bound}{beyond}", piece.in_words())
-            }
-            _ => format!("no threshold up to {up_to}"),
-        }
-    }
-
-    fn tell(&self, which: usize) -> String {
-        let extent = &self.extents[which];
-        let place = match which.checked_sub(1).and_then(|before| self.breaks.breaks.get(before)) {
-            Some(found) => format!(" from {}", found.place(&self.breaks.axis)),
-            None => String::new(),
-        };
-        let cost = extent.piece.in_words();
-        let ratio = match (extent.over_direct_low, extent.over_direct_high) {
-            (Some(low), Some(high)) => {
-                let [low, high] = [low, high].map(|ratio| plain(round(ratio)));
-                let range = if low == high { low } else { format!("{low} to {high}") };
-                format!(", {range} of c1")
-            }
-            _ => String::new(),
-        };
-        format!("{}{place}: {cost}{ratio}", extent.region.in_words())
     }
 }

@@ -7,8 +7,8 @@ use crate::estimate::Estimate;
 use crate::pairing::Grouped;
 use crate::plan::Plan;
 use crate::ring::{Case, Sample};
-use crate::stats::median;
 use crate::summary::HARDLY_SWITCHES_PER_HOP;
+use stats::median;
 
 /// The link that the others are set beside.
 pub const REFERENCE: &str = "pipe";

@@ -7,28 +7,20 @@
 //! Costs may be in any one unit, except that sentences call them nanoseconds. Rings are sizes in
 //! members.
 
-mod fit;
-mod knees;
-mod points;
-mod projection;
-mod select;
+mod law;
 mod shape;
 mod verdict;
 mod words;
 
 #[cfg(test)]
-mod any_input;
-#[cfg(test)]
 mod tests;
 
-pub use points::{Noise, Point};
-pub use projection::projected;
-pub use select::law;
+pub use law::law;
 pub use shape::Shape;
-pub use verdict::{Candidate, Curve, Knee, KneeKind, Law, Verdict};
+pub use verdict::{Candidate, Curve, Knee, KneeKind, Law, Noise, Point, Verdict};
 
 /// The confidence of every interval that comes out ([`Knee`]).
-pub const CONFIDENCE: f64 = crate::curve::CONFIDENCE;
+pub const CONFIDENCE: f64 = stats::changepoint::CONFIDENCE;
 
 /// Relative difference between sizes that is never called a law, whatever the errors say.
 ///
@@ -37,3 +29,11 @@ pub const CONFIDENCE: f64 = crate::curve::CONFIDENCE;
 /// of stacks, the kernel's hash chains), which is of the order of one or two per cent and is
 /// no scaling.
 pub const EQUIVALENCE: f64 = 0.02;
+
+/// Sloan's projected column: the CPU time that `members` would need if every switch cost what it costs in
+/// a ring of two, cpu(2) * N / 2 (Sloan 1992, "Results", column *Proj*). `two_process_cpu` is that of a ring
+/// of two, in any unit, for the same number of laps.
+#[must_use]
+pub fn projected(two_process_cpu: f64, members: u32) -> f64 {
+    two_process_cpu * f64::from(members) / 2.0
+}

@@ -1,9 +1,30 @@
-//! What [`super::law`] answers.
+//! The points, and what [`super::law`] answers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Noise, Shape};
+use super::shape::Shape;
+
+/// The cost of one switch in a ring of one size.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Point {
+    /// Members of the ring.
+    pub members: u32,
+    /// Cost of one switch; signed, a difference of two rings may be below zero.
+    pub cost_ns: f64,
+    /// Its standard error in ns, if it is known.
+    pub standard_error_ns: Option<f64>,
+}
+
+/// Where the size of the errors is known from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Noise {
+    /// Every point came with its standard error.
+    Known,
+    /// Errors in proportion to the cost, their size estimated from the scatter about the law.
+    Estimated,
+}
 
 /// The law, or why there is none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,7 +57,7 @@ pub struct Curve {
 impl Curve {
     /// Cost of a switch in a ring of `members`.
     pub(super) fn at(&self, members: f64) -> f64 {
-        let basis = self.shape.basis(&self.turns, members);
+        let basis = self.shape.form().basis(&self.turns, members);
         let terms = self.coefficients.iter().zip(basis);
         terms.map(|(coefficient, value)| coefficient * value).sum()
     }
@@ -62,7 +83,7 @@ pub struct Knee {
     pub low_members: u32,
     /// Smallest measured size surely at or after it.
     pub high_members: u32,
-    /// Cost over what the law before the knee leads to, both at `at_members`. Above 1 is dearer.
+    /// Cost over what the law before the knee leads to, both at `at_members`. Above 1 is slower.
     /// `None` where that law leads to no positive cost.
     pub factor: Option<f64>,
     /// Lower end of the factor's interval at [`super::CONFIDENCE`], for the knee at its most

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use super::EQUIVALENCE;
+use super::shape::Shape;
 use super::verdict::{Curve, Knee, KneeKind, Law, Verdict};
-use super::{EQUIVALENCE, Shape};
 use crate::words::{percent, signed, time, times};
 
 impl fmt::Display for Verdict {
@@ -17,8 +18,8 @@ impl Verdict {
     #[must_use]
     pub fn in_words(&self) -> String {
         match (&self.law, &self.curve) {
-            (Law::CannotTell { why }, _) => format!("cannot tell: {why}"),
-            (Law::Follows { .. }, None) => "cannot tell: no curve".into(),
+            (Law::CannotTell { why }, _) => format!("inconclusive: {why}"),
+            (Law::Follows { .. }, None) => "inconclusive: no curve".into(),
             (Law::Follows { .. }, Some(curve)) => self.describe(curve),
         }
     }
@@ -101,7 +102,7 @@ fn tell(curve: &Curve, knee: &Knee) -> String {
         let doubling = signed(curve.coefficients[1] * std::f64::consts::LN_2);
         return format!("{place}: {doubling} for each doubling from there{single}");
     }
-    let word = if factor < 1.0 { "cheaper" } else { "dearer" };
+    let word = if factor < 1.0 { "faster" } else { "slower" };
     let place_of_factor = match knee.kind {
         KneeKind::Step => String::new(),
         KneeKind::Hinge => format!(" by {:.0} members", knee.at_members),

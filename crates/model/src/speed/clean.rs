@@ -3,13 +3,19 @@
 use std::collections::BTreeMap;
 
 use super::level::{Level, Quanta, Reference};
-use super::pooled::{FEWEST_CLEAN, FEWEST_ROUNDS, LEAST_SHARE};
 use super::slices::Slices;
 use super::triples::{Triple, Triples};
 use crate::case::Case;
 use crate::placement::Placement;
 use crate::ring::{self, Sample};
-use crate::stats::median;
+use stats::median;
+
+/// Clean slices behind a figure at full speed.
+pub const FEWEST_CLEAN: u32 = 30;
+/// Rounds that they must come from.
+pub const FEWEST_ROUNDS: u32 = 8;
+/// Share of the slices that must be clean: below it, those that seem clean are the luck of the sampling.
+pub const LEAST_SHARE: f64 = 0.05;
 
 /// A slice that took this many times as long as the median of its worker's had something else in it: another
 /// task's turn is longer than that, and no state of the core makes so much of a difference.

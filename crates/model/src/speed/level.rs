@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::slices::{ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, Slices};
-use crate::stats::median;
+use stats::median;
 
 /// A loop within this share of its level is at it. 5 and 10 % add 1.7 % bias.
 pub const TOLERANCE: f64 = 0.02;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::level::Level;
-use crate::stats::{mean, median};
+use stats::{mean, median};
 
 /// What one worker measured on the same memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Figure, Labels, Origin, Quantity, Subcase, Subject, Values, rings};
 use crate::experiment::Experiment;
 use crate::machine::{CpuModel, Machine};
-use crate::published::{hines2000, li2007, sloan1992, venix1984};
+use crate::published::{PublishedError, hines2000, li2007, sloan1992, venix1984};
 use crate::reading::Reading;
 use crate::ring::{Case, Kind, Placement, Policy};
 
@@ -63,13 +63,8 @@ pub struct Published {
     pub notes: Vec<String>,
 }
 
-/// A file of published figures that cannot be read, which no release has.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("data/{0}")]
-pub struct HistoryError(String);
-
 /// All published machines, oldest first.
-pub fn published() -> Result<Vec<Published>, HistoryError> {
+pub fn published() -> Result<Vec<Published>, PublishedError> {
     let mut all = venix()?;
     all.extend(sloan()?);
     all.push(hines());
@@ -151,8 +146,8 @@ fn name_of(text: &str) -> String {
     text.to_lowercase().split_whitespace().collect::<Vec<_>>().join("-")
 }
 
-fn sloan() -> Result<Vec<Published>, HistoryError> {
-    let machines = sloan1992::published().map_err(|error| HistoryError(error.to_string()))?;
+fn sloan() -> Result<Vec<Published>, PublishedError> {
+    let machines = sloan1992::published()?;
     let is_one = |model: &str| machines.iter().filter(|machine| machine.model == model).count() < 2;
     let of_machine = |machine: &sloan1992::Machine| {
         let case = |row: &sloan1992::Row| {
@@ -187,9 +182,9 @@ fn sloan() -> Result<Vec<Published>, HistoryError> {
 }
 
 /// simsig is a hop alone, half a loop of twosig one of two, and their difference the switch.
-fn venix() -> Result<Vec<Published>, HistoryError> {
+fn venix() -> Result<Vec<Published>, PublishedError> {
     const LINK: &str = "handler-signal";
-    let processors = venix1984::published().map_err(|error| HistoryError(error.to_string()))?;
+    let processors = venix1984::published()?;
     let of_processor = |processor: &venix1984::Processor| {
         let ns = |ms: f64| ms * 1e6;
         let alone = vec![(Quantity::NsPerHop, ns(processor.signal_ms))];
@@ -251,8 +246,8 @@ fn hines() -> Published {
 }
 
 /// c1; their total costs are ranges over ranges of arrays.
-fn li() -> Result<Published, HistoryError> {
-    let figures = li2007::Figures::published().map_err(|error| HistoryError(error.to_string()))?;
+fn li() -> Result<Published, PublishedError> {
+    let figures = li2007::Figures::published()?;
     let direct = Case { policy: Policy::Fifo, ..bare(2, "pipe", 1) };
     let totals = [&figures.first_region, &figures.second_region].into_iter();
     let range = |total: &li2007::Total| Range {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use history::{HistoryError, PREFIX, Published, PublishedCase, Range, published};
+pub use history::{PREFIX, Published, PublishedCase, Range, published};
 
 use crate::estimate::Estimate;
 use crate::levels::{levels, with_shared_level};
@@ -21,7 +21,7 @@ use crate::response::noise_of;
 use crate::run::{Build, Failure, Run, Session};
 use crate::sample;
 use crate::speed::LAUNCH_SCATTER;
-use crate::stats::mean;
+use stats::mean;
 
 /// What a figure is of.
 #[derive(

@@ -5,8 +5,8 @@ use crate::pairing::{Figures, Grouped};
 use crate::plan::Plan;
 use crate::ring::{Case, Placement, Sample};
 use crate::run::Failure;
-use crate::stats::median;
 use crate::summary::HARDLY_SWITCHES_PER_HOP;
+use stats::median;
 
 /// All rings of a plan with their figures.
 pub(super) fn cases(plan: &Plan, grouped: &Grouped, failures: &[Failure]) -> Vec<Subcase> {

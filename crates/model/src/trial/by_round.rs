@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::estimate::Estimate;
 use crate::plan::{MINIMUM_ROUNDS, Plan};
 use crate::speed::{FEWEST_ROUNDS, LAUNCH_SCATTER, Speed};
-use crate::stats::{Center, bootstrap};
+use stats::{Center, bootstrap};
 
 type Rounds = BTreeMap<u32, f64>;
 

@@ -65,7 +65,7 @@ pub(super) fn find(by_case: &ByCase, cases: usize) -> Found {
         let samples = disturbed.flat_map(|(case, _)| by_case.of(*case).iter());
         let counts: Vec<f64> =
             samples.filter_map(|sample| Some(sample.count(NOISE_EVENTS)? as f64)).collect();
-        Some((setting.to_string(), crate::stats::mean(&counts)?))
+        Some((setting.to_string(), stats::mean(&counts)?))
     };
     let verdict = judge(&runs);
     let doubts = [hardly_disturbed(by_case, &executions), held_back(by_case, &executions)];
@@ -121,8 +121,8 @@ mod tests {
     use crate::experiment::Experiment;
     use crate::interference::Environment;
     use crate::plan::{Batching, Plan, Stopping};
-    use crate::stats::student_quantile;
     use crate::trial::{Case, Repeats, Sample};
+    use stats::student_quantile;
 
     fn plan() -> Plan {
         let case = |setting, environment| Case {
@@ -184,7 +184,7 @@ mod tests {
         let (plan, samples) = (plan(), samples([10, 10, 10, 80]));
         let found = find(&ByCase::new(&plan, &samples), plan.cases.len());
         assert_eq!(found.runs.len(), 4);
-        let growth = |growth: Option<crate::stats::Growth>| growth.unwrap().ratio;
+        let growth = |growth: Option<stats::Growth>| growth.unwrap().ratio;
         assert!((growth(found.verdict.augmented) - 1.0).abs() < 1e-9);
         assert!((growth(found.verdict.plain) - 8.0).abs() < 1e-9);
         assert!(
@@ -239,7 +239,7 @@ mod tests {
     fn without_runs_nothing_is_told() {
         let plan = plan();
         let found = find(&ByCase::new(&plan, &[]), plan.cases.len());
-        assert!(found.in_words.contains("cannot tell"), "{}", found.in_words);
+        assert!(found.in_words.contains("inconclusive"), "{}", found.in_words);
         assert!(found.events_per_run.is_empty());
     }
 

@@ -243,7 +243,7 @@ fn overall(by_case: &ByCase, points: &[Point], preload: Option<String>) -> Overa
     let mean_over = |of: &dyn Fn(&Sample) -> Option<f64>| {
         by_case.estimate_together(&cases, |samples| {
             let figures: Option<Vec<f64>> = samples.iter().map(|sample| of(sample)).collect();
-            crate::stats::mean(&figures?)
+            stats::mean(&figures?)
         })
     };
     let over_sizes =
@@ -254,7 +254,7 @@ fn overall(by_case: &ByCase, points: &[Point], preload: Option<String>) -> Overa
         malloc_fast_ticks: by_case.estimate_together(&cases, |samples| {
             // Sizes of which every call is slow have none.
             let fast = samples.iter().filter_map(|sample| fast(sample, Call::Malloc));
-            crate::stats::mean(&fast.collect::<Vec<f64>>())
+            stats::mean(&fast.collect::<Vec<f64>>())
         }),
         free_median_ticks: over_sizes(Call::Free, median),
         free_mean_ticks: over_sizes(Call::Free, Tally::mean),

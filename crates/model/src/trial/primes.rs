@@ -99,7 +99,7 @@ fn difference_percent(sample: &Sample, name: &str) -> Option<f64> {
 /// Mean of what some of the samples have; none where none has it.
 fn mean_over(samples: &[&Sample], of: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
     let figures: Vec<f64> = samples.iter().filter_map(|sample| of(sample)).collect();
-    crate::stats::mean(&figures)
+    stats::mean(&figures)
 }
 
 pub(super) fn find(by_case: &ByCase, cases: usize) -> Found {

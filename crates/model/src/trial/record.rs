@@ -18,7 +18,7 @@ use crate::noise::{self, NoiseVerdict};
 use crate::run::{End, Header, Run};
 use crate::sample::{Sample, trials};
 use crate::speed::CleanCounts;
-use crate::stats::{mad_sigma, median};
+use stats::{mad_sigma, median};
 
 /// One case and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -10,7 +10,7 @@ use crate::looks;
 use crate::noise::NoiseLevel;
 use crate::run::Run;
 use crate::speed::{CleanCounts, Slices, Speed, around};
-use crate::stats::median;
+use stats::median;
 
 /// Slices of one loop, three outcomes each; a tally is given by its name and what a slice has of it.
 pub(crate) fn sliced(

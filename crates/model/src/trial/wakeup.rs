@@ -9,8 +9,8 @@ use super::figures::ByCase;
 use super::sample::Sample;
 use super::tally::{Quantity, Tally};
 use crate::estimate::Estimate;
-use crate::histogram::Histogram;
-use crate::stats::quantile_ranks;
+use stats::Histogram;
+use stats::quantile_ranks;
 
 /// Tally: nanoseconds from the moment asked for to the sleeper's first look at the clock.
 pub const LATE_NS: &str = "late_ns";

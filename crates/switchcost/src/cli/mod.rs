@@ -102,7 +102,7 @@ pub(crate) enum Command {
     /// Pairs the cases of both, lists what differs between their machines, and gives each pair the ratio of
     /// its costs with an interval and one of three answers: changed, not changed within a limit, cannot
     /// tell. All intervals hold together, however many cases there are. Exit codes: 0; 1 if --fail-above
-    /// was given and a case has become dearer beyond it; 2 if there is no comparison, or if --fail-above was
+    /// was given and a case has become slower beyond it; 2 if there is no comparison, or if --fail-above was
     /// given and a case that BASE measured failed in NEW.
     // As large as it is for the flags of `ring`.
     Compare(Box<CompareArgs>),

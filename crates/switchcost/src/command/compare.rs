@@ -11,7 +11,7 @@ use crate::report::change;
 use crate::session::{self, Ended};
 use crate::{resolve, subjects};
 
-/// What a script must be able to tell from "dearer beyond the limit", which is 1 (diff(1), grep(1)).
+/// What a script must be able to tell from "slower beyond the limit", which is 1 (diff(1), grep(1)).
 const TROUBLE: u8 = 2;
 
 pub(super) fn run(args: &CompareArgs) -> Result<ExitCode> {
@@ -69,7 +69,7 @@ fn measured(args: &CompareArgs, prefixes: &[String]) -> Result<ExitCode> {
         return Ok(ExitCode::from(code));
     }
     let code = verdict(&measured.found, args)?;
-    // That something is dearer is true whatever else failed.
+    // That something is slower is true whatever else failed.
     if measured.not_whole && code == ExitCode::SUCCESS {
         bail!("a case could not be measured, or the session could not be stored: see above");
     }

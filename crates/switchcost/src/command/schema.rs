@@ -35,7 +35,11 @@ struct Named {
 
 /// All schemas.
 const ALL: [Named; 6] = [
-    Named { name: "run-line", of: "a line of a run file", schema: || schema_for!(model::run::Line) },
+    Named {
+        name: "run-line",
+        of: "a line of a run file",
+        schema: || schema_for!(model::run::Line),
+    },
     Named {
         name: "record",
         of: "a run of ring, cost, response or clock with --json, and runs export --format json",

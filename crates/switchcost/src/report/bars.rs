@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use model::histogram::Histogram;
+use stats::Histogram;
 
 /// Columns of the longest bar.
 const LONGEST: f64 = 44.0;

@@ -182,10 +182,10 @@ fn interval(change: &Change) -> String {
 fn answer(change: &Change) -> String {
     match change.answer {
         Answer::NotChanged => "not changed".to_string(),
-        Answer::Changed { worse: true, beyond_limit: true } => "dearer  !".to_string(),
-        Answer::Changed { worse: true, .. } => "dearer".to_string(),
-        Answer::Changed { worse: false, .. } => "cheaper".to_string(),
-        Answer::CannotTell { .. } => "cannot tell".to_string(),
+        Answer::Changed { worse: true, beyond_limit: true } => "slower  !".to_string(),
+        Answer::Changed { worse: true, .. } => "slower".to_string(),
+        Answer::Changed { worse: false, .. } => "faster".to_string(),
+        Answer::CannotTell { .. } => "inconclusive".to_string(),
     }
 }
 
@@ -221,7 +221,7 @@ fn legend(found: &Comparison) -> String {
     };
     format!(
         "{how}\ninterval: all of them together hold with {:.0} % confidence; not changed: the interval lies within {limit:.3} %\n\
-         dearer, cheaper: it excludes 1; ! the ratio is above the limit too\n\
+         slower, faster: it excludes 1; ! the ratio is above the limit too\n\
          {of}: ~ so many on each side would tell; >= so many give an interval; - more would not tell",
         found.terms.confidence * 100.0,
         of = more_of(found),

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use model::run::Run;
 use model::speed::Speed;
-use model::stats::{Summary, mean, normal_quantile};
 use model::subject::{Subcase, Subject, Values};
+use stats::{Summary, mean, normal_quantile};
 
 use super::{parts, print, printable};
 use crate::cli::Output;

@@ -9,10 +9,10 @@ use model::estimate::Estimate;
 use model::machine::CpuAccounting;
 use model::plan::MINIMUM_ROUNDS;
 use model::reading::Reading;
-use model::stats::{mad_sigma, median, median_interval};
 use model::words::bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::{mad_sigma, median, median_interval};
 
 use super::plan::Plan;
 use super::split::Split;

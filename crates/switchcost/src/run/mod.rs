@@ -5,7 +5,7 @@ mod csv;
 mod findings;
 mod notices;
 mod plan;
-mod record;
+pub(crate) mod record;
 mod split;
 mod table;
 #[cfg(test)]

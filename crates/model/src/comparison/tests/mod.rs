@@ -7,7 +7,7 @@ use crate::ring;
 use crate::run::{Arm, Failure, Run, Session};
 use crate::sample::{self, Sample};
 use crate::speed::cut;
-use crate::subject::published;
+use crate::subject::{Quantity, published};
 
 mod costs;
 
@@ -78,10 +78,10 @@ fn a_slower_run_is_worse_and_a_faster_one_is_not() {
     let found = Comparison::of(&slower(1.0), &slower(3.0), terms());
     assert!(found.is_worse_beyond_limit());
     assert!(found.changes.iter().all(Change::is_worse_beyond_limit), "{}", found.in_words);
-    assert_eq!(found.in_words, "of 3 cases: 3 dearer (3 beyond 3 %)");
+    assert_eq!(found.in_words, "of 3 cases: 3 slower (3 beyond 3 %)");
     let back = Comparison::of(&slower(3.0), &slower(1.0), terms());
     assert!(!back.is_worse_beyond_limit());
-    assert_eq!(back.in_words, "of 3 cases: 3 cheaper");
+    assert_eq!(back.in_words, "of 3 cases: 3 faster");
 }
 
 #[test]
@@ -90,8 +90,8 @@ fn a_session_stops_by_widths_in_proportion_to_the_ratio() {
         let slower = full_speed(move |run| slower(run, factor));
         Comparison::of(&full_speed(|_| {}), &slower, terms()).worst_precision().unwrap()
     };
-    let (same, dearer) = (times(1.0), times(20.0));
-    assert!((same / dearer - 1.0).abs() < 0.2, "{same} {dearer}");
+    let (same, slower) = (times(1.0), times(20.0));
+    assert!((same / slower - 1.0).abs() < 0.2, "{same} {slower}");
 }
 
 fn fail(run: &mut Run, case: usize, from_round: u32) {

@@ -38,7 +38,7 @@ fn points_caches_regions_and_c1_are_on_the_axis_of_arrays() {
     let cache = |label: &str| cost.marks.iter().find(|mark| mark.label == label).unwrap().x;
     assert_eq!((cache("L1 32 KiB"), cache("L2 512 KiB")), (32_768.0, 524_288.0));
     let named: Vec<&str> = cost.regions.iter().map(|region| region.label.as_str()).collect();
-    assert_eq!(named[..2], ["all fits", "two do not fit together"]);
+    assert_eq!(named[..2], ["all working sets fit", "combined working sets exceed the cache"]);
     assert_eq!(cost.regions[0].to, cost.regions[1].from, "no gap between regions");
     assert!((196_608.0..=524_288.0).contains(&cost.regions[0].to), "{:?}", cost.regions);
     let found = cost.marks.iter().find(|mark| mark.label == "break, rmw by 128 B").unwrap();

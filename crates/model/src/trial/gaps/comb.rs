@@ -2,9 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::{Period, Windows, find_period};
 
 use super::class::{Class, Told};
-use crate::periodic::{self, Period, Windows};
 use crate::trial::tally::{Quantity, Tally};
 use crate::words;
 
@@ -120,7 +120,7 @@ fn in_stratum(
         .map(|(gaps, long)| long.iter().map(|number| gaps[*number].at_ns).collect())
         .collect();
     let windows = Windows { moments: &moments, blind, span_ns: watched.window_ns };
-    let period = periodic::find(windows)?;
+    let period = find_period(windows)?;
     // The numbers that the search gave are places among those that are long.
     let places = long.iter().zip(&period.members);
     let members = places.map(|(long, own)| own.iter().map(|place| long[*place]).collect());

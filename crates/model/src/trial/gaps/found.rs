@@ -9,11 +9,11 @@ use super::class::{Class, Told, classified};
 use super::comb::{self, Comb, Watched};
 use super::*;
 use crate::estimate::Estimate;
-use crate::histogram::Histogram;
-use crate::stats::{mean, median};
 use crate::trial::case::Trial;
 use crate::trial::figures::ByCase;
 use crate::trial::tally::{Quantity, Tally};
+use stats::Histogram;
+use stats::{mean, median};
 
 /// The gaps of one class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

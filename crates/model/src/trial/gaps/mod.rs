@@ -50,5 +50,5 @@ pub(super) fn median_interrupt_ns(sample: &Sample) -> Option<f64> {
     let gaps = class::classified(sample);
     let lengths: Vec<f64> =
         gaps.iter().filter(|gap| gap.class == Class::Interrupt).map(|gap| gap.length_ns).collect();
-    crate::stats::median(&lengths)
+    stats::median(&lengths)
 }

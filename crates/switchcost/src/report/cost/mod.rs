@@ -179,6 +179,6 @@ fn published(cost: &Cost) -> Option<String> {
     let asked = cost.curves.iter().any(|curve| curve.outcome.regions().is_some());
     let here = if ours.is_empty() { "not both seen here".to_string() } else { ours.join("; ") };
     asked.then(|| {
-        format!("c2 where two do not fit together / where all fits: {here}; theirs {paper}")
+        format!("c2 where combined working sets exceed the cache / where all fit: {here}; theirs {paper}")
     })
 }

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use model::interference::{Comparison, Verdict, judge};
 use model::published::li2007::Figures;
-use model::stats::Interval;
 use model::trial::interference::{Execution, Found, Noise};
 use model::trial::{Record, Trial};
+use stats::Interval;
 
 use crate::report::parts::{align, figure, table};
 
@@ -111,7 +111,7 @@ fn legend(record: &Record, found: &Found) -> Vec<String> {
 fn published() -> String {
     // The file is part of the program and read by its tests.
     let Ok(figures) = Figures::parse(PUBLISHED) else { return String::new() };
-    let verdict = judge(&figures.runs());
+    let verdict = judge(&figures.runs);
     format!(
         "Li, Ding and Shen 2007 (dual Xeon 2.0 GHz, 512 KiB L2; unit not given; packets from another machine):\n\n{}\n\ntheir verdict: {}\n\n",
         comparisons(&verdict, 1.0),

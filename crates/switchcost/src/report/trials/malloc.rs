@@ -109,7 +109,7 @@ fn slow_words(points: &[&Point], of: Of) -> String {
         (sum > 0).then(|| format!("{sum} {}", cause.in_words))
     });
     let shares: Vec<f64> = slow.iter().filter_map(|slow| slow.share).collect();
-    let share = model::stats::median(&shares).map_or(String::new(), |share| {
+    let share = stats::median(&shares).map_or(String::new(), |share| {
         format!(", {:.0} % of the time (median of sizes)", share * 100.0)
     });
     format!("{calls} of {all}{share}: {}", causes.collect::<Vec<_>>().join("; "))

@@ -31,7 +31,7 @@ pub(super) fn text(record: &Record, points: &[Point]) -> String {
     align(&mut table);
     let mut text = format!("{table}\n\n{LEGEND}");
     let ticks: Vec<f64> = points.iter().filter_map(|p| p.tick_ns).map(|e| e.value).collect();
-    if let Some(tick) = model::stats::median(&ticks) {
+    if let Some(tick) = stats::median(&ticks) {
         // Writing to a String cannot fail.
         let _ =
             writeln!(text, "a tick every {} ms, by the kernel's word", figure(Some(tick / 1e6)));

@@ -1,0 +1,360 @@
+//! How often intervals hold, on models of machines whose cores are shared.
+//!
+//! The models were fitted to slices recorded on the test machine: a ring of two takes 1.45 times as long while
+//! the core is shared, its solo 1.30 times. Each launch is 25 rounds of 0.1 s with two workers, in random
+//! order, of 30 ms in 84 slices.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use statrs::distribution::{ContinuousCDF, Normal};
+
+use super::super::*;
+use super::cut;
+use crate::estimate::Estimate;
+use crate::experiment::Experiment;
+use crate::pairing::Grouped;
+use crate::plan::{Batching, Plan, Stopping};
+use crate::ring::{Case, Counters, Kind, Placement, Policy, Sample};
+
+const SWITCH_NS: f64 = 1545.0;
+const SOLO_NS: f64 = 472.0;
+const RING_SLOWER: f64 = 0.45;
+const SOLO_SLOWER: f64 = 0.30;
+const ROUNDS: u32 = 25;
+const SLICES: usize = 84;
+const LAUNCHES: u64 = 400;
+/// As [`cut`] makes quanta, with the half of a percent by which they are late at the median.
+const UNSHARED_RATIO: f64 = 5920.0 / 5860.0 * 1.004;
+
+fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    Normal::standard().inverse_cdf(rng.random_range(1e-12..1.0))
+}
+
+fn exponential(rng: &mut ChaCha8Rng) -> f64 {
+    -rng.random_range(1e-12..1.0_f64).ln()
+}
+
+/// A machine: when its core is shared.
+#[derive(Clone, Copy, Debug)]
+enum Model {
+    /// Never; rounds scatter independently by 3 %.
+    Independent,
+    /// In stretches of 0.1 to 2 s, for a share of the time that is another in each launch.
+    Stretches,
+    /// In milliseconds (mean cycle 9 ms), for a share that drifts over 0.25 s about a mean that is another in
+    /// each launch.
+    Fast,
+    /// As the last, all but always.
+    Busy,
+}
+
+/// Shared time up to the moments at which the state changes.
+struct Trace {
+    moments: Vec<f64>,
+    shared: Vec<f64>,
+}
+
+impl Trace {
+    fn of(model: Model, seconds: f64, rng: &mut ChaCha8Rng) -> Self {
+        let mut trace = Self { moments: vec![0.0], shared: vec![0.0] };
+        match model {
+            Model::Independent => trace.push(seconds, false),
+            Model::Stretches => {
+                let duty = rng.random_range(0.1..0.9);
+                let mut is_shared = rng.random_bool(duty);
+                let mut first = rng.random_range(0.0..1.0);
+                while trace.end() < seconds {
+                    let share = if is_shared { duty } else { 1.0 - duty };
+                    let length = rng.random_range(0.1..2.0) * 2.0 * share;
+                    trace.push(length * first, is_shared);
+                    (is_shared, first) = (!is_shared, 1.0);
+                }
+            }
+            Model::Fast | Model::Busy => {
+                let mean = match model {
+                    Model::Fast => -0.6 + 1.2 * normal(rng),
+                    _ => 4.5,
+                };
+                let step: f64 = 0.02;
+                let keep = (-step / 0.25_f64).exp();
+                let mut z = normal(rng);
+                let steps = (seconds / step) as usize + 10;
+                let mut duty = Vec::with_capacity(steps);
+                for _ in 0..steps {
+                    let share: f64 = 1.0 / (1.0 + (-(mean + 1.3 * z)).exp());
+                    duty.push(share.clamp(0.02, 0.995));
+                    z = keep * z + (1.0 - keep * keep).sqrt() * normal(rng);
+                }
+                let mut is_shared = rng.random_bool(duty[0]);
+                while trace.end() < seconds {
+                    let duty = duty[((trace.end() / step) as usize).min(steps - 1)];
+                    let share = if is_shared { duty } else { 1.0 - duty };
+                    trace.push(exponential(rng) * 0.009 * share, is_shared);
+                    is_shared = !is_shared;
+                }
+            }
+        }
+        trace
+    }
+
+    fn end(&self) -> f64 {
+        *self.moments.last().unwrap()
+    }
+
+    fn push(&mut self, length: f64, is_shared: bool) {
+        self.moments.push(self.end() + length);
+        self.shared.push(self.shared.last().unwrap() + if is_shared { length } else { 0.0 });
+    }
+
+    /// Shared time up to a moment.
+    fn up_to(&self, moment: f64) -> f64 {
+        let after =
+            self.moments.partition_point(|end| *end <= moment).clamp(1, self.moments.len() - 1);
+        let (start, end) = (self.moments[after - 1], self.moments[after]);
+        let part = ((moment - start) / (end - start)).clamp(0.0, 1.0);
+        self.shared[after - 1] + part * (self.shared[after] - self.shared[after - 1])
+    }
+
+    /// Share of the time from one moment to another.
+    fn share(&self, from: f64, to: f64) -> f64 {
+        (self.up_to(to) - self.up_to(from)) / (to - from)
+    }
+}
+
+fn plan() -> Plan {
+    let case = |members| Case {
+        members,
+        kind: Kind::Process,
+        link: "pipe".into(),
+        work: None,
+        placement: Placement::Same { cpu: 1 },
+        policy: Policy::Other,
+        priority: None,
+        state: None,
+    };
+    Plan {
+        experiment: Experiment::Ring,
+        cases: vec![case(1).into(), case(2).into()],
+        seed: 7,
+        batching: Batching::default(),
+        stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
+        reference: Reference {
+            unshared_ratio: Some(UNSHARED_RATIO),
+            established: true,
+            launch_scatter: None,
+        },
+    }
+}
+
+/// The samples of one launch. `tau` is the scatter of launches that nobody can see within one.
+fn launch(model: Model, tau: f64, seed: u64) -> Vec<Sample> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let trace = Trace::of(model, f64::from(ROUNDS) * 0.1 + 0.2, &mut rng);
+    let level = (tau * normal(&mut rng)).exp();
+    let between = if matches!(model, Model::Independent) { 0.03 } else { 0.006 };
+    let mut samples = Vec::new();
+    for round in 0..ROUNDS {
+        let solo_first = rng.random_bool(0.5);
+        for (case, hop, slower) in
+            [(0, SOLO_NS, SOLO_SLOWER), (1, SWITCH_NS + SOLO_NS, RING_SLOWER)]
+        {
+            let second = (case == 0) != solo_first;
+            let start = f64::from(round) * 0.1 + if second { 0.05 } else { 0.0 } + 0.015;
+            let base = hop * level * (between * normal(&mut rng)).exp();
+            let slower = slower * (0.1 * normal(&mut rng)).exp();
+            samples.push(worker(case, round, base, slower, start, &trace, &mut rng));
+        }
+    }
+    samples
+}
+
+fn worker(
+    case: usize,
+    round: u32,
+    base: f64,
+    slower: f64,
+    start: f64,
+    trace: &Trace,
+    rng: &mut ChaCha8Rng,
+) -> Sample {
+    let step = 0.03 / SLICES as f64;
+    let members = if case == 0 { 1 } else { 2 };
+    let slice_laps = (step * 1e9 / base) as u64 / members;
+    let laps = slice_laps * SLICES as u64;
+    let plain = Sample {
+        case,
+        round,
+        sample: 0,
+        laps,
+        hops: laps * members,
+        elapsed_ns: 30_000_000,
+        counters: Counters {
+            voluntary: if members > 1 { laps * members } else { 0 },
+            migrations: Some(0),
+            ..Counters::default()
+        },
+        steal_ns: None,
+        setup_ns: 0,
+        slices: None,
+        triples: None,
+        huge_page_bytes: None,
+    };
+    let mut sample = cut(plain, SLICES as u64, |_| true);
+    let slices = sample.slices.as_mut().unwrap();
+    for (index, ns) in slices.elapsed_ns.iter_mut().enumerate() {
+        let from = start + step * index as f64;
+        let mut hop = base * (1.0 + slower * trace.share(from, from + step));
+        hop *= (0.008 * normal(rng)).exp();
+        if rng.random_bool(0.01) {
+            hop *= 1.0 + 0.3 * exponential(rng);
+        }
+        *ns = (hop * (slice_laps * members) as f64) as u64;
+    }
+    for (index, ns) in slices.throughput_ns.iter_mut().enumerate() {
+        // Two quanta at each end have one neighbour only.
+        let edge = (index as f64 - 1.0).clamp(0.0, SLICES as f64);
+        let at = start + step * edge;
+        let shared = 1.0 + 0.38 * trace.share(at, at + 12e-6) + (0.006 * normal(rng)).abs();
+        *ns = (f64::from(*ns) * shared) as u32;
+    }
+    sample.elapsed_ns = slices.elapsed_ns.iter().sum();
+    sample
+}
+
+/// What launches of one machine say.
+struct Said {
+    estimates: Vec<Option<Estimate>>,
+}
+
+impl Said {
+    fn by(model: Model, tau: f64, look: impl Fn(&mut Plan, &mut Vec<Sample>)) -> Self {
+        let one = |seed: u64| {
+            let (mut plan, mut samples) = (plan(), launch(model, tau, 9000 + seed));
+            look(&mut plan, &mut samples);
+            Grouped::new(&plan, &samples).above_solo(1, 1)
+        };
+        Self { estimates: (0..LAUNCHES).map(one).collect() }
+    }
+
+    fn full(&self) -> impl Iterator<Item = &Estimate> {
+        self.estimates.iter().flatten().filter(|estimate| estimate.speed == Speed::Full)
+    }
+
+    fn answered(&self) -> f64 {
+        percent(self.full().count(), self.estimates.len())
+    }
+
+    fn covered(&self) -> f64 {
+        let holds = |estimate: &&Estimate| {
+            estimate.interval().is_some_and(|i| i.low <= SWITCH_NS && SWITCH_NS <= i.high)
+        };
+        percent(self.full().filter(holds).count(), self.full().count())
+    }
+
+    fn bias(&self) -> f64 {
+        let values: Vec<f64> = self.full().map(|estimate| estimate.value).collect();
+        100.0 * (stats::median(&values).unwrap() / SWITCH_NS - 1.0)
+    }
+
+    fn variation(&self) -> f64 {
+        let values: Vec<f64> = self.full().map(|estimate| estimate.value).collect();
+        let summary = stats::Summary::of(&values).unwrap();
+        100.0 * summary.deviation / summary.mean
+    }
+
+    fn print(&self, what: &str) {
+        println!(
+            "{what}: answered {:.1} %, bias {:+.2} %, variation {:.2} %, covered {:.1} %",
+            self.answered(),
+            self.bias(),
+            self.variation(),
+            self.covered()
+        );
+    }
+}
+
+fn percent(count: usize, of: usize) -> f64 {
+    100.0 * count as f64 / of.max(1) as f64
+}
+
+fn as_it_is(_: &mut Plan, _: &mut Vec<Sample>) {}
+
+/// The promise behind every interval at full speed, where launches scatter by 1 % beside what is seen within
+/// one: what the term for launches takes them to.
+#[test]
+fn nominal_95_percent_covers_93_to_97_whatever_shares_the_core() {
+    for model in [Model::Independent, Model::Stretches, Model::Fast] {
+        let said = Said::by(model, 0.01, as_it_is);
+        said.print(&format!("{model:?}"));
+        assert!((93.0..=97.0).contains(&said.covered()), "{model:?}: {:.1} %", said.covered());
+        assert!(said.bias().abs() < 0.5, "{model:?}: {:.2} %", said.bias());
+        assert!(said.variation() < 1.6, "{model:?}: {:.2} %", said.variation());
+        assert!(said.answered() > 70.0, "{model:?}: {:.1} %", said.answered());
+    }
+}
+
+/// Broken on purpose: what each rule is for.
+#[test]
+fn without_its_rules_the_interval_does_not_hold() {
+    let without_quanta = Said::by(Model::Fast, 0.01, |_, samples| {
+        for slices in samples.iter_mut().filter_map(|sample| sample.slices.as_mut()) {
+            let least = slices.throughput_ns.iter().copied().min().unwrap();
+            slices.throughput_ns.fill(least);
+        }
+    });
+    without_quanta.print("quanta that see nothing");
+    assert!(without_quanta.covered() < 80.0 && without_quanta.variation() > 10.0);
+    let without_tau = Said::by(Model::Stretches, 0.01, |plan, _| {
+        plan.reference.launch_scatter = Some(0.0);
+    });
+    without_tau.print("without the term for launches");
+    assert!(without_tau.covered() < 80.0);
+    let contended_level = Said::by(Model::Fast, 0.01, |plan, samples| {
+        // k0 as a run has it that saw no unshared core: its quanta say that shared slices are the clean ones.
+        plan.reference.unshared_ratio = Some(1.38 * UNSHARED_RATIO);
+        let throughput = samples.iter_mut().filter_map(|sample| sample.slices.as_mut());
+        for ns in throughput.flat_map(|slices| &mut slices.throughput_ns) {
+            *ns = if *ns < 6500 { 12_000 } else { *ns };
+        }
+    });
+    contended_level.print("k0 of a shared core");
+    assert!(contended_level.bias() > 20.0 && contended_level.covered() < 5.0);
+}
+
+/// On a CPU that nobody knows, a launch that was shared throughout may take a shared core's level for its own. It
+/// says that the level is provisional, and once others have seen a lower one it says less.
+#[test]
+fn what_a_launch_took_for_full_speed_is_taken_back_when_more_is_known() {
+    let mut taken_back = 0;
+    for seed in 0..100 {
+        let samples = launch(Model::Stretches, 0.01, 700 + seed);
+        let mut unknown = plan();
+        unknown.reference = Reference::default();
+        let grouped = Grouped::new(&unknown, &samples);
+        let first = grouped.above_solo(1, 1).unwrap();
+        assert!(grouped.levels().values().all(|level| !level.established));
+        let plan = plan();
+        let later = Grouped::new(&plan, &samples).above_solo(1, 1).unwrap();
+        let is_wrong =
+            |e: &Estimate| e.speed == Speed::Full && (e.value / SWITCH_NS - 1.0).abs() > 0.08;
+        assert!(!is_wrong(&later), "{later:?}");
+        taken_back += u32::from(is_wrong(&first));
+    }
+    println!("provisional and wrong: {taken_back} of 100");
+    assert!(taken_back < 15, "{taken_back}");
+}
+
+/// A core that is all but always shared gives no figure at full speed, and no gate fails by that.
+#[test]
+fn a_busy_core_is_not_called_changed() {
+    let mut answered = 0;
+    for seed in 0..100 {
+        let plan = plan();
+        let samples = launch(Model::Busy, 0.01, 500 + seed);
+        let cost = Grouped::new(&plan, &samples).above_solo(1, 1).unwrap();
+        answered += u32::from(cost.speed == Speed::Full);
+        assert_eq!(cost.interval().is_some(), cost.speed == Speed::Full);
+    }
+    println!("busy: {answered} of 100 answered");
+    assert!(answered <= 10, "{answered}");
+}

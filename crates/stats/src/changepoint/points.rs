@@ -1,0 +1,136 @@
+//! The points that can be used, with the standard errors that the fits use.
+
+use super::{Errors, Settings};
+use crate::median;
+
+/// No y is larger in any unit; beyond it the curves would overflow.
+const LARGEST: f64 = 1e100;
+
+/// A measured point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Where; above 0.
+    pub x: f64,
+    /// What was measured; signed.
+    pub y: f64,
+    /// Its standard error, if it is known.
+    pub error: Option<f64>,
+}
+
+/// A standard error that a fit can use: finite and not below zero.
+pub fn sound_error(error: Option<f64>) -> Option<f64> {
+    error.filter(|error| error.is_finite() && *error >= 0.0)
+}
+
+/// A point as the fits see it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Observation {
+    /// See [`Data::xs`].
+    pub x: f64,
+    /// In units of [`Data::unit`].
+    pub y: f64,
+    /// The level that its relative error refers to.
+    pub level: f64,
+    /// 1 / standard error.
+    pub precision: f64,
+}
+
+/// The points that can be used, by x.
+#[derive(Clone, Debug)]
+pub struct Data {
+    /// The points.
+    pub observations: Vec<Observation>,
+    /// The different x as given, ascending.
+    pub places: Vec<f64>,
+    /// The same as fitted: multiples of the smallest, if the settings say so.
+    pub xs: Vec<f64>,
+    /// The largest absolute y. All fits work in this unit, so that they depend on ratios only.
+    pub unit: f64,
+    /// Whether each point came with its error.
+    pub errors_known: bool,
+    /// Points that could not be used: x or y is no sensible number, or there is no standard error where
+    /// the settings ask for one.
+    pub ignored: usize,
+}
+
+impl Data {
+    pub(super) fn new(points: &[Point], settings: &Settings) -> Self {
+        let needs_error = settings.errors == Errors::Smoothed;
+        let is_usable = |point: &Point| {
+            let has_error = !needs_error || sound_error(point.error).is_some();
+            point.x > 0.0 && point.x.is_finite() && point.y.abs() <= LARGEST && has_error
+        };
+        let mut usable: Vec<Point> = points.iter().copied().filter(is_usable).collect();
+        usable.sort_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));
+        let mut places: Vec<f64> = usable.iter().map(|point| point.x).collect();
+        places.dedup();
+        let scale = if settings.relative { places.first().copied().unwrap_or(1.0) } else { 1.0 };
+        let unit = usable.iter().map(|point| point.y.abs()).fold(0.0, f64::max);
+        Self {
+            observations: match unit > 0.0 {
+                true => observe(&usable, unit, scale, settings),
+                false => Vec::new(),
+            },
+            xs: places.iter().map(|x| x / scale).collect(),
+            places,
+            unit,
+            errors_known: usable.iter().all(|point| sound_error(point.error).is_some()),
+            ignored: points.len() - usable.len(),
+        }
+    }
+
+    /// Smallest and largest x of the fits; 0 without points.
+    pub fn range(&self) -> (f64, f64) {
+        let end = |x: Option<&f64>| x.copied().unwrap_or(0.0);
+        (end(self.xs.first()), end(self.xs.last()))
+    }
+}
+
+fn observe(usable: &[Point], unit: f64, scale: f64, settings: &Settings) -> Vec<Observation> {
+    let ys: Vec<f64> = usable.iter().map(|point| point.y / unit).collect();
+    let levels = levels(&ys);
+    let given: Vec<Option<f64>> =
+        usable.iter().map(|point| sound_error(point.error).map(|error| error / unit)).collect();
+    // A point without a standard error among points with one: as uncertain as the worst of them.
+    let relative = given.iter().zip(&levels).filter_map(|(error, level)| Some((*error)? / level));
+    let worst = relative.fold(0.0, f64::max);
+    let filled = given.iter().zip(&levels).map(|(error, level)| error.unwrap_or(worst * level));
+    let errors: Vec<f64> = filled.collect();
+    let observation = |(i, point): (usize, &Point)| {
+        let error = match settings.errors {
+            Errors::Given { .. } => errors[i],
+            Errors::Smoothed => smoothed(&errors, i),
+        };
+        Observation {
+            x: point.x / scale,
+            y: ys[i],
+            level: levels[i],
+            precision: 1.0 / error.hypot(settings.tolerance * levels[i]),
+        }
+    };
+    usable.iter().enumerate().map(observation).collect()
+}
+
+/// The level that each relative error refers to: a running median of three, which keeps steps but does
+/// not let one low point give itself a high weight (Tukey 1977, chapter 7).
+fn levels(ys: &[f64]) -> Vec<f64> {
+    let sizes: Vec<f64> = ys.iter().map(|y| y.abs()).collect();
+    let middle = median(&sizes).unwrap_or(0.0);
+    let last = sizes.len().saturating_sub(1);
+    let level = |i: usize| {
+        let mut near = [sizes[i.saturating_sub(1)], sizes[i], sizes[(i + 1).min(last)]];
+        near.sort_by(f64::total_cmp);
+        // Values that pass through zero would otherwise claim to be exact there.
+        near[1].max(0.1 * middle)
+    };
+    (0..sizes.len()).map(level).collect()
+}
+
+/// Median of an error and its nearest neighbours. Errors from few repetitions scatter themselves, several-fold
+/// between points that are measured alike: a point with a small one by luck must not rule the fit.
+fn smoothed(errors: &[f64], at: usize) -> f64 {
+    let reach = 2.min(at).min(errors.len() - 1 - at);
+    let mut near = errors[at - reach..=at + reach].to_vec();
+    near.sort_by(f64::total_cmp);
+    near[reach].max(0.5 * errors[at])
+}

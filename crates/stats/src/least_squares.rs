@@ -1,0 +1,179 @@
+//! Weighted least squares for a handful of coefficients.
+
+/// A point of a fit. `T` is the most coefficients that the caller's models have.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<const T: usize> {
+    /// The value of each basis function.
+    pub basis: [f64; T],
+    /// What was measured.
+    pub y: f64,
+    /// 1 / standard error.
+    pub precision: f64,
+}
+
+/// Coefficients and what they rest on; those that a model does not use are 0.
+#[derive(Clone, Copy, Debug)]
+pub struct Solution<const T: usize> {
+    /// One for each basis function.
+    pub coefficients: [f64; T],
+    /// Weighted sum of squared residuals.
+    pub chi2: f64,
+    /// Inverse of R in the QR decomposition; times its transpose it is the covariance of the
+    /// coefficients for the standard errors as given.
+    inverse: [[f64; T]; T],
+}
+
+impl<const T: usize> Solution<T> {
+    /// Variance of a linear combination of the coefficients, for standard errors as given.
+    pub fn variance_of(&self, combination: [f64; T]) -> f64 {
+        let mut projected = [0.0; T];
+        for (weight, row) in combination.iter().zip(&self.inverse) {
+            for (sum, value) in projected.iter_mut().zip(row) {
+                *sum += weight * value;
+            }
+        }
+        projected.iter().map(|value| value * value).sum()
+    }
+
+    /// Standard error of a coefficient, for standard errors as given. None of one that is not used.
+    pub fn deviation(&self, which: usize) -> Option<f64> {
+        let mut one = [0.0; T];
+        one[which] = 1.0;
+        let variance = self.variance_of(one);
+        (variance > 0.0 && variance.is_finite()).then(|| variance.sqrt())
+    }
+}
+
+/// QR decomposition by modified Gram-Schmidt (Bjorck 1967): stable enough for a quadratic where the
+/// normal equations are not. None where the points cannot separate the first `terms` basis functions.
+pub fn least_squares<const T: usize>(
+    rows: impl Iterator<Item = Row<T>>,
+    terms: usize,
+) -> Option<Solution<T>> {
+    let used: Vec<usize> = (0..terms).collect();
+    fit(rows, &used)
+}
+
+/// The best coefficients of which only the first may be below zero. With so few every set of those above
+/// zero can be tried, and the best sound one is the answer exactly (Lawson and Hanson 1974, chapter 23,
+/// says when it is: the least squares of some such set). None without one.
+pub fn nonnegative<const T: usize>(
+    rows: impl Iterator<Item = Row<T>> + Clone,
+) -> Option<Solution<T>> {
+    let sets = (1..1_usize << T).filter(|set| set & 1 == 1);
+    let solve = |set: usize| {
+        let used: Vec<usize> = (0..T).filter(|i| set >> i & 1 == 1).collect();
+        fit(rows.clone(), &used)
+    };
+    let sound =
+        sets.filter_map(solve).filter(|found| found.coefficients[1..].iter().all(|c| *c >= 0.0));
+    sound.min_by(|a, b| a.chi2.total_cmp(&b.chi2))
+}
+
+/// With the basis functions of these numbers only.
+fn fit<const T: usize>(rows: impl Iterator<Item = Row<T>>, used: &[usize]) -> Option<Solution<T>> {
+    let mut columns: Vec<Vec<f64>> = vec![Vec::new(); used.len()];
+    let mut rest = Vec::new();
+    for Row { basis, y, precision } in rows {
+        for (column, &which) in columns.iter_mut().zip(used) {
+            column.push(basis[which] * precision);
+        }
+        rest.push(y * precision);
+    }
+    let mut upper = [[0.0; T]; T];
+    let mut right = [0.0; T];
+    for j in 0..used.len() {
+        let (done, open) = columns.split_at_mut(j);
+        let column = &mut open[0];
+        let before = dot(column, column).sqrt();
+        for (k, earlier) in done.iter().enumerate() {
+            upper[k][j] = dot(earlier, column);
+            subtract(column, upper[k][j], earlier);
+        }
+        let norm = dot(column, column).sqrt();
+        if !norm.is_finite() || norm <= 1e-9 * before {
+            return None;
+        }
+        upper[j][j] = norm;
+        column.iter_mut().for_each(|value| *value /= norm);
+        right[j] = dot(column, &rest);
+        subtract(&mut rest, right[j], column);
+    }
+    let packed = invert_upper(&upper, used.len());
+    let (mut coefficients, mut inverse) = ([0.0; T], [[0.0; T]; T]);
+    for (row, &which) in packed.iter().zip(used) {
+        coefficients[which] = dot(row, &right);
+        inverse[which] = *row;
+    }
+    let chi2 = dot(&rest, &rest);
+    let sound = chi2.is_finite() && coefficients.iter().all(|c| c.is_finite());
+    sound.then_some(Solution { coefficients, chi2, inverse })
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
+fn subtract(from: &mut [f64], times: f64, what: &[f64]) {
+    for (value, other) in from.iter_mut().zip(what) {
+        *value -= times * other;
+    }
+}
+
+fn invert_upper<const T: usize>(upper: &[[f64; T]; T], terms: usize) -> [[f64; T]; T] {
+    let mut inverse = [[0.0; T]; T];
+    for j in 0..terms {
+        inverse[j][j] = 1.0 / upper[j][j];
+        for i in (0..j).rev() {
+            let sum: f64 = (i + 1..=j).map(|k| upper[i][k] * inverse[k][j]).sum();
+            inverse[i][j] = -sum / upper[i][i];
+        }
+    }
+    inverse
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(ys: &[f64]) -> Vec<Row<3>> {
+        let row = |(i, y): (usize, &f64)| Row {
+            basis: [1.0, i as f64, (i * i) as f64],
+            y: *y,
+            precision: 2.0,
+        };
+        ys.iter().enumerate().map(row).collect()
+    }
+
+    #[test]
+    fn an_exact_curve_is_found_again() {
+        let found = nonnegative(rows(&[3.0, 5.5, 9.0, 13.5, 19.0]).into_iter()).unwrap();
+        for (coefficient, wanted) in found.coefficients.iter().zip([3.0, 2.0, 0.5]) {
+            assert!((coefficient - wanted).abs() < 1e-9, "{found:?}");
+        }
+        assert!(found.chi2 < 1e-15);
+    }
+
+    #[test]
+    fn what_would_be_below_zero_is_zero_and_the_rest_the_best_without_it() {
+        // The free fit of these has a quadratic term of -1: the best line is 8 - x / 2... at least flat.
+        let found = nonnegative(rows(&[6.0, 7.0, 6.0]).into_iter()).unwrap();
+        assert_eq!(found.coefficients[1..], [0.0, 0.0]);
+        assert!((found.coefficients[0] - 19.0 / 3.0).abs() < 1e-12);
+        assert!((found.chi2 - 4.0 * 2.0 / 3.0).abs() < 1e-12, "{found:?}");
+        assert_eq!(found.deviation(1), None);
+        // A mean of three with standard error 1/2 each.
+        assert!((found.deviation(0).unwrap() - 0.5 / 3.0_f64.sqrt()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn columns_of_zeros_and_columns_alike_are_not_both_used() {
+        let row = |basis: [f64; 3], y: f64| Row { basis, y, precision: 1.0 };
+        let same = |x: f64| row([1.0, x, x], 1.0 + 4.0 * x);
+        let found = nonnegative([1.0, 2.0, 5.0].map(same).into_iter()).unwrap();
+        assert!(found.chi2 < 1e-15 && found.coefficients[1..].contains(&0.0), "{found:?}");
+        let none = nonnegative([row([1.0, 0.0, 0.0], 3.0); 2].into_iter()).unwrap();
+        assert!((none.coefficients[0] - 3.0).abs() < 1e-12 && none.coefficients[1] == 0.0);
+        assert!(nonnegative([row([f64::NAN; 3], 3.0)].into_iter()).is_none());
+    }
+}

@@ -1,0 +1,32 @@
+//! Statistics for repeated measurements: numbers in, numbers out.
+//!
+//! - location and spread: [`median`], [`midmean`], [`quantile`], [`mad_sigma`];
+//! - intervals: [`bootstrap`], [`Pooled`] for figures that come in rounds, [`Summary`] for normal ones;
+//! - scatters: [`Growth`], [`PooledGrowth`], [`Permutation`], [`scatter_between`];
+//! - ratios of two costs: [`ratio`];
+//! - curves with turns: [`changepoint`];
+//! - [periods](find_period) in moments, and [histograms](Histogram).
+//!
+//! Deterministic: what is random is drawn from a seed. No input or output, no unsafe code.
+#![forbid(unsafe_code)]
+
+mod bootstrap;
+pub mod changepoint;
+mod histogram;
+mod least_squares;
+mod location;
+mod periods;
+pub mod ratio;
+mod scatter;
+mod spectrum;
+mod student;
+
+pub use bootstrap::{Bootstrapped, Interval, Pooled, bootstrap};
+pub use histogram::{Bin, Histogram};
+pub use least_squares::{Row, Solution, least_squares, nonnegative};
+pub use location::{
+    Center, mad_sigma, mean, median, median_interval, midmean, quantile, quantile_ranks,
+};
+pub use periods::{Period, Windows, find_period};
+pub use scatter::{Group, Growth, Permutation, PooledGrowth, scatter_between};
+pub use student::{Moved, Summary, normal_quantile, student_quantile};

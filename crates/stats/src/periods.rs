@@ -1,0 +1,407 @@
+//! Periods in the moments at which something happened, found without knowing what to look for.
+
+use std::collections::BTreeMap;
+
+use statrs::distribution::{ContinuousCDF, Gamma};
+
+use crate::spectrum::{HARMONICS, Spectrum, refine};
+
+/// Most moments that are looked at; further windows are left out of the search.
+const MOST_MOMENTS: usize = 6000;
+/// Periods that a window must hold.
+const LEAST_PERIODS: u32 = 4;
+/// Shortest period: some less than that of the fastest tick.
+const SHORTEST_NS: f64 = 800_000.0;
+/// Chance at which moments without a period would look as if they had one.
+const FALSE_ALARM: f64 = 0.01;
+/// Share of the slots in which something must have happened.
+const LEAST_HIT: f64 = 0.5;
+/// Factor by which more moments must lie near slots than would by chance.
+const ABOVE_CHANCE: f64 = 1.5;
+
+/// Moments in windows of `span_ns`, each list from the start of its window, ascending. Windows need
+/// not be in phase with one another.
+#[derive(Clone, Copy, Debug)]
+pub struct Windows<'a> {
+    /// What happened when.
+    pub moments: &'a [Vec<f64>],
+    /// From when to when nothing could be seen: slots there do not count. As many as windows, or none.
+    pub blind: &'a [Vec<(f64, f64)>],
+    /// Length of a window.
+    pub span_ns: f64,
+}
+
+/// The period of moments. None where chance alone would do.
+///
+/// The periodogram of points (Schuster 1898; Rayleigh's statistic), R(f) = |sum exp(2 pi i f t)|^2 / n,
+/// summed over windows: for moments without a period Gamma(windows, 1). A comb is as high at its
+/// harmonics, which what merely comes in clumps is not: the score of a frequency is the least of the
+/// powers at f, 2 f and 3 f, each over the level of its neighbourhood. Of the frequencies that chance does
+/// not reach, and half of whose slots are hit, the one counts that explains the most. The highest score
+/// would not do: two combs of one period, a quarter of it apart, are highest at four times their frequency.
+pub fn find_period(windows: Windows) -> Option<Period> {
+    let used = windows_used(windows.moments);
+    let spectrum = Spectrum::of(used, LEAST_PERIODS, 1.0 / SHORTEST_NS, windows.span_ns)?;
+    let with_moments = used.iter().filter(|moments| !moments.is_empty()).count();
+    let gamma = Gamma::new(with_moments as f64, 1.0).ok()?;
+    // Chance must be as high at all harmonics at once.
+    let alarm = (FALSE_ALARM / spectrum.independent()).powf(1.0 / HARMONICS as f64);
+    let (level, middle) = (gamma.inverse_cdf(1.0 - alarm), gamma.inverse_cdf(0.5));
+    let scores = spectrum.scores(middle);
+    let peaks = spectrum.peaks(&scores);
+    let period = |(frequency, score): (f64, f64)| {
+        let refined = refine(used, frequency, spectrum.step());
+        of_period(&windows, 1.0 / refined, score / level)
+    };
+    let is_one = |period: &Period| period.hit >= LEAST_HIT && period.above_chance >= ABOVE_CHANCE;
+    let found = peaks.into_iter().filter(|(_, score)| *score >= level).map(period).filter(is_one);
+    // Of equals the last: the highest frequency. A multiple of the right one has fewer hits.
+    found.max_by(|a, b| a.explains.total_cmp(&b.explains))
+}
+
+/// As many windows, from the first, as the search has time for.
+fn windows_used(windows: &[Vec<f64>]) -> &[Vec<f64>] {
+    let mut all = 0;
+    let many = windows.iter().take_while(|moments| {
+        all += moments.len();
+        all <= MOST_MOMENTS
+    });
+    &windows[..many.count().max(1).min(windows.len())]
+}
+
+/// How far from its slot a moment may be, as a share of the period.
+const TOLERANCE: f64 = 0.05;
+
+/// A period and what is of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Period {
+    /// From one to the next, in nanoseconds.
+    pub period_ns: f64,
+    /// Share of the slots (multiples of the period within a window, but for those where nothing could
+    /// be seen) in which something happened.
+    pub hit: f64,
+    /// Moments near slots over those that would be near by chance.
+    pub above_chance: f64,
+    /// Share of the moments that are near slots beyond chance, times the square of `hit`.
+    pub explains: f64,
+    /// How clear it is: its score over the one that chance reaches.
+    pub strength: f64,
+    /// For each window the numbers of the moments that are of the period: one a slot, the nearest.
+    pub members: Vec<Vec<usize>>,
+}
+
+/// What is of a period in one window.
+struct OfWindow {
+    /// The moment nearest to each slot.
+    by_slot: BTreeMap<i64, usize>,
+    /// Moments near some slot.
+    near: usize,
+    /// Where slot 0 is, in periods.
+    phase: f64,
+}
+
+/// The periodogram is blind to phase and gives the period roughly; a line through its moments, moment
+/// against slot, gives it well.
+fn of_period(windows: &Windows, roughly_ns: f64, strength: f64) -> Period {
+    let own = |period_ns: f64| -> Vec<OfWindow> {
+        windows.moments.iter().map(|moments| of_window(moments, period_ns)).collect()
+    };
+    let period_ns = slope(windows.moments, &own(roughly_ns)).unwrap_or(roughly_ns);
+    let all = own(period_ns);
+    let (mut hit, mut slots) = (0, 0);
+    for (number, of) in all.iter().enumerate().filter(|(_, of)| !of.by_slot.is_empty()) {
+        let blind = windows.blind.get(number).map_or(&[][..], Vec::as_slice);
+        let (seen, could) = seen_slots(of, blind, windows.span_ns, period_ns);
+        hit += seen;
+        slots += could;
+    }
+    let moments: usize = windows.moments.iter().map(Vec::len).sum();
+    let near: usize = all.iter().map(|of| of.near).sum();
+    let by_chance: f64 = windows.moments.iter().map(|moments| near_by_chance(moments.len())).sum();
+    let hit = if slots > 0 { hit as f64 / slots as f64 } else { 0.0 };
+    Period {
+        period_ns,
+        hit,
+        above_chance: near as f64 / by_chance,
+        explains: hit * hit * (near as f64 - by_chance) / moments as f64,
+        strength,
+        members: all.into_iter().map(|of| of.by_slot.into_values().collect()).collect(),
+    }
+}
+
+/// Slots of a window that were hit, and slots that were hit or could have been.
+fn seen_slots(of: &OfWindow, blind: &[(f64, f64)], span_ns: f64, period_ns: f64) -> (usize, usize) {
+    let (mut hit, mut could) = (0, 0);
+    let margin_ns = TOLERANCE * period_ns;
+    let mut slot = -1_i64;
+    loop {
+        let moment = (slot as f64 + of.phase) * period_ns;
+        if moment.is_nan() || moment >= span_ns {
+            return (hit, could);
+        }
+        let is_hit = of.by_slot.contains_key(&slot);
+        let is_blind =
+            blind.iter().any(|(from, to)| moment >= from - margin_ns && moment <= to + margin_ns);
+        hit += usize::from(is_hit);
+        could += usize::from(is_hit || (moment >= 0.0 && !is_blind));
+        slot += 1;
+    }
+}
+
+/// Moments near slots in a window where so many have no period, about: as slots lie where the most are,
+/// two standard deviations above the mean.
+fn near_by_chance(moments: usize) -> f64 {
+    let mean = 2.0 * TOLERANCE * moments as f64;
+    mean + 2.0 * mean.sqrt()
+}
+
+/// The phase, in periods from 0 to 1, near which the most moments lie. Not their mean direction: of two
+/// combs of one period that is in between.
+fn densest_phase(moments: &[f64], period_ns: f64) -> f64 {
+    let mut phases: Vec<f64> = moments.iter().map(|m| (m / period_ns).rem_euclid(1.0)).collect();
+    phases.retain(|phase| phase.is_finite());
+    phases.sort_by(f64::total_cmp);
+    let many = phases.len();
+    let around: Vec<f64> =
+        phases.iter().copied().chain(phases.iter().map(|phase| phase + 1.0)).collect();
+    let (mut best, mut end) = (0..0, 0);
+    for start in 0..many {
+        while around.get(end).is_some_and(|phase| phase - around[start] <= 2.0 * TOLERANCE)
+            && end < start + many
+        {
+            end += 1;
+        }
+        if end - start > best.len() {
+            best = start..end;
+        }
+    }
+    let inside = &around[best];
+    let middle = match (inside.first(), inside.last()) {
+        (Some(first), Some(last)) => (first + last) / 2.0,
+        _ => 0.0,
+    };
+    middle.rem_euclid(1.0)
+}
+
+/// The moments of a window that are nearest to slots.
+fn of_window(moments: &[f64], period_ns: f64) -> OfWindow {
+    let phase = densest_phase(moments, period_ns);
+    let mut nearest: BTreeMap<i64, (f64, usize)> = BTreeMap::new();
+    let mut near = 0;
+    for (number, moment) in moments.iter().enumerate() {
+        let position = moment / period_ns - phase;
+        let off = (position - position.round()).abs();
+        if off <= TOLERANCE {
+            near += 1;
+            let slot = nearest.entry(position.round() as i64).or_insert((off, number));
+            if off < slot.0 {
+                *slot = (off, number);
+            }
+        }
+    }
+    let by_slot = nearest.into_iter().map(|(slot, (_, number))| (slot, number)).collect();
+    OfWindow { by_slot, near, phase }
+}
+
+/// Least squares of moment against slot, with an intercept for each window.
+fn slope(windows: &[Vec<f64>], own: &[OfWindow]) -> Option<f64> {
+    let (mut products, mut squares) = (0.0, 0.0);
+    for (moments, OfWindow { by_slot, .. }) in windows.iter().zip(own) {
+        let many = by_slot.len() as f64;
+        let mean_slot = by_slot.keys().map(|slot| *slot as f64).sum::<f64>() / many;
+        let mean_moment = by_slot.values().map(|number| moments[*number]).sum::<f64>() / many;
+        for (slot, number) in by_slot {
+            let from_mean = *slot as f64 - mean_slot;
+            products += from_mean * (moments[*number] - mean_moment);
+            squares += from_mean * from_mean;
+        }
+    }
+    (squares > 0.0 && products > 0.0).then(|| products / squares)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    const SPAN_NS: f64 = 250e6;
+
+    /// Windows of a comb with jitter, of which each tooth is missing with some chance, and of other
+    /// moments, so many a window, in one list.
+    struct Made {
+        period_ns: f64,
+        jitter_ns: f64,
+        missing: f64,
+        others: usize,
+    }
+
+    impl Made {
+        fn windows(&self, many: usize, seed: u64) -> Vec<Vec<f64>> {
+            let mut random = ChaCha8Rng::seed_from_u64(seed);
+            let mut window = || {
+                let mut moments = Vec::new();
+                let mut moment = random.random_range(0.0..self.period_ns);
+                while moment < SPAN_NS {
+                    if random.random_range(0.0..1.0) >= self.missing {
+                        moments.push(moment + random.random_range(0.0..=self.jitter_ns));
+                    }
+                    moment += self.period_ns;
+                }
+                moments.extend((0..self.others).map(|_| random.random_range(0.0..SPAN_NS)));
+                moments.sort_by(f64::total_cmp);
+                moments
+            };
+            (0..many).map(|_| window()).collect()
+        }
+    }
+
+    fn search(moments: &[Vec<f64>]) -> Option<Period> {
+        find_period(Windows { moments, blind: &[], span_ns: SPAN_NS })
+    }
+
+    fn period_of(made: &Made, many: usize) -> Option<Period> {
+        search(&made.windows(many, 7))
+    }
+
+    #[test]
+    fn a_comb_is_found_by_its_period_and_not_by_its_harmonics() {
+        for period_ns in [1e6, 10e6 / 3.0, 4e6, 10e6, 50e6] {
+            let made = Made { period_ns, jitter_ns: 20_000.0, missing: 0.0, others: 0 };
+            let found = period_of(&made, 5).unwrap_or_else(|| panic!("no period of {period_ns}"));
+            assert!((found.period_ns / period_ns - 1.0).abs() < 1e-3, "{period_ns}: {found:?}");
+            assert!(found.hit > 0.9, "{period_ns}: {}", found.hit);
+        }
+    }
+
+    #[test]
+    fn missing_teeth_and_other_moments_do_not_hide_it() {
+        let made = Made { period_ns: 4e6, jitter_ns: 50_000.0, missing: 0.3, others: 60 };
+        let found = period_of(&made, 8).expect("a comb");
+        assert!((found.period_ns / 4e6 - 1.0).abs() < 1e-3, "{}", found.period_ns);
+        // 70 % of the slots, and a few that others hit by chance.
+        assert!((0.65..0.80).contains(&found.hit), "{}", found.hit);
+        let members: usize = found.members.iter().map(Vec::len).sum();
+        assert!(
+            (330..=400).contains(&members),
+            "{members} of 8 windows with 62 slots, 70 % filled"
+        );
+    }
+
+    /// As seen on a virtual machine: beside the guest's tick something of the host's, at the same period and
+    /// about a quarter of it later. Little power is at twice the frequency, and the most at four times.
+    #[test]
+    fn two_combs_of_one_period_are_found_one_by_one() {
+        let tick = Made { period_ns: 4e6, jitter_ns: 60_000.0, missing: 0.02, others: 20 };
+        let with_echo = |mut moments: Vec<f64>| {
+            let of_five = |number: usize| number % 5 < 3;
+            let later = moments.iter().enumerate().filter(|(number, _)| of_five(*number));
+            let later: Vec<f64> = later.map(|(_, m)| m + 1e6).filter(|m| *m < SPAN_NS).collect();
+            moments.extend(later);
+            moments.sort_by(f64::total_cmp);
+            moments
+        };
+        let windows: Vec<Vec<f64>> = tick.windows(8, 11).into_iter().map(with_echo).collect();
+        let found = search(&windows).expect("a comb");
+        assert!((found.period_ns / 4e6 - 1.0).abs() < 1e-3, "{}", found.period_ns);
+        assert!(found.hit > 0.9, "{}", found.hit);
+        let left = |(moments, members): (&Vec<f64>, &Vec<usize>)| {
+            let rest = (0..moments.len()).filter(|number| !members.contains(number));
+            rest.map(|number| moments[number]).collect::<Vec<f64>>()
+        };
+        let rest: Vec<Vec<f64>> = windows.iter().zip(&found.members).map(left).collect();
+        // 60 % of its slots.
+        let second = search(&rest).expect("the other one");
+        assert!((second.period_ns / 4e6 - 1.0).abs() < 1e-3, "{}", second.period_ns);
+        assert!((0.5..0.75).contains(&second.hit), "{}", second.hit);
+    }
+
+    #[test]
+    fn moments_without_a_period_have_none() {
+        let made = Made { period_ns: 1e12, jitter_ns: 0.0, missing: 1.0, others: 60 };
+        let alarms = (0..100).filter(|seed| search(&made.windows(6, *seed)).is_some()).count();
+        assert!(alarms <= 4, "{alarms} alarms of 100 where 1 are expected at most");
+    }
+
+    #[test]
+    fn bursts_are_no_period() {
+        let mut random = ChaCha8Rng::seed_from_u64(3);
+        let mut burst = || {
+            let start = random.random_range(0.0..SPAN_NS - 1e6);
+            (0..12).map(move |number| start + f64::from(number) * 70_000.0)
+        };
+        let mut window = || {
+            let mut moments: Vec<f64> = (0..4).flat_map(|_| burst()).collect();
+            moments.sort_by(f64::total_cmp);
+            moments
+        };
+        let windows: Vec<Vec<f64>> = (0..8).map(|_| window()).collect();
+        assert_eq!(search(&windows), None);
+    }
+
+    #[test]
+    fn what_comes_in_clumps_only_is_no_period() {
+        // Dense for a part of each window, at random places: as when the thread runs by turns.
+        let mut random = ChaCha8Rng::seed_from_u64(5);
+        let mut window = || {
+            let mut moments = Vec::new();
+            let mut at: f64 = random.random_range(0.0..30e6);
+            while at < SPAN_NS {
+                let turn: f64 = random.random_range(2e6..12e6);
+                moments.extend((0..60).map(|_| at + random.random_range(0.0..turn)));
+                at += turn + random.random_range(5e6..25e6);
+            }
+            moments.retain(|moment| *moment < SPAN_NS);
+            moments.sort_by(f64::total_cmp);
+            moments
+        };
+        let windows: Vec<Vec<f64>> = (0..8).map(|_| window()).collect();
+        assert_eq!(search(&windows), None);
+    }
+
+    #[test]
+    fn slots_that_nobody_could_see_are_not_missed() {
+        let made = Made { period_ns: 4e6, jitter_ns: 20_000.0, missing: 0.0, others: 0 };
+        let hidden = (60e6, 200e6);
+        let mut windows = made.windows(8, 3);
+        windows.iter_mut().for_each(|moments| moments.retain(|m| *m < hidden.0 || *m > hidden.1));
+        assert_eq!(search(&windows), None, "less than half of its slots");
+        let blind = vec![vec![hidden]; 8];
+        let found = find_period(Windows { moments: &windows, blind: &blind, span_ns: SPAN_NS });
+        let found = found.expect("all that could be seen");
+        assert!(found.hit > 0.95 && (found.period_ns / 4e6 - 1.0).abs() < 1e-3, "{found:?}");
+    }
+
+    #[test]
+    fn a_slow_period_is_found_from_a_few_moments_a_window() {
+        let made = Made { period_ns: 50e6, jitter_ns: 300_000.0, missing: 0.0, others: 1 };
+        let found = period_of(&made, 8).expect("a period");
+        assert!((found.period_ns / 50e6 - 1.0).abs() < 5e-3, "{}", found.period_ns);
+    }
+
+    #[test]
+    fn nothing_has_no_period() {
+        assert_eq!(search(&[]), None);
+        assert_eq!(search(&[vec![], vec![]]), None);
+        assert_eq!(search(&[vec![1e6]]), None);
+        let moments = [vec![1e6, 5e6, 9e6]];
+        assert_eq!(find_period(Windows { moments: &moments, blind: &[], span_ns: 0.0 }), None);
+    }
+
+    proptest! {
+        // Long windows have many frequencies.
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn any_moments_are_borne(
+            windows: Vec<Vec<f64>>,
+            span_ns in prop::num::f64::ANY.prop_filter("short", |span| span.is_nan() || *span <= 1e9),
+        ) {
+            if let Some(period) = find_period(Windows { moments: &windows, blind: &[], span_ns }) {
+                prop_assert!(period.period_ns.is_finite());
+            }
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! The ratio of two costs, and how far it is known.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::bootstrap::{RESAMPLES, resampled_middles};
+use crate::location::{Center, midmean, midmean_cut};
+use crate::student::{Summary, normal_quantile, student_quantile};
+
+/// New cost / base cost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ratio {
+    /// New / base; absent where the base is not above zero, so that nothing is a multiple of it.
+    pub value: Option<f64>,
+    /// Lower end of its simultaneous interval; absent where there is none.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+impl Ratio {
+    /// Both ends, if there is an interval.
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        self.low.zip(self.high)
+    }
+
+    /// Half of the interval's width / the ratio itself: a ratio of 20 is as well known at 19 to 21 as
+    /// one of 1 at 0.95 to 1.05.
+    pub fn relative_half_width(&self) -> Option<f64> {
+        let (low, high) = self.interval()?;
+        let value = self.value.filter(|value| *value != 0.0)?;
+        Some((high - low) / 2.0 / value.abs())
+    }
+}
+
+/// One of two costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// What the other is compared with.
+    Base,
+    /// What is compared.
+    New,
+}
+
+/// A pair of costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Costs {
+    /// Measured one after the other.
+    Apart(Apart),
+    /// Measured in the same rounds.
+    Within(Within),
+}
+
+/// Two costs of groups of their own. d = ln(new / base) has the variance sum of s_i^2 / (K^2 c^2) of each
+/// side + tau^2 (1 / K_base + 1 / K_new): s_i is the standard error within group i of K, c their mean, tau the
+/// relative scatter between groups.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Apart {
+    /// What the other is compared with.
+    pub base: Cost,
+    /// What is compared.
+    pub new: Cost,
+    /// tau.
+    pub between: f64,
+}
+
+/// The mean of groups of repetitions, or an exact figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// The mean, or the figure.
+    pub value: f64,
+    /// Groups that it is the mean of; none of an exact figure.
+    pub groups: Option<u32>,
+    /// All groups that there are: of as many more as large a share will count.
+    pub of: u32,
+    /// Sum of squared standard errors / groups squared; absent where a group has none.
+    pub variance: Option<f64>,
+}
+
+/// Two costs of the same rounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Within {
+    base: f64,
+    new: f64,
+    /// The relative difference within rounds, 2 (new - base) / (new + base).
+    difference: f64,
+    /// Its variance; absent below two rounds.
+    variance: Option<f64>,
+    rounds: u32,
+    /// Rounds that an interval takes.
+    fewest: u32,
+    /// Whose cost is at or below zero most often, where more rounds have one than the midmean cuts off
+    /// on a side: what stands for those would move it.
+    unfit: Option<Side>,
+}
+
+impl Costs {
+    /// Both costs: base and new.
+    pub fn both(&self) -> (f64, f64) {
+        match self {
+            Self::Apart(apart) => (apart.base.value, apart.new.value),
+            Self::Within(within) => (within.base, within.new),
+        }
+    }
+
+    /// Whether both sides have what an interval takes, and one of them was measured at all.
+    pub fn has_interval(&self) -> bool {
+        match self {
+            Self::Apart(Apart { base, new, .. }) => {
+                let known = base.variance.is_some() && new.variance.is_some();
+                known && (base.groups.is_some() || new.groups.is_some())
+            }
+            Self::Within(within) => within.rounds >= within.fewest && within.variance.is_some(),
+        }
+    }
+
+    /// The ratio with the interval that holds the true one with `confidence`. No interval where a cost is not
+    /// resolved from zero, or too many rounds have a cost below it.
+    pub fn ratio(&self, confidence: f64) -> Ratio {
+        let (base, new) = self.both();
+        let value = match self {
+            // What stands for rounds below zero has moved the middle.
+            Self::Apart(_) | Self::Within(Within { unfit: Some(_), .. }) => new / base,
+            Self::Within(within) => as_ratio(within.difference),
+        };
+        let value = (base > 0.0 && value.is_finite()).then_some(value);
+        let ends = match self {
+            _ if !self.has_interval() => None,
+            Self::Apart(apart) => apart.ends(confidence),
+            Self::Within(within) => within.ends(confidence),
+        };
+        let ends = ends.filter(|(low, high)| low.is_finite() && high.is_finite());
+        Ratio { value, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1) }
+    }
+
+    /// The side that is not resolved from zero, of costs that have what an interval takes and have none.
+    pub fn unresolved(&self) -> Side {
+        let (base, new) = self.both();
+        let is_new = match self {
+            Self::Within(Within { unfit: Some(side), .. }) => return *side,
+            Self::Within(within) => within.difference < 0.0,
+            Self::Apart(_) => new <= 0.0,
+        };
+        if base > 0.0 && is_new { Side::New } else { Side::Base }
+    }
+
+    /// The same with `more` groups on each side that is measured, or `more` rounds, if these scatter as the
+    /// others did.
+    pub fn with_more(&self, more: u32) -> Self {
+        match self {
+            Self::Apart(Apart { base, new, between }) => Self::Apart(Apart {
+                base: base.with_more(more),
+                new: new.with_more(more),
+                between: *between,
+            }),
+            Self::Within(within) => {
+                let rounds = within.rounds.saturating_add(more);
+                let shrink = f64::from(within.rounds) / f64::from(rounds.max(1));
+                let variance = within.variance.map(|variance| variance * shrink);
+                Self::Within(Within { rounds, variance, ..*within })
+            }
+        }
+    }
+
+    /// The least number more with which the interval would exclude 1, or lie within `limit` of it. None if
+    /// that takes about `most` or more.
+    pub fn more_needed(&self, limit: f64, confidence: f64, most: u32) -> Option<u32> {
+        let tells = |more: u32| {
+            let ends = self.with_more(more).ratio(confidence).interval();
+            ends.is_some_and(|(low, high)| {
+                low > 1.0 || high < 1.0 || (1.0 / (1.0 + limit) <= low && high <= 1.0 + limit)
+            })
+        };
+        let mut enough = 1;
+        while !tells(enough) {
+            enough *= 2;
+            if enough > most {
+                return None;
+            }
+        }
+        // Doubling went past it: it lies between the last two tries.
+        let mut few = enough / 2;
+        while enough - few > 1 {
+            let middle = few + (enough - few) / 2;
+            match tells(middle) {
+                true => enough = middle,
+                false => few = middle,
+            }
+        }
+        Some(enough)
+    }
+}
+
+impl Cost {
+    /// A figure that is taken as it is.
+    pub fn exact(value: f64) -> Self {
+        Self { value, groups: None, of: 0, variance: Some(0.0) }
+    }
+
+    /// Variance of the logarithm; absent where the cost is not above zero by as much as the logarithm needs.
+    fn log_variance(&self, between: f64, z: f64) -> Option<f64> {
+        let relative = self.variance? / (self.value * self.value);
+        let resolved = self.value > 0.0 && z * relative.sqrt() < 1.0;
+        let between = self.groups.map_or(0.0, |k| between * between / f64::from(k));
+        resolved.then_some(relative + between)
+    }
+
+    fn with_more(&self, more: u32) -> Self {
+        let Some(groups) = self.groups else { return *self };
+        let useful = u64::from(more) * u64::from(groups) / u64::from(self.of.max(1));
+        let grown = groups.saturating_add(u32::try_from(useful).unwrap_or(u32::MAX));
+        let shrink = f64::from(groups) / f64::from(grown);
+        let variance = self.variance.map(|variance| variance * shrink);
+        Self { groups: Some(grown), variance, ..*self }
+    }
+}
+
+impl Apart {
+    fn ends(&self, confidence: f64) -> Option<(f64, f64)> {
+        let z = normal_quantile(confidence)?;
+        let variance =
+            self.base.log_variance(self.between, z)? + self.new.log_variance(self.between, z)?;
+        let (d, half) = ((self.new.value / self.base.value).ln(), z * variance.sqrt());
+        Some(((d - half).exp(), (d + half).exp()))
+    }
+}
+
+impl Within {
+    /// Of (base, new) by round. What is resampled is their relative difference within each, so that what
+    /// slows a whole round down by a factor drops out. There is an interval from `fewest` rounds on.
+    /// Absent without rounds, or if a middle is not finite.
+    pub fn of(pairs: &[(f64, f64)], fewest: u32, seed: u64) -> Option<Self> {
+        let relative: Vec<f64> = pairs.iter().map(|(base, new)| relative(*base, *new)).collect();
+        let middle = |of: fn(&(f64, f64)) -> f64| {
+            midmean(&pairs.iter().map(of).collect::<Vec<f64>>()).filter(|cost| cost.is_finite())
+        };
+        Some(Self {
+            base: middle(|(base, _)| *base)?,
+            new: middle(|(_, new)| *new)?,
+            difference: midmean(&relative)?,
+            variance: variance(&relative, seed),
+            rounds: u32::try_from(pairs.len()).ok()?,
+            fewest,
+            unfit: unfit(pairs),
+        })
+    }
+
+    fn ends(&self, confidence: f64) -> Option<(f64, f64)> {
+        let t = student_quantile(confidence, freedom(self.rounds))?;
+        let half = t * self.variance?.sqrt();
+        let fit = self.unfit.is_none() && self.base > 0.0;
+        let is_ratio = fit && self.difference.abs() + half < MOST_DIFFERENCE;
+        is_ratio.then(|| (as_ratio(self.difference - half), as_ratio(self.difference + half)))
+    }
+}
+
+/// Variance of the middle of all rounds from its resamples. A resampled mean scatters by the variance
+/// with the denominator n, which n / (n - 1) mends. Unknown below two rounds.
+fn variance(figures: &[f64], seed: u64) -> Option<f64> {
+    let middles = resampled_middles(figures, Center::Midmean, seed, RESAMPLES)?;
+    let deviation = Summary::of(&middles)?.deviation;
+    let count = figures.len() as f64;
+    Some(deviation * deviation * count / (count - 1.0)).filter(|variance| variance.is_finite())
+}
+
+/// Degrees of freedom of a middle's variance: one less than the rounds that it is the mean of (Yuen
+/// 1974, after Tukey and McLaughlin 1963).
+fn freedom(rounds: u32) -> f64 {
+    let left = rounds as usize - 2 * midmean_cut(rounds as usize);
+    left as f64 - 1.0
+}
+
+/// The relative difference of two costs of which one is nothing. No two costs have a greater one: in a
+/// round in which one of them came out below zero it is taken for that, and cut off with the quarter of
+/// the rounds that lie furthest out.
+const MOST_DIFFERENCE: f64 = 2.0;
+
+/// The ratio of two costs from their relative difference.
+fn as_ratio(difference: f64) -> f64 {
+    (MOST_DIFFERENCE + difference) / (MOST_DIFFERENCE - difference)
+}
+
+fn unfit(pairs: &[(f64, f64)]) -> Option<Side> {
+    let different = || pairs.iter().filter(|(base, new)| base != new);
+    let base_below = different().filter(|(base, _)| *base <= 0.0).count();
+    let new_below = different().filter(|(_, new)| *new <= 0.0).count();
+    let below = different().filter(|(base, new)| base.min(*new) <= 0.0).count();
+    let side = if new_below > base_below { Side::New } else { Side::Base };
+    (below > midmean_cut(pairs.len())).then_some(side)
+}
+
+fn relative(base: f64, new: f64) -> f64 {
+    // Also of two that cost nothing.
+    if base == new {
+        return 0.0;
+    }
+    let sum = base + new;
+    match sum > 0.0 {
+        true => (2.0 * (new - base) / sum).clamp(-MOST_DIFFERENCE, MOST_DIFFERENCE),
+        false => MOST_DIFFERENCE.copysign(new - base),
+    }
+}

@@ -12,7 +12,6 @@ pub mod comparison;
 pub mod cost;
 mod curve;
 pub mod estimate;
-pub mod figure;
 pub mod glance;
 pub mod grid;
 pub mod histogram;

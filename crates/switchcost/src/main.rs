@@ -11,6 +11,7 @@ mod cli;
 mod command;
 mod deadline;
 mod failure;
+mod figures;
 mod hearing;
 mod instruments;
 mod interrupt;

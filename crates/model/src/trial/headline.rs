@@ -51,7 +51,7 @@ fn by_round(by_case: &ByCase, case: usize, of: impl Fn(&Sample) -> Option<f64>) 
 
 /// That figure in nanoseconds by the number of its round, of every case of a run. Of an execution it is
 /// the time of a lap, as the laps differ from run to run.
-pub(crate) fn headlines_ns(run: &Run<Trials>) -> Vec<ByRound> {
+pub fn headlines_ns(run: &Run<Trials>) -> Vec<ByRound> {
     let by_case = ByCase::new(&run.header.plan, &run.samples);
     let of_sample = |case: usize, sample: &Sample| {
         let unit = match by_case.trial(case)? {

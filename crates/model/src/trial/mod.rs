@@ -38,7 +38,7 @@ pub use case::{Case, Phase, Repeats, Trial};
 pub(crate) use clean::quanta_by_cpu;
 pub(crate) use figures::ByCase;
 pub use gap::Gap;
-pub(crate) use headline::headlines_ns;
+pub use headline::headlines_ns;
 pub use record::{Findings, Quantity, Record, Summary};
 pub(crate) use record::{judge, ns_per_tick, summaries};
 pub use sample::Sample;

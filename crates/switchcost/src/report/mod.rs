@@ -7,15 +7,13 @@ pub(crate) mod command_use;
 mod comparison;
 mod cost;
 mod csv;
-mod drawing;
 mod exports;
 mod headline;
 pub(crate) mod history;
 pub(crate) mod html;
 pub(crate) mod launches;
+mod look;
 mod parts;
-pub(crate) mod picture;
-pub(crate) mod plot;
 pub(crate) mod program;
 mod response;
 mod states;
@@ -28,7 +26,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
-use model::figure::{Drawable, Figure, Role};
+pub(crate) use charts::printable;
+use charts::{Figure, Look, Role, terminal as plot};
 use model::response::Response;
 use model::ring::Ring;
 use model::run::Run;
@@ -37,10 +36,9 @@ use model::trial::Trials;
 use probe::assignment::Measure;
 use rustix::io::Errno;
 
-pub(crate) use self::drawing::printable;
 use crate::cli::{Destination, ExportFormat, Output};
 use crate::failure::say;
-use crate::report::plot::Look;
+use crate::figures::Drawable;
 
 /// An instrument whose runs this program prints and draws.
 pub(crate) trait Report: Measure + Comparable + Drawable {
@@ -116,7 +114,7 @@ pub(crate) fn write<I: Report>(
         let mut shared = [&output.json, &output.csv].into_iter().flatten();
         let taken = shared.any(|to| *to == Destination::Stdout);
         if output.plot {
-            let look = if taken { Look::of_stderr() } else { Look::of_stdout() };
+            let look = if taken { look::of_stderr() } else { look::of_stdout() };
             text.push_str(&plots(run, record, &look));
         }
         let printed = match taken {
@@ -142,7 +140,7 @@ pub(crate) fn show<I: Report>(run: &Run<I>, path: &Path, plot: bool) -> Result<(
     let record = I::record(run);
     let mut text = printable(&I::terminal(&record, Some(path)));
     if plot {
-        text.push_str(&plots(run, &record, &Look::of_stdout()));
+        text.push_str(&plots(run, &record, &look::of_stdout()));
     }
     print(text.as_bytes()).context("cannot print the report")
 }
@@ -155,7 +153,7 @@ fn plots<I: Report>(run: &Run<I>, record: &I::Record, look: &Look) -> String {
     let drawn: Vec<String> = figures
         .iter()
         .filter(|figure| !raw(figure))
-        .map(|figure| format!("\n{}", plot::plot(figure, &[], look)))
+        .map(|figure| format!("\n{}", plot(figure, &[], look)))
         .collect();
     match drawn.is_empty() {
         true => "\nplot: nothing was measured that can be drawn\n".to_string(),

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use anyhow::Result;
-use model::figure::Figure;
+use charts::Figure;
 use model::noise::NoiseVerdict;
 use model::run::Run;
 use model::subject::{Origin, PREFIX, Published, Subject};
 
+use crate::figures::of_published;
 use crate::instruments::with_instrument_of;
 use crate::report::{Report, caption};
 use crate::store::{Folder, read};
@@ -86,7 +87,7 @@ impl Drawn {
             noise: None,
             text: None,
             caption: format!("{} ({}), {}", machine.machine, machine.year, machine.source),
-            figures: machine.figures(index),
+            figures: of_published(machine, index),
         }
     }
 }

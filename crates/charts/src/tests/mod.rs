@@ -1,0 +1,6 @@
+//! Figures with known drawings, and figures that nobody should make.
+
+mod html;
+mod overlay;
+mod picture;
+mod terminal;

@@ -149,8 +149,10 @@ impl Axes {
             let is_seen = |place: &&(f64, f64)| match shape.part {
                 Part::Mark => self.x.holds(place.0),
                 Part::Shade => self.x.draws(place.0),
+                // Lengths on a logarithmic axis would say nothing.
+                Part::Bar => has_floor && self.y.scale == Scale::Linear,
                 // What an axis cannot show lies at its lower end.
-                Part::Band | Part::Bar | Part::Steps | Part::Outline | Part::Whisker => has_floor,
+                Part::Band | Part::Steps | Part::Outline | Part::Whisker => has_floor,
                 _ => draws(place),
             };
             places.iter().filter(is_seen).map(|place| self.at(*place)).collect()

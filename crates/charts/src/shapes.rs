@@ -178,8 +178,10 @@ impl Lanes {
         let lanes: Vec<Vec<usize>> = entries.iter().map(of_entry).collect();
         let count = lanes.iter().flatten().max().map_or(1, |last| last + 1);
         let width = BARS / count as f64;
-        let place =
-            |(point, lane): (&Point, &usize)| point.x - BARS / 2.0 + width * (*lane as f64 + 0.5);
+        let place = |(point, lane): (&Point, &usize)| {
+            let own = taken.get(point.x as usize).copied().unwrap_or(1) as f64;
+            point.x + width * (*lane as f64 - (own - 1.0) / 2.0)
+        };
         let places = entries.iter().zip(&lanes);
         let places =
             places.map(|(e, lanes)| e.series.points.iter().zip(lanes).map(place).collect());

@@ -17,8 +17,6 @@ mod png;
 mod relative;
 mod rows;
 mod ruler;
-#[cfg(test)]
-mod samples;
 mod shapes;
 mod svg;
 mod terminal;
@@ -34,4 +32,6 @@ pub use png::png;
 pub use relative::Base;
 pub use svg::svg;
 pub use terminal::{Look, terminal};
+#[cfg(test)]
+use tests::samples;
 pub use text::{clean, escape, printable};

@@ -3,4 +3,5 @@
 mod html;
 mod overlay;
 mod picture;
+pub(crate) mod samples;
 mod terminal;

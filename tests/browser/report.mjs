@@ -47,14 +47,14 @@ async function opened(browser, width, colorScheme) {
 
 const drawn = (page) => page.waitForSelector("html[data-drawn=yes]");
 
-// Until the script has drawn, and where there is none, each chart is a picture.
+// Where there is no script each chart is a picture.
 async function withoutScript(browser, width, colorScheme) {
   const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme, javaScriptEnabled: false });
   context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   await page.goto(pathToFileURL(report).href);
   const pictures = await page.evaluate(() => [...document.querySelectorAll("figure")].map((figure) => {
-    const picture = figure.querySelector(".picture svg");
+    const picture = figure.querySelector(".chart > svg");
     const { width, height } = picture?.getBoundingClientRect() ?? {};
     const marks = picture?.querySelectorAll("path, polygon, rect").length ?? 0;
     return { id: figure.id, width, height, marks, words: picture?.querySelectorAll("text").length ?? 0 };
@@ -71,15 +71,17 @@ async function withoutScript(browser, width, colorScheme) {
   await context.close();
 }
 
-// What each chart draws: its marks, and a text that changes when any of them does.
+// What each chart draws: its marks, its ticks, and how many published lines are seen.
 const charts = async (page) => {
   await drawn(page);
   return page.evaluate(() => Object.fromEntries([...document.querySelectorAll("figure")].map((figure) => {
-    const marks = [...figure.querySelectorAll(".scatterlayer path, .barlayer path, .heatmaplayer image")];
-    const text = marks.map((mark) => mark.getAttribute("d") ?? mark.getAttribute("href") ?? mark.getAttribute("xlink:href"));
-    const ticks = [...figure.querySelectorAll(".xtick text, .ytick text")].map((tick) => tick.textContent);
-    const published = figure.querySelector(".chart").data?.filter((trace) => trace.meta === "published").length ?? 0;
-    return [figure.id, { marks: marks.length, published, text: [...text, ...ticks].join(" ") }];
+    const svg = figure.querySelector(".chart > svg");
+    const seen = [...svg.querySelectorAll(".plot path")].filter((path) => path.getAttribute("d") && !path.closest("[style*=none]"));
+    const text = seen.map((path) => path.getAttribute("d"));
+    const ticks = [...svg.querySelectorAll(".tick")].map((tick) => tick.textContent).sort();
+    const old = new Set(svg.dataset.published.split(" "));
+    const published = new Set(seen.map((path) => path.dataset.series).filter((series) => old.has(series))).size;
+    return [figure.id, { marks: seen.length, published, ticks: ticks.join(" "), text: `${text.join(" ")} ${ticks.join(" ")}` }];
   })));
 };
 
@@ -95,15 +97,24 @@ async function isWhole(page, width) {
   for (const [id, { marks }] of Object.entries(await charts(page))) {
     assert.ok(marks > 0, `${id} has no marks at ${width} px`);
   }
-  // Text that is cut off at the edge of its chart.
-  const cut = await page.evaluate(() => [...document.querySelectorAll(".chart")].flatMap((chart) => {
+  // Text that is cut off at the edge of its chart; what is scrolled in its own box is not.
+  const cut = await page.evaluate(() => [...document.querySelectorAll(".chart > svg")].flatMap((chart) => {
     const box = chart.getBoundingClientRect();
-    return [...chart.querySelectorAll("svg text")].filter((text) => {
+    return [...chart.querySelectorAll("text")].filter((text) => {
       const own = text.getBoundingClientRect();
       return own.width > 0 && text.textContent && (own.left < box.left - 2 || own.right > box.right + 2);
     }).map((text) => `${chart.closest("figure").id}: ${text.textContent}`);
   }));
   assert.deepEqual(cut, [], `cut off at ${width} px`);
+  // Texts that lie on each other.
+  const touching = await page.evaluate(() => [...document.querySelectorAll(".chart > svg")].flatMap((chart) => {
+    const texts = [...chart.querySelectorAll("text")].map((text) => ({ text, box: text.getBoundingClientRect() })).filter(({ box }) => box.width > 0);
+    const touch = (one, other) => Math.min(one.right, other.right) - Math.max(one.left, other.left) > 1
+      && Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > 0.45 * one.height;
+    return texts.flatMap((one, k) => texts.slice(k + 1).filter((other) => touch(one.box, other.box))
+      .map((other) => `${chart.closest("figure").id}: ${one.text.textContent} and ${other.text.textContent}`));
+  }));
+  assert.deepEqual(touching, [], `on each other at ${width} px`);
 }
 
 async function isAccessible(page, scheme) {
@@ -122,6 +133,15 @@ async function isAccessible(page, scheme) {
       }
       return "rgb(255, 255, 255)";
     };
+    const cellBehind = (text) => {
+      const box = text.getBoundingClientRect();
+      const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
+      const isBelow = (cell) => {
+        const { left, right, top, bottom } = cell.getBoundingClientRect();
+        return left <= x && x <= right && top <= y && y <= bottom;
+      };
+      return getComputedStyle([...text.closest("svg").querySelectorAll("[data-said]")].find(isBelow)).fill;
+    };
     const contrast = (fore, back) => {
       const [low, high] = [luminance(fore), luminance(back)].sort((one, other) => one - other);
       return (high + 0.05) / (low + 0.05);
@@ -131,7 +151,9 @@ async function isAccessible(page, scheme) {
       .map((element) => {
         const style = getComputedStyle(element);
         const fore = element instanceof SVGElement ? style.fill : style.color;
-        return { what: `${element.tagName}: ${element.textContent.slice(0, 30)}`, ratio: contrast(fore, behind(element)) };
+        // The value of a map's cell stands on the cell.
+        const back = element.matches(".cell") ? cellBehind(element) : behind(element);
+        return { what: `${element.tagName}: ${element.textContent.slice(0, 30)}`, ratio: contrast(fore, back) };
       });
     const figures = [...document.querySelectorAll("figure")].map((figure) => {
       const chart = figure.querySelector(".chart");
@@ -184,13 +206,83 @@ async function toggles(page) {
   const linear = await charts(page);
   for (const value of await page.$$eval("#base option", (options) => options.map((option) => option.value).slice(1))) {
     await page.selectOption("#base", value);
-    changed(linear, await charts(page), value, value === "two" ? ["ring-cost", "ring-cpu"] : []);
+    changed(linear, await charts(page), value, value === "own" ? ["ring-cost", "ring-cpu"] : []);
   }
   await page.selectOption("#base", "absolute");
   await page.selectOption("#axes", "fitting");
   await page.check("#published");
   const back = await charts(page);
-  for (const id of Object.keys(asFirst)) assert.equal(back[id].text, asFirst[id].text, `${id} does not come back`);
+  for (const id of Object.keys(asFirst)) {
+    assert.equal(back[id].ticks, asFirst[id].ticks, `${id} does not come back`);
+    // The script draws what the program drew, to a tenth of a pixel.
+    const [numbers, first] = [back[id].text, asFirst[id].text].map((text) => text.match(/-?[\d.]+/g).map(Number));
+    assert.equal(numbers.length, first.length, `${id} has other shapes`);
+    const far = numbers.findIndex((number, place) => Math.abs(number - first[place]) > 0.25);
+    assert.equal(far, -1, `${id} is drawn elsewhere: ${first[far]}, then ${numbers[far]}`);
+  }
+}
+
+const tip = async (page) => ((await page.isVisible("#tip")) ? page.textContent("#tip") : "");
+
+// Pointing at a value reads it, by mouse and by keys.
+async function reads(page) {
+  const chart = page.locator("#ring-cost .chart > svg");
+  await chart.scrollIntoViewIfNeeded();
+  const at = await page.evaluate(() => {
+    const svg = document.querySelector("#ring-cost .chart > svg");
+    const [, x, y] = svg.querySelector("[data-part=points]").getAttribute("d").match(/^M([\d.]+),([\d.]+)/).map(Number);
+    const place = new DOMPoint(x, y).matrixTransform(svg.getScreenCTM());
+    return { x: place.x, y: place.y };
+  });
+  await page.mouse.move(at.x, at.y);
+  const said = await tip(page);
+  console.log(`pointing reads: ${said}`);
+  assert.match(said, /pipe: [\d.]+ .s( \([-\d.]+ .s to [\d.]+ .s\))? at 2$/);
+  const rows = await page.$$eval("#ring-cost tbody tr", (all) => all.map((row) => row.textContent));
+  const value = said.match(/: ([\d.]+) /)[1];
+  assert.ok(rows.some((row) => row.includes(value)), `${value} is in no row of the table`);
+  await page.mouse.move(0, 0);
+  await chart.focus();
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowRight");
+  assert.notEqual(await tip(page), "", "arrows read nothing");
+  const cell = page.locator("[data-said]").first();
+  if (await cell.count()) {
+    await cell.scrollIntoViewIfNeeded();
+    await cell.hover();
+    assert.equal(await tip(page), await cell.getAttribute("data-said"));
+  }
+  await page.mouse.move(0, 0);
+}
+
+// Dragging over a part of a chart shows that part, and a button all of it again.
+async function zooms(page) {
+  const plot = page.locator("#ring-cost .chart > svg");
+  await plot.scrollIntoViewIfNeeded();
+  const before = (await charts(page))["ring-cost"];
+  const box = await plot.boundingBox();
+  const middle = box.y + box.height / 2;
+  await page.mouse.move(box.x + 0.4 * box.width, middle);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 0.7 * box.width, middle, { steps: 4 });
+  await page.mouse.up();
+  const zoomed = (await charts(page))["ring-cost"];
+  assert.notEqual(zoomed.ticks, before.ticks, "a zoom has the same ticks");
+  await page.click("#ring-cost .whole");
+  assert.equal((await charts(page))["ring-cost"].ticks, before.ticks, "a zoom does not end");
+  assert.equal(await page.isVisible("#ring-cost .whole"), false);
+}
+
+// An entry of the legend takes its series away, and brings it back.
+async function hides(page) {
+  const entry = page.locator("#ring-cost .legend button").first();
+  const before = (await charts(page))["ring-cost"];
+  await entry.click();
+  assert.equal(await entry.getAttribute("aria-pressed"), "false");
+  const without = (await charts(page))["ring-cost"];
+  assert.ok(without.marks < before.marks, "nothing is hidden");
+  await entry.press("Enter");
+  assert.equal((await charts(page))["ring-cost"].marks, before.marks, "it does not come back");
 }
 
 const browser = await chromium.launch({ executablePath: browserPath, args: FLAGS, timeout: PATIENCE_MS });
@@ -200,13 +292,17 @@ try {
       await withoutScript(browser, width, scheme);
       const { context, page, troubles, opened: open, all } = await opened(browser, width, scheme);
       console.log(`${width} px, ${scheme}: open after ${open.toFixed(0)} ms, all charts drawn after ${all.toFixed(0)} ms`);
-      assert.equal(await page.locator(".picture").count(), 0, "pictures stay beside charts");
+      const held = await page.$$eval("figure", (all) => all.map((figure) => figure.querySelectorAll(".chart > svg").length));
+      assert.ok(held.every((number) => number === 1), "each chart is there once");
       await page.screenshot({ path: join(screenshots, `report-${width}-${scheme}.png`), fullPage: true });
       await isWhole(page, width);
       await isAccessible(page, scheme);
       if (width === 1280 && scheme === "light") {
         await keyboard(page);
         await toggles(page);
+        await reads(page);
+        await zooms(page);
+        await hides(page);
         await page.emulateMedia({ media: "print" });
         await page.pdf({ path: join(screenshots, "report.pdf") });
       }

@@ -11,7 +11,6 @@ pub mod comparison;
 pub mod cost;
 pub mod estimate;
 pub mod experiment;
-pub mod figure;
 pub mod glance;
 pub mod grid;
 pub mod interference;

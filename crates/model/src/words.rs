@@ -36,7 +36,7 @@ pub fn bytes(bytes: u64) -> String {
 }
 
 /// Two sizes in bytes, the unit once where both have the same: `128 to 256 KiB`.
-pub(crate) fn byte_range(low: u64, high: u64) -> String {
+pub fn byte_range(low: u64, high: u64) -> String {
     let ((scale, unit), (_, above)) = (byte_unit(low), byte_unit(high));
     match unit == above {
         true => format!("{} to {}", plain(low as f64 / scale), bytes(high)),

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use anyhow::Result;
+use charts::Figure;
 use model::experiment::Experiment;
-use model::figure::{self, Figure};
 use model::run::Run;
 use model::{record, response, trial};
 
+use crate::figures;
 use crate::report::{self, Record};
 
 /// What a run says, by its experiment.
@@ -40,7 +41,7 @@ impl Record for record::Record {
     }
 
     fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
-        figure::of_rings(run, self, index)
+        figures::of_rings(run, self, index)
     }
 
     fn csv(&self, run: &Run) -> Result<Vec<u8>> {
@@ -62,7 +63,7 @@ impl Record for trial::Record {
     }
 
     fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
-        figure::of_trials(run, self, index)
+        figures::of_trials(run, self, index)
     }
 
     fn csv(&self, run: &Run) -> Result<Vec<u8>> {
@@ -84,7 +85,7 @@ impl Record for response::Record {
     }
 
     fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
-        figure::of_response(run, self, index)
+        figures::of_response(run, self, index)
     }
 
     fn csv(&self, run: &Run) -> Result<Vec<u8>> {

@@ -12,6 +12,7 @@ mod deadline;
 mod event;
 mod experiments;
 mod failure;
+mod figures;
 mod hearing;
 mod interrupt;
 mod known;

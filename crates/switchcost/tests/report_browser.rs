@@ -14,7 +14,7 @@ use std::process::Command;
 use common::{Home, skip};
 
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
-const MOST_BYTES: u64 = 6_000_000;
+const MOST_BYTES: u64 = 1_000_000;
 
 fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/browser")

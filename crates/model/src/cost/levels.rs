@@ -10,7 +10,7 @@ use crate::ring::Kind;
 const X86_ADDRESS_SPACES: u64 = 6;
 
 /// The data caches of the CPU that was measured on, and what else limits it.
-pub(crate) struct Levels {
+pub struct Levels {
     caches: Vec<Cache>,
     address_spaces: Option<u64>,
 }
@@ -21,7 +21,8 @@ struct Cache {
     lines: Option<u64>,
 }
 
-pub(crate) fn of(machine: &Machine, plan: &Plan) -> Levels {
+/// The levels that one CPU of those measured on reaches.
+pub fn of(machine: &Machine, plan: &Plan) -> Levels {
     let cpu = plan.cpus().first().copied().unwrap_or(0);
     let all = machine.cpu.caches.known().map(Vec::as_slice).unwrap_or_default();
     let serving = all.iter().filter(|cache| cache.holds_data() && cache.serves(cpu));
@@ -41,12 +42,12 @@ pub(crate) fn of(machine: &Machine, plan: &Plan) -> Levels {
 
 impl Levels {
     /// For bytes of one array.
-    pub(crate) fn for_arrays(&self) -> Vec<Level> {
+    pub fn for_arrays(&self) -> Vec<Level> {
         self.caches.iter().map(|c| Level { name: c.name.clone(), size: c.bytes }).collect()
     }
 
     /// For pages of which one line is touched.
-    pub(crate) fn for_pages(&self) -> Vec<Level> {
+    pub fn for_pages(&self) -> Vec<Level> {
         let lines = |cache: &Cache| {
             Some(Level { name: format!("lines of {}", cache.name), size: cache.lines? })
         };

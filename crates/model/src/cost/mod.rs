@@ -5,7 +5,7 @@
 //! indirect = c2 - c1. All are taken within rounds ([`crate::pairing`]).
 
 mod curves;
-pub(crate) mod levels;
+pub mod levels;
 
 #[cfg(test)]
 mod tests;

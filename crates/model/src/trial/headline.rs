@@ -52,7 +52,7 @@ fn by_round(by_case: &ByCase, case: usize, of: impl Fn(&Sample) -> Option<f64>) 
 
 /// That figure in nanoseconds by the number of its round, of every case of a run; empty of a ring. Of an execution it is
 /// the time of a lap, as the laps differ from run to run.
-pub(crate) fn headlines_ns(run: &Run) -> Vec<ByRound> {
+pub fn headlines_ns(run: &Run) -> Vec<ByRound> {
     let plan = with_shared_level(&run.header.plan, &run.samples);
     let by_case = ByCase::new(&plan, trials(&run.samples));
     let of_sample = |case: usize, sample: &Sample| {

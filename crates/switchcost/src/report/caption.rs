@@ -1,8 +1,7 @@
 //! What stands below a picture: on what, when, and by which plan.
 
+use charts::clean;
 use model::run::Run;
-
-use crate::report::drawing::clean;
 
 /// `AMD EPYC, Linux 6.1, 2026-11-22; ring: 7 cases, 12 rounds, seed 1992`.
 pub(crate) fn of_run(run: &Run) -> String {

@@ -6,15 +6,13 @@ pub(crate) mod change;
 mod comparison;
 pub(crate) mod cost;
 mod csv;
-mod drawing;
 mod exports;
 pub(crate) mod headline;
 pub(crate) mod history;
 pub(crate) mod html;
 pub(crate) mod launches;
+mod look;
 pub(crate) mod parts;
-pub(crate) mod picture;
-pub(crate) mod plot;
 pub(crate) mod response;
 mod states;
 pub(crate) mod summary;
@@ -26,18 +24,17 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
-use model::figure::{Figure, Role};
+pub(crate) use charts::printable;
+use charts::{Figure, Look, Role, terminal as plot};
 use model::run::Run;
 use model::subject::Subject;
 use rustix::io::Errno;
 
 pub(crate) use self::csv::rows as rings_csv;
-pub(crate) use self::drawing::printable;
 pub(crate) use self::response::rows as response_csv;
 pub(crate) use self::trials::rows as trials_csv;
 use crate::cli::{Destination, ExportFormat, Output};
 use crate::failure::say;
-use crate::report::plot::Look;
 
 /// What a run says, as it is printed, drawn and exported.
 pub(crate) trait Record {
@@ -71,7 +68,7 @@ pub(crate) fn write(
         let mut shared = [&output.json, &output.csv].into_iter().flatten();
         let taken = shared.any(|to| *to == Destination::Stdout);
         if output.plot {
-            let look = if taken { Look::of_stderr() } else { Look::of_stdout() };
+            let look = if taken { look::of_stderr() } else { look::of_stdout() };
             text.push_str(&plots(run, record, &look));
         }
         let printed = match taken {
@@ -96,7 +93,7 @@ pub(crate) fn write(
 pub(crate) fn show(run: &Run, record: &dyn Record, path: &Path, plot: bool) -> Result<()> {
     let mut text = printable(&record.table(Some(path)));
     if plot {
-        text.push_str(&plots(run, record, &Look::of_stdout()));
+        text.push_str(&plots(run, record, &look::of_stdout()));
     }
     print(text.as_bytes()).context("cannot print the report")
 }
@@ -109,7 +106,7 @@ fn plots(run: &Run, record: &dyn Record, look: &Look) -> String {
     let drawn: Vec<String> = figures
         .iter()
         .filter(|figure| !raw(figure))
-        .map(|figure| format!("\n{}", plot::plot(figure, &[], look)))
+        .map(|figure| format!("\n{}", plot(figure, &[], look)))
         .collect();
     match drawn.is_empty() {
         true => "\nplot: nothing was measured that can be drawn\n".to_string(),

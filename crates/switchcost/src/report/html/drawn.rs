@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use anyhow::Result;
-use model::figure::Figure;
+use charts::Figure;
 use model::noise::NoiseVerdict;
 use model::run::Run;
 use model::subject::{Origin, PREFIX, Published, Subject};
 
 use crate::experiments;
+use crate::figures::of_published;
 use crate::report::{Record, caption};
 use crate::store::{Folder, read};
 use crate::subjects::find_published;
@@ -85,7 +86,7 @@ impl Drawn {
             noise: None,
             text: None,
             caption: format!("{} ({}), {}", machine.machine, machine.year, machine.source),
-            figures: machine.figures(index),
+            figures: of_published(machine, index),
         }
     }
 }

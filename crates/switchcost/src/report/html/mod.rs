@@ -1,27 +1,23 @@
-//! The report: one HTML file that needs nothing else, with charts that are drawn when it is opened, and
-//! pictures of them until they are.
-//!
-//! The charts are figures of [`model::figure`] as JSON; `report.js` draws them with plotly, whose script
-//! comes with its crate. Whatever is read from a run file is escaped; the page forbids itself the network.
+//! The report: one HTML file that needs nothing else, and pictures of its charts.
 
 mod drawn;
-mod page;
-mod table;
+mod header;
 
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use model::figure::{together, with_published};
+use charts::{Figure, Page, png, svg, together};
 use model::subject::published;
 
 pub(crate) use drawn::Drawn;
+use header::{FOOTER, header};
 
-use super::picture::{self, Caption};
 use super::put;
 use crate::cli::Destination;
 use crate::failure::usage;
+use crate::figures::with_published;
 
 /// By this a report is known for one.
 const GENERATOR: &str = "<meta name=\"generator\" content=\"switchcost";
@@ -63,8 +59,8 @@ pub(crate) fn write(runs: Vec<Drawn>, lead: Option<&str>, to: &Destination) -> R
 /// figures are drawn if they were asked for: on paper nobody switches them off.
 pub(crate) fn write_pictures(
     runs: &[Drawn],
-    svg: Option<&Path>,
-    png: Option<&Path>,
+    svg_to: Option<&Path>,
+    png_to: Option<&Path>,
 ) -> Result<Vec<PathBuf>> {
     let names: Vec<String> = (0..runs.len()).map(letter).collect();
     let of_runs = runs.iter().map(|run| run.figures.clone());
@@ -74,13 +70,34 @@ pub(crate) fn write_pictures(
         _ => format!("{name}: {}.", run.caption),
     };
     let text: Vec<String> = names.iter().zip(runs).map(caption).collect();
-    let caption = Caption { runs: &names, text: &text.join(" ") };
+    let text = text.join(" ");
     let mut written = Vec::new();
-    if let Some(dir) = svg {
-        written.extend(picture::write_svg(&figures, &caption, dir)?);
+    if let Some(dir) = svg_to {
+        written.extend(save(&figures, dir, "svg", |figure| Ok(svg(figure, &names, &text).into()))?);
     }
-    if let Some(dir) = png {
-        written.extend(picture::write_png(&figures, &caption, dir)?);
+    if let Some(dir) = png_to {
+        written.extend(save(&figures, dir, "png", |figure| png(figure, &names, &text))?);
+    }
+    Ok(written)
+}
+
+/// Writes each figure as `ID.FORMAT` into a folder, which is made if it is not there. Gives the files.
+fn save(
+    figures: &[Figure],
+    dir: &Path,
+    format: &str,
+    draw: impl Fn(&Figure) -> Result<Vec<u8>>,
+) -> Result<Vec<PathBuf>> {
+    std::fs::create_dir_all(dir)
+        .with_context(|| format!("cannot make the folder {} (--{format})", dir.display()))?;
+    let mut written = Vec::new();
+    for figure in figures {
+        let usable = |c: &char| c.is_ascii_lowercase() || c.is_ascii_digit() || *c == '-';
+        let name: String = figure.id.chars().filter(usable).collect();
+        let path = dir.join(format!("{name}.{format}"));
+        let bytes = draw(figure).with_context(|| format!("cannot draw {}", path.display()))?;
+        std::fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+        written.push(path);
     }
     Ok(written)
 }
@@ -104,7 +121,23 @@ fn page(mut runs: Vec<Drawn>, lead: Option<&str>) -> Result<String> {
             })
             .collect();
     let figures = with_published(figures, &all, &titles);
-    page::html(&page::Page { lead, runs: &runs, names: &names, figures: &figures })
+    let title = match &runs[..] {
+        [only] => format!("switchcost: {}", only.title),
+        many => format!("switchcost: {} runs", many.len()),
+    };
+    let page = Page {
+        title: &title,
+        generator: concat!("switchcost ", env!("CARGO_PKG_VERSION")),
+        style: include_str!("report.css"),
+        header: &header(&runs, &names, lead),
+        footer: FOOTER,
+        runs: &names,
+        figures: &figures,
+        own: "relative to a ring of two",
+        published: "machines of 1984 to 2007",
+        unlisted: "Single samples are not listed: switchcost runs export --format csv",
+    };
+    Ok(page.html())
 }
 
 /// A, B, ... Z, then 27, 28, ...
@@ -112,5 +145,24 @@ fn letter(index: usize) -> String {
     match u8::try_from(index) {
         Ok(place) if place < 26 => char::from(b'A' + place).to_string(),
         _ => (index + 1).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use charts::{Axis, Scale, Unit};
+
+    use super::*;
+
+    #[test]
+    fn names_of_files_stay_in_the_folder() {
+        let axis = || Axis::new("", Unit::Count, Scale::Linear);
+        let figures =
+            ["../../etc/passwd", "ring-cost"].map(|id| Figure::new(id, "", axis(), axis()));
+        let dir = tempfile::tempdir().unwrap();
+        let to = dir.path().join("deep/er");
+        let written = save(&figures, &to, "svg", |figure| Ok(svg(figure, &[], "").into())).unwrap();
+        assert_eq!(written, [to.join("etcpasswd.svg"), to.join("ring-cost.svg")]);
+        assert!(written.iter().all(|path| path.is_file()));
     }
 }

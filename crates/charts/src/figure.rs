@@ -1,0 +1,239 @@
+//! Charts before they are drawn: what is on which axis, with which interval, and what it is called.
+
+/// What the numbers of an axis are. How they are written is up to the layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Bytes.
+    Bytes,
+    /// A whole number of things: members, rounds, pages.
+    Count,
+    /// A number without a unit: how many times as much.
+    Ratio,
+    /// The axis has names (`Axis::names`); a position is an index into them.
+    Names,
+}
+
+/// How an axis is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scale {
+    /// Equal differences are equally far apart.
+    Linear,
+    /// Equal ratios are equally far apart. Values at or below zero cannot be drawn on it; a drawing says
+    /// how many points that left out.
+    Log,
+}
+
+/// An axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    /// What is on it, without the unit: "members of the ring".
+    pub label: String,
+    /// Unit of its numbers.
+    pub unit: Unit,
+    /// How it is first shown; where a reader can choose, the other is offered.
+    pub scale: Scale,
+    /// The names of a [`Unit::Names`] axis, by position; empty for any other.
+    pub names: Vec<String>,
+}
+
+impl Axis {
+    /// An axis of numbers.
+    pub fn new(label: &str, unit: Unit, scale: Scale) -> Self {
+        Self { label: label.to_string(), unit, scale, names: Vec::new() }
+    }
+
+    /// An axis of names.
+    pub fn of_names(label: &str, names: Vec<String>) -> Self {
+        Self { names, ..Self::new(label, Unit::Names, Scale::Linear) }
+    }
+}
+
+/// A point of a series.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// Position.
+    pub x: f64,
+    /// Value: signed, never clamped.
+    pub y: f64,
+    /// Lower end of the interval of `y`, if there is one.
+    pub low: Option<f64>,
+    /// Upper end of the interval of `y`.
+    pub high: Option<f64>,
+}
+
+impl Point {
+    /// A point without an interval.
+    pub fn bare(x: f64, y: f64) -> Self {
+        Self { x, y, low: None, high: None }
+    }
+
+    /// The interval, if it is one that can be drawn.
+    pub(crate) fn interval(&self) -> Option<(f64, f64)> {
+        let (low, high) = (self.low?, self.high?);
+        (low <= high && low.is_finite() && high.is_finite()).then_some((low, high))
+    }
+}
+
+/// What a series is, and so how it is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Estimates with intervals: points, their line, a band.
+    Measured,
+    /// Single samples: small points, no line.
+    Raw,
+    /// A fitted law: a line without points.
+    Law,
+    /// A projection from another measurement: a dashed line.
+    Projected,
+    /// Figures that others have published: thin, dotted, and switched off together.
+    Published,
+    /// A count by class, from each x to the next one's: steps.
+    Steps,
+    /// A value by name: bars with intervals.
+    Bars,
+}
+
+/// Values that belong together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// Its name in the legend, without the run's.
+    pub name: String,
+    /// Index of the run that it is of; none for what is of no run.
+    pub run: Option<usize>,
+    /// What it is.
+    pub role: Role,
+    /// Its points, by x.
+    pub points: Vec<Point>,
+}
+
+impl Series {
+    /// A series of the run of that index.
+    pub fn new(name: impl Into<String>, run: usize, role: Role, points: Vec<Point>) -> Self {
+        Self { name: name.into(), run: Some(run), role, points }
+    }
+}
+
+/// A named place on the x axis: a cache size, a knee.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mark {
+    /// Its most likely place.
+    pub x: f64,
+    /// The interval of that place, if it is not exact.
+    pub between: Option<(f64, f64)>,
+    /// What is there.
+    pub label: String,
+}
+
+/// A named stretch of the x axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Region {
+    /// Lower end.
+    pub from: f64,
+    /// Upper end.
+    pub to: f64,
+    /// What it is.
+    pub label: String,
+}
+
+/// A value for every place of a grid.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Map {
+    /// What the values are, without the unit.
+    pub label: String,
+    /// Unit of the values.
+    pub unit: Unit,
+    /// Positions on the x axis.
+    pub xs: Vec<f64>,
+    /// Positions on the y axis.
+    pub ys: Vec<f64>,
+    /// Values, a row for every y; none where nothing was measured or resolved.
+    pub values: Vec<Vec<Option<f64>>>,
+}
+
+/// What is drawn between the axes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Body {
+    /// Series over the same axes.
+    Series(Vec<Series>),
+    /// A heat map.
+    Map(Map),
+}
+
+/// A chart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// Its name in links and files: lower case letters, digits and hyphens.
+    pub id: String,
+    /// What it shows, as a heading.
+    pub title: String,
+    /// What is to be seen in it, in a sentence or two: its text alternative.
+    pub in_words: String,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// What is drawn.
+    pub body: Body,
+    /// Places on the x axis.
+    pub marks: Vec<Mark>,
+    /// Stretches of the x axis.
+    pub regions: Vec<Region>,
+    /// The x at which each series has the value that it may be divided by ([`crate::Base::Own`]).
+    pub base: Option<f64>,
+}
+
+/// From this ratio of the greatest to the least value on, a linear axis hides the least.
+const WIDE: f64 = 20.0;
+
+/// A logarithmic axis must be able to show at least this share of the points.
+const MOSTLY: f64 = 0.75;
+
+impl Figure {
+    /// A figure without series.
+    pub fn new(id: &str, title: &str, x: Axis, y: Axis) -> Self {
+        Self {
+            id: id.to_string(),
+            title: title.to_string(),
+            in_words: String::new(),
+            x,
+            y,
+            body: Body::Series(Vec::new()),
+            marks: Vec::new(),
+            regions: Vec::new(),
+            base: None,
+        }
+    }
+
+    /// The series; none of a map.
+    pub fn series(&self) -> &[Series] {
+        match &self.body {
+            Body::Series(series) => series,
+            Body::Map(_) => &[],
+        }
+    }
+
+    /// The same figure of those of the series that have points; none where there are none.
+    pub fn of(mut self, series: impl IntoIterator<Item = Series>) -> Option<Self> {
+        let series: Vec<Series> =
+            series.into_iter().filter(|series| !series.points.is_empty()).collect();
+        let any = !series.is_empty();
+        self.body = Body::Series(series);
+        any.then_some(self)
+    }
+
+    /// The same with a vertical axis that suits its values: logarithmic where nearly all are above zero,
+    /// and those far apart.
+    pub fn with_fitting_scale(mut self) -> Self {
+        let values = || self.series().iter().flat_map(|series| &series.points).map(|point| point.y);
+        let positive = || values().filter(|value| *value > 0.0);
+        let least = positive().fold(f64::INFINITY, f64::min);
+        let most = positive().fold(f64::NEG_INFINITY, f64::max);
+        let enough = positive().count() as f64 >= MOSTLY * values().count() as f64;
+        if enough && most / least >= WIDE {
+            self.y.scale = Scale::Log;
+        }
+        self
+    }
+}

@@ -1,0 +1,58 @@
+//! Text of others, made harmless: labels may come from a run file that anybody wrote.
+
+/// Without control characters (a terminal obeys them, XML forbids them) and without those that change
+/// the direction of writing; white space becomes single blanks.
+pub fn clean(text: &str) -> String {
+    let visible: String = text
+        .chars()
+        .map(|c| if c.is_whitespace() { ' ' } else { c })
+        .filter(|c| !c.is_control() && !directs(*c))
+        .collect();
+    visible.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// The same for whole lines, of which nothing else changes. For text without colours.
+pub fn printable(text: &str) -> String {
+    text.chars().filter(|c| matches!(c, '\n' | '\t') || !(c.is_control() || directs(*c))).collect()
+}
+
+/// Marks of direction (Unicode's Bidi_Control), joiners and other characters without width, and what is
+/// no character at all.
+fn directs(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+        || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}'..='\u{ffff}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Text between tags of HTML or SVG, or in an attribute with quotation marks.
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            // A terminal's colours and the like have no meaning here.
+            control if control.is_control() && !matches!(control, '\n' | '\t') => {}
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_gone() {
+        assert_eq!(clean("a\x1b[31mb\x07\u{9b}c"), "a[31mbc");
+        assert_eq!(clean("  two\r\n\tlines\u{202e} "), "two lines");
+        assert_eq!(clean("zero\u{200b}width\u{feff}\u{ffff}"), "zerowidth");
+        assert_eq!(clean("µ, Größe, 大"), "µ, Größe, 大");
+        // What stands for a byte of a name that is no UTF-8.
+        assert_eq!(clean("caf\u{fffd}"), "caf\u{fffd}");
+        assert_eq!(printable("a  b\n\tc\x1b[31m\r\u{202e}d"), "a  b\n\tc[31md");
+    }
+}

@@ -1,0 +1,169 @@
+//! Every sample by its round, so that drift and bad rounds are seen whatever was measured.
+
+use std::collections::BTreeMap;
+
+use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
+use model::ring::Sample;
+use model::run::Run;
+use model::sample::rings;
+use model::trial::ByRound;
+use stats::median;
+
+/// More points than this say nothing more; rounds are then left out evenly, and that is told.
+const MOST_POINTS: usize = 4000;
+
+/// Part of the distance between two rounds over which the samples of a round are spread.
+const SPREAD: f64 = 0.6;
+
+/// A value that stands for some case in some round.
+pub(super) struct Seen {
+    /// Of which case: values of one case are of one size.
+    pub(super) case: usize,
+    pub(super) round: u32,
+    pub(super) value: f64,
+    pub(super) disturbed: bool,
+}
+
+/// Every sample of rings, by the time of a hop.
+pub(super) fn of_rings(run: &Run) -> Vec<Seen> {
+    let seen = |sample: &Sample| {
+        let case = run.header.plan.ring(sample.case);
+        let disturbed = case.is_some_and(|case| !sample.disturbances(case).is_empty());
+        let (case, round, value) = (sample.case, sample.round, sample.ns_per_hop());
+        Seen { case, round, value, disturbed }
+    };
+    let sound = rings(&run.samples).filter(|sample| sample.hops > 0 && sample.elapsed_ns > 0);
+    sound.map(seen).collect()
+}
+
+/// One value a round, by case.
+pub(super) fn of_cases(cases: &[ByRound]) -> Vec<Seen> {
+    let of_case = |(case, rounds): (usize, &ByRound)| {
+        let seen = move |(round, value)| Seen { case, round, value, disturbed: false };
+        rounds.of_all().map(seen).collect::<Vec<Seen>>()
+    };
+    cases.iter().enumerate().flat_map(of_case).collect()
+}
+
+/// Each value over the median of its case, by round; none where there is only one round.
+pub(super) fn figure(seen: Vec<Seen>, index: usize) -> Option<Figure> {
+    let last = seen.iter().map(|seen| seen.round).max().filter(|last| *last > 0)?;
+    let ratios = over_medians(seen);
+    let every = u32::try_from(ratios.len().div_ceil(MOST_POINTS)).unwrap_or(u32::MAX).max(1);
+    let shown = |seen: &&Seen| seen.round.is_multiple_of(every);
+    let points = |disturbed: bool| {
+        let own = ratios.iter().filter(shown).filter(|seen| seen.disturbed == disturbed);
+        spread(own.collect())
+    };
+    let middles = middles(&ratios);
+    let off = |(_, middle): &&(u32, f64)| (middle - 1.0).abs();
+    let worst = middles.iter().max_by(|one, other| off(one).total_cmp(&off(other)))?;
+    let mut in_words = format!(
+        "{} samples in {} rounds, each over the median of its case; round {} lies furthest off, by {:+.1} %.",
+        ratios.len(),
+        last + 1,
+        worst.0 + 1,
+        (worst.1 - 1.0) * 100.0
+    );
+    if every > 1 {
+        in_words.push_str(&format!(" One round in {every} is drawn."));
+    }
+    let line = middles.iter().map(|(round, middle)| Point::bare(f64::from(*round) + 1.0, *middle));
+    let series = [
+        Series::new("samples", index, Role::Raw, points(false)),
+        Series::new("disturbed samples", index, Role::Raw, points(true)),
+        Series::new("median of the round", index, Role::Measured, line.collect()),
+    ];
+    let x = Axis::new("round", Unit::Count, Scale::Linear);
+    let y = Axis::new("sample / median of its case", Unit::Ratio, Scale::Linear);
+    Figure { in_words, ..Figure::new("rounds", "Samples by round", x, y) }
+        .of(series)
+        .map(Figure::with_fitting_scale)
+}
+
+fn over_medians(seen: Vec<Seen>) -> Vec<Seen> {
+    let mut cases: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    for one in &seen {
+        cases.entry(one.case).or_default().push(one.value);
+    }
+    let medians: BTreeMap<usize, f64> =
+        cases.into_iter().filter_map(|(case, values)| Some((case, median(&values)?))).collect();
+    let ratio = |one: Seen| {
+        let value = one.value / medians.get(&one.case)?;
+        value.is_finite().then_some(Seen { value, ..one })
+    };
+    seen.into_iter().filter_map(ratio).collect()
+}
+
+/// Side by side within their round, in the order of their cases.
+fn spread(seen: Vec<&Seen>) -> Vec<Point> {
+    let mut rounds: BTreeMap<u32, Vec<&Seen>> = BTreeMap::new();
+    for one in seen {
+        rounds.entry(one.round).or_default().push(one);
+    }
+    let in_round = |(round, mut all): (u32, Vec<&Seen>)| {
+        all.sort_by_key(|seen| seen.case);
+        let count = all.len() as f64;
+        let place = move |(number, one): (usize, &Seen)| {
+            let beside = SPREAD * ((number as f64 + 0.5) / count - 0.5);
+            Point::bare(f64::from(round) + 1.0 + beside, one.value)
+        };
+        all.into_iter().enumerate().map(place).collect::<Vec<Point>>()
+    };
+    rounds.into_iter().flat_map(in_round).collect()
+}
+
+/// The middle of each round: one value a case first, as some have more samples than others.
+fn middles(ratios: &[Seen]) -> Vec<(u32, f64)> {
+    let mut rounds: BTreeMap<u32, BTreeMap<usize, Vec<f64>>> = BTreeMap::new();
+    for one in ratios {
+        rounds.entry(one.round).or_default().entry(one.case).or_default().push(one.value);
+    }
+    let of_round = |(round, cases): (u32, BTreeMap<usize, Vec<f64>>)| {
+        let values: Vec<f64> = cases.values().filter_map(|values| median(values)).collect();
+        Some((round, median(&values)?))
+    };
+    rounds.into_iter().filter_map(of_round).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(case: usize, round: u32, value: f64) -> Seen {
+        Seen { case, round, value, disturbed: value > 1e5 }
+    }
+
+    #[test]
+    fn a_bad_round_stands_out_whatever_its_cases_cost() {
+        // Two cases, one a hundred times as dear; in the third of five rounds both take half as much again.
+        let costs = |round: u32| if round == 2 { 1.5 } else { 1.0 };
+        let all = (0..5).flat_map(|round| {
+            [seen(0, round, 10.0 * costs(round)), seen(1, round, 1000.0 * costs(round))]
+        });
+        let figure = figure(all.collect(), 3).unwrap();
+        let [raw, middle] = figure.series() else { panic!("{:?}", figure.series()) };
+        assert_eq!((raw.role, raw.run, raw.points.len()), (Role::Raw, Some(3), 10));
+        let line: Vec<(f64, f64)> = middle.points.iter().map(|point| (point.x, point.y)).collect();
+        assert_eq!(line, [(1.0, 1.0), (2.0, 1.0), (3.0, 1.5), (4.0, 1.0), (5.0, 1.0)]);
+        assert!(figure.in_words.contains("round 3") && figure.in_words.contains("+50.0 %"));
+        assert!(raw.points.iter().all(|point| (point.x - point.x.round()).abs() < 0.5));
+    }
+
+    #[test]
+    fn disturbed_samples_are_told_apart_and_one_round_is_no_course() {
+        let all = vec![seen(0, 0, 1e4), seen(0, 1, 1e4), seen(0, 2, 2e5)];
+        let figure = figure(all, 0).unwrap();
+        assert_eq!(figure.series()[1].name, "disturbed samples");
+        assert_eq!(figure.series()[1].points[0].y, 20.0);
+        assert!(super::figure(vec![seen(0, 0, 1.0), seen(1, 0, 2.0)], 0).is_none());
+    }
+
+    #[test]
+    fn long_runs_are_thinned_by_rounds_and_say_so() {
+        let all = (0..3000).flat_map(|round| [seen(0, round, 1.0), seen(1, round, 1.0)]).collect();
+        let figure = figure(all, 0).unwrap();
+        assert_eq!(figure.series()[0].points.len(), 3000);
+        assert!(figure.in_words.contains("One round in 2"), "{}", figure.in_words);
+    }
+}

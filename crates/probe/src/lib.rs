@@ -15,7 +15,9 @@ pub mod ring;
 pub mod standing;
 pub mod trial;
 
+mod child;
 mod counters;
+mod procfs;
 mod sys;
 
 pub use sys::default_child;

@@ -11,6 +11,7 @@ use rustix::fs::{Dir, Mode, OFlags, open, openat};
 use rustix::io::Errno;
 
 use super::WatchError;
+use crate::procfs::{self, Stat};
 
 #[derive(Clone, Debug)]
 pub(super) struct Folder {
@@ -82,9 +83,7 @@ impl Folder {
         name: &str,
         item: &'static str,
     ) -> Result<&'a str, WatchError> {
-        let mut values = text.lines().filter_map(|line| line.split_once(':'));
-        let value = values.find(|(key, _)| *key == item).map(|(_, value)| value.trim());
-        value.ok_or_else(|| self.no_item(name, item))
+        procfs::value(text, item).ok_or_else(|| self.no_item(name, item))
     }
 
     pub(super) fn number<T: std::str::FromStr>(
@@ -102,21 +101,18 @@ impl Folder {
         name: &str,
         item: &'static str,
     ) -> Result<u64, WatchError> {
-        let number = self.value(text, name, item)?.strip_suffix("kB").map(str::trim);
-        let bytes = number.and_then(|number| number.parse::<u64>().ok()?.checked_mul(1024));
+        let bytes = procfs::kilobytes(self.value(text, name, item)?);
         bytes.ok_or_else(|| self.no_item(name, item))
     }
 
-    /// Field of a `stat` file, numbered as in proc_pid_stat(5): the name before may hold anything.
+    /// Field of a `stat` file, numbered as in proc_pid_stat(5).
     pub(super) fn field(
         &self,
         stat: &str,
         number: usize,
         item: &'static str,
     ) -> Result<u64, WatchError> {
-        let after_name = stat.rfind(')').map(|end| &stat[end + 1..]);
-        let field =
-            after_name.and_then(|text| text.split_whitespace().nth(number - 3)?.parse().ok());
+        let field = Stat::parse(stat).and_then(|stat| stat.number(number));
         field.ok_or_else(|| self.no_item("stat", item))
     }
 }

@@ -3,9 +3,7 @@
 //! Readers take a root folder (`/` for this machine); what has no file (CPU time, the end of a child)
 //! is asked of this kernel.
 
-mod count;
 mod folder;
-mod memory;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,11 +11,9 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
+use crate::procfs::{self, KERNEL_THREAD, Stat};
 use crate::sys::{CpuClock, cpu_clock_ns};
-use count::Seen;
-pub use count::{Count, Switches};
 use folder::Folder;
-pub use memory::{Referenced, huge_page_bytes, huge_page_bytes_of_process};
 
 /// Why a program cannot be watched.
 #[derive(Debug, thiserror::Error)]
@@ -105,8 +101,7 @@ impl Watched {
         }
         let stat = watched.folder.text("stat")?;
         let flags: u64 = watched.folder.field(&stat, 9, "flags")?;
-        // PF_KTHREAD of include/linux/sched.h.
-        if flags & 0x0020_0000 != 0 {
+        if flags & KERNEL_THREAD != 0 {
             return Err(WatchError::Kernel { name: watched.name });
         }
         watched.check_alive()?;
@@ -120,7 +115,7 @@ impl Watched {
 
     fn check_alive(&self) -> Result<(), WatchError> {
         let stat = self.folder.text("stat")?;
-        let state = stat.rfind(')').and_then(|end| stat[end + 1..].trim_start().chars().next());
+        let state = Stat::parse(&stat).and_then(|stat| stat.state());
         let others = || self.folder.numbers_in("task").map_or(0, |tasks| tasks.len()) > 1;
         match state {
             // The first thread may end before the others do.
@@ -171,5 +166,162 @@ impl Watched {
         // The clock goes by the number alone: still alive, it was this process's.
         self.check_alive()?;
         read.map_err(WatchError::Clock)
+    }
+}
+
+/// What has the files that tell of touched pages.
+const NEEDS: &str = "CONFIG_PROC_PAGE_MONITOR";
+
+/// Huge pages in a process's page tables, of each kind of memory that may have them.
+const HUGE: [&str; 3] = ["AnonHugePages", "ShmemPmdMapped", "FilePmdMapped"];
+
+/// Pages that were touched, as far as the page tables tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Referenced {
+    /// Bytes of the pages touched: of a huge one all, however little of it was.
+    pub bytes: u64,
+    /// Bytes of all huge pages there are; how many of them were touched is not told.
+    pub huge_bytes: u64,
+}
+
+impl Watched {
+    /// Resident memory in bytes (VmRSS).
+    pub fn resident_bytes(&self) -> Result<u64, WatchError> {
+        let status = self.folder.text("status")?;
+        self.folder.kilobytes(&status, "status", "VmRSS")
+    }
+
+    /// Forgets which pages were touched (proc_pid_clear_refs(5)), under the lock of the program's memory
+    /// map. The kernel flushes no TLB for it: a page whose translation is still cached may be touched
+    /// again without a trace.
+    pub fn clear_referenced(&self) -> Result<(), WatchError> {
+        self.or_not_in_kernel("clear_refs", self.folder.write("clear_refs", "1"))
+    }
+
+    /// The pages touched since (proc_pid_smaps(5)).
+    pub fn referenced(&self) -> Result<Referenced, WatchError> {
+        match self.folder.text("smaps_rollup") {
+            Ok(text) => self.sum(&text, "smaps_rollup"),
+            // Linux before 4.14 has it for each mapping alone.
+            Err(WatchError::Gone) => {
+                let text = self.or_not_in_kernel("smaps", self.folder.text("smaps"))?;
+                self.sum(&text, "smaps")
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn sum(&self, text: &str, file: &str) -> Result<Referenced, WatchError> {
+        let of = |item: &'static str| {
+            let lines = text.lines().filter(|line| line.split(':').next() == Some(item));
+            lines.map(|line| self.folder.kilobytes(line, file, item)).sum::<Result<u64, _>>()
+        };
+        if !text.lines().any(|line| line.starts_with("Referenced:")) {
+            return Err(self.folder.no_item(file, "Referenced"));
+        }
+        // A kernel that does not name a kind of huge pages has none of it.
+        let huge_bytes = HUGE.into_iter().map(of).sum::<Result<u64, _>>()?;
+        Ok(Referenced { bytes: of("Referenced")?, huge_bytes })
+    }
+
+    /// A file that is not there, of a process that is.
+    fn or_not_in_kernel<T>(&self, file: &str, had: Result<T, WatchError>) -> Result<T, WatchError> {
+        match had {
+            Err(WatchError::Gone) => {
+                self.check_alive()?;
+                Err(WatchError::NotInKernel { path: self.folder.path(file), needs: NEEDS })
+            }
+            had => had,
+        }
+    }
+}
+
+/// Bytes of transparent huge pages that a process has in its own memory; absent where the kernel does not tell.
+pub fn huge_page_bytes_of_process(pid: i32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    procfs::kilobytes(procfs::value(&text, "AnonHugePages")?)
+}
+
+/// Bytes of a transparent huge page below `root`; absent where the kernel has none, or does not tell.
+pub fn huge_page_bytes(root: &Path) -> Option<u64> {
+    let file = root.join("sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
+    std::fs::read_to_string(file).ok()?.trim().parse().ok().filter(|bytes| *bytes > 0)
+}
+
+/// A thread: its id, and its start in the kernel's ticks, which tells it from a later one with the
+/// same id.
+type Thread = (i32, u64);
+
+/// Voluntary and involuntary switches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Switches {
+    /// Voluntary ones.
+    pub voluntary: u64,
+    /// Involuntary ones.
+    pub involuntary: u64,
+}
+
+impl Switches {
+    /// Both kinds.
+    pub fn all(&self) -> u64 {
+        self.voluntary + self.involuntary
+    }
+}
+
+/// What a look found of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Seen {
+    switches: Switches,
+    /// CPU time so far in nanoseconds; absent where the kernel does not tell.
+    cpu_ns: Option<u64>,
+}
+
+/// The switches of a program's threads, counted from the first look at them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    before: BTreeMap<Thread, Seen>,
+    last: BTreeMap<Thread, Seen>,
+    /// Threads at the last look.
+    pub threads: usize,
+    /// Threads that ended between two looks: what they did after the last one is not counted.
+    pub ended: usize,
+}
+
+impl Count {
+    fn see(&mut self, now: BTreeMap<Thread, Seen>) {
+        if self.last.is_empty() {
+            self.before.clone_from(&now);
+        }
+        let left = self.last.keys().filter(|thread| !now.contains_key(thread)).count();
+        // `last` keeps those that have ended: each is gone only once.
+        self.ended = left;
+        self.threads = now.len();
+        self.last.extend(now);
+    }
+
+    /// Since the first look. A thread that came later is counted from its start.
+    pub fn switches(&self) -> Switches {
+        let mut sum = Switches::default();
+        for (thread, now) in &self.last {
+            let before = self.before.get(thread).map(|seen| seen.switches).unwrap_or_default();
+            let now = now.switches;
+            sum.voluntary += now.voluntary.saturating_sub(before.voluntary);
+            sum.involuntary += now.involuntary.saturating_sub(before.involuntary);
+        }
+        sum
+    }
+
+    /// CPU time of the threads that were seen, since the first look, in nanoseconds: what is missing to
+    /// the process's clock was used by threads that came and ended between two looks. Absent where the
+    /// kernel does not tell of one.
+    pub fn cpu_ns(&self) -> Option<u64> {
+        let since = |(thread, now): (&Thread, &Seen)| {
+            let before = match self.before.get(thread) {
+                Some(seen) => seen.cpu_ns?,
+                None => 0,
+            };
+            now.cpu_ns?.checked_sub(before)
+        };
+        self.last.iter().map(since).sum()
     }
 }

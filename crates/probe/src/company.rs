@@ -117,6 +117,7 @@ impl Watcher {
         let children_ns = now.children_ns.zip(self.at_start.children_ns);
         let children_ns = children_ns.map(|(now, then)| now.saturating_sub(then));
         let interrupts = now.interrupts.zip(self.at_start.interrupts.as_ref());
+        let [irq_ns, softirq_ns, steal_ns] = ticks.map_or([None; 3], Ticks::other_ns);
         let unseen = |ticks: Ticks, children_ns: u64| {
             let known = children_ns.saturating_add(self.seen_ns);
             ticks.busy_ns().saturating_sub(known)
@@ -132,9 +133,9 @@ impl Watcher {
             unseen_ns: ticks.zip(children_ns).map(|(ticks, children)| unseen(ticks, children)),
             hidden: self.hidden.clone(),
             interrupts: interrupts.map(|(now, then)| since(now, then)),
-            irq_ns: ticks.and_then(Ticks::irq_ns),
-            softirq_ns: ticks.and_then(Ticks::softirq_ns),
-            steal_ns: ticks.and_then(Ticks::steal_ns),
+            irq_ns,
+            softirq_ns,
+            steal_ns,
         }
         .shortened()
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use model::sample::Counters;
 
+use crate::procfs::{self, Stat, TICK_NS};
 use crate::sys::{CpuClock, cpu_clock_ns};
 
 /// A thread whose counters are read.
@@ -170,12 +171,7 @@ fn switches(task: Task) -> Result<Snapshot, CountError> {
 }
 
 fn parse_switches(text: &str, names: [&'static str; 2]) -> Result<Snapshot, &'static str> {
-    let number = |name: &'static str| {
-        text.lines()
-            .filter_map(|line| line.split_once(':'))
-            .find(|(key, _)| key.trim() == name)
-            .and_then(|(_, value)| value.trim().parse::<u64>().ok())
-    };
+    let number = |name| procfs::value(text, name)?.parse::<u64>().ok();
     Ok(Snapshot {
         voluntary: number(names[0]).ok_or(names[0])?,
         involuntary: number(names[1]).ok_or(names[1])?,
@@ -192,16 +188,11 @@ fn stat(task: Task) -> Result<(char, Snapshot), CountError> {
 }
 
 fn parse_stat(text: &str) -> Result<(char, Snapshot), &'static str> {
-    // The name in parentheses may itself hold spaces and parentheses: count from its end.
-    let after_name = text.rfind(')').map(|end| &text[end + 1..]).ok_or("(name)")?;
-    let fields: Vec<&str> = after_name.split_whitespace().collect();
-    let number = |field: usize, item: &'static str| {
-        fields.get(field - 3).and_then(|text| text.parse::<u64>().ok()).ok_or(item)
-    };
-    let state = fields.first().and_then(|text| text.chars().next()).ok_or("state")?;
+    let stat = Stat::parse(text).ok_or("(name)")?;
+    let state = stat.state().ok_or("state")?;
     let faults = Snapshot {
-        minor_faults: number(10, "minflt")?,
-        major_faults: number(12, "majflt")?,
+        minor_faults: stat.number(10).ok_or("minflt")?,
+        major_faults: stat.number(12).ok_or("majflt")?,
         migrations: Some(0),
         ..Snapshot::default()
     };
@@ -211,9 +202,9 @@ fn parse_stat(text: &str) -> Result<(char, Snapshot), &'static str> {
 /// Waits until a task sleeps, then gives its faults. A member that has just sent the token may not
 /// have come to its next wait yet; its switch on the way there belongs to the batch.
 fn rest(task: Task) -> Result<Snapshot, CountError> {
-    const PATIENCE: u32 = 2000;
+    const ATTEMPTS: u32 = 2000;
     let mut last = ' ';
-    for attempt in 0..PATIENCE {
+    for attempt in 0..ATTEMPTS {
         let (state, faults) = stat(task)?;
         if matches!(state, 'S' | 'D') {
             return Ok(faults);
@@ -231,21 +222,11 @@ fn rest(task: Task) -> Result<Snapshot, CountError> {
 /// (proc_stat(5)); absent where /proc/stat has no steal column or lacks one of the CPUs.
 pub fn steal_ns(cpus: &[u32]) -> Option<u64> {
     let text = fs::read_to_string("/proc/stat").ok()?;
-    parse_steal_ticks(&text, cpus).map(|ticks| ticks * (1_000_000_000 / USER_HZ))
+    parse_steal_ticks(&text, cpus).map(|ticks| ticks * TICK_NS)
 }
 
-/// Ticks a second in /proc/stat: the kernel's interface constant, 100 on every architecture in use
-/// but Alpha (`include/asm-generic/param.h`).
-const USER_HZ: u64 = 100;
-
 fn parse_steal_ticks(text: &str, cpus: &[u32]) -> Option<u64> {
-    cpus.iter()
-        .map(|cpu| {
-            let name = format!("cpu{cpu}");
-            let line = text.lines().find(|line| line.split_whitespace().next() == Some(&name))?;
-            line.split_whitespace().nth(8)?.parse::<u64>().ok()
-        })
-        .sum()
+    cpus.iter().map(|cpu| procfs::cpu_line(text, *cpu)?.get(8)?.parse::<u64>().ok()).sum()
 }
 
 #[cfg(test)]

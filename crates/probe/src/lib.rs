@@ -12,7 +12,9 @@ pub mod ring;
 pub mod standing;
 pub mod trial;
 
+mod child;
 mod counters;
+mod procfs;
 mod sys;
 
 use rustix::io::Errno;

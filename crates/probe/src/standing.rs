@@ -6,6 +6,7 @@ use model::case::Policy;
 use serde::{Deserialize, Serialize};
 
 use crate::placement;
+use crate::procfs::Stat;
 
 /// What a process has from whoever started it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,13 +51,10 @@ impl Standing {
     }
 }
 
-/// Fields 19, 40 and 41 of proc_pid_stat(5): nice value, real-time priority, policy. They are counted
-/// behind the name, which may hold blanks.
+/// Fields 19, 40 and 41 of proc_pid_stat(5): nice value, real-time priority, policy.
 fn fields(stat: &str) -> Option<[i32; 3]> {
-    let (_, behind_name) = stat.rsplit_once(')')?;
-    let fields: Vec<&str> = behind_name.split_whitespace().collect();
-    let field = |number: usize| fields.get(number - 3)?.parse().ok();
-    Some([field(19)?, field(40)?, field(41)?])
+    let stat = Stat::parse(stat)?;
+    Some([stat.number(19)?, stat.number(40)?, stat.number(41)?])
 }
 
 #[cfg(test)]

@@ -326,7 +326,7 @@ fn a_noise_that_is_killed_is_named() {
     noise.kill();
     let said = Said::at_end(child);
     assert_eq!(said.code, Some(1), "{}", said.err);
-    assert!(said.err.contains("the noise ended without a word"), "{}", said.err);
+    assert!(said.err.contains("the noise exited without output"), "{}", said.err);
     assert!(!said.err.contains("token"), "{}", said.err);
 }
 

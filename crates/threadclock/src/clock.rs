@@ -2,7 +2,8 @@
 
 use crate::slot::{self, Resyncs, Slot, kind};
 use crate::thread::{self, Thread};
-use crate::{CpuTime, Stopwatch, Tier, WhyNot, arch, calibrate, sys};
+use crate::{CpuTime, Tier, WhyNot, arch, calibrate, sys};
+use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::Relaxed;
@@ -21,7 +22,7 @@ use core::sync::atomic::Ordering::Relaxed;
 /// it tells the child's time.
 pub struct ThreadClock {
     slot: *const Slot,
-    /// `None` if no memory could be had.
+    /// `None` if no memory could be mapped.
     thread: Option<&'static Thread>,
     no_memory: Option<WhyNot>,
     asked: bool,
@@ -29,7 +30,7 @@ pub struct ThreadClock {
 }
 
 impl ThreadClock {
-    /// The best clock to be had here; at worst the kernel's. The first in a process takes some
+    /// The best clock that is available here; at worst the kernel's. The first in a process takes some
     /// 300 us (it lets itself be switched out, to see that it notices), the first in a thread some 10.
     pub fn for_this_thread() -> Self {
         match Thread::current() {
@@ -44,7 +45,7 @@ impl ThreadClock {
         }
     }
 
-    /// A clock of this tier, or why it is not to be had.
+    /// A clock of this tier, or why it is not available.
     pub fn with_tier(tier: Tier) -> Result<Self, WhyNot> {
         if tier == Tier::CoreCycles {
             return Err(crate::CoreClock::for_this_thread().err().unwrap_or(WhyNot::OtherUnit));
@@ -219,7 +220,7 @@ fn slow_read(thread: Option<&Thread>, slot: &Slot, stamp: u64) -> CpuTime {
     slot.resync(stamp)
 }
 
-/// The calling thread's time by its best clock, without a handle: one look-up dearer.
+/// The calling thread's time by its best clock, without a handle: one look-up slower.
 #[inline]
 pub fn now() -> CpuTime {
     let Ok(thread) = Thread::current() else {
@@ -228,6 +229,65 @@ pub fn now() -> CpuTime {
     match thread.best().read(arch::stamp) {
         Ok(time) => time,
         Err(stamp) => slow_read(Some(thread), thread.best(), stamp),
+    }
+}
+
+/// CPU time since it was started. Each end is a reading with the clock's error.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch<'a> {
+    clock: &'a ThreadClock,
+    started: CpuTime,
+}
+
+impl<'a> Stopwatch<'a> {
+    /// Starts now.
+    #[inline]
+    pub fn start(clock: &'a ThreadClock) -> Self {
+        Self { clock, started: clock.now() }
+    }
+
+    /// The thread's CPU time since the start.
+    #[inline]
+    pub fn elapsed(&self) -> CpuTime {
+        self.clock.now() - self.started
+    }
+
+    /// As `elapsed`, and starts again at the same reading: laps add up to the whole.
+    #[inline]
+    pub fn lap(&mut self) -> CpuTime {
+        let now = self.clock.now();
+        let lap = now - self.started;
+        self.started = now;
+        lap
+    }
+
+    /// Adds the time until the guard is dropped to `total`.
+    ///
+    /// ```
+    /// let clock = threadclock::ThreadClock::for_this_thread();
+    /// let total = std::cell::Cell::default();
+    /// {
+    ///     let _timed = clock.stopwatch().until_dropped(&total);
+    ///     std::hint::black_box((0..1_000u64).sum::<u64>());
+    /// }
+    /// assert!(total.get().ns > 0);
+    /// ```
+    #[must_use = "the time stops when the guard is dropped"]
+    pub fn until_dropped(self, total: &'a Cell<CpuTime>) -> Scope<'a> {
+        Scope { stopwatch: self, total }
+    }
+}
+
+/// Adds its life's CPU time to a total: see [`Stopwatch::until_dropped`].
+#[derive(Debug)]
+pub struct Scope<'a> {
+    stopwatch: Stopwatch<'a>,
+    total: &'a Cell<CpuTime>,
+}
+
+impl Drop for Scope<'_> {
+    fn drop(&mut self) {
+        self.total.set(self.total.get() + self.stopwatch.elapsed());
     }
 }
 

@@ -1,6 +1,6 @@
 //! The C interface: include/threadclock.h says what each does.
 
-use crate::{CpuTime, Error, ThreadClock, Tier, sys};
+use crate::{CpuTime, Error, ThreadClock, sys};
 use libc::{c_char, c_int, pid_t};
 
 /// `struct threadclock_time`.
@@ -58,14 +58,7 @@ pub extern "C" fn threadclock_now_ns() -> u64 {
 /// The name of the calling thread's tier, a static string.
 #[unsafe(no_mangle)]
 pub extern "C" fn threadclock_tier() -> *const c_char {
-    let name = match ThreadClock::for_this_thread().tier() {
-        Tier::Rseq => c"rseq",
-        Tier::PerfPage => c"perf-page",
-        Tier::CoreCycles => c"core-cycles",
-        Tier::SystemCall => c"system-call",
-        Tier::Kernel => c"kernel",
-    };
-    name.as_ptr()
+    ThreadClock::for_this_thread().tier().c_name().as_ptr()
 }
 
 /// The calling thread's published bound in nanoseconds.

@@ -1,8 +1,8 @@
 //! `getpinfo` as a system call: the kernel of Hines et al. (2000), section 3, as kernel/patches makes
 //! it of a current one. Elsewhere there is no such call.
 
-use crate::{Error, WhyNot, arch, sys, witness};
-use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use crate::tier::Verdict;
+use crate::{Error, WhyNot, arch, sys};
 use libc::{c_long, pid_t};
 
 /// The number of the call, ours and not upstream's (arch/x86/entry/syscalls/syscall_64.tbl and
@@ -51,23 +51,8 @@ pub fn process(pid: pid_t) -> Result<Pinfo, Error> {
 /// no call accepts (and this one refuses as invalid), and then believed only if its answers agree
 /// with themselves and with the time stamp.
 pub fn available() -> Result<(), WhyNot> {
-    /// 0: not asked yet.
-    static VERDICT: AtomicU8 = AtomicU8::new(0);
-    const REASONS: [WhyNot; 2] = [WhyNot::NoSystemCall, WhyNot::OtherSystemCall];
-    match VERDICT.load(Relaxed) {
-        0 => {
-            let found = probe(call);
-            let code = match found {
-                Ok(()) => 1,
-                // A refusal is a filter's, which another thread need not have.
-                Err(why) => REASONS.iter().position(|&r| r == why).map_or(0, |at| at as u8 + 2),
-            };
-            VERDICT.store(code, Relaxed);
-            found
-        }
-        1 => Ok(()),
-        code => Err(REASONS[usize::from(code) - 2]),
-    }
+    static VERDICT: Verdict = Verdict::unknown();
+    VERDICT.get_or(|| probe(call))
 }
 
 #[inline]
@@ -132,12 +117,6 @@ fn probe(call: impl Fn(pid_t, u32, usize) -> Result<Pinfo, i32>) -> Result<(), W
         _ => false,
     };
     if good { Ok(()) } else { Err(WhyNot::OtherSystemCall) }
-}
-
-/// Whether a call that blocks shows in the count, as a tier needs it to.
-pub(crate) fn shows_switches() -> Result<(), WhyNot> {
-    available()?;
-    witness::pinfo_shows_switches(|| own().map_or(0, |info| info.swapins))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! points to); the second holds the slots and is zeroed in the child.
 
 use crate::slot::{self, Slot, kind};
-use crate::{Tier, WhyNot, arch, calibrate, perf, pinfo, rseq, sys, witness};
+use crate::{Tier, WhyNot, arch, calibrate, perf, rseq, sys, witness};
 use core::cell::Cell;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
@@ -144,7 +144,7 @@ impl Thread {
                 Tier::Rseq => self.set_up_rseq(slot)?,
                 Tier::PerfPage => self.set_up_perf(slot)?,
                 _ => {
-                    pinfo::shows_switches()?;
+                    witness::pinfo_shows_switches()?;
                     slot.set_up(kind::CALL, &raw const slot.swapins, 0);
                 }
             }
@@ -152,7 +152,7 @@ impl Thread {
         Ok(slot)
     }
 
-    /// Sets a slot up again in the child of a fork. A tier that is not to be had there asks.
+    /// Sets a slot up again in the child of a fork. A tier that is not available there asks.
     pub(crate) fn revive(&self, slot: &Slot) {
         let slots = self.wiped().slots.iter().zip(SLOTS);
         let tier = slots.filter(|(of, _)| ptr::eq(slot, *of)).map(|(_, tier)| tier).next();

@@ -1,6 +1,8 @@
 //! The ways to tell the time, and why a better one was not taken.
 
+use core::ffi::CStr;
 use core::fmt;
+use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 /// A way to read a thread's CPU time, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,12 +29,16 @@ impl Tier {
 
     /// The name that `threadclock_tier()` gives, without its terminating NUL.
     pub fn name(self) -> &'static str {
+        self.c_name().to_str().unwrap_or_default()
+    }
+
+    pub(crate) fn c_name(self) -> &'static CStr {
         match self {
-            Self::Rseq => "rseq",
-            Self::PerfPage => "perf-page",
-            Self::CoreCycles => "core-cycles",
-            Self::SystemCall => "system-call",
-            Self::Kernel => "kernel",
+            Self::Rseq => c"rseq",
+            Self::PerfPage => c"perf-page",
+            Self::CoreCycles => c"core-cycles",
+            Self::SystemCall => c"system-call",
+            Self::Kernel => c"kernel",
         }
     }
 }
@@ -123,3 +129,57 @@ impl fmt::Display for WhyNot {
 }
 
 impl core::error::Error for WhyNot {}
+
+/// What was found out once a process, and is kept: 0 is "not asked yet", 1 "good", others index the reasons
+/// below, plus two.
+pub(crate) struct Verdict(AtomicU8);
+
+const REASONS: [WhyNot; 9] = [
+    WhyNot::NoCounter,
+    WhyNot::CounterNotInvariant,
+    WhyNot::ClockSourceDistrusted,
+    WhyNot::NotCalibrated,
+    WhyNot::KernelClockTooSlow,
+    WhyNot::SwitchInSyscallUnseen,
+    WhyNot::NotTried,
+    WhyNot::NoSystemCall,
+    WhyNot::OtherSystemCall,
+];
+
+impl Verdict {
+    pub(crate) const fn unknown() -> Self {
+        Self(AtomicU8::new(0))
+    }
+
+    /// Threads that come at once each find out for themselves; they find the same. A reason that is not
+    /// among those above is not kept: a filter's refusal, which another thread need not have.
+    pub(crate) fn get_or(
+        &self,
+        find_out: impl FnOnce() -> Result<(), WhyNot>,
+    ) -> Result<(), WhyNot> {
+        match self.0.load(Relaxed) {
+            0 => {
+                let found = find_out();
+                let code = found.err().and_then(|why| REASONS.iter().position(|&r| r == why));
+                if found.is_ok() || code.is_some() {
+                    self.0.store(code.map_or(1, |code| code as u8 + 2), Relaxed);
+                }
+                found
+            }
+            1 => Ok(()),
+            code => Err(REASONS[usize::from(code) - 2]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdicts_are_found_once() {
+        let verdict = Verdict::unknown();
+        assert_eq!(verdict.get_or(|| Err(WhyNot::NotCalibrated)), Err(WhyNot::NotCalibrated));
+        assert_eq!(verdict.get_or(|| Ok(())), Err(WhyNot::NotCalibrated));
+    }
+}

@@ -1,43 +1,9 @@
 //! What must be true of this machine before a tier is trusted, found out once per process.
 
 use crate::slot::WIDEST_PAIR_NS;
-use crate::{WhyNot, arch, calibrate, sys};
-use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::*};
-
-/// Results are kept: 0 is "not asked yet", 1 "good", others index the reasons below, plus two.
-struct Verdict(AtomicU8);
-
-const REASONS: [WhyNot; 7] = [
-    WhyNot::NoCounter,
-    WhyNot::CounterNotInvariant,
-    WhyNot::ClockSourceDistrusted,
-    WhyNot::NotCalibrated,
-    WhyNot::KernelClockTooSlow,
-    WhyNot::SwitchInSyscallUnseen,
-    WhyNot::NotTried,
-];
-
-impl Verdict {
-    const fn unknown() -> Self {
-        Self(AtomicU8::new(0))
-    }
-
-    /// Threads that come at once each find out for themselves; they find the same.
-    fn get_or(&self, find_out: impl FnOnce() -> Result<(), WhyNot>) -> Result<(), WhyNot> {
-        match self.0.load(Relaxed) {
-            0 => {
-                let found = find_out();
-                let code = found.err().and_then(|why| REASONS.iter().position(|&r| r == why));
-                if found.is_ok() || code.is_some() {
-                    self.0.store(code.map_or(1, |code| code as u8 + 2), Relaxed);
-                }
-                found
-            }
-            1 => Ok(()),
-            code => Err(REASONS[usize::from(code) - 2]),
-        }
-    }
-}
+use crate::tier::Verdict;
+use crate::{WhyNot, arch, calibrate, pinfo, sys};
+use core::sync::atomic::{AtomicU64, Ordering::*};
 
 static COUNTER: Verdict = Verdict::unknown();
 static RSEQ: Verdict = Verdict::unknown();
@@ -109,9 +75,11 @@ pub(crate) fn perf_shows_switches(generation: *const AtomicU64) -> Result<(), Wh
     PERF.get_or(|| shows_switches(|| word.load(Relaxed), || word.load(Relaxed)))
 }
 
-/// Whether the count of switches moves in a call that blocks.
-pub(crate) fn pinfo_shows_switches(swapins: impl Fn() -> u64) -> Result<(), WhyNot> {
-    PINFO.get_or(|| shows_switches(&swapins, &swapins))
+/// Whether the count of switches that the system call tells moves in a call that blocks.
+pub(crate) fn pinfo_shows_switches() -> Result<(), WhyNot> {
+    pinfo::available()?;
+    let swapins = || pinfo::own().map_or(0, |info| info.swapins);
+    PINFO.get_or(|| shows_switches(swapins, swapins))
 }
 
 /// Blocks until the kernel has counted two switches; both must show in the sign. Two, since a
@@ -152,12 +120,5 @@ mod tests {
     #[test]
     fn a_word_that_will_not_hold_still_is_refused() {
         assert_eq!(shows_switches(|| 8, || 7), Err(WhyNot::NotTried));
-    }
-
-    #[test]
-    fn verdicts_are_found_once() {
-        let verdict = Verdict::unknown();
-        assert_eq!(verdict.get_or(|| Err(WhyNot::NotCalibrated)), Err(WhyNot::NotCalibrated));
-        assert_eq!(verdict.get_or(|| Ok(())), Err(WhyNot::NotCalibrated));
     }
 }

@@ -7,20 +7,16 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::procfs::{self, KERNEL_THREAD, TICK_NS};
+
 /// No file of one task that is read here comes near.
 const MOST_BYTES: u64 = 4096;
 
 /// /proc/stat of thousands of CPUs and interrupts stays below.
 const MOST_BYTES_OF_ALL: u64 = 4 << 20;
 
-/// PF_KTHREAD of `include/linux/sched.h`.
-const KERNEL_THREAD: u64 = 0x0020_0000;
-
 /// The first of all kernel threads: process 2 wherever they are visible.
 const KTHREADD: i32 = 2;
-
-/// Nanoseconds of a tick of the kernel's interface, USER_HZ of 100 (`include/asm-generic/param.h`).
-const TICK_NS: u64 = 10_000_000;
 
 /// /proc below a root folder.
 pub(super) struct Proc {
@@ -117,19 +113,15 @@ impl Proc {
 
 impl Stat {
     fn parse(text: &str) -> Option<Self> {
-        // The name in parentheses may itself hold spaces and parentheses: from the first to the last.
-        let (begin, end) = (text.find('(')?, text.rfind(')')?);
-        let name = text.get(begin + 1..end)?.to_string();
-        let fields: Vec<&str> = text[end + 1..].split_whitespace().collect();
-        let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+        let stat = procfs::Stat::parse(text)?;
         // The children's may be negative in old kernels' tasks that have none.
-        let ticks = |field: usize| number(field).unwrap_or(0);
+        let ticks = |field| stat.number(field).unwrap_or(0_u64);
         Some(Self {
-            name,
-            parent: i32::try_from(number(4)?).ok()?,
-            kernel: number(9)? & KERNEL_THREAD != 0,
-            cpu: u32::try_from(number(39)?).ok()?,
-            own_ticks: number(14)?.saturating_add(number(15)?),
+            name: stat.name.to_string(),
+            parent: stat.number(4)?,
+            kernel: stat.number::<u64>(9)? & KERNEL_THREAD != 0,
+            cpu: stat.number(39)?,
+            own_ticks: stat.number::<u64>(14)?.saturating_add(stat.number(15)?),
             children_ticks: ticks(16).saturating_add(ticks(17)),
         })
     }
@@ -148,9 +140,7 @@ impl Ticks {
     fn parse(text: &str, cpus: &[u32]) -> Option<Self> {
         let mut sum = Self { busy: 0, irq: Some(0), softirq: Some(0), steal: Some(0) };
         for cpu in cpus {
-            let name = format!("cpu{cpu}");
-            let line = text.lines().find(|line| line.split_whitespace().next() == Some(&name))?;
-            let fields: Vec<&str> = line.split_whitespace().collect();
+            let fields = procfs::cpu_line(text, *cpu)?;
             let column = |number: usize| fields.get(number)?.parse::<u64>().ok();
             let plus = |sum: Option<u64>, number| Some(sum?.saturating_add(column(number)?));
             // user, nice, system; then idle and iowait.
@@ -175,21 +165,14 @@ impl Ticks {
         }
     }
 
-    /// Of tasks.
+    /// CPU time of tasks in nanoseconds.
     pub(super) fn busy_ns(self) -> u64 {
         self.busy.saturating_mul(TICK_NS)
     }
 
-    pub(super) fn irq_ns(self) -> Option<u64> {
-        self.irq.map(|ticks| ticks.saturating_mul(TICK_NS))
-    }
-
-    pub(super) fn softirq_ns(self) -> Option<u64> {
-        self.softirq.map(|ticks| ticks.saturating_mul(TICK_NS))
-    }
-
-    pub(super) fn steal_ns(self) -> Option<u64> {
-        self.steal.map(|ticks| ticks.saturating_mul(TICK_NS))
+    /// Time in interrupts, in softirqs and stolen, in nanoseconds.
+    pub(super) fn other_ns(self) -> [Option<u64>; 3] {
+        [self.irq, self.softirq, self.steal].map(|ticks| Some(ticks?.saturating_mul(TICK_NS)))
     }
 }
 

@@ -1,8 +1,10 @@
-//! The processors: kinds, sets, topology, caches.
+//! The processors: kinds, sets, topology, caches, frequency and idle states.
 
-use model::machine::{Cache, CacheKind, Cpu, CpuList, LogicalCpu};
+use model::machine::{
+    Cache, CacheKind, Cpu, CpuList, CpuModel, Frequency, FrequencyPolicy, LogicalCpu,
+};
+use model::reading::Reading;
 
-use super::cpuinfo;
 use super::tree::{ReadError, Result, Tree, parse, reading, value_of};
 
 pub(super) const CPUS: &str = "/sys/devices/system/cpu";
@@ -11,7 +13,7 @@ pub(super) fn read(tree: &Tree) -> Cpu {
     let set = |name: &str| reading(tree.cpu_list(&format!("{CPUS}/{name}")));
     let online = reading(online(tree));
     Cpu {
-        models: reading(cpuinfo::models(tree)),
+        models: reading(models(tree)),
         online: set("online"),
         present: set("present"),
         possible: set("possible"),
@@ -128,4 +130,188 @@ fn size_bytes(tree: &Tree, path: &str) -> Result<u64> {
     };
     let size = parse::<u64>(path, number)?.checked_mul(unit);
     size.ok_or_else(|| ReadError::invalid(path, &text, "a size in range"))
+}
+
+/// Its form differs between architectures.
+pub(super) const CPUINFO: &str = "/proc/cpuinfo";
+
+/// The kinds of CPU, by lowest CPU.
+pub(super) fn models(tree: &Tree) -> Result<Vec<CpuModel>> {
+    let text = tree.text(CPUINFO)?;
+    let blocks = text.split("\n\n").filter_map(|block| {
+        let cpu = value_of(CPUINFO, block, "processor").ok()?.parse().ok()?;
+        Some((cpu, kind_of(block)))
+    });
+    let kinds = grouped(blocks);
+    if kinds.is_empty() {
+        return Err(ReadError::no_item(CPUINFO, "processor : N"));
+    }
+    Ok(kinds.into_iter().map(|(kind, cpus)| CpuModel { cpus, ..kind }).collect())
+}
+
+/// Each value once, with the CPUs that have it, by lowest CPU.
+fn grouped<T: PartialEq>(by_cpu: impl IntoIterator<Item = (u32, T)>) -> Vec<(T, CpuList)> {
+    let mut groups: Vec<(T, Vec<u32>)> = Vec::new();
+    for (cpu, value) in by_cpu {
+        match groups.iter_mut().find(|(seen, _)| *seen == value) {
+            Some((_, cpus)) => cpus.push(cpu),
+            None => groups.push((value, vec![cpu])),
+        }
+    }
+    groups.into_iter().map(|(value, cpus)| (value, cpus.into_iter().collect())).collect()
+}
+
+/// Whether x86 CPUID announces a hypervisor.
+pub(super) fn hypervisor_flag(tree: &Tree) -> Result<bool> {
+    let text = tree.text(CPUINFO)?;
+    let flags = value_of(CPUINFO, &text, "flags")?;
+    Ok(flags.split_whitespace().any(|flag| flag == "hypervisor"))
+}
+
+fn kind_of(block: &str) -> CpuModel {
+    let value = |key: &str| Reading::from(value_of(CPUINFO, block, key).map(str::to_owned));
+    let kind = CpuModel {
+        cpus: CpuList::default(),
+        vendor: value("vendor_id"),
+        name: value("model name"),
+        family: value("cpu family"),
+        model: value("model"),
+        stepping: value("stepping"),
+        microcode: value("microcode"),
+    };
+    match value("CPU implementer") {
+        Reading::Known(implementer) => arm_kind(kind, &implementer, value),
+        Reading::Unknown { .. } => kind,
+    }
+}
+
+fn arm_kind(
+    kind: CpuModel,
+    implementer: &str,
+    value: impl Fn(&str) -> Reading<String>,
+) -> CpuModel {
+    let part = value("CPU part");
+    let name = part.as_ref().map(|part| match arm_part(implementer, part) {
+        Some(name) => name.to_owned(),
+        None => format!("implementer {implementer} part {part}"),
+    });
+    let stepping = value("CPU variant").and_then(|variant| {
+        let variant = variant.trim_start_matches("0x").to_owned();
+        value("CPU revision").map(|revision| format!("r{variant}p{revision}"))
+    });
+    CpuModel {
+        vendor: Reading::Known(arm_implementer(implementer).unwrap_or(implementer).to_owned()),
+        name: kind.name.known().cloned().map_or(name, Reading::Known),
+        family: value("CPU architecture"),
+        model: part,
+        stepping,
+        ..kind
+    }
+}
+
+/// arch/arm64/include/asm/cputype.h, ARM_CPU_IMP_*.
+fn arm_implementer(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "0x41" => "ARM",
+        "0x42" => "Broadcom",
+        "0x43" => "Cavium",
+        "0x46" => "Fujitsu",
+        "0x48" => "HiSilicon",
+        "0x4e" => "NVIDIA",
+        "0x50" => "Applied Micro",
+        "0x51" => "Qualcomm",
+        "0x61" => "Apple",
+        "0x6d" => "Microsoft",
+        "0xc0" => "Ampere",
+        _ => return None,
+    })
+}
+
+/// arch/arm64/include/asm/cputype.h, ARM_CPU_PART_*.
+fn arm_part(implementer: &str, part: &str) -> Option<&'static str> {
+    if implementer != "0x41" {
+        return None;
+    }
+    Some(match part {
+        "0xd03" => "Cortex-A53",
+        "0xd04" => "Cortex-A35",
+        "0xd05" => "Cortex-A55",
+        "0xd07" => "Cortex-A57",
+        "0xd08" => "Cortex-A72",
+        "0xd09" => "Cortex-A73",
+        "0xd0a" => "Cortex-A75",
+        "0xd0b" => "Cortex-A76",
+        "0xd0c" => "Neoverse-N1",
+        "0xd0d" => "Cortex-A77",
+        "0xd40" => "Neoverse-V1",
+        "0xd41" => "Cortex-A78",
+        "0xd44" => "Cortex-X1",
+        "0xd46" => "Cortex-A510",
+        "0xd47" => "Cortex-A710",
+        "0xd48" => "Cortex-X2",
+        "0xd49" => "Neoverse-N2",
+        "0xd4d" => "Cortex-A715",
+        "0xd4e" => "Cortex-X3",
+        "0xd4f" => "Neoverse-V2",
+        _ => return None,
+    })
+}
+
+pub(super) fn read_frequency(tree: &Tree) -> Frequency {
+    Frequency {
+        policies: reading(policies(tree)),
+        boost: reading(boost(tree)),
+        idle_driver: reading(tree.word(&format!("{CPUS}/cpuidle/current_driver"))),
+        idle_governor: reading(tree.word(&format!("{CPUS}/cpuidle/current_governor"))).or_else(
+            // The name on kernels before 5.8, unless started with cpuidle_sysfs_switch.
+            || reading(tree.word(&format!("{CPUS}/cpuidle/current_governor_ro"))),
+        ),
+    }
+}
+
+fn policies(tree: &Tree) -> Result<Vec<FrequencyPolicy>> {
+    let (mut policies, mut first_error) = (Vec::new(), None);
+    for cpu in online(tree)? {
+        let folder = format!("{CPUS}/cpu{cpu}/cpufreq");
+        match tree.folder(&folder) {
+            Ok(_) => policies.push((cpu, policy(tree, &folder))),
+            Err(error) => first_error = first_error.or(Some(error)),
+        }
+    }
+    match first_error {
+        Some(error) if policies.is_empty() => Err(error),
+        _ => {
+            let with_cpus = |(policy, cpus)| FrequencyPolicy { cpus, ..policy };
+            Ok(grouped(policies).into_iter().map(with_cpus).collect())
+        }
+    }
+}
+
+fn policy(tree: &Tree, folder: &str) -> FrequencyPolicy {
+    let file = |name: &str| format!("{folder}/{name}");
+    FrequencyPolicy {
+        cpus: CpuList::default(),
+        driver: reading(tree.word(&file("scaling_driver"))),
+        governor: reading(tree.word(&file("scaling_governor"))),
+        min_khz: reading(tree.number(&file("scaling_min_freq"))),
+        max_khz: reading(tree.number(&file("scaling_max_freq"))),
+    }
+}
+
+/// `cpufreq/boost`, or the reverse in intel_pstate, which has a file of its own.
+fn boost(tree: &Tree) -> Result<bool> {
+    let no_turbo = flag(tree, &format!("{CPUS}/intel_pstate/no_turbo"));
+    match (no_turbo, flag(tree, &format!("{CPUS}/cpufreq/boost"))) {
+        (Ok(no_turbo), _) => Ok(!no_turbo),
+        (Err(_), Ok(boost)) => Ok(boost),
+        (Err(a), Err(b)) => Err(ReadError::Several { all: format!("{a}; {b}") }),
+    }
+}
+
+fn flag(tree: &Tree, path: &str) -> Result<bool> {
+    match tree.word(path)?.as_str() {
+        "0" => Ok(false),
+        "1" => Ok(true),
+        other => Err(ReadError::invalid(path, other, "0 or 1")),
+    }
 }

@@ -70,20 +70,8 @@ fn column_of(header: &str, cpu: u32) -> Result<usize> {
 }
 
 fn of_cpu(text: &str, cpu: u32) -> Result<BTreeMap<String, u64>> {
-    let header = text.lines().next().unwrap_or_default();
-    let column = column_of(header, cpu)?;
-    let mut counts = BTreeMap::new();
-    for (name, fields) in text.lines().skip(1).filter_map(|line| line.split_once(':')) {
-        let fields: Vec<&str> = fields.split_whitespace().collect();
-        // ERR and MIS have one sum for all CPUs.
-        let has_all_cpus = fields.len() >= header.split_whitespace().count();
-        if let Some(count) = fields.get(column).and_then(|field| field.parse().ok())
-            && has_all_cpus
-        {
-            counts.insert(name.trim().to_string(), count);
-        }
-    }
-    Ok(counts)
+    let counts = of_cpus(text, &[cpu])?.into_iter();
+    Ok(counts.map(|((source, _), count)| (source, count)).collect())
 }
 
 /// The header names the online CPUs, whose numbers may have gaps; then a line for each source.

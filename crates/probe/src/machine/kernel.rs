@@ -1,10 +1,11 @@
-//! The kernel: release, command line, switches, clock source.
+//! The kernel: release, command line, configuration, clock source, how it preempts itself and how it tells
+//! user from system time.
 
-use model::machine::{ClockSource, Kernel};
+use model::machine::CpuAccounting;
+use model::machine::{ClockSource, Kernel, Preemption, PreemptionModel};
+use model::reading::Reading;
 
-use super::config::Config;
-use super::preemption;
-use super::tree::{Result, Tree, parse, reading};
+use super::tree::{ReadError, Result, Tree, parse, reading};
 
 const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0";
 
@@ -22,7 +23,7 @@ pub(super) fn read(tree: &Tree, config: &Config) -> Kernel {
         boot_id: reading(tree.word("/proc/sys/kernel/random/boot_id")),
         ..Kernel::default()
     };
-    kernel.preemption = preemption::read(tree, &kernel, config);
+    kernel.preemption = read_preemption(tree, &kernel, config);
     kernel
 }
 
@@ -43,5 +44,246 @@ fn clock_source(tree: &Tree) -> ClockSource {
         current: reading(tree.word(&format!("{CLOCK_SOURCE}/current_clocksource"))),
         available: reading(available)
             .map(|text| text.split_whitespace().map(str::to_owned).collect()),
+    }
+}
+
+/// A kernel configuration file, or why each of the places for it has none.
+pub(super) struct Config {
+    found: Option<(String, String)>,
+    tried: Vec<ReadError>,
+}
+
+impl Config {
+    /// Of the kernel that runs.
+    pub(super) fn of(tree: &Tree) -> Self {
+        Self::read(tree, tree.word("/proc/sys/kernel/osrelease").as_deref().ok())
+    }
+
+    fn read(tree: &Tree, release: Option<&str>) -> Self {
+        let mut config = Config { found: None, tried: Vec::new() };
+        config.attempt("/proc/config.gz", |path| tree.gzip_text(path));
+        for path in release.iter().flat_map(|release| {
+            [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")]
+        }) {
+            config.attempt(&path, |path| tree.text(path));
+        }
+        config
+    }
+
+    fn attempt(&mut self, path: &str, read: impl FnOnce(&str) -> Result<String>) {
+        if self.found.is_some() {
+            return;
+        }
+        match read(path) {
+            Ok(text) => self.found = Some((path.to_owned(), text)),
+            Err(error) => self.tried.push(error),
+        }
+    }
+
+    /// The value of an option that is set, and the file that says so.
+    pub(super) fn value(&self, option: &str) -> Result<(&str, &str)> {
+        let Some((path, text)) = &self.found else {
+            let tried: Vec<String> = self.tried.iter().map(ToString::to_string).collect();
+            return Err(ReadError::Several { all: tried.join("; ") });
+        };
+        let mut options = text.lines().filter_map(|line| line.split_once('='));
+        let value = options.find(|(key, _)| *key == option).map(|(_, value)| value.trim());
+        value.map(|value| (path.as_str(), value)).ok_or_else(|| ReadError::no_item(path, option))
+    }
+
+    /// The file, if there is one.
+    pub(super) fn path(&self) -> Option<&str> {
+        self.found.as_ref().map(|(path, _)| path.as_str())
+    }
+
+    /// Whether an option is built in.
+    pub(super) fn has(&self, option: &str) -> bool {
+        self.value(option).is_ok_and(|(_, value)| value == "y")
+    }
+}
+
+const DEBUG: &str = "/sys/kernel/debug/sched/preempt";
+const REALTIME: &str = "/sys/kernel/realtime";
+const VERSION: &str = "/proc/sys/kernel/version";
+
+/// A preemption model and the file that told it. Several files know, each on some kernels only.
+type Told = Reading<(PreemptionModel, String)>;
+
+fn read_preemption(tree: &Tree, kernel: &Kernel, config: &Config) -> Preemption {
+    let words = Words::of(kernel);
+    let dynamic = is_dynamic(&words, config);
+    let told = reading(from_debug(tree))
+        .or_else(|| from_command_line(kernel, &dynamic))
+        .or_else(|| from_config(config))
+        .or_else(|| from_version(&words));
+    Preemption {
+        model: told.as_ref().map(|(model, _)| *model),
+        source: told.map(|(_, source)| source),
+        realtime: is_realtime(tree, &words, config),
+        dynamic,
+    }
+}
+
+/// The preemption words of `uname -v` (init/Makefile, scripts/mkcompile_h).
+enum Words {
+    Realtime,
+    Dynamic,
+    Static,
+    /// None of them.
+    No,
+    Unknown(String),
+}
+
+impl Words {
+    fn of(kernel: &Kernel) -> Self {
+        let version = match kernel.version.clone().or_else(|| kernel.banner.clone()) {
+            Reading::Known(version) => version,
+            Reading::Unknown { why } => return Words::Unknown(why),
+        };
+        let words: Vec<&str> = version.split_whitespace().collect();
+        if words.contains(&"PREEMPT_RT") || words.windows(2).any(|pair| pair == ["PREEMPT", "RT"]) {
+            Words::Realtime
+        } else if words.contains(&"PREEMPT_DYNAMIC") {
+            Words::Dynamic
+        } else if words.contains(&"PREEMPT") {
+            Words::Static
+        } else {
+            Words::No
+        }
+    }
+}
+
+fn from_debug(tree: &Tree) -> Result<(PreemptionModel, String)> {
+    let chosen = tree.chosen(DEBUG)?;
+    let model = model_named(&chosen);
+    let model = model.ok_or_else(|| ReadError::invalid(DEBUG, &chosen, "a preemption model"))?;
+    Ok((model, DEBUG.to_owned()))
+}
+
+/// The kernel takes the last `preempt=` that it knows, and none if the model is fixed.
+fn from_command_line(kernel: &Kernel, dynamic: &Reading<bool>) -> Told {
+    if dynamic.known() != Some(&true) {
+        return Reading::unknown(
+            "/proc/cmdline: 'preempt' has no effect unless the model is dynamic",
+        );
+    }
+    let model = kernel.parameters("preempt").filter_map(model_named).last();
+    let model = model.ok_or_else(|| ReadError::no_item("/proc/cmdline", "preempt="));
+    reading(model).map(|model| (model, "/proc/cmdline".to_owned()))
+}
+
+fn from_config(config: &Config) -> Told {
+    let options = [
+        // With a dynamic model, RT and one of the others are both set: the other is the default.
+        ("CONFIG_PREEMPT_LAZY", PreemptionModel::Lazy),
+        ("CONFIG_PREEMPT", PreemptionModel::Full),
+        ("CONFIG_PREEMPT_VOLUNTARY", PreemptionModel::Voluntary),
+        ("CONFIG_PREEMPT_NONE", PreemptionModel::None),
+        ("CONFIG_PREEMPT_RT", PreemptionModel::Full),
+    ];
+    let told = options.into_iter().find_map(|(option, model)| {
+        let (path, value) = config.value(option).ok()?;
+        (value == "y").then(|| (model, format!("{path} ({option})")))
+    });
+    // None is set: the reason is that of the last, or that there is no file.
+    reading(told.ok_or(()).or_else(|()| {
+        let (path, value) = config.value("CONFIG_PREEMPT_NONE")?;
+        Err(ReadError::invalid(path, value, "a preemption model"))
+    }))
+}
+
+fn from_version(words: &Words) -> Told {
+    match words {
+        Words::Realtime | Words::Static => {
+            Reading::Known((PreemptionModel::Full, VERSION.to_owned()))
+        }
+        Words::Dynamic => Reading::unknown(format!("{VERSION}: dynamic, without the choice")),
+        Words::No => {
+            Reading::unknown(format!("{VERSION}: none or voluntary, without saying which"))
+        }
+        Words::Unknown(why) => Reading::unknown(why.clone()),
+    }
+}
+
+fn is_dynamic(words: &Words, config: &Config) -> Reading<bool> {
+    if config.path().is_some() {
+        return Reading::Known(config.has("CONFIG_PREEMPT_DYNAMIC"));
+    }
+    match words {
+        Words::Dynamic => Reading::Known(true),
+        Words::Static | Words::No => Reading::Known(false),
+        // Since 6.13 a real-time kernel may be dynamic too, and shows only PREEMPT_RT.
+        Words::Realtime => Reading::unknown(format!("{VERSION}: PREEMPT_RT hides it")),
+        Words::Unknown(why) => Reading::unknown(why.clone()),
+    }
+}
+
+fn is_realtime(tree: &Tree, words: &Words, config: &Config) -> Reading<bool> {
+    if tree.number::<u32>(REALTIME).is_ok_and(|is_realtime| is_realtime == 1) {
+        return Reading::Known(true);
+    }
+    match words {
+        Words::Unknown(_) if config.path().is_some() => {
+            Reading::Known(config.has("CONFIG_PREEMPT_RT"))
+        }
+        Words::Unknown(why) => Reading::unknown(why.clone()),
+        words => Reading::Known(matches!(words, Words::Realtime)),
+    }
+}
+
+fn model_named(name: &str) -> Option<PreemptionModel> {
+    match name {
+        "none" => Some(PreemptionModel::None),
+        "voluntary" => Some(PreemptionModel::Voluntary),
+        "full" => Some(PreemptionModel::Full),
+        "lazy" => Some(PreemptionModel::Lazy),
+        _ => None,
+    }
+}
+
+/// How the kernel tells user from system time, from its configuration; kernel/sched/cputime.c says what each option does. GEN alone does
+/// nothing: CPUs account so only while they run without a tick (nohz_full).
+pub(super) fn accounting(tree: &Tree, config: &Config) -> Reading<CpuAccounting> {
+    // Tells why where there is no configuration at all; every kernel has this option.
+    reading(config.value("CONFIG_HZ").map(|_| ())).map(|()| {
+        let tickless = tree.cpu_list("/sys/devices/system/cpu/nohz_full");
+        if config.has("CONFIG_VIRT_CPU_ACCOUNTING_NATIVE") {
+            CpuAccounting::Precise
+        } else if config.has("CONFIG_VIRT_CPU_ACCOUNTING_GEN")
+            && tickless.is_ok_and(|cpus| !cpus.is_empty())
+        {
+            CpuAccounting::Mixed
+        } else {
+            CpuAccounting::Tick
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_kernels_do_by_their_options() {
+        for (options, tickless, expected) in [
+            ("CONFIG_HZ=250\nCONFIG_TICK_CPU_ACCOUNTING=y\n", "", CpuAccounting::Tick),
+            ("CONFIG_HZ=250\nCONFIG_VIRT_CPU_ACCOUNTING_GEN=y\n", "(null)", CpuAccounting::Tick),
+            ("CONFIG_HZ=250\nCONFIG_VIRT_CPU_ACCOUNTING_GEN=y\n", "2-3", CpuAccounting::Mixed),
+            ("CONFIG_HZ=100\nCONFIG_VIRT_CPU_ACCOUNTING_NATIVE=y\n", "", CpuAccounting::Precise),
+        ] {
+            let root = tempfile::tempdir().unwrap();
+            for folder in ["proc/sys/kernel", "boot", "sys/devices/system/cpu"] {
+                fs::create_dir_all(root.path().join(folder)).unwrap();
+            }
+            fs::write(root.path().join("proc/sys/kernel/osrelease"), "9\n").unwrap();
+            fs::write(root.path().join("boot/config-9"), options).unwrap();
+            fs::write(root.path().join("sys/devices/system/cpu/nohz_full"), tickless).unwrap();
+            let tree = &Tree::new(root.path());
+            assert_eq!(accounting(tree, &Config::of(tree)), Reading::Known(expected), "{options}");
+            fs::remove_file(root.path().join("boot/config-9")).unwrap();
+            assert!(accounting(tree, &Config::of(tree)).why().is_some());
+        }
     }
 }

@@ -10,6 +10,8 @@ use model::machine::CpuList;
 use model::reading::Reading;
 use thiserror::Error;
 
+use crate::procfs;
+
 /// No file read here comes near: /proc/cpuinfo of 1,024 CPUs has 1.5 MiB.
 const MAX_BYTES: u64 = 16 << 20;
 
@@ -166,17 +168,13 @@ pub(super) fn parse<T: FromStr>(path: &str, item: &str) -> Result<T> {
 
 /// The value after `key` and a colon, of lines like `MemTotal:  1 kB`.
 pub(super) fn value_of<'a>(path: &str, text: &'a str, key: &str) -> Result<&'a str> {
-    let values = text.lines().filter_map(|line| line.split_once(':'));
-    let mut values = values.filter(|(found, _)| found.trim() == key);
-    let value = values.next().map(|(_, value)| value.trim());
-    value.ok_or_else(|| ReadError::no_item(path, key))
+    procfs::value(text, key).ok_or_else(|| ReadError::no_item(path, key))
 }
 
 /// Bytes of a value like `123 kB`.
 pub(super) fn kilobytes(path: &str, value: &str) -> Result<u64> {
-    let number = value.strip_suffix("kB").map(str::trim);
-    let bytes = number.and_then(|number| number.parse::<u64>().ok()?.checked_mul(1024));
-    bytes.ok_or_else(|| ReadError::invalid(path, value, "a number of kB"))
+    let invalid = || ReadError::invalid(path, value, "a number of kB");
+    procfs::kilobytes(value).ok_or_else(invalid)
 }
 
 /// A value that is known only if its file says so.

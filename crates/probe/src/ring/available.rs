@@ -4,64 +4,41 @@ use std::fs::File;
 use std::io::{Read, Write};
 
 use model::ring::{Case, Kind, Placement, Policy};
+use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{
-    Signal, WaitOptions, getpid, getppid, set_parent_process_death_signal, waitpid,
-};
 
+use super::build::Make;
 use super::error::RingError;
-use super::link::Make;
 use super::member::Leader;
 use super::work::NoWork;
-use crate::sys::{Forked, deadline, default_alarm, exit_now, fork};
+use crate::child::Child;
+use crate::sys::{deadline, default_alarm};
 
 /// Seconds after which a link that passes no token is taken for one that does not work.
-const PATIENCE_S: u32 = 5;
+const DEADLINE_S: u32 = 5;
+
+/// What the process that tries a link answers when the token came through.
+const PASSED: &str = "passed";
 
 /// Tries a link in a process of its own: a worker changes its signals and its namespace for it.
 pub fn try_out<M: Make>() -> Result<(), String> {
-    let (answers, mut answer) = match pipe_with(PipeFlags::CLOEXEC) {
-        Ok((read, write)) => (File::from(read), File::from(write)),
-        Err(errno) => return Err(format!("it could not be tried: pipe: {errno}")),
-    };
-    let asker = getpid();
-    match fork() {
-        Err(errno) => Err(format!("it could not be tried: fork: {errno}")),
-        Ok(Forked::Child) => {
-            drop(answers);
-            default_alarm();
-            deadline(PATIENCE_S);
-            // With whoever asks goes the question, also while it hangs.
-            let asked = set_parent_process_death_signal(Some(Signal::KILL));
-            if asked.is_err() || getppid() != Some(asker) {
-                exit_now(1);
-            }
-            match pass_a_token::<M>() {
-                Ok(()) => exit_now(0),
-                Err(why) => {
-                    // Unread, it leaves the exit status to speak.
-                    let _ = answer.write_all(why.as_bytes());
-                    exit_now(1);
-                }
-            }
-        }
-        Ok(Forked::Parent(pid)) => {
-            drop(answer);
-            let mut why = String::new();
-            let mut answers = answers;
-            let _ = answers.read_to_string(&mut why);
-            let ended = loop {
-                match waitpid(Some(pid), WaitOptions::empty()) {
-                    Err(rustix::io::Errno::INTR) => {}
-                    ended => break ended.ok().flatten().map(|(_, status)| status),
-                }
-            };
-            match ended.and_then(|status| status.exit_status()) {
-                Some(0) => Ok(()),
-                Some(_) if !why.is_empty() => Err(why),
-                _ => Err("it was tried, and no token came through".to_string()),
-            }
-        }
+    let failed = |call| move |errno: Errno| format!("it could not be tried: {call}: {errno}");
+    let (answers, answer) = pipe_with(PipeFlags::CLOEXEC).map_err(failed("pipe"))?;
+    let child = Child::start(move || {
+        default_alarm();
+        deadline(DEADLINE_S);
+        let answered = pass_a_token::<M>().map_or_else(|why| why, |()| PASSED.to_string());
+        // Without an answer the link is taken for one that does not work.
+        let _ = File::from(answer).write_all(answered.as_bytes());
+    });
+    let child = child.map_err(failed("fork"))?;
+    let mut answer = String::new();
+    let _ = File::from(answers).read_to_string(&mut answer);
+    child.join();
+    match answer.as_str() {
+        PASSED => Ok(()),
+        "" => Err("it was tried, and no token came through".to_string()),
+        _ => Err(answer),
     }
 }
 
@@ -89,5 +66,5 @@ fn pass_a_token<M: Make>() -> Result<(), String> {
     })?;
     let mut leader = Leader::new(ring.seat, &ring.area);
     let passed = leader.announce(1).and_then(|()| leader.batch(1, &mut || 0));
-    passed.map(|_| ()).map_err(|error| RingError::Lead(error).to_string())
+    passed.map(|_| ()).map_err(|error| error.to_string())
 }

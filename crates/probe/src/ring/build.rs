@@ -1,5 +1,5 @@
-//! Makes the members of a ring, one joint at a time, in time linear in its size. Of a ring of
-//! processes no process ever holds more than three joints, as in Sloan's program.
+//! Makes the members of a ring, one channel at a time, in time linear in its size. Of a ring of
+//! processes no process ever holds more than three channels, as in Sloan's program.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,17 +7,19 @@ use std::thread;
 
 use model::ring::{Case, Kind, Placement};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::process::getpid;
 use rustix::thread::gettid;
 
-use super::error::RingError;
-use super::link::{Carrier, Link, LinkError, Place};
-use super::member::{Ends, LeadError, Seat};
+use super::error::{LeadError, LinkError, RingError};
+use super::link::{Carrier, Link, Place, Receive, Send};
+use super::member::{Ends, Seat};
 use super::others::{Others, STATUS_LOST, STATUS_ORPHAN, STATUS_PLACE};
 use super::work::Work;
 use crate::limits::Limits;
 use crate::placement;
-use crate::sys::{Forked, LastWord, SharedArea, exit_now, fork, member_lost, unwatch_members};
+use crate::sys::{
+    EndNote, Forked, SharedArea, end_with_parent, exit_now, fork, member_lost, unwatch_members,
+};
 
 /// Stack of a member that is a thread: it calls a few functions deep.
 const STACK_BYTES: usize = 64 * 1024;
@@ -30,39 +32,58 @@ pub struct Ring<S, R, W> {
     pub area: Arc<SharedArea>,
     /// The members besides the leader.
     pub others: Others,
-    /// The leader's own joint, where each member has one to be alone with.
+    /// The leader's own channel, where each member has one to be alone with.
     pub ends: Option<Ends<S, R>>,
 }
 
-/// Makes a ring of links of kind `L` as `case` describes it. `work` is called in each member, so that
-/// its memory is the member's own. Where `alone`, each member also gets a joint of its own.
-pub fn build<L: Link, W: Work, F: Fn() -> W + Copy + Send + 'static>(
-    case: &Case,
-    work: F,
-    alone: bool,
-) -> Result<Ring<L::Sender, L::Receiver, W>, RingError> {
-    let members = case.members;
-    L::prepare().map_err(|refusal| unavailable::<L>(refusal.call, refusal.errno))?;
-    let area =
-        SharedArea::new(members as usize).map_err(|errno| RingError::Memory { members, errno })?;
-    area.cells()[0].tid.store(gettid().as_raw_pid() as u32, Ordering::Release);
-    let mut builder = Builder {
-        case,
-        work,
-        alone,
-        area: Arc::new(area),
-        others: Others::none(case.kind, members),
-    };
-    let made = builder.seats::<L>().and_then(|seats| {
-        let ends = alone.then(|| builder.joint::<L>(0, 0)).transpose()?;
-        Ok((seats, ends))
-    });
-    match made {
-        Ok(((sender, receiver), ends)) => {
-            let seat = Seat { sender, receiver, work: work() };
-            Ok(Ring { seat, area: builder.area, others: builder.others, ends })
+/// Makes a ring. Links are put together channel by channel; what has no channels makes the whole ring.
+pub trait Make: Carrier {
+    /// The leader's end that sends.
+    type Sender: Send;
+    /// The leader's end that receives.
+    type Receiver: Receive;
+
+    /// Makes a ring as `case` describes it. `work` is called in each member, so that its memory is
+    /// the member's own. Where `alone`, each member also gets a channel of its own, if the link has channels.
+    fn make<W: Work, F: Fn() -> W + Copy + std::marker::Send + 'static>(
+        case: &Case,
+        work: F,
+        alone: bool,
+    ) -> Result<Ring<Self::Sender, Self::Receiver, W>, RingError>;
+}
+
+impl<L: Link> Make for L {
+    type Sender = L::Sender;
+    type Receiver = L::Receiver;
+
+    fn make<W: Work, F: Fn() -> W + Copy + std::marker::Send + 'static>(
+        case: &Case,
+        work: F,
+        alone: bool,
+    ) -> Result<Ring<L::Sender, L::Receiver, W>, RingError> {
+        let members = case.members;
+        L::prepare().map_err(|failed| unavailable::<L>(failed.call, failed.errno))?;
+        let area = SharedArea::new(members as usize)
+            .map_err(|errno| RingError::Memory { members, errno })?;
+        area.cells()[0].tid.store(gettid().as_raw_pid() as u32, Ordering::Release);
+        let mut builder = Builder {
+            case,
+            work,
+            alone,
+            area: Arc::new(area),
+            others: Others::none(case.kind, members),
+        };
+        let made = builder.seats::<L>().and_then(|seats| {
+            let ends = alone.then(|| builder.channel::<L>(0, 0)).transpose()?;
+            Ok((seats, ends))
+        });
+        match made {
+            Ok(((sender, receiver), ends)) => {
+                let seat = Seat { sender, receiver, work: work() };
+                Ok(Ring { seat, area: builder.area, others: builder.others, ends })
+            }
+            Err(error) => Err(builder.give_up(error)),
         }
-        Err(error) => Err(builder.give_up(error)),
     }
 }
 
@@ -74,52 +95,57 @@ struct Builder<'a, F> {
     others: Others,
 }
 
-impl<W: Work, F: Fn() -> W + Copy + Send + 'static> Builder<'_, F> {
-    /// Makes all joints and members; gives the leader's ends. Joint i leads from member i to
+impl<W: Work, F: Fn() -> W + Copy + std::marker::Send + 'static> Builder<'_, F> {
+    /// Makes all channels and members; gives the leader's ends. Channel i leads from member i to
     /// i + 1, the last one back to the leader.
     fn seats<L: Link>(&mut self) -> Result<(L::Sender, L::Receiver), RingError> {
-        let leader = getpid();
         let last = self.case.members - 1;
-        let (back_sender, own_receiver) = self.joint::<L>(last, 0)?;
+        let (back_sender, own_receiver) = self.channel::<L>(last, 0)?;
         if last == 0 {
             return Ok((back_sender, own_receiver));
         }
-        let (own_sender, mut receiver) = self.joint::<L>(0, 1)?;
+        let (own_sender, mut receiver) = self.channel::<L>(0, 1)?;
+        let mut held = (own_sender, own_receiver, back_sender);
         for member in 1..last {
-            self.whole()?;
-            let (sender, next_receiver) = self.joint::<L>(member, member + 1)?;
-            let seat = (self.work, sender, receiver);
-            match self.case.kind {
-                Kind::Thread => self.start_thread::<L>(member, seat)?,
-                Kind::Process => match self.fork(member)? {
-                    Forked::Parent(pid) => self.others.push_process(pid),
-                    Forked::Child => {
-                        // What a member holds besides its own ends would hide a broken ring.
-                        drop((own_sender, own_receiver, back_sender, next_receiver));
-                        self.be_member::<L>(member, leader, seat);
-                    }
-                },
-            }
-            receiver = next_receiver;
+            self.check_whole()?;
+            let (sender, next_receiver) = self.channel::<L>(member, member + 1)?;
+            let seed = (self.work, sender, receiver);
+            (held, receiver) = self.start::<L, _>(member, seed, (held, next_receiver))?;
         }
-        let seat = (self.work, back_sender, receiver);
-        match self.case.kind {
-            Kind::Thread => self.start_thread::<L>(last, seat)?,
-            Kind::Process => match self.fork(last)? {
-                Forked::Parent(pid) => self.others.push_process(pid),
-                Forked::Child => {
-                    drop((own_sender, own_receiver));
-                    self.be_member::<L>(last, leader, seat);
+        let (own_sender, own_receiver, back_sender) = held;
+        self.start::<L, _>(last, (self.work, back_sender, receiver), (own_sender, own_receiver))
+    }
+
+    /// Starts a member. `held` are ends that are not its own: a process drops them, as they would
+    /// hide a broken ring. The leader gets them back.
+    fn start<L: Link, H>(
+        &mut self,
+        member: u32,
+        seed: Seed<L, F>,
+        held: H,
+    ) -> Result<H, RingError> {
+        if self.case.kind == Kind::Thread {
+            self.start_thread::<L>(member, seed)?;
+            return Ok(held);
+        }
+        let leader = getpid();
+        match fork().map_err(|errno| self.refused(member, "fork", errno))? {
+            Forked::Parent(pid) => self.others.push_process(pid),
+            Forked::Child => {
+                drop(held);
+                if !end_with_parent(leader) {
+                    exit_now(STATUS_ORPHAN);
                 }
-            },
+                exit_now(live::<L, W, F>(self.case, &self.area, member, seed, self.alone));
+            }
         }
-        Ok((own_sender, own_receiver))
+        Ok(held)
     }
 
     /// The first lap, in which a loss would show, is far off while a large ring is made.
-    fn whole(&self) -> Result<(), RingError> {
+    fn check_whole(&self) -> Result<(), RingError> {
         match member_lost() {
-            true => Err(RingError::Lead(LeadError::Link(LinkError::Closed))),
+            true => Err(LeadError::Link(LinkError::Closed).into()),
             false => Ok(()),
         }
     }
@@ -137,15 +163,11 @@ impl<W: Work, F: Fn() -> W + Copy + Send + 'static> Builder<'_, F> {
         }
     }
 
-    fn joint<L: Link>(&self, from: u32, to: u32) -> Result<(L::Sender, L::Receiver), RingError> {
+    fn channel<L: Link>(&self, from: u32, to: u32) -> Result<(L::Sender, L::Receiver), RingError> {
         let place = Place { area: &self.area, kind: self.case.kind, to };
-        // The first joint leads from the last member, but it is made before any member is.
+        // The first channel leads from the last member, but it is made before any member is.
         let made = if to == 0 { 0 } else { from };
-        L::joint(&place).map_err(|refusal| self.refused(made, refusal.call, refusal.errno))
-    }
-
-    fn fork(&self, member: u32) -> Result<Forked, RingError> {
-        fork().map_err(|errno| self.refused(member, "fork", errno))
+        L::channel(&place).map_err(|failed| self.refused(made, failed.call, failed.errno))
     }
 
     /// The limits are read while all members still live: only then do their counts tell.
@@ -154,13 +176,13 @@ impl<W: Work, F: Fn() -> W + Copy + Send + 'static> Builder<'_, F> {
         RingError::Refused { wanted: self.case.members, made, call, errno, limits }
     }
 
-    fn start_thread<L: Link>(&mut self, member: u32, seat: Seed<L, F>) -> Result<(), RingError> {
+    fn start_thread<L: Link>(&mut self, member: u32, seed: Seed<L, F>) -> Result<(), RingError> {
         let (case, area, alone) = (self.case.clone(), Arc::clone(&self.area), self.alone);
         let life = move || {
-            let last_word = LastWord::new();
-            let status = live::<L, W, F>(&case, &area, member, seat, alone);
+            let note = EndNote::new();
+            let status = live::<L, W, F>(&case, &area, member, seed, alone);
             if status == 0 {
-                last_word.in_peace();
+                note.done();
             }
             status
         };
@@ -171,16 +193,6 @@ impl<W: Work, F: Fn() -> W + Copy + Send + 'static> Builder<'_, F> {
         })?;
         self.others.push_thread(handle);
         Ok(())
-    }
-
-    /// The life of a member that is a process. A leader that is gone takes its members with it,
-    /// also when it went before they could ask for that.
-    fn be_member<L: Link>(&self, member: u32, leader: Pid, seat: Seed<L, F>) -> ! {
-        let asked = set_parent_process_death_signal(Some(Signal::KILL));
-        if asked.is_err() || getppid() != Some(leader) {
-            exit_now(STATUS_ORPHAN);
-        }
-        exit_now(live::<L, W, F>(self.case, &self.area, member, seat, self.alone));
     }
 }
 
@@ -203,15 +215,16 @@ fn live<L: Link, W: Work, F: Fn() -> W>(
         Placement::Pinned { .. } => placement::pin(&case.placement.cpus_of(member)),
         Placement::Same { .. } | Placement::Free { .. } => Ok(()),
     };
+    let note = |errno: Errno| cell.errno.store(errno.raw_os_error() as u32, Ordering::Release);
     if let Err(errno) = placed {
-        cell.errno.store(errno.raw_os_error() as u32, Ordering::Release);
+        note(errno);
         return STATUS_PLACE;
     }
     let place = Place { area, kind: case.kind, to: member };
-    let ends = match alone.then(|| L::joint(&place)).transpose() {
+    let ends = match alone.then(|| L::channel(&place)).transpose() {
         Ok(ends) => ends,
-        Err(refusal) => {
-            cell.errno.store(refusal.errno.raw_os_error() as u32, Ordering::Release);
+        Err(failed) => {
+            note(failed.errno);
             return STATUS_LOST;
         }
     };
@@ -223,7 +236,7 @@ fn live<L: Link, W: Work, F: Fn() -> W>(
             Errno::PIPE | Errno::CONNRESET | Errno::CONNREFUSED | Errno::SRCH | Errno::INTR,
         )) => STATUS_LOST,
         Err(LinkError::Kernel(errno)) => {
-            cell.errno.store(errno.raw_os_error() as u32, Ordering::Release);
+            note(errno);
             STATUS_LOST
         }
     }

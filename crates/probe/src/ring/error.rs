@@ -1,12 +1,69 @@
-//! What can go wrong with a ring, in words that help.
+//! What can go wrong with a link, with a lap, with a whole ring.
 
 use model::case::Policy;
 use model::state::State;
 use rustix::io::Errno;
 
-use super::member::LeadError;
 use crate::counters::CountError;
 use crate::limits::Limits;
+
+/// Why a token did not arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LinkError {
+    /// The other side is gone.
+    #[error("the other end is closed")]
+    Closed,
+    /// A call of the kernel failed.
+    #[error("{0}")]
+    Kernel(#[from] Errno),
+}
+
+/// A call that failed while a ring was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallError {
+    /// The call.
+    pub call: &'static str,
+    /// Its errno.
+    pub errno: Errno,
+}
+
+/// Says of a failure which call it was.
+pub trait By<T> {
+    /// As a failure of `call`.
+    fn by(self, call: &'static str) -> Result<T, CallError>;
+}
+
+impl<T> By<T> for Result<T, Errno> {
+    fn by(self, call: &'static str) -> Result<T, CallError> {
+        self.map_err(|errno| CallError { call, errno })
+    }
+}
+
+/// The ring did not do what it was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LeadError {
+    /// The token was lost.
+    #[error("the token was lost: {0}")]
+    Link(#[from] LinkError),
+    /// The token came back without having been changed by every member.
+    #[error("the token came back as {found} instead of {expected}: not every member passed it on")]
+    Token {
+        /// What every member's change makes of it.
+        expected: u8,
+        /// What came.
+        found: u8,
+    },
+    /// A member made other hops than it was told.
+    #[error("member {member} made {found} hops instead of {expected}")]
+    Hops {
+        /// Which one, the leader being 0.
+        member: usize,
+        /// Hops that it was told to make.
+        expected: u64,
+        /// Hops that it made.
+        found: u64,
+    },
+}
 
 /// Why a ring could not be measured.
 #[derive(Debug, thiserror::Error)]
@@ -77,7 +134,17 @@ pub enum RingError {
         /// Why.
         errno: Errno,
     },
-    /// The shared memory could not be had.
+    /// A working set that no address space holds.
+    #[error(
+        "a working set of {bytes} bytes cannot be allocated: the limit is {limit} bytes (--work)"
+    )]
+    Work {
+        /// Bytes asked for.
+        bytes: u64,
+        /// The most that can be asked for.
+        limit: u64,
+    },
+    /// The shared memory could not be allocated.
     #[error("cannot map memory shared by {members} members: {errno}")]
     Memory {
         /// Ring size.
@@ -94,8 +161,8 @@ pub enum RingError {
         how: String,
     },
     /// The ring did not do what it was told.
-    #[error("{}", lead_words(.0))]
-    Lead(LeadError),
+    #[error(transparent)]
+    Lead(#[from] LeadError),
     /// A counter could not be read.
     #[error(transparent)]
     Count(#[from] CountError),
@@ -104,18 +171,6 @@ pub enum RingError {
 impl RingError {
     /// Whether the machine ran out of something, so that a larger ring would fail too.
     pub fn is_exhaustion(&self) -> bool {
-        matches!(self, Self::Refused { .. } | Self::Memory { .. })
-    }
-}
-
-fn lead_words(error: &LeadError) -> String {
-    match error {
-        LeadError::Link(error) => format!("the token was lost: {error:?}"),
-        LeadError::Token { expected, found } => format!(
-            "the token came back as {found} instead of {expected}: not every member passed it on"
-        ),
-        LeadError::Hops { member, expected, found } => {
-            format!("member {member} made {found} hops instead of {expected}")
-        }
+        matches!(self, Self::Refused { .. } | Self::Memory { .. } | Self::Work { .. })
     }
 }

@@ -9,46 +9,8 @@ use std::time::Duration;
 use model::ring::{Case, Kind};
 use rustix::io::Errno;
 
-use super::build::{self, Ring};
-use super::error::RingError;
-use super::work::Work;
+pub use super::error::{By, CallError, LinkError};
 use crate::sys::{Aim, SharedArea, member_lost};
-
-/// Why a token did not arrive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LinkError {
-    /// The other side is gone.
-    Closed,
-    /// The kernel refused.
-    Kernel(Errno),
-}
-
-impl From<Errno> for LinkError {
-    fn from(errno: Errno) -> Self {
-        Self::Kernel(errno)
-    }
-}
-
-/// What the kernel refused while a ring was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// The call.
-    pub call: &'static str,
-    /// Its errno.
-    pub errno: Errno,
-}
-
-/// Says of a failure which call it was.
-pub trait By<T> {
-    /// As a refusal of `call`.
-    fn by(self, call: &'static str) -> Result<T, Refusal>;
-}
-
-impl<T> By<T> for Result<T, Errno> {
-    fn by(self, call: &'static str) -> Result<T, Refusal> {
-        self.map_err(|errno| Refusal { call, errno })
-    }
-}
 
 /// The end that sends.
 pub trait Send {
@@ -66,10 +28,10 @@ pub trait Send {
 pub trait Receive {
     /// A member waits for the token awake. Such members sleep at a gate between the laps, or their
     /// counters could not be read (`SharedArea::wait_at_gate`).
-    const AWAKE: bool = false;
+    const POLLS: bool = false;
 
     /// A signal ends the wait. Where none does, only the end of the worker does when the token is
-    /// lost (`sys::wait_deaf`).
+    /// lost (`sys::wait_uninterruptible`).
     const INTERRUPTIBLE: bool = true;
 
     /// Waits for the token. In the timed loop: nothing that the link does not need.
@@ -80,7 +42,7 @@ pub trait Receive {
 pub trait Carrier: 'static {
     /// Its name on the command line.
     const NAME: &'static str;
-    /// What it is, in a few words.
+    /// What carries the token, for lists of links.
     const SUMMARY: &'static str;
     /// What it needs of the kernel.
     const NEEDS: &'static str;
@@ -99,23 +61,13 @@ pub trait Carrier: 'static {
     }
 }
 
-/// Makes a ring. Links are put together joint by joint; what has no joints makes the whole ring.
-pub trait Make: Carrier {
-    /// The leader's end that sends.
-    type Sender: Send;
-    /// The leader's end that receives.
-    type Receiver: Receive;
-
-    /// Makes a ring as `case` describes it. `work` is called in each member, so that its memory is
-    /// the member's own. Where `alone`, each member also gets a joint of its own, if the link has joints.
-    fn make<W: Work, F: Fn() -> W + Copy + std::marker::Send + 'static>(
-        case: &Case,
-        work: F,
-        alone: bool,
-    ) -> Result<Ring<Self::Sender, Self::Receiver, W>, RingError>;
+/// Whether all members of a ring run on one CPU; if not, why they must and what to do.
+pub fn on_one_cpu(case: &Case, why: &str) -> Result<(), String> {
+    let is_one_cpu = case.placement.is_one_cpu();
+    is_one_cpu.then_some(()).ok_or(format!("{why}: use --placement same or a single CPU"))
 }
 
-/// A kind of link. Joints are made one at a time, before the member behind them exists; an end that
+/// A kind of link. Channels are made one at a time, before the member behind them exists; an end that
 /// a process does not use is dropped in it, so that what is held stays constant in the ring's size.
 pub trait Link: Carrier {
     /// The end of the member that passes the token on.
@@ -123,29 +75,16 @@ pub trait Link: Carrier {
     /// The end of the member that waits for it.
     type Receiver: Receive + std::marker::Send + 'static;
 
-    /// Done once in the leader before the first joint is made: what the members inherit.
-    fn prepare() -> Result<(), Refusal> {
+    /// Done once in the leader before the first channel is made: what the members inherit.
+    fn prepare() -> Result<(), CallError> {
         Ok(())
     }
 
-    /// Makes the joint between two neighbours.
-    fn joint(place: &Place) -> Result<(Self::Sender, Self::Receiver), Refusal>;
+    /// Makes the channel between two neighbours.
+    fn channel(place: &Place) -> Result<(Self::Sender, Self::Receiver), CallError>;
 }
 
-impl<L: Link> Make for L {
-    type Sender = L::Sender;
-    type Receiver = L::Receiver;
-
-    fn make<W: Work, F: Fn() -> W + Copy + std::marker::Send + 'static>(
-        case: &Case,
-        work: F,
-        alone: bool,
-    ) -> Result<Ring<L::Sender, L::Receiver, W>, RingError> {
-        build::build::<L, W, F>(case, work, alone)
-    }
-}
-
-/// Where in the ring a joint is.
+/// Where in the ring a channel is.
 pub struct Place<'a> {
     /// What the ring shares.
     pub area: &'a Arc<SharedArea>,

@@ -2,17 +2,20 @@
 
 use std::sync::atomic::Ordering;
 
-use super::link::{LinkError, Receive, Send};
-use super::patience::Patience;
+use super::error::{LeadError, LinkError};
+use super::link::{Receive, Send};
+use super::unshared::WaitBudget;
 use super::work::Work;
-use crate::sys::{Cell, SharedArea, member_lost, monotonic_raw_ns, reference_quantum, wait_deaf};
+use crate::sys::{
+    Cell, SharedArea, member_lost, monotonic_raw_ns, reference_quantum, wait_uninterruptible,
+};
 use model::speed::Slices;
 use rustix::io::Errno;
 
 /// Does it again when a signal came between that was not a member's death: some waits end even when
 /// the process was stopped and goes on (signal(7)).
 #[inline(always)]
-fn insist<T>(mut act: impl FnMut() -> Result<T, LinkError>) -> Result<T, LinkError> {
+fn retry<T>(mut act: impl FnMut() -> Result<T, LinkError>) -> Result<T, LinkError> {
     loop {
         match act() {
             Ok(done) => return Ok(done),
@@ -46,9 +49,9 @@ impl<S: Send, R: Receive, W: Work> Seat<S, R, W> {
     #[inline(never)]
     fn pass(&mut self, laps: u64) -> Result<(), LinkError> {
         for _ in 0..laps {
-            let token = insist(|| self.receiver.receive())?;
+            let token = retry(|| self.receiver.receive())?;
             self.work.touch();
-            insist(|| self.sender.send(token.wrapping_add(1)))?;
+            retry(|| self.sender.send(token.wrapping_add(1)))?;
         }
         Ok(())
     }
@@ -58,8 +61,8 @@ impl<S: Send, R: Receive, W: Work> Seat<S, R, W> {
     fn drive(&mut self, token: u8, laps: u64) -> Result<u8, LinkError> {
         let mut token = token;
         for _ in 0..laps {
-            insist(|| self.sender.send(token.wrapping_add(1)))?;
-            token = insist(|| self.receiver.receive())?;
+            retry(|| self.sender.send(token.wrapping_add(1)))?;
+            token = retry(|| self.receiver.receive())?;
             self.work.touch();
         }
         Ok(token)
@@ -104,18 +107,18 @@ impl<S: Send, R: Receive, W: Work> Seat<S, R, W> {
     ) -> Result<(), LinkError> {
         let (mut hops, mut phases) = (0, 0);
         let mut rest = || {
-            if R::AWAKE {
+            if R::POLLS {
                 area.wait_at_gate(phases);
                 phases = phases.wrapping_add(1);
             }
         };
         loop {
             rest();
-            let token = insist(|| self.receiver.receive())?;
+            let token = retry(|| self.receiver.receive())?;
             cell.hops.store(hops, Ordering::Release);
             let laps = area.laps();
             self.sender.settle()?;
-            insist(|| self.sender.send(token.wrapping_add(1)))?;
+            retry(|| self.sender.send(token.wrapping_add(1)))?;
             if laps == 0 {
                 return Ok(());
             }
@@ -125,9 +128,9 @@ impl<S: Send, R: Receive, W: Work> Seat<S, R, W> {
             match (area.solo_laps(), &mut ends) {
                 (0, _) | (_, None) => self.pass(laps)?,
                 (solo_laps, Some(ends)) => {
-                    let token = insist(|| self.receiver.receive())?;
+                    let token = retry(|| self.receiver.receive())?;
                     self.alone(ends, solo_laps, cell)?;
-                    insist(|| self.sender.send(token.wrapping_add(1)))?;
+                    retry(|| self.sender.send(token.wrapping_add(1)))?;
                 }
             }
             hops += laps;
@@ -135,7 +138,7 @@ impl<S: Send, R: Receive, W: Work> Seat<S, R, W> {
     }
 }
 
-/// The ends of a member's own joint: what it sends by the one comes back by the other.
+/// The ends of a member's own channel: what it sends by the one comes back by the other.
 pub type Ends<S, R> = (S, R);
 
 /// Laps that come before those of a solo, and before those of a ring between two solos.
@@ -147,35 +150,6 @@ pub struct Leader<'a, S, R, W> {
     area: &'a SharedArea,
     token: u8,
     hops: u64,
-}
-
-/// The ring did not do what it was told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeadError {
-    /// The token was lost.
-    Link(LinkError),
-    /// The token came back without having been changed by every member.
-    Token {
-        /// What every member's change makes of it.
-        expected: u8,
-        /// What came.
-        found: u8,
-    },
-    /// A member made other hops than it was told.
-    Hops {
-        /// Which one, the leader being 0.
-        member: usize,
-        /// Hops that it was told to make.
-        expected: u64,
-        /// Hops that it made.
-        found: u64,
-    },
-}
-
-impl From<LinkError> for LeadError {
-    fn from(error: LinkError) -> Self {
-        Self::Link(error)
-    }
 }
 
 impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
@@ -200,7 +174,7 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
         let mut drive = || self.seat.drive(self.token, laps);
         let driven = match R::INTERRUPTIBLE {
             true => drive(),
-            false => wait_deaf(drive).unwrap_or(Err(LinkError::Closed)),
+            false => wait_uninterruptible(drive).unwrap_or(Err(LinkError::Closed)),
         };
         let found = driven?;
         if found != expected {
@@ -286,23 +260,23 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
 
     /// Wakes members that sleep between the laps because they do not within.
     fn begin(&self) {
-        if R::AWAKE {
+        if R::POLLS {
             self.area.open_gate();
         }
     }
 
     /// The announced batch in slices of so many laps, with reference quanta around each. The members
-    /// wait meanwhile: the leader has the token. `patience` is for slices that wait. Gives the time of the
+    /// wait meanwhile: the leader has the token. `budget` is for slices that wait. Gives the time of the
     /// laps.
     pub fn batch_in_slices(
         &mut self,
         laps: u64,
         slices: &mut Slices,
-        patience: &mut Patience,
+        budget: &mut WaitBudget,
     ) -> Result<u64, LeadError> {
         self.seat.work.begin();
         let mut now = reference_quantum(monotonic_raw_ns(), slices);
-        now = patience.wait(reference_quantum(now, slices), slices);
+        now = budget.wait(reference_quantum(now, slices), slices);
         self.begin();
         let (mut left, mut elapsed_ns) = (laps, 0);
         while left > 0 {
@@ -314,8 +288,8 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
             now = reference_quantum(end, slices);
             left -= now_laps;
             // Members that spin while the leader waits would be what it waits for to end.
-            if !R::AWAKE && left > 0 {
-                now = patience.wait(now, slices);
+            if !R::POLLS && left > 0 {
+                now = budget.wait(now, slices);
             }
         }
         reference_quantum(now, slices);
@@ -348,9 +322,9 @@ mod tests {
     use std::sync::atomic::AtomicU64;
     use std::thread;
 
-    fn joint() -> (<Pipe as Link>::Sender, <Pipe as Link>::Receiver) {
+    fn channel() -> (<Pipe as Link>::Sender, <Pipe as Link>::Receiver) {
         let area = Arc::new(SharedArea::new(1).unwrap());
-        Pipe::joint(&Place { area: &area, kind: Kind::Thread, to: 0 }).unwrap()
+        Pipe::channel(&Place { area: &area, kind: Kind::Thread, to: 0 }).unwrap()
     }
 
     /// A ring of threads over pipes; member `skip` passes the token on unchanged, as a
@@ -377,9 +351,9 @@ mod tests {
         lead: impl Leads<W, T>,
     ) -> T {
         let area = SharedArea::new(members).unwrap();
-        let joints: Vec<_> = (0..members).map(|_| joint()).collect();
+        let channels: Vec<_> = (0..members).map(|_| channel()).collect();
         let (mut senders, mut receivers): (Vec<_>, Vec<_>) =
-            joints.into_iter().map(|(s, r)| (Some(s), Some(r))).unzip();
+            channels.into_iter().map(|(s, r)| (Some(s), Some(r))).unzip();
         thread::scope(|scope| {
             for member in 1..members {
                 let mut sender = senders[member].take().unwrap();
@@ -394,7 +368,7 @@ mod tests {
                         }
                     } else {
                         let mut seat = Seat { sender, receiver, work: work() };
-                        let _ = seat.follow(area, &area.cells()[member], Some(joint()));
+                        let _ = seat.follow(area, &area.cells()[member], Some(channel()));
                     }
                 });
             }
@@ -424,7 +398,7 @@ mod tests {
     fn each_member_is_alone_once_a_phase_and_its_times_are_its_own() {
         with_ring(3, None, |leader| {
             leader.announce_solos(50).unwrap();
-            leader.solos(&mut joint()).unwrap();
+            leader.solos(&mut channel()).unwrap();
             let times = |leader: &Leader<_, _, _>| -> Vec<[u64; 5]> {
                 leader.cells().iter().map(Cell::solo_times_ns).collect()
             };
@@ -438,7 +412,7 @@ mod tests {
             let counts = (slices.elapsed_ns.len(), slices.latency_ns.len());
             assert_eq!((counts, times(leader)), ((4, 5), first));
             leader.announce_solos(50).unwrap();
-            leader.solos(&mut joint()).unwrap();
+            leader.solos(&mut channel()).unwrap();
             leader.announce(7).unwrap();
             leader.batch(7, &mut || 0).unwrap();
             leader.announce(0).unwrap();
@@ -501,7 +475,7 @@ mod tests {
                 leader.move_to(1, 5).unwrap();
                 let moved = touches()[1];
                 leader.announce_solos(50).unwrap();
-                leader.solos(&mut joint()).unwrap();
+                leader.solos(&mut channel()).unwrap();
                 // Two control laps of the leader: this one, and the lap in which the solos are made.
                 let alone = 3 * (50 + WARM_LAPS) + 2;
                 assert_eq!(touches(), [1, moved + alone, 0]);
@@ -517,30 +491,30 @@ mod tests {
     /// No core has this ratio: what waits for it waits until its time is over.
     const NEVER: f64 = 1e-6;
 
-    fn in_slices(mut slices: Slices, mut patience: Patience) -> (Slices, Patience) {
+    fn in_slices(mut slices: Slices, mut budget: WaitBudget) -> (Slices, WaitBudget) {
         with_ring(2, None, |leader| {
             leader.announce(95).unwrap();
-            assert!(leader.batch_in_slices(95, &mut slices, &mut patience).unwrap() > 0);
+            assert!(leader.batch_in_slices(95, &mut slices, &mut budget).unwrap() > 0);
             leader.announce(0).unwrap();
         });
         assert_eq!(slices.elapsed_ns.len(), 10);
         assert!(slices.are_whole(), "{slices:?}");
-        (slices, patience)
+        (slices, budget)
     }
 
     #[test]
     fn a_batch_that_waits_says_how_long_and_makes_all_its_laps() {
-        let patience = Patience { unshared_ratio: Some(NEVER), left_ns: 300_000 };
-        let (waited, left) = in_slices(Slices::that_wait(10, 10), patience);
+        let budget = WaitBudget { unshared_ratio: Some(NEVER), left_ns: 300_000 };
+        let (waited, left) = in_slices(Slices::that_wait(10, 10), budget);
         let waits = waited.waits.unwrap();
         assert_eq!((waits[0].slice, left.left_ns), (0, 0));
         assert!(waits.iter().map(|wait| wait.elapsed_ns).sum::<u64>() >= 300_000, "{waits:?}");
         // A batch that is timed as the machine is found does not wait, nor one on a CPU that nobody knows.
-        let (as_found, left) = in_slices(Slices::with_room_for(10, 10), patience);
-        assert_eq!((as_found.waits, left), (None, patience));
-        let patience = Patience { unshared_ratio: None, ..patience };
-        let (unknown, left) = in_slices(Slices::that_wait(10, 10), patience);
-        assert_eq!((unknown.waits, left), (Some(Vec::new()), patience));
+        let (as_found, left) = in_slices(Slices::with_room_for(10, 10), budget);
+        assert_eq!((as_found.waits, left), (None, budget));
+        let budget = WaitBudget { unshared_ratio: None, ..budget };
+        let (unknown, left) = in_slices(Slices::that_wait(10, 10), budget);
+        assert_eq!((unknown.waits, left), (Some(Vec::new()), budget));
     }
 
     #[test]
@@ -580,8 +554,8 @@ mod tests {
     #[test]
     fn a_ring_whose_member_is_gone_is_closed() {
         let area = SharedArea::new(2).unwrap();
-        let (sender, _) = joint();
-        let (_, receiver) = joint();
+        let (sender, _) = channel();
+        let (_, receiver) = channel();
         let mut leader = Leader::new(Seat { sender, receiver, work: NoWork }, &area);
         assert!(matches!(leader.announce(1), Err(LeadError::Link(_))));
     }

@@ -11,9 +11,8 @@ mod link;
 mod links;
 mod member;
 mod others;
-mod patience;
-mod places;
 mod session;
+mod unshared;
 mod work;
 
 use model::ring::{Batching, Case, Sample};

@@ -4,7 +4,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use model::case::Kind;
-use rustix::io::Errno;
+use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
 
 use super::error::RingError;
@@ -23,9 +23,9 @@ const STATUS_PANIC: i32 = 101;
 
 /// How often a post-mortem looks for a first end, before it says that there was none: a panic that writes
 /// its stack on a busy machine takes its time.
-const LOOKS: u32 = 100;
+const ATTEMPTS: u32 = 100;
 /// Time before each look.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
 
 /// All members but the leader, in the order of the ring.
 pub enum Others {
@@ -64,13 +64,10 @@ impl Others {
     /// The members as tasks whose counters can be read. All must have started: a lap is proof.
     pub fn tasks(&self, area: &SharedArea) -> Vec<Task> {
         let own = std::process::id() as i32;
-        let started = |(pid, tid)| Task { pid, tid };
         let tids = area.cells().iter().skip(1).map(|cell| cell.tid.load(Ordering::Acquire) as i32);
         match self {
-            Self::Processes(pids) => {
-                pids.iter().map(|pid| pid.as_raw_pid()).map(|pid| started((pid, pid))).collect()
-            }
-            Self::Threads(_) => tids.map(|tid| started((own, tid))).collect(),
+            Self::Processes(_) => tids.map(|tid| Task { pid: tid, tid }).collect(),
+            Self::Threads(_) => tids.map(|tid| Task { pid: own, tid }).collect(),
             Self::Within => Vec::new(),
         }
     }
@@ -78,7 +75,7 @@ impl Others {
     /// Waits for all after they were told to end.
     pub fn finish(self) -> Result<(), RingError> {
         for (member, other) in self.numbered() {
-            if let Some(how) = other.end().in_words(0) {
+            if let Some(how) = other.end().description(0) {
                 return Err(RingError::Member { member, how });
             }
         }
@@ -98,10 +95,10 @@ impl Others {
     /// loss come after one that was killed or refused. Ends all processes that are left.
     pub fn post_mortem(self, area: &SharedArea) -> Option<RingError> {
         let (mut left, mut ends, mut found) = (self.numbered(), Vec::new(), None);
-        for _ in 0..LOOKS {
+        for _ in 0..ATTEMPTS {
             // The loss travels round the ring before it reaches the leader, but deaths are reported
             // when the kernel gets to it.
-            std::thread::sleep(BETWEEN_LOOKS);
+            std::thread::sleep(BETWEEN_ATTEMPTS);
             let still = |(member, other): (u32, Other)| match other.try_end() {
                 Ok(end) => {
                     ends.push((member, end));
@@ -176,13 +173,13 @@ impl End {
     fn of(status: WaitStatus) -> Self {
         match (status.exit_status(), status.terminating_signal()) {
             (_, Some(signal)) => Self::Signal(signal),
-            // Neither is not to be had without asking for stopped ones.
+            // Stopped ones are not asked for: it has ended in one of the two ways.
             (code, None) => Self::Status(code.unwrap_or(STATUS_LOST)),
         }
     }
 
     /// Absent for one who had done its part. `errno` is what the member left, or 0.
-    fn in_words(self, errno: u32) -> Option<String> {
+    fn description(self, errno: u32) -> Option<String> {
         let refused = std::io::Error::from_raw_os_error(errno as i32);
         Some(match (self, errno) {
             (Self::Status(0), 0) => return None,
@@ -193,8 +190,10 @@ impl End {
             }
             (Self::Signal(signal), _) => format!("it was killed by signal {signal}"),
             (Self::Panic, _) => "it panicked".to_string(),
-            (Self::Status(status), 0) => status_words(status),
-            (Self::Status(STATUS_PLACE), _) => format!("{}: {refused}", status_words(STATUS_PLACE)),
+            (Self::Status(status), 0) => status_description(status),
+            (Self::Status(STATUS_PLACE), _) => {
+                format!("{}: {refused}", status_description(STATUS_PLACE))
+            }
             (Self::Status(_), _) => refused.to_string(),
         })
     }
@@ -214,22 +213,17 @@ fn culprit(ends: &[(u32, End)], area: &SharedArea) -> Option<RingError> {
         End::Panic | End::Status(_) => 2,
     };
     let bad = ends.iter().copied().chain(about_to);
-    let bad = bad.filter(|(member, end)| end.in_words(errno(*member)).is_some());
+    let bad = bad.filter(|(member, end)| end.description(errno(*member)).is_some());
     let (member, end) = bad.min_by_key(|one| (rank(one), one.0))?;
-    Some(RingError::Member { member, how: end.in_words(errno(member))? })
+    Some(RingError::Member { member, how: end.description(errno(member))? })
 }
 
 fn reap(pid: Pid, options: WaitOptions) -> Option<WaitStatus> {
-    loop {
-        match waitpid(Some(pid), options) {
-            Ok(found) => return found.map(|(_, status)| status),
-            Err(Errno::INTR) => {}
-            Err(_) => return None,
-        }
-    }
+    let found = retry_on_intr(|| waitpid(Some(pid), options));
+    found.ok().flatten().map(|(_, status)| status)
 }
 
-fn status_words(status: i32) -> String {
+fn status_description(status: i32) -> String {
     match status {
         STATUS_LOST => "it lost the token".to_string(),
         STATUS_ORPHAN => "its leader was gone".to_string(),
@@ -241,6 +235,8 @@ fn status_words(status: i32) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rustix::io::Errno;
+
     use super::*;
 
     fn blamed(ends: &[(u32, End)], refused: &[(u32, Errno)]) -> Option<String> {

@@ -9,12 +9,11 @@ use model::state::State;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::Assignment;
-use super::build::Ring;
-use super::error::RingError;
-use super::link::{Make, Receive, Send};
-use super::member::{Ends, LeadError, Leader};
-use super::patience::Patience;
-use super::places::{self, Tried};
+use super::build::{Make, Ring};
+use super::error::{LeadError, RingError};
+use super::link::{Receive, Send};
+use super::member::{Ends, Leader};
+use super::unshared::{self, Tried, WaitBudget};
 use super::work::{NoWork, Work};
 use crate::counters::{Snapshot, Task, steal_ns};
 use crate::placement;
@@ -46,9 +45,9 @@ const ENOUGH_TRIPLES_NS: u64 = 15_000_000;
 /// A sample waits for a core that nobody shares for at most so many times as long as it lasts, all its slices
 /// together: where the core is shared nine tenths of the time in stays of some milliseconds, two or three moments
 /// at which it is not come in 30 ms.
-const SAMPLE_PATIENCE: u64 = 3;
+const SAMPLE_WAIT_FACTOR: u64 = 3;
 /// All triples of a worker together wait so long at most.
-const TRIPLES_PATIENCE_NS: u64 = 15_000_000;
+const TRIPLES_WAIT_NS: u64 = 15_000_000;
 
 /// Slices of a sample at most: a sample of prescribed laps may last for hours.
 const MOST_SLICES: u64 = 10_000;
@@ -68,6 +67,8 @@ pub fn run<M: Make>(
     match (assignment.case.work, assignment.case.state) {
         (None, None) => run_with::<M, _>(assignment, clock, sink, || NoWork),
         (Some(work), None) => {
+            let bytes = work.bytes;
+            Array::check(&work).map_err(|limit| RingError::Work { bytes, limit })?;
             let seed = page_seed(assignment);
             run_with::<M, _>(assignment, clock, sink, move || Array::new(&work, seed))
         }
@@ -117,7 +118,7 @@ fn run_with<M: Make, W: Work>(
         // Without it a loss is noticed all the same, where the link has an end or by the deadline.
         let _ = sys::watch_members();
     }
-    let alone = assignment.batching.triples.is_some() && case.members > 1 && !M::Receiver::AWAKE;
+    let alone = assignment.batching.triples.is_some() && case.members > 1 && !M::Receiver::POLLS;
     let ballast_start_ns = monotonic_raw_ns();
     let ballast = case.work.and_then(|work| Ballast::hold(work.huge_pages, page_seed(assignment)));
     // It is no part of a ring's set-up.
@@ -125,7 +126,7 @@ fn run_with<M: Make, W: Work>(
     let Ring { seat, area, others, mut ends } = M::make(case, work, alone)?;
     let setup_ns = monotonic_raw_ns() - start_ns - ballast_ns;
     let mut leader = Leader::new(seat, &area);
-    let sampled = leader.announce(1).map_err(RingError::Lead).and_then(|()| {
+    let sampled = leader.announce(1).map_err(RingError::from).and_then(|()| {
         // All members have their memory: they took part in a lap.
         drop(ballast);
         let tasks = others.tasks(&area);
@@ -210,11 +211,11 @@ impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
 
     fn announce(&mut self, laps: u64) -> Result<(), RingError> {
         sys::deadline(deadline_s((laps + 1) as f64 * self.ns_per_lap));
-        self.leader.announce(laps).map_err(RingError::Lead)
+        Ok(self.leader.announce(laps)?)
     }
 
     fn batch(&mut self, laps: u64) -> Result<u64, RingError> {
-        self.leader.batch(laps, &mut *self.clock).map_err(RingError::Lead)
+        Ok(self.leader.batch(laps, &mut *self.clock)?)
     }
 
     /// Untimed laps in growing batches until one lasts an eighth of a sample. What a lap takes is reckoned from the
@@ -244,7 +245,9 @@ impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
         let start_ns = monotonic_raw_ns();
         let mut tried = Tried::none(*unshared_ratio);
         for place in 0..batching.places.filter(|_| has_places).unwrap_or(0) {
-            if place >= places::FEWEST && monotonic_raw_ns() - start_ns > places::ENOUGH_NS {
+            if place >= unshared::FEWEST_PLACES
+                && monotonic_raw_ns() - start_ns > unshared::ENOUGH_PLACES_NS
+            {
                 break;
             }
             let (lap_ns, quanta) = self.move_to(place)?;
@@ -257,8 +260,8 @@ impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
     }
 
     fn move_to(&mut self, place: u32) -> Result<(u64, Slices), RingError> {
-        sys::deadline(deadline_s((places::LAPS + 8) as f64 * self.ns_per_lap));
-        self.leader.move_to(place, places::LAPS).map_err(RingError::Lead)
+        sys::deadline(deadline_s((unshared::PLACE_LAPS + 8) as f64 * self.ns_per_lap));
+        Ok(self.leader.move_to(place, unshared::PLACE_LAPS)?)
     }
 
     /// Laps of a slice, where the samples are cut into slices: as many as the fastest batch says, at
@@ -292,13 +295,11 @@ impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
         let make = if waits { Slices::that_wait } else { Slices::with_room_for };
         let mut slices =
             slice_laps.map(|slice_laps| make(laps.div_ceil(slice_laps) as usize, slice_laps));
-        let mut patience =
-            self.patience(self.assignment.batching.sample_ns.saturating_mul(SAMPLE_PATIENCE));
+        let mut budget =
+            self.budget(self.assignment.batching.sample_ns.saturating_mul(SAMPLE_WAIT_FACTOR));
         let before = self.counts_before()?;
         let elapsed_ns = match &mut slices {
-            Some(slices) => {
-                self.leader.batch_in_slices(laps, slices, &mut patience).map_err(RingError::Lead)?
-            }
+            Some(slices) => self.leader.batch_in_slices(laps, slices, &mut budget)?,
             None => self.batch(laps)?,
         };
         let after = self.counts_after()?;
@@ -321,7 +322,7 @@ impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
     }
 
     /// Each member's solo, the ring, each solo again, as often as the plan says or as fits into the time of
-    /// a worker: on the same memory, within milliseconds of each other. None where the members have no joint
+    /// a worker: on the same memory, within milliseconds of each other. None where the members have no channel
     /// to be alone with.
     fn triples(&mut self, after_wait: bool) -> Result<Option<Triples>, RingError> {
         let wanted = self.assignment.batching.triples.unwrap_or(0);
@@ -339,15 +340,15 @@ impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
         let places = self.places;
         let mut found =
             Triples { members, ring_laps, solo_laps, all: Vec::new(), as_found, places };
-        let mut patience = self.patience(TRIPLES_PATIENCE_NS);
+        let mut budget = self.budget(TRIPLES_WAIT_NS);
         let start_ns = monotonic_raw_ns();
         for number in 0..wanted {
             if number > 0 || after_wait {
-                patience.wait_once();
+                budget.wait_once();
             }
             let triple = self.triple(ring_laps, solo_laps)?;
             found.all.push(triple);
-            let waited_ns = TRIPLES_PATIENCE_NS - patience.left_ns;
+            let waited_ns = TRIPLES_WAIT_NS - budget.left_ns;
             if monotonic_raw_ns() - start_ns > ENOUGH_TRIPLES_NS + waited_ns {
                 break;
             }
@@ -355,16 +356,16 @@ impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
         Ok(Some(found))
     }
 
-    fn patience(&self, left_ns: u64) -> Patience {
-        Patience { unshared_ratio: self.assignment.unshared_ratio, left_ns }
+    fn budget(&self, left_ns: u64) -> WaitBudget {
+        WaitBudget { unshared_ratio: self.assignment.unshared_ratio, left_ns }
     }
 
     fn triple(&mut self, ring_laps: u64, solo_laps: u64) -> Result<Triple, RingError> {
         let mut triple = Triple::default();
         self.solos(solo_laps, &mut triple)?;
         let mut slices = Slices::with_room_for(RING_SLICES as usize, ring_laps);
-        self.leader.announce_between_solos(RING_SLICES, ring_laps).map_err(RingError::Lead)?;
-        self.leader.between_solos(RING_SLICES, &mut slices).map_err(RingError::Lead)?;
+        self.leader.announce_between_solos(RING_SLICES, ring_laps)?;
+        self.leader.between_solos(RING_SLICES, &mut slices)?;
         triple.ring_ns = slices.elapsed_ns;
         triple.latency_ns.extend(slices.latency_ns);
         triple.throughput_ns.extend(slices.throughput_ns);
@@ -376,8 +377,8 @@ impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
     fn solos(&mut self, solo_laps: u64, to: &mut Triple) -> Result<(), RingError> {
         let Some(ends) = self.ends.as_deref_mut() else { return Ok(()) };
         sys::deadline(deadline_s((solo_laps + 3) as f64 * self.ns_per_lap));
-        self.leader.announce_solos(solo_laps).map_err(RingError::Lead)?;
-        self.leader.solos(ends).map_err(RingError::Lead)?;
+        self.leader.announce_solos(solo_laps)?;
+        self.leader.solos(ends)?;
         for cell in self.leader.cells() {
             let [solo_ns, quanta @ ..] = cell.solo_times_ns();
             to.solos_ns.push(solo_ns);

@@ -140,9 +140,9 @@ mod tests {
         fn with<K: RegisterKind>(self, registers: Registers<K>) {
             const LAPS: u64 = 200;
             let area = Arc::new(SharedArea::new(2).expect("memory"));
-            let joint = |to| Pipe::joint(&Place { area: &area, kind: Kind::Thread, to });
-            let (to_follower, from_leader) = joint(1).expect("a pipe");
-            let (to_leader, from_follower) = joint(0).expect("a pipe");
+            let channel = |to| Pipe::channel(&Place { area: &area, kind: Kind::Thread, to });
+            let (to_follower, from_leader) = channel(1).expect("a pipe");
+            let (to_leader, from_follower) = channel(0).expect("a pipe");
             let follower = Seat { sender: to_leader, receiver: from_leader, work: registers };
             let cpus = placement::allowed_cpus().expect("an affinity mask");
             thread::scope(|scope| {

@@ -1,8 +1,8 @@
 //! Other physical pages for each worker.
 
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
-use std::ffi::c_void;
+use rustix::mm::{Advice, MapFlags, madvise};
 
+use super::page::Mapping;
 use super::walk::{BASE_PAGE_BYTES, HUGE_PAGE_BYTES};
 use crate::random::Random;
 
@@ -16,12 +16,11 @@ const MOST_BASE_PAGES: u64 = 1024;
 /// would be the luck of the launch. With a number of pages held that is another in each worker it is the luck
 /// of a worker, of which there are many (as Curtsinger and Berger 2013 do with a program's own layout).
 pub struct Ballast {
-    base: *mut c_void,
-    bytes: usize,
+    _mapping: Mapping,
 }
 
 impl Ballast {
-    /// Holds a number of pages that the seed decides. None where the memory cannot be had: then the members take
+    /// Holds a number of pages that the seed decides. None where the memory is not available: then the members take
     /// what comes.
     pub fn hold(huge_pages: bool, seed: u64) -> Option<Self> {
         let (page, most, advice) = match huge_pages {
@@ -31,13 +30,9 @@ impl Ballast {
         // Room to begin at a huge page, as the arrays do.
         let held = page * Random::new(seed).below(most + 1) as usize;
         let bytes = held + HUGE_PAGE_BYTES;
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a fresh anonymous mapping aliases nothing.
-        let base =
-            unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags) }.ok()?;
-        let ballast = Self { base, bytes };
-        let start = base.wrapping_byte_add(base.align_offset(HUGE_PAGE_BYTES));
+        let mapping = Mapping::new(bytes, flags).ok()?;
+        let start = mapping.base().wrapping_byte_add(mapping.base().align_offset(HUGE_PAGE_BYTES));
         for advice in [advice, Advice::LinuxDontFork] {
             // SAFETY: advice changes no content; these pages are in the mapping. Members that are forked do not
             // get it.
@@ -47,14 +42,7 @@ impl Ballast {
             // SAFETY: within the mapping, which is writable and nobody else's.
             unsafe { start.wrapping_byte_add(at).cast::<u8>().write_volatile(1) };
         }
-        Some(ballast)
-    }
-}
-
-impl Drop for Ballast {
-    fn drop(&mut self) {
-        // SAFETY: the whole mapping, which only self knows. A refusal leaves it to the process's end.
-        let _ = unsafe { munmap(self.base, self.bytes) };
+        Some(Self { _mapping: mapping })
     }
 }
 
@@ -65,7 +53,8 @@ mod tests {
     /// Resident bytes of what members do not inherit (`dc`) in the mappings that a ballast is in
     /// (proc_pid_smaps(5)).
     fn held(ballast: &Ballast) -> u64 {
-        let ends = (ballast.base as usize, ballast.base as usize + ballast.bytes);
+        let base = ballast._mapping.base() as usize;
+        let ends = (base, base + ballast._mapping.bytes());
         let (mut bytes, mut of_one, mut within) = (0, 0, false);
         for line in std::fs::read_to_string("/proc/self/smaps").expect("smaps").lines() {
             let (first, rest) = line.split_once(' ').unwrap_or((line, ""));

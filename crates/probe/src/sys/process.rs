@@ -1,7 +1,14 @@
-//! Processes: fork without allocation in the child, leaving without destructors, policies.
+//! The calling process: fork, its end, deadlines, policies.
+
+use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Resource, Rlimit, setrlimit};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit,
+};
+
+use super::signal::unblock;
 
 /// On which side of a fork the caller is.
 pub enum Forked {
@@ -16,16 +23,47 @@ pub(super) fn last_errno() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)
 }
 
-/// Forks the calling process. The child of a process with several threads may only use what is
-/// async-signal-safe; the worker forks before it starts any thread.
+/// The result of a call of the C library that gives -1 with errno when it fails.
+#[inline(always)]
+pub(super) fn check(result: libc::c_int) -> Result<libc::c_int, Errno> {
+    if result == -1 { Err(last_errno()) } else { Ok(result) }
+}
+
+/// Forks the calling process. EBUSY where it has other threads: the child has their locks and none of
+/// them, so that it could use only what is async-signal-safe.
 pub fn fork() -> Result<Forked, Errno> {
-    // SAFETY: fork has no memory-safety conditions in a single-threaded process; the child has
-    // copies of everything.
+    if !has_one_thread() {
+        return Err(Errno::BUSY);
+    }
+    // SAFETY: the process has one thread, so the child has a copy of all that runs in it.
     match unsafe { libc::fork() } {
         -1 => Err(last_errno()),
         0 => Ok(Forked::Child),
         pid => Pid::from_raw(pid).map(Forked::Parent).ok_or(Errno::INVAL),
     }
+}
+
+/// By the links of its folder of tasks (proc_pid_task(5)): two, and one for each thread. A thread that was
+/// joined is listed for a moment longer. Without /proc the callers are relied on; so they are in unit
+/// tests, whose harness has threads.
+fn has_one_thread() -> bool {
+    let threads = || {
+        std::fs::metadata("/proc/self/task").map_or(1, |folder| folder.nlink().saturating_sub(2))
+    };
+    let is_alone = |attempt: u32| {
+        if attempt > 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        threads() <= 1
+    };
+    cfg!(test) || (0..100).any(is_alone)
+}
+
+/// Has the kernel end the calling process with its parent. False where that parent is gone already, or
+/// the kernel refuses: then the caller is to end itself.
+pub fn end_with_parent(parent: Pid) -> bool {
+    // Asked for first, then checked: a parent that went before the asking is noticed.
+    set_parent_process_death_signal(Some(Signal::KILL)).is_ok() && getppid() == Some(parent)
 }
 
 /// Ends the calling process at once: no destructor, no buffer of the parent's is written twice.
@@ -37,14 +75,9 @@ pub fn exit_now(status: i32) -> ! {
 /// Makes SIGALRM end the process again, whatever it was started with: signals that are ignored or
 /// blocked stay so over exec.
 pub fn default_alarm() {
-    // SAFETY: the set is initialised before it is used; the default action needs no handler.
-    unsafe {
-        libc::signal(libc::SIGALRM, libc::SIG_DFL);
-        let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
-        libc::sigemptyset(set.as_mut_ptr());
-        libc::sigaddset(set.as_mut_ptr(), libc::SIGALRM);
-        libc::sigprocmask(libc::SIG_UNBLOCK, set.as_ptr(), std::ptr::null_mut());
-    }
+    // SAFETY: the default action needs no handler.
+    unsafe { libc::signal(libc::SIGALRM, libc::SIG_DFL) };
+    unblock(libc::SIGALRM);
 }
 
 /// Lets SIGALRM end the calling process after `seconds`, unless it is called again before; 0 takes
@@ -68,8 +101,5 @@ pub fn limit_real_time(limit_us: u64, grace_us: u64) {
 pub fn set_policy(policy: i32, priority: i32) -> Result<(), Errno> {
     let param = libc::sched_param { sched_priority: priority };
     // SAFETY: the kernel reads one sched_param from a valid address.
-    match unsafe { libc::sched_setscheduler(0, policy, &param) } {
-        -1 => Err(last_errno()),
-        _ => Ok(()),
-    }
+    check(unsafe { libc::sched_setscheduler(0, policy, &param) }).map(|_| ())
 }

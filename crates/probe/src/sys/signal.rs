@@ -1,11 +1,11 @@
-//! Signals as links use them: queued and waited for, or caught by a handler.
+//! Signals: masks and actions, and how links use them: queued and waited for, or caught by a handler.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
 use rustix::io::Errno;
 
-use super::process::last_errno;
+use super::process::{check, last_errno};
 
 /// The real-time signal of the link `signal`.
 fn queued() -> c_int {
@@ -87,7 +87,7 @@ impl QueuedSignal {
 
 /// Blocks the real-time signal in the calling thread and all that it forks or starts.
 pub fn block_queued() {
-    change_mask(libc::SIG_BLOCK, queued());
+    block(&[queued()]);
 }
 
 /// The real-time signal, as it is waited for.
@@ -98,7 +98,7 @@ pub struct QueuedSignals {
 impl QueuedSignals {
     /// All that are sent to the calling thread.
     pub fn new() -> Self {
-        Self { set: set_of(queued()) }
+        Self { set: set_of(&[queued()]) }
     }
 
     /// Waits for the next one and gives its value (sigwaitinfo(2)).
@@ -118,27 +118,70 @@ impl QueuedSignals {
     }
 }
 
-fn no_timeout() -> *const libc::timespec {
+/// Of a call that waits as long as it takes.
+pub(super) fn no_timeout() -> *const libc::timespec {
     std::ptr::null()
 }
 
-fn set_of(signal: c_int) -> libc::sigset_t {
+/// A set of these signals.
+pub(super) fn set_of(signals: &[c_int]) -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
     // SAFETY: sigemptyset initialises the set; both calls write to it only.
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());
-        libc::sigaddset(set.as_mut_ptr(), signal);
+        for signal in signals {
+            libc::sigaddset(set.as_mut_ptr(), *signal);
+        }
         set.assume_init()
     }
 }
 
-/// Gives the mask as it was.
-fn change_mask(how: c_int, signal: c_int) -> libc::sigset_t {
-    let set = set_of(signal);
-    let mut before = set;
+/// Changes the calling thread's mask of blocked signals; gives it as it was.
+pub(super) fn change_mask(how: c_int, set: &libc::sigset_t) -> libc::sigset_t {
+    let mut before = *set;
     // SAFETY: both sets are valid. With a valid `how` it cannot fail.
-    unsafe { libc::pthread_sigmask(how, &set, &mut before) };
+    unsafe { libc::pthread_sigmask(how, set, &mut before) };
     before
+}
+
+/// Blocks these signals in the calling thread. Gives the mask as it was, without them: what to wait under.
+pub(super) fn block(signals: &[c_int]) -> libc::sigset_t {
+    let set = set_of(signals);
+    let mut before = set;
+    // SAFETY: all sets are valid. With a valid `how` it cannot fail.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, &mut before);
+        for signal in signals {
+            libc::sigdelset(&mut before, *signal);
+        }
+    }
+    before
+}
+
+/// Lets a signal in that the process may have been started with blocked.
+pub(super) fn unblock(signal: c_int) {
+    // SAFETY: the set is valid; the mask as it was is not asked for.
+    unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &set_of(&[signal]), std::ptr::null_mut()) };
+}
+
+/// Gives a signal its action (sigaction(2)).
+///
+/// # Safety
+/// `handler` is SIG_DFL, SIG_IGN or the address of a function of the signature that `flags` ask for, which
+/// does what is async-signal-safe and no more.
+pub(super) unsafe fn set_action(
+    signal: c_int,
+    handler: libc::sighandler_t,
+    flags: c_int,
+) -> Result<(), Errno> {
+    // SAFETY: a sigaction of zeros is valid; the caller vouches for the handler.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler;
+        action.sa_flags = flags;
+        libc::sigemptyset(&mut action.sa_mask);
+        check(libc::sigaction(signal, &action, std::ptr::null_mut())).map(|_| ())
+    }
 }
 
 /// The signal that is caught: blocked but while its receiver waits for it.
@@ -151,19 +194,10 @@ pub struct CaughtSignal {
 /// that it forks or starts.
 pub fn catch() -> Result<CaughtSignal, Errno> {
     extern "C" fn nothing(_signal: c_int) {}
-    let mut waiting = change_mask(libc::SIG_BLOCK, CAUGHT);
-    // SAFETY: a sigaction of zeros is valid, and the handler has the signature that no flags ask
-    // for. The mask was given by the kernel.
-    unsafe {
-        libc::sigdelset(&mut waiting, CAUGHT);
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = nothing as *const () as usize;
-        libc::sigemptyset(&mut action.sa_mask);
-        match libc::sigaction(CAUGHT, &action, std::ptr::null_mut()) {
-            -1 => Err(last_errno()),
-            _ => Ok(CaughtSignal { waiting }),
-        }
-    }
+    let waiting = block(&[CAUGHT]);
+    // SAFETY: an empty handler, of the signature that no flags ask for.
+    unsafe { set_action(CAUGHT, nothing as *const () as usize, 0) }?;
+    Ok(CaughtSignal { waiting })
 }
 
 impl CaughtSignal {

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use rustix::io::Errno;
 
 use super::clock::monotonic_ns;
-use super::hangup::{change_mask, set_of};
 use super::process::last_errno;
+use super::signal::{change_mask, set_of};
 
 /// The signals.
 const STOPPING: [c_int; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];

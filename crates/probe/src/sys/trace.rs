@@ -5,13 +5,10 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-use rustix::io::Errno;
-use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, getppid, kill_process, set_parent_process_death_signal,
-    waitpid,
-};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, waitpid};
 
-use super::process::{Forked, exit_now, fork, last_errno};
+use super::process::{Forked, end_with_parent, exit_now, fork, last_errno};
 
 /// The head of the kernel's `struct ptrace_syscall_info` (linux/ptrace.h), as far as it is read.
 #[repr(C)]
@@ -28,25 +25,21 @@ struct SyscallInfo {
 const GET_SYSCALL_INFO: libc::c_uint = 0x420e;
 const ENTRY: u8 = 1;
 
-/// Forks, runs `act` in the child and gives how often it made each system call, by number. The
-/// calling process must be single-threaded. The child is gone when this returns.
+/// Forks, runs `act` in the child and gives how often it made each system call, by number (for
+/// a process with one thread: [`fork`]). The child is gone when this returns.
 pub fn count_syscalls(act: impl FnOnce()) -> Result<BTreeMap<i64, u64>, Errno> {
     let parent = getpid();
     match fork()? {
         Forked::Child => {
-            let asked = set_parent_process_death_signal(Some(Signal::KILL));
-            if asked.is_err() || getppid() != Some(parent) {
-                exit_now(1);
-            }
             // SAFETY: these calls touch no memory of ours. The parent sees the stop.
-            let refused = unsafe {
-                libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) != 0 || libc::raise(libc::SIGSTOP) != 0
+            let trace_me = || unsafe {
+                libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) == 0 && libc::raise(libc::SIGSTOP) == 0
             };
-            if refused {
-                exit_now(1);
+            let is_traced = end_with_parent(parent) && trace_me();
+            if is_traced {
+                act();
             }
-            act();
-            exit_now(0);
+            exit_now(i32::from(!is_traced));
         }
         Forked::Parent(child) => {
             let counts = watch(child);
@@ -67,42 +60,32 @@ fn watch(child: Pid) -> Result<BTreeMap<i64, u64>, Errno> {
     let mut counts = BTreeMap::new();
     let options = libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_EXITKILL;
     let mut status = wait(child)?;
-    if libc::WIFSTOPPED(status) {
+    if status.stopped() {
         request(libc::PTRACE_SETOPTIONS, child, options as usize)?;
         // The first stop is its own asking for it.
         request(libc::PTRACE_SYSCALL, child, 0)?;
         status = wait(child)?;
     }
-    while libc::WIFSTOPPED(status) {
-        let signal = match libc::WSTOPSIG(status) {
-            AT_A_CALL => {
+    while status.stopped() {
+        let signal = match status.stopping_signal() {
+            Some(AT_A_CALL) => {
                 if let Some(number) = entered(child)? {
                     *counts.entry(number).or_default() += 1;
                 }
                 0
             }
             // What it does to itself, such as abort(3), must happen to it.
-            signal => signal as usize,
+            signal => signal.unwrap_or(0) as usize,
         };
         request(libc::PTRACE_SYSCALL, child, signal)?;
         status = wait(child)?;
     }
-    match libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0 {
-        true => Ok(counts),
-        false => Err(Errno::CHILD),
-    }
+    if status.exit_status() == Some(0) { Ok(counts) } else { Err(Errno::CHILD) }
 }
 
-fn wait(child: Pid) -> Result<i32, Errno> {
-    let mut status = 0;
-    loop {
-        // SAFETY: the kernel writes one int.
-        match unsafe { libc::waitpid(child.as_raw_pid(), &mut status, 0) } {
-            -1 if last_errno() == Errno::INTR => {}
-            -1 => return Err(last_errno()),
-            _ => return Ok(status),
-        }
-    }
+fn wait(child: Pid) -> Result<WaitStatus, Errno> {
+    let ended = retry_on_intr(|| waitpid(Some(child), WaitOptions::empty()))?;
+    ended.map(|(_, status)| status).ok_or(Errno::CHILD)
 }
 
 fn request(what: libc::c_uint, child: Pid, data: usize) -> Result<(), Errno> {

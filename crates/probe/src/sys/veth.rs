@@ -4,12 +4,16 @@
 
 use std::ffi::{c_int, c_ushort};
 use std::mem::{size_of, zeroed};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::io::Errno;
+use rustix::net::netdevice::name_to_index;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
+};
 
-use super::process::last_errno;
-use super::sysv::own_namespace;
+use super::ipc::own_namespace;
+use super::process::{check, last_errno};
 
 /// IEEE 802 Local Experimental Ethertype 1: nobody else listens for it.
 const ETHERTYPE: u16 = 0x88b5;
@@ -40,9 +44,10 @@ impl Wire {
         // Else the kernel itself sends packets when the ends come up. Without it there are a few.
         let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
         make_pair()?;
-        let (sender, receiver) = (packet_socket(0)?, packet_socket(libc::SOCK_NONBLOCK)?);
-        let near = address(index(c"sw0")?);
-        let far = address(index(c"sw1")?);
+        let (sender, receiver) =
+            (packet_socket(SocketFlags::empty())?, packet_socket(SocketFlags::NONBLOCK)?);
+        let near = address(name_to_index(&sender, "sw0")?);
+        let far = address(name_to_index(&sender, "sw1")?);
         bind(&sender, &near)?;
         bind(&receiver, &far)?;
         let mut to = near;
@@ -73,59 +78,33 @@ impl Wire {
     pub fn take_all(&self) -> u32 {
         let mut frames = 0;
         let mut frame = [0_u8; 2 * PAYLOAD_BYTES];
-        loop {
-            // SAFETY: the kernel writes at most frame.len() bytes to a valid address.
-            let got = unsafe {
-                let to = frame.as_mut_ptr().cast();
-                libc::recv(self.receiver.as_raw_fd(), to, frame.len(), 0)
-            };
-            if got < 0 {
-                return frames;
-            }
+        while recv(&self.receiver, &mut frame, RecvFlags::empty()).is_ok() {
             frames += 1;
         }
+        frames
     }
 }
 
-fn packet_socket(more: c_int) -> Result<OwnedFd, Errno> {
-    let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | more;
-    // Protocol 0 receives nothing before it is bound to one.
-    // SAFETY: touches no memory.
-    owned(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })
+/// Receives nothing before it is bound to a protocol.
+fn packet_socket(more: SocketFlags) -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::CLOEXEC | more;
+    socket_with(AddressFamily::PACKET, SocketType::DGRAM, flags, None)
 }
 
-fn owned(descriptor: c_int) -> Result<OwnedFd, Errno> {
-    match descriptor {
-        ..0 => Err(last_errno()),
-        // SAFETY: a descriptor just made, which nobody else knows.
-        open => Ok(unsafe { OwnedFd::from_raw_fd(open) }),
-    }
-}
-
-fn index(name: &std::ffi::CStr) -> Result<c_int, Errno> {
-    // SAFETY: the name ends with a zero.
-    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
-        0 => Err(last_errno()),
-        index => c_int::try_from(index).map_err(|_| Errno::OVERFLOW),
-    }
-}
-
-fn address(index: c_int) -> libc::sockaddr_ll {
+fn address(index: u32) -> libc::sockaddr_ll {
     // SAFETY: zeroes are a valid address.
     let mut address: libc::sockaddr_ll = unsafe { zeroed() };
     address.sll_family = libc::AF_PACKET as c_ushort;
     address.sll_protocol = ETHERTYPE.to_be();
-    address.sll_ifindex = index;
+    address.sll_ifindex = index as c_int;
     address
 }
 
 fn bind(socket: &OwnedFd, address: &libc::sockaddr_ll) -> Result<(), Errno> {
     let bytes = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
     // SAFETY: the address is valid for as many bytes as are named.
-    match unsafe { libc::bind(socket.as_raw_fd(), (&raw const *address).cast(), bytes) } {
-        -1 => Err(last_errno()),
-        _ => Ok(()),
-    }
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const *address).cast(), bytes) })
+        .map(|_| ())
 }
 
 /// Makes sw0 and its peer sw1, both up (rtnetlink(7)).
@@ -145,29 +124,20 @@ fn make_pair() -> Result<(), Errno> {
     });
     made.ask_kernel()?;
     let mut up = Message::new(libc::RTM_SETLINK, 0);
-    up.link(index(c"sw1")?, true);
+    let socket = packet_socket(SocketFlags::empty())?;
+    up.link(name_to_index(socket, "sw1")? as c_int, true);
     up.ask_kernel()
 }
 
 /// Sends one message of rtnetlink, and reads the kernel's answer to it.
 fn ask(message: &[u8]) -> Result<(), Errno> {
-    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-    // SAFETY: touches no memory.
-    let socket = owned(unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) })?;
-    // SAFETY: the message is valid for its length; unconnected, it goes to the kernel.
-    let sent = unsafe { libc::send(socket.as_raw_fd(), message.as_ptr().cast(), message.len(), 0) };
-    if sent < 0 {
-        return Err(last_errno());
-    }
-    // The kernel answers before the sending is over: nothing is waited for.
+    // NETLINK_ROUTE is protocol 0.
+    let flags = SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
+    // Unconnected, it goes to the kernel, which answers before the sending is over.
+    send(&socket, message, SendFlags::empty())?;
     let mut answer = [0_u8; 1024];
-    // SAFETY: the kernel writes at most answer.len() bytes to a valid address.
-    let got = unsafe {
-        libc::recv(socket.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), libc::MSG_DONTWAIT)
-    };
-    if got < 0 {
-        return Err(last_errno());
-    }
+    let (got, _) = recv(&socket, &mut answer, RecvFlags::DONTWAIT)?;
     // nlmsgerr behind the header of 16 bytes: 0, or an errno below it.
     let error = answer.get(16..20).and_then(|error| error.try_into().ok());
     match error.map(i32::from_ne_bytes) {

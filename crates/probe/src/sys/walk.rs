@@ -1,15 +1,19 @@
 //! The strided walk over a member's working set, as the machine executes it.
 
-use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use crate::random::Random;
 use model::case::{ELEMENT_BYTES, LINE_BYTES, Op, Walk, Work};
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, madvise};
+use rustix::process::{Resource, getrlimit};
+
+use super::page::Mapping;
 
 /// A huge page of any architecture that Linux has them on is at most this large for base pages of
 /// 4 KiB; the array lies in memory that begins and ends at a multiple of it, so that it can consist of them.
 pub(super) const HUGE_PAGE_BYTES: usize = 2 << 20;
+/// Bytes of addresses that a process has on every architecture in use: 47 bits of x86-64.
+const ADDRESS_SPACE_BYTES: u64 = 1 << 47;
 /// The steps in which an array's places differ.
 pub(super) const BASE_PAGE_BYTES: usize = 4096;
 
@@ -22,8 +26,7 @@ pub struct Array {
     start: NonNull<f64>,
     elements: NonNull<f64>,
     length: usize,
-    base: *mut c_void,
-    mapped_bytes: usize,
+    _mapping: Mapping,
     /// Base pages that its huge pages have and it does not need.
     spare_pages: usize,
     seed: u64,
@@ -37,19 +40,22 @@ pub struct Array {
 unsafe impl Send for Array {}
 
 impl Array {
-    /// Maps, advises and touches the array that `work` describes, at its first place ([`Self::move_to`]). Panics,
-    /// as an allocation does, where the memory cannot be had.
+    /// Whether an address space holds the array that `work` describes; if not, the most bytes that one does.
+    pub fn check(work: &Work) -> Result<(), u64> {
+        let most = getrlimit(Resource::As).current.unwrap_or(u64::MAX).min(ADDRESS_SPACE_BYTES);
+        let limit = most.saturating_sub(2 * HUGE_PAGE_BYTES as u64);
+        if work.bytes <= limit { Ok(()) } else { Err(limit) }
+    }
+
+    /// Maps, advises and touches the array that `work` describes, at its first place ([`Self::move_to`]). It has
+    /// been checked; panics, as an allocation does, where the memory is not available.
     pub fn new(work: &Work, seed: u64) -> Self {
         let length = (work.bytes / ELEMENT_BYTES) as usize;
         let needed = needed_bytes(work);
-        let mapped_bytes = needed.checked_add(HUGE_PAGE_BYTES);
-        let mapped_bytes = mapped_bytes.unwrap_or_else(|| panic!("{} bytes of work", work.bytes));
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a fresh anonymous mapping aliases nothing.
-        let base = unsafe { mmap_anonymous(std::ptr::null_mut(), mapped_bytes, protection, flags) };
-        let base = base.unwrap_or_else(|errno| panic!("mmap of {mapped_bytes} bytes: {errno}"));
-        let start = base.wrapping_byte_add(base.align_offset(HUGE_PAGE_BYTES));
+        let mapping =
+            Mapping::new(needed + HUGE_PAGE_BYTES, MapFlags::PRIVATE | MapFlags::NORESERVE);
+        let mapping = mapping.unwrap_or_else(|errno| panic!("mmap of {needed} bytes: {errno}"));
+        let start = mapping.base().wrapping_byte_add(mapping.base().align_offset(HUGE_PAGE_BYTES));
         let advice = match work.huge_pages {
             true => Advice::LinuxHugepage,
             false => Advice::LinuxNoHugepage,
@@ -63,8 +69,7 @@ impl Array {
             start,
             elements: start,
             length,
-            base,
-            mapped_bytes,
+            _mapping: mapping,
             spare_pages: spare_pages(work),
             // Another one in each member, thread or process.
             seed: seed ^ ((rustix::thread::gettid().as_raw_nonzero().get() as u64) << 40),
@@ -134,24 +139,15 @@ impl Array {
     }
 }
 
-/// Bytes of the huge pages that an array needs. Panics where no address space has them.
+/// Bytes of the huge pages that an array needs.
 fn needed_bytes(work: &Work) -> usize {
-    let bytes = usize::try_from(work.bytes).ok();
-    let needed = bytes.and_then(|bytes| bytes.checked_next_multiple_of(HUGE_PAGE_BYTES));
-    needed.unwrap_or_else(|| panic!("{} bytes of work", work.bytes))
+    (work.bytes as usize).next_multiple_of(HUGE_PAGE_BYTES)
 }
 
 /// Base pages of them that it leaves free. Base pages by themselves would each be touched anew at another place.
 fn spare_pages(work: &Work) -> usize {
     let spare_bytes = needed_bytes(work) - work.bytes as usize;
     if work.huge_pages { spare_bytes / BASE_PAGE_BYTES } else { 0 }
-}
-
-impl Drop for Array {
-    fn drop(&mut self) {
-        // SAFETY: the whole mapping, which only self knows. A refusal leaves it to the process's end.
-        let _ = unsafe { munmap(self.base, self.mapped_bytes) };
-    }
 }
 
 // Volatile: each must happen, alone and in this order, though nobody wants its value.
@@ -350,6 +346,15 @@ mod tests {
         array.walk();
         assert_eq!(array.slice().iter().filter(|e| **e == 2.0).count(), 8);
         assert_eq!(array.slice().iter().filter(|e| **e == 1.0).count(), 8 * 512 - 8);
+    }
+
+    #[test]
+    fn an_array_that_no_address_space_holds_is_refused_with_the_limit() {
+        let of = |bytes| Array::check(&Work::new(bytes, 8, Op::Rmw).unwrap());
+        assert_eq!(of(64), Ok(()));
+        for bytes in [1 << 47, 1 << 63, u64::MAX - 7] {
+            assert!(of(bytes).is_err_and(|limit| limit > 0 && limit < 1 << 47), "{bytes}");
+        }
     }
 
     #[test]

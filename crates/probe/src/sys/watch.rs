@@ -1,4 +1,4 @@
-//! The leader's eye on its members: links without an end of file do not tell when a member is
+//! The leader's watch over its members: links without an end of file do not tell when a member is
 //! gone, and the leader would wait for the token until its deadline.
 //!
 //! Nothing of it runs while the ring is whole. A process's death raises SIGCHLD, whose handler notes
@@ -12,18 +12,19 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::io::Errno;
 
-use super::process::last_errno;
+use super::process::check;
+use super::signal::{set_action, unblock};
 
 /// Seconds that a wait which no signal interrupts (pthread_cond_wait) may go on after a member's
 /// death: the worker ends with it then.
-const LOST_PATIENCE_S: u32 = 2;
+const LOST_DEADLINE_S: u32 = 2;
 
 /// Time from one interruption to the next.
 const AGAIN_NS: i64 = 10_000_000;
 
 static LOST: AtomicBool = AtomicBool::new(false);
-/// The leader is where no signal gets it out.
-static DEAF: AtomicBool = AtomicBool::new(false);
+/// The leader is in a wait that no signal ends.
+static UNINTERRUPTIBLE: AtomicBool = AtomicBool::new(false);
 /// The timer's id and one: the kernel's first id is 0.
 static TIMER: AtomicUsize = AtomicUsize::new(0);
 
@@ -33,7 +34,7 @@ pub fn member_lost() -> bool {
     LOST.load(Ordering::Relaxed)
 }
 
-/// From now on the bad end of a child (any but exit status 0) or of a thread with a [`LastWord`]
+/// From now on the bad end of a child (any but exit status 0) or of a thread with a [`EndNote`]
 /// interrupts what the calling thread waits in, and makes [`member_lost`] true.
 pub fn watch_members() -> Result<(), Errno> {
     unwatch_members();
@@ -46,15 +47,19 @@ pub fn watch_members() -> Result<(), Errno> {
     event.sigev_notify_thread_id = rustix::thread::gettid().as_raw_pid();
     // SAFETY: both addresses are valid; the kernel writes the timer's id or fails.
     unsafe {
-        if libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, timer.as_mut_ptr()) != 0 {
-            return Err(last_errno());
-        }
+        check(libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, timer.as_mut_ptr()))?;
         TIMER.store(timer.assume_init() as usize + 1, Ordering::Release);
     }
-    set_action(on_child as *const () as usize, libc::SA_SIGINFO | libc::SA_NOCLDSTOP)
+    // No SA_RESTART: the point is that waits end with EINTR.
+    let flags = libc::SA_SIGINFO | libc::SA_NOCLDSTOP;
+    // SAFETY: the handler has the signature of SA_SIGINFO, and uses only what is async-signal-safe.
+    unsafe { set_action(libc::SIGCHLD, on_child as *const () as usize, flags)? };
+    // It may have been inherited blocked.
+    unblock(libc::SIGCHLD);
+    Ok(())
 }
 
-/// Ends the watch: members may be waited for in peace.
+/// Ends the watch: members may be waited for.
 pub fn unwatch_members() {
     // The default action is to do nothing; giving it cannot fail.
     let _ = default_child();
@@ -69,71 +74,54 @@ pub fn unwatch_members() {
 /// Gives SIGCHLD its default action, and lets it in: where it is ignored, which exec(2) hands on, no
 /// child can be waited for (wait(2)).
 pub fn default_child() -> Result<(), Errno> {
-    set_action(libc::SIG_DFL, 0)
+    // SAFETY: no handler.
+    unsafe { set_action(libc::SIGCHLD, libc::SIG_DFL, 0)? };
+    unblock(libc::SIGCHLD);
+    Ok(())
 }
 
-/// Does `wait`, which no signal interrupts: after a member's death it has [`LOST_PATIENCE_S`] left,
+/// Does `wait`, which no signal interrupts: after a member's death it has [`LOST_DEADLINE_S`] left,
 /// then the process ends. Where one is lost already nothing is done.
-pub fn wait_deaf<T>(wait: impl FnOnce() -> T) -> Option<T> {
+pub fn wait_uninterruptible<T>(wait: impl FnOnce() -> T) -> Option<T> {
     // Each side writes its own note before it reads the other's: one of the two sees both.
-    DEAF.store(true, Ordering::SeqCst);
+    UNINTERRUPTIBLE.store(true, Ordering::SeqCst);
     let done = (!LOST.load(Ordering::SeqCst)).then(wait);
-    DEAF.store(false, Ordering::SeqCst);
+    UNINTERRUPTIBLE.store(false, Ordering::SeqCst);
     done
 }
 
 /// What a member that is a thread leaves when it ends, by a panic too.
-pub struct LastWord {
-    in_peace: bool,
+pub struct EndNote {
+    is_done: bool,
 }
 
-impl LastWord {
+impl EndNote {
     /// Bad until it is told otherwise.
     pub fn new() -> Self {
-        Self { in_peace: false }
+        Self { is_done: false }
     }
 
     /// The member has done its part.
-    pub fn in_peace(mut self) {
-        self.in_peace = true;
+    pub fn done(mut self) {
+        self.is_done = true;
     }
 }
 
-impl Drop for LastWord {
+impl Drop for EndNote {
     fn drop(&mut self) {
-        if !self.in_peace {
+        if !self.is_done {
             note_loss();
         }
     }
 }
 
-/// No SA_RESTART: the point is that waits end with EINTR.
-fn set_action(handler: usize, flags: c_int) -> Result<(), Errno> {
-    // SAFETY: a sigaction of zeros is valid; the handler has the signature that its flags ask for
-    // and uses only what is async-signal-safe. SIGCHLD may have been inherited blocked.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = handler;
-        action.sa_flags = flags;
-        libc::sigemptyset(&mut action.sa_mask);
-        if libc::sigaction(libc::SIGCHLD, &action, std::ptr::null_mut()) != 0 {
-            return Err(last_errno());
-        }
-        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
-        libc::sigemptyset(set.as_mut_ptr());
-        libc::sigaddset(set.as_mut_ptr(), libc::SIGCHLD);
-        libc::sigprocmask(libc::SIG_UNBLOCK, set.as_ptr(), std::ptr::null_mut());
-    }
-    Ok(())
-}
-
 extern "C" fn on_child(_signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
     // SAFETY: the kernel hands over a valid siginfo; for SIGCHLD from a child it has a status.
     let (code, status) = unsafe { ((*info).si_code, (*info).si_status()) };
-    // Members that have done their part leave in peace while the last lap is still going round.
-    let in_peace = code == libc::CLD_EXITED && status == 0;
+    // Members that have done their part end while the last lap is still going round.
+    let is_done = code == libc::CLD_EXITED && status == 0;
     let of_child = matches!(code, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED);
-    if of_child && !in_peace {
+    if of_child && !is_done {
         note_loss();
     }
 }
@@ -152,8 +140,8 @@ fn note_loss() {
         let errno = libc::__errno_location();
         let before = *errno;
         libc::timer_settime((timer - 1) as libc::timer_t, 0, &again, std::ptr::null_mut());
-        if DEAF.load(Ordering::SeqCst) {
-            libc::alarm(LOST_PATIENCE_S);
+        if UNINTERRUPTIBLE.load(Ordering::SeqCst) {
+            libc::alarm(LOST_DEADLINE_S);
         }
         *errno = before;
     }

@@ -7,7 +7,7 @@ use model::trial::gaps::{
     ALL_INTERRUPTS, CUT_SHORT, INTERRUPTS, LOOK_TICKS, LOOP_TICKS, SWITCHES, THRESHOLD_FACTOR,
     THRESHOLD_TICKS, TICK_NS, WINDOW_TICKS,
 };
-use model::trial::{Case, Gap, Trial};
+use model::trial::{Case, Gap};
 
 use super::{Outcome, TrialError};
 use crate::machine;
@@ -20,8 +20,7 @@ const MOST_GAPS: usize = 16_384;
 /// Steps of the loop from which its threshold is learned: some milliseconds.
 const STEPS_LEARNED_FROM: usize = 200_000;
 
-pub(super) fn run(case: &Case) -> Result<Outcome, TrialError> {
-    let Trial::Gaps { duration_ns } = case.trial else { return Err(TrialError::WrongTrial) };
+pub(super) fn run(case: &Case, duration_ns: u64) -> Result<Outcome, TrialError> {
     threadclock::time_stamp().ok_or(TrialError::NoCounter)?;
     if case.policy.is_realtime() {
         limit_real_time(duration_ns / 1000 + RT_GRACE_US, RT_GRACE_US);

@@ -1,124 +1,77 @@
 //! One call or short sequence of calls, many times in a row, with the empty loop of the same frame
-//! beside it: the memorandum's simsyscall and simsig (VENIX 1984), and more calls of their kind.
+//! beside it: the memorandum's simsyscall and simsig (VENIX 1984), and more calls of their kind. Then its
+//! twosig, which takes two processes.
 
 use std::convert::Infallible;
 use std::fs::File;
 use std::hint::black_box;
 use std::os::fd::AsFd;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use model::trial::loops::{
     CALLS, CAUGHT, CLOCK_CALL, CLOCK_VDSO, EMPTY_BATCH_TICKS, ENTERED_CALLS, FUTEX_WAKE, GETPPID,
-    GETUID, KERNEL_ENTRIES, READ, SCHED_YIELD, SIGACTION, SIGNAL_SELF, WRITE,
+    GETUID, KERNEL_ENTRIES, LOOP_SWITCHES, READ, SCHED_YIELD, SIGACTION, SIGNAL_SELF,
+    TWO_PROCESS_SHARE, WRITE,
 };
 use model::trial::overhead::{BATCH_CALLS, BATCH_TICKS};
-use model::trial::{Case, Trial};
 
-use super::batch::{WARM_UP, batch};
-use super::call::{Call, plain};
-use super::companion::Companion;
-use super::overhead::Registered;
-use super::slices::{Cut, room, warm_up};
-use super::usage::Accounts;
+use super::overhead::{Call, Registered, call, ready, time_named};
+use super::timing::{Accounts, Cut, WARM_UP, batch, clocks_of, room, stamp, warm_up};
 use super::{Outcome, TrialError};
-use crate::sys::{self, OwnSignal};
+use crate::child::Child;
+use crate::sys::{self, EventCount, OwnSignal, Pause, Shared};
 
-plain!(Nothing, "nothing", "the empty loop", ());
-plain!(Getuid, GETUID, "getuid by syscall(2), as the memorandum's simsyscall", sys::getuid());
-plain!(Getppid, GETPPID, "getppid by syscall(2)", sys::getppid());
-plain!(ClockVdso, CLOCK_VDSO, "clock_gettime(CLOCK_MONOTONIC), by the vDSO", sys::monotonic_ns());
-plain!(
+call!(Nothing, "nothing", "the empty loop", ());
+call!(Getuid, GETUID, "getuid by syscall(2), as the memorandum's simsyscall", sys::getuid());
+call!(Getppid, GETPPID, "getppid by syscall(2)", sys::getppid());
+call!(ClockVdso, CLOCK_VDSO, "clock_gettime(CLOCK_MONOTONIC), by the vDSO", sys::monotonic_ns());
+call!(
     ClockCall,
     CLOCK_CALL,
     "clock_gettime(CLOCK_MONOTONIC) by syscall(2)",
     sys::monotonic_ns_by_call()
 );
-plain!(
+call!(
     SchedYield,
     SCHED_YIELD,
     "sched_yield by syscall(2), nobody else to yield to",
     sys::sched_yield()
 );
 
-/// A device that gives or takes what it is asked for.
-struct Device(File);
-
-impl Device {
-    fn open(path: &str, write: bool) -> Result<Self, String> {
-        let file = File::options().read(!write).write(write).open(path);
-        file.map(Self).map_err(|error| format!("{path}: {error}"))
-    }
-}
-
-/// read(2) of one byte.
-struct Read(Device);
-
-impl Call for Read {
-    const NAME: &'static str = READ;
-    const SUMMARY: &'static str = "read of one byte from /dev/zero by syscall(2)";
-    fn ready(_: &Companion) -> Result<Self, String> {
-        let device = Device::open("/dev/zero", false)?;
-        match sys::read_byte(device.0.as_fd()) {
-            1 => Ok(Self(device)),
-            _ => Err("/dev/zero gives no byte".to_string()),
-        }
-    }
-    #[inline(always)]
-    fn make(&mut self) {
-        black_box(sys::read_byte(self.0.0.as_fd()));
-    }
-}
-
-/// write(2) of one byte.
-struct Write(Device);
-
-impl Call for Write {
-    const NAME: &'static str = WRITE;
-    const SUMMARY: &'static str = "write of one byte to /dev/null by syscall(2)";
-    fn ready(_: &Companion) -> Result<Self, String> {
-        let device = Device::open("/dev/null", true)?;
-        match sys::write_byte(device.0.as_fd()) {
-            1 => Ok(Self(device)),
-            _ => Err("/dev/null takes no byte".to_string()),
-        }
-    }
-    #[inline(always)]
-    fn make(&mut self) {
-        black_box(sys::write_byte(self.0.0.as_fd()));
-    }
-}
-
-/// FUTEX_WAKE, nobody waits.
-struct FutexWake(AtomicU32);
-
-impl Call for FutexWake {
-    const NAME: &'static str = FUTEX_WAKE;
-    const SUMMARY: &'static str = "futex(FUTEX_WAKE, private) with no waiter by syscall(2)";
-    fn ready(_: &Companion) -> Result<Self, String> {
+call!(
+    Read(File), READ, "read of one byte from /dev/zero by syscall(2)",
+    ready(_other) device("/dev/zero", false, |file| sys::read_byte(file.as_fd())),
+    call(file) sys::read_byte(file.as_fd())
+);
+call!(
+    Write(File), WRITE, "write of one byte to /dev/null by syscall(2)",
+    ready(_other) device("/dev/null", true, |file| sys::write_byte(file.as_fd())),
+    call(file) sys::write_byte(file.as_fd())
+);
+call!(
+    FutexWake(AtomicU32), FUTEX_WAKE, "futex(FUTEX_WAKE, private) with no waiter by syscall(2)",
+    ready(_other) {
         let word = AtomicU32::new(0);
         match sys::futex_wake(&word) {
-            0 => Ok(Self(word)),
+            0 => Ok(word),
             other => Err(format!("futex(FUTEX_WAKE) answers {other}")),
         }
-    }
-    #[inline(always)]
-    fn make(&mut self) {
-        black_box(sys::futex_wake(&self.0));
-    }
-}
+    },
+    call(word) sys::futex_wake(word)
+);
+call!(
+    Install(()), SIGACTION, "installing a handler: sigaction(2)",
+    ready(_other) OwnSignal::install().map_err(|errno| format!("sigaction: {errno}")),
+    call(_kept) OwnSignal::install()
+);
 
-/// Installing a handler.
-struct Install;
-
-impl Call for Install {
-    const NAME: &'static str = SIGACTION;
-    const SUMMARY: &'static str = "installing a handler: sigaction(2)";
-    fn ready(_: &Companion) -> Result<Self, String> {
-        OwnSignal::install().map(|()| Self).map_err(|errno| format!("sigaction: {errno}"))
-    }
-    #[inline(always)]
-    fn make(&mut self) {
-        let _ = black_box(OwnSignal::install());
+/// A device that gives or takes a byte, as `try_out` finds.
+fn device(path: &str, write: bool, try_out: impl Fn(&File) -> i64) -> Result<File, String> {
+    let file = File::options().read(!write).write(write).open(path);
+    let file = file.map_err(|error| format!("{path}: {error}"))?;
+    match try_out(&file) {
+        1 => Ok(file),
+        _ => Err(format!("{path} gives or takes no byte")),
     }
 }
 
@@ -128,7 +81,7 @@ struct SignalSelf(OwnSignal);
 impl Call for SignalSelf {
     const NAME: &'static str = SIGNAL_SELF;
     const SUMMARY: &'static str = "kill to oneself; the handler installs itself again";
-    fn ready(_: &Companion) -> Result<Self, String> {
+    fn ready(_: &Child) -> Result<Self, String> {
         OwnSignal::new().map(Self).map_err(|errno| format!("sigaction: {errno}"))
     }
     #[inline(always)]
@@ -159,17 +112,12 @@ pub const SYSTEM_CALLS: &[Registered] = &[
 /// What one process does with signals.
 pub const SIGNAL_LOOPS: &[Registered] = &[register::<Install>(), register::<SignalSelf>()];
 
-pub(super) fn run(case: &Case, trials: u32) -> Result<Outcome, TrialError> {
-    let Trial::Loop { call: name } = &case.trial else { return Err(TrialError::WrongTrial) };
-    let call = SYSTEM_CALLS.iter().chain(SIGNAL_LOOPS).find(|call| call.name == name);
-    let call = call.ok_or_else(|| TrialError::UnknownCall { name: name.clone() })?;
-    call.time(trials, &Companion::asleep().map_err(TrialError::Fork)?)
+pub(super) fn run(name: &str, trials: u32) -> Result<Outcome, TrialError> {
+    time_named(SYSTEM_CALLS.iter().chain(SIGNAL_LOOPS), name, trials)
 }
 
-fn time<C: Call>(trials: u32, other: &Companion) -> Result<Outcome, TrialError> {
-    let unavailable = |why| TrialError::Unavailable { name: C::NAME, why };
-    let mut call = C::ready(other).map_err(unavailable)?;
-    threadclock::time_stamp_ordered().ok_or(TrialError::NoCounter)?;
+fn time<C: Call>(trials: u32, other: &Child) -> Result<Outcome, TrialError> {
+    let mut call = ready::<C>(other)?;
     let batches = trials.div_ceil(BATCH_CALLS).max(1);
     // Room for all before the first: nothing is allocated between two batches, and no page faulted.
     let (mut full, mut empty) = (room(batches), room(batches));
@@ -186,7 +134,7 @@ fn time<C: Call>(trials: u32, other: &Companion) -> Result<Outcome, TrialError> 
     let Ok(()) = cut.run(|batches| {
         accounts.around(|| {
             for _ in 0..batches {
-                empty.push(batch(&mut Nothing));
+                empty.push(batch(&mut Nothing(())));
                 full.push(batch(&mut call));
             }
         });
@@ -212,7 +160,7 @@ fn time<C: Call>(trials: u32, other: &Companion) -> Result<Outcome, TrialError> 
 
 /// How often a batch enters the kernel: counted in a traced child, which makes itself ready once
 /// without a batch and once with one. Absent where no child can be traced.
-fn kernel_entries<C: Call>(other: &Companion) -> Option<i64> {
+fn kernel_entries<C: Call>(other: &Child) -> Option<i64> {
     let entries = |with_batch: bool| {
         let counts = sys::count_syscalls(|| {
             // Its own: a signal of the parent's call would go to the parent.
@@ -228,13 +176,77 @@ fn kernel_entries<C: Call>(other: &Companion) -> Option<i64> {
     Some(entries(true)? - entries(false)?)
 }
 
+/// Seconds until a batch is taken for hung: a hundred loops last a millisecond.
+const BATCH_DEADLINE_S: u32 = 60;
+
+/// The memorandum's twosig (VENIX 1984): two processes on one CPU send each other a signal, whose
+/// handler installs itself again and answers; between signals each pauses. Its pause could lose a
+/// wake-up, between the test and the call; sigsuspend(2) lets the signal in and waits in one.
+pub(super) fn run_two_processes(trials: u32) -> Result<Outcome, TrialError> {
+    threadclock::time_stamp_ordered().ok_or(TrialError::NoCounter)?;
+    let batches = (trials / TWO_PROCESS_SHARE).div_ceil(BATCH_CALLS).max(1);
+    let loops = u64::from(WARM_UP) + u64::from(batches) * u64::from(BATCH_CALLS);
+    let mut ticks = room(batches);
+    let answered = Shared::<EventCount>::new().map_err(TrialError::at("mmap"))?;
+    let mut accounts = Accounts::open();
+    let pause = Pause::new().map_err(TrialError::at("sigaction"))?;
+    sys::watch_members().map_err(TrialError::at("timer_create"))?;
+    let parent = std::process::id() as i32;
+    let other = Child::start(|| {
+        pause.answer(parent, loops);
+        answered.0.store(sys::caught() as u32, Ordering::Release);
+    })
+    .map_err(TrialError::at("fork"))?;
+    let lost = || TrialError::Lost {
+        process: "second process",
+        why: "it ended before its last signal".to_string(),
+    };
+    let caught_before = sys::caught();
+    sys::deadline(BATCH_DEADLINE_S);
+    let loop_ns = accounts.around(|| {
+        warm_up(WARM_UP, |loops| pause.exchange(other.pid(), loops).map_err(|_| lost()))
+    })?;
+    // The second process waits for a signal while the quanta run.
+    let mut cut = Cut::new(batches, f64::from(BATCH_CALLS) * loop_ns);
+    cut.run(|batches| {
+        accounts.around(|| {
+            for _ in 0..batches {
+                sys::deadline(BATCH_DEADLINE_S);
+                let start = stamp();
+                pause.exchange(other.pid(), BATCH_CALLS).map_err(|_| lost())?;
+                ticks.push(stamp().wrapping_sub(start) as i64);
+            }
+            Ok(())
+        })
+    })?;
+    // Before it is reaped, with its clocks.
+    other.wait();
+    let used = clocks_of(other.pid());
+    let ended = other.join();
+    sys::unwatch_members();
+    if !ended {
+        return Err(lost());
+    }
+    let mut outcome = Outcome::default();
+    let switches = accounts.close(used, &mut outcome);
+    let caught = sys::caught() - caught_before;
+    let answered = u64::from(answered.0.load(Ordering::Acquire));
+    if caught != loops || answered != loops {
+        return Err(TrialError::NotCaught { sent: 2 * loops, caught: caught + answered });
+    }
+    outcome.count(CALLS, loops as i64);
+    outcome.count(CAUGHT, (caught + answered) as i64);
+    outcome.count(LOOP_SWITCHES, switches as i64);
+    Ok(outcome.with_slices(cut, &[(BATCH_TICKS, &ticks)]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn each_loop_makes_its_calls_and_no_other() {
-        let other = Companion::asleep().unwrap();
+        let other = Child::asleep().unwrap();
         let trace = |expected: &[(Option<i64>, i64)]| {
             for (found, calls) in expected {
                 assert_eq!(*found, Some(calls * i64::from(BATCH_CALLS)));

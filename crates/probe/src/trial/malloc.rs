@@ -5,8 +5,8 @@ use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use model::trial::Tally;
 use model::trial::malloc::{BRK_CALLS, Call, EMPTY_TICKS, MINOR_FAULTS, MMAP_CALLS};
-use model::trial::{Case, Tally, Trial};
 use threadclock::{CpuTime, ThreadClock};
 
 use super::{Outcome, TrialError};
@@ -142,12 +142,11 @@ fn emptied<T>(mut values: Vec<T>) -> Vec<T> {
     values
 }
 
-pub(super) fn run(case: &Case, trials: u32) -> Result<Outcome, TrialError> {
-    let Trial::Malloc { bytes, preload } = &case.trial else { return Err(TrialError::WrongTrial) };
+pub(super) fn run(bytes: u64, preload: Option<&str>, trials: u32) -> Result<Outcome, TrialError> {
     if let Some(library) = preload {
         check_preload(library)?;
     }
-    let bytes = usize::try_from(*bytes).unwrap_or(usize::MAX);
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     let clock = super::clock();
     // All memory of our own is made and touched before anything is counted: its faults are not the
     // allocator's, and the heap that the child finds is the one that is measured.
@@ -182,7 +181,10 @@ pub(super) fn run(case: &Case, trials: u32) -> Result<Outcome, TrialError> {
         *place = block;
     }
     if blocks.iter().any(Option::is_none) {
-        return Err(TrialError::NoMemory { bytes, blocks: trials });
+        return Err(TrialError::Other(format!(
+            "malloc gave no {bytes} bytes: {trials} such blocks do not fit; ask for smaller ones or fewer \
+             --trials"
+        )));
     }
     frees.marks = Marks::now();
     for block in blocks.iter_mut().filter_map(Option::take) {
@@ -214,12 +216,12 @@ fn timed<T>(clock: &ThreadClock, act: impl FnOnce() -> T) -> (CpuTime, T) {
     (end - start, result)
 }
 
-/// The dynamic linker passes over a library that it cannot find, with a word on standard error. It
+/// The dynamic linker passes over a library that it cannot find, with a message on standard error. It
 /// is looked for among the files that are mapped: by the file that a path leads to, or by name.
 fn check_preload(library: &str) -> Result<(), TrialError> {
     let own_maps = "/proc/self/maps";
     let maps = std::fs::read_to_string(own_maps)
-        .map_err(|error| TrialError::Unreadable { path: own_maps, error: error.to_string() })?;
+        .map_err(|error| TrialError::Other(format!("cannot read {own_maps}: {error}")))?;
     let real = std::fs::canonicalize(library).ok();
     let mapped =
         maps.lines().filter_map(|line| line.find('/').map(|start| Path::new(&line[start..])));
@@ -230,6 +232,9 @@ fn check_preload(library: &str) -> Result<(), TrialError> {
     };
     match mapped.into_iter().any(is_it) {
         true => Ok(()),
-        false => Err(TrialError::NotPreloaded { library: library.to_string() }),
+        false => Err(TrialError::Other(format!(
+            "{library} was not loaded: the dynamic linker does not find it (name its path, or install \
+             it; LD_DEBUG=libs shows where it looks)"
+        ))),
     }
 }

@@ -1,20 +1,14 @@
 //! The probes that stand beside the ring: something is tried many times in a fresh worker, and the
 //! outcome of each time is kept. One file an experiment.
 
-mod batch;
-mod call;
-mod companion;
-mod execution;
 mod gaps;
+mod interference;
 mod loops;
 mod malloc;
-mod noise;
 mod overhead;
 mod primes;
 mod sampling;
-mod slices;
-mod two_processes;
-mod usage;
+mod timing;
 mod wakeup;
 
 use std::collections::BTreeMap;
@@ -24,8 +18,8 @@ use model::trial::{Case, Gap, Sample, Sliced, Tally, Trial};
 use rustix::io::Errno;
 use threadclock::ThreadClock;
 
+pub use interference::{check_noise, wire};
 pub use loops::{SIGNAL_LOOPS, SYSTEM_CALLS};
-pub use noise::{check_noise, wire};
 pub use overhead::{CALLS, Registered, available};
 pub use primes::primes as first_primes;
 
@@ -33,7 +27,7 @@ use crate::counters::steal_ns;
 use crate::placement;
 use crate::policy;
 use crate::sys::{self, monotonic_raw_ns};
-use slices::Cut;
+use timing::Cut;
 
 /// What a worker is told of a trial: one case, one round.
 pub(crate) struct Assignment {
@@ -53,125 +47,54 @@ const DEADLINE_S: u32 = 600;
 /// Why trials gave no sample.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TrialError {
-    /// The CPU cannot be had.
+    /// The kernel does not let the trial run on its CPU.
     #[error("cannot run on CPU {cpu}: {errno} (sched_setaffinity)")]
     Affinity {
-        /// Which.
+        /// The CPU.
         cpu: u32,
-        /// Why.
+        /// Errno of sched_setaffinity(2).
         errno: Errno,
     },
-    /// The policy cannot be had.
-    #[error("cannot run under policy {policy}: {errno}; {needs}")]
-    Policy {
-        /// Which.
-        policy: Policy,
-        /// Why.
-        errno: Errno,
-        /// What it needs.
-        needs: String,
-    },
-    /// No further process.
-    #[error("cannot fork: {0}")]
-    Fork(Errno),
-    /// No such call.
-    #[error("no call named '{name}' is known (see `switchcost clock overhead --help`)")]
-    UnknownCall {
-        /// The name.
-        name: String,
-    },
-    /// A call that this machine does not have.
-    #[error("{name} is not to be had here: {why}")]
-    Unavailable {
-        /// The call.
-        name: &'static str,
-        /// Why not.
-        why: String,
-    },
-    /// No time stamp.
-    #[error(
-        "this processor has no time-stamp counter that user space can read: nothing so short can be timed"
-    )]
-    NoCounter,
-    /// The case is of another experiment.
-    #[error("the case is not of this experiment")]
-    WrongTrial,
-    /// malloc failed.
-    #[error(
-        "malloc gave no {bytes} bytes: {blocks} such blocks do not fit; ask for smaller ones or fewer --trials"
-    )]
-    NoMemory {
-        /// Size of a block.
-        bytes: usize,
-        /// How many were wanted.
-        blocks: u32,
-    },
-    /// A file of the kernel's that cannot be read.
-    #[error("cannot read {path}: {error}")]
-    Unreadable {
-        /// Which.
-        path: &'static str,
-        /// Why.
-        error: String,
-    },
-    /// The dynamic linker did not take the library.
-    #[error(
-        "{library} was not loaded: the dynamic linker does not find it (name its path, or install it; LD_DEBUG=libs shows where it looks)"
-    )]
-    NotPreloaded {
-        /// As it was asked for.
-        library: String,
-    },
-    /// The tick cannot be seen.
-    #[error(
-        "no timer tick was seen on CPU {cpu} within {waited_ms} ms: the kernel does not account by ticks there (nohz_full, or precise accounting), so nothing is sampled that could go wrong"
-    )]
-    NoTick {
-        /// Where.
-        cpu: u32,
-        /// For how long it was looked for.
-        waited_ms: u64,
-    },
-    /// Signals were lost.
-    #[error("of {sent} signals that were sent {caught} were caught: each should be caught once")]
-    NotCaught {
-        /// Sent.
-        sent: u64,
-        /// Caught by a handler.
-        caught: u64,
-    },
-    /// The kernel refused something that the trial needs.
+    /// A call that the trial needs failed.
     #[error("{call}: {errno}")]
     Refused {
         /// The call.
         call: &'static str,
-        /// Why.
+        /// Its errno.
         errno: Errno,
     },
-    /// No loopback network.
+    /// The plan names a call that is not in the registry.
+    #[error("no call named '{0}' is known (see `switchcost clock overhead --help`)")]
+    UnknownCall(String),
+    /// The processor has no time-stamp counter for user space.
     #[error(
-        "no datagram can be sent to this machine itself: {0} (ip link set lo up; or another --noise)"
+        "this processor has no time-stamp counter that user space can read: nothing so short can be timed"
     )]
-    NoLoopback(String),
-    /// No pair of virtual devices.
-    #[error("cannot make a pair of virtual network devices (veth): {0}")]
-    NoWire(Errno),
-    /// The ring did not run.
-    #[error("{0}")]
-    Ring(String),
-    /// A process that was watched did not say what it did.
-    #[error("the {process} ended without a word: {why}")]
+    NoCounter,
+    /// Signals were lost.
+    #[error("of {sent} signals that were sent {caught} were caught: each should be caught once")]
+    NotCaught {
+        /// Signals sent.
+        sent: u64,
+        /// Signals that a handler caught.
+        caught: u64,
+    },
+    /// A process that takes part in the trial ended too early.
+    #[error("the {process} exited without output: {why}")]
     Lost {
-        /// Which.
+        /// The process.
         process: &'static str,
-        /// What is known.
+        /// What is known of its end.
         why: String,
     },
+    /// Anything else, with the value, the limit or errno, and what to do.
+    #[error("{0}")]
+    Other(String),
 }
 
 impl TrialError {
-    fn no_loopback(error: std::io::Error) -> Self {
-        Self::NoLoopback(error.to_string())
+    fn at(call: &'static str) -> impl Fn(Errno) -> Self {
+        move |errno| Self::Refused { call, errno }
     }
 }
 
@@ -229,16 +152,16 @@ pub(crate) fn run(assignment: &Assignment) -> Result<Sample, TrialError> {
     }
     let steal_before = steal_ns(&[case.cpu]);
     let (start_ns, start_ticks) = (monotonic_raw_ns(), threadclock::time_stamp_ordered());
-    let outcome = match case.trial {
-        Trial::Call { .. } => overhead::run(case, trials),
-        Trial::Primes { .. } => primes::run(case, trials, assignment.round),
-        Trial::Malloc { .. } => malloc::run(case, trials),
-        Trial::Sampling { .. } => sampling::run(case),
-        Trial::Execution(_) => execution::run(assignment),
-        Trial::Gaps { .. } => gaps::run(case),
-        Trial::Wakeup(_) => wakeup::run(assignment),
-        Trial::Loop { .. } => loops::run(case, trials),
-        Trial::TwoProcesses => two_processes::run(trials),
+    let outcome = match &case.trial {
+        Trial::Call { call } => overhead::run(call, trials),
+        Trial::Primes { primes } => primes::run(*primes, trials, assignment.round),
+        Trial::Malloc { bytes, preload } => malloc::run(*bytes, preload.as_deref(), trials),
+        Trial::Sampling { phase, duration_ns } => sampling::run(case, *phase, *duration_ns),
+        Trial::Execution(execution) => interference::run(assignment, execution),
+        Trial::Gaps { duration_ns } => gaps::run(case, *duration_ns),
+        Trial::Wakeup(wakeup) => wakeup::run(wakeup, case.policy, assignment.round),
+        Trial::Loop { call } => loops::run(call, trials),
+        Trial::TwoProcesses => loops::run_two_processes(trials),
     }?;
     let (end_ns, end_ticks) = (monotonic_raw_ns(), threadclock::time_stamp_ordered());
     let stolen = steal_before.zip(steal_ns(&[case.cpu]));
@@ -274,9 +197,8 @@ fn clock() -> ThreadClock {
 }
 
 fn take_policy(policy: Policy) -> Result<(), TrialError> {
-    policy::take(policy).map_err(|errno| TrialError::Policy {
-        policy,
-        errno,
-        needs: policy::needs(policy),
+    policy::take(policy).map_err(|errno| {
+        let needs = policy::needs(policy);
+        TrialError::Other(format!("cannot run under policy {policy}: {errno}; {needs}"))
     })
 }

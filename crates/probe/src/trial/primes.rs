@@ -2,10 +2,10 @@
 
 use std::hint::black_box;
 
+use model::trial::Tally;
 use model::trial::primes::{
     GETRUSAGE_NS, GETRUSAGE_THREAD_NS, GETRUSAGE_USER_NS, THREADCLOCK_NS, empty,
 };
-use model::trial::{Case, Tally, Trial};
 use threadclock::ThreadClock;
 
 use super::{Outcome, TrialError};
@@ -24,24 +24,15 @@ pub fn primes(found: &mut Vec<u32>, count: usize) {
     }
 }
 
-/// What the ways of timing said of each trial, in nanoseconds.
-#[derive(Default)]
-struct Said {
-    threadclock: Vec<i64>,
-    getrusage: Vec<i64>,
-    getrusage_user: Vec<i64>,
-    getrusage_thread: Vec<i64>,
-}
+/// Names of what the ways of timing tell.
+const NAMES: [&str; 4] = [THREADCLOCK_NS, GETRUSAGE_NS, GETRUSAGE_USER_NS, GETRUSAGE_THREAD_NS];
 
-impl Said {
+/// What the ways of timing told of each trial, in nanoseconds, in the order of [`NAMES`].
+struct Told([Vec<i64>; 4]);
+
+impl Told {
     fn with_room(trials: usize) -> Self {
-        let room = || Vec::with_capacity(trials);
-        Self {
-            threadclock: room(),
-            getrusage: room(),
-            getrusage_user: room(),
-            getrusage_thread: room(),
-        }
+        Self(std::array::from_fn(|_| Vec::with_capacity(trials)))
     }
 
     /// One trial by the way of that number.
@@ -51,45 +42,39 @@ impl Said {
                 let start = clock.now_ordered();
                 act();
                 let end = clock.now_ordered();
-                self.threadclock.push(end.ns as i64 - start.ns as i64);
+                self.0[0].push(end.ns as i64 - start.ns as i64);
             }
             1 => {
                 let start = usage(Whose::Own);
                 act();
                 let (start, end) = (start.read(), usage(Whose::Own).read());
-                self.getrusage.push(end.total_ns() as i64 - start.total_ns() as i64);
-                self.getrusage_user.push(end.user_ns as i64 - start.user_ns as i64);
+                self.0[1].push(end.total_ns() as i64 - start.total_ns() as i64);
+                self.0[2].push(end.user_ns as i64 - start.user_ns as i64);
             }
             _ => {
                 let start = usage(Whose::Thread);
                 act();
                 let (start, end) = (start.read(), usage(Whose::Thread).read());
-                self.getrusage_thread.push(end.total_ns() as i64 - start.total_ns() as i64);
+                self.0[3].push(end.total_ns() as i64 - start.total_ns() as i64);
             }
         }
     }
 
-    fn into_tallies(self) -> [(&'static str, Tally); 4] {
-        [
-            (THREADCLOCK_NS, Tally::from_iter(self.threadclock)),
-            (GETRUSAGE_NS, Tally::from_iter(self.getrusage)),
-            (GETRUSAGE_USER_NS, Tally::from_iter(self.getrusage_user)),
-            (GETRUSAGE_THREAD_NS, Tally::from_iter(self.getrusage_thread)),
-        ]
+    fn into_tallies(self) -> impl Iterator<Item = (&'static str, Tally)> {
+        NAMES.into_iter().zip(self.0.map(Tally::from_iter))
     }
 }
 
 /// Ways of timing that take trials of their own.
 const WAYS: u32 = 3;
 
-pub(super) fn run(case: &Case, trials: u32, round: u32) -> Result<Outcome, TrialError> {
-    let Trial::Primes { primes: count } = case.trial else { return Err(TrialError::WrongTrial) };
+pub(super) fn run(count: u32, trials: u32, round: u32) -> Result<Outcome, TrialError> {
     let count = count as usize;
     let clock = super::clock();
     let mut found = Vec::with_capacity(count);
     primes(&mut found, count);
-    let mut timed = Said::with_room(trials as usize);
-    let mut nothing = Said::with_room(trials as usize);
+    let mut timed = Told::with_room(trials as usize);
+    let mut nothing = Told::with_room(trials as usize);
     // Each way has all its trials in a row: what one way asks the kernel brings the kernel's figures
     // up to date for the next, and what threadclock owes after stolen time it must pay itself. Each
     // comes first in a third of the rounds.

@@ -4,19 +4,19 @@ use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 
 use model::case::Policy;
 use model::trial::sampling::{TICK_NS, count};
-use model::trial::{Case, Phase, Trial};
+use model::trial::{Case, Phase};
 use rustix::process::getppid;
 use threadclock::ThreadClock;
 
-use super::companion::Companion;
 use super::{Outcome, TrialError, take_policy};
+use crate::child::Child;
 use crate::policy;
 use crate::sys::{self, CpuClock, Whose, cpu_clock_ns, monotonic_ns, sleep_until, tick_period_ns};
 
 /// Ticks that are looked at to learn their phase.
 const TICKS_LOOKED_AT: usize = 24;
 /// Longest time without one.
-const PATIENCE_NS: u64 = 500_000_000;
+const TICK_TIMEOUT_NS: u64 = 500_000_000;
 /// A tick that is seen at once is seen this soon: a look takes about a microsecond.
 const PROMPT_NS: u64 = 60_000;
 /// Ticks that have to be seen at once for the phase to be believed.
@@ -40,7 +40,13 @@ impl Ticks {
         let period_ns = tick_period_ns();
         let pid = std::process::id() as i32;
         let sampled = || cpu_clock_ns(pid, false, CpuClock::TicksUserSystem).unwrap_or(0);
-        let no_tick = TrialError::NoTick { cpu, waited_ms: PATIENCE_NS / 1_000_000 };
+        let no_tick = || {
+            let waited_ms = TICK_TIMEOUT_NS / 1_000_000;
+            TrialError::Other(format!(
+                "no timer tick was seen on CPU {cpu} within {waited_ms} ms: the kernel does not account by \
+                 ticks there (nohz_full, or precise accounting), so nothing is sampled that could go wrong"
+            ))
+        };
         let mut seen = Vec::with_capacity(TICKS_LOOKED_AT);
         let (mut last, mut last_ns) = (sampled(), monotonic_ns());
         while seen.len() < TICKS_LOOKED_AT {
@@ -48,11 +54,11 @@ impl Ticks {
             if now != last {
                 seen.push(now_ns);
                 (last, last_ns) = (now, now_ns);
-            } else if now_ns - last_ns > PATIENCE_NS {
-                return Err(no_tick);
+            } else if now_ns - last_ns > TICK_TIMEOUT_NS {
+                return Err(no_tick());
             }
         }
-        Self::through(&seen, period_ns).ok_or(no_tick)
+        Self::through(&seen, period_ns).ok_or_else(no_tick)
     }
 
     /// The phase of moments at which ticks were seen: none is seen early, many late, those that came
@@ -78,7 +84,7 @@ impl Ticks {
     }
 }
 
-/// What a process says of itself when it is done, in nanoseconds.
+/// What a process tells of itself when it is done, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Told {
     threadclock: u64,
@@ -88,22 +94,23 @@ struct Told {
 }
 
 impl Told {
-    const WORDS: usize = 4;
-
     fn to_bytes(self) -> Vec<u8> {
         let words = [self.threadclock, self.true_user, self.getrusage_user, self.getrusage_system];
-        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+        words.map(u64::to_ne_bytes).concat()
     }
 
     fn read_from(reader: &mut impl Read) -> std::io::Result<Self> {
-        let mut words = [0; Self::WORDS];
-        for word in &mut words {
+        let mut word = || {
             let mut bytes = [0; 8];
             reader.read_exact(&mut bytes)?;
-            *word = u64::from_ne_bytes(bytes);
-        }
-        let [threadclock, true_user, getrusage_user, getrusage_system] = words;
-        Ok(Self { threadclock, true_user, getrusage_user, getrusage_system })
+            Ok::<u64, std::io::Error>(u64::from_ne_bytes(bytes))
+        };
+        Ok(Self {
+            threadclock: word()?,
+            true_user: word()?,
+            getrusage_user: word()?,
+            getrusage_system: word()?,
+        })
     }
 }
 
@@ -111,7 +118,7 @@ impl Told {
 /// waits again, so that its clocks can be read from outside while it stands still.
 struct Watched {
     name: &'static str,
-    process: Companion,
+    process: Child,
     start: PipeWriter,
     told: PipeReader,
 }
@@ -124,7 +131,7 @@ impl Watched {
         let pipes = || pipe().map_err(|error| lost(name, &error));
         let (mut go, start) = pipes()?;
         let (told, mut tell) = pipes()?;
-        let process = Companion::start(|| {
+        let process = Child::start(|| {
             let clock = ThreadClock::for_this_thread();
             let mut word = [0];
             if go.read_exact(&mut word).is_err() {
@@ -146,7 +153,7 @@ impl Watched {
                 let _ = go.read_exact(&mut word);
             }
         })
-        .map_err(TrialError::Fork)?;
+        .map_err(TrialError::at("fork"))?;
         Ok(Self { name, process, start, told })
     }
 
@@ -215,10 +222,7 @@ fn sleeper(phase: Phase, ticks: Ticks, end_ns: u64, clock: &ThreadClock) -> u64 
     }
 }
 
-pub(super) fn run(case: &Case) -> Result<Outcome, TrialError> {
-    let Trial::Sampling { phase, duration_ns } = case.trial else {
-        return Err(TrialError::WrongTrial);
-    };
+pub(super) fn run(case: &Case, phase: Phase, duration_ns: u64) -> Result<Outcome, TrialError> {
     // Before any fork: the burner would take the CPU from whoever looks for the tick. Under the
     // sleeper's policy nothing else does, if that was granted.
     take_policy(case.policy)?;

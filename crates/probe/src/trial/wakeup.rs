@@ -3,12 +3,12 @@
 use std::num::NonZeroU64;
 
 use model::case::Policy;
+use model::trial::Tally;
 use model::trial::wakeup::{COMPANION_NS, LATE_NS, Load, SLACK_NS, SWITCHES, Wakeup};
-use model::trial::{Case, Tally, Trial};
 use rustix::thread::{current_timer_slack, set_current_timer_slack};
 
-use super::companion::Companion;
-use super::{Assignment, Outcome, TrialError};
+use super::{Outcome, TrialError};
+use crate::child::Child;
 use crate::policy;
 use crate::random::Random;
 use crate::sys::{
@@ -20,10 +20,7 @@ const WARM_UP: u32 = 8;
 /// Longest time that a real-time sleeper may run without sleeping.
 const RT_SPIN_LIMIT_US: u64 = 1_000_000;
 
-pub(super) fn run(assignment: &Assignment) -> Result<Outcome, TrialError> {
-    let Case { trial: Trial::Wakeup(wakeup), policy, .. } = assignment.case.clone() else {
-        return Err(TrialError::WrongTrial);
-    };
+pub(super) fn run(wakeup: &Wakeup, policy: Policy, round: u32) -> Result<Outcome, TrialError> {
     if policy.is_realtime() {
         limit_real_time(RT_SPIN_LIMIT_US, RT_SPIN_LIMIT_US);
     }
@@ -33,15 +30,14 @@ pub(super) fn run(assignment: &Assignment) -> Result<Outcome, TrialError> {
     };
     // A slack that was not granted is seen below.
     let _ = set_current_timer_slack(NonZeroU64::new(wakeup.timer_slack_ns));
-    let mut random = Random::new(wakeup.seed ^ u64::from(assignment.round));
+    let mut random = Random::new(wakeup.seed ^ u64::from(round));
     let mut late = vec![1; wakeup.wakes as usize];
-    sleep_and_look(&wakeup, &mut random, &mut vec![1; WARM_UP as usize]);
-    let clock =
-        |companion: &Companion| cpu_clock_ns(companion.pid(), false, CpuClock::Precise).ok();
+    sleep_and_look(wakeup, &mut random, &mut vec![1; WARM_UP as usize]);
+    let clock = |companion: &Child| cpu_clock_ns(companion.pid(), false, CpuClock::Precise).ok();
     let companion_before = companion.as_ref().and_then(clock);
     let switches_before = usage(Whose::Thread).read().switches;
     let start_ns = monotonic_ns();
-    sleep_and_look(&wakeup, &mut random, &mut late);
+    sleep_and_look(wakeup, &mut random, &mut late);
     let elapsed_ns = monotonic_ns() - start_ns;
     let switches = usage(Whose::Thread).read().switches - switches_before;
     let companion_after = companion.as_ref().and_then(clock);
@@ -63,7 +59,7 @@ pub(super) fn run(assignment: &Assignment) -> Result<Outcome, TrialError> {
 }
 
 /// A process of the normal policy that never waits, on the CPU of the calling one.
-fn busy() -> Result<Companion, TrialError> {
+fn busy() -> Result<Child, TrialError> {
     let burn = || {
         // Under another policy it would keep the sleeper from its CPU: its end is noticed.
         if policy::take(Policy::Other).is_ok() {
@@ -72,7 +68,7 @@ fn busy() -> Result<Companion, TrialError> {
             }
         }
     };
-    Companion::start(burn).map_err(TrialError::Fork)
+    Child::start(burn).map_err(TrialError::at("fork"))
 }
 
 /// Sleeps as many times as there is room for, and writes how late each wake was.

@@ -1,6 +1,6 @@
 //! Rings of all links that this machine has.
 
-use model::ring::{Case, Kind, Placement, Policy, Sample};
+use model::ring::{Case, Kind, Op, Placement, Policy, Sample, Work};
 use probe::ring::{LINKS, Registered, RingError, link};
 
 use crate::worker::{self, case};
@@ -13,6 +13,8 @@ pub const TESTS: &[(&str, fn())] = &[
     ("a_coroutine_is_never_switched", never_switched),
     ("yield_switches_as_often_as_the_scheduler_likes", counted_yields),
     ("an_unsuited_ring_says_what_to_do", unsuited),
+    ("a_working_set_that_no_address_space_holds_is_an_error", too_large),
+    ("a_process_with_another_thread_does_not_fork", with_a_thread),
     ("yield_and_coroutines_run_under_real_time_policies", real_time),
     ("only_rings_that_sleep_have_a_limit_on_running_without", real_time_limits),
     ("no_wake_up_is_lost_between_two_cpus", across_cpus),
@@ -135,6 +137,25 @@ fn unsuited() {
         let case = Case { placement: apart.clone(), ..case(name, Kind::Thread, 2) };
         assert!(why(&case).contains("--placement same"), "{name}");
     }
+}
+
+/// As a stored plan may ask for.
+fn too_large() {
+    let work = Some(Work::new(u64::MAX - 7, 8, Op::Rmw).unwrap());
+    let case = Case { work, ..case("pipe", Kind::Process, 2) };
+    let said = worker::finish(worker::start(&case, LAPS)).unwrap_err();
+    let words = ["error: a working set of 18446744073709551608 bytes", "the limit is 1407"];
+    assert!(words.iter().all(|word| said.contains(word)), "{said}");
+}
+
+fn with_a_thread() {
+    let (hold, held) = std::sync::mpsc::channel::<()>();
+    let other = std::thread::spawn(move || held.recv());
+    let why = link("pipe").unwrap().available().unwrap_err();
+    assert!(why.contains("could not be tried: fork"), "{why}");
+    drop(hold);
+    other.join().unwrap().unwrap_err();
+    link("pipe").unwrap().available().unwrap();
 }
 
 /// They run on without ever sleeping, which other members may not do for long.

@@ -2,8 +2,8 @@
 
 use model::case::Kind;
 
-use crate::ring::link::{Carrier, Link, LinkError, Place, Receive, Refusal, Send};
-use crate::sys::{Meeting, Shared};
+use crate::ring::link::{CallError, Carrier, Link, LinkError, Place, Receive, Send};
+use crate::sys::{Shared, TokenCondvar};
 
 /// The token lies in shared memory under a mutex, and a condition says that it is there.
 pub struct Condvar;
@@ -16,16 +16,16 @@ impl Carrier for Condvar {
 
 /// Either end.
 #[derive(Clone)]
-pub struct End(Shared<Meeting>);
+pub struct End(Shared<TokenCondvar>);
 
 impl Link for Condvar {
     type Sender = End;
     type Receiver = End;
 
-    fn joint(place: &Place) -> Result<(End, End), Refusal> {
-        let end = Meeting::new(place.kind == Kind::Process)
+    fn channel(place: &Place) -> Result<(End, End), CallError> {
+        let end = TokenCondvar::new(place.kind == Kind::Process)
             .map(End)
-            .map_err(|(call, errno)| Refusal { call, errno })?;
+            .map_err(|(call, errno)| CallError { call, errno })?;
         Ok((end.clone(), end))
     }
 }

@@ -15,9 +15,9 @@ use rustix::io::Errno;
 use rustix::thread::gettid;
 
 use crate::limits::Limits;
-use crate::ring::build::Ring;
+use crate::ring::build::{Make, Ring};
 use crate::ring::error::RingError;
-use crate::ring::link::{Carrier, LinkError, Make, Receive, Send};
+use crate::ring::link::{Carrier, LinkError, Receive, Send, on_one_cpu};
 use crate::ring::member::Seat;
 use crate::ring::others::Others;
 use crate::ring::work::Work;
@@ -39,12 +39,7 @@ impl Carrier for Coroutines {
         if case.kind != Kind::Thread {
             return Err("coroutines switch within one process: use --kind thread".to_string());
         }
-        match case.placement.is_one_cpu() {
-            true => Ok(()),
-            false => Err("coroutines run in one thread, on one CPU at a time: use \
-                          --placement same or a single CPU"
-                .to_string()),
-        }
+        on_one_cpu(case, "coroutines run in one thread, on one CPU at a time")
     }
 }
 

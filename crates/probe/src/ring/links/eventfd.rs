@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::fcntl_dupfd_cloexec;
 
-use crate::ring::link::{By, Carrier, Link, LinkError, Place, Receive, Refusal, Send};
+use crate::ring::link::{By, CallError, Carrier, Link, LinkError, Place, Receive, Send};
 
 /// A count through an eventfd: one write(2), one read(2), no buffer.
 pub struct Eventfd;
@@ -26,7 +26,7 @@ impl Link for Eventfd {
     type Sender = Adder;
     type Receiver = Taker;
 
-    fn joint(_: &Place) -> Result<(Adder, Taker), Refusal> {
+    fn channel(_: &Place) -> Result<(Adder, Taker), CallError> {
         let counter = eventfd(0, EventfdFlags::CLOEXEC).by("eventfd")?;
         let other = fcntl_dupfd_cloexec(&counter, 0).by("fcntl")?;
         Ok((Adder(counter), Taker(other)))

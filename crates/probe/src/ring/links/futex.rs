@@ -4,7 +4,7 @@ use model::case::Kind;
 use rustix::io::Errno;
 use rustix::thread::futex;
 
-use crate::ring::link::{By, Carrier, Link, LinkError, Place, Receive, Refusal, Send};
+use crate::ring::link::{By, CallError, Carrier, Link, LinkError, Place, Receive, Send};
 use crate::sys::{Shared, Slot};
 
 /// The token lies in the word that is waited on. The sender always wakes; who finds the token there
@@ -28,7 +28,7 @@ impl Link for Futex {
     type Sender = End;
     type Receiver = End;
 
-    fn joint(place: &Place) -> Result<(End, End), Refusal> {
+    fn channel(place: &Place) -> Result<(End, End), CallError> {
         // Threads use it as threads would: found by its address, not by the page behind it.
         let flags = match place.kind {
             Kind::Process => futex::Flags::empty(),

@@ -5,8 +5,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use super::pipe::Pipe;
-use crate::ring::link::{By, Carrier, Link, LinkError, Place, Receive, Refusal, Send};
+use super::descriptors::Pipe;
+use crate::ring::link::{By, CallError, Carrier, Link, LinkError, Place, Receive, Send};
 use crate::sys::Uring;
 
 /// One byte through a pipe: one io_uring_enter(2) to write it, one to read it.
@@ -45,8 +45,8 @@ impl Link for IoUring {
     type Sender = End;
     type Receiver = End;
 
-    fn joint(place: &Place) -> Result<(End, End), Refusal> {
-        let (sender, receiver) = Pipe::joint(place)?;
+    fn channel(place: &Place) -> Result<(End, End), CallError> {
+        let (sender, receiver) = Pipe::channel(place)?;
         let sender = End { pipe: sender, ring: Uring::new().by("io_uring_setup")? };
         Ok((sender, End { pipe: receiver, ring: Uring::new().by("io_uring_setup")? }))
     }

@@ -1,29 +1,25 @@
-//! One file a link, and the list of them.
+//! One file a kind of link, and the list of all.
 
 mod condvar;
 mod coroutine;
+mod descriptors;
 mod eventfd;
-mod fifo;
 mod futex;
-mod handler_signal;
 mod io_uring;
-mod pipe;
 mod posix_mq;
 mod sched_yield;
 mod signal;
-mod socket;
-mod sysv_msg;
-mod sysv_sem;
+mod sysv;
 
 use model::ring::{Case, Sample};
 
 use super::available;
+use super::build::Make;
 use super::error::RingError;
-use super::link::Make;
 use super::{Assignment, session};
 
 #[cfg(test)]
-pub(super) use pipe::Pipe;
+pub(super) use descriptors::Pipe;
 
 /// Takes the samples of an assignment by a clock and gives each to the sink as soon as it is proven.
 type Run =
@@ -33,7 +29,7 @@ type Run =
 pub struct Registered {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it is, in a few words.
+    /// What carries the token, for lists of links.
     pub summary: &'static str,
     /// What it needs of the kernel.
     pub needs: &'static str,
@@ -68,16 +64,16 @@ const fn register<M: Make>() -> Registered {
 
 /// Every link there is. A new one is a file beside this one that implements `Link` and a line here.
 pub const LINKS: &[Registered] = &[
-    register::<pipe::Pipe>(),
-    register::<fifo::Fifo>(),
-    register::<socket::Stream>(),
-    register::<socket::Datagram>(),
+    register::<descriptors::Pipe>(),
+    register::<descriptors::Fifo>(),
+    register::<descriptors::Stream>(),
+    register::<descriptors::Datagram>(),
     register::<eventfd::Eventfd>(),
     register::<signal::Signal>(),
-    register::<handler_signal::HandlerSignal>(),
+    register::<signal::HandlerSignal>(),
     register::<posix_mq::PosixMq>(),
-    register::<sysv_msg::SysvMsg>(),
-    register::<sysv_sem::SysvSem>(),
+    register::<sysv::SysvMsg>(),
+    register::<sysv::SysvSem>(),
     register::<futex::Futex>(),
     register::<condvar::Condvar>(),
     register::<io_uring::IoUring>(),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 
-use crate::ring::link::{By, Carrier, Link, LinkError, Place, Receive, Refusal, Send};
+use crate::ring::link::{By, CallError, Carrier, Link, LinkError, Place, Receive, Send};
 use crate::sys::{mq_open_unlinked, mq_receive, mq_send, privileged_ipc_namespace};
 
 /// A message of one byte through a queue that holds one.
@@ -30,17 +30,17 @@ impl Link for PosixMq {
 
     /// A namespace takes the queues with it, whatever kills the ring. Where it is refused, the
     /// vfork helper keeps their names from staying behind.
-    fn prepare() -> Result<(), Refusal> {
+    fn prepare() -> Result<(), CallError> {
         let _ = privileged_ipc_namespace();
         Ok(())
     }
 
-    fn joint(_: &Place) -> Result<(Sender, Receiver), Refusal> {
+    fn channel(_: &Place) -> Result<(Sender, Receiver), CallError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("/switchcost-{}-{number}", std::process::id());
         let name = CString::new(name).map_err(|_| Errno::INVAL).by("mq_open")?;
-        let queue = mq_open_unlinked(&name).map_err(|(call, errno)| Refusal { call, errno })?;
+        let queue = mq_open_unlinked(&name).map_err(|(call, errno)| CallError { call, errno })?;
         let other = fcntl_dupfd_cloexec(&queue, 0).by("fcntl")?;
         Ok((Sender(queue), Receiver(other)))
     }

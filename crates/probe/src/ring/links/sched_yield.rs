@@ -4,7 +4,9 @@
 
 use model::ring::Case;
 
-use crate::ring::link::{By, Carrier, Link, LinkError, Place, Receive, Refusal, Send};
+use crate::ring::link::{
+    By, CallError, Carrier, Link, LinkError, Place, Receive, Send, on_one_cpu,
+};
 use crate::sys::{Shared, Slot, member_lost};
 
 /// The token lies in shared memory; there is nothing else to the link.
@@ -17,12 +19,7 @@ impl Carrier for Yield {
     const SLEEPS: bool = false;
 
     fn suits(case: &Case) -> Result<(), String> {
-        match case.placement.is_one_cpu() {
-            true => Ok(()),
-            false => Err("members that poll on CPUs of their own never switch: use \
-                          --placement same or a single CPU"
-                .to_string()),
-        }
+        on_one_cpu(case, "members that poll on CPUs of their own never switch")
     }
 }
 
@@ -34,7 +31,7 @@ impl Link for Yield {
     type Sender = End;
     type Receiver = End;
 
-    fn joint(_: &Place) -> Result<(End, End), Refusal> {
+    fn channel(_: &Place) -> Result<(End, End), CallError> {
         let end = End(Shared::new().by("mmap")?);
         Ok((end.clone(), end))
     }
@@ -49,7 +46,7 @@ impl Send for End {
 }
 
 impl Receive for End {
-    const AWAKE: bool = true;
+    const POLLS: bool = true;
 
     #[inline(always)]
     fn receive(&mut self) -> Result<u8, LinkError> {

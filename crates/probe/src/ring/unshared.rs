@@ -1,15 +1,52 @@
-//! At which of its places the members' memory is measured.
+//! What a worker does about a core that others share: it waits, within a budget, until nobody does, and it
+//! chooses at which of its places the members' memory is measured.
 
 use model::speed::{Places, Slices};
 
-use crate::sys::all_unshared;
+use crate::sys::{all_unshared, is_unshared, monotonic_raw_ns, wait_unshared};
+
+/// How long a batch may wait for a core that nobody shares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WaitBudget {
+    /// k0 of the CPU; of a CPU that nobody knows there is nothing to wait for.
+    pub unshared_ratio: Option<f64>,
+    /// What is left of the time.
+    pub left_ns: u64,
+}
+
+impl WaitBudget {
+    /// Waits before the next of these slices, if they are to wait, unless the last quantum was that of a core
+    /// that nobody shares. Gives the time after it.
+    pub fn wait(&mut self, now: u64, slices: &mut Slices) -> u64 {
+        let (Some(ratio), Some(waits)) = (self.unshared_ratio, &mut slices.waits) else {
+            return now;
+        };
+        let last = slices.latency_ns.last().zip(slices.throughput_ns.last());
+        let times = last.map(|(latency, throughput)| (u64::from(*latency), u64::from(*throughput)));
+        if self.left_ns == 0 || times.is_some_and(|times| is_unshared(times, ratio)) {
+            return now;
+        }
+        let wait = wait_unshared(ratio, self.left_ns, slices.elapsed_ns.len() as u32);
+        self.left_ns = self.left_ns.saturating_sub(wait.elapsed_ns);
+        waits.push(wait);
+        monotonic_raw_ns()
+    }
+
+    /// The same without slices: before what is timed next.
+    pub fn wait_once(&mut self) {
+        if let Some(ratio) = self.unshared_ratio.filter(|_| self.left_ns > 0) {
+            self.left_ns =
+                self.left_ns.saturating_sub(wait_unshared(ratio, self.left_ns, 0).elapsed_ns);
+        }
+    }
+}
 
 /// Timed laps of the ring at each place that is tried.
-pub const LAPS: u64 = 3;
+pub const PLACE_LAPS: u64 = 3;
 /// So many places are tried however long they take: with fewer there may be no good one among them.
-pub const FEWEST: u32 = 8;
+pub const FEWEST_PLACES: u32 = 8;
 /// Beyond them no further place is tried after this time.
-pub const ENOUGH_NS: u64 = 16_000_000;
+pub const ENOUGH_PLACES_NS: u64 = 16_000_000;
 
 /// The places that were tried. Which pages of the members meet in a cache is chance: at one place many do, at another
 /// none. What was tried on a shared core is taken only if nothing else was.

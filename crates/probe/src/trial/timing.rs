@@ -1,10 +1,41 @@
-//! Timed loops in slices of about a quarter of a millisecond, with reference quanta around each. A lap is what the loop
-//! does once: a batch, or a single call. Nothing stands within one.
+//! What timed loops share: batches of calls between two time stamps, slices of about a quarter of a millisecond
+//! with reference quanta around each, and what the kernel says that a loop used. A lap is what the loop does
+//! once: a batch, or a single call. Nothing stands within one.
+
+use std::hint::black_box;
 
 use model::ring::SLICE_NS;
 use model::speed::Slices;
+use model::trial::loops::{
+    CHILD_CPU_NS, CHILD_SAMPLED_NS, CHILD_SAMPLED_USER_NS, CPU_NS, SAMPLED_NS, SAMPLED_USER_NS,
+};
+use model::trial::overhead::BATCH_CALLS;
 
-use crate::sys::{HAS_QUANTA, monotonic_raw_ns, reference_quantum};
+use super::Outcome;
+use super::overhead::Call;
+use crate::sys::{
+    CpuClock, HAS_QUANTA, Whose, cpu_clock_ns, monotonic_raw_ns, reference_quantum, usage,
+};
+
+/// Calls that are made before any is timed.
+pub(super) const WARM_UP: u32 = 100;
+
+/// The time-stamp counter, ordered. Who times has looked before whether there is one.
+#[inline(always)]
+pub(super) fn stamp() -> u64 {
+    threadclock::time_stamp_ordered().unwrap_or(0)
+}
+
+/// Ticks of a batch. Measured code. The length is hidden from the compiler: it would unroll the loop
+/// of one call and not that of another.
+#[inline(never)]
+pub(super) fn batch<C: Call>(call: &mut C) -> i64 {
+    let start = stamp();
+    for _ in 0..black_box(BATCH_CALLS) {
+        call.make();
+    }
+    stamp().wrapping_sub(start) as i64
+}
 
 /// Slices of a loop at least, where it has as many laps: a loop of a few microseconds is one slice a round
 /// otherwise, and a figure at full speed needs 30 clean ones.
@@ -71,6 +102,65 @@ pub(super) fn room(values: u32) -> Vec<i64> {
     let mut room = vec![i64::MAX; values as usize];
     room.clear();
     room
+}
+
+/// CPU time of a process in nanoseconds, of one that has ended until it is reaped: precisely, as ticks sampled
+/// it, and as ticks sampled it in user mode. Not getrusage(2)'s own split: a process that saw one kind of tick
+/// only is all of that kind to it, and a loop of a round sees one tick or none. Ticks can be added up over rounds.
+pub(super) type Clocks = [i64; 3];
+
+/// The clocks of a process; absent where one cannot be read.
+pub(super) fn clocks_of(pid: i32) -> Option<Clocks> {
+    let read = |which| Some(cpu_clock_ns(pid, false, which).ok()? as i64);
+    let which = [CpuClock::Precise, CpuClock::TicksUserSystem, CpuClock::TicksUser];
+    let [precise, sampled, sampled_user] = which.map(read);
+    Some([precise?, sampled?, sampled_user?])
+}
+
+/// What loops used, without what lies between them; and all switches from the first to the last.
+pub(super) struct Accounts {
+    pid: i32,
+    /// None once a clock could not be read.
+    own: Option<Clocks>,
+    switches: u64,
+}
+
+impl Accounts {
+    /// Switches from here on.
+    pub(super) fn open() -> Self {
+        Self { pid: std::process::id() as i32, own: Some([0; 3]), switches: switches() }
+    }
+
+    /// CPU time of this, by a reading of the clocks before and one after.
+    pub(super) fn around<T>(&mut self, act: impl FnOnce() -> T) -> T {
+        let before = clocks_of(self.pid);
+        let done = act();
+        let after = clocks_of(self.pid);
+        let sum = self.own.zip(before.zip(after));
+        self.own = sum
+            .map(|(own, (before, after))| std::array::from_fn(|i| own[i] + after[i] - before[i]));
+        done
+    }
+
+    /// Gives the switches up to here; `child` is all that the second process used. A clock that cannot be
+    /// read counts nothing.
+    pub(super) fn close(&self, child: Option<Clocks>, outcome: &mut Outcome) -> u64 {
+        let own = [CPU_NS, SAMPLED_NS, SAMPLED_USER_NS];
+        let of_child = [CHILD_CPU_NS, CHILD_SAMPLED_NS, CHILD_SAMPLED_USER_NS];
+        for (names, clocks) in [(own, self.own), (of_child, child)] {
+            for (name, ns) in names.into_iter().zip(clocks.into_iter().flatten()) {
+                outcome.count(name, ns);
+            }
+        }
+        switches().saturating_sub(self.switches)
+    }
+}
+
+/// Switches of this process and of its children, voluntary and involuntary. Children's count once they have
+/// been waited for.
+fn switches() -> u64 {
+    let of = |whose| usage(whose).read().switches;
+    of(Whose::Own) + of(Whose::Children)
 }
 
 #[cfg(test)]
@@ -142,5 +232,28 @@ mod tests {
     #[test]
     fn room_is_empty_and_large_enough() {
         assert!(room(100).is_empty() && room(100).capacity() >= 100);
+    }
+
+    #[test]
+    fn what_lies_between_the_loops_is_not_counted() {
+        let burn = || {
+            let mut slices = Slices::with_room_for(100, 1);
+            (0..100).for_each(|_| {
+                reference_quantum(0, &mut slices);
+            });
+        };
+        let cpu_ns = |with_loop: bool| {
+            let mut accounts = Accounts::open();
+            burn();
+            if with_loop {
+                accounts.around(burn);
+            }
+            burn();
+            let mut outcome = Outcome::default();
+            accounts.close(None, &mut outcome);
+            outcome.counts[CPU_NS]
+        };
+        assert_eq!(cpu_ns(false), 0);
+        assert!(cpu_ns(true) > 0);
     }
 }

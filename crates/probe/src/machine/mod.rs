@@ -3,20 +3,12 @@
 //! Reading never fails as a whole: each value that could not be read says why. What the kernel
 //! shows only to root (/sys/kernel/debug) is unknown to others.
 
-mod accounting;
 mod cgroup;
-mod config;
 mod cpu;
-mod cpuinfo;
-mod frequency;
 mod interrupts;
 mod kernel;
-mod limits;
-mod load;
-mod memory;
-mod preemption;
+mod system;
 mod tree;
-mod virtualization;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,7 +16,7 @@ use std::path::Path;
 use model::machine::{CpuAccounting, Kernel, Machine};
 use model::reading::Reading;
 
-use self::config::Config;
+use self::kernel::Config;
 use self::tree::{Tree, reading};
 
 /// How often each source, by its name in /proc/interrupts, has interrupted a CPU since the start of
@@ -54,17 +46,17 @@ pub fn read_with_accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
     let machine = Machine {
         kernel: kernel::read(tree, config),
         cpu: cpu::read(tree),
-        frequency: frequency::read(tree),
-        mitigations: reading(virtualization::mitigations(tree)),
-        virtualization: virtualization::read(tree),
-        numa: memory::numa(tree),
-        memory: memory::read(tree),
+        frequency: cpu::read_frequency(tree),
+        mitigations: reading(system::mitigations(tree)),
+        virtualization: system::virtualization(tree),
+        numa: system::numa(tree),
+        memory: system::memory(tree),
         cgroup: cgroup::read(tree),
-        limits: limits::read(tree),
-        load: load::read(tree),
+        limits: system::limits(tree),
+        load: system::load(tree),
         interrupts: reading(interrupts::read(tree)),
     };
-    (machine, accounting::read(tree, config))
+    (machine, kernel::accounting(tree, config))
 }
 
 /// How the kernel below a root folder tells user from system time, and of the machine no more than what
@@ -73,5 +65,5 @@ pub fn accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
     let tree = &Tree::new(root);
     let config = &Config::of(tree);
     let kernel = Kernel { hz: reading(kernel::hz(config)), ..Kernel::default() };
-    (Machine { kernel, ..Machine::default() }, accounting::read(tree, config))
+    (Machine { kernel, ..Machine::default() }, kernel::accounting(tree, config))
 }

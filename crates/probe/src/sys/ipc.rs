@@ -1,11 +1,15 @@
-//! Semaphores and message queues of System V. They outlive their makers, and removing one destroys
-//! it at once for all: only the end of their IPC namespace takes them away in every case.
+//! Message queues and semaphores, of POSIX and of System V. A POSIX queue is a descriptor (mq_overview(7)),
+//! so that its name can be removed at once. Objects of System V outlive their makers, and removing one
+//! destroys it at once for all: only the end of their IPC namespace removes them in every case.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use super::process::last_errno;
+use super::process::{check, last_errno};
+use super::signal::no_timeout;
+use super::vfork_helper::{FailedCall, in_vfork_helper};
 
 /// Moves the calling process into an IPC namespace of its own, which the kernel takes away with all
 /// that is in it when the last process in there has ended, however it did. Where the privilege is
@@ -30,10 +34,7 @@ pub fn privileged_ipc_namespace() -> Result<(), Errno> {
 
 fn unshare(flags: c_int) -> Result<(), Errno> {
     // SAFETY: touches no memory.
-    match unsafe { libc::unshare(flags) } {
-        -1 => Err(last_errno()),
-        _ => Ok(()),
-    }
+    check(unsafe { libc::unshare(flags) }).map(|_| ())
 }
 
 /// Permissions: the owner's alone.
@@ -50,10 +51,7 @@ impl SysvSemaphore {
     /// A new one.
     pub fn new() -> Result<Self, Errno> {
         // SAFETY: touches no memory.
-        match unsafe { libc::semget(libc::IPC_PRIVATE, 1, MODE) } {
-            -1 => Err(last_errno()),
-            id => Ok(Self { id }),
-        }
+        check(unsafe { libc::semget(libc::IPC_PRIVATE, 1, MODE) }).map(|id| Self { id })
     }
 
     /// One up.
@@ -96,10 +94,7 @@ impl SysvQueue {
     /// A new one.
     pub fn new() -> Result<Self, Errno> {
         // SAFETY: touches no memory.
-        match unsafe { libc::msgget(libc::IPC_PRIVATE, MODE) } {
-            -1 => Err(last_errno()),
-            id => Ok(Self { id }),
-        }
+        check(unsafe { libc::msgget(libc::IPC_PRIVATE, MODE) }).map(|id| Self { id })
     }
 
     /// A message of one byte.
@@ -125,5 +120,54 @@ impl SysvQueue {
             -1 => Err(last_errno()),
             _ => Ok(message.text[0]),
         }
+    }
+}
+
+/// Opens a new queue for one message of one byte at a time, and removes its name.
+pub fn mq_open_unlinked(name: &CStr) -> Result<OwnedFd, FailedCall> {
+    // SAFETY: two system calls on a name that is there.
+    let made = unsafe { in_vfork_helper(|| open_and_unlink(name)) };
+    made.map_err(|errno| ("clone", errno))?.map_err(|errno| ("mq_open", errno))
+}
+
+fn open_and_unlink(name: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
+    // SAFETY: the attributes' remaining fields may be zero; the name ends with a zero; a descriptor
+    // that is given is ours.
+    unsafe {
+        let mut room: libc::mq_attr = std::mem::zeroed();
+        room.mq_maxmsg = 1;
+        room.mq_msgsize = 1;
+        let mode: libc::mode_t = 0o600;
+        let queue = check(libc::mq_open(name.as_ptr(), flags, mode, &raw mut room))?;
+        libc::mq_unlink(name.as_ptr());
+        Ok(OwnedFd::from_raw_fd(queue))
+    }
+}
+
+/// Puts one byte into a queue.
+#[inline(always)]
+pub fn mq_send(queue: BorrowedFd<'_>, byte: u8) -> Result<(), Errno> {
+    let (queue, byte, forever) = (queue.as_raw_fd(), &raw const byte, no_timeout());
+    // The C library's call is a point of cancellation: two locked operations more for threads.
+    // SAFETY: the kernel reads one byte from a valid address.
+    match unsafe { libc::syscall(libc::SYS_mq_timedsend, queue, byte, 1_usize, 0_u32, forever) } {
+        -1 => Err(last_errno()),
+        _ => Ok(()),
+    }
+}
+
+/// Waits for one byte from a queue.
+#[inline(always)]
+pub fn mq_receive(queue: BorrowedFd<'_>) -> Result<u8, Errno> {
+    let mut byte = 0_u8;
+    let (queue, room, forever) = (queue.as_raw_fd(), &raw mut byte, no_timeout());
+    let no_priority = std::ptr::null_mut::<libc::c_uint>();
+    // SAFETY: the kernel writes at most one byte to a valid address; no priority is asked for.
+    match unsafe {
+        libc::syscall(libc::SYS_mq_timedreceive, queue, room, 1_usize, no_priority, forever)
+    } {
+        -1 => Err(last_errno()),
+        _ => Ok(byte),
     }
 }

@@ -1,8 +1,12 @@
-//! System calls by syscall(2): nothing cached, nothing answered without the kernel, and the same few
-//! instructions around each.
+//! Calls that are timed. System calls go by syscall(2): nothing cached, nothing answered without the
+//! kernel, and the same few instructions around each. Blocks are those of the C library's allocator, or
+//! of whichever took its place by LD_PRELOAD.
 
+use std::ffi::c_void;
+use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::NonNull;
 use std::sync::atomic::AtomicU32;
 
 /// getuid(2).
@@ -60,4 +64,31 @@ pub fn futex_wake(word: &AtomicU32) -> i64 {
 pub fn sched_yield() -> i64 {
     // SAFETY: takes nothing, touches nothing.
     unsafe { libc::syscall(libc::SYS_sched_yield) }
+}
+
+/// A block from malloc(3), given back by [`Block::free`] and not otherwise: what is timed must not
+/// be done behind one's back.
+pub struct Block(NonNull<c_void>);
+
+impl Block {
+    /// malloc(3); `None` when there is no memory.
+    #[inline(always)]
+    pub fn new(bytes: usize) -> Option<Self> {
+        // SAFETY: malloc takes any size. The black box keeps the compiler from leaving out the
+        // call, which it knows.
+        NonNull::new(black_box(unsafe { libc::malloc(black_box(bytes)) })).map(Self)
+    }
+
+    /// free(3).
+    #[inline(always)]
+    pub fn free(self) {
+        // SAFETY: the block is malloc's, and nobody has it any more.
+        unsafe { libc::free(black_box(self.0.as_ptr())) }
+    }
+}
+
+/// The end of the heap that brk(2) grows.
+pub fn heap_end() -> usize {
+    // SAFETY: sbrk(0) changes nothing.
+    unsafe { libc::sbrk(0) as usize }
 }

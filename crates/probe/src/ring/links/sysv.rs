@@ -1,4 +1,4 @@
-//! The semaphore of System V (semop(2)).
+//! The semaphore and the message queue of System V (semop(2), msgop(2)).
 //!
 //! Objects of System V stay until somebody removes them, and removing one destroys it at once, also
 //! for those who use it. A worker that is killed with -9 cannot remove anything, so the ring lives
@@ -7,14 +7,14 @@
 
 use rustix::io::Errno;
 
-use crate::ring::link::{By, Carrier, Link, LinkError, Place, Receive, Refusal, Send};
-use crate::sys::{Shared, Slot, SysvSemaphore, own_ipc_namespace};
+use crate::ring::link::{By, CallError, Carrier, Link, LinkError, Place, Receive, Send};
+use crate::sys::{Shared, Slot, SysvQueue, SysvSemaphore, own_ipc_namespace};
 
-pub(super) const NAMESPACE_NEEDS: &str = "System V IPC in a namespace of the ring's own: \
+const NAMESPACE_NEEDS: &str = "System V IPC in a namespace of the ring's own: \
      CAP_SYS_ADMIN, or user namespaces without privilege";
 
 /// What helps against the refusal of a namespace.
-pub(super) fn namespace_hint(errno: Errno) -> Option<String> {
+fn namespace_hint(errno: Errno) -> Option<String> {
     matches!(errno, Errno::PERM | Errno::ACCESS | Errno::NOSPC).then(|| {
         "an object of System V would outlive a killed ring, so it is only made in an IPC namespace \
          of the ring's own: run as root (in a container with CAP_SYS_ADMIN), or allow user \
@@ -48,11 +48,11 @@ impl Link for SysvSem {
     type Sender = End;
     type Receiver = End;
 
-    fn prepare() -> Result<(), Refusal> {
+    fn prepare() -> Result<(), CallError> {
         own_ipc_namespace().by("unshare")
     }
 
-    fn joint(_: &Place) -> Result<(End, End), Refusal> {
+    fn channel(_: &Place) -> Result<(End, End), CallError> {
         let end =
             End { semaphore: SysvSemaphore::new().by("semget")?, slot: Shared::new().by("mmap")? };
         Ok((end.clone(), end))
@@ -72,5 +72,46 @@ impl Receive for End {
     fn receive(&mut self) -> Result<u8, LinkError> {
         self.semaphore.down()?;
         self.slot.take().ok_or(LinkError::Closed)
+    }
+}
+
+/// A message of one byte through a queue of its own.
+pub struct SysvMsg;
+
+impl Carrier for SysvMsg {
+    const NAME: &'static str = "sysv-msg";
+    const SUMMARY: &'static str = "a message of one byte through a System V message queue";
+    const NEEDS: &'static str = NAMESPACE_NEEDS;
+
+    fn hint(errno: Errno) -> Option<String> {
+        namespace_hint(errno)
+    }
+}
+
+impl Link for SysvMsg {
+    type Sender = SysvQueue;
+    type Receiver = SysvQueue;
+
+    fn prepare() -> Result<(), CallError> {
+        own_ipc_namespace().by("unshare")
+    }
+
+    fn channel(_: &Place) -> Result<(SysvQueue, SysvQueue), CallError> {
+        let queue = SysvQueue::new().by("msgget")?;
+        Ok((queue, queue))
+    }
+}
+
+impl Send for SysvQueue {
+    #[inline(always)]
+    fn send(&mut self, token: u8) -> Result<(), LinkError> {
+        Ok(SysvQueue::send(*self, token)?)
+    }
+}
+
+impl Receive for SysvQueue {
+    #[inline(always)]
+    fn receive(&mut self) -> Result<u8, LinkError> {
+        Ok(SysvQueue::receive(*self)?)
     }
 }

@@ -1,25 +1,102 @@
-//! What disturbs a measurement: processes beside the worker, on a CPU of their own choice.
+//! The interference experiment: one run of a ring, and what disturbs it: processes beside the worker, on a CPU
+//! of their own choice.
 
+use std::cell::Cell;
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use model::case::Policy;
-use model::trial::interference::{Execution, Noise, Wire};
+use model::interference::Environment;
+use model::ring::{Batching, Case as RingCase, Kind, Placement, Policy, Sample as RingSample};
+use model::trial::interference::{
+    EXECUTION_NS, Execution, INVOLUNTARY, NOISE_EVENTS, Noise, VOLUNTARY, Wire,
+};
+use model::trial::{Case, Tally};
 
-use super::TrialError;
-use super::companion::Companion;
+use super::{Assignment, Outcome, TrialError};
+use crate::child::Child;
 use crate::placement;
 use crate::policy;
 use crate::random::Random;
-use crate::sys::{self, EventCount, Shared, monotonic_ns};
+use crate::ring;
+use crate::sys::{self, EventCount, Shared, monotonic_ns, monotonic_raw_ns};
+
+/// The ring of an execution.
+fn ring_of(case: &Case, execution: &Execution) -> RingCase {
+    RingCase {
+        members: 2,
+        kind: Kind::Process,
+        link: "pipe".to_string(),
+        work: Some(execution.work),
+        placement: Placement::Same { cpu: case.cpu },
+        policy: case.policy,
+        priority: execution.priority,
+        state: None,
+    }
+}
+
+fn has_wire(execution: &Execution) -> bool {
+    (execution.noise, execution.wire) == (Noise::Net, Wire::Veth)
+}
+
+/// One run of the two-process program of Li, Ding and Shen (2007, section 3.3): a ring of two for a fixed
+/// number of laps, with a noise beside it or without.
+pub(super) fn run(assignment: &Assignment, execution: &Execution) -> Result<Outcome, TrialError> {
+    let case = &assignment.case;
+    // Before the ring: it takes its policy and its place for all that is forked afterwards.
+    let mut noise = match execution.environment {
+        // Making and unmaking the wire has work of its own for the kernel: quiet runs have that too.
+        Environment::Quiet if has_wire(execution) => Some(Noisy::silent(execution)?),
+        Environment::Quiet => None,
+        Environment::Disturbed => Some(Noisy::start(execution, assignment.round)?),
+    };
+    let told = ring::Assignment {
+        case_number: assignment.case_number,
+        case: ring_of(case, execution),
+        round: assignment.round,
+        batching: Batching {
+            laps: Some(execution.laps),
+            samples_per_round: 1,
+            // A noise runs beside the whole of it: nothing comes between.
+            slice_ns: None,
+            ..Batching::default()
+        },
+        unshared_ratio: None,
+    };
+    let mut outcome = Outcome::default();
+    // Of the noise, at the two readings of the clock that the sample lies between.
+    let events = Cell::new([0, 0]);
+    let mut clock = || {
+        let now_ns = monotonic_raw_ns();
+        if let Some(noise) = &noise {
+            events.set([events.get()[1], noise.events()]);
+        }
+        now_ns
+    };
+    let ran = ring::run_by_clock(&told, &mut clock, &mut |sample: RingSample| {
+        let elapsed_ns = i64::try_from(sample.elapsed_ns).unwrap_or(i64::MAX);
+        let tally: Tally = [elapsed_ns].into_iter().collect();
+        outcome.tallies.insert(EXECUTION_NS.to_string(), tally);
+        outcome.elapsed_ns = Some(sample.elapsed_ns);
+        outcome.count(VOLUNTARY, sample.counters.voluntary as i64);
+        outcome.count(INVOLUNTARY, sample.counters.involuntary as i64);
+        if execution.environment == Environment::Disturbed {
+            let [start, end] = events.get();
+            outcome.count(NOISE_EVENTS, end - start);
+        }
+    });
+    // Asked first: a noise that has ended takes the ring with it, whose own error says less.
+    noise.as_mut().map_or(Ok(()), Noisy::check)?;
+    ran.map_err(|error| TrialError::Other(error.to_string()))?;
+    Ok(outcome)
+}
 
 /// Longest gap between packets, and between bursts: the paper's (Li, Ding and Shen 2007, section 3.3).
 const LONGEST_GAP_NS: u64 = 200_000_000;
 /// Longest wait for a packet through the loopback.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PACKET_TIMEOUT: Duration = Duration::from_secs(1);
 /// Longest burst of work: a few of the scheduler's turns.
 const LONGEST_BURST_NS: u64 = 20_000_000;
 /// Longest of the short timers.
@@ -28,14 +105,14 @@ const LONGEST_TIMER_NS: u64 = 1_000_000;
 /// A noise that is on; dropping it is its end.
 pub(super) struct Noisy {
     events: Shared<EventCount>,
-    companions: Vec<Companion>,
+    children: Vec<Child>,
 }
 
 impl Noisy {
     /// Starts it, and leaves the calling process, which must be single-threaded, on the noise's CPU.
     pub(super) fn start(execution: &Execution, round: u32) -> Result<Self, TrialError> {
-        let events = Shared::<EventCount>::new().map_err(TrialError::Fork)?;
-        let mut noisy = Self { events: events.clone(), companions: Vec::new() };
+        let events = Shared::<EventCount>::new().map_err(TrialError::at("mmap"))?;
+        let mut noisy = Self { events: events.clone(), children: Vec::new() };
         let random = random_of(execution, round);
         // The noise is born there: one that first had to get a turn on the measured CPU to leave it
         // would never get that from a real-time ring. The ring goes to its own CPU by itself.
@@ -48,9 +125,9 @@ impl Noisy {
                 noisy.add_wire(move |wire| send_frames(random, &wire, &events))?;
             }
             Noise::Net => {
-                let (sender, receiver) = loopback().map_err(TrialError::no_loopback)?;
-                let ears = receiver.try_clone().map_err(TrialError::no_loopback)?;
-                noisy.add(move || receive(&ears, &events))?;
+                let (sender, receiver) = loopback().map_err(no_loopback)?;
+                let of_child = receiver.try_clone().map_err(no_loopback)?;
+                noisy.add(move || receive(&of_child, &events))?;
                 noisy.add(move || send(random, &sender))?;
             }
         }
@@ -59,8 +136,8 @@ impl Noisy {
 
     /// The wire of packets without any.
     pub(super) fn silent(execution: &Execution) -> Result<Self, TrialError> {
-        let events = Shared::<EventCount>::new().map_err(TrialError::Fork)?;
-        let mut noisy = Self { events, companions: Vec::new() };
+        let events = Shared::<EventCount>::new().map_err(TrialError::at("mmap"))?;
+        let mut noisy = Self { events, children: Vec::new() };
         let cpu = execution.noise_cpu;
         placement::pin(&[cpu]).map_err(|errno| TrialError::Affinity { cpu, errno })?;
         noisy.add_wire(|_wire| sleep_for_ever())?;
@@ -72,8 +149,11 @@ impl Noisy {
             policy::take(Policy::Other)?;
             sys::Wire::in_own_namespace()
         };
-        let companion = Companion::start_ready(ready, act).map_err(TrialError::NoWire)?;
-        self.companions.push(companion);
+        let child = Child::start_ready(ready, act).map_err(|errno| {
+            let what = "cannot make a pair of virtual network devices (veth)";
+            TrialError::Other(format!("{what}: {errno}"))
+        })?;
+        self.children.push(child);
         Ok(())
     }
 
@@ -84,7 +164,7 @@ impl Noisy {
                 act();
             }
         };
-        self.companions.push(Companion::start(noise).map_err(TrialError::Fork)?);
+        self.children.push(Child::start(noise).map_err(TrialError::at("fork"))?);
         Ok(())
     }
 
@@ -95,19 +175,25 @@ impl Noisy {
 
     /// Whether all of it is still there: a noise that has ended was quiet.
     pub(super) fn check(&mut self) -> Result<(), TrialError> {
-        match self.companions.iter_mut().all(Companion::is_alive) {
+        match self.children.iter_mut().all(Child::is_alive) {
             true => Ok(()),
             false => Err(TrialError::Lost { process: "noise", why: "it has ended".to_string() }),
         }
     }
 }
 
-/// Whether the noise can be had here; else why not.
+/// Whether the noise is available here; else why not.
 pub fn check_noise(noise: Noise) -> Result<(), TrialError> {
     match noise {
         Noise::Cpu | Noise::Timer => Ok(()),
-        Noise::Net => loopback().and_then(pass_a_packet).map_err(TrialError::no_loopback),
+        Noise::Net => loopback().and_then(pass_a_packet).map_err(no_loopback),
     }
+}
+
+fn no_loopback(error: io::Error) -> TrialError {
+    TrialError::Other(format!(
+        "no datagram can be sent to this machine itself: {error} (ip link set lo up; or another --noise)"
+    ))
 }
 
 fn loopback() -> io::Result<(UdpSocket, UdpSocket)> {
@@ -117,18 +203,18 @@ fn loopback() -> io::Result<(UdpSocket, UdpSocket)> {
     Ok((sender, receiver))
 }
 
-/// Which wire packets can have here: a pair of virtual devices, or else the loopback, and why. Tried in a
-/// process of its own; the calling one must be single-threaded.
+/// Which wire packets can use here: a pair of virtual devices, or else the loopback, and why. Tried in a
+/// process of its own; the calling one must have one thread.
 pub fn wire() -> (Wire, Option<String>) {
-    match Companion::start_ready(sys::Wire::in_own_namespace, |_| ()) {
+    match Child::start_ready(sys::Wire::in_own_namespace, |_| ()) {
         Ok(_) => (Wire::Veth, None),
         Err(errno) => (Wire::Loopback, Some(format!("veth: {errno}"))),
     }
 }
 
-/// A socket can be had also where packets are dropped.
+/// There may be sockets where packets are dropped.
 fn pass_a_packet((sender, receiver): (UdpSocket, UdpSocket)) -> io::Result<()> {
-    receiver.set_read_timeout(Some(PATIENCE))?;
+    receiver.set_read_timeout(Some(PACKET_TIMEOUT))?;
     sender.send(&[0; 56])?;
     match receiver.recv(&mut [0; 64]) {
         Err(error)
@@ -204,7 +290,7 @@ fn random_of(execution: &Execution, round: u32) -> Random {
 #[cfg(test)]
 mod tests {
     use model::case::{Op, Work};
-    use model::interference::{Environment, Setting};
+    use model::interference::Setting;
 
     use super::*;
 

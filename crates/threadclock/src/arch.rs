@@ -1,0 +1,173 @@
+//! What differs between processors: the time stamp, the thread pointer, the rseq signature.
+
+pub(crate) use processor::*;
+
+/// x86-64: RDTSC. Intel SDM vol. 2B "RDTSC", vol. 3B 19.17; AMD APM vol. 2, 13.2.
+#[cfg(target_arch = "x86_64")]
+mod processor {
+    use core::arch::asm;
+    use core::arch::x86_64::__cpuid;
+
+    /// Whether this processor has a counter that user space can read.
+    pub(crate) const HAS_COUNTER: bool = true;
+
+    /// `RSEQ_SIG` of glibc and librseq: the kernel wants it in the four bytes before `abort_ip`.
+    pub(crate) const RSEQ_SIG: u32 = 0x5305_3053;
+
+    /// The time stamp. Not `nomem`: the asm is the compiler barrier that keeps later loads after it.
+    #[inline(always)]
+    pub(crate) fn stamp() -> u64 {
+        let (low, high): (u64, u64);
+        // SAFETY: RDTSC reads a counter and touches no memory; Linux leaves CR4.TSD clear.
+        unsafe {
+            asm!("rdtsc", out("rax") low, out("rdx") high, options(nostack, preserves_flags))
+        };
+        high << 32 | low
+    }
+
+    /// The time stamp, neither before the loads and instructions ahead of it are done nor after those
+    /// behind it have begun (LFENCE: SDM vol. 2B "RDTSC"; AMD makes it so by DE_CFG[1], which Linux sets).
+    #[inline(always)]
+    pub(crate) fn stamp_ordered() -> u64 {
+        let (low, high): (u64, u64);
+        // SAFETY: as `stamp`; LFENCE has no operands.
+        unsafe {
+            asm!("lfence", "rdtsc", "lfence", out("rax") low, out("rdx") high,
+                 options(nostack, preserves_flags));
+        }
+        high << 32 | low
+    }
+
+    /// Whether the counter's rate never changes (CPUID 8000_0007h EDX bit 8, "invariant TSC").
+    pub(crate) fn counter_is_invariant() -> bool {
+        __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & 1 << 8 != 0
+    }
+
+    /// The address that thread-local offsets count from.
+    pub(crate) fn thread_pointer() -> usize {
+        let pointer: usize;
+        // SAFETY: the x86-64 ABI keeps the thread control block's own address at fs:0.
+        unsafe {
+            asm!("mov {}, fs:0", out(reg) pointer, options(nostack, readonly, preserves_flags))
+        };
+        pointer
+    }
+
+    /// Reads hardware counter `index`.
+    ///
+    /// # Safety
+    /// The kernel must have allowed it (`cap_user_rdpmc`), or the instruction faults.
+    pub(crate) unsafe fn read_counter(index: u32) -> u64 {
+        let (low, high): (u64, u64);
+        // SAFETY: the caller vouches for `cap_user_rdpmc`.
+        unsafe {
+            asm!("rdpmc", in("ecx") index, out("rax") low, out("rdx") high,
+                 options(nostack, preserves_flags));
+        }
+        high << 32 | low
+    }
+
+    /// Whether `read_counter` exists here.
+    pub(crate) const HAS_READ_COUNTER: bool = true;
+}
+
+/// AArch64: CNTVCT_EL0, the virtual counter. Arm ARM D12; Linux enables it for EL0.
+#[cfg(target_arch = "aarch64")]
+mod processor {
+    use core::arch::asm;
+
+    /// Whether this processor has a counter that user space can read.
+    pub(crate) const HAS_COUNTER: bool = true;
+
+    /// `RSEQ_SIG` of glibc and librseq (a BRK instruction): the four bytes before `abort_ip`.
+    pub(crate) const RSEQ_SIG: u32 = 0xd428_bc00;
+
+    /// The time stamp. Not `nomem`: the asm is the compiler barrier that keeps later loads after it.
+    #[inline(always)]
+    pub(crate) fn stamp() -> u64 {
+        let value: u64;
+        // SAFETY: reads a counter that Linux lets EL0 read.
+        unsafe { asm!("mrs {}, cntvct_el0", out(reg) value, options(nostack, preserves_flags)) };
+        value
+    }
+
+    /// The time stamp, in program order (ISB on both sides; Arm ARM D12.2.2).
+    #[inline(always)]
+    pub(crate) fn stamp_ordered() -> u64 {
+        let value: u64;
+        // SAFETY: as `stamp`; ISB has no operands.
+        unsafe {
+            asm!("isb", "mrs {}, cntvct_el0", "isb", out(reg) value, options(nostack, preserves_flags));
+        }
+        value
+    }
+
+    /// The architecture fixes the system counter's rate.
+    pub(crate) fn counter_is_invariant() -> bool {
+        true
+    }
+
+    /// The address that thread-local offsets count from.
+    pub(crate) fn thread_pointer() -> usize {
+        let pointer: usize;
+        // SAFETY: TPIDR_EL0 is the ABI's thread pointer and readable at EL0.
+        unsafe {
+            asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nostack, nomem, preserves_flags))
+        };
+        pointer
+    }
+
+    /// Not offered: the event counters need another register per counter.
+    ///
+    /// # Safety
+    /// None needed: it reads nothing.
+    pub(crate) unsafe fn read_counter(_index: u32) -> u64 {
+        0
+    }
+
+    /// Whether `read_counter` exists here.
+    pub(crate) const HAS_READ_COUNTER: bool = false;
+}
+
+/// Any other processor: no counter, so every tier but the kernel clock is refused.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod processor {
+    /// Whether this processor has a counter that user space can read.
+    pub(crate) const HAS_COUNTER: bool = false;
+
+    /// Never registered here.
+    pub(crate) const RSEQ_SIG: u32 = 0;
+
+    /// No counter: always 0, which every fast path reads as "not synchronised".
+    #[inline(always)]
+    pub(crate) fn stamp() -> u64 {
+        0
+    }
+
+    /// As `stamp`.
+    #[inline(always)]
+    pub(crate) fn stamp_ordered() -> u64 {
+        0
+    }
+
+    /// There is none.
+    pub(crate) fn counter_is_invariant() -> bool {
+        false
+    }
+
+    /// Unused: rseq is refused before it is asked for.
+    pub(crate) fn thread_pointer() -> usize {
+        0
+    }
+
+    /// Not offered.
+    ///
+    /// # Safety
+    /// None needed: it reads nothing.
+    pub(crate) unsafe fn read_counter(_index: u32) -> u64 {
+        0
+    }
+
+    /// Whether `read_counter` exists here.
+    pub(crate) const HAS_READ_COUNTER: bool = false;
+}

@@ -29,9 +29,6 @@ pub use series::{Answer, Series, order};
 pub use serve::serve_if_asked;
 pub use used::{AtExec, Delay, Ending, IoBytes, Orphans, Run, Sampled, Threads, Usage, Used};
 
-/// The argument that makes this program the launcher.
-const NAME: &str = "launcher";
-
 /// The launcher with its series.
 pub struct Launcher {
     // Dropped first: its handlers write to the socket.

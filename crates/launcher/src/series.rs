@@ -72,6 +72,9 @@ pub fn order(commands: usize, seed: u64, round: u32) -> Vec<usize> {
 /// Where execvp(3) looks without PATH (confstr(3), _CS_PATH).
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
+/// The argument that makes this program the launcher.
+pub(crate) const NAME: &str = "launcher";
+
 /// Longest name of a file, without and with its directory (limits.h).
 const NAME_MAX: usize = 255;
 const PATH_MAX: usize = 4096;
@@ -146,7 +149,7 @@ impl Request {
     pub(crate) fn in_words(&self) -> Result<[CString; 3], Errno> {
         let json = serde_json::to_vec(self).map_err(|_| Errno::INVAL)?;
         let json = CString::new(json).map_err(|_| Errno::INVAL)?;
-        Ok([c"switchcost".to_owned(), CString::new(crate::NAME).map_err(|_| Errno::INVAL)?, json])
+        Ok([c"switchcost".to_owned(), CString::new(NAME).map_err(|_| Errno::INVAL)?, json])
     }
 }
 

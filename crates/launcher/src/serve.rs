@@ -23,10 +23,11 @@ use rustix::process::{
     Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open, set_child_subreaper, waitid,
 };
 
+use crate::NotStarted;
 use crate::accounting::{self, ThreadSamples};
+use crate::series::NAME;
 use crate::series::{Answer, Request, order};
 use crate::used::{AtExec, Ending, Orphans, Run, Usage, Used};
-use crate::{NAME, NotStarted};
 
 /// Longest wait for orphans with `--tree`, and the time between two looks.
 const ORPHANS_LONGEST: Duration = Duration::from_secs(1);

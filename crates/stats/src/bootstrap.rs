@@ -4,39 +4,14 @@ use std::collections::BTreeMap;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-use crate::location::{Center, sorted_quantile};
+use crate::location::{Center, Interval, sorted_quantile};
 use crate::student::Summary;
 
 /// Resamples behind every interval: the quantiles in use are then stable to about a tenth of the
 /// interval's half-width.
 pub const RESAMPLES: usize = 2000;
-
-/// A confidence interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Interval {
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-    /// Nominal coverage: 0.95 is 95 %.
-    pub confidence: f64,
-}
-
-impl Interval {
-    /// Whether zero lies inside: the difference is then not resolved.
-    pub fn includes_zero(&self) -> bool {
-        self.low <= 0.0 && 0.0 <= self.high
-    }
-
-    /// Half of the width, in the unit of the estimate.
-    pub fn half_width(&self) -> f64 {
-        (self.high - self.low) / 2.0
-    }
-}
 
 /// What resampled rounds say of their middle.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -21,11 +21,11 @@ mod scatter;
 mod spectrum;
 mod student;
 
-pub use bootstrap::{Bootstrapped, Interval, Pooled, bootstrap};
+pub use bootstrap::{Bootstrapped, Pooled, bootstrap};
 pub use histogram::{Bin, Histogram};
 pub use least_squares::{Row, Solution, least_squares, nonnegative};
 pub use location::{
-    Center, mad_sigma, mean, median, median_interval, midmean, quantile, quantile_ranks,
+    Center, Interval, mad_sigma, mean, median, median_interval, midmean, quantile, quantile_ranks,
 };
 pub use periods::{Period, Windows, find_period};
 pub use scatter::{Group, Growth, Permutation, PooledGrowth, scatter_between};

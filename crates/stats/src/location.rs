@@ -4,7 +4,28 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{Binomial, DiscreteCDF};
 
-use crate::Interval;
+/// A confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Nominal coverage: 0.95 is 95 %.
+    pub confidence: f64,
+}
+
+impl Interval {
+    /// Whether zero lies inside: the difference is then not resolved.
+    pub fn includes_zero(&self) -> bool {
+        self.low <= 0.0 && 0.0 <= self.high
+    }
+
+    /// Half of the width, in the unit of the estimate.
+    pub fn half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
+}
 
 /// Which middle is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-use crate::bootstrap::Interval;
+use crate::location::Interval;
 use crate::location::mean;
 
 /// Mean and scatter of at least two figures.

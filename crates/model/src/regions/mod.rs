@@ -17,7 +17,8 @@ mod tests;
 
 pub use axis::{Axis, Beside, Level, Point, Unit, beside};
 pub use breaks::breaks;
-pub use reading::{Answer, Direct, Extent, Refill, Region, Regions, regions};
+pub use reading::{Answer, Direct, Extent, Region, Regions, regions};
+pub use refill::Refill;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

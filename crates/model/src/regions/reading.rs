@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use stats::changepoint::{Analysis, sound_error};
 
 use super::breaks::{analysis, read};
+use super::refill::Refill;
 use super::{Axis, Breaks, Course, Piece, Point, refill};
 use crate::words::two_digits;
 
@@ -59,23 +60,6 @@ pub struct Extent {
     pub over_direct_low: Option<f64>,
     /// The largest.
     pub over_direct_high: Option<f64>,
-}
-
-/// The cache that explains both breaks (the formula: `docs/method.md`, "One cache").
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Refill {
-    /// How much it holds, in bytes.
-    pub holds_bytes: u64,
-    /// The least that the points allow.
-    pub holds_bytes_low: u64,
-    /// The most.
-    pub holds_bytes_high: u64,
-    /// What fetching again costs, in ns for each KiB.
-    pub ns_per_kib: f64,
-    /// Lower end of its interval, given the cache.
-    pub ns_per_kib_low: f64,
-    /// Upper end.
-    pub ns_per_kib_high: f64,
 }
 
 /// What the points say of regions.

@@ -11,12 +11,14 @@
 //! without a threshold. One place is searched for instead of two, which finds it in data where
 //! two free breaks drown (Li, Ding and Shen 2007, section 3.1, draw the same three regions).
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use stats::changepoint::{
     Analysis, CLEARLY_BETTER, Data, TURN_CHARGE, akaike_weights, credible_span, quantile,
 };
 use stats::{Row, Solution, nonnegative};
 
-use super::{Axis, Break, BreakKind, Breaks, Course, EQUIVALENCE, Finding, Piece, Refill};
+use super::{Axis, Break, BreakKind, Breaks, Course, EQUIVALENCE, Finding, Piece};
 
 /// Where F leaves 0 and where it reaches 1, straight in the logarithm between. Pages fall into the sets of
 /// a cache by chance, so that some sets are full long before the cache is (wide), unless pages are huge
@@ -52,6 +54,23 @@ struct Cache<'a> {
     per_size_half: f64,
     /// Criterion of the best course without a threshold above this one's.
     support: f64,
+}
+
+/// The cache that explains both breaks (the formula: `docs/method.md`, "One cache").
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Refill {
+    /// How much it holds, in bytes.
+    pub holds_bytes: u64,
+    /// The least that the points allow.
+    pub holds_bytes_low: u64,
+    /// The most.
+    pub holds_bytes_high: u64,
+    /// What fetching again costs, in ns for each KiB.
+    pub ns_per_kib: f64,
+    /// Lower end of its interval, given the cache.
+    pub ns_per_kib_low: f64,
+    /// Upper end.
+    pub ns_per_kib_high: f64,
 }
 
 /// Looks for the cache in the points: both its places as breaks, with the pieces around them. None where a

@@ -5,7 +5,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 
-use super::process::last_errno;
+use super::errno::last_errno;
 
 /// The end of a child, and getrusage(2)'s fields for it, its threads and the children that it waited for.
 /// Those that Linux does not fill are 0.

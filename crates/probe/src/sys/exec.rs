@@ -9,8 +9,8 @@ use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
 use rustix::param::page_size;
 use rustix::process::Pid;
 
+use super::errno::last_errno;
 use super::inherited::Inherited;
-use super::process::last_errno;
 use super::stop::{StopHandlers, stop_signal};
 use super::usage::{Whose, usage};
 use super::words::Command;

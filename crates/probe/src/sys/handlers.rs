@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering::R
 
 use rustix::io::Errno;
 
-use super::process::check;
+use super::errno::check;
 use super::signal::{block, set_action, unblock};
 use super::watch::member_lost;
 

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use super::process::{check, last_errno};
+use super::errno::{check, last_errno};
 use super::signal::no_timeout;
 use super::vfork_helper::{FailedCall, in_vfork_helper};
 

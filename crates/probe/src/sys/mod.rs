@@ -7,6 +7,7 @@ mod ballast;
 mod calls;
 mod child;
 mod clock;
+mod errno;
 mod exec;
 mod footprint;
 mod handlers;

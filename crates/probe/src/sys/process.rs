@@ -8,6 +8,7 @@ use rustix::process::{
     Pid, Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit,
 };
 
+use super::errno::{check, last_errno};
 use super::signal::unblock;
 
 /// On which side of a fork the caller is.
@@ -16,17 +17,6 @@ pub enum Forked {
     Child,
     /// In the old one.
     Parent(Pid),
-}
-
-/// Why the last call of the C library failed.
-pub(super) fn last_errno() -> Errno {
-    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)
-}
-
-/// The result of a call of the C library that gives -1 with errno when it fails.
-#[inline(always)]
-pub(super) fn check(result: libc::c_int) -> Result<libc::c_int, Errno> {
-    if result == -1 { Err(last_errno()) } else { Ok(result) }
 }
 
 /// Forks the calling process. EBUSY where it has other threads: the child has their locks and none of

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use rustix::io::Errno;
 
-use super::process::{check, last_errno};
+use super::errno::{check, last_errno};
 
 /// The real-time signal of the link `signal`.
 fn queued() -> c_int {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use rustix::io::Errno;
 
 use super::clock::monotonic_ns;
-use super::process::last_errno;
+use super::errno::last_errno;
 use super::signal::{change_mask, set_of};
 
 /// The signals.

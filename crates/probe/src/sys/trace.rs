@@ -8,7 +8,8 @@ use std::mem::MaybeUninit;
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, waitpid};
 
-use super::process::{Forked, end_with_parent, exit_now, fork_beside_threads, last_errno};
+use super::errno::last_errno;
+use super::process::{Forked, end_with_parent, exit_now, fork_beside_threads};
 
 /// The head of the kernel's `struct ptrace_syscall_info` (linux/ptrace.h), as far as it is read.
 #[repr(C)]

@@ -12,8 +12,8 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
 };
 
+use super::errno::{check, last_errno};
 use super::ipc::own_namespace;
-use super::process::{check, last_errno};
 
 /// IEEE 802 Local Experimental Ethertype 1: nobody else listens for it.
 const ETHERTYPE: u16 = 0x88b5;

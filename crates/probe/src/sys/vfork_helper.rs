@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, mknodat, open, unlink};
 use rustix::io::Errno;
 
-use super::process::last_errno;
+use super::errno::last_errno;
 
 /// Enough for a few system calls deep.
 const STACK_BYTES: usize = 64 * 1024;

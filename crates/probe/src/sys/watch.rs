@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::io::Errno;
 
-use super::process::check;
+use super::errno::check;
 use super::signal::{set_action, unblock};
 
 /// Seconds that a wait which no signal interrupts (pthread_cond_wait) may go on after a member's

@@ -222,13 +222,13 @@ impl Command<'_> {
             let words = self.table.add(1);
             let environment = environ.cast_const();
             libc::execve(path, words, environment);
-            let mut errno = super::process::last_errno();
+            let mut errno = super::errno::last_errno();
             if errno == Errno::NOEXEC && !(*words).is_null() {
                 // No program, and no `#!`: a script for the shell.
                 let name = words.replace(path);
                 *self.table = SHELL.as_ptr();
                 libc::execve(SHELL.as_ptr(), self.table, environment);
-                errno = super::process::last_errno();
+                errno = super::errno::last_errno();
                 *words = name;
             }
             errno

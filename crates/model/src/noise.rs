@@ -154,7 +154,7 @@ pub fn verdict(
         Some(_) => NoiseLevel::Quiet,
     };
     match round_spread {
-        None => reasons.insert(0, "a single round cannot tell".to_string()),
+        None => reasons.insert(0, "one round is too few to judge it".to_string()),
         Some(s) if s > NOISY_SPREAD => {
             reasons.insert(0, format!("rounds scatter by {:.0} %", s * 100.0));
         }
@@ -272,7 +272,7 @@ impl NoiseVerdict {
             NoiseLevel::Quiet => "quiet",
             NoiseLevel::Noisy => "noisy",
             NoiseLevel::Unusable => "unusable",
-            NoiseLevel::Unknown => "cannot tell",
+            NoiseLevel::Unknown => "unknown",
         };
         let mut facts = Vec::new();
         if let Some(share) = self.clean_share {

@@ -61,13 +61,13 @@ fn main() {
     let Ok(clock) =
         ThreadClock::with_tier(Tier::Rseq).or_else(|_| ThreadClock::with_tier(Tier::PerfPage))
     else {
-        println!("skipped: only the kernel tier is to be had here");
+        println!("skipped: only the kernel tier is available");
         return;
     };
     let [mut stamps, mut nows, mut kernels] = [(); 3].map(|()| Vec::with_capacity(ROUNDS));
     let (mut above, mut below) = (Vec::with_capacity(ROUNDS), Vec::with_capacity(ROUNDS));
     for round in 0..ROUNDS {
-        // In turn first: what follows a pause is dearer.
+        // In turn first: what follows a pause is slower.
         let (bare, now) = if round % 2 == 0 {
             let bare = each_ns(READS, stamp);
             (bare, each_ns(READS, || clock.now().ns))

@@ -75,7 +75,7 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// c2 where two do not fit together over c2 where all fits, from least to most; absent unless
+    /// c2 where the combined working sets exceed the cache over c2 where all fit, from least to most; absent unless
     /// both regions were seen.
     #[must_use]
     pub fn second_over_first(&self) -> Option<(f64, f64)> {

@@ -54,7 +54,7 @@ pub struct Figures {
     pub direct_us: f64,
     /// c2 where all fits (section 3.1, first region).
     pub first_region: Total,
-    /// c2 where two do not fit together (second region).
+    /// c2 where the combined working sets exceed the cache (second region).
     pub second_region: Total,
     /// c2 by stride, arrays that exceed the cache (section 3.2).
     pub by_stride: Vec<Total>,
@@ -96,7 +96,7 @@ impl Figures {
         Self::parse(include_str!("../../../../data/li2007.csv"))
     }
 
-    /// c2 where two do not fit together over c2 where all fits: from the lowest over the highest to
+    /// c2 where the combined working sets exceed the cache over c2 where all fit: from the lowest over the highest to
     /// the highest over the lowest. To set beside [`crate::regions::Regions::second_over_first`].
     #[must_use]
     pub fn second_over_first(&self) -> (f64, f64) {

@@ -1,4 +1,4 @@
-//! The course of the cost: its pieces and breaks, or why the points cannot tell.
+//! The course of the cost: its pieces and breaks, or why the points are inconclusive.
 
 use stats::changepoint::{self, Analysis, Errors, Fit, Form, Nesting, Settings, Term, Turn};
 

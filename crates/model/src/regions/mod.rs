@@ -1,7 +1,7 @@
 //! Where does the cost of a switch leave one course for another as the working set grows?
 //!
 //! [`breaks`] takes costs against any axis (bytes of an array, pages, members of a ring) and finds
-//! up to two breaks, each with the sizes between which it lies; or says why the points cannot tell.
+//! up to two breaks, each with the sizes between which it lies; or says why the points are inconclusive.
 //! [`regions`] reads them as the three regions of Li, Ding and Shen (2007, section 3.1). Neither is
 //! told the sizes of caches: [`beside`] sets what was found beside them afterwards. The method, its
 //! sources and its measured error rates are in `docs/method.md`.
@@ -38,7 +38,7 @@ pub const EQUIVALENCE: f64 = 0.05;
 pub enum Finding {
     /// The course of the cost is known: its pieces, with a break between any two.
     Found,
-    /// The points cannot tell.
+    /// The points are inconclusive.
     CannotTell {
         /// Why not, in words that follow a colon.
         why: String,
@@ -119,7 +119,7 @@ pub struct Breaks {
     pub axis: Axis,
     /// Whether the points could tell.
     pub finding: Finding,
-    /// The pieces, ascending; one more than `breaks`. Empty if the points cannot tell.
+    /// The pieces, ascending; one more than `breaks`. Empty if the points are inconclusive.
     pub pieces: Vec<Piece>,
     /// The breaks, ascending; none for one smooth course.
     pub breaks: Vec<Break>,

@@ -73,7 +73,7 @@ pub enum Answer {
         /// The largest array of which that is known, in bytes.
         up_to_bytes: u64,
     },
-    /// The points cannot tell.
+    /// The points are inconclusive.
     CannotTell {
         /// Why not, in words that follow a colon.
         why: String,
@@ -251,7 +251,7 @@ impl Regions {
         self.extents.iter().find(|extent| extent.region == region)
     }
 
-    /// Cost where two do not fit together over cost where all fits: from the lowest over the
+    /// Cost where the combined working sets exceed the cache over cost where all fit: from the lowest over the
     /// highest to the highest over the lowest, as the paper's ranges give it
     /// ([`crate::published::li2007::Figures::second_over_first`]). `None` if a region was not seen or a cost
     /// is not above zero.

@@ -27,7 +27,7 @@ impl Break {
 }
 
 impl Breaks {
-    /// Why the points cannot tell, if they cannot.
+    /// Why the points are inconclusive, if they are.
     #[must_use]
     pub fn why(&self) -> Option<&str> {
         match &self.finding {

@@ -179,18 +179,18 @@ impl Signals {
                 ),
             });
         }
-        let resolved = |dearer: bool| {
+        let resolved = |is_more: bool| {
             [&self.above_pipe_ns, &self.above_handler_signal_ns]
                 .into_iter()
                 .flatten()
-                .any(|above| above.resolved && (above.value > 0.0) == dearer)
+                .any(|above| above.resolved && (above.value > 0.0) == is_more)
         };
         if resolved(true) {
             let call = self.system_call_ns.map_or(String::new(), |call| {
                 format!(", at least a system call ({})", words::time(call.value))
             });
             all.push(format!(
-                "why dearer: the formula's switch also pays for the pause that each signal ends{call}: a signal to oneself has none, so two signals do not take it off"
+                "why more expensive: the formula's switch also pays for the pause that each signal ends{call}: a signal to oneself has none, so two signals do not take it off"
             ));
         }
         if resolved(false) {

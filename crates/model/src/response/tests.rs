@@ -343,7 +343,7 @@ fn both_halves_are_judged_by_the_level_that_their_quanta_share() {
 }
 
 #[test]
-fn a_dearer_switch_by_signals_has_its_reason_and_time_without_ticks_no_split() {
+fn a_more_expensive_switch_by_signals_has_its_reason_and_time_without_ticks_no_split() {
     let mut run = run();
     for sample in &mut run.samples {
         if let Sample::Trial(sample) = sample {

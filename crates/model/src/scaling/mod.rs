@@ -1,7 +1,7 @@
 //! Which law does the cost of a switch follow as the ring grows?
 //!
 //! [`law`] takes the cost per switch at some ring sizes and says which of thirteen [`Shape`]s they
-//! follow, where the knees are, and how sure that is; or that the points cannot tell. The method,
+//! follow, where the knees are, and how sure that is; or that the points are inconclusive. The method,
 //! its sources and its measured error rates are in `docs/method.md`.
 //!
 //! Costs may be in any one unit, except that sentences call them nanoseconds. Rings are sizes in

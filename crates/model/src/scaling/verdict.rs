@@ -35,7 +35,7 @@ pub enum Law {
         /// The shape.
         shape: Shape,
     },
-    /// The points cannot tell.
+    /// The points are inconclusive.
     CannotTell {
         /// Why not, in words that follow a colon.
         why: String,
@@ -119,7 +119,7 @@ pub struct Candidate {
 pub struct Verdict {
     /// The law, or why there is none.
     pub law: Law,
-    /// The fitted curve; `None` if the points cannot tell.
+    /// The fitted curve; `None` if the points are inconclusive.
     pub curve: Option<Curve>,
     /// Knees of the law, ascending.
     pub knees: Vec<Knee>,
@@ -143,7 +143,7 @@ pub struct Verdict {
 
 impl Verdict {
     /// Cost of a switch in a ring of `members` by the fitted law, in the unit of the points.
-    /// Outside the measured sizes it is an extrapolation. `None` if the points cannot tell, or
+    /// Outside the measured sizes it is an extrapolation. `None` if the points are inconclusive, or
     /// for less than one member.
     #[must_use]
     pub fn cost_at(&self, members: f64) -> Option<f64> {

@@ -33,7 +33,7 @@ pub struct Sample {
     /// Gaps in the order of time, of trials that keep their moments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<Gap>,
-    /// Sums over the trials by name; a figure that was not to be had is absent.
+    /// Sums over the trials by name; a figure that was not available is absent.
     pub counts: BTreeMap<String, i64>,
     /// Time stolen by the hypervisor from the CPU, in nanoseconds, in steps of the kernel's 10 ms;
     /// absent where it is not reported.

@@ -82,7 +82,7 @@ impl Words {
             return Err(Errno::INVAL);
         }
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // Shared: its pages can be let go of.
+        // Shared: its pages can be released.
         // SAFETY: a new mapping aliases nothing of this process. The program, which alone has the file
         // too, does not touch it any more.
         let base = unsafe {

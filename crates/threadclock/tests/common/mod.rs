@@ -1,4 +1,4 @@
-//! What the attacks share: the kernel's clock around readings, and the tiers to be had here.
+//! What the attacks share: the kernel's clock around readings, and the available tiers.
 #![allow(dead_code, unreachable_pub)]
 
 use std::mem::MaybeUninit;
@@ -14,7 +14,7 @@ pub fn kernel_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Runs `attack` on every tier to be had here, each in a thread of its own, and says what is not.
+/// Runs `attack` on every available tier, each in a thread of its own, and says what is not.
 pub fn on_every_tier(attack: impl Fn(&ThreadClock) + Sync) {
     for tier in Tier::ALL {
         std::thread::scope(|scope| {

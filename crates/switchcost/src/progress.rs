@@ -8,8 +8,8 @@ use model::case::Case;
 use model::experiment::Experiment;
 use model::plan::Plan;
 
-use crate::report::printable;
 use crate::schedule::State;
+use charts::printable;
 
 /// One bar over several runs, one after the other.
 pub(crate) struct Whole {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::cli::values::{Counts, Destination, above_zero};
+use crate::values::{Counts, Destination, above_zero};
 
 #[expect(
     rustdoc::broken_intra_doc_links,

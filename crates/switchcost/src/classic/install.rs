@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 
 use super::InstallArgs;
 use crate::failure::usage;
-use crate::report::print;
+use crate::output::print;
 
 /// What is at the place of a link.
 #[derive(Debug, PartialEq, Eq)]

@@ -15,10 +15,11 @@ use probe::placement;
 
 use super::SweepArgs;
 use super::graph;
-use crate::cli::{Destination, check_place};
 use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
-use crate::report::{print, put};
+use crate::output::check_place;
+use crate::output::{print, put};
+use crate::values::Destination;
 
 /// Sloan's own number of laps.
 const SLOAN_LAPS: u32 = 1_000_000;

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 
 use clap::Args;
 
-use crate::cli::Output;
-use crate::cli::values::{above_zero, seed};
+use crate::output::Output;
+use crate::values::{above_zero, seed};
 
 /// Runs with `--vs` if nothing is said: enough for an interval.
 pub(super) const RUNS_TO_COMPARE: u32 = 10;

@@ -25,10 +25,11 @@ use findings::{Summary, Switching};
 use plan::Plan;
 use record::Record;
 
-use crate::build;
-use crate::cli::{Destination, Output};
+use crate::execute;
 use crate::failure::say;
-use crate::report::put;
+use crate::output::Output;
+use crate::output::put;
+use crate::values::Destination;
 use crate::watch::profile::{self, WorkingSet};
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
@@ -126,7 +127,7 @@ fn record(
         None => probe::machine::accounting(root),
     };
     let invocation = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let mut record = Record::new(plan, runs, machine, (started, invocation, build::info()));
+    let mut record = Record::new(plan, runs, machine, (started, invocation, execute::build_info()));
     if !args.no_estimate {
         estimate(&mut record, interrupted);
     }

@@ -11,12 +11,12 @@ use probe::policy;
 use probe::standing::Standing;
 
 use super::{ARMS, Stored};
-use crate::cli::RingArgs;
 use crate::failure::usage;
 use crate::interrupt::Interrupt;
 use crate::launch::{Unseen, Workers};
+use crate::ring::args::RingArgs;
 use crate::store::known_speed;
-use crate::{build, resolve};
+use crate::{execute, ring};
 
 /// One of the two settings.
 pub(super) struct Half {
@@ -104,7 +104,7 @@ impl Half {
         machine: &Machine,
     ) -> Result<Self> {
         let standing = &seen.standing;
-        let (mut plan, notices) = resolve::ring::plan(args, &standing.cpus, machine)?;
+        let (mut plan, notices) = ring::plan::plan(args, &standing.cpus, machine)?;
         plan.reference = known_speed(machine, &plan.cpus());
         if seen.sets_policy {
             let policy = standing.policy().ok_or_else(|| {
@@ -142,7 +142,7 @@ impl Half {
             run: named(self.arm),
             started: humantime::format_rfc3339_seconds(started).to_string(),
             invocation: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
-            build: build::info(),
+            build: execute::build_info(),
             plan: self.plan.clone(),
             machine: machine.clone(),
             notices: [&self.notices[..], notices].concat(),

@@ -16,12 +16,12 @@ use model::subject::Subject;
 use probe::assignment::Assignment;
 use probe::company::Watcher;
 
-use crate::cli::RingArgs;
+use crate::execute::{company_of, keep_away, look_around, nanoseconds, run_name, split};
 use crate::failure::say;
 use crate::interrupt::Interrupt;
 use crate::launch::{Away, Launch, LaunchError, Workers};
-use crate::measure::{company_of, keep_away, look_around, nanoseconds, run_name, split};
 use crate::progress::Progress;
+use crate::ring::args::RingArgs;
 use crate::schedule::{Course, Outcome, Schedule, State, Watch};
 use crate::store::{Folder, RunFile};
 use half::Half;

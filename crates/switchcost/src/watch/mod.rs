@@ -22,11 +22,14 @@ pub(crate) use arguments::ProgramArgs;
 use findings::Report;
 use reading::{Watcher, report_of_command};
 
-use crate::cli::{CostArgs, Destination};
+use crate::cost::args::CostArgs;
 use crate::event::Event;
 use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
-use crate::report::{print, printable, put};
+use crate::values::Destination;
+use charts::printable;
+
+use crate::output::{print, put};
 
 pub(crate) fn run(args: &CostArgs) -> Result<ExitCode> {
     args.output.refuse_plot("what switching costs a program")?;

@@ -1,0 +1,243 @@
+//! Where results go: what may be typed, and what is printed and written at the end of a run.
+
+pub(crate) mod csv;
+mod exports;
+mod look;
+
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow};
+use charts::{Figure, Look, Role, printable, terminal as plot};
+use clap::{Args, ValueEnum};
+use model::run::Run;
+use model::subject::Subject;
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+
+use crate::experiments::Record;
+use crate::failure::{say, usage};
+use crate::values::Destination;
+
+/// Where results go.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Output {
+    /// Write the record as JSON (docs/record-format.md) to a file, or - for standard output
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) json: Option<Destination>,
+
+    /// Write one row a sample as CSV to a file, or - for standard output
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) csv: Option<Destination>,
+
+    /// Draw the charts below the table, in 80 columns or what the terminal has (COLUMNS, NO_COLOR)
+    #[arg(long)]
+    pub(crate) plot: bool,
+
+    /// No progress and no table: only errors, and what --json and --csv ask for
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+impl Destination {
+    /// Whether both are one place, whatever way leads there.
+    fn is(&self, other: &Self) -> bool {
+        let real = |path: &Path| {
+            if let Ok(there) = path.canonicalize() {
+                return Some(there);
+            }
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+            Some(folder.join(path.file_name()?))
+        };
+        match (self, other) {
+            (Self::File(one), Self::File(other)) => {
+                one == other || real(one).is_some_and(|path| Some(path) == real(other))
+            }
+            _ => self == other,
+        }
+    }
+}
+
+impl Output {
+    /// For what has no chart.
+    pub(crate) fn refuse_plot(&self, what: &str) -> anyhow::Result<()> {
+        match self.plot {
+            true => Err(usage(format!("--plot: {what} has no charts"))),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether what is asked for can be written, before anything is measured for it. Nothing is changed.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        match (&self.json, &self.csv) {
+            // Two formats in one place would be neither.
+            (Some(json), Some(csv)) if json.is(csv) => {
+                let place = match json {
+                    Destination::Stdout => "standard output",
+                    Destination::File(_) => "that file",
+                };
+                let both = format!("--json {json} and --csv {csv}");
+                Err(usage(format!("{both}: only one of them can have {place}")))
+            }
+            _ => self.check_places(),
+        }
+    }
+
+    fn check_places(&self) -> anyhow::Result<()> {
+        let wanted = [("--json", &self.json), ("--csv", &self.csv)];
+        wanted
+            .into_iter()
+            .filter_map(|(flag, to)| Some((flag, to.as_ref()?)))
+            .try_for_each(|(flag, to)| check_place(flag, to))
+    }
+}
+
+/// Whether what a flag names can be written. Nothing is changed.
+pub(crate) fn check_place(flag: &str, to: &Destination) -> anyhow::Result<()> {
+    let Destination::File(path) = to else {
+        return match probe::output_was_closed() {
+            true => Err(usage(format!("{flag} -: standard output is closed"))),
+            false => Ok(()),
+        };
+    };
+    let refuse = |why: &dyn Display| usage(format!("{flag} {}: {why}", path.display()));
+    match path.metadata() {
+        Ok(there) if there.is_dir() => Err(refuse(&"it is a directory")),
+        Ok(_) => access(path, Access::WRITE_OK).map_err(|errno| refuse(&io::Error::from(errno))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new("."));
+            let writable = access(folder, Access::WRITE_OK | Access::EXEC_OK);
+            writable.map_err(|errno| {
+                let error = io::Error::from(errno);
+                refuse(&format!("{} cannot be written to: {error}", folder.display()))
+            })
+        }
+        Err(error) => Err(refuse(&error)),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// The record: estimates, scaling law, verdicts, machine
+    Json,
+    /// One row a sample
+    Csv,
+    /// Go's benchmark format, a line for each case and round: for benchstat
+    GoBench,
+    /// OpenMetrics: for the textfile collector of node_exporter
+    Openmetrics,
+}
+
+/// RUN is a name from `runs list`, the start of one that no other shares, `last`, or a file.
+
+/// Writes all that `output` asks for. The table goes to standard output, or to standard error where
+/// that belongs to a machine-readable format.
+pub(crate) fn write(
+    run: &Run,
+    record: &dyn Record,
+    path: Option<&Path>,
+    output: &Output,
+) -> Result<()> {
+    let mut errors = Vec::new();
+    if !output.quiet {
+        let mut text = printable(&record.table(path));
+        let mut shared = [&output.json, &output.csv].into_iter().flatten();
+        let taken = shared.any(|to| *to == Destination::Stdout);
+        if output.plot {
+            let look = if taken { look::of_stderr() } else { look::of_stdout() };
+            text.push_str(&plots(run, record, &look));
+        }
+        let printed = match taken {
+            true => forgive(io::stderr().write_all(text.as_bytes())),
+            false => print(text.as_bytes()),
+        };
+        errors.extend(printed.err().map(|error| anyhow!(error).context("cannot print the report")));
+    }
+    let wanted = [(ExportFormat::Json, &output.json), (ExportFormat::Csv, &output.csv)];
+    for (format, to) in wanted {
+        if let Some(to) = to {
+            errors.extend(export(run, record, format, to).err());
+        }
+    }
+    // The last is told by whoever asked; the others would be lost.
+    let last = errors.pop();
+    errors.iter().for_each(|error| say(&format!("error: {error:#}")));
+    last.map_or(Ok(()), Err)
+}
+
+/// Prints the report of a stored run, with its charts if they are asked for.
+pub(crate) fn show(run: &Run, record: &dyn Record, path: &Path, plot: bool) -> Result<()> {
+    let mut text = printable(&record.table(Some(path)));
+    if plot {
+        text.push_str(&plots(run, record, &look::of_stdout()));
+    }
+    print(text.as_bytes()).context("cannot print the report")
+}
+
+/// The run's charts in text. Single samples by round are left to the report: they are too many for a
+/// terminal.
+fn plots(run: &Run, record: &dyn Record, look: &Look) -> String {
+    let figures = record.figures(run, 0);
+    let raw = |figure: &Figure| figure.series().iter().any(|series| series.role == Role::Raw);
+    let drawn: Vec<String> = figures
+        .iter()
+        .filter(|figure| !raw(figure))
+        .map(|figure| format!("\n{}", plot(figure, &[], look)))
+        .collect();
+    match drawn.is_empty() {
+        true => "\nplot: nothing was measured that can be drawn\n".to_string(),
+        false => drawn.concat(),
+    }
+}
+
+/// Writes a run in a machine-readable format.
+pub(crate) fn export(
+    run: &Run,
+    record: &dyn Record,
+    format: ExportFormat,
+    to: &Destination,
+) -> Result<()> {
+    let bytes = match format {
+        ExportFormat::Json => {
+            let mut bytes = record.json().context("cannot write JSON")?;
+            bytes.push(b'\n');
+            bytes
+        }
+        ExportFormat::Csv => record.csv(run)?,
+        ExportFormat::GoBench => exports::go_bench(&Subject::of_run(run)),
+        ExportFormat::Openmetrics => exports::openmetrics(&Subject::of_run(run)),
+    };
+    put(&bytes, to)
+}
+
+/// Writes to where it was asked for.
+pub(crate) fn put(bytes: &[u8], to: &Destination) -> Result<()> {
+    match to {
+        Destination::Stdout => print(bytes).context("cannot write to standard output"),
+        Destination::File(path) => File::create(path)
+            .and_then(|mut file| file.write_all(bytes))
+            .with_context(|| format!("cannot write {}", path.display())),
+    }
+}
+
+/// Prints to standard output.
+pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
+    if probe::output_was_closed() {
+        return Err(Errno::BADF.into());
+    }
+    let mut stdout = io::stdout().lock();
+    forgive(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+}
+
+/// A reader that has had enough (`| head`) is no failure.
+fn forgive(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}

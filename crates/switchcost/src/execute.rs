@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use model::experiment::Experiment;
 use model::machine::Machine;
 use model::plan::{Plan, Stopping};
@@ -20,45 +20,23 @@ use crate::launch::{Away, Launch, LaunchError, Workers};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::schedule::{Outcome, Schedule, State, Watch};
+use crate::setting::Here;
 use crate::store::{Folder, RunFile};
-use crate::{experiments, known, output, setting};
+use crate::{experiments, known, output};
 
-/// The machine, and the CPUs that this process was started on.
-pub(crate) fn look_around() -> Result<(Machine, Vec<u32>)> {
-    let allowed = placement::allowed_cpus().context("cannot read the affinity mask")?;
-    Ok((probe::machine::read(Path::new("/")), allowed))
-}
+/// A plan, and what could not be had for it.
+pub(crate) type Planned = (Plan, Vec<String>);
 
 /// Measures a plan, stores it, prints it.
-pub(crate) fn new_run(
-    plan: Plan,
-    machine: Machine,
-    allowed: &[u32],
-    notices: Vec<String>,
-    output: &Output,
-) -> Result<ExitCode> {
-    let progress = Progress::new(&plan, output.quiet);
-    take(plan, machine, allowed, notices, &Interrupt::watch()?, progress).print(output)
+pub(crate) fn new_run(planned: Planned, here: Here, output: &Output) -> Result<ExitCode> {
+    let progress = Progress::new(&planned.0, output.quiet);
+    take(planned, here, &Interrupt::watch()?, progress, None).print(output)
 }
 
-/// Measures a plan and stores it.
+/// Measures a plan and stores it, maybe as one of several launches.
 pub(crate) fn take(
-    plan: Plan,
-    machine: Machine,
-    allowed: &[u32],
-    notices: Vec<String>,
-    interrupt: &Interrupt,
-    progress: Progress,
-) -> Taken {
-    take_launch(plan, machine, allowed, notices, interrupt, progress, None)
-}
-
-/// The same as one of several launches.
-pub(crate) fn take_launch(
-    plan: Plan,
-    machine: Machine,
-    allowed: &[u32],
-    notices: Vec<String>,
+    (plan, notices): Planned,
+    Here { allowed, machine }: Here,
     interrupt: &Interrupt,
     progress: Progress,
     launch: Option<run::Launch>,
@@ -80,7 +58,7 @@ pub(crate) fn take_launch(
         session: None,
         launch,
     };
-    header.notices.extend(keep_away(&header.plan, allowed, &header.machine));
+    header.notices.extend(move_controller(&header.plan, &allowed, &header.machine));
     let (file, store_error) =
         split(Folder::of_user().and_then(|folder| RunFile::create(folder.path(), &header)));
     if let Some(error) = &store_error {
@@ -89,7 +67,7 @@ pub(crate) fn take_launch(
         ));
     }
     let store = Store { file, lost: store_error.is_some() };
-    finish(Run::new(header), allowed.to_vec(), store, interrupt, progress)
+    finish(Run::new(header), allowed, store, interrupt, progress)
 }
 
 /// A run that has come to its end, and what became of it.
@@ -155,10 +133,9 @@ pub(crate) fn resume(path: &Path, more: &More, output: &Output) -> Result<ExitCo
             run.header.run
         )));
     }
-    let (machine, allowed) = look_around()?;
-    for cpu in run.header.plan.cpus() {
-        setting::check_cpu("the run", cpu, &allowed, &machine)?;
-    }
+    let here = Here::detect()?;
+    run.header.plan.cpus().into_iter().try_for_each(|cpu| here.check_cpu("the run", cpu))?;
+    let Here { allowed, machine } = here;
     let spent_ns = run.spent_ns();
     let stopping = more.stopping(&run, spent_ns)?;
     let differences: Vec<String> = run
@@ -171,7 +148,7 @@ pub(crate) fn resume(path: &Path, more: &More, output: &Output) -> Result<ExitCo
     for difference in &differences {
         say(&format!("warning: the machine differs from the run's: {difference}"));
     }
-    keep_away(&run.header.plan, &allowed, &machine);
+    move_controller(&run.header.plan, &allowed, &machine);
     let at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let resumed = Line::Resumed(Resumed { at, spent_ns, stopping, differences });
     file.write(&resumed)?;
@@ -236,7 +213,7 @@ pub(crate) fn run_name(experiment: Experiment, started: SystemTime) -> String {
 
 /// Moves this process with all its threads off the CPUs that are measured.
 /// Gives what could not be had.
-pub(crate) fn keep_away(plan: &Plan, allowed: &[u32], machine: &Machine) -> Vec<String> {
+pub(crate) fn move_controller(plan: &Plan, allowed: &[u32], machine: &Machine) -> Vec<String> {
     let measured = plan.cpus();
     let mut notices = Vec::new();
     if allowed.iter().all(|cpu| measured.contains(cpu)) {

@@ -10,27 +10,9 @@ use model::trial::{Findings, headlines_ns};
 use model::{record, response, trial};
 
 use crate::figures::rounds;
-use crate::output::csv;
+use crate::output::{Record, csv};
 use crate::report::headline;
 use crate::{clock, cost, interference, ring, terminal};
-
-/// What a run says, as it is printed, drawn and exported.
-pub(crate) trait Record {
-    /// All of it as JSON.
-    fn json(&self) -> serde_json::Result<Vec<u8>>;
-
-    /// All that is printed of it, ending with a newline; `path` is where the run is stored.
-    fn table(&self, path: Option<&Path>) -> String;
-
-    /// A sentence each, the most important first; where there is nothing, the first chart in words stands for it.
-    fn headline(&self) -> Vec<String>;
-
-    /// Its charts. `run` is the run that it is of, `index` its place among the runs that are drawn together.
-    fn figures(&self, run: &Run, index: usize) -> Vec<Figure>;
-
-    /// All samples of the run as CSV, with a header line.
-    fn csv(&self, run: &Run) -> Result<Vec<u8>>;
-}
 
 /// What a run says, by its experiment.
 pub(crate) fn record(run: &Run) -> Box<dyn Record> {

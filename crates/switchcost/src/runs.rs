@@ -11,11 +11,10 @@ use comfy_table::{Table, presets};
 use model::run::{End, StopReason};
 
 use crate::execute::{self, More};
-use crate::output::ExportFormat;
-use crate::output::Output;
+use crate::experiments;
+use crate::output::{self, ExportFormat, Output};
 use crate::store::{Entry, Folder, read};
 use crate::values::{Destination, above_zero, duration, share};
-use crate::{experiments, output};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsCommand {

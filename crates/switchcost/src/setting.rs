@@ -1,5 +1,6 @@
 //! The setting of a plan: CPUs, placement, policy and memory, as typed and as this machine grants them.
 
+use std::path::Path;
 use std::str::FromStr;
 
 use anyhow::{Context, Result};
@@ -36,97 +37,101 @@ impl FromStr for PlacementArg {
     }
 }
 
-/// Where members run that were told where: `same` is for the experiment to choose.
-pub(crate) fn placement(
-    asked: &PlacementArg,
-    same: Option<u32>,
-    allowed: &[u32],
-    machine: &Machine,
-) -> Result<Placement> {
-    match asked {
-        PlacementArg::Free => Ok(Placement::Free { cpus: allowed.to_vec() }),
-        PlacementArg::Same => Ok(Placement::Same { cpu: same.context("no CPU is allowed")? }),
-        PlacementArg::Sweep => Err(usage(
-            "--placement sweep: measures rings only (accepted here: same, free, or CPU numbers; \
-             see switchcost ring)",
-        )),
-        PlacementArg::Cpus(cpus) => {
-            for cpu in cpus {
-                check_cpu("--placement", *cpu, allowed, machine)?;
-            }
-            Ok(Placement::Pinned { cpus: cpus.clone(), relation: None })
-        }
-    }
-}
-
-/// All placements that were asked for: several for a sweep, which begins with `same` alone.
-pub(crate) fn placements(
-    asked: &PlacementArg,
-    same: Option<u32>,
-    allowed: &[u32],
-    machine: &Machine,
-) -> Result<Vec<Placement>> {
-    match asked {
-        PlacementArg::Sweep => {
-            Ok(model::placement::sweep(machine, allowed, same.context("no CPU is allowed")?))
-        }
-        one => Ok(vec![placement(one, same, allowed, machine)?]),
-    }
-}
-
-/// Why a CPU cannot be used, told apart: it is not there, it is off, or it is not ours.
-pub(crate) fn check_cpu(flag: &str, cpu: u32, allowed: &[u32], machine: &Machine) -> Result<()> {
-    if allowed.contains(&cpu) {
-        return Ok(());
-    }
-    let list = |cpus: &[u32]| cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-    let have = list(allowed);
-    if let Some(present) = machine.cpu.present.known().filter(|list| !list.contains(cpu)) {
-        return Err(usage(format!(
-            "{flag}: CPU {cpu} is not present (this machine has {present}; accepted here: {have})"
-        )));
-    }
-    if let Some(online) = machine.cpu.online.known().filter(|list| !list.contains(cpu)) {
-        return Err(usage(format!(
-            "{flag}: CPU {cpu} is offline (online: {online}; accepted here: {have})"
-        )));
-    }
-    Err(usage(format!(
-        "{flag}: CPU {cpu} is not in this process's cpuset or affinity mask (accepted here: {have}; \
-         see taskset -p $$ and the control group's cpuset)"
-    )))
-}
-
-/// What does not fit into memory would be ended by the out-of-memory killer, or end others. `what`
-/// needs so many bytes; `less` is what to ask for instead.
-pub(crate) fn check_memory(what: &str, needed: u128, less: &str, machine: &Machine) -> Result<()> {
-    let group = machine.cgroup.memory_max_bytes.known().and_then(|limit| limit.as_ref());
-    let left = group.map(|limit| limit.max - limit.current.known().unwrap_or(&0).min(&limit.max));
-    let free = machine.memory.available_bytes.known().copied().into_iter().chain(left).min();
-    match free {
-        Some(free) if needed > u128::from(free) * 9 / 10 => Err(usage(format!(
-            "{what} needs {} MiB, {} MiB are free: ask for {less}",
-            needed >> 20,
-            free >> 20
-        ))),
-        _ => Ok(()),
-    }
-}
-
-/// Where the trials of a plan run.
-pub(crate) struct Here<'a> {
+/// Where a plan is to run.
+#[derive(Clone)]
+pub(crate) struct Here {
     /// CPUs that this process was started on.
-    pub(crate) allowed: &'a [u32],
-    /// This machine.
-    pub(crate) machine: &'a Machine,
+    pub(crate) allowed: Vec<u32>,
+    pub(crate) machine: Machine,
 }
 
-impl Here<'_> {
+impl Here {
+    /// This machine and process.
+    pub(crate) fn detect() -> Result<Self> {
+        let allowed = placement::allowed_cpus().context("cannot read the affinity mask")?;
+        Ok(Self { allowed, machine: probe::machine::read(Path::new("/")) })
+    }
+
     /// The CPU asked for, if it can be had, or the one that suits best.
     pub(crate) fn cpu(&self, asked: Option<u32>) -> Result<u32> {
         match asked {
-            Some(cpu) => check_cpu("--cpu", cpu, self.allowed, self.machine).map(|()| cpu),
-            None => placement::choose_one(self.allowed, self.machine).context("no CPU is allowed"),
+            Some(cpu) => self.check_cpu("--cpu", cpu).map(|()| cpu),
+            None => {
+                let cpu = placement::choose_one(&self.allowed, &self.machine);
+                cpu.context("no CPU is allowed")
+            }
+        }
+    }
+
+    /// Where members run that were told where: `same` is for the experiment to choose.
+    pub(crate) fn placement(&self, asked: &PlacementArg, same: Option<u32>) -> Result<Placement> {
+        match asked {
+            PlacementArg::Free => Ok(Placement::Free { cpus: self.allowed.clone() }),
+            PlacementArg::Same => Ok(Placement::Same { cpu: same.context("no CPU is allowed")? }),
+            PlacementArg::Sweep => Err(usage(
+                "--placement sweep: measures rings only (accepted here: same, free, or CPU numbers; \
+                 see switchcost ring)",
+            )),
+            PlacementArg::Cpus(cpus) => {
+                cpus.iter().try_for_each(|cpu| self.check_cpu("--placement", *cpu))?;
+                Ok(Placement::Pinned { cpus: cpus.clone(), relation: None })
+            }
+        }
+    }
+
+    /// All placements that were asked for: several for a sweep, which begins with `same` alone.
+    pub(crate) fn placements(
+        &self,
+        asked: &PlacementArg,
+        same: Option<u32>,
+    ) -> Result<Vec<Placement>> {
+        match asked {
+            PlacementArg::Sweep => {
+                let same = same.context("no CPU is allowed")?;
+                Ok(model::placement::sweep(&self.machine, &self.allowed, same))
+            }
+            one => Ok(vec![self.placement(one, same)?]),
+        }
+    }
+
+    /// Why a CPU cannot be used, told apart: it is not there, it is off, or it is not ours.
+    pub(crate) fn check_cpu(&self, flag: &str, cpu: u32) -> Result<()> {
+        if self.allowed.contains(&cpu) {
+            return Ok(());
+        }
+        let have = self.allowed.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        let of = &self.machine.cpu;
+        if let Some(present) = of.present.known().filter(|list| !list.contains(cpu)) {
+            return Err(usage(format!(
+                "{flag}: CPU {cpu} is not present (this machine has {present}; accepted here: {have})"
+            )));
+        }
+        if let Some(online) = of.online.known().filter(|list| !list.contains(cpu)) {
+            return Err(usage(format!(
+                "{flag}: CPU {cpu} is offline (online: {online}; accepted here: {have})"
+            )));
+        }
+        Err(usage(format!(
+            "{flag}: CPU {cpu} is not in this process's cpuset or affinity mask (accepted here: {have}; \
+             see taskset -p $$ and the control group's cpuset)"
+        )))
+    }
+
+    /// What does not fit into memory would be ended by the out-of-memory killer, or end others. `what`
+    /// needs so many bytes; `less` is what to ask for instead.
+    pub(crate) fn check_memory(&self, what: &str, needed: u128, less: &str) -> Result<()> {
+        let machine = &self.machine;
+        let group = machine.cgroup.memory_max_bytes.known().and_then(|limit| limit.as_ref());
+        let left =
+            group.map(|limit| limit.max - limit.current.known().unwrap_or(&0).min(&limit.max));
+        let free = machine.memory.available_bytes.known().copied().into_iter().chain(left).min();
+        match free {
+            Some(free) if needed > u128::from(free) * 9 / 10 => Err(usage(format!(
+                "{what} needs {} MiB, {} MiB are free: ask for {less}",
+                needed >> 20,
+                free >> 20
+            ))),
+            _ => Ok(()),
         }
     }
 }

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
 use model::trial::{Record, malloc, overhead, primes, sampling};
 
-use crate::figures::lines;
-use crate::figures::{Bars, point};
+use crate::figures::{self, Bars, lines, point};
 
 /// What clocks and calls cost.
 pub(crate) const CALLS: &str = "clock-calls";
@@ -69,7 +68,7 @@ pub(crate) fn blocks(record: &Record, found: &malloc::Found, index: usize) -> Op
             let ns = record.ns_per_tick.and_then(|ns| ticks?.scaled(ns));
             if let Some(ns) = ns {
                 let points = by_name.entry(format!("{call}{library}")).or_default();
-                points.push(crate::figures::point(point.bytes as f64, &ns));
+                points.push(figures::point(point.bytes as f64, &ns));
             }
         }
     }
@@ -93,7 +92,7 @@ pub(crate) fn accounts(found: &[sampling::Point], index: usize) -> Option<Figure
     let series = |point: &sampling::Point, process: &sampling::Process| {
         let told = |(place, account): (usize, &sampling::Account)| {
             let share = process.accounts.get(account.name)?.ms_per_s.scaled(1e-3)?;
-            Some(crate::figures::point(place as f64, &share))
+            Some(figures::point(place as f64, &share))
         };
         let points = sampling::ACCOUNTS.iter().enumerate().filter_map(told).collect();
         Series::new(

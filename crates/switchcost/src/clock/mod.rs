@@ -18,15 +18,14 @@ use args::ClockCommand;
 
 pub(crate) fn run(command: &ClockCommand) -> Result<ExitCode> {
     output(command).check()?;
-    let (machine, allowed) = execute::look_around()?;
-    let here = Here { allowed: &allowed, machine: &machine };
-    let (plan, notices) = match command {
+    let here = Here::detect()?;
+    let planned = match command {
         ClockCommand::Overhead(args) => plan::overhead(args, &here)?,
         ClockCommand::Primes(args) => (plan::primes(args, &here)?, Vec::new()),
         ClockCommand::Malloc(args) => (plan::malloc(args, &here)?, Vec::new()),
         ClockCommand::Sampling(args) => plan::sampling(args, &here)?,
     };
-    execute::new_run(plan, machine, &allowed, notices, output(command))
+    execute::new_run(planned, here, output(command))
 }
 
 fn output(command: &ClockCommand) -> &Output {

@@ -13,8 +13,8 @@ use probe::trial::{self, CALLS};
 
 use super::args::{MallocArgs, OverheadArgs, PrimesArgs, SamplingArgs};
 use crate::effort::Effort;
+use crate::execute::Planned;
 use crate::failure::usage;
-use crate::setting;
 use crate::setting::Here;
 
 fn plan(
@@ -36,7 +36,7 @@ fn plan(
 }
 
 /// The plan of `clock overhead`, and a word on each call that this machine does not have.
-pub(crate) fn overhead(args: &OverheadArgs, here: &Here) -> Result<(Plan, Vec<String>)> {
+pub(crate) fn overhead(args: &OverheadArgs, here: &Here) -> Result<Planned> {
     let cpu = here.cpu(args.place.cpu)?;
     let all = trial::available(CALLS).context("cannot look which calls there are")?;
     let mut notices = Vec::new();
@@ -74,11 +74,10 @@ pub(crate) fn malloc(args: &MallocArgs, here: &Here) -> Result<Plan> {
     let largest = args.sizes.0.iter().max().copied().unwrap_or(0);
     // What an allocator adds to a block, and what is noted of it.
     let each = u128::from(largest) + 96;
-    setting::check_memory(
+    here.check_memory(
         &format!("--sizes {largest} with --trials {}", args.trials),
         each * u128::from(args.trials),
         "smaller --sizes or fewer --trials",
-        here.machine,
     )?;
     let allocators: Vec<Option<String>> =
         std::iter::once(None).chain(args.preload.iter().cloned().map(Some)).collect();
@@ -111,7 +110,7 @@ fn check_preload(library: &str) -> Result<()> {
 }
 
 /// The plan of `clock sampling`, and a word on what was not granted.
-pub(crate) fn sampling(args: &SamplingArgs, here: &Here) -> Result<(Plan, Vec<String>)> {
+pub(crate) fn sampling(args: &SamplingArgs, here: &Here) -> Result<Planned> {
     let cpu = here.cpu(args.place.cpu)?;
     let duration_ns = u64::try_from(args.duration.as_nanos()).unwrap_or(u64::MAX);
     const LONGEST_NS: u64 = 300_000_000_000;

@@ -13,18 +13,18 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
+use crate::setting::Here;
 use crate::{execute, interference, watch};
 use args::CostArgs;
 
 pub(crate) fn run(args: &CostArgs) -> Result<ExitCode> {
     args.output.check()?;
     if args.interference.interference {
-        return interference::run(args);
+        return interference::run(&args.interference, args.laps, &args.effort, &args.output);
     }
     if args.program.pid.is_some() || !args.program.command.is_empty() {
         return watch::run(args);
     }
-    let (machine, allowed) = execute::look_around()?;
-    let (plan, notices) = plan::plan(args, &allowed, &machine)?;
-    execute::new_run(plan, machine, &allowed, notices, &args.output)
+    let here = Here::detect()?;
+    execute::new_run(plan::plan(args, &here)?, here, &args.output)
 }

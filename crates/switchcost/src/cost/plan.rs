@@ -10,8 +10,9 @@ use probe::{placement, policy, ring};
 
 use super::args::{CostArgs, Switch};
 use super::grid;
+use crate::execute::Planned;
 use crate::failure::usage;
-use crate::setting::{self, PlacementArg};
+use crate::setting::{self, Here, PlacementArg};
 use crate::values::ByteSizes;
 
 /// The stride where none is asked for: the paper's.
@@ -34,13 +35,10 @@ const PLACES: u32 = 32;
 const LINK: &str = "pipe";
 
 /// The plan of `switchcost cost`, and what was granted of the augmented setting and what was not.
-pub(crate) fn plan(
-    args: &CostArgs,
-    allowed: &[u32],
-    machine: &Machine,
-) -> Result<(Plan, Vec<String>)> {
+pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
+    let (allowed, machine) = (&here.allowed, &here.machine);
     let quiet = placement::choose_quiet(allowed, machine);
-    let placement = setting::placement(&args.placement, quiet, allowed, machine)?;
+    let placement = here.placement(&args.placement, quiet)?;
     let mut notices: Vec<String> = chosen_cpu(args, quiet, machine).into_iter().collect();
     let own_cpu = allowed.iter().any(|cpu| !placement.cpus().contains(cpu));
     let (policy, priority) = take_policy(args, own_cpu, &mut notices)?;
@@ -54,11 +52,10 @@ pub(crate) fn plan(
         ));
     };
     let most = works.iter().map(|work| work.bytes).max().unwrap_or(0);
-    setting::check_memory(
+    here.check_memory(
         &format!("--array {most} in {largest} members"),
         u128::from(most) * u128::from(*largest),
         "smaller arrays or fewer --members",
-        machine,
     )?;
     let case = |members: u32, work: Option<Work>| Case {
         members,

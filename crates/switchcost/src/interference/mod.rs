@@ -12,28 +12,34 @@ use model::ring::{Batching, Case, Sample};
 use model::sample::rings;
 use probe::assignment::Assignment;
 
-use crate::cost::args::CostArgs;
+use crate::effort::Effort;
 use crate::execute::{self, Rehearsal};
+use crate::output::Output;
 use crate::setting::Here;
+use args::InterferenceArgs;
 
-pub(crate) fn run(args: &CostArgs) -> Result<ExitCode> {
-    let (machine, allowed) = execute::look_around()?;
-    let here = Here { allowed: &allowed, machine: &machine };
-    let mut setup = plan::setup(&args.interference, &here)?;
-    let laps = match args.laps {
+pub(crate) fn run(
+    args: &InterferenceArgs,
+    laps: Option<u64>,
+    effort: &Effort<55>,
+    output: &Output,
+) -> Result<ExitCode> {
+    let here = Here::detect()?;
+    let mut setup = plan::setup(args, &here)?;
+    let laps = match laps {
         Some(laps) => laps,
-        None => match laps(setup.largest_ring(), setup.execution_ns(&args.effort))? {
+        None => match measure_laps(setup.largest_ring(), setup.execution_ns(effort))? {
             Ok(laps) => laps,
             Err(interrupted) => return Ok(interrupted),
         },
     };
-    let plan = setup.plan(laps, &args.effort);
-    execute::new_run(plan, machine, &allowed, setup.take_notices(), &args.output)
+    let plan = setup.plan(laps, effort);
+    execute::new_run((plan, setup.take_notices()), here, output)
 }
 
 /// Laps that last `execution_ns` with the largest array, found out once, so that all runs have the
 /// same; or the exit code of a program that was interrupted meanwhile.
-fn laps(ring: Option<Case>, execution_ns: u64) -> Result<Result<u64, ExitCode>> {
+fn measure_laps(ring: Option<Case>, execution_ns: u64) -> Result<Result<u64, ExitCode>> {
     let case = ring.context("no array size")?;
     // Three samples of a tenth: the fastest says what an undisturbed run lasts.
     let batching = Batching { sample_ns: execution_ns.div_ceil(10), ..Batching::default() };

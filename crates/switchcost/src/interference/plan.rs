@@ -41,10 +41,10 @@ pub(crate) struct Setup {
 
 /// Looks what of the experiment can be had here; what cannot is among the notices.
 pub(crate) fn setup(args: &InterferenceArgs, here: &Here) -> Result<Setup> {
-    let cpu = placement::choose_quiet(here.allowed, here.machine).context("no CPU is allowed")?;
+    let cpu = placement::choose_quiet(&here.allowed, &here.machine).context("no CPU is allowed")?;
     trial::check_noise(args.noise)
         .map_err(|error| usage(format!("--noise {}: {error}", args.noise)))?;
-    let mut notices = vec![setting::chosen_cpu(cpu, here.machine)];
+    let mut notices = vec![setting::chosen_cpu(cpu, &here.machine)];
     let sizes = match &args.sizes {
         Some(sizes) => sizes.0.clone(),
         None => default_sizes(here, cpu, &mut notices),
@@ -59,15 +59,14 @@ pub(crate) fn setup(args: &InterferenceArgs, here: &Here) -> Result<Setup> {
     };
     let works = sizes.iter().map(work).collect::<Result<Vec<Work>>>()?;
     let largest = works.iter().map(|work| work.bytes).max().unwrap_or(0);
-    setting::check_memory(
+    here.check_memory(
         &format!("--sizes {largest} in two members"),
         u128::from(largest) * 2,
         "smaller --sizes",
-        here.machine,
     )?;
-    let away = placement::for_controller(here.allowed, &[cpu], here.machine);
+    let away = placement::for_controller(&here.allowed, &[cpu], &here.machine);
     let away = away.first().copied().unwrap_or(cpu);
-    notices.extend(shared_core(cpu, away, here.machine));
+    notices.extend(shared_core(cpu, away, &here.machine));
     let (policy, priority) = policy_here(away != cpu, &mut notices);
     let wire = wire(args.noise, &mut notices);
     let (runs, noise) = (args.runs, args.noise);

@@ -12,16 +12,16 @@ use clap::Args;
 use model::run::Run;
 use model::{record, response, trial};
 
-use crate::experiments::Record;
+use crate::execute::Planned;
 use crate::failure::say;
 use crate::interrupt::Interrupt;
-use crate::output::{check_place, print};
+use crate::output::{Record, check_place, print};
 use crate::progress::Whole;
 use crate::report::drawn::Drawn;
 use crate::setting::Here;
 use crate::values::{Destination, duration, seed};
 use crate::{execute, report};
-use shares::{Asked, Part, Planned};
+use shares::{Asked, Part};
 use summary::Summary;
 
 #[derive(Debug, Args)]
@@ -51,9 +51,9 @@ const FOR_THE_REPORT: f64 = 0.05;
 pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     check_place("--output", &args.output)?;
     report::check(&args.output)?;
-    let (machine, allowed) = execute::look_around()?;
+    let here = Here::detect()?;
     let mut course = Course {
-        here: Here { allowed: &allowed, machine: &machine },
+        here: &here,
         started: Instant::now(),
         budget: args.budget.mul_f64(1.0 - FOR_THE_REPORT),
         seed: args.seed,
@@ -108,7 +108,7 @@ fn tell(summary: &Summary, report: &Destination) -> Result<()> {
 
 /// The experiments one after the other. One that cannot be is told of, and leaves the others be.
 struct Course<'a> {
-    here: Here<'a>,
+    here: &'a Here,
     started: Instant,
     budget: Duration,
     seed: u64,
@@ -123,7 +123,7 @@ impl Course<'_> {
     fn take<R: Record>(
         &mut self,
         part: Part,
-        plan: fn(&Asked<'_>) -> Planned,
+        plan: fn(&Asked<'_>) -> Result<Planned>,
         record: fn(&Run) -> R,
     ) -> Option<R> {
         if self.interrupt.signal().is_some() {
@@ -131,13 +131,13 @@ impl Course<'_> {
         }
         let before = self.started.elapsed();
         let budget = part.share(self.budget.saturating_sub(before));
-        let asked = Asked { budget, seed: self.seed, here: &self.here };
+        let asked = Asked { budget, seed: self.seed, here: self.here };
         let planned = plan(&asked).map_err(|error| self.fail(part, &error)).ok();
         // Links and policies are tried for a plan: that takes a moment, too.
         let (plan, notices) = planned.filter(|_| self.interrupt.signal().is_none())?;
         let progress = self.bar.part(&plan, before);
-        let (machine, allowed) = (self.here.machine.clone(), self.here.allowed);
-        let taken = execute::take(plan, machine, allowed, notices, &self.interrupt, progress);
+        let (here, planned) = (self.here.clone(), (plan, notices));
+        let taken = execute::take(planned, here, &self.interrupt, progress, None);
         self.not_whole |= !taken.is_whole();
         let record = record(&taken.run);
         let index = self.drawn.len();

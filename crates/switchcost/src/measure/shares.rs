@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, Command, FromArgMatches};
-use model::plan::Plan;
 
+use crate::execute::Planned;
 use crate::setting::Here;
 use crate::{clock, cost, response, ring};
 
@@ -55,29 +55,26 @@ impl Part {
 pub(crate) struct Asked<'a> {
     pub(crate) budget: Duration,
     pub(crate) seed: u64,
-    pub(crate) here: &'a Here<'a>,
+    pub(crate) here: &'a Here,
 }
 
-/// A plan, and what could not be had for it.
-pub(crate) type Planned = Result<(Plan, Vec<String>)>;
-
 /// Sizes of rings.
-pub(crate) fn ring(asked: &Asked<'_>) -> Planned {
-    ring::plan::plan(&defaults("ring", asked)?, asked.here.allowed, asked.here.machine)
+pub(crate) fn ring(asked: &Asked<'_>) -> Result<Planned> {
+    ring::plan::plan(&defaults("ring", asked)?, asked.here)
 }
 
 /// Working sets.
-pub(crate) fn cost(asked: &Asked<'_>) -> Planned {
-    cost::plan::plan(&defaults("cost", asked)?, asked.here.allowed, asked.here.machine)
+pub(crate) fn cost(asked: &Asked<'_>) -> Result<Planned> {
+    cost::plan::plan(&defaults("cost", asked)?, asked.here)
 }
 
 /// What a response is made of.
-pub(crate) fn response(asked: &Asked<'_>) -> Planned {
+pub(crate) fn response(asked: &Asked<'_>) -> Result<Planned> {
     response::plan::plan(&defaults("response", asked)?, asked.here)
 }
 
 /// Clocks.
-pub(crate) fn clock(asked: &Asked<'_>) -> Planned {
+pub(crate) fn clock(asked: &Asked<'_>) -> Result<Planned> {
     clock::plan::overhead(&defaults("overhead", asked)?, asked.here)
 }
 

@@ -17,7 +17,6 @@ use model::subject::Subject;
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
-use crate::experiments::Record;
 use crate::failure::{say, usage};
 use crate::values::Destination;
 
@@ -135,6 +134,24 @@ pub(crate) enum ExportFormat {
 
 /// RUN is a name from `runs list`, the start of one that no other shares, `last`, or a file.
 
+/// What a run says, as it is printed, drawn and exported.
+pub(crate) trait Record {
+    /// All of it as JSON.
+    fn json(&self) -> serde_json::Result<Vec<u8>>;
+
+    /// All that is printed of it, ending with a newline; `path` is where the run is stored.
+    fn table(&self, path: Option<&Path>) -> String;
+
+    /// A sentence each, the most important first; where there is nothing, the first chart in words stands for it.
+    fn headline(&self) -> Vec<String>;
+
+    /// Its charts. `run` is the run that it is of, `index` its place among the runs that are drawn together.
+    fn figures(&self, run: &Run, index: usize) -> Vec<Figure>;
+
+    /// All samples of the run as CSV, with a header line.
+    fn csv(&self, run: &Run) -> Result<Vec<u8>>;
+}
+
 /// Writes all that `output` asks for. The table goes to standard output, or to standard error where
 /// that belongs to a machine-readable format.
 pub(crate) fn write(
@@ -153,7 +170,7 @@ pub(crate) fn write(
             text.push_str(&plots(run, record, &look));
         }
         let printed = match taken {
-            true => forgive(io::stderr().write_all(text.as_bytes())),
+            true => ignore_broken_pipe(io::stderr().write_all(text.as_bytes())),
             false => print(text.as_bytes()),
         };
         errors.extend(printed.err().map(|error| anyhow!(error).context("cannot print the report")));
@@ -231,11 +248,11 @@ pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
         return Err(Errno::BADF.into());
     }
     let mut stdout = io::stdout().lock();
-    forgive(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+    ignore_broken_pipe(stdout.write_all(bytes).and_then(|()| stdout.flush()))
 }
 
 /// A reader that has had enough (`| head`) is no failure.
-fn forgive(result: io::Result<()>) -> io::Result<()> {
+fn ignore_broken_pipe(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result,

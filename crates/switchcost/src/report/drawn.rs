@@ -8,8 +8,9 @@ use model::noise::NoiseVerdict;
 use model::run::Run;
 use model::subject::{Origin, PREFIX, Published, Subject};
 
-use crate::experiments::{self, Record};
+use crate::experiments;
 use crate::figures::published::of_published;
+use crate::output::Record;
 use crate::store::{Folder, read};
 use crate::subjects::find_published;
 

@@ -18,8 +18,6 @@ use args::ResponseArgs;
 
 pub(crate) fn run(args: &ResponseArgs) -> Result<ExitCode> {
     args.output.check()?;
-    let (machine, allowed) = execute::look_around()?;
-    let here = Here { allowed: &allowed, machine: &machine };
-    let (plan, notices) = plan::plan(args, &here)?;
-    execute::new_run(plan, machine, &allowed, notices, &args.output)
+    let here = Here::detect()?;
+    execute::new_run(plan::plan(args, &here)?, here, &args.output)
 }

@@ -15,6 +15,7 @@ use probe::trial::{self, SIGNAL_LOOPS, SYSTEM_CALLS};
 use probe::{policy, ring};
 
 use super::args::{Part, ResponseArgs};
+use crate::execute::Planned;
 use crate::failure::usage;
 use crate::links::{self, LinkNames};
 use crate::setting::Here;
@@ -38,7 +39,7 @@ struct Parts {
 }
 
 /// The plan, and a word on everything that was left out.
-pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<(Plan, Vec<String>)> {
+pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<Planned> {
     let cpu = here.cpu(args.place.cpu)?;
     if args.busy_policy != Policy::Other && !args.parts().contains(&Part::Interrupts) {
         return Err(usage(format!(

@@ -7,26 +7,25 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use charts::printable;
-use model::machine::Machine;
 use model::plan::Plan;
 use model::run::{Launch, Run};
 use model::speed::Speed;
 use model::subject::{Subcase, Subject, Values};
 use stats::{Summary, mean, normal_quantile};
 
+use crate::execute::Planned;
 use crate::failure::usage;
 use crate::interrupt::Interrupt;
 use crate::output::{Output, print};
 use crate::progress::Progress;
+use crate::setting::Here;
 use crate::{execute, terminal};
 
 /// The same plan so many times, each with a seed of its own, and what all of them say together.
 pub(crate) fn take(
     count: u32,
-    plan: Plan,
-    machine: &Machine,
-    allowed: &[u32],
-    notices: &[String],
+    (plan, notices): &Planned,
+    here: &Here,
     output: &Output,
 ) -> Result<ExitCode> {
     if output.json.is_some() || output.csv.is_some() || output.plot {
@@ -42,15 +41,8 @@ pub(crate) fn take(
         let plan = Plan { seed: plan.seed.wrapping_add(u64::from(number) - 1), ..plan.clone() };
         let progress = Progress::new(&plan, output.quiet);
         let launch = Launch { set: set.clone(), number, of: count };
-        let taken = execute::take_launch(
-            plan,
-            machine.clone(),
-            allowed,
-            notices.to_vec(),
-            &interrupt,
-            progress,
-            Some(launch),
-        );
+        let planned = (plan, notices.clone());
+        let taken = execute::take(planned, here.clone(), &interrupt, progress, Some(launch));
         whole &= taken.is_whole();
         let path = taken.path.clone();
         runs.push((taken.run, path));
@@ -64,7 +56,7 @@ pub(crate) fn take(
 }
 
 /// Prints each launch's figures and all of them together, unless nothing is to be printed.
-pub(crate) fn write(runs: &[(Run, Option<PathBuf>)], output: &Output) -> Result<()> {
+fn write(runs: &[(Run, Option<PathBuf>)], output: &Output) -> Result<()> {
     match output.quiet {
         true => Ok(()),
         false => print(printable(&text(runs)).as_bytes()).context("cannot print the report"),

@@ -14,14 +14,15 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use crate::execute;
+use crate::setting::Here;
 use args::RingArgs;
 
 pub(crate) fn run(args: &RingArgs) -> Result<ExitCode> {
     args.output.check()?;
-    let (machine, allowed) = execute::look_around()?;
-    let (plan, notices) = plan::plan(args, &allowed, &machine)?;
+    let here = Here::detect()?;
+    let planned = plan::plan(args, &here)?;
     match args.launches {
-        1 => execute::new_run(plan, machine, &allowed, notices, &args.output),
-        count => launches::take(count, plan, &machine, &allowed, &notices, &args.output),
+        1 => execute::new_run(planned, here, &args.output),
+        count => launches::take(count, &planned, &here, &args.output),
     }
 }

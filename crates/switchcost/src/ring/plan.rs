@@ -2,7 +2,6 @@
 
 use anyhow::{Context, Result, anyhow};
 use model::experiment::Experiment;
-use model::machine::Machine;
 use model::plan::{self, Plan};
 use model::ring::{Batching, Case, Placement, Policy, Work};
 use model::speed::Reference;
@@ -10,22 +9,17 @@ use model::state::State;
 use probe::{placement, ring};
 
 use super::args::{RingArgs, StateNames};
+use crate::execute::Planned;
 use crate::failure::usage;
 use crate::links::{self, LinkNames};
-use crate::setting;
-use crate::setting::PlacementArg;
+use crate::setting::{Here, PlacementArg};
 
-/// The plan of `switchcost ring`, and a word on each link that was left out. `allowed` are the CPUs
-/// that this process was started on.
-pub(crate) fn plan(
-    args: &RingArgs,
-    allowed: &[u32],
-    machine: &Machine,
-) -> Result<(Plan, Vec<String>)> {
+/// The plan of `switchcost ring`, and a word on each link that was left out.
+pub(crate) fn plan(args: &RingArgs, here: &Here) -> Result<Planned> {
     let policy = args.policy.unwrap_or(Policy::Other);
     ring::check_policy(policy).with_context(|| format!("--policy {policy}"))?;
-    let one = placement::choose_one(allowed, machine);
-    let placements = setting::placements(&args.placement, one, allowed, machine)?;
+    let one = placement::choose_one(&here.allowed, &here.machine);
+    let placements = here.placements(&args.placement, one)?;
     let (states, mut notices) = choose_states(args.state.as_ref())?;
     Work::check_stride(args.stride).map_err(usage)?;
     let work = match args.work {
@@ -33,11 +27,10 @@ pub(crate) fn plan(
         bytes => Some(Work::new(bytes, args.stride, args.op).map_err(usage)?),
     };
     let largest = args.members.0.iter().max().copied().unwrap_or(0);
-    setting::check_memory(
+    here.check_memory(
         &format!("--work {} in {largest} members", args.work),
         u128::from(args.work) * u128::from(largest),
         "less work or fewer --members",
-        machine,
     )?;
     let case = |placement: &Placement| Case {
         members: 2,
@@ -110,9 +103,7 @@ fn lonely(asked: &PlacementArg, placements: &[Placement]) -> Option<String> {
 /// The states in their order, none among them, and a word on each that was left out of all. One that was
 /// asked for by name and that this CPU lacks is an error. Without any the members do nothing about
 /// registers.
-pub(crate) fn choose_states(
-    asked: Option<&StateNames>,
-) -> Result<(Vec<Option<State>>, Vec<String>)> {
+fn choose_states(asked: Option<&StateNames>) -> Result<(Vec<Option<State>>, Vec<String>)> {
     let Some(asked) = asked else { return Ok((vec![None], Vec::new())) };
     let mut notices = Vec::new();
     let mut states = vec![State::None];

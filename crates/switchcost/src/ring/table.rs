@@ -9,8 +9,7 @@ use model::noise::{NoiseLevel, NoiseVerdict};
 use model::record::{CaseSummary, Record, Totals};
 use model::ring::Case;
 
-use super::comparison;
-use super::comparison::{Comparison, not_switching};
+use super::comparison::{self, Comparison, not_switching};
 use crate::terminal::{self, figure, interval_words};
 
 /// Laps that Sloan's columns are scaled to: his own, so that his table can be laid beside ours.

@@ -6,22 +6,19 @@ use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::classic::ClassicCommand;
+use crate::classic::{self, ClassicCommand};
 use crate::clock::args::ClockCommand;
-use crate::compare::CompareArgs;
+use crate::compare::{self, CompareArgs};
 use crate::cost::args::CostArgs;
-use crate::history::HistoryArgs;
-use crate::links::LinksArgs;
-use crate::measure::MeasureArgs;
-use crate::report::ReportArgs;
+use crate::history::{self, HistoryArgs};
+use crate::links::{self, LinksArgs};
+use crate::measure::{self, MeasureArgs};
+use crate::report::{self, ReportArgs};
 use crate::response::args::ResponseArgs;
 use crate::ring::args::RingArgs;
-use crate::run::RunArgs;
-use crate::runs::RunsCommand;
-use crate::{
-    classic, clock, compare, cost, history, links, measure, report, response, ring, run, runs,
-    schema, shell, worker,
-};
+use crate::run::args::RunArgs;
+use crate::runs::{self, RunsCommand};
+use crate::{clock, cost, response, ring, run, schema, shell, worker};
 
 /// What a context switch costs here, at your scale, with your working set, and whether the number
 /// can be trusted.

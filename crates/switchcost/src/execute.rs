@@ -17,12 +17,12 @@ use probe::placement;
 use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
 use crate::launch::{Away, Launch, LaunchError, Workers};
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::progress::Progress;
 use crate::schedule::{Outcome, Schedule, State, Watch};
 use crate::setting::Here;
 use crate::store::{Folder, RunFile};
-use crate::{experiments, known, output};
+use crate::{experiments, known};
 
 /// A plan, and what could not be had for it.
 pub(crate) type Planned = (Plan, Vec<String>);

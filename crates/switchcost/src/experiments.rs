@@ -6,8 +6,8 @@ use anyhow::Result;
 use charts::Figure;
 use model::experiment::Experiment;
 use model::run::Run;
-use model::trial::{Findings, headlines_ns};
-use model::{record, response, trial};
+use model::trial::{self, Findings, headlines_ns};
+use model::{record, response};
 
 use crate::figures::rounds;
 use crate::output::{Record, csv};

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
+use charts::printable;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::case::Case;
 use model::experiment::Experiment;
 use model::plan::Plan;
 
 use crate::schedule::State;
-use charts::printable;
 
 /// One bar over several runs, one after the other.
 pub(crate) struct Whole {

@@ -13,12 +13,10 @@ use anyhow::{Context, Result, anyhow};
 use model::scaling::projected;
 use probe::placement;
 
-use super::SweepArgs;
-use super::graph;
+use super::{SweepArgs, graph};
 use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
-use crate::output::check_place;
-use crate::output::{print, put};
+use crate::output::{check_place, print, put};
 use crate::values::Destination;
 
 /// Sloan's own number of laps.

@@ -4,13 +4,14 @@ use std::fmt::Write;
 
 use model::case::Policy;
 use model::published::hines2000;
-use model::trial::Record;
-use model::trial::malloc::{BRK_CALLS, CAUSES, CallCost, MINOR_FAULTS, MMAP_CALLS, Overall, Slow};
-use model::trial::primes::{
-    Against, GETRUSAGE_NS, GETRUSAGE_THREAD_NS, GETRUSAGE_USER_NS, THREADCLOCK_NS, Timed,
+use model::trial::malloc::{
+    self, BRK_CALLS, CAUSES, CallCost, MINOR_FAULTS, MMAP_CALLS, Overall, Slow,
 };
-use model::trial::sampling::ACCOUNTS;
-use model::trial::{malloc, overhead, primes, sampling};
+use model::trial::primes::{
+    self, Against, GETRUSAGE_NS, GETRUSAGE_THREAD_NS, GETRUSAGE_USER_NS, THREADCLOCK_NS, Timed,
+};
+use model::trial::sampling::{self, ACCOUNTS};
+use model::trial::{Record, overhead};
 
 use crate::terminal::{align, estimate_words, figure, interval_words, table};
 

@@ -8,7 +8,7 @@ use crate::interference::args::InterferenceArgs;
 use crate::output::Output;
 use crate::setting::PlacementArg;
 use crate::values::{ByteSizes, Sizes, above_zero};
-use crate::watch::ProgramArgs;
+use crate::watch::args::ProgramArgs;
 
 /// On or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

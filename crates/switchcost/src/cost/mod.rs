@@ -2,8 +2,6 @@
 
 pub(crate) mod args;
 pub(crate) mod figures;
-mod grid;
-mod heat;
 pub(crate) mod plan;
 pub(crate) mod table;
 #[cfg(test)]
@@ -23,7 +21,7 @@ pub(crate) fn run(args: &CostArgs) -> Result<ExitCode> {
         return interference::run(&args.interference, args.laps, &args.effort, &args.output);
     }
     if args.program.pid.is_some() || !args.program.command.is_empty() {
-        return watch::run(args);
+        return watch::run(&args.program, &args.output);
     }
     let here = Here::detect()?;
     execute::new_run(plan::plan(args, &here)?, here, &args.output)

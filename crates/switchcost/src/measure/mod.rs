@@ -1,6 +1,5 @@
 //! `switchcost measure`: the main job in one word.
 
-mod shares;
 mod summary;
 
 use std::path::PathBuf;
@@ -8,11 +7,11 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Error, Result, anyhow};
-use clap::Args;
+use clap::{Args, Command, FromArgMatches};
 use model::run::Run;
 use model::{record, response, trial};
 
-use crate::execute::Planned;
+use crate::execute::{self, Planned};
 use crate::failure::say;
 use crate::interrupt::Interrupt;
 use crate::output::{Record, check_place, print};
@@ -20,8 +19,7 @@ use crate::progress::Whole;
 use crate::report::drawn::Drawn;
 use crate::setting::Here;
 use crate::values::{Destination, duration, seed};
-use crate::{execute, report};
-use shares::{Asked, Part};
+use crate::{clock, cost, report, ring};
 use summary::Summary;
 
 #[derive(Debug, Args)]
@@ -64,10 +62,10 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
         not_whole: false,
     };
     let mut summary = Summary {
-        ring: course.take(Part::Ring, shares::ring, record::Record::of),
-        cost: course.take(Part::Cost, shares::cost, record::Record::of),
-        response: course.take(Part::Response, shares::response, response::Record::of),
-        clock: course.take(Part::Clock, shares::clock, trial::Record::of),
+        ring: course.take(Part::Ring, plan_ring, record::Record::of),
+        cost: course.take(Part::Cost, plan_cost, record::Record::of),
+        response: course.take(Part::Response, plan_response, response::Record::of),
+        clock: course.take(Part::Clock, plan_clock, trial::Record::of),
         runs: Vec::new(),
         report: None,
     };
@@ -149,5 +147,98 @@ impl Course<'_> {
     fn fail(&mut self, part: Part, error: &Error) {
         self.not_whole = true;
         self.bar.say(&format!("error: {}: {error:#}", part.name()));
+    }
+}
+
+/// An experiment's weight in the budget: by how many cases it has and how far they scatter. They are
+/// measured in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Ring,
+    Cost,
+    Response,
+    Clock,
+}
+
+impl Part {
+    const ALL: [Self; 4] = [Self::Ring, Self::Cost, Self::Response, Self::Clock];
+
+    /// What it is called.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Ring => "ring",
+            Self::Cost => "cost",
+            Self::Response => "response",
+            Self::Clock => "clock",
+        }
+    }
+
+    const fn weight(self) -> u32 {
+        match self {
+            Self::Ring => 25,
+            Self::Cost => 40,
+            Self::Response => 25,
+            Self::Clock => 10,
+        }
+    }
+
+    /// What it has of the time that is left: what an earlier one has taken too much or left over is
+    /// shared by the later ones.
+    fn share(self, left: Duration) -> Duration {
+        let later = Self::ALL.iter().skip_while(|part| **part != self);
+        let weights: u32 = later.map(|part| part.weight()).sum();
+        left * self.weight() / weights
+    }
+}
+
+/// What has to be known for a plan with nothing typed but a budget.
+struct Asked<'a> {
+    budget: Duration,
+    seed: u64,
+    here: &'a Here,
+}
+
+/// Sizes of rings.
+fn plan_ring(asked: &Asked<'_>) -> Result<Planned> {
+    ring::plan::plan(&defaults("ring", asked)?, asked.here)
+}
+
+/// Working sets.
+fn plan_cost(asked: &Asked<'_>) -> Result<Planned> {
+    cost::plan::plan(&defaults("cost", asked)?, asked.here)
+}
+
+/// What a response is made of.
+fn plan_response(asked: &Asked<'_>) -> Result<Planned> {
+    crate::response::plan::plan(&defaults("response", asked)?, asked.here)
+}
+
+/// Clocks.
+fn plan_clock(asked: &Asked<'_>) -> Result<Planned> {
+    clock::plan::overhead(&defaults("overhead", asked)?, asked.here)
+}
+
+/// An experiment's own arguments as if only budget and seed had been typed.
+fn defaults<A: Args + FromArgMatches>(name: &'static str, asked: &Asked<'_>) -> Result<A> {
+    let budget = format!("{}ms", asked.budget.as_millis().max(1));
+    let words = [name, "--budget", &budget, "--seed", &asked.seed.to_string()].map(String::from);
+    let matches = A::augment_args(Command::new(name)).try_get_matches_from(words);
+    let matches = matches.with_context(|| format!("the defaults of {name}"))?;
+    A::from_arg_matches(&matches).with_context(|| format!("the defaults of {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_goes_to_the_later_parts() {
+        let seconds = Duration::from_secs;
+        assert_eq!(Part::Ring.share(seconds(100)), seconds(25));
+        // The rings were precise after five seconds.
+        assert_eq!(Part::Cost.share(seconds(75)), seconds(40));
+        assert_eq!(Part::Response.share(seconds(7)), seconds(5));
+        assert_eq!(Part::Clock.share(seconds(3)), seconds(3), "the last has all");
+        assert_eq!(Part::Clock.share(Duration::ZERO), Duration::ZERO);
     }
 }

@@ -13,13 +13,13 @@ use model::speed::Speed;
 use model::subject::{Subcase, Subject, Values};
 use stats::{Summary, mean, normal_quantile};
 
-use crate::execute::Planned;
+use crate::execute::{self, Planned};
 use crate::failure::usage;
 use crate::interrupt::Interrupt;
 use crate::output::{Output, print};
 use crate::progress::Progress;
 use crate::setting::Here;
-use crate::{execute, terminal};
+use crate::terminal;
 
 /// The same plan so many times, each with a seed of its own, and what all of them say together.
 pub(crate) fn take(

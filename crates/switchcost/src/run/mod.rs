@@ -1,9 +1,8 @@
 //! `switchcost run`: what a command used.
 
-mod arguments;
+pub(crate) mod args;
 mod csv;
 mod findings;
-mod notices;
 mod plan;
 pub(crate) mod record;
 mod split;
@@ -20,17 +19,15 @@ use anyhow::{Context, Result};
 use launcher::{Answer, Launcher, Run};
 use model::reading::Reading;
 
-pub(crate) use arguments::RunArgs;
+use crate::execute;
+use crate::failure::say;
+use crate::output::{Output, put};
+use crate::values::Destination;
+use crate::watch::profile::{self, WorkingSet};
+use args::RunArgs;
 use findings::{Summary, Switching};
 use plan::Plan;
 use record::Record;
-
-use crate::execute;
-use crate::failure::say;
-use crate::output::Output;
-use crate::output::put;
-use crate::values::Destination;
-use crate::watch::profile::{self, WorkingSet};
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     args.output.check()?;

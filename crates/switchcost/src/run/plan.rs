@@ -7,7 +7,7 @@ use launcher::Series;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::arguments::{RUNS_TO_COMPARE, RunArgs};
+use super::args::{RUNS_TO_COMPARE, RunArgs};
 use crate::effort::CONFIDENCE;
 use crate::failure::usage;
 

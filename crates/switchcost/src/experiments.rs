@@ -10,7 +10,7 @@ use model::trial::{self, Findings, headlines_ns};
 use model::{record, response};
 
 use crate::figures::rounds;
-use crate::output::{Record, csv};
+use crate::output::{Record, csv, to_json};
 use crate::report::headline;
 use crate::{clock, cost, interference, ring, terminal};
 
@@ -28,8 +28,8 @@ pub(crate) fn record(run: &Run) -> Box<dyn Record> {
 }
 
 impl Record for record::Record {
-    fn json(&self) -> serde_json::Result<Vec<u8>> {
-        serde_json::to_vec_pretty(self)
+    fn json(&self) -> Result<Vec<u8>> {
+        to_json(self)
     }
 
     fn table(&self, path: Option<&Path>) -> String {
@@ -58,8 +58,8 @@ impl Record for record::Record {
 }
 
 impl Record for trial::Record {
-    fn json(&self) -> serde_json::Result<Vec<u8>> {
-        serde_json::to_vec_pretty(self)
+    fn json(&self) -> Result<Vec<u8>> {
+        to_json(self)
     }
 
     fn table(&self, path: Option<&Path>) -> String {
@@ -95,8 +95,8 @@ impl Record for trial::Record {
 }
 
 impl Record for response::Record {
-    fn json(&self) -> serde_json::Result<Vec<u8>> {
-        serde_json::to_vec_pretty(self)
+    fn json(&self) -> Result<Vec<u8>> {
+        to_json(self)
     }
 
     fn table(&self, path: Option<&Path>) -> String {

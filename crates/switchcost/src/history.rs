@@ -10,7 +10,7 @@ use model::subject::{Published, Quantity, published};
 use model::words;
 use serde::Serialize;
 
-use crate::output::{print, put};
+use crate::output::{print, put_json};
 use crate::subjects::find_published;
 use crate::terminal;
 use crate::values::Destination;
@@ -40,11 +40,7 @@ pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode> {
 }
 
 fn tell<T: Serialize>(what: &T, text: String, args: &HistoryArgs) -> Result<()> {
-    if let Some(to) = &args.json {
-        let mut bytes = serde_json::to_vec_pretty(what).context("cannot write JSON")?;
-        bytes.push(b'\n');
-        put(&bytes, to)?;
-    }
+    put_json(what, args.json.as_ref())?;
     if args.json != Some(Destination::Stdout) {
         print(text.as_bytes()).context("cannot print the figures")?;
     }
@@ -52,7 +48,7 @@ fn tell<T: Serialize>(what: &T, text: String, args: &HistoryArgs) -> Result<()> 
 }
 
 /// All of them, a line each.
-pub(crate) fn list(all: &[Published]) -> String {
+fn list(all: &[Published]) -> String {
     let mut table = terminal::table(["name", "year", "machine", "system", "cases", "cost"]);
     for machine in all {
         table.add_row([
@@ -83,7 +79,7 @@ fn costs(machine: &Published) -> String {
 }
 
 /// One machine with all that is known of it.
-pub(crate) fn one(machine: &Published) -> String {
+fn one(machine: &Published) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
     let _ = writeln!(text, "{}, {} ({})", machine.machine, machine.system, machine.year);

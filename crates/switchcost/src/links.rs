@@ -11,7 +11,7 @@ use probe::ring::{self, LINKS, Registered};
 use serde::Serialize;
 
 use crate::failure::usage;
-use crate::output::{print, put};
+use crate::output::{print, put_json};
 use crate::values::Destination;
 
 /// Names of links: all that can be had here, or a list.
@@ -100,11 +100,7 @@ pub(crate) fn run(args: &LinksArgs) -> Result<ExitCode> {
         Listed { name, summary, needs, available: why_not.is_none(), why_not }
     };
     let links: Vec<Listed> = LINKS.iter().map(list).collect();
-    if let Some(to) = &args.json {
-        let mut bytes = serde_json::to_vec_pretty(&links).context("cannot write JSON")?;
-        bytes.push(b'\n');
-        put(&bytes, to)?;
-    }
+    put_json(&links, args.json.as_ref())?;
     if args.json != Some(Destination::Stdout) {
         print(text(&links).as_bytes()).context("cannot print the links")?;
     }

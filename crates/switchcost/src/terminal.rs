@@ -97,7 +97,7 @@ pub(crate) fn ticks(ns: f64) -> String {
 }
 
 /// `1 round`, `7 rounds`.
-pub(crate) fn rounds_words(rounds: u32) -> String {
+fn rounds_words(rounds: u32) -> String {
     if rounds == 1 { "1 round".to_string() } else { format!("{rounds} rounds") }
 }
 

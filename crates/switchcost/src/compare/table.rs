@@ -13,7 +13,7 @@ use model::machine::Difference;
 use model::subject::Origin;
 use model::words;
 
-use crate::output::{Output, print, put};
+use crate::output::{Output, print, put_json};
 use crate::terminal;
 use crate::values::Destination;
 
@@ -32,14 +32,7 @@ pub(crate) fn write(found: &Comparison, paths: &[&Path], output: &Output) -> Res
             false => print(text.as_bytes()).context("cannot print the comparison")?,
         }
     }
-    match &output.json {
-        None => Ok(()),
-        Some(to) => {
-            let mut bytes = serde_json::to_vec_pretty(found).context("cannot write JSON")?;
-            bytes.push(b'\n');
-            put(&bytes, to)
-        }
-    }
+    put_json(found, output.json.as_ref())
 }
 
 /// The whole, ending with a newline.

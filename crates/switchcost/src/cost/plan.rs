@@ -249,7 +249,7 @@ fn span(machine: &Machine, cpu: Option<u32>, deep: bool) -> (u64, u64) {
 }
 
 /// Arrays from 1 KiB to the end of the span, in doublings.
-pub(crate) fn arrays(machine: &Machine, cpu: Option<u32>, deep: bool) -> Vec<u64> {
+fn arrays(machine: &Machine, cpu: Option<u32>, deep: bool) -> Vec<u64> {
     let (private, end) = span(machine, cpu, deep);
     // Parts of the cache itself, whatever its size: a half and a whole of it are among them.
     let small = steps(SMALLEST, private / 8, 1);
@@ -257,7 +257,7 @@ pub(crate) fn arrays(machine: &Machine, cpu: Option<u32>, deep: bool) -> Vec<u64
 }
 
 /// Arrays that are dense from a sixteenth of the private cache on: there costs are likely to break.
-pub(crate) fn dense(machine: &Machine, cpu: Option<u32>, deep: bool) -> Vec<u64> {
+fn dense(machine: &Machine, cpu: Option<u32>, deep: bool) -> Vec<u64> {
     let (private, end) = span(machine, cpu, deep);
     let first = (private / 16).max(SMALLEST);
     tidy([SMALLEST, 4 * SMALLEST].into_iter().chain(steps(first, end, STEPS_A_DOUBLING)))
@@ -278,7 +278,7 @@ fn tidy(sizes: impl Iterator<Item = u64>) -> Vec<u64> {
 }
 
 /// Numbers of pages for the TLB, in steps of the root of two.
-pub(crate) fn pages() -> Vec<u64> {
+fn pages() -> Vec<u64> {
     let doublings = (2..).map(|power| 1_u64 << power).take_while(|pages| *pages <= MOST_PAGES);
     let mut all: Vec<u64> = doublings.flat_map(|pages| [pages, pages * 181 / 128]).collect();
     all.retain(|pages| *pages <= MOST_PAGES);

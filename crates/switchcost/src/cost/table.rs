@@ -192,7 +192,7 @@ const LABEL: usize = 16;
 const CELL: usize = 4;
 
 /// The map with its legend, ending with an empty line; empty where there is nothing to compare.
-pub(crate) fn heat_map(cost: &Cost) -> String {
+fn heat_map(cost: &Cost) -> String {
     let mut text = String::new();
     let mut arrays: Vec<u64> = Vec::new();
     let whole = |curve: &&Curve| curve.work.walk != Walk::Sparse;

@@ -108,11 +108,11 @@ fn blanks<T: ToString>(figures: &[T]) -> String {
 
 /// All samples of a run's rings, with a header line.
 pub(crate) fn of_rings(run: &Run) -> Result<Vec<u8>> {
-    let mut writer = ::csv::Writer::from_writer(Vec::new());
+    let mut writer = Writer::from_writer(Vec::new());
     for row in rings(&run.samples).filter_map(|sample| ring_row(run, sample)) {
         writer.serialize(row).context("cannot write a sample as CSV")?;
     }
-    writer.into_inner().map_err(|error| error.into_error()).context("cannot write CSV")
+    finished(writer)
 }
 
 /// A row. What does not apply or was not read is empty, never zero.
@@ -149,9 +149,14 @@ struct TrialRow<'a> {
     load: Option<String>,
 }
 
+/// What was written.
+pub(crate) fn finished(writer: Writer<Vec<u8>>) -> Result<Vec<u8>> {
+    writer.into_inner().map_err(|error| error.into_error()).context("cannot write CSV")
+}
+
 /// All samples of a run's trials, with a header line.
 pub(crate) fn of_trials(run: &Run) -> Result<Vec<u8>> {
-    let mut writer = ::csv::Writer::from_writer(Vec::new());
+    let mut writer = Writer::from_writer(Vec::new());
     for sample in trials(&run.samples) {
         let tallies = sample.all_tallies();
         let tallies = tallies.iter().map(|(name, tally)| tally_row(run, sample, name, tally));
@@ -162,7 +167,7 @@ pub(crate) fn of_trials(run: &Run) -> Result<Vec<u8>> {
             writer.serialize(row).context("cannot write a sample as CSV")?;
         }
     }
-    writer.into_inner().map_err(|error| error.into_error()).context("cannot write CSV")
+    finished(writer)
 }
 
 fn tally_row<'a>(
@@ -285,5 +290,5 @@ pub(crate) fn of_both(run: &Run) -> Result<Vec<u8>> {
     let mut writer = Writer::from_writer(Vec::new());
     writer.write_record(&columns).context("cannot write CSV")?;
     rows.iter().try_for_each(|row| writer.write_record(row)).context("cannot write CSV")?;
-    writer.into_inner().map_err(|error| error.into_error()).context("cannot write CSV")
+    finished(writer)
 }

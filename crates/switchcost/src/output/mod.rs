@@ -18,6 +18,7 @@ use model::run::Run;
 use model::subject::Subject;
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
+use serde::Serialize;
 
 use crate::failure::{say, usage};
 use crate::values::Destination;
@@ -139,7 +140,7 @@ pub(crate) enum ExportFormat {
 /// What a run says, as it is printed, drawn and exported.
 pub(crate) trait Record {
     /// All of it as JSON.
-    fn json(&self) -> serde_json::Result<Vec<u8>>;
+    fn json(&self) -> Result<Vec<u8>>;
 
     /// All that is printed of it, ending with a newline; `path` is where the run is stored.
     fn table(&self, path: Option<&Path>) -> String;
@@ -222,16 +223,24 @@ pub(crate) fn export(
     to: &Destination,
 ) -> Result<()> {
     let bytes = match format {
-        ExportFormat::Json => {
-            let mut bytes = record.json().context("cannot write JSON")?;
-            bytes.push(b'\n');
-            bytes
-        }
+        ExportFormat::Json => record.json()?,
         ExportFormat::Csv => record.csv(run)?,
         ExportFormat::GoBench => exports::go_bench(&Subject::of_run(run)),
         ExportFormat::Openmetrics => exports::openmetrics(&Subject::of_run(run)),
     };
     put(&bytes, to)
+}
+
+/// A value as JSON, ending with a newline.
+pub(crate) fn to_json(value: &impl Serialize) -> Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec_pretty(value).context("cannot write JSON")?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// Writes a value as JSON if that was asked for.
+pub(crate) fn put_json(value: &impl Serialize, to: Option<&Destination>) -> Result<()> {
+    to.map_or(Ok(()), |to| put(&to_json(value)?, to))
 }
 
 /// Writes to where it was asked for.

@@ -151,7 +151,7 @@ fn each(all: impl Iterator<Item = String>) -> String {
 }
 
 /// `AMD EPYC, Linux 6.1, 2026-11-22; ring: 7 cases, 12 rounds, seed 1992`.
-pub(crate) fn caption(run: &Run) -> String {
+fn caption(run: &Run) -> String {
     let header = &run.header;
     let machine = &header.machine;
     let cpu = machine.cpu.models.known().and_then(|models| models.first()?.name.known());

@@ -104,7 +104,7 @@ pub(crate) fn write(runs: Vec<Drawn>, lead: Option<&str>, to: &Destination) -> R
 
 /// Writes the charts of these runs as pictures into the folders that are named; gives the files. Published
 /// figures are drawn if they were asked for: on paper nobody switches them off.
-pub(crate) fn write_pictures(
+fn write_pictures(
     runs: &[Drawn],
     svg_to: Option<&Path>,
     png_to: Option<&Path>,

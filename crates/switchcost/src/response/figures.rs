@@ -11,7 +11,7 @@ use stats::Histogram;
 use crate::figures::{Bars, rounds};
 
 /// The figures of a run of `response`, as those of rings.
-pub fn figures(run: &Run, record: &Record, index: usize) -> Vec<Figure> {
+pub(crate) fn figures(run: &Run, record: &Record, index: usize) -> Vec<Figure> {
     let all = [
         late(record, index),
         gaps(record, index),

@@ -55,7 +55,7 @@ const CALLS_LEGEND: &str = "ns, ticks: per call of a hundred calls one after the
 call, counted in a traced child\n";
 
 /// The section, ending with a newline; none without a system call.
-pub(crate) fn system_calls(record: &Record) -> Option<String> {
+fn system_calls(record: &Record) -> Option<String> {
     let is_one = |cost: &&LoopCost| SYSTEM_CALLS.iter().any(|call| call.name == cost.call);
     let mut costs = record.loops.iter().filter(is_one).peekable();
     costs.peek()?;
@@ -81,7 +81,7 @@ kernel's processing: signal - 3 system calls; loop of two: two signals and two s
 each from cases of the same round; 1984: ms as printed (VenturCom, VENIX Kernel Response Time), and how many times the figure here\n";
 
 /// The section, ending with a newline; none without a signal.
-pub(crate) fn signals(record: &Record) -> Option<String> {
+fn signals(record: &Record) -> Option<String> {
     let signals = record.signals.as_ref()?;
     // The file is part of the program and read by its tests.
     let published = venix1984::published().unwrap_or_default();
@@ -171,7 +171,7 @@ const LINKS_LEGEND: &str = "a hop: one receive and one send by each of two proce
 counted; above pipe: ns/switch less the pipe's of the same round\n";
 
 /// The section, ending with a newline; none without a link.
-pub(crate) fn links(record: &Record) -> Option<String> {
+fn links(record: &Record) -> Option<String> {
     if record.links.is_empty() {
         return None;
     }

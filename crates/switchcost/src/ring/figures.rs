@@ -67,7 +67,7 @@ fn groups(record: &Record) -> Vec<Group<'_>> {
 }
 
 /// What tells a ring from others but for its size. What goes without saying is left out.
-pub(crate) fn name(case: &Case) -> String {
+fn name(case: &Case) -> String {
     let mut words = vec![case.link.clone()];
     if case.kind == Kind::Thread {
         words.push("threads".to_string());

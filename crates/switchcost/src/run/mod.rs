@@ -15,13 +15,13 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use launcher::{Answer, Launcher, Run};
 use model::reading::Reading;
 
 use crate::execute;
 use crate::failure::say;
-use crate::output::{Output, put};
+use crate::output::{Output, put, to_json};
 use crate::values::Destination;
 use crate::watch::profile::{self, WorkingSet};
 use args::RunArgs;
@@ -129,12 +129,6 @@ fn record(
         estimate(&mut record, interrupted);
     }
     record
-}
-
-fn to_json(record: &Record) -> Result<Vec<u8>> {
-    let mut bytes = serde_json::to_vec_pretty(record).context("cannot write JSON")?;
-    bytes.push(b'\n');
-    Ok(bytes)
 }
 
 /// Adds what the switches cost. Where this machine has no cost profile, a quick one is measured, unless

@@ -22,10 +22,9 @@ use probe::program::Watched;
 use crate::event::Event;
 use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
-use crate::output::{Output, print, put};
+use crate::output::{Output, print, put_json};
 use crate::values::Destination;
 use args::ProgramArgs;
-use findings::Report;
 use reading::{Watcher, report_of_command};
 
 pub(crate) fn run(args: &ProgramArgs, output: &Output) -> Result<ExitCode> {
@@ -78,7 +77,7 @@ fn watch(pid: i32, duration: Duration, output: &Output) -> Result<ExitCode> {
             _ => print(printable(&text).as_bytes()).context("cannot print the figures")?,
         }
     }
-    write_json(&report, output)?;
+    put_json(&report, output.json.as_ref())?;
     Ok(signal.map_or(ExitCode::SUCCESS, |signal| ExitCode::from(128 + signal)))
 }
 
@@ -120,7 +119,7 @@ fn command(words: &[OsString], output: &Output) -> Result<ExitCode> {
         say(table::text(&report).trim_end());
     }
     // The command's own end is what counts for whoever called.
-    if let Err(error) = write_json(&report, output) {
+    if let Err(error) = put_json(&report, output.json.as_ref()) {
         say(&format!("error: {error:#}"));
     }
     Ok(ExitCode::from(used.ending.shell_code()))
@@ -139,11 +138,4 @@ fn without_figures(words: &[OsString], end: &Answer) -> Result<ExitCode> {
         }
         _ => bail!("the launcher reported no end of the command"),
     }
-}
-
-fn write_json(report: &Report, output: &Output) -> Result<()> {
-    let Some(to) = &output.json else { return Ok(()) };
-    let mut bytes = serde_json::to_vec_pretty(report).context("cannot write JSON")?;
-    bytes.push(b'\n');
-    put(&bytes, to)
 }

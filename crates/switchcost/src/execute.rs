@@ -86,8 +86,8 @@ impl Taken {
         let record = experiments::record(&self.run);
         output::write(&self.run, &*record, self.path.as_deref(), output)?;
         // Asked for last: a report takes seconds, in which somebody may lose patience.
-        Ok(match self.interrupt.signal() {
-            Some(signal) => ExitCode::from(128 + u8::try_from(signal).unwrap_or(0)),
+        Ok(match self.interrupt.exit_code() {
+            Some(code) => ExitCode::from(code),
             None if self.is_whole() => ExitCode::SUCCESS,
             None => ExitCode::FAILURE,
         })
@@ -100,26 +100,18 @@ impl Taken {
     }
 }
 
-/// What a rehearsal gave.
-pub(crate) enum Rehearsal {
-    /// Its samples.
-    Samples(Vec<Sample>),
-    /// Somebody asked to stop: the exit code that says so.
-    Interrupted(ExitCode),
-}
-
-/// Takes samples of one case beforehand, for a plan that depends on them; they are not kept.
-pub(crate) fn rehearse(assignment: &Assignment) -> Result<Rehearsal> {
+/// Takes samples of one case beforehand, for a plan that depends on them; they are not kept. Where
+/// somebody asked to stop, the exit code that says so.
+pub(crate) fn rehearse(assignment: &Assignment) -> Result<Result<Vec<Sample>, ExitCode>> {
     let interrupt = Interrupt::watch()?;
     let mut samples = Vec::new();
     let mut sink = |sample| samples.push(sample);
     match Workers::new(interrupt.clone()).launch(assignment, &mut sink) {
         Err(LaunchError::Interrupted) => {
-            let signal = interrupt.signal().and_then(|signal| u8::try_from(signal).ok());
-            Ok(Rehearsal::Interrupted(ExitCode::from(128 + signal.unwrap_or(0))))
+            Ok(Err(ExitCode::from(interrupt.exit_code().unwrap_or(128))))
         }
         Err(LaunchError::Case { message, .. }) => Err(anyhow!(message)),
-        Ok(()) => Ok(Rehearsal::Samples(samples)),
+        Ok(()) => Ok(Ok(samples)),
     }
 }
 

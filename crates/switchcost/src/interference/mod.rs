@@ -13,7 +13,7 @@ use model::sample::rings;
 use probe::assignment::Assignment;
 
 use crate::effort::Effort;
-use crate::execute::{self, Rehearsal};
+use crate::execute;
 use crate::output::Output;
 use crate::setting::Here;
 use args::InterferenceArgs;
@@ -51,8 +51,8 @@ fn measure_laps(ring: Option<Case>, execution_ns: u64) -> Result<Result<u64, Exi
         unshared_ratio: None,
     };
     match execute::rehearse(&told)? {
-        Rehearsal::Interrupted(code) => Ok(Err(code)),
-        Rehearsal::Samples(samples) => {
+        Err(code) => Ok(Err(code)),
+        Ok(samples) => {
             let ns_per_lap = |s: &Sample| s.elapsed_ns as f64 / s.laps as f64;
             let Some(fastest) = rings(&samples).map(ns_per_lap).reduce(f64::min) else {
                 bail!("the calibration gave no sample");

@@ -62,10 +62,10 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
         not_whole: false,
     };
     let mut summary = Summary {
-        ring: course.take(Part::Ring, plan_ring, record::Record::of),
-        cost: course.take(Part::Cost, plan_cost, record::Record::of),
-        response: course.take(Part::Response, plan_response, response::Record::of),
-        clock: course.take(Part::Clock, plan_clock, trial::Record::of),
+        ring: course.take(Part::Ring, ring::plan::plan, record::Record::of),
+        cost: course.take(Part::Cost, cost::plan::plan, record::Record::of),
+        response: course.take(Part::Response, crate::response::plan::plan, response::Record::of),
+        clock: course.take(Part::Clock, clock::plan::overhead, trial::Record::of),
         runs: Vec::new(),
         report: None,
     };
@@ -86,8 +86,8 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
         errors.extend(tell(&summary, &args.output).err());
     }
     errors.iter().for_each(|error| say(&format!("error: {error:#}")));
-    Ok(match course.interrupt.signal() {
-        Some(signal) => ExitCode::from(128 + u8::try_from(signal).unwrap_or(0)),
+    Ok(match course.interrupt.exit_code() {
+        Some(code) => ExitCode::from(code),
         None if course.not_whole || !errors.is_empty() => ExitCode::FAILURE,
         None => ExitCode::SUCCESS,
     })
@@ -118,10 +118,10 @@ struct Course<'a> {
 }
 
 impl Course<'_> {
-    fn take<R: Record>(
+    fn take<A: Args + FromArgMatches, R: Record>(
         &mut self,
         part: Part,
-        plan: fn(&Asked<'_>) -> Result<Planned>,
+        plan: fn(&A, &Here) -> Result<Planned>,
         record: fn(&Run) -> R,
     ) -> Option<R> {
         if self.interrupt.signal().is_some() {
@@ -129,13 +129,13 @@ impl Course<'_> {
         }
         let before = self.started.elapsed();
         let budget = part.share(self.budget.saturating_sub(before));
-        let asked = Asked { budget, seed: self.seed, here: self.here };
-        let planned = plan(&asked).map_err(|error| self.fail(part, &error)).ok();
+        let args = defaults(part.told().0, budget, self.seed);
+        let planned = args.and_then(|args| plan(&args, self.here));
+        let planned = planned.map_err(|error| self.fail(part, &error)).ok();
         // Links and policies are tried for a plan: that takes a moment, too.
-        let (plan, notices) = planned.filter(|_| self.interrupt.signal().is_none())?;
-        let progress = self.bar.part(&plan, before);
-        let (here, planned) = (self.here.clone(), (plan, notices));
-        let taken = execute::take(planned, here, &self.interrupt, progress, None);
+        let planned = planned.filter(|_| self.interrupt.signal().is_none())?;
+        let progress = self.bar.part(&planned.0, before);
+        let taken = execute::take(planned, self.here.clone(), &self.interrupt, progress, None);
         self.not_whole |= !taken.is_whole();
         let record = record(&taken.run);
         let index = self.drawn.len();
@@ -146,7 +146,7 @@ impl Course<'_> {
 
     fn fail(&mut self, part: Part, error: &Error) {
         self.not_whole = true;
-        self.bar.say(&format!("error: {}: {error:#}", part.name()));
+        self.bar.say(&format!("error: {}: {error:#}", part.told().0));
     }
 }
 
@@ -163,22 +163,13 @@ enum Part {
 impl Part {
     const ALL: [Self; 4] = [Self::Ring, Self::Cost, Self::Response, Self::Clock];
 
-    /// What it is called.
-    const fn name(self) -> &'static str {
+    /// What it is called, and its weight.
+    const fn told(self) -> (&'static str, u32) {
         match self {
-            Self::Ring => "ring",
-            Self::Cost => "cost",
-            Self::Response => "response",
-            Self::Clock => "clock",
-        }
-    }
-
-    const fn weight(self) -> u32 {
-        match self {
-            Self::Ring => 25,
-            Self::Cost => 40,
-            Self::Response => 25,
-            Self::Clock => 10,
+            Self::Ring => ("ring", 25),
+            Self::Cost => ("cost", 40),
+            Self::Response => ("response", 25),
+            Self::Clock => ("clock", 10),
         }
     }
 
@@ -186,42 +177,19 @@ impl Part {
     /// shared by the later ones.
     fn share(self, left: Duration) -> Duration {
         let later = Self::ALL.iter().skip_while(|part| **part != self);
-        let weights: u32 = later.map(|part| part.weight()).sum();
-        left * self.weight() / weights
+        let weights: u32 = later.map(|part| part.told().1).sum();
+        left * self.told().1 / weights
     }
 }
 
-/// What has to be known for a plan with nothing typed but a budget.
-struct Asked<'a> {
+/// An experiment's own arguments as if only budget and seed had been typed.
+fn defaults<A: Args + FromArgMatches>(
+    name: &'static str,
     budget: Duration,
     seed: u64,
-    here: &'a Here,
-}
-
-/// Sizes of rings.
-fn plan_ring(asked: &Asked<'_>) -> Result<Planned> {
-    ring::plan::plan(&defaults("ring", asked)?, asked.here)
-}
-
-/// Working sets.
-fn plan_cost(asked: &Asked<'_>) -> Result<Planned> {
-    cost::plan::plan(&defaults("cost", asked)?, asked.here)
-}
-
-/// What a response is made of.
-fn plan_response(asked: &Asked<'_>) -> Result<Planned> {
-    crate::response::plan::plan(&defaults("response", asked)?, asked.here)
-}
-
-/// Clocks.
-fn plan_clock(asked: &Asked<'_>) -> Result<Planned> {
-    clock::plan::overhead(&defaults("overhead", asked)?, asked.here)
-}
-
-/// An experiment's own arguments as if only budget and seed had been typed.
-fn defaults<A: Args + FromArgMatches>(name: &'static str, asked: &Asked<'_>) -> Result<A> {
-    let budget = format!("{}ms", asked.budget.as_millis().max(1));
-    let words = [name, "--budget", &budget, "--seed", &asked.seed.to_string()].map(String::from);
+) -> Result<A> {
+    let budget = format!("{}ms", budget.as_millis().max(1));
+    let words = [name, "--budget", &budget, "--seed", &seed.to_string()].map(String::from);
     let matches = A::augment_args(Command::new(name)).try_get_matches_from(words);
     let matches = matches.with_context(|| format!("the defaults of {name}"))?;
     A::from_arg_matches(&matches).with_context(|| format!("the defaults of {name}"))

@@ -14,6 +14,7 @@ use probe::assignment::Assignment;
 use probe::company::Watcher;
 use probe::placement;
 
+use crate::experiments;
 use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
 use crate::launch::{Away, Launch, LaunchError, Workers};
@@ -21,8 +22,7 @@ use crate::output::{self, Output};
 use crate::progress::Progress;
 use crate::schedule::{Outcome, Schedule, State, Watch};
 use crate::setting::Here;
-use crate::store::{Folder, RunFile};
-use crate::{experiments, known};
+use crate::store::{Folder, RunFile, speed};
 
 /// A plan, and what could not be had for it.
 pub(crate) type Planned = (Plan, Vec<String>);
@@ -42,7 +42,7 @@ pub(crate) fn take(
     launch: Option<run::Launch>,
 ) -> Taken {
     let started = SystemTime::now();
-    let plan = known::with_reference(plan, &machine);
+    let plan = speed::with_reference(plan, &machine);
     let mut header = Header {
         schema: SCHEMA,
         run: match &launch {
@@ -255,7 +255,7 @@ fn finish(
         run.push(line);
     }
     recorder.with_file(RunFile::sync);
-    known::learn(&run);
+    speed::learn(&run);
     let Store { file, lost } = recorder.store;
     let path = file.map(|file| file.path().to_path_buf());
     Taken { run, path, lost, interrupt: interrupt.clone() }

@@ -20,7 +20,6 @@ mod hearing;
 mod history;
 mod interference;
 mod interrupt;
-mod known;
 mod launch;
 mod links;
 mod measure;

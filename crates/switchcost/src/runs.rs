@@ -16,6 +16,7 @@ use crate::output::{self, ExportFormat, Output};
 use crate::store::{Entry, Folder, read};
 use crate::values::{Destination, above_zero, duration, share};
 
+/// RUN is a name from `runs list`, the start of one that no other shares, `last`, or a file.
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsCommand {
     /// List the stored runs, oldest first

@@ -148,12 +148,7 @@ pub(crate) fn end(
 }
 
 /// Why a run ended, after how many rounds, and how precise it is.
-pub(crate) fn stop_words(
-    header: &Header,
-    end: Option<&End>,
-    rounds: u32,
-    widest: Option<f64>,
-) -> String {
+fn stop_words(header: &Header, end: Option<&End>, rounds: u32, widest: Option<f64>) -> String {
     let stopping = &header.plan.stopping;
     let Some(end) = end else {
         return "no end line: the run was killed or is still going on".to_string();

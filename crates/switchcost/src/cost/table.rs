@@ -8,10 +8,10 @@ use model::case::{Walk, Work};
 use model::company::Company;
 use model::cost::{Cost, CostPoint, Curve, MembersCurve};
 use model::published::li2007;
-use model::record::{Record, worst_precision};
+use model::record::{CaseSummary, Record, worst_precision};
 use model::regions::{Axis, Beside};
 
-use crate::terminal::{self, estimate_words, figure, interval_words, stop_words};
+use crate::terminal::{self, estimate_words, figure, interval_words};
 
 const LEGEND: &str = "c1, c2: ns of a switch without and with work: (hop of the ring - mean of its members' solos on the same memory) /\n  counted switches, at the CPU's full speed, 95 % interval with the scatter between launches; indirect = c2 - c1\n";
 
@@ -115,14 +115,12 @@ fn size_words(curve: &Curve, point: &CostPoint) -> String {
 }
 
 fn findings(record: &Record, cost: &Cost) -> Vec<String> {
-    let mut lines = Vec::new();
-    for case in &record.cases {
-        if let Some(failure) = &case.failure {
-            let further = if case.rounds > 0 { "failed in some rounds" } else { "not measured" };
-            let work = case.case.work.map_or("no work".to_string(), |work| work.in_words());
-            lines.push(format!("{further}: ring of {}, {work}: {failure}", case.case.members));
-        }
-    }
+    let failed = |case: &CaseSummary| {
+        let work = case.case.work.map_or("no work".to_string(), |work| work.in_words());
+        let name = format!("ring of {}, {work}", case.case.members);
+        Some(terminal::failed(&name, case.rounds, case.failure.as_ref()?))
+    };
+    let mut lines: Vec<String> = record.cases.iter().filter_map(failed).collect();
     for curve in &cost.curves {
         let what = if curve.outcome.regions().is_some() { "regions" } else { "course" };
         lines.push(format!("{what}, {}: {}", title(curve), curve.in_words));
@@ -138,10 +136,8 @@ fn findings(record: &Record, cost: &Cost) -> Vec<String> {
     lines.extend(record.company.as_ref().and_then(Company::line));
     let rounds = record.cases.iter().map(|case| case.rounds).max().unwrap_or(0);
     let widest = worst_precision(&record.cases);
-    let stopped = stop_words(&record.header, record.end.as_ref(), rounds, widest);
-    lines.push(format!("stopped: {stopped}"));
-    lines.extend(record.header.notices.iter().map(|notice| format!("note: {notice}")));
-    lines.extend(record.warnings.iter().map(|warning| format!("warning: {warning}")));
+    let end = record.end.as_ref();
+    lines.extend(terminal::end(&record.header, end, rounds, widest, &record.warnings));
     lines
 }
 

@@ -123,6 +123,7 @@ pub(crate) fn check_place(flag: &str, to: &Destination) -> anyhow::Result<()> {
     }
 }
 
+/// Formats that a run can be exported to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
     /// The record: estimates, scaling law, verdicts, machine
@@ -134,8 +135,6 @@ pub(crate) enum ExportFormat {
     /// OpenMetrics: for the textfile collector of node_exporter
     Openmetrics,
 }
-
-/// RUN is a name from `runs list`, the start of one that no other shares, `last`, or a file.
 
 /// What a run says, as it is printed, drawn and exported.
 pub(crate) trait Record {

@@ -16,7 +16,7 @@ use crate::interrupt::Interrupt;
 use crate::launch::{Unseen, Workers};
 use crate::ring::args::RingArgs;
 use crate::setting::Here;
-use crate::store::known_speed;
+use crate::store::speed::known_speed;
 use crate::{execute, ring};
 
 /// One of the two settings.

@@ -1,7 +1,7 @@
 //! Run files: one folder of them, one file a run, written by one process. And the file of the CPUs' full speed.
 
 mod file;
-mod speed;
+pub(crate) mod speed;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -17,7 +17,6 @@ use crate::failure::usage;
 use speed::by_known_speed;
 
 pub(crate) use file::RunFile;
-pub(crate) use speed::{keep_speed, known_speed};
 
 /// The folder of stored runs.
 pub(crate) struct Folder {

@@ -14,10 +14,10 @@ use crate::sys::{self, Forked};
 pub(crate) struct Child(Pid);
 
 impl Child {
-    /// Forks one that does `act` and ends. The calling process must have one thread (EBUSY).
+    /// Forks one that does `act` and ends. Beside other threads `act` must take no lock that they may hold.
     pub(crate) fn start(act: impl FnOnce()) -> Result<Self, Errno> {
         let parent = getpid();
-        match sys::fork()? {
+        match sys::fork_beside_threads()? {
             Forked::Parent(pid) => Ok(Self(pid)),
             Forked::Child => {
                 if sys::end_with_parent(parent) {
@@ -28,8 +28,8 @@ impl Child {
         }
     }
 
-    /// Forks one that gets something ready before it acts; gives it once it is, or why it is not. The
-    /// calling process must have one thread (EBUSY).
+    /// Forks one that gets something ready before it acts; gives it once it is, or why it is not, as
+    /// [`Self::start`] does.
     pub(crate) fn start_ready<T>(
         ready: impl FnOnce() -> Result<T, Errno>,
         act: impl FnOnce(T),

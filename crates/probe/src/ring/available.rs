@@ -64,7 +64,7 @@ fn pass_a_token<M: Make>() -> Result<(), String> {
         }
         other => other.to_string(),
     })?;
-    let mut leader = Leader::new(ring.seat, &ring.area);
+    let mut leader = Leader::new(ring.leader, &ring.area);
     let passed = leader.announce(1).and_then(|()| leader.batch(1, &mut || 0));
     passed.map(|_| ()).map_err(|error| error.to_string())
 }

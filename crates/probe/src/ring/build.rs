@@ -11,8 +11,8 @@ use rustix::process::getpid;
 use rustix::thread::gettid;
 
 use super::error::{LeadError, LinkError, RingError};
-use super::link::{Carrier, Link, Place, Receive, Send};
-use super::member::{Ends, Seat};
+use super::link::{Carrier, Link, Place, Receive};
+use super::member::{Ends, Member, Seat, follow};
 use super::others::{Others, STATUS_LOST, STATUS_ORPHAN, STATUS_PLACE};
 use super::work::Work;
 use crate::limits::Limits;
@@ -25,107 +25,105 @@ use crate::sys::{
 const STACK_BYTES: usize = 64 * 1024;
 
 /// A ring that is ready for its first lap.
-pub struct Ring<S, R, W> {
-    /// The leader's place in it.
-    pub seat: Seat<S, R, W>,
+pub struct Ring {
+    /// The leader.
+    pub leader: Box<dyn Member>,
     /// What it shares with the members.
     pub area: Arc<SharedArea>,
     /// The members besides the leader.
     pub others: Others,
-    /// The leader's own channel, where each member has one to be alone with.
-    pub ends: Option<Ends<S, R>>,
 }
 
 /// Makes a ring. Links are put together channel by channel; what has no channels makes the whole ring.
 pub trait Make: Carrier {
-    /// The leader's end that sends.
-    type Sender: Send;
-    /// The leader's end that receives.
-    type Receiver: Receive;
+    /// [`Receive::POLLS`] of its members.
+    const POLLS: bool;
 
     /// Makes a ring as `case` describes it. `work` is called in each member, so that its memory is
     /// the member's own. Where `alone`, each member also gets a channel of its own, if the link has channels.
-    fn make<W: Work, F: Fn() -> W + Copy + std::marker::Send + 'static>(
+    fn make<W: Work, F: Fn() -> W + Copy + std::marker::Send + Sync + 'static>(
         case: &Case,
         work: F,
         alone: bool,
-    ) -> Result<Ring<Self::Sender, Self::Receiver, W>, RingError>;
+    ) -> Result<Ring, RingError>;
 }
 
 impl<L: Link> Make for L {
-    type Sender = L::Sender;
-    type Receiver = L::Receiver;
+    const POLLS: bool = L::Receiver::POLLS;
 
-    fn make<W: Work, F: Fn() -> W + Copy + std::marker::Send + 'static>(
+    fn make<W: Work, F: Fn() -> W + Copy + std::marker::Send + Sync + 'static>(
         case: &Case,
         work: F,
         alone: bool,
-    ) -> Result<Ring<L::Sender, L::Receiver, W>, RingError> {
-        let members = case.members;
-        L::prepare().map_err(|failed| unavailable::<L>(failed.call, failed.errno))?;
-        let area = SharedArea::new(members as usize)
-            .map_err(|errno| RingError::Memory { members, errno })?;
-        area.cells()[0].tid.store(gettid().as_raw_pid() as u32, Ordering::Release);
-        let mut builder = Builder {
+    ) -> Result<Ring, RingError> {
+        build::<L>(
             case,
-            work,
             alone,
-            area: Arc::new(area),
-            others: Others::none(case.kind, members),
-        };
-        let made = builder.seats::<L>().and_then(|seats| {
-            let ends = alone.then(|| builder.channel::<L>(0, 0)).transpose()?;
-            Ok((seats, ends))
-        });
-        match made {
-            Ok(((sender, receiver), ends)) => {
-                let seat = Seat { sender, receiver, work: work() };
-                Ok(Ring { seat, area: builder.area, others: builder.others, ends })
-            }
-            Err(error) => Err(builder.give_up(error)),
-        }
+            Arc::new(move |(sender, receiver), own| {
+                Box::new(Seat { sender, receiver, work: work(), own })
+            }),
+        )
     }
 }
 
-struct Builder<'a, F> {
+/// Makes a member of its two ends of the ring and of its own channel: called where the member lives.
+type Seater<L> =
+    Arc<dyn Fn(EndsOf<L>, Option<EndsOf<L>>) -> Box<dyn Member> + std::marker::Send + Sync>;
+
+type EndsOf<L> = Ends<<L as Link>::Sender, <L as Link>::Receiver>;
+
+/// The same for all kinds of work.
+fn build<L: Link>(case: &Case, alone: bool, seater: Seater<L>) -> Result<Ring, RingError> {
+    let members = case.members;
+    L::prepare().map_err(|failed| unavailable::<L>(failed.call, failed.errno))?;
+    let area =
+        SharedArea::new(members as usize).map_err(|errno| RingError::Memory { members, errno })?;
+    area.cells()[0].tid.store(gettid().as_raw_pid() as u32, Ordering::Release);
+    let others = Others::none(case.kind, members);
+    let mut builder = Builder::<L> { case, seater, alone, area: Arc::new(area), others };
+    let made = builder.ends().and_then(|ends| {
+        let own = alone.then(|| builder.channel(0, 0)).transpose()?;
+        Ok((builder.seater)(ends, own))
+    });
+    match made {
+        Ok(leader) => Ok(Ring { leader, area: builder.area, others: builder.others }),
+        Err(error) => Err(builder.give_up(error)),
+    }
+}
+
+struct Builder<'a, L: Link> {
     case: &'a Case,
-    work: F,
+    seater: Seater<L>,
     alone: bool,
     area: Arc<SharedArea>,
     others: Others,
 }
 
-impl<W: Work, F: Fn() -> W + Copy + std::marker::Send + 'static> Builder<'_, F> {
+impl<L: Link> Builder<'_, L> {
     /// Makes all channels and members; gives the leader's ends. Channel i leads from member i to
     /// i + 1, the last one back to the leader.
-    fn seats<L: Link>(&mut self) -> Result<(L::Sender, L::Receiver), RingError> {
+    fn ends(&mut self) -> Result<EndsOf<L>, RingError> {
         let last = self.case.members - 1;
-        let (back_sender, own_receiver) = self.channel::<L>(last, 0)?;
+        let (back_sender, own_receiver) = self.channel(last, 0)?;
         if last == 0 {
             return Ok((back_sender, own_receiver));
         }
-        let (own_sender, mut receiver) = self.channel::<L>(0, 1)?;
+        let (own_sender, mut receiver) = self.channel(0, 1)?;
         let mut held = (own_sender, own_receiver, back_sender);
         for member in 1..last {
             self.check_whole()?;
-            let (sender, next_receiver) = self.channel::<L>(member, member + 1)?;
-            let seed = (self.work, sender, receiver);
-            (held, receiver) = self.start::<L, _>(member, seed, (held, next_receiver))?;
+            let (sender, next_receiver) = self.channel(member, member + 1)?;
+            (held, receiver) = self.start(member, (sender, receiver), (held, next_receiver))?;
         }
         let (own_sender, own_receiver, back_sender) = held;
-        self.start::<L, _>(last, (self.work, back_sender, receiver), (own_sender, own_receiver))
+        self.start(last, (back_sender, receiver), (own_sender, own_receiver))
     }
 
     /// Starts a member. `held` are ends that are not its own: a process drops them, as they would
     /// hide a broken ring. The leader gets them back.
-    fn start<L: Link, H>(
-        &mut self,
-        member: u32,
-        seed: Seed<L, F>,
-        held: H,
-    ) -> Result<H, RingError> {
+    fn start<H>(&mut self, member: u32, ends: EndsOf<L>, held: H) -> Result<H, RingError> {
         if self.case.kind == Kind::Thread {
-            self.start_thread::<L>(member, seed)?;
+            self.start_thread(member, ends)?;
             return Ok(held);
         }
         let leader = getpid();
@@ -136,7 +134,7 @@ impl<W: Work, F: Fn() -> W + Copy + std::marker::Send + 'static> Builder<'_, F> 
                 if !end_with_parent(leader) {
                     exit_now(STATUS_ORPHAN);
                 }
-                exit_now(live::<L, W, F>(self.case, &self.area, member, seed, self.alone));
+                exit_now(live::<L>(self.case, &self.area, member, ends, self.alone, &self.seater));
             }
         }
         Ok(held)
@@ -163,7 +161,7 @@ impl<W: Work, F: Fn() -> W + Copy + std::marker::Send + 'static> Builder<'_, F> 
         }
     }
 
-    fn channel<L: Link>(&self, from: u32, to: u32) -> Result<(L::Sender, L::Receiver), RingError> {
+    fn channel(&self, from: u32, to: u32) -> Result<EndsOf<L>, RingError> {
         let place = Place { area: &self.area, kind: self.case.kind, to };
         // The first channel leads from the last member, but it is made before any member is.
         let made = if to == 0 { 0 } else { from };
@@ -176,11 +174,12 @@ impl<W: Work, F: Fn() -> W + Copy + std::marker::Send + 'static> Builder<'_, F> 
         RingError::Refused { wanted: self.case.members, made, call, errno, limits }
     }
 
-    fn start_thread<L: Link>(&mut self, member: u32, seed: Seed<L, F>) -> Result<(), RingError> {
+    fn start_thread(&mut self, member: u32, ends: EndsOf<L>) -> Result<(), RingError> {
         let (case, area, alone) = (self.case.clone(), Arc::clone(&self.area), self.alone);
+        let seater = Arc::clone(&self.seater);
         let life = move || {
             let note = EndNote::new();
-            let status = live::<L, W, F>(&case, &area, member, seed, alone);
+            let status = live::<L>(&case, &area, member, ends, alone, &seater);
             if status == 0 {
                 note.done();
             }
@@ -196,20 +195,17 @@ impl<W: Work, F: Fn() -> W + Copy + std::marker::Send + 'static> Builder<'_, F> 
     }
 }
 
-/// What a member is made of: its work, where it sends to, where it receives from.
-type Seed<L, F> = (F, <L as Link>::Sender, <L as Link>::Receiver);
-
 /// A member from its start to its end; gives its exit status.
-fn live<L: Link, W: Work, F: Fn() -> W>(
+fn live<L: Link>(
     case: &Case,
     area: &Arc<SharedArea>,
     member: u32,
-    seed: Seed<L, F>,
+    ends: EndsOf<L>,
     alone: bool,
+    seater: &Seater<L>,
 ) -> i32 {
     let cell = &area.cells()[member as usize];
     cell.tid.store(gettid().as_raw_pid() as u32, Ordering::Release);
-    let (work, sender, receiver) = seed;
     // With all members alike the leader's CPUs are inherited.
     let placed = match case.placement {
         Placement::Pinned { .. } => placement::pin(&case.placement.cpus_of(member)),
@@ -221,14 +217,14 @@ fn live<L: Link, W: Work, F: Fn() -> W>(
         return STATUS_PLACE;
     }
     let place = Place { area, kind: case.kind, to: member };
-    let ends = match alone.then(|| L::channel(&place)).transpose() {
-        Ok(ends) => ends,
+    let own = match alone.then(|| L::channel(&place)).transpose() {
+        Ok(own) => own,
         Err(failed) => {
             note(failed.errno);
             return STATUS_LOST;
         }
     };
-    match (Seat { sender, receiver, work: work() }).follow(area, cell, ends) {
+    match follow(&mut *seater(ends, own), area, cell) {
         Ok(()) => 0,
         // What a neighbour's end looks like by some links. The neighbour is the one to be named.
         Err(LinkError::Closed) => STATUS_LOST,

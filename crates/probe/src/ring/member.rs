@@ -42,11 +42,37 @@ pub struct Seat<S, R, W> {
     pub receiver: R,
     /// What is done with it in hand.
     pub work: W,
+    /// A channel of its own, to be alone with, where each member has one.
+    pub own: Option<Ends<S, R>>,
 }
 
-impl<S: Send, R: Receive, W: Work> Seat<S, R, W> {
-    /// A member's laps. Measured code: every instruction here is paid in every hop.
-    #[inline(never)]
+/// A member as all code around the timed loops sees it, the same for all links and all work: a call by
+/// pointer a batch, none a hop.
+pub trait Member {
+    /// A member's laps.
+    fn pass(&mut self, laps: u64) -> Result<(), LinkError>;
+    /// The leader's laps: it starts with the token in hand and ends so, and gives the last token.
+    fn drive(&mut self, token: u8, laps: u64) -> Result<u8, LinkError>;
+    /// Waits for the token.
+    fn receive(&mut self) -> Result<u8, LinkError>;
+    /// Passes the token on.
+    fn send(&mut self, token: u8) -> Result<(), LinkError>;
+    /// [`Send::settle`].
+    fn settle(&mut self) -> Result<(), LinkError>;
+    /// Its work.
+    fn work(&mut self) -> &mut dyn Work;
+    /// Puts its own channel in the place of the ring's, or the ring's back. False where it has none.
+    fn exchange(&mut self) -> bool;
+    /// Whether it has a channel of its own.
+    fn has_own(&self) -> bool;
+    /// [`Receive::POLLS`].
+    fn polls(&self) -> bool;
+    /// [`Receive::INTERRUPTIBLE`].
+    fn is_interruptible(&self) -> bool;
+}
+
+impl<S: Send, R: Receive, W: Work> Member for Seat<S, R, W> {
+    /// Measured code: every instruction here is paid in every hop.
     fn pass(&mut self, laps: u64) -> Result<(), LinkError> {
         for _ in 0..laps {
             let token = retry(|| self.receiver.receive())?;
@@ -56,8 +82,7 @@ impl<S: Send, R: Receive, W: Work> Seat<S, R, W> {
         Ok(())
     }
 
-    /// The leader's laps: it starts with the token in hand and ends so. Measured code.
-    #[inline(never)]
+    /// Measured code.
     fn drive(&mut self, token: u8, laps: u64) -> Result<u8, LinkError> {
         let mut token = token;
         for _ in 0..laps {
@@ -68,73 +93,100 @@ impl<S: Send, R: Receive, W: Work> Seat<S, R, W> {
         Ok(token)
     }
 
-    /// The member alone: laps of a ring of one by `ends` of its own, on the memory that it has in the ring.
-    /// As many laps as are timed come before, up to [`WARM_LAPS`], so that its memory is where it is when
-    /// nobody else runs. The times go to `cell`.
-    fn alone(&mut self, ends: &mut Ends<S, R>, laps: u64, cell: &Cell) -> Result<(), LinkError> {
-        self.exchange(ends);
-        let timed = self.drive(0, laps.min(WARM_LAPS)).and_then(|token| {
-            let mut quanta = Slices::with_room_for(1, laps);
-            let start = reference_quantum(monotonic_raw_ns(), &mut quanta);
-            self.drive(token, laps)?;
-            let end = monotonic_raw_ns();
-            reference_quantum(end, &mut quanta);
-            let [before, behind] = [0, 1].map(|i| (quanta.latency_ns[i], quanta.throughput_ns[i]));
-            let times = [before.0, before.1, behind.0, behind.1].map(u64::from);
-            cell.solo_ns[0].store(end.wrapping_sub(start), Ordering::Release);
-            for (slot, ns) in cell.solo_ns[1..].iter().zip(times) {
-                slot.store(ns, Ordering::Release);
-            }
-            Ok(())
-        });
-        self.exchange(ends);
-        timed
+    fn receive(&mut self) -> Result<u8, LinkError> {
+        retry(|| self.receiver.receive())
     }
 
-    fn exchange(&mut self, ends: &mut Ends<S, R>) {
-        std::mem::swap(&mut self.sender, &mut ends.0);
-        std::mem::swap(&mut self.receiver, &mut ends.1);
+    fn send(&mut self, token: u8) -> Result<(), LinkError> {
+        retry(|| self.sender.send(token))
     }
 
-    /// A member's life: a control lap announces the laps of the next batch and settles the account
-    /// of the last one; zero laps announce the end. In a phase of solos each member makes its own, by `ends`,
-    /// when the token comes.
-    pub fn follow(
-        &mut self,
-        area: &SharedArea,
-        cell: &Cell,
-        mut ends: Option<Ends<S, R>>,
-    ) -> Result<(), LinkError> {
-        let (mut hops, mut phases) = (0, 0);
-        let mut rest = || {
-            if R::POLLS {
-                area.wait_at_gate(phases);
-                phases = phases.wrapping_add(1);
-            }
-        };
-        loop {
-            rest();
-            let token = retry(|| self.receiver.receive())?;
-            cell.hops.store(hops, Ordering::Release);
-            let laps = area.laps();
-            self.sender.settle()?;
-            retry(|| self.sender.send(token.wrapping_add(1)))?;
-            if laps == 0 {
-                return Ok(());
-            }
-            rest();
-            self.work.move_to(area.place());
-            self.work.begin();
-            match (area.solo_laps(), &mut ends) {
-                (0, _) | (_, None) => self.pass(laps)?,
-                (solo_laps, Some(ends)) => {
-                    let token = retry(|| self.receiver.receive())?;
-                    self.alone(ends, solo_laps, cell)?;
-                    retry(|| self.sender.send(token.wrapping_add(1)))?;
-                }
-            }
-            hops += laps;
+    fn settle(&mut self) -> Result<(), LinkError> {
+        self.sender.settle()
+    }
+
+    fn work(&mut self) -> &mut dyn Work {
+        &mut self.work
+    }
+
+    fn exchange(&mut self) -> bool {
+        let Some(own) = &mut self.own else { return false };
+        std::mem::swap(&mut self.sender, &mut own.0);
+        std::mem::swap(&mut self.receiver, &mut own.1);
+        true
+    }
+
+    fn has_own(&self) -> bool {
+        self.own.is_some()
+    }
+
+    fn polls(&self) -> bool {
+        R::POLLS
+    }
+
+    fn is_interruptible(&self) -> bool {
+        R::INTERRUPTIBLE
+    }
+}
+
+/// The member alone: laps of a ring of one by its own channel, on the memory that it has in the ring. As many
+/// laps as are timed come before, up to [`WARM_LAPS`], so that its memory is where it is when nobody else
+/// runs. The times go to `cell`. Without a channel of its own it does nothing.
+fn alone(member: &mut dyn Member, laps: u64, cell: &Cell) -> Result<(), LinkError> {
+    if !member.exchange() {
+        return Ok(());
+    }
+    let timed = member.drive(0, laps.min(WARM_LAPS)).and_then(|token| {
+        let mut quanta = Slices::with_room_for(1, laps);
+        let start = reference_quantum(monotonic_raw_ns(), &mut quanta);
+        member.drive(token, laps)?;
+        let end = monotonic_raw_ns();
+        reference_quantum(end, &mut quanta);
+        let [before, behind] = [0, 1].map(|i| (quanta.latency_ns[i], quanta.throughput_ns[i]));
+        let times = [before.0, before.1, behind.0, behind.1].map(u64::from);
+        cell.solo_ns[0].store(end.wrapping_sub(start), Ordering::Release);
+        for (slot, ns) in cell.solo_ns[1..].iter().zip(times) {
+            slot.store(ns, Ordering::Release);
         }
+        Ok(())
+    });
+    member.exchange();
+    timed
+}
+
+/// A member's life: a control lap announces the laps of the next batch and settles the account of the last
+/// one; zero laps announce the end. In a phase of solos each member makes its own when the token comes.
+pub fn follow(member: &mut dyn Member, area: &SharedArea, cell: &Cell) -> Result<(), LinkError> {
+    let (mut hops, mut phases) = (0, 0);
+    let polls = member.polls();
+    let mut rest = || {
+        if polls {
+            area.wait_at_gate(phases);
+            phases = phases.wrapping_add(1);
+        }
+    };
+    loop {
+        rest();
+        let token = member.receive()?;
+        cell.hops.store(hops, Ordering::Release);
+        let laps = area.laps();
+        member.settle()?;
+        member.send(token.wrapping_add(1))?;
+        if laps == 0 {
+            return Ok(());
+        }
+        rest();
+        member.work().move_to(area.place());
+        member.work().begin();
+        match area.solo_laps() {
+            solo_laps if solo_laps > 0 && member.has_own() => {
+                let token = member.receive()?;
+                alone(member, solo_laps, cell)?;
+                member.send(token.wrapping_add(1))?;
+            }
+            _ => member.pass(laps)?,
+        }
+        hops += laps;
     }
 }
 
@@ -145,17 +197,22 @@ pub type Ends<S, R> = (S, R);
 const WARM_LAPS: u64 = 2;
 
 /// The leader: it holds the token whenever the ring stands still.
-pub struct Leader<'a, S, R, W> {
-    seat: Seat<S, R, W>,
+pub struct Leader<'a> {
+    member: Box<dyn Member + 'a>,
     area: &'a SharedArea,
     token: u8,
     hops: u64,
 }
 
-impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
+impl<'a> Leader<'a> {
     /// The leader of the ring whose members share `area`.
-    pub fn new(seat: Seat<S, R, W>, area: &'a SharedArea) -> Self {
-        Self { seat, area, token: 0, hops: 0 }
+    pub fn new(member: Box<dyn Member + 'a>, area: &'a SharedArea) -> Self {
+        Self { member, area, token: 0, hops: 0 }
+    }
+
+    /// Whether each member has a channel of its own, so that there are solos.
+    pub fn has_solos(&self) -> bool {
+        self.member.has_own()
     }
 
     /// What each member tells of itself, the leader first.
@@ -171,8 +228,9 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
     fn laps(&mut self, laps: u64) -> Result<(), LeadError> {
         let changes = (laps as u8).wrapping_mul(self.members() as u8);
         let expected = self.token.wrapping_add(changes);
-        let mut drive = || self.seat.drive(self.token, laps);
-        let driven = match R::INTERRUPTIBLE {
+        let is_interruptible = self.member.is_interruptible();
+        let mut drive = || self.member.drive(self.token, laps);
+        let driven = match is_interruptible {
             true => drive(),
             false => wait_uninterruptible(drive).unwrap_or(Err(LinkError::Closed)),
         };
@@ -188,7 +246,7 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
     /// member made all hops of those before.
     pub fn announce(&mut self, laps: u64) -> Result<(), LeadError> {
         self.area.set_laps(laps);
-        self.seat.sender.settle()?;
+        self.member.settle()?;
         self.begin();
         self.laps(1)?;
         for (member, cell) in self.area.cells().iter().enumerate().skip(1) {
@@ -208,8 +266,8 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
     }
 
     /// The announced solos, the leader's own first. What they took is in the cells.
-    pub fn solos(&mut self, ends: &mut Ends<S, R>) -> Result<(), LeadError> {
-        self.seat.alone(ends, self.area.solo_laps(), &self.area.cells()[0])?;
+    pub fn solos(&mut self) -> Result<(), LeadError> {
+        alone(&mut *self.member, self.area.solo_laps(), &self.area.cells()[0])?;
         self.laps(1)?;
         self.hops += 1;
         self.area.set_solo_laps(0);
@@ -221,7 +279,7 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
     pub fn move_to(&mut self, place: u32, laps: u64) -> Result<(u64, Slices), LeadError> {
         self.area.set_place(place);
         self.announce(WARM_LAPS + laps)?;
-        self.seat.work.move_to(place);
+        self.member.work().move_to(place);
         self.begin();
         let mut quanta = Slices::with_room_for(1, 1);
         self.laps(WARM_LAPS)?;
@@ -260,7 +318,7 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
 
     /// Wakes members that sleep between the laps because they do not within.
     fn begin(&self) {
-        if R::POLLS {
+        if self.member.polls() {
             self.area.open_gate();
         }
     }
@@ -274,11 +332,12 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
         slices: &mut Slices,
         budget: &mut WaitBudget,
     ) -> Result<u64, LeadError> {
-        self.seat.work.begin();
+        self.member.work().begin();
         let mut now = reference_quantum(monotonic_raw_ns(), slices);
         now = budget.wait(reference_quantum(now, slices), slices);
         self.begin();
         let (mut left, mut elapsed_ns) = (laps, 0);
+        let polls = self.member.polls();
         while left > 0 {
             let now_laps = left.min(slices.laps.max(1));
             self.laps(now_laps)?;
@@ -288,7 +347,7 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
             now = reference_quantum(end, slices);
             left -= now_laps;
             // Members that spin while the leader waits would be what it waits for to end.
-            if !R::POLLS && left > 0 {
+            if !polls && left > 0 {
                 now = budget.wait(now, slices);
             }
         }
@@ -299,7 +358,7 @@ impl<'a, S: Send, R: Receive, W: Work> Leader<'a, S, R, W> {
 
     /// The announced batch, between two readings of `clock` and no more. Gives the time.
     pub fn batch(&mut self, laps: u64, clock: &mut dyn FnMut() -> u64) -> Result<u64, LeadError> {
-        self.seat.work.begin();
+        self.member.work().begin();
         // The counts are taken already: what wakes the members is in the time as it is in them.
         let start = clock();
         self.begin();
@@ -329,18 +388,8 @@ mod tests {
 
     /// A ring of threads over pipes; member `skip` passes the token on unchanged, as a
     /// short-circuited one would look.
-    fn with_ring<T>(members: usize, skip: Option<usize>, lead: impl Leads<NoWork, T>) -> T {
+    fn with_ring<T>(members: usize, skip: Option<usize>, lead: impl FnOnce(&mut Leader) -> T) -> T {
         with_ring_of(members, skip, || NoWork, lead)
-    }
-
-    trait Leads<W, T>:
-        FnOnce(&mut Leader<<Pipe as Link>::Sender, <Pipe as Link>::Receiver, W>) -> T
-    {
-    }
-
-    impl<W, T, F> Leads<W, T> for F where
-        F: FnOnce(&mut Leader<<Pipe as Link>::Sender, <Pipe as Link>::Receiver, W>) -> T
-    {
     }
 
     /// The same with work.
@@ -348,7 +397,7 @@ mod tests {
         members: usize,
         skip: Option<usize>,
         work: impl Fn() -> W + Sync,
-        lead: impl Leads<W, T>,
+        lead: impl FnOnce(&mut Leader) -> T,
     ) -> T {
         let area = SharedArea::new(members).unwrap();
         let channels: Vec<_> = (0..members).map(|_| channel()).collect();
@@ -367,14 +416,16 @@ mod tests {
                             }
                         }
                     } else {
-                        let mut seat = Seat { sender, receiver, work: work() };
-                        let _ = seat.follow(area, &area.cells()[member], Some(channel()));
+                        let own = Some(channel());
+                        let mut seat = Seat { sender, receiver, work: work(), own };
+                        let _ = follow(&mut seat, area, &area.cells()[member]);
                     }
                 });
             }
             let sender = senders[0].take().unwrap();
             let receiver = receivers[members - 1].take().unwrap();
-            let mut leader = Leader::new(Seat { sender, receiver, work: work() }, &area);
+            let seat = Seat { sender, receiver, work: work(), own: Some(channel()) };
+            let mut leader = Leader::new(Box::new(seat), &area);
             lead(&mut leader)
         })
     }
@@ -398,8 +449,8 @@ mod tests {
     fn each_member_is_alone_once_a_phase_and_its_times_are_its_own() {
         with_ring(3, None, |leader| {
             leader.announce_solos(50).unwrap();
-            leader.solos(&mut channel()).unwrap();
-            let times = |leader: &Leader<_, _, _>| -> Vec<[u64; 5]> {
+            leader.solos().unwrap();
+            let times = |leader: &Leader| -> Vec<[u64; 5]> {
                 leader.cells().iter().map(Cell::solo_times_ns).collect()
             };
             let first = times(leader);
@@ -412,7 +463,7 @@ mod tests {
             let counts = (slices.elapsed_ns.len(), slices.latency_ns.len());
             assert_eq!((counts, times(leader)), ((4, 5), first));
             leader.announce_solos(50).unwrap();
-            leader.solos(&mut channel()).unwrap();
+            leader.solos().unwrap();
             leader.announce(7).unwrap();
             leader.batch(7, &mut || 0).unwrap();
             leader.announce(0).unwrap();
@@ -475,7 +526,7 @@ mod tests {
                 leader.move_to(1, 5).unwrap();
                 let moved = touches()[1];
                 leader.announce_solos(50).unwrap();
-                leader.solos(&mut channel()).unwrap();
+                leader.solos().unwrap();
                 // Two control laps of the leader: this one, and the lap in which the solos are made.
                 let alone = 3 * (50 + WARM_LAPS) + 2;
                 assert_eq!(touches(), [1, moved + alone, 0]);
@@ -556,7 +607,8 @@ mod tests {
         let area = SharedArea::new(2).unwrap();
         let (sender, _) = channel();
         let (_, receiver) = channel();
-        let mut leader = Leader::new(Seat { sender, receiver, work: NoWork }, &area);
+        let seat = Seat { sender, receiver, work: NoWork, own: None };
+        let mut leader = Leader::new(Box::new(seat), &area);
         assert!(matches!(leader.announce(1), Err(LeadError::Link(_))));
     }
 }

@@ -11,8 +11,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::Assignment;
 use super::build::{Make, Ring};
 use super::error::{LeadError, RingError};
-use super::link::{Receive, Send};
-use super::member::{Ends, Leader};
+use super::member::Leader;
 use super::unshared::{self, Tried, WaitBudget};
 use super::work::{NoWork, Work};
 use crate::counters::{Snapshot, Task, steal_ns};
@@ -103,7 +102,25 @@ fn run_with<M: Make, W: Work>(
     assignment: &Assignment,
     clock: &mut dyn FnMut() -> u64,
     sink: &mut dyn FnMut(Sample),
-    work: impl Fn() -> W + Copy + std::marker::Send + 'static,
+    work: impl Fn() -> W + Copy + std::marker::Send + Sync + 'static,
+) -> Result<(), RingError> {
+    let kind = LinkKind { sleeps: M::SLEEPS, polls: M::POLLS };
+    take(assignment, clock, sink, kind, &|case, alone| M::make(case, work, alone))
+}
+
+/// What a session has to know of a link.
+struct LinkKind {
+    sleeps: bool,
+    polls: bool,
+}
+
+/// The same for all links and all kinds of work.
+fn take(
+    assignment: &Assignment,
+    clock: &mut dyn FnMut() -> u64,
+    sink: &mut dyn FnMut(Sample),
+    LinkKind { sleeps, polls }: LinkKind,
+    make: &dyn Fn(&Case, bool) -> Result<Ring, RingError>,
 ) -> Result<(), RingError> {
     let start_ns = monotonic_raw_ns();
     let case = &assignment.case;
@@ -112,33 +129,32 @@ fn run_with<M: Make, W: Work>(
     sys::deadline(deadline_s(slow_lap_ns));
     let cpus = case.placement.cpus_of(0);
     placement::pin(&cpus).map_err(|errno| RingError::Affinity { member: 0, cpus, errno })?;
-    take_policy(case, M::SLEEPS)?;
+    take_policy(case, sleeps)?;
     raise_open_files();
     if case.members > 1 {
         // Without it a loss is noticed all the same, where the link has an end or by the deadline.
         let _ = sys::watch_members();
     }
-    let alone = assignment.batching.triples.is_some() && case.members > 1 && !M::Receiver::POLLS;
+    let alone = assignment.batching.triples.is_some() && case.members > 1 && !polls;
     let ballast_start_ns = monotonic_raw_ns();
     let ballast = case.work.and_then(|work| Ballast::hold(work.huge_pages, page_seed(assignment)));
     // It is no part of a ring's set-up.
     let ballast_ns = monotonic_raw_ns() - ballast_start_ns;
-    let Ring { seat, area, others, mut ends } = M::make(case, work, alone)?;
+    let Ring { leader, area, others } = make(case, alone)?;
     let setup_ns = monotonic_raw_ns() - start_ns - ballast_ns;
-    let mut leader = Leader::new(seat, &area);
+    let mut leader = Leader::new(leader, &area);
     let sampled = leader.announce(1).map_err(RingError::from).and_then(|()| {
         // All members have their memory: they took part in a lap.
         drop(ballast);
         let tasks = others.tasks(&area);
         let huge_page_bytes = case.work.and_then(|_| huge_page_bytes_of(&tasks));
         let ns_per_lap = slow_lap_ns;
-        let (leader, ends) = (&mut leader, ends.as_mut());
+        let leader = &mut leader;
         let places = None;
         let mut sampler = Sampler {
             assignment,
             clock,
             leader,
-            ends,
             tasks,
             setup_ns,
             ns_per_lap,
@@ -165,11 +181,10 @@ fn run_with<M: Make, W: Work>(
 }
 
 /// Takes the samples of a ring whose first batch of one lap has been announced.
-struct Sampler<'a, 'ring, S, R, W> {
+struct Sampler<'a, 'ring> {
     assignment: &'a Assignment,
     clock: &'a mut dyn FnMut() -> u64,
-    leader: &'a mut Leader<'ring, S, R, W>,
-    ends: Option<&'a mut Ends<S, R>>,
+    leader: &'a mut Leader<'ring>,
     tasks: Vec<Task>,
     setup_ns: u64,
     ns_per_lap: f64,
@@ -177,7 +192,7 @@ struct Sampler<'a, 'ring, S, R, W> {
     places: Option<Places>,
 }
 
-impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
+impl Sampler<'_, '_> {
     fn run(&mut self, sink: &mut dyn FnMut(Sample)) -> Result<(), RingError> {
         let batching = &self.assignment.batching;
         self.warm_up()?;
@@ -326,7 +341,7 @@ impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
     /// to be alone with.
     fn triples(&mut self, after_wait: bool) -> Result<Option<Triples>, RingError> {
         let wanted = self.assignment.batching.triples.unwrap_or(0);
-        if self.ends.is_none() || wanted == 0 {
+        if !self.leader.has_solos() || wanted == 0 {
             return Ok(None);
         }
         let members = self.assignment.case.members;
@@ -375,10 +390,9 @@ impl<S: Send, R: Receive, W: Work> Sampler<'_, '_, S, R, W> {
 
     /// One phase of solos, whose times are added to `to`.
     fn solos(&mut self, solo_laps: u64, to: &mut Triple) -> Result<(), RingError> {
-        let Some(ends) = self.ends.as_deref_mut() else { return Ok(()) };
         sys::deadline(deadline_s((solo_laps + 3) as f64 * self.ns_per_lap));
         self.leader.announce_solos(solo_laps)?;
-        self.leader.solos(ends)?;
+        self.leader.solos()?;
         for cell in self.leader.cells() {
             let [solo_ns, quanta @ ..] = cell.solo_times_ns();
             to.solos_ns.push(solo_ns);

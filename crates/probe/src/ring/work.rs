@@ -59,7 +59,7 @@ mod tests {
     use crate::placement;
     use crate::ring::link::{Link, Place};
     use crate::ring::links::Pipe;
-    use crate::ring::member::{Leader, Seat};
+    use crate::ring::member::{Leader, Seat, follow};
     use crate::sys::{SharedArea, WithRegisters, in_use, last_register, with_registers};
 
     const SSE: u32 = 1 << 1;
@@ -143,7 +143,8 @@ mod tests {
             let channel = |to| Pipe::channel(&Place { area: &area, kind: Kind::Thread, to });
             let (to_follower, from_leader) = channel(1).expect("a pipe");
             let (to_leader, from_follower) = channel(0).expect("a pipe");
-            let follower = Seat { sender: to_leader, receiver: from_leader, work: registers };
+            let follower =
+                Seat { sender: to_leader, receiver: from_leader, work: registers, own: None };
             let cpus = placement::allowed_cpus().expect("an affinity mask");
             thread::scope(|scope| {
                 // Threads inherit it.
@@ -151,10 +152,11 @@ mod tests {
                 let shared = &area;
                 scope.spawn(move || {
                     let mut follower = follower;
-                    follower.follow(shared, &shared.cells()[1], None)
+                    follow(&mut follower, shared, &shared.cells()[1])
                 });
-                let seat = Seat { sender: to_follower, receiver: from_follower, work: self.0 };
-                let mut leader = Leader::new(seat, shared);
+                let work = self.0;
+                let seat = Seat { sender: to_follower, receiver: from_follower, work, own: None };
+                let mut leader = Leader::new(Box::new(seat), shared);
                 leader.announce(LAPS).expect("a lap");
                 // As a library call may leave them: none of it may be in the batch.
                 registers.write();

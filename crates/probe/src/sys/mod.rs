@@ -49,7 +49,8 @@ pub use ipc::{
 };
 pub use page::{Cell, EventCount, Shared, SharedArea, Slot, TokenCondvar};
 pub use process::{
-    Forked, deadline, default_alarm, end_with_parent, exit_now, fork, limit_real_time, set_policy,
+    Forked, deadline, default_alarm, end_with_parent, exit_now, fork, fork_beside_threads,
+    limit_real_time, set_policy,
 };
 pub use quanta::{HAS_QUANTA, all_unshared, is_unshared, reference_quantum, wait_unshared};
 pub use registers::{RegisterKind, Registers, WithRegisters, has_registers, with_registers};

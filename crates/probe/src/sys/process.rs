@@ -35,7 +35,15 @@ pub fn fork() -> Result<Forked, Errno> {
     if !has_one_thread() {
         return Err(Errno::BUSY);
     }
-    // SAFETY: the process has one thread, so the child has a copy of all that runs in it.
+    fork_beside_threads()
+}
+
+/// The same where there may be other threads. The child is on its own: a lock that one of them held is never
+/// released in it (the C library's own excepted, fork(2)), so it takes none of the program's, and has a
+/// deadline or a parent that ends it.
+pub fn fork_beside_threads() -> Result<Forked, Errno> {
+    // SAFETY: the child has the calling thread and a copy of all memory; what other threads were changing is behind
+    // locks, which stay held.
     match unsafe { libc::fork() } {
         -1 => Err(last_errno()),
         0 => Ok(Forked::Child),

@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, waitpid};
 
-use super::process::{Forked, end_with_parent, exit_now, fork, last_errno};
+use super::process::{Forked, end_with_parent, exit_now, fork_beside_threads, last_errno};
 
 /// The head of the kernel's `struct ptrace_syscall_info` (linux/ptrace.h), as far as it is read.
 #[repr(C)]
@@ -26,10 +26,10 @@ const GET_SYSCALL_INFO: libc::c_uint = 0x420e;
 const ENTRY: u8 = 1;
 
 /// Forks, runs `act` in the child and gives how often it made each system call, by number (for
-/// a process with one thread: [`fork`]). The child is gone when this returns.
+/// what takes no lock of other threads). The child is gone when this returns.
 pub fn count_syscalls(act: impl FnOnce()) -> Result<BTreeMap<i64, u64>, Errno> {
     let parent = getpid();
-    match fork()? {
+    match fork_beside_threads()? {
         Forked::Child => {
             // SAFETY: these calls touch no memory of ours. The parent sees the stop.
             let trace_me = || unsafe {

@@ -11,8 +11,18 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 /// The argument that makes this program a worker.
 pub const WORD: &str = "worker";
 
+/// Set for a worker that has a second thread, as no sound one has.
+pub const SECOND_THREAD: &str = "SECOND_THREAD";
+
 pub fn main() -> ExitCode {
     set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
+    if std::env::var_os(SECOND_THREAD).is_some() {
+        std::thread::spawn(|| {
+            loop {
+                std::thread::park()
+            }
+        });
+    }
     let assignment: Assignment = serde_json::from_reader(std::io::stdin()).unwrap();
     let say = |line: String| writeln!(std::io::stdout().lock(), "{line}").unwrap();
     let done = ring::run(&assignment, &mut |sample| say(serde_json::to_string(&sample).unwrap()));

@@ -18,7 +18,7 @@ use crate::limits::Limits;
 use crate::ring::build::{Make, Ring};
 use crate::ring::error::RingError;
 use crate::ring::link::{Carrier, LinkError, Receive, Send, on_one_cpu};
-use crate::ring::member::Seat;
+use crate::ring::member::{Seat, follow};
 use crate::ring::others::Others;
 use crate::ring::work::Work;
 use crate::sys::SharedArea;
@@ -100,14 +100,13 @@ impl Receive for MemberReceiver<'_> {
 }
 
 impl Make for Coroutines {
-    type Sender = LeaderSender;
-    type Receiver = LeaderReceiver;
+    const POLLS: bool = LeaderReceiver::POLLS;
 
-    fn make<W: Work, F: Fn() -> W + Copy + std::marker::Send + 'static>(
+    fn make<W: Work, F: Fn() -> W + Copy + std::marker::Send + Sync + 'static>(
         case: &Case,
         work: F,
         _: bool,
-    ) -> Result<Ring<LeaderSender, LeaderReceiver, W>, RingError> {
+    ) -> Result<Ring, RingError> {
         let members = case.members;
         let area = SharedArea::new(members as usize)
             .map_err(|errno| RingError::Memory { members, errno })?;
@@ -126,8 +125,9 @@ impl Make for Coroutines {
         }
         let sent = Rc::new(Cell::new(0));
         let sender = LeaderSender(Rc::clone(&sent));
-        let seat = Seat { sender, receiver: LeaderReceiver { sent, others }, work: work() };
-        Ok(Ring { seat, area, others: Others::Within, ends: None })
+        let receiver = LeaderReceiver { sent, others };
+        let leader = Box::new(Seat { sender, receiver, work: work(), own: None });
+        Ok(Ring { leader, area, others: Others::Within })
     }
 }
 
@@ -143,8 +143,8 @@ fn member<W: Work, F: Fn() -> W + Copy + 'static>(
         cell.tid.store(gettid().as_raw_pid() as u32, Ordering::Release);
         let sent = Cell::new(0);
         let receiver = MemberReceiver { yielder, sent: &sent };
-        let followed =
-            Seat { sender: MemberSender(&sent), receiver, work: work() }.follow(&area, cell, None);
+        let mut seat = Seat { sender: MemberSender(&sent), receiver, work: work(), own: None };
+        let followed = follow(&mut seat, &area, cell);
         // The last token is handed over like all others; nobody resumes the member after that.
         if followed.is_ok() {
             yielder.suspend(sent.get());

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use crate::report::printable;
+use charts::printable;
 
 /// Something typed that cannot be done here.
 #[derive(Debug)]

@@ -1,32 +1,47 @@
 //! switchcost: what a context switch costs here, and whether the number can be trusted.
 //!
-//! The program assembles `model` (arithmetic) and `probe` (kernel): `cli` is what may be typed,
-//! `command` has one file a subcommand, `measure` runs a plan from its first case to its report. Called
-//! by the name of one of the papers' programs it acts as that (`classic`).
+//! The program assembles `model` (arithmetic) and `probe` (kernel). Each experiment is a folder: `args` is
+//! what may be typed, `plan` the plan from it, `table` and `figures` what is shown. `cli` is the root of all
+//! arguments, `execute` runs a plan from its first case to its report, `experiments` is the registry. Called by
+//! the name of one of the papers' programs it acts as that (`classic`).
 
-mod build;
 mod classic;
 mod cli;
-mod command;
+mod clock;
+mod compare;
+mod cost;
 mod deadline;
+mod effort;
 mod event;
+mod execute;
 mod experiments;
 mod failure;
 mod figures;
 mod hearing;
+mod history;
+mod interference;
 mod interrupt;
-mod known;
 mod launch;
+mod links;
 mod measure;
+mod output;
 mod progress;
 mod report;
-mod resolve;
+mod response;
+mod ring;
 mod run;
+mod runs;
 mod schedule;
+mod schema;
 mod session;
+mod setting;
+mod shell;
 mod store;
 mod subjects;
+mod terminal;
+mod values;
 mod watch;
+mod worker;
 
 use std::process::ExitCode;
 
@@ -40,7 +55,7 @@ fn main() -> ExitCode {
     }
     let done = match launcher::serve_if_asked() {
         Some(served) => served.map(|()| ExitCode::SUCCESS).context("the launcher"),
-        None => command::run(cli::Cli::of_arguments()),
+        None => cli::run(cli::Cli::of_arguments()),
     };
     done.unwrap_or_else(|error| failure::tell(&error))
 }

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
+use charts::printable;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::case::Case;
 use model::experiment::Experiment;
 use model::plan::Plan;
 
-use crate::report::printable;
 use crate::schedule::State;
 
 /// One bar over several runs, one after the other.

@@ -3,17 +3,16 @@
 //! Symbolic links: they may cross file systems, they go on working when this program is replaced by a
 //! newer one, and whoever looks sees where they lead. Hard links do none of that.
 
-use std::fs;
-use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::{fs, io};
 
 use anyhow::{Context, Result};
 
 use super::InstallArgs;
 use crate::failure::usage;
-use crate::report::print;
+use crate::output::print;
 
 /// What is at the place of a link.
 #[derive(Debug, PartialEq, Eq)]

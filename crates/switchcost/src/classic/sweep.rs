@@ -13,12 +13,11 @@ use anyhow::{Context, Result, anyhow};
 use model::scaling::projected;
 use probe::placement;
 
-use super::SweepArgs;
-use super::graph;
-use crate::cli::{Destination, check_place};
+use super::{SweepArgs, graph};
 use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
-use crate::report::{print, put};
+use crate::output::{check_place, print, put};
+use crate::values::Destination;
 
 /// Sloan's own number of laps.
 const SLOAN_LAPS: u32 = 1_000_000;

@@ -6,9 +6,9 @@ use model::ring::Case;
 use model::subject::{Published, PublishedCase, Quantity};
 use model::words;
 
-use super::cost;
-use super::ring::{COST, CPU};
-use super::trials::{CALLS, MALLOC};
+use crate::clock::figures::{CALLS, MALLOC};
+use crate::cost;
+use crate::ring::figures::{COST, CPU};
 
 /// Cost of a switch by year.
 const HISTORY: &str = "history";
@@ -95,7 +95,7 @@ pub(crate) fn with_published(
         let series: Vec<Series> = match figure.id.as_str() {
             COST => others.iter().map(|of| series(of, pipe(of, cost_of), None)).collect(),
             CPU => others.iter().map(|of| series(of, pipe(of, cpu_of_lap), None)).collect(),
-            cost::BY_ARRAY => li(figure),
+            cost::figures::BY_ARRAY => li(figure),
             CALLS => hines(figure),
             MALLOC => malloc(figure),
             _ => Vec::new(),

@@ -16,16 +16,16 @@ const MOST_POINTS: usize = 4000;
 const SPREAD: f64 = 0.6;
 
 /// A value that stands for some case in some round.
-pub(super) struct Seen {
+pub(crate) struct Seen {
     /// Of which case: values of one case are of one size.
-    pub(super) case: usize,
-    pub(super) round: u32,
-    pub(super) value: f64,
-    pub(super) disturbed: bool,
+    pub(crate) case: usize,
+    pub(crate) round: u32,
+    pub(crate) value: f64,
+    pub(crate) disturbed: bool,
 }
 
 /// Every sample of rings, by the time of a hop.
-pub(super) fn of_rings(run: &Run) -> Vec<Seen> {
+pub(crate) fn of_rings(run: &Run) -> Vec<Seen> {
     let seen = |sample: &Sample| {
         let case = run.header.plan.ring(sample.case);
         let disturbed = case.is_some_and(|case| !sample.disturbances(case).is_empty());
@@ -37,7 +37,7 @@ pub(super) fn of_rings(run: &Run) -> Vec<Seen> {
 }
 
 /// One value a round, by case.
-pub(super) fn of_cases(cases: &[ByRound]) -> Vec<Seen> {
+pub(crate) fn of_cases(cases: &[ByRound]) -> Vec<Seen> {
     let of_case = |(case, rounds): (usize, &ByRound)| {
         let seen = move |(round, value)| Seen { case, round, value, disturbed: false };
         rounds.of_all().map(seen).collect::<Vec<Seen>>()
@@ -46,7 +46,7 @@ pub(super) fn of_cases(cases: &[ByRound]) -> Vec<Seen> {
 }
 
 /// Each value over the median of its case, by round; none where there is only one round.
-pub(super) fn figure(seen: Vec<Seen>, index: usize) -> Option<Figure> {
+pub(crate) fn figure(seen: Vec<Seen>, index: usize) -> Option<Figure> {
     let last = seen.iter().map(|seen| seen.round).max().filter(|last| *last > 0)?;
     let ratios = over_medians(seen);
     let every = u32::try_from(ratios.len().div_ceil(MOST_POINTS)).unwrap_or(u32::MAX).max(1);

@@ -3,9 +3,8 @@
 use model::cost::Curve;
 use model::estimate::Estimate;
 use model::record::{CaseSummary, Record, Series};
-use model::response;
 use model::trial::{self, Findings, loops, wakeup};
-use model::words;
+use model::{response, words};
 
 /// More series than this are told by their cheapest and their dearest.
 const MOST_SERIES: usize = 2;
@@ -96,7 +95,7 @@ fn first(record: &Record, series: &Series) -> Option<(String, Estimate)> {
 }
 
 /// A figure with its interval: `1.9 us (1.8 to 2 us)`.
-pub(super) fn estimate(of: &Estimate) -> String {
+pub(crate) fn estimate(of: &Estimate) -> String {
     let value = words::time(of.value);
     match of.interval() {
         Some(i) if of.resolved => {

@@ -1,162 +1,273 @@
-//! What is printed and written at the end of a run.
+//! `switchcost report`: runs as charts in one HTML file that needs nothing else, and as pictures.
 
-mod bars;
-mod caption;
-pub(crate) mod change;
-mod comparison;
-pub(crate) mod cost;
-mod csv;
-mod exports;
+pub(crate) mod drawn;
 pub(crate) mod headline;
-pub(crate) mod history;
-pub(crate) mod html;
-pub(crate) mod launches;
-mod look;
-pub(crate) mod parts;
-pub(crate) mod response;
-mod states;
-pub(crate) mod summary;
-pub(crate) mod terminal;
-pub(crate) mod trials;
 
+use std::fmt::Write;
 use std::fs::File;
-use std::io::{self, Write};
-use std::path::Path;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow};
-pub(crate) use charts::printable;
-use charts::{Figure, Look, Role, terminal as plot};
-use model::run::Run;
-use model::subject::Subject;
-use rustix::io::Errno;
+use anyhow::{Context, Result};
+use charts::{Figure, Page, escape, png, svg, together};
+use clap::Args;
+use model::noise::NoiseLevel;
+use model::subject::published;
 
-pub(crate) use self::csv::rows as rings_csv;
-pub(crate) use self::response::rows as response_csv;
-pub(crate) use self::trials::rows as trials_csv;
-use crate::cli::{Destination, ExportFormat, Output};
-use crate::failure::say;
+use crate::failure::usage;
+use crate::figures::published::with_published;
+use crate::output::{print, put};
+use crate::values::Destination;
+use drawn::Drawn;
 
-/// What a run says, as it is printed, drawn and exported.
-pub(crate) trait Record {
-    /// All of it as JSON.
-    fn json(&self) -> serde_json::Result<Vec<u8>>;
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// What to draw: a run (name, start of a name, `last`, or a file), or history:MACHINE
+    ///
+    /// Several are drawn over each other in the same axes, in the order given.
+    #[arg(required = true)]
+    pub(crate) runs: Vec<String>,
 
-    /// All that is printed of it, ending with a newline; `path` is where the run is stored.
-    fn table(&self, path: Option<&Path>) -> String;
+    /// Where the report goes, or - for standard output
+    ///
+    /// A report that is there already is replaced; any other file is left alone.
+    #[arg(short, long, value_name = "FILE|-", default_value_t = Destination::File(PathBuf::from("report.html")))]
+    pub(crate) output: Destination,
 
-    /// A sentence each, the most important first; where there is nothing, the first chart in words stands for it.
-    fn headline(&self) -> Vec<String>;
+    /// Write each chart as an SVG file into this folder too, its text as outlines
+    #[arg(long, value_name = "DIR")]
+    pub(crate) svg: Option<PathBuf>,
 
-    /// Its charts. `run` is the run that it is of, `index` its place among the runs that are drawn together.
-    fn figures(&self, run: &Run, index: usize) -> Vec<Figure>;
-
-    /// All samples of the run as CSV, with a header line.
-    fn csv(&self, run: &Run) -> Result<Vec<u8>>;
+    /// Write each chart as a PNG file into this folder too, 300 pixels to the inch on a page's width
+    #[arg(long, value_name = "DIR")]
+    pub(crate) png: Option<PathBuf>,
 }
 
-/// Writes all that `output` asks for. The table goes to standard output, or to standard error where
-/// that belongs to a machine-readable format.
-pub(crate) fn write(
-    run: &Run,
-    record: &dyn Record,
-    path: Option<&Path>,
-    output: &Output,
-) -> Result<()> {
-    let mut errors = Vec::new();
-    if !output.quiet {
-        let mut text = printable(&record.table(path));
-        let mut shared = [&output.json, &output.csv].into_iter().flatten();
-        let taken = shared.any(|to| *to == Destination::Stdout);
-        if output.plot {
-            let look = if taken { look::of_stderr() } else { look::of_stdout() };
-            text.push_str(&plots(run, record, &look));
-        }
-        let printed = match taken {
-            true => forgive(io::stderr().write_all(text.as_bytes())),
-            false => print(text.as_bytes()),
-        };
-        errors.extend(printed.err().map(|error| anyhow!(error).context("cannot print the report")));
-    }
-    let wanted = [(ExportFormat::Json, &output.json), (ExportFormat::Csv, &output.csv)];
-    for (format, to) in wanted {
-        if let Some(to) = to {
-            errors.extend(export(run, record, format, to).err());
-        }
-    }
-    // The last is told by whoever asked; the others would be lost.
-    let last = errors.pop();
-    errors.iter().for_each(|error| say(&format!("error: {error:#}")));
-    last.map_or(Ok(()), Err)
-}
-
-/// Prints the report of a stored run, with its charts if they are asked for.
-pub(crate) fn show(run: &Run, record: &dyn Record, path: &Path, plot: bool) -> Result<()> {
-    let mut text = printable(&record.table(Some(path)));
-    if plot {
-        text.push_str(&plots(run, record, &look::of_stdout()));
-    }
-    print(text.as_bytes()).context("cannot print the report")
-}
-
-/// The run's charts in text. Single samples by round are left to the report: they are too many for a
-/// terminal.
-fn plots(run: &Run, record: &dyn Record, look: &Look) -> String {
-    let figures = record.figures(run, 0);
-    let raw = |figure: &Figure| figure.series().iter().any(|series| series.role == Role::Raw);
-    let drawn: Vec<String> = figures
+pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
+    // Before runs are read and intervals computed: that takes seconds.
+    check(&args.output)?;
+    let drawn: Vec<Drawn> = args
+        .runs
         .iter()
-        .filter(|figure| !raw(figure))
-        .map(|figure| format!("\n{}", plot(figure, &[], look)))
-        .collect();
-    match drawn.is_empty() {
-        true => "\nplot: nothing was measured that can be drawn\n".to_string(),
-        false => drawn.concat(),
-    }
-}
-
-/// Writes a run in a machine-readable format.
-pub(crate) fn export(
-    run: &Run,
-    record: &dyn Record,
-    format: ExportFormat,
-    to: &Destination,
-) -> Result<()> {
-    let bytes = match format {
-        ExportFormat::Json => {
-            let mut bytes = record.json().context("cannot write JSON")?;
-            bytes.push(b'\n');
-            bytes
+        .enumerate()
+        .map(|(index, name)| Drawn::find(name, index))
+        .collect::<Result<_>>()?;
+    let pictures = write_pictures(&drawn, args.svg.as_deref(), args.png.as_deref())?;
+    write(drawn, None, &args.output)?;
+    if let Destination::File(path) = &args.output {
+        let mut text = format!("report: {}\n", path.display());
+        for picture in &pictures {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "picture: {}", picture.display());
         }
-        ExportFormat::Csv => record.csv(run)?,
-        ExportFormat::GoBench => exports::go_bench(&Subject::of_run(run)),
-        ExportFormat::Openmetrics => exports::openmetrics(&Subject::of_run(run)),
+        print(text.as_bytes())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// By this a report is known for one.
+const GENERATOR: &str = "<meta name=\"generator\" content=\"switchcost";
+
+/// Bytes of a file within which the generator stands, if it is a report.
+const HEAD: u64 = 1024;
+
+/// Refuses to write over a file that is no report: a run file, most likely, that was to be drawn.
+pub(crate) fn check(to: &Destination) -> Result<()> {
+    let Destination::File(path) = to else { return Ok(()) };
+    let is_taken = path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0);
+    match is_taken && !is_report(path)? {
+        true => Err(usage(format!(
+            "{}: a file that is no report of switchcost is there already: remove it, or name another (-o FILE)",
+            path.display()
+        ))),
+        false => Ok(()),
+    }
+}
+
+fn is_report(path: &Path) -> Result<bool> {
+    let cannot = || format!("cannot read {}", path.display());
+    let mut head = Vec::new();
+    File::open(path)
+        .with_context(cannot)?
+        .take(HEAD)
+        .read_to_end(&mut head)
+        .with_context(cannot)?;
+    Ok(String::from_utf8_lossy(&head).contains(GENERATOR))
+}
+
+/// Writes the report of these runs, in this order; `lead` is what they say together.
+pub(crate) fn write(runs: Vec<Drawn>, lead: Option<&str>, to: &Destination) -> Result<()> {
+    check(to)?;
+    put(page(runs, lead)?.as_bytes(), to)
+}
+
+/// Writes the charts of these runs as pictures into the folders that are named; gives the files. Published
+/// figures are drawn if they were asked for: on paper nobody switches them off.
+fn write_pictures(
+    runs: &[Drawn],
+    svg_to: Option<&Path>,
+    png_to: Option<&Path>,
+) -> Result<Vec<PathBuf>> {
+    let names: Vec<String> = (0..runs.len()).map(letter).collect();
+    let of_runs = runs.iter().map(|run| run.figures.clone());
+    let figures = together(names.iter().cloned().zip(of_runs).collect());
+    let caption = |(name, run): (&String, &Drawn)| match runs.len() {
+        1 => format!("{}.", run.caption),
+        _ => format!("{name}: {}.", run.caption),
     };
-    put(&bytes, to)
+    let text: Vec<String> = names.iter().zip(runs).map(caption).collect();
+    let text = text.join(" ");
+    let mut written = Vec::new();
+    if let Some(dir) = svg_to {
+        written.extend(save(&figures, dir, "svg", |figure| Ok(svg(figure, &names, &text).into()))?);
+    }
+    if let Some(dir) = png_to {
+        written.extend(save(&figures, dir, "png", |figure| png(figure, &names, &text))?);
+    }
+    Ok(written)
 }
 
-/// Writes to where it was asked for.
-pub(crate) fn put(bytes: &[u8], to: &Destination) -> Result<()> {
-    match to {
-        Destination::Stdout => print(bytes).context("cannot write to standard output"),
-        Destination::File(path) => File::create(path)
-            .and_then(|mut file| file.write_all(bytes))
-            .with_context(|| format!("cannot write {}", path.display())),
+/// Writes each figure as `ID.FORMAT` into a folder, which is made if it is not there. Gives the files.
+fn save(
+    figures: &[Figure],
+    dir: &Path,
+    format: &str,
+    draw: impl Fn(&Figure) -> Result<Vec<u8>>,
+) -> Result<Vec<PathBuf>> {
+    std::fs::create_dir_all(dir)
+        .with_context(|| format!("cannot make the folder {} (--{format})", dir.display()))?;
+    let mut written = Vec::new();
+    for figure in figures {
+        let usable = |c: &char| c.is_ascii_lowercase() || c.is_ascii_digit() || *c == '-';
+        let name: String = figure.id.chars().filter(usable).collect();
+        let path = dir.join(format!("{name}.{format}"));
+        let bytes = draw(figure).with_context(|| format!("cannot draw {}", path.display()))?;
+        std::fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
+/// The whole file.
+fn page(mut runs: Vec<Drawn>, lead: Option<&str>) -> Result<String> {
+    let names: Vec<String> = (0..runs.len()).map(letter).collect();
+    let of_runs = runs.iter_mut().map(|run| std::mem::take(&mut run.figures));
+    let figures = together(names.iter().cloned().zip(of_runs).collect());
+    let all = published().context("the published figures")?;
+    let titles: Vec<String> =
+        names
+            .iter()
+            .zip(&runs)
+            .map(|(name, run)| {
+                if runs.len() > 1 {
+                    format!("{name}, {}", run.title)
+                } else {
+                    "this run".to_string()
+                }
+            })
+            .collect();
+    let figures = with_published(figures, &all, &titles);
+    let title = match &runs[..] {
+        [only] => format!("switchcost: {}", only.title),
+        many => format!("switchcost: {} runs", many.len()),
+    };
+    let page = Page {
+        title: &title,
+        generator: concat!("switchcost ", env!("CARGO_PKG_VERSION")),
+        style: include_str!("report.css"),
+        header: &header(&runs, &names, lead),
+        footer: FOOTER,
+        runs: &names,
+        figures: &figures,
+        own: "relative to a ring of two",
+        published: "machines of 1984 to 2007",
+        unlisted: "Single samples are not listed: switchcost runs export --format csv",
+    };
+    Ok(page.html())
+}
+
+/// A, B, ... Z, then 27, 28, ...
+fn letter(index: usize) -> String {
+    match u8::try_from(index) {
+        Ok(place) if place < 26 => char::from(b'A' + place).to_string(),
+        _ => (index + 1).to_string(),
     }
 }
 
-/// Prints to standard output.
-pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
-    if probe::output_was_closed() {
-        return Err(Errno::BADF.into());
+const FOOTER: &str = "<footer><p>A switch is one that the kernel counted; its cost is what a hop of the ring costs above \
+the ring of one, taken within rounds. Bands and bars show intervals over rounds. \
+Published figures are as printed (1984 to 2007) and have none.</p></footer>\n";
+
+/// `lead` is what the runs say together; by their `names` the charts tell runs apart.
+fn header(runs: &[Drawn], names: &[String], lead: Option<&str>) -> String {
+    let lead =
+        lead.map_or(String::new(), |lead| format!("<p class=\"lead\">{}</p>\n", escape(lead)));
+    let mut text =
+        format!("<header>\n<h1>What a context switch costs</h1>\n{lead}<div class=\"runs\">\n");
+    for (name, run) in names.iter().zip(runs) {
+        let name =
+            if runs.len() > 1 { format!("<b class=\"letter\">{name}</b> ") } else { String::new() };
+        // Writing to a String cannot fail.
+        let _ = write!(text, "<section class=\"run\">\n<h2>{name}{}</h2>\n", escape(&run.title));
+        for (place, sentence) in run.headline.iter().enumerate() {
+            let class = if place == 0 { " class=\"headline\"" } else { "" };
+            let _ = writeln!(text, "<p{class}>{}</p>", escape(sentence));
+        }
+        text.push_str(&noise(run));
+        text.push_str(&facts(run, runs.len() == 1));
+        if let Some(told) = &run.text {
+            let _ = writeln!(
+                text,
+                "<details><summary>All that the run says, as on the terminal</summary><pre tabindex=\"0\">{}</pre></details>",
+                escape(told)
+            );
+        }
+        text.push_str("</section>\n");
     }
-    let mut stdout = io::stdout().lock();
-    forgive(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+    text.push_str("</div>\n</header>\n");
+    text
 }
 
-/// A reader that has had enough (`| head`) is no failure.
-fn forgive(result: io::Result<()>) -> io::Result<()> {
-    match result {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result,
+/// What it was measured on in a line, and all that is known of that below: open where one run is all.
+fn facts(run: &Drawn, open: bool) -> String {
+    let mut text = format!("<p>Measured on {}.</p>\n", escape(&run.setting));
+    text.push_str(if open { "<details open>" } else { "<details>" });
+    text.push_str("<summary>How it was measured</summary><dl>");
+    for (what, is) in &run.facts {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "<div><dt>{}</dt><dd>{}</dd></div>", escape(what), escape(is));
+    }
+    text.push_str("</dl></details>\n");
+    text
+}
+
+fn noise(run: &Drawn) -> String {
+    let Some(verdict) = &run.noise else { return String::new() };
+    let class = match verdict.level {
+        NoiseLevel::Quiet => "quiet",
+        NoiseLevel::Noisy => "noisy",
+        NoiseLevel::Unusable => "unusable",
+        NoiseLevel::Unknown => "unknown",
+    };
+    format!("<p class=\"noise {class}\">Machine: {}.</p>\n", escape(&verdict.in_words()))
+}
+
+#[cfg(test)]
+mod tests {
+    use charts::{Axis, Scale, Unit};
+
+    use super::*;
+
+    #[test]
+    fn names_of_files_stay_in_the_folder() {
+        let axis = || Axis::new("", Unit::Count, Scale::Linear);
+        let figures =
+            ["../../etc/passwd", "ring-cost"].map(|id| Figure::new(id, "", axis(), axis()));
+        let dir = tempfile::tempdir().unwrap();
+        let to = dir.path().join("deep/er");
+        let written = save(&figures, &to, "svg", |figure| Ok(svg(figure, &[], "").into())).unwrap();
+        assert_eq!(written, [to.join("etcpasswd.svg"), to.join("ring-cost.svg")]);
+        assert!(written.iter().all(|path| path.is_file()));
     }
 }

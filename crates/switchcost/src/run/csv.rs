@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 use launcher::{Ending, Run};
 
 use super::findings::SOURCES;
+use crate::output::csv::finished;
 
 /// Columns before the figures, which have their own names.
 const FIRST: [&str; 6] = ["experiment", "command", "round", "interrupted", "exit_code", "signal"];
@@ -37,5 +38,5 @@ pub(super) fn rows(runs: &[Run]) -> Result<Vec<u8>> {
         let row = first.into_iter().chain(figures).chain(last);
         writer.write_record(row).context("cannot write a run as CSV")?;
     }
-    writer.into_inner().map_err(|error| error.into_error()).context("cannot write CSV")
+    finished(writer)
 }

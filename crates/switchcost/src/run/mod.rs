@@ -1,9 +1,8 @@
 //! `switchcost run`: what a command used.
 
-mod arguments;
+pub(crate) mod args;
 mod csv;
 mod findings;
-mod notices;
 mod plan;
 pub(crate) mod record;
 mod split;
@@ -16,20 +15,19 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use launcher::{Answer, Launcher, Run};
 use model::reading::Reading;
 
-pub(crate) use arguments::RunArgs;
+use crate::execute;
+use crate::failure::say;
+use crate::output::{Output, put, to_json};
+use crate::values::Destination;
+use crate::watch::profile::{self, WorkingSet};
+use args::RunArgs;
 use findings::{Summary, Switching};
 use plan::Plan;
 use record::Record;
-
-use crate::build;
-use crate::cli::{Destination, Output};
-use crate::failure::say;
-use crate::report::put;
-use crate::watch::profile::{self, WorkingSet};
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     args.output.check()?;
@@ -126,17 +124,11 @@ fn record(
         None => probe::machine::accounting(root),
     };
     let invocation = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let mut record = Record::new(plan, runs, machine, (started, invocation, build::info()));
+    let mut record = Record::new(plan, runs, machine, (started, invocation, execute::build_info()));
     if !args.no_estimate {
         estimate(&mut record, interrupted);
     }
     record
-}
-
-fn to_json(record: &Record) -> Result<Vec<u8>> {
-    let mut bytes = serde_json::to_vec_pretty(record).context("cannot write JSON")?;
-    bytes.push(b'\n');
-    Ok(bytes)
 }
 
 /// Adds what the switches cost. Where this machine has no cost profile, a quick one is measured, unless

@@ -7,9 +7,9 @@ use launcher::Series;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::arguments::{RUNS_TO_COMPARE, RunArgs};
+use super::args::{RUNS_TO_COMPARE, RunArgs};
+use crate::effort::CONFIDENCE;
 use crate::failure::usage;
-use crate::resolve::CONFIDENCE;
 
 /// What was asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

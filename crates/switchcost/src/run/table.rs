@@ -9,7 +9,7 @@ use model::words::{bytes, time};
 use super::findings::{Figure, Ratio, Summary, Switching};
 use super::record::Record;
 use super::split::{Part, Split};
-use crate::report::parts::{self, figure};
+use crate::terminal::{self, figure};
 use crate::watch::findings::{ProgramCost, Range};
 
 /// Outliers that are named one by one.
@@ -151,7 +151,7 @@ fn list(summary: &Summary) -> String {
 }
 
 fn table(summary: &Summary) -> String {
-    let mut table = parts::table(vec!["", "median", "interval", "spread", "min", "max"]);
+    let mut table = terminal::table(vec!["", "median", "interval", "spread", "min", "max"]);
     for (label, name, unit) in ROWS {
         let Some(figure) = summary.figure(name) else { continue };
         table.add_row(vec![
@@ -163,7 +163,7 @@ fn table(summary: &Summary) -> String {
             shown(figure.max, unit),
         ]);
     }
-    parts::align(&mut table);
+    terminal::align(&mut table);
     let mut text = format!("{table}\n\n");
     text.push_str(&split(summary, 0));
     for (label, name, _) in ROWS {
@@ -179,7 +179,7 @@ fn shown(value: f64, unit: Unit) -> String {
         Unit::Time => time(value),
         Unit::Bytes => bytes(value.max(0.0) as u64),
         Unit::Count if value.fract() == 0.0 => format!("{value:.0}"),
-        Unit::Count => parts::figure(Some(value)),
+        Unit::Count => terminal::figure(Some(value)),
     }
 }
 

@@ -11,12 +11,13 @@ use probe::policy;
 use probe::standing::Standing;
 
 use super::{ARMS, Stored};
-use crate::cli::RingArgs;
 use crate::failure::usage;
 use crate::interrupt::Interrupt;
 use crate::launch::{Unseen, Workers};
-use crate::store::known_speed;
-use crate::{build, resolve};
+use crate::ring::args::RingArgs;
+use crate::setting::Here;
+use crate::store::speed::known_speed;
+use crate::{execute, ring};
 
 /// One of the two settings.
 pub(super) struct Half {
@@ -31,11 +32,10 @@ pub(super) fn plan(
     prefixes: &[String],
     interrupt: &Interrupt,
     args: &RingArgs,
-    machine: &Machine,
-    allowed: &[u32],
+    here: &Here,
 ) -> Result<[Half; 2]> {
     let [a, b] = prefixes else { return Err(usage("--ab: two prefixes are compared")) };
-    let workers = |words| Workers::behind(interrupt.clone(), words, allowed.to_vec());
+    let workers = |words| Workers::behind(interrupt.clone(), words, here.allowed.clone());
     let own = workers(Vec::new()).look().map_err(|why| anyhow!("the worker {}", told(why)))?;
     let half = |arm: Arm, typed: &str| {
         let name = format!("--ab, prefix {} ('{typed}')", arm.name());
@@ -44,7 +44,7 @@ pub(super) fn plan(
         })?;
         let seen = Seen::behind(&workers(words.clone()), &own)
             .map_err(|why| usage(format!("{name}: {}", told(why))))?;
-        Half::plan(arm, words, &seen, args, machine).with_context(|| name)
+        Half::plan(arm, words, &seen, args, &here.machine).with_context(|| name)
     };
     let halves = [half(ARMS[0], a)?, half(ARMS[1], b)?];
     are_alike(&halves[0].plan, &halves[1].plan)?;
@@ -104,7 +104,8 @@ impl Half {
         machine: &Machine,
     ) -> Result<Self> {
         let standing = &seen.standing;
-        let (mut plan, notices) = resolve::ring::plan(args, &standing.cpus, machine)?;
+        let here = Here { allowed: standing.cpus.clone(), machine: machine.clone() };
+        let (mut plan, notices) = ring::plan::plan(args, &here)?;
         plan.reference = known_speed(machine, &plan.cpus());
         if seen.sets_policy {
             let policy = standing.policy().ok_or_else(|| {
@@ -142,7 +143,7 @@ impl Half {
             run: named(self.arm),
             started: humantime::format_rfc3339_seconds(started).to_string(),
             invocation: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
-            build: build::info(),
+            build: execute::build_info(),
             plan: self.plan.clone(),
             machine: machine.clone(),
             notices: [&self.notices[..], notices].concat(),

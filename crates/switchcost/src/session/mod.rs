@@ -8,7 +8,6 @@ use anyhow::Result;
 use model::comparison::{Comparison, Terms};
 use model::experiment::Experiment;
 use model::looks;
-use model::machine::Machine;
 use model::plan::Plan;
 use model::run::{Arm, End, Failure, Line, Run, StopReason};
 use model::sample::Sample;
@@ -16,13 +15,14 @@ use model::subject::Subject;
 use probe::assignment::Assignment;
 use probe::company::Watcher;
 
-use crate::cli::RingArgs;
+use crate::execute::{company_of, move_controller, nanoseconds, run_name, split};
 use crate::failure::say;
 use crate::interrupt::Interrupt;
 use crate::launch::{Away, Launch, LaunchError, Workers};
-use crate::measure::{company_of, keep_away, look_around, nanoseconds, run_name, split};
 use crate::progress::Progress;
+use crate::ring::args::RingArgs;
 use crate::schedule::{Course, Outcome, Schedule, State, Watch};
+use crate::setting::Here;
 use crate::store::{Folder, RunFile};
 use half::Half;
 
@@ -52,14 +52,14 @@ pub(crate) enum Ended {
 
 /// Measures the rings of `args` behind both prefixes, stores both runs, compares them.
 pub(crate) fn measure(prefixes: &[String], args: &RingArgs, terms: Terms) -> Result<Ended> {
-    let (machine, allowed) = look_around()?;
+    let here = Here::detect()?;
     let interrupt = Interrupt::watch()?;
-    let planned = half::plan(prefixes, &interrupt, args, &machine, &allowed);
+    let planned = half::plan(prefixes, &interrupt, args, &here);
     if let Some(code) = interrupt.exit_code() {
         return Ok(Ended::Interrupted(code));
     }
     let halves = planned?;
-    let measured = measure_halves(halves, args, terms, machine, allowed, interrupt);
+    let measured = measure_halves(halves, args, terms, here, interrupt);
     Ok(Ended::Measured(Box::new(measured)))
 }
 
@@ -67,14 +67,13 @@ fn measure_halves(
     halves: [Half; 2],
     args: &RingArgs,
     terms: Terms,
-    machine: Machine,
-    allowed: Vec<u32>,
+    Here { allowed, machine }: Here,
     interrupt: Interrupt,
 ) -> Measured {
     let [a, b] = &halves;
     let started = SystemTime::now();
     let both = Plan { cases: [&a.plan.cases[..], &b.plan.cases].concat(), ..a.plan.clone() };
-    let notices = keep_away(&both, &allowed, &machine);
+    let notices = move_controller(&both, &allowed, &machine);
     let name = run_name(Experiment::Ring, started);
     let mut runs = [a, b].map(|half| half.run(&name, started, &machine, &notices));
     let stored = runs.each_mut().map(Stored::store);

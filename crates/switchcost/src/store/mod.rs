@@ -1,9 +1,143 @@
 //! Run files: one folder of them, one file a run, written by one process. And the file of the CPUs' full speed.
 
 mod file;
-mod folder;
-mod speed;
+pub(crate) mod speed;
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use directories::ProjectDirs;
+use model::run::{Header, Run, header_of};
+use model::subject::PREFIX;
+use rustix::fs::{Access, access};
+
+use crate::failure::usage;
+use speed::by_known_speed;
 
 pub(crate) use file::RunFile;
-pub(crate) use folder::{Entry, Folder, header, read};
-pub(crate) use speed::{keep_speed, known_speed};
+
+/// The folder of stored runs.
+pub(crate) struct Folder {
+    path: PathBuf,
+}
+
+/// A stored run.
+pub(crate) struct Entry {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its file.
+    pub(crate) path: PathBuf,
+}
+
+impl Folder {
+    /// `$XDG_DATA_HOME/switchcost/runs`, by default `~/.local/share/switchcost/runs`. The folder
+    /// need not exist.
+    pub(crate) fn of_user() -> Result<Self> {
+        let dirs = ProjectDirs::from("", "", "switchcost").ok_or_else(|| {
+            anyhow!("there is no home directory to keep runs in: set HOME or XDG_DATA_HOME")
+        })?;
+        Ok(Self { path: dirs.data_dir().join("runs") })
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes it, if it is not there, and looks whether a run can be stored in it.
+    pub(crate) fn make(&self) -> Result<()> {
+        let cannot = || format!("no run can be stored in {}", self.path.display());
+        std::fs::create_dir_all(&self.path).with_context(cannot)?;
+        access(&self.path, Access::WRITE_OK | Access::EXEC_OK).with_context(cannot)
+    }
+
+    /// All runs, oldest first: a name starts with the time.
+    pub(crate) fn entries(&self) -> Result<Vec<Entry>> {
+        let files = match std::fs::read_dir(&self.path) {
+            Ok(files) => files,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => {
+                return Err(error).context(format!("cannot read {}", self.path.display()));
+            }
+        };
+        let mut entries: Vec<Entry> = files
+            .flatten()
+            .map(|file| file.path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+            .filter_map(|path| {
+                let name = path.file_stem()?.to_string_lossy().into_owned();
+                Some(Entry { name, path })
+            })
+            .collect();
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    /// The run meant by a name, the start of one that no other shares, `last`, or a file.
+    pub(crate) fn find(&self, wanted: &str) -> Result<Entry> {
+        let path = Path::new(wanted);
+        if path.is_file() {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            return Ok(Entry { name, path: path.to_path_buf() });
+        }
+        let mut entries = self.entries()?;
+        if wanted == "last" {
+            let folder = self.path.display();
+            return entries.pop().ok_or_else(|| anyhow!("there is no stored run in {folder}"));
+        }
+        let exact = entries.iter().position(|entry| entry.name == wanted);
+        if let Some(index) = exact {
+            return Ok(entries.swap_remove(index));
+        }
+        entries.retain(|entry| !wanted.is_empty() && entry.name.starts_with(wanted));
+        if wanted.starts_with(PREFIX) {
+            bail!("{wanted}: published figures are no run (see `switchcost history`)");
+        }
+        match (entries.pop(), entries.is_empty()) {
+            (Some(entry), true) => Ok(entry),
+            (None, _) => bail!(
+                "no stored run and no file is called '{wanted}' (see `switchcost runs list`; runs are in {})",
+                self.path.display()
+            ),
+            (Some(last), false) => {
+                entries.push(last);
+                let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+                Err(usage(format!(
+                    "'{wanted}' is the start of several names: {}",
+                    names.join(", ")
+                )))
+            }
+        }
+    }
+}
+
+impl Entry {
+    /// Whether another process is writing it.
+    pub(crate) fn is_running(&self) -> bool {
+        File::open(&self.path).is_ok_and(|file| file.try_lock_shared().is_err())
+    }
+}
+
+/// Reads a run file.
+pub(crate) fn read(path: &Path) -> Result<Run> {
+    let run = Run::parse(&text(path)?).map_err(|error| anyhow!("{} {error}", path.display()))?;
+    Ok(by_known_speed(run))
+}
+
+/// Reads the header alone of a run file.
+pub(crate) fn header(path: &Path) -> Result<Header> {
+    let cannot = || format!("cannot read {}", path.display());
+    let mut first = Vec::new();
+    let file = File::open(path).with_context(cannot)?;
+    BufReader::new(file).read_until(b'\n', &mut first).with_context(cannot)?;
+    header_of(&String::from_utf8_lossy(&first))
+        .map_err(|error| anyhow!("{} {error}", path.display()))
+}
+
+fn text(path: &Path) -> Result<String> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    // A line cut off within a character is one line that cannot be read, not a file.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,6 +1,6 @@
 //! `switchcost cost --pid PID` and `switchcost cost -- CMD`: what switching costs one program.
 
-mod arguments;
+pub(crate) mod args;
 pub(crate) mod findings;
 pub(crate) mod profile;
 mod reading;
@@ -15,34 +15,33 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
+use charts::printable;
 use launcher::{Answer, Launcher, Series};
 use probe::program::Watched;
 
-pub(crate) use arguments::ProgramArgs;
-use findings::Report;
-use reading::{Watcher, report_of_command};
-
-use crate::cli::{CostArgs, Destination};
 use crate::event::Event;
 use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
-use crate::report::{print, printable, put};
+use crate::output::{Output, print, put_json};
+use crate::values::Destination;
+use args::ProgramArgs;
+use reading::{Watcher, report_of_command};
 
-pub(crate) fn run(args: &CostArgs) -> Result<ExitCode> {
-    args.output.refuse_plot("what switching costs a program")?;
-    if args.output.csv.is_some() {
+pub(crate) fn run(args: &ProgramArgs, output: &Output) -> Result<ExitCode> {
+    output.refuse_plot("what switching costs a program")?;
+    if output.csv.is_some() {
         return Err(usage("--csv: there are no samples of a program (--json has all figures)"));
     }
-    match args.program.pid {
-        Some(pid) => watch(pid, args.program.seconds, args),
-        None if matches!(args.output.json, Some(Destination::Stdout)) => {
+    match args.pid {
+        Some(pid) => watch(pid, args.seconds, output),
+        None if matches!(output.json, Some(Destination::Stdout)) => {
             Err(usage("--json -: standard output is the command's (accepted here: --json FILE)"))
         }
-        None => command(args),
+        None => command(&args.command, output),
     }
 }
 
-fn watch(pid: i32, duration: Duration, args: &CostArgs) -> Result<ExitCode> {
+fn watch(pid: i32, duration: Duration, output: &Output) -> Result<ExitCode> {
     let cannot = || format!("--pid {pid}");
     let interrupt = Interrupt::watch()?;
     let program = Watched::find(Path::new("/"), pid).with_context(cannot)?;
@@ -71,20 +70,19 @@ fn watch(pid: i32, duration: Duration, args: &CostArgs) -> Result<ExitCode> {
         watcher.note(format!("stopped by signal {signal}, before its time was over"));
     }
     let report = watcher.report();
-    if !args.output.quiet {
+    if !output.quiet {
         let text = table::text(&report);
-        match &args.output.json {
+        match &output.json {
             Some(Destination::Stdout) => say(text.trim_end()),
             _ => print(printable(&text).as_bytes()).context("cannot print the figures")?,
         }
     }
-    write_json(&report, args)?;
+    put_json(&report, output.json.as_ref())?;
     Ok(signal.map_or(ExitCode::SUCCESS, |signal| ExitCode::from(128 + signal)))
 }
 
-fn command(args: &CostArgs) -> Result<ExitCode> {
-    let words = &args.program.command;
-    let commands = vec![words.clone()];
+fn command(words: &[OsString], output: &Output) -> Result<ExitCode> {
+    let commands = vec![words.to_vec()];
     let series = Series { commands, warmup: 0, runs: 1, seed: 0, tree: false, announce: true };
     let mut launcher = Launcher::start(&series)?;
     let pid = match launcher.answer()? {
@@ -117,11 +115,11 @@ fn command(args: &CostArgs) -> Result<ExitCode> {
         other => return without_figures(words, &other),
     };
     let report = report_of_command(words, pid, &used, watcher);
-    if !args.output.quiet {
+    if !output.quiet {
         say(table::text(&report).trim_end());
     }
     // The command's own end is what counts for whoever called.
-    if let Err(error) = write_json(&report, args) {
+    if let Err(error) = put_json(&report, output.json.as_ref()) {
         say(&format!("error: {error:#}"));
     }
     Ok(ExitCode::from(used.ending.shell_code()))
@@ -140,11 +138,4 @@ fn without_figures(words: &[OsString], end: &Answer) -> Result<ExitCode> {
         }
         _ => bail!("the launcher reported no end of the command"),
     }
-}
-
-fn write_json(report: &Report, args: &CostArgs) -> Result<()> {
-    let Some(to) = &args.output.json else { return Ok(()) };
-    let mut bytes = serde_json::to_vec_pretty(report).context("cannot write JSON")?;
-    bytes.push(b'\n');
-    put(&bytes, to)
 }

@@ -16,9 +16,11 @@ use model::words::bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::cli::Output;
+use crate::effort::CONFIDENCE;
+use crate::execute;
+use crate::output::Output;
+use crate::setting::Here;
 use crate::store::{Entry, Folder, header, read};
-use crate::{measure, resolve};
 
 /// Bytes that a program touches between two of its switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -245,8 +247,9 @@ const QUICK_ARRAYS: [u64; 2] = [32 << 10, 256 << 10];
 /// in each of five rounds, a second or two in all.
 pub(crate) fn measure_quickly() -> Result<()> {
     Folder::of_user()?.make()?;
-    let (machine, allowed) = measure::look_around()?;
-    let cpu = probe::placement::choose_one(&allowed, &machine).context("no CPU is allowed")?;
+    let here = Here::detect()?;
+    let allowed = here.allowed.clone();
+    let cpu = probe::placement::choose_one(&allowed, &here.machine).context("no CPU is allowed")?;
     let work = |bytes| Work::new(bytes, 64, Op::Rmw).map_err(|error| anyhow!("{error}"));
     let works = QUICK_ARRAYS.map(work).into_iter().collect::<Result<Vec<Work>>>()?;
     let case = |work| Case {
@@ -272,7 +275,7 @@ pub(crate) fn measure_quickly() -> Result<()> {
             precision: 0.0,
             budget_ns: 10_000_000_000,
             rounds: Some(FEWEST_ROUNDS),
-            confidence: resolve::CONFIDENCE,
+            confidence: CONFIDENCE,
         },
         reference: Reference::default(),
     };
@@ -281,7 +284,7 @@ pub(crate) fn measure_quickly() -> Result<()> {
     let code = {
         // Its own handlers stay, and would keep Ctrl-C from ending what comes after.
         let _kept = KeptActions::keep();
-        measure::new_run(plan.with_solos(), machine, &allowed, notices, &silent)?
+        execute::new_run((plan.with_solos(), notices), here, &silent)?
     };
     if code != ExitCode::SUCCESS {
         bail!("interrupted");

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use model::reading::Reading;
 
 use super::findings::{ProgramCost, Report};
-use crate::report::parts::figure;
+use crate::terminal::figure;
 
 /// The whole report, ending with a newline.
 pub(crate) fn text(report: &Report) -> String {

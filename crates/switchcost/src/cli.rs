@@ -1,0 +1,159 @@
+//! What may be typed, and what is done for it. One definition feeds parser, help, manual and completions.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::Shell;
+
+use crate::classic::{self, ClassicCommand};
+use crate::clock::args::ClockCommand;
+use crate::compare::{self, CompareArgs};
+use crate::cost::args::CostArgs;
+use crate::history::{self, HistoryArgs};
+use crate::links::{self, LinksArgs};
+use crate::measure::{self, MeasureArgs};
+use crate::report::{self, ReportArgs};
+use crate::response::args::ResponseArgs;
+use crate::ring::args::RingArgs;
+use crate::run::args::RunArgs;
+use crate::runs::{self, RunsCommand};
+use crate::{clock, cost, response, ring, run, schema, shell, worker};
+
+/// What a context switch costs here, at your scale, with your working set, and whether the number
+/// can be trusted.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+impl Cli {
+    /// What was typed; or the end, with a word on what cannot be typed.
+    pub(crate) fn of_arguments() -> Self {
+        // Flags of rings say nothing about runs that are stored. Declared where all have them by name,
+        // they would have to be declared twice.
+        let command =
+            Self::command().mut_subcommand("compare", |c| c.mut_args(compare::of_session));
+        let command = command.mut_subcommand("run", |c| c.mut_arg("plot", |plot| plot.hide(true)));
+        Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure what matters in one go: rings, working sets, response and clocks
+    ///
+    /// Runs ring, cost, response and clock overhead with their default plans, one after the other, each in
+    /// its share of the budget; prints a summary that leads with what a switch costs here and whether the
+    /// machine was quiet enough to believe it, stores the runs, and writes a report.
+    Measure(MeasureArgs),
+    /// Measure a ring of processes that pass a token round, against its size
+    ///
+    /// The members of a ring pass a one-byte token round, so that the kernel has to switch from
+    /// each to the next (Sloan 1992). A ring of one, which passes the token to itself and never
+    /// switches, is measured in every round; what the others cost above it, divided by the
+    /// switches that the kernel counted, is the cost of a switch.
+    Ring(RingArgs),
+    /// Measure direct and total cost of a switch by working set, stride and kind of access
+    ///
+    /// c1 is what a switch costs without work, c2 with a working set that each member walks in every hop;
+    /// the indirect cost, c2 - c1, is what finding the caches full of the other's data costs (Li, Ding
+    /// and Shen 2007). Each is what a hop of the ring takes above the solos of its members, which each
+    /// member makes on the same memory in the same process, divided by the counted switches. As the working set grows, c2 passes through regions: all fits; two do not fit together;
+    /// one alone does not fit. They are found from the data alone, and set beside this machine's caches
+    /// afterwards.
+    Cost(CostArgs),
+    /// Measure clocks: what reading them costs, and how far they can be trusted
+    #[command(subcommand)]
+    Clock(ClockCommand),
+    /// Run the papers' own programs by their own names: pipeline, getrusage, twosig, ...
+    ///
+    /// Arguments, output and exit codes are the originals'; their faults are not (docs/classic.md).
+    #[command(subcommand)]
+    Classic(ClassicCommand),
+    /// Measure what a kernel's response time is made of, as the VENIX memorandum did in 1984
+    ///
+    /// System calls; signals, to oneself and between two processes, with the memorandum's formulas; two
+    /// processes that pass a token by every link that the machine has; what interrupts a busy thread; how
+    /// late a sleeper is woken, and the response budget: whether the parts explain it. All cases are
+    /// measured in one shuffled schedule, so that what is computed from several of them is paired within
+    /// rounds. What registers in use add to a switch: switchcost ring --members 2 --state all.
+    Response(ResponseArgs),
+    /// Compare two runs, or two settings measured side by side: did it change?
+    ///
+    /// Pairs the cases of both, lists what differs between their machines, and gives each pair the ratio of
+    /// its costs with an interval and one of three answers: changed, not changed within a limit, cannot
+    /// tell. All intervals hold together, however many cases there are. Exit codes: 0; 1 if --fail-above
+    /// was given and a case has become slower beyond it; 2 if there is no comparison, or if --fail-above was
+    /// given and a case that BASE measured failed in NEW.
+    // As large as it is for the flags of `ring`.
+    Compare(Box<CompareArgs>),
+    /// Draw runs as charts in one HTML file, over each other and among the machines of 1984 to 2007
+    ///
+    /// The file needs no network and no other file. It opens with what was measured, on what, and what it
+    /// says; a table under each chart has its numbers.
+    Report(ReportArgs),
+    /// List the published figures of 1984 to 2007, which compare and report take as history:MACHINE
+    History(HistoryArgs),
+    /// List what can carry the token, what each needs, and whether this machine has it
+    Links(LinksArgs),
+    /// Run a command and tell what it used, and what its switches cost it
+    ///
+    /// Real and CPU time, what getrusage(2) counts, run delay, migrations, bytes read and written, threads,
+    /// from a tiny launcher, so that the figures are the command's own. Standard streams, signals and the
+    /// terminal are the command's; the report goes to standard error, and the exit code is the command's:
+    /// 128 + the signal that ended it, 127 where it was not found, 126 where it could not be run. SIGINT,
+    /// SIGQUIT, SIGTERM and SIGHUP reach the command, also when they are sent to this program alone, and
+    /// what was measured until then is printed; other signals end or stop this program as any other.
+    Run(RunArgs),
+    /// List, show, export, resume or remove stored runs
+    #[command(subcommand)]
+    Runs(RunsCommand),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page
+    Man,
+    /// Print the JSON schema of what this program writes, or the names of all schemas
+    Schema {
+        /// The schema's name
+        name: Option<String>,
+    },
+    /// Take the samples of one case in one round: the program starts itself so
+    #[command(hide = true)]
+    Worker {
+        /// Process that started the worker; without it the worker ends
+        #[arg(long)]
+        parent: i32,
+        /// Only say as what it was started
+        #[arg(long)]
+        look: bool,
+    },
+}
+
+/// Does what was asked.
+pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
+    match cli.command {
+        Command::Measure(args) => measure::run(&args),
+        Command::Ring(args) => ring::run(&args),
+        Command::Cost(args) => cost::run(&args),
+        Command::Clock(command) => clock::run(&command),
+        Command::Classic(command) => classic::run(command),
+        Command::Response(args) => response::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::History(args) => history::run(&args),
+        Command::Links(args) => links::run(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Runs(command) => runs::run(command),
+        Command::Completions { shell } => shell::completions(shell),
+        Command::Man => shell::manual(),
+        Command::Schema { name } => schema::run(name.as_deref()),
+        Command::Worker { look: true, .. } => worker::look(),
+        Command::Worker { parent, .. } => worker::run(parent),
+    }
+}

@@ -1,0 +1,188 @@
+//! `switchcost compare`: did it change?
+
+mod table;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::{Arg, Args, ValueEnum};
+use model::comparison::{Change, Comparison, LIMIT, Terms, Wanted};
+
+use crate::effort::CONFIDENCE;
+use crate::failure::{tell, usage};
+use crate::ring::args::RingArgs;
+use crate::session::{self, Ended};
+use crate::subjects;
+use crate::values::share;
+
+/// Which cost is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CostArg {
+    /// Of a switch above solo; of a ring that does not switch, and where one side lacks it, of a hop
+    Switch,
+    /// Of a hop
+    Hop,
+    /// CPU time of a switch above solo, else of a hop: a ratio, and no answer, as nobody knows the CPU's speed
+    /// of it
+    Cpu,
+}
+
+impl CostArg {
+    pub(crate) fn wanted(self) -> Wanted {
+        match self {
+            Self::Switch => Wanted::Switch,
+            Self::Hop => Wanted::Hop,
+            Self::Cpu => Wanted::Cpu,
+        }
+    }
+}
+
+/// What also serves a comparison of two runs; all else that `ring` takes is for --ab.
+const ALSO_OF_RUNS: &[&str] = &["base", "new", "ab", "fail_above", "cost", "json", "csv", "quiet"];
+
+/// An argument as a comparison takes it.
+pub(crate) fn of_session(arg: Arg) -> Arg {
+    // A comparison has no charts.
+    let arg = if arg.get_id() == "plot" { arg.hide(true) } else { arg };
+    match ALSO_OF_RUNS.contains(&arg.get_id().as_str()) {
+        true => arg,
+        false => arg.requires("ab"),
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// What to compare with: a run (name, start of a name, `last`, or a file), or history:MACHINE
+    ///
+    /// Several launches of the same plan, with commas between them, are one side; a run of `ring --launches`
+    /// stands for all launches that it was measured with.
+    // No conflict with --ab here: clap takes what conflicts for not required.
+    #[arg(required_unless_present = "ab")]
+    pub(crate) base: Option<String>,
+
+    /// What is compared, named in the same way
+    #[arg(required_unless_present = "ab")]
+    pub(crate) new: Option<String>,
+
+    /// Measure two settings, interleaved in one session, instead of comparing stored runs
+    ///
+    /// A prefix is a command that starts the worker: 'taskset -c 1', 'chrt -f 10', 'nice -n 5',
+    /// 'env GLIBC_TUNABLES=...'; '' leaves it as it is. Each is split into words as a shell does, but no
+    /// shell runs it. It must become the worker (exec): one that starts it as a child is refused, as
+    /// what it started would outlive this program. CPUs and policy that a prefix sets are those of its
+    /// rings; a --policy that says otherwise is refused. What it leaves running is ended with each worker. Every round measures each case once behind each prefix, next to each other in shuffled order.
+    #[arg(long, num_args = 2, value_names = ["PREFIX_A", "PREFIX_B"], allow_hyphen_values = true)]
+    pub(crate) ab: Option<Vec<String>>,
+
+    /// Exit with 1 if a case has become slower by more than this; also the share within which a case
+    /// is called not changed [default for that: 3%]
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
+    pub(crate) fail_above: Option<f64>,
+
+    /// Which cost is compared
+    #[arg(long, value_enum, default_value_t = CostArg::Switch)]
+    pub(crate) cost: CostArg,
+
+    #[command(flatten)]
+    pub(crate) ring: RingArgs,
+}
+
+/// What a script must be able to tell from "slower beyond the limit", which is 1 (diff(1), grep(1)).
+const TROUBLE: u8 = 2;
+
+pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
+    let compared = args.ring.output.refuse_plot("a comparison").and_then(|()| match &args.ab {
+        Some(_) if args.ring.launches > 1 => Err(usage(format!(
+            "--launches {}: --ab measures both settings in one session (accepted with it: 1; several launches are \
+             compared as BASE NEW)",
+            args.ring.launches
+        ))),
+        Some(prefixes) => measured(args, prefixes),
+        None => stored(args),
+    });
+    Ok(compared.unwrap_or_else(|error| {
+        let _ = tell(&error);
+        ExitCode::from(TROUBLE)
+    }))
+}
+
+fn terms(args: &CompareArgs) -> Terms {
+    Terms {
+        limit: args.fail_above.unwrap_or(LIMIT),
+        confidence: CONFIDENCE,
+        wanted: args.cost.wanted(),
+    }
+}
+
+fn stored(args: &CompareArgs) -> Result<ExitCode> {
+    check(args)?;
+    let (Some(base), Some(new)) = (&args.base, &args.new) else {
+        return Err(usage("BASE NEW: two runs are compared, or two settings (--ab)"));
+    };
+    let (base, new) = (subjects::find(base)?, subjects::find(new)?);
+    let found = Comparison::of(&base, &new, terms(args));
+    table::write(&found, &[], &args.ring.output)?;
+    verdict(&found, args)
+}
+
+fn measured(args: &CompareArgs, prefixes: &[String]) -> Result<ExitCode> {
+    check(args)?;
+    if let Some(flag) = prefixes.iter().find(|prefix| prefix.starts_with('-')) {
+        return Err(usage(format!(
+            "--ab: a prefix is a command, and '{flag}' is none: is one of the two missing? ('' measures as it is)"
+        )));
+    }
+    if let Some(base) = &args.base {
+        return Err(usage(format!("{base}: --ab measures two settings and takes no runs")));
+    }
+    let measured = match session::measure(prefixes, &args.ring, terms(args))? {
+        Ended::Measured(measured) => measured,
+        Ended::Interrupted(code) => return Ok(ExitCode::from(code)),
+    };
+    let paths: Vec<_> = measured.paths.iter().map(|path| &**path).collect();
+    table::write(&measured.found, &paths, &args.ring.output)?;
+    if let Some(code) = measured.interrupted {
+        return Ok(ExitCode::from(code));
+    }
+    let code = verdict(&measured.found, args)?;
+    // That something is slower is true whatever else failed.
+    if measured.not_whole && code == ExitCode::SUCCESS {
+        bail!("a case could not be measured, or the session could not be stored: see above");
+    }
+    Ok(code)
+}
+
+fn check(args: &CompareArgs) -> Result<()> {
+    match args.ring.output.csv.is_some() {
+        true => Err(usage("--csv: a comparison has no samples (--json; runs export --format csv)")),
+        false => args.ring.output.check(),
+    }
+}
+
+/// Only somebody who asked for a gate gets one.
+fn verdict(found: &Comparison, args: &CompareArgs) -> Result<ExitCode> {
+    if found.changes.is_empty() {
+        bail!("{}", found.in_words);
+    }
+    if args.fail_above.is_none() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if found.is_worse_beyond_limit() {
+        return Ok(ExitCode::FAILURE);
+    }
+    let lost = found.lost();
+    if !lost.is_empty() {
+        let each = |(title, why): &(&str, &str)| format!("{title}: {why}");
+        bail!(
+            "--fail-above: not tested, though the base has it: {}",
+            lost.iter().map(each).collect::<Vec<_>>().join("; ")
+        );
+    }
+    if !found.changes.iter().any(Change::is_tested) {
+        bail!(
+            "--fail-above: nothing was tested: no case has an interval on both sides (not seen at the CPU's full \
+             speed, too few rounds, a cost that is not resolved from zero, or published figures only)"
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,225 @@
+//! `switchcost compare` on the terminal.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use charts::printable;
+use comfy_table::{CellAlignment, Table};
+use model::comparison::{Answer, Change, Comparison, More, Reason, Side, Unpaired};
+use model::machine::Difference;
+use model::subject::Origin;
+use model::words;
+
+use crate::output::{Output, print, put_json};
+use crate::terminal;
+use crate::values::Destination;
+
+/// Differences that are printed; the JSON form has all.
+const MOST_DIFFERENCES: usize = 12;
+
+/// Writes what was asked for: text, to standard error where JSON has standard output, and JSON.
+pub(crate) fn write(found: &Comparison, paths: &[&Path], output: &Output) -> Result<()> {
+    if !output.quiet {
+        let text = printable(&text(found, paths));
+        match output.json == Some(Destination::Stdout) {
+            true => {
+                // Nobody there to read it is no reason to fail.
+                let _ = io::stderr().write_all(text.as_bytes());
+            }
+            false => print(text.as_bytes()).context("cannot print the comparison")?,
+        }
+    }
+    put_json(found, output.json.as_ref())
+}
+
+/// The whole, ending with a newline.
+fn text(found: &Comparison, paths: &[&Path]) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "base: {}", side(&found.base));
+    let _ = writeln!(text, "new:  {}", side(&found.new));
+    for line in differences(found) {
+        let _ = writeln!(text, "{line}");
+    }
+    for warning in &found.conditions.warnings {
+        let _ = writeln!(text, "warning: {warning}");
+    }
+    if !found.changes.is_empty() {
+        let _ = writeln!(text, "\n{}\n", table(found));
+        let _ = writeln!(text, "{}", legend(found));
+    }
+    for line in left_over(&found.unpaired) {
+        let _ = writeln!(text, "{line}");
+    }
+    let _ = writeln!(text, "\n{}", found.in_words);
+    for path in paths {
+        let _ = writeln!(text, "{}", terminal::place(Some(path)));
+    }
+    text
+}
+
+/// A side in a line.
+fn side(side: &Side) -> String {
+    let from = match &side.origin {
+        Origin::Publication { source } => source.clone(),
+        Origin::Run { session: Some(session), .. } => match session.prefix.is_empty() {
+            true => format!("{}: as it is", session.arm.name()),
+            false => format!("{}: {}", session.arm.name(), session.prefix.join(" ")),
+        },
+        Origin::Run { .. } => side.experiment.clone(),
+    };
+    let launches = match side.launches {
+        0 | 1 => String::new(),
+        count => format!(", {count} launches"),
+    };
+    format!("{} ({from}{launches}) on {}", side.name, side.machine)
+}
+
+fn differences(found: &Comparison) -> Vec<String> {
+    let conditions = &found.conditions;
+    let listed: Vec<&Difference> = conditions.program.iter().chain(&conditions.bearing).collect();
+    let line = |difference: &&Difference| {
+        let Difference { field, base, other } = difference;
+        format!("differs: {field}: {base} in base, {other} in new")
+    };
+    let mut lines: Vec<String> = listed.iter().take(MOST_DIFFERENCES).map(line).collect();
+    let left = listed.len().saturating_sub(MOST_DIFFERENCES) + conditions.others.len();
+    if left > 0 {
+        lines.push(format!("differs: {left} more fields (--json has all)"));
+    }
+    lines
+}
+
+fn table(found: &Comparison) -> Table {
+    let header =
+        ["case", "cost of", "base", "new", "new/base", "interval", "answer", more_of(found)];
+    let mut table = terminal::table(header);
+    for change in &found.changes {
+        table.add_row([
+            name(change, &found.changes),
+            change.of.in_words().to_string(),
+            words::time(change.base_ns),
+            words::time(change.new_ns),
+            change.ratio.value.map_or("-".to_string(), ratio),
+            interval(change),
+            answer(change),
+            more(change),
+        ]);
+    }
+    terminal::align(&mut table);
+    for left in [0, 6] {
+        if let Some(column) = table.column_mut(left) {
+            column.set_cell_alignment(CellAlignment::Left);
+        }
+    }
+    table
+}
+
+/// The title; where several have the same, with the labels in which they differ.
+fn name(change: &Change, all: &[Change]) -> String {
+    let alike: Vec<&Change> = all.iter().filter(|other| other.title == change.title).collect();
+    let differs = |(name, value): &(&String, &String)| {
+        alike.iter().any(|other| other.labels.get(*name) != Some(*value))
+    };
+    let apart: Vec<String> = change
+        .labels
+        .iter()
+        .filter(differs)
+        .map(|(name, value)| format!("{name} {value}"))
+        .collect();
+    match apart.is_empty() {
+        true => change.title.clone(),
+        false => format!("{}, {}", change.title, apart.join(", ")),
+    }
+}
+
+/// Cases without a partner, those that differ in nothing but their size on one line.
+fn left_over(unpaired: &[Unpaired]) -> Vec<String> {
+    let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
+    for left in unpaired {
+        let whose = if left.in_base { "base" } else { "new" };
+        let kind = format!("in {whose} only, {}: {}", apart(&left.labels), left.why);
+        match lines.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, titles)) => titles.push(&left.title),
+            None => lines.push((kind, vec![&left.title])),
+        }
+    }
+    let line = |(kind, titles): (String, Vec<&str>)| {
+        format!("not compared: {} ({kind})", titles.join(", "))
+    };
+    lines.into_iter().map(line).collect()
+}
+
+/// Labels that a title does not tell.
+fn apart(labels: &BTreeMap<String, String>) -> String {
+    let words = |(name, value): (&String, &String)| format!("{name} {value}");
+    let told = |(name, _): &(&String, &String)| *name != "members";
+    labels.iter().filter(told).map(words).collect::<Vec<_>>().join(", ")
+}
+
+/// Three decimals around 1, else three digits.
+fn ratio(ratio: f64) -> String {
+    match ratio.abs() {
+        0.1..10.0 => format!("{ratio:.3}"),
+        1e-3..0.1 => format!("{ratio:.5}"),
+        _ => terminal::figure(Some(ratio)),
+    }
+}
+
+fn interval(change: &Change) -> String {
+    let ends = change.ratio.interval();
+    ends.map_or("none".to_string(), |(low, high)| format!("{} to {}", ratio(low), ratio(high)))
+}
+
+fn answer(change: &Change) -> String {
+    match change.answer {
+        Answer::NotChanged => "not changed".to_string(),
+        Answer::Changed { worse: true, beyond_limit: true } => "slower  !".to_string(),
+        Answer::Changed { worse: true, .. } => "slower".to_string(),
+        Answer::Changed { worse: false, .. } => "faster".to_string(),
+        Answer::CannotTell { .. } => "inconclusive".to_string(),
+    }
+}
+
+fn more(change: &Change) -> String {
+    match change.answer {
+        Answer::CannotTell { reason: Reason::FewRounds, more: Some(More::Rounds(least)) } => {
+            format!(">={least}")
+        }
+        Answer::CannotTell { more: Some(More::Launches(more) | More::Rounds(more)), .. } => {
+            format!("~{more}")
+        }
+        Answer::CannotTell { more: None, .. } => "-".to_string(),
+        _ => String::new(),
+    }
+}
+
+/// What more of would tell.
+fn more_of(found: &Comparison) -> &'static str {
+    if found.paired { "more rounds" } else { "more launches" }
+}
+
+fn legend(found: &Comparison) -> String {
+    let limit = found.terms.limit * 100.0;
+    let how = match found.paired {
+        true => {
+            "measured in one session: differences are taken within rounds, base and new: mean of the middle \
+             half of the rounds"
+        }
+        false => {
+            "base and new: at the CPU's full speed, mean of the launches; the interval has a term for the scatter \
+             between launches"
+        }
+    };
+    format!(
+        "{how}\ninterval: all of them together hold with {:.0} % confidence; not changed: the interval lies within {limit:.3} %\n\
+         slower, faster: it excludes 1; ! the ratio is above the limit too\n\
+         {of}: ~ so many on each side would tell; >= so many give an interval; - more would not tell",
+        found.terms.confidence * 100.0,
+        of = more_of(found),
+        limit = terminal::figure(Some(limit))
+    )
+}

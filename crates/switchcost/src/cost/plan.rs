@@ -1,0 +1,341 @@
+//! `switchcost cost`, from what was typed to a plan.
+
+use anyhow::{Context, Result};
+use model::experiment::Experiment;
+use model::machine::Machine;
+use model::plan::{self, Plan};
+use model::ring::{Batching, Case, LINE_BYTES, Op, Policy, Walk, Work};
+use model::speed::Reference;
+use probe::{placement, policy, ring};
+
+use super::args::{CostArgs, Switch};
+use crate::execute::Planned;
+use crate::failure::usage;
+use crate::setting::{self, Here, PlacementArg};
+use crate::values::ByteSizes;
+
+/// The stride where none is asked for: the paper's.
+const STRIDES: [u64; 1] = [128];
+
+/// The page of the TLB grid.
+const PAGE_BYTES: u64 = 4096;
+
+/// Of the one sample of a worker: some hundreds of hops, whose switches are counted exactly.
+const SAMPLE_NS: u64 = 4_000_000;
+
+/// Triples of a worker, at most: workers differ by far more than triples of one do.
+const TRIPLES: u32 = 4;
+
+/// Places of the working set that a worker tries: on a guest whose host gives it its huge pages piece by piece, a
+/// third to nine tenths of them have pages that meet in the cache.
+const PLACES: u32 = 32;
+
+/// The link of the paper's programs.
+const LINK: &str = "pipe";
+
+/// The plan of `switchcost cost`, and what was granted of the augmented setting and what was not.
+pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
+    let (allowed, machine) = (&here.allowed, &here.machine);
+    let quiet = placement::choose_quiet(allowed, machine);
+    let placement = here.placement(&args.placement, quiet)?;
+    let mut notices: Vec<String> = chosen_cpu(args, quiet, machine).into_iter().collect();
+    let own_cpu = allowed.iter().any(|cpu| !placement.cpus().contains(cpu));
+    let (policy, priority) = take_policy(args, own_cpu, &mut notices)?;
+    let (works, skipped) = works(args, quiet, machine)?;
+    notices.extend(skipped);
+    notices.extend(without_huge_pages(args, machine));
+    let members: Vec<u32> = args.members.0.iter().copied().filter(|size| *size > 1).collect();
+    let Some(largest) = members.iter().max() else {
+        return Err(usage(
+            "--members 1: each member's solo is measured with its ring (accepted: 2 or more)",
+        ));
+    };
+    let most = works.iter().map(|work| work.bytes).max().unwrap_or(0);
+    here.check_memory(
+        &format!("--array {most} in {largest} members"),
+        u128::from(most) * u128::from(*largest),
+        "smaller arrays or fewer --members",
+    )?;
+    let case = |members: u32, work: Option<Work>| Case {
+        members,
+        kind: args.kind,
+        link: LINK.to_string(),
+        work,
+        placement: placement.clone(),
+        policy,
+        priority,
+        state: None,
+    };
+    let with_and_without = || std::iter::once(None).chain(works.iter().copied().map(Some));
+    let grid = members.iter().flat_map(|m| with_and_without().map(|work| case(*m, work)));
+    let plan = Plan {
+        experiment: Experiment::Cost,
+        cases: grid.map(Into::into).collect(),
+        seed: args.effort.seed,
+        // One sample a worker, for the counts, and then the ring between solos on the same memory.
+        batching: plan::Batching::of_rings(Batching {
+            laps: args.laps,
+            sample_ns: SAMPLE_NS,
+            samples_per_round: 1,
+            triples: Some(TRIPLES),
+            places: Some(PLACES),
+            ..Batching::default()
+        }),
+        stopping: args.effort.stopping(),
+        reference: Reference::default(),
+    };
+    Ok((plan, notices))
+}
+
+/// One way of walking, over a grid of its own.
+struct Part {
+    walk: Walk,
+    strides: Vec<u64>,
+    arrays: Vec<u64>,
+}
+
+/// The parts of the grid that were asked for.
+fn parts(args: &CostArgs, cpu: Option<u32>, machine: &Machine) -> Vec<Part> {
+    let asked = |list: &Option<ByteSizes>| list.as_ref().map(|list| list.0.clone());
+    let part = |walk: Walk| {
+        let (strides, arrays) = match walk {
+            Walk::Whole => (asked(&args.stride), arrays(machine, cpu, args.deep)),
+            Walk::Chase => (Some(vec![LINE_BYTES]), dense(machine, cpu, args.deep)),
+            Walk::Sparse => {
+                let pages = pages().into_iter().map(|pages| pages * PAGE_BYTES);
+                (Some(vec![PAGE_BYTES]), pages.collect())
+            }
+        };
+        let strides = strides.unwrap_or_else(|| STRIDES.to_vec());
+        Part { walk, strides, arrays: asked(&args.array).unwrap_or(arrays) }
+    };
+    match args.tlb {
+        true => vec![part(Walk::Sparse)],
+        false => unique(&args.walk).into_iter().map(part).collect(),
+    }
+}
+
+/// All working sets, and a word on those that cannot be walked by some stride.
+fn works(
+    args: &CostArgs,
+    cpu: Option<u32>,
+    machine: &Machine,
+) -> Result<(Vec<Work>, Option<String>)> {
+    let (mut works, mut too_small) = (Vec::new(), Vec::new());
+    for Part { walk, strides, arrays } in parts(args, cpu, machine) {
+        let before = works.len();
+        for stride in &strides {
+            Work::check_stride(*stride).map_err(usage)?;
+        }
+        for (stride, bytes) in strides.iter().flat_map(|s| arrays.iter().map(move |b| (*s, *b))) {
+            // Any stride fits an array that is as long: what is wrong then is the array.
+            Work::new(bytes, stride.min(bytes).max(8), Op::Read)
+                .map_err(|error| usage(error.to_string().replace("--work", "--array")))?;
+            match Work::new(bytes, stride, Op::Read) {
+                Ok(work) => {
+                    let huge_pages = args.huge_pages == Switch::On;
+                    let ops = unique(&args.op).into_iter();
+                    works.extend(ops.map(|op| Work { op, walk, huge_pages, ..work }));
+                }
+                Err(_) => too_small.push(format!("{bytes} by {stride}")),
+            }
+        }
+        if works.len() == before {
+            let too_small = too_small.join(", ");
+            return Err(usage(format!("--stride: larger than every array (--array): {too_small}")));
+        }
+    }
+    too_small.dedup();
+    let too_small = too_small.join(", ");
+    let left_out = (!too_small.is_empty())
+        .then(|| format!("left out, as the stride is longer than the array: {too_small}"));
+    Ok((works, left_out))
+}
+
+/// Each once, in the order of the first.
+fn unique<T: Copy + PartialEq>(list: &[T]) -> Vec<T> {
+    let mut all: Vec<T> = Vec::new();
+    for item in list {
+        if !all.contains(item) {
+            all.push(*item);
+        }
+    }
+    all
+}
+
+/// Why this CPU, where it was chosen here.
+fn chosen_cpu(args: &CostArgs, quiet: Option<u32>, machine: &Machine) -> Option<String> {
+    let cpu = quiet.filter(|_| args.placement == PlacementArg::Same)?;
+    Some(setting::chosen_cpu(cpu, machine))
+}
+
+/// The policy and its priority, and a word on what was granted.
+fn take_policy(
+    args: &CostArgs,
+    own_cpu: bool,
+    notices: &mut Vec<String>,
+) -> Result<(Policy, Option<u32>)> {
+    // Where this program has no CPU of its own a real-time ring could keep it from being stopped.
+    let alone = !own_cpu;
+    let asked = args.policy.unwrap_or(if alone { Policy::Other } else { Policy::Fifo });
+    if alone && asked.is_realtime() {
+        return Err(usage(format!(
+            "--policy {asked}: the ring would take every CPU that this program may use, and under a real-time \
+             policy could not be watched (accepted here: other, batch; or leave a CPU out: --placement)"
+        )));
+    }
+    if alone && args.policy.is_none() {
+        notices.push("not granted: SCHED_FIFO needs a CPU outside of the ring to be watched from; the normal policy instead".to_string());
+    }
+    if !asked.is_realtime() {
+        ring::check_policy(asked).with_context(|| format!("--policy {asked}"))?;
+        return Ok((asked, None));
+    }
+    match policy::highest(asked) {
+        Ok(priority) => {
+            notices.push(setting::granted(asked, priority));
+            Ok((asked, Some(priority)))
+        }
+        Err(errno) if args.policy.is_none() => {
+            notices.push(setting::not_granted(asked, errno));
+            Ok((Policy::Other, None))
+        }
+        Err(_) => {
+            ring::check_policy(asked).with_context(|| format!("--policy {asked}"))?;
+            Ok((asked, None))
+        }
+    }
+}
+
+/// Huge pages that were asked for and that this kernel does not give.
+fn without_huge_pages(args: &CostArgs, machine: &Machine) -> Option<String> {
+    let on = args.huge_pages == Switch::On;
+    let why = match machine.memory.thp_enabled.known().map(String::as_str) {
+        Some("always" | "madvise") => return None,
+        Some(other) => format!("transparent huge pages are '{other}' here"),
+        None => "this kernel does not say whether it has transparent huge pages".to_string(),
+    };
+    on.then(|| {
+        format!("not granted: --huge-pages on: {why} (/sys/kernel/mm/transparent_hugepage/enabled)")
+    })
+}
+
+/// The smallest array.
+const SMALLEST: u64 = 1 << 10;
+
+/// The private cache that is assumed where the machine does not say.
+const COMMON_PRIVATE: u64 = 512 << 10;
+
+/// Sizes a doubling where the grid is dense: more of them than the default budget can resolve would each be known
+/// the worse.
+const STEPS_A_DOUBLING: u32 = 2;
+
+/// Pages of a TLB grid: past the second-level TLB of any processor on sale.
+const MOST_PAGES: u64 = 4096;
+
+/// The private cache of `cpu`, and where its grid ends: at four times that cache, or `deep` at twice the
+/// largest.
+fn span(machine: &Machine, cpu: Option<u32>, deep: bool) -> (u64, u64) {
+    let private = cpu.and_then(|cpu| {
+        machine.last_private_cache(cpu).known().and_then(|cache| cache.size_bytes.known().copied())
+    });
+    let private = private.filter(|size| *size >= SMALLEST).unwrap_or(COMMON_PRIVATE);
+    let largest =
+        machine.largest_cache().known().and_then(|cache| cache.size_bytes.known().copied());
+    match largest.filter(|_| deep) {
+        Some(largest) => (private, (4 * private).max(2 * largest)),
+        None => (private, 4 * private),
+    }
+}
+
+/// Arrays from 1 KiB to the end of the span, in doublings.
+fn arrays(machine: &Machine, cpu: Option<u32>, deep: bool) -> Vec<u64> {
+    let (private, end) = span(machine, cpu, deep);
+    // Parts of the cache itself, whatever its size: a half and a whole of it are among them.
+    let small = steps(SMALLEST, private / 8, 1);
+    tidy(small.into_iter().chain(steps(private / 4, end, 1)))
+}
+
+/// Arrays that are dense from a sixteenth of the private cache on: there costs are likely to break.
+fn dense(machine: &Machine, cpu: Option<u32>, deep: bool) -> Vec<u64> {
+    let (private, end) = span(machine, cpu, deep);
+    let first = (private / 16).max(SMALLEST);
+    tidy([SMALLEST, 4 * SMALLEST].into_iter().chain(steps(first, end, STEPS_A_DOUBLING)))
+}
+
+/// From `first` to `last`, so many a doubling.
+fn steps(first: u64, last: u64, a_doubling: u32) -> Vec<u64> {
+    let size = |step: u32| first as f64 * (f64::from(step) / f64::from(a_doubling)).exp2();
+    (0..).map(|step| size(step).round() as u64).take_while(|size| *size <= last).collect()
+}
+
+/// Whole lines, ascending, each once.
+fn tidy(sizes: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut all: Vec<u64> = sizes.map(|size| size - size % LINE_BYTES).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Numbers of pages for the TLB, in steps of the root of two.
+fn pages() -> Vec<u64> {
+    let doublings = (2..).map(|power| 1_u64 << power).take_while(|pages| *pages <= MOST_PAGES);
+    let mut all: Vec<u64> = doublings.flat_map(|pages| [pages, pages * 181 / 128]).collect();
+    all.retain(|pages| *pages <= MOST_PAGES);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::machine::{Cache, CacheKind, LogicalCpu};
+    use model::reading::Reading;
+
+    fn machine(private_kib: u64) -> Machine {
+        let cache = |level: u32, kib: u64, cpus: &str| Cache {
+            level: Reading::Known(level),
+            kind: Reading::Known(CacheKind::Unified),
+            size_bytes: Reading::Known(kib << 10),
+            shared_cpus: cpus.parse().map_or(Reading::unknown("bad"), Reading::Known),
+            ..Cache::default()
+        };
+        let mut machine = Machine::default();
+        let own = Reading::Known("0".parse().expect("a list"));
+        machine.cpu.topology =
+            Reading::Known(vec![LogicalCpu { smt_siblings: own, ..LogicalCpu::default() }]);
+        machine.cpu.caches =
+            Reading::Known(vec![cache(2, private_kib, "0"), cache(3, 32 << 10, "0-1")]);
+        machine
+    }
+
+    #[test]
+    fn arrays_are_doublings_and_dense_ones_halves_of_them_around_the_private_cache() {
+        let kib = |bytes: &u64| bytes >> 10;
+        let sizes: Vec<u64> = arrays(&machine(512), Some(0), false).iter().map(kib).collect();
+        assert_eq!(sizes, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]);
+        let near: Vec<u64> = dense(&machine(512), Some(0), false).iter().map(kib).collect();
+        assert_eq!(near[..7], [1, 4, 32, 45, 64, 90, 128]);
+        assert!(near.contains(&256) && near.contains(&512) && near.last() == Some(&2048));
+        assert_eq!(near.len(), 15);
+        let deep = arrays(&machine(512), Some(0), true);
+        assert_eq!(deep.last(), Some(&(64 << 20)));
+    }
+
+    #[test]
+    fn arrays_are_of_whole_lines_whatever_the_cache() {
+        for private in [48, 1280, 1536, 2048] {
+            for sizes in [arrays, dense].map(|grid| grid(&machine(private), Some(0), true)) {
+                assert!(sizes.iter().all(|size| size.is_multiple_of(LINE_BYTES)), "{sizes:?}");
+                assert!(sizes.is_sorted() && sizes.contains(&(private << 9)), "{sizes:?}");
+            }
+        }
+        assert_eq!(arrays(&Machine::default(), Some(0), true).last(), Some(&(2 << 20)));
+    }
+
+    #[test]
+    fn pages_go_past_any_tlb() {
+        let pages = pages();
+        assert_eq!(pages[..5], [4, 5, 8, 11, 16]);
+        assert_eq!(pages.last(), Some(&MOST_PAGES));
+    }
+}

@@ -1,0 +1,85 @@
+//! `switchcost cost --interference` as typed.
+
+use std::str::FromStr;
+
+use clap::Args;
+use model::grid;
+use model::trial::interference::Noise;
+
+use crate::values::bytes;
+
+/// Array sizes in bytes; a list that is one argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ArraySizes(pub(crate) Vec<u64>);
+
+impl FromStr for ArraySizes {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        grid::parse(text, bytes).map(Self).map_err(|error| error.to_string())
+    }
+}
+
+/// Student's interval needs two runs; nobody waits for a million.
+fn runs(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(runs @ 2..=1000) => Ok(runs),
+        _ => Err("accepted: 2 to 1000, as one run has no scatter".to_string()),
+    }
+}
+
+/// What belongs to the costs by working set: here conditions are fixed, or have flags of their own.
+const NOT_OF_INTERFERENCE: [&str; 12] = [
+    "array",
+    "deep",
+    "stride",
+    "op",
+    "tlb",
+    "huge_pages",
+    "members",
+    "kind",
+    "placement",
+    "policy",
+    "precision",
+    "rounds",
+];
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Interference")]
+pub(crate) struct InterferenceArgs {
+    /// Does a disturbance reach the measurement? Execution times quiet and disturbed, in two settings
+    ///
+    /// A ring of two runs in the augmented setting (alone on its CPU, real-time policy) and in the
+    /// plain one (everything on one CPU, normal policy), with and without a disturbance, as in
+    /// Tables 1 and 2 of Li, Ding and Shen (2007).
+    #[arg(long, conflicts_with_all = NOT_OF_INTERFERENCE)]
+    pub(crate) interference: bool,
+
+    /// Array of each member, instead of 1/2, 3/4 and 1 times the last private cache (the paper:
+    /// 256K,384K,512K)
+    #[arg(long, value_name = "BYTES,...", requires = "interference", allow_hyphen_values = true)]
+    pub(crate) sizes: Option<ArraySizes>,
+
+    /// Runs in each condition
+    #[arg(long, value_name = "COUNT", default_value = "6", value_parser = runs, requires = "interference", allow_hyphen_values = true)]
+    pub(crate) runs: u32,
+
+    /// The disturbance: net (datagrams at gaps of 0 to 200 ms), cpu (bursts of work) or timer
+    #[arg(long, value_name = "cpu|timer|net", default_value_t = Noise::Net, requires = "interference")]
+    pub(crate) noise: Noise,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_suffixes_and_runs_a_least_number() {
+        let sizes: ArraySizes = "256K,384K,512K".parse().unwrap();
+        assert_eq!(sizes.0, [262_144, 393_216, 524_288]);
+        assert!("much".parse::<ArraySizes>().is_err());
+        assert_eq!(runs("2"), Ok(2));
+        for bad in ["1", "0", "-1", "1001", "six", ""] {
+            assert!(runs(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! Where results go: what may be typed, and what is printed and written at the end of a run.
+
+pub(crate) mod csv;
+mod exports;
+
+use std::env;
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use anstream::{AutoStream, ColorChoice};
+use anyhow::{Context, Result, anyhow};
+use charts::{Figure, Look, Role, printable, terminal as plot};
+use clap::{Args, ValueEnum};
+use model::run::Run;
+use model::subject::Subject;
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+use serde::Serialize;
+
+use crate::failure::{say, usage};
+use crate::values::Destination;
+
+/// Where results go.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Output {
+    /// Write the record as JSON (docs/record-format.md) to a file, or - for standard output
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) json: Option<Destination>,
+
+    /// Write one row a sample as CSV to a file, or - for standard output
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) csv: Option<Destination>,
+
+    /// Draw the charts below the table, in 80 columns or what the terminal has (COLUMNS, NO_COLOR)
+    #[arg(long)]
+    pub(crate) plot: bool,
+
+    /// No progress and no table: only errors, and what --json and --csv ask for
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+impl Destination {
+    /// Whether both are one place, whatever way leads there.
+    fn is(&self, other: &Self) -> bool {
+        let real = |path: &Path| {
+            if let Ok(there) = path.canonicalize() {
+                return Some(there);
+            }
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+            Some(folder.join(path.file_name()?))
+        };
+        match (self, other) {
+            (Self::File(one), Self::File(other)) => {
+                one == other || real(one).is_some_and(|path| Some(path) == real(other))
+            }
+            _ => self == other,
+        }
+    }
+}
+
+impl Output {
+    /// For what has no chart.
+    pub(crate) fn refuse_plot(&self, what: &str) -> anyhow::Result<()> {
+        match self.plot {
+            true => Err(usage(format!("--plot: {what} has no charts"))),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether what is asked for can be written, before anything is measured for it. Nothing is changed.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        match (&self.json, &self.csv) {
+            // Two formats in one place would be neither.
+            (Some(json), Some(csv)) if json.is(csv) => {
+                let place = match json {
+                    Destination::Stdout => "standard output",
+                    Destination::File(_) => "that file",
+                };
+                let both = format!("--json {json} and --csv {csv}");
+                Err(usage(format!("{both}: only one of them can have {place}")))
+            }
+            _ => self.check_places(),
+        }
+    }
+
+    fn check_places(&self) -> anyhow::Result<()> {
+        let wanted = [("--json", &self.json), ("--csv", &self.csv)];
+        wanted
+            .into_iter()
+            .filter_map(|(flag, to)| Some((flag, to.as_ref()?)))
+            .try_for_each(|(flag, to)| check_place(flag, to))
+    }
+}
+
+/// Whether what a flag names can be written. Nothing is changed.
+pub(crate) fn check_place(flag: &str, to: &Destination) -> anyhow::Result<()> {
+    let Destination::File(path) = to else {
+        return match probe::output_was_closed() {
+            true => Err(usage(format!("{flag} -: standard output is closed"))),
+            false => Ok(()),
+        };
+    };
+    let refuse = |why: &dyn Display| usage(format!("{flag} {}: {why}", path.display()));
+    match path.metadata() {
+        Ok(there) if there.is_dir() => Err(refuse(&"it is a directory")),
+        Ok(_) => access(path, Access::WRITE_OK).map_err(|errno| refuse(&io::Error::from(errno))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new("."));
+            let writable = access(folder, Access::WRITE_OK | Access::EXEC_OK);
+            writable.map_err(|errno| {
+                let error = io::Error::from(errno);
+                refuse(&format!("{} cannot be written to: {error}", folder.display()))
+            })
+        }
+        Err(error) => Err(refuse(&error)),
+    }
+}
+
+/// Formats that a run can be exported to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// The record: estimates, scaling law, verdicts, machine
+    Json,
+    /// One row a sample
+    Csv,
+    /// Go's benchmark format, a line for each case and round: for benchstat
+    GoBench,
+    /// OpenMetrics: for the textfile collector of node_exporter
+    Openmetrics,
+}
+
+/// What a run says, as it is printed, drawn and exported.
+pub(crate) trait Record {
+    /// All of it as JSON.
+    fn json(&self) -> Result<Vec<u8>>;
+
+    /// All that is printed of it, ending with a newline; `path` is where the run is stored.
+    fn table(&self, path: Option<&Path>) -> String;
+
+    /// A sentence each, the most important first; where there is nothing, the first chart in words stands for it.
+    fn headline(&self) -> Vec<String>;
+
+    /// Its charts. `run` is the run that it is of, `index` its place among the runs that are drawn together.
+    fn figures(&self, run: &Run, index: usize) -> Vec<Figure>;
+
+    /// All samples of the run as CSV, with a header line.
+    fn csv(&self, run: &Run) -> Result<Vec<u8>>;
+}
+
+/// Writes all that `output` asks for. The table goes to standard output, or to standard error where
+/// that belongs to a machine-readable format.
+pub(crate) fn write(
+    run: &Run,
+    record: &dyn Record,
+    path: Option<&Path>,
+    output: &Output,
+) -> Result<()> {
+    let mut errors = Vec::new();
+    if !output.quiet {
+        let mut text = printable(&record.table(path));
+        let mut shared = [&output.json, &output.csv].into_iter().flatten();
+        let taken = shared.any(|to| *to == Destination::Stdout);
+        if output.plot {
+            let look = if taken { look_of(&io::stderr()) } else { look_of(&io::stdout()) };
+            text.push_str(&plots(run, record, &look));
+        }
+        let printed = match taken {
+            true => ignore_broken_pipe(io::stderr().write_all(text.as_bytes())),
+            false => print(text.as_bytes()),
+        };
+        errors.extend(printed.err().map(|error| anyhow!(error).context("cannot print the report")));
+    }
+    let wanted = [(ExportFormat::Json, &output.json), (ExportFormat::Csv, &output.csv)];
+    for (format, to) in wanted {
+        if let Some(to) = to {
+            errors.extend(export(run, record, format, to).err());
+        }
+    }
+    // The last is told by whoever asked; the others would be lost.
+    let last = errors.pop();
+    errors.iter().for_each(|error| say(&format!("error: {error:#}")));
+    last.map_or(Ok(()), Err)
+}
+
+/// Prints the report of a stored run, with its charts if they are asked for.
+pub(crate) fn show(run: &Run, record: &dyn Record, path: &Path, plot: bool) -> Result<()> {
+    let mut text = printable(&record.table(Some(path)));
+    if plot {
+        text.push_str(&plots(run, record, &look_of(&io::stdout())));
+    }
+    print(text.as_bytes()).context("cannot print the report")
+}
+
+/// The run's charts in text. Single samples by round are left to the report: they are too many for a
+/// terminal.
+fn plots(run: &Run, record: &dyn Record, look: &Look) -> String {
+    let figures = record.figures(run, 0);
+    let raw = |figure: &Figure| figure.series().iter().any(|series| series.role == Role::Raw);
+    let drawn: Vec<String> = figures
+        .iter()
+        .filter(|figure| !raw(figure))
+        .map(|figure| format!("\n{}", plot(figure, &[], look)))
+        .collect();
+    match drawn.is_empty() {
+        true => "\nplot: nothing was measured that can be drawn\n".to_string(),
+        false => drawn.concat(),
+    }
+}
+
+/// Writes a run in a machine-readable format.
+pub(crate) fn export(
+    run: &Run,
+    record: &dyn Record,
+    format: ExportFormat,
+    to: &Destination,
+) -> Result<()> {
+    let bytes = match format {
+        ExportFormat::Json => record.json()?,
+        ExportFormat::Csv => record.csv(run)?,
+        ExportFormat::GoBench => exports::go_bench(&Subject::of_run(run)),
+        ExportFormat::Openmetrics => exports::openmetrics(&Subject::of_run(run)),
+    };
+    put(&bytes, to)
+}
+
+/// A value as JSON, ending with a newline.
+pub(crate) fn to_json(value: &impl Serialize) -> Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec_pretty(value).context("cannot write JSON")?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// Writes a value as JSON if that was asked for.
+pub(crate) fn put_json(value: &impl Serialize, to: Option<&Destination>) -> Result<()> {
+    to.map_or(Ok(()), |to| put(&to_json(value)?, to))
+}
+
+/// Writes to where it was asked for.
+pub(crate) fn put(bytes: &[u8], to: &Destination) -> Result<()> {
+    match to {
+        Destination::Stdout => print(bytes).context("cannot write to standard output"),
+        Destination::File(path) => File::create(path)
+            .and_then(|mut file| file.write_all(bytes))
+            .with_context(|| format!("cannot write {}", path.display())),
+    }
+}
+
+/// Prints to standard output.
+pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
+    if probe::output_was_closed() {
+        return Err(Errno::BADF.into());
+    }
+    let mut stdout = io::stdout().lock();
+    ignore_broken_pipe(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+}
+
+/// A reader that has had enough (`| head`) is no failure.
+fn ignore_broken_pipe(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}
+
+/// No plot is wider, however wide the terminal is.
+const WIDEST: usize = 80;
+
+/// How a plot may look on a stream.
+fn look_of<S: anstream::stream::RawStream + IsTerminal + AsFd>(stream: &S) -> Look {
+    let size = terminal_size::terminal_size_of(stream).map(|(columns, _)| columns.0.into());
+    // NO_COLOR, CLICOLOR_FORCE, TERM=dumb and what is no terminal, as every program of clap's has it.
+    let colour = AutoStream::choice(stream) != ColorChoice::Never;
+    let variable = |name: &str| env::var_os(name).and_then(|value| value.into_string().ok());
+    Look {
+        columns: columns(variable("COLUMNS").as_deref(), size),
+        colour,
+        unicode: is_utf8(variable),
+    }
+}
+
+/// COLUMNS says what a user wants, before what the terminal has.
+fn columns(wanted: Option<&str>, terminal: Option<usize>) -> usize {
+    let wanted = wanted.and_then(|text| text.trim().parse().ok());
+    wanted.or(terminal).filter(|columns| *columns > 0).unwrap_or(WIDEST).min(WIDEST)
+}
+
+/// The first of these that is set and not empty counts (locale(7)).
+fn is_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable);
+    let locale = set.into_iter().find(|value| !value.is_empty()).unwrap_or_default();
+    let locale = locale.to_ascii_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plot_is_as_wide_as_the_terminal_but_no_wider_than_eighty() {
+        assert_eq!(columns(None, None), 80);
+        assert_eq!(columns(None, Some(60)), 60);
+        assert_eq!(columns(Some("50"), Some(60)), 50);
+        assert_eq!(columns(Some("132"), None), 80);
+        assert_eq!(columns(Some("wide"), Some(70)), 70);
+        assert_eq!(columns(Some("0"), None), 80);
+    }
+
+    #[test]
+    fn the_locale_says_whether_there_is_more_than_ascii() {
+        let of = |set: &[(&str, &str)]| {
+            is_utf8(|name| {
+                set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string())
+            })
+        };
+        assert!(of(&[("LANG", "en_US.UTF-8")]));
+        assert!(of(&[("LC_CTYPE", "C.utf8"), ("LANG", "C")]));
+        assert!(!of(&[("LC_ALL", "POSIX"), ("LANG", "en_US.UTF-8")]));
+        assert!(of(&[("LC_ALL", ""), ("LANG", "en_US.UTF-8")]));
+        assert!(!of(&[]));
+    }
+}

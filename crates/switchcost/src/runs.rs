@@ -1,0 +1,154 @@
+//! `switchcost runs`: what is stored.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use charts::printable;
+use clap::Subcommand;
+use comfy_table::{Table, presets};
+use model::run::{End, StopReason};
+
+use crate::execute::{self, More};
+use crate::experiments;
+use crate::output::{self, ExportFormat, Output};
+use crate::store::{Entry, Folder, read};
+use crate::values::{Destination, above_zero, duration, share};
+
+/// RUN is a name from `runs list`, the start of one that no other shares, `last`, or a file.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsCommand {
+    /// List the stored runs, oldest first
+    List,
+    /// Print the report of a run, by what is known of its CPU's full speed now
+    Show {
+        /// Name, start of a name, `last`, or a file
+        run: String,
+        /// Draw the charts below the table, in 80 columns or what the terminal has (COLUMNS, NO_COLOR)
+        #[arg(long)]
+        plot: bool,
+    },
+    /// Write a run in another format
+    Export {
+        /// Name, start of a name, `last`, or a file
+        run: String,
+        /// The format
+        #[arg(long, value_enum, default_value_t = ExportFormat::Json)]
+        format: ExportFormat,
+        /// Where to; - is standard output
+        #[arg(long, short, default_value = "-", value_name = "FILE|-")]
+        output: Destination,
+    },
+    /// Go on with a run that was killed, interrupted or not precise enough
+    Resume {
+        /// Name, start of a name, `last`, or a file
+        run: String,
+        /// More time than the run's own budget has left
+        #[arg(long, value_name = "TIME", value_parser = duration)]
+        budget: Option<Duration>,
+        /// Another precision than the run's own
+        #[arg(long, value_name = "SHARE", value_parser = share)]
+        precision: Option<f64>,
+        /// Rounds on top of those done, instead of the run's own limit
+        #[arg(long, value_name = "COUNT", value_parser = above_zero::<u32>)]
+        rounds: Option<u32>,
+        /// No progress and no table
+        #[arg(long, short)]
+        quiet: bool,
+    },
+    /// Remove stored runs
+    Remove {
+        /// Names, starts of names, `last`, or files
+        #[arg(required = true)]
+        runs: Vec<String>,
+    },
+}
+
+pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
+    let folder = Folder::of_user()?;
+    match command {
+        RunsCommand::List => list(&folder),
+        RunsCommand::Show { run, plot } => {
+            let path = folder.find(&run)?.path;
+            let run = read(&path)?;
+            output::show(&run, &*experiments::record(&run), &path, plot)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        RunsCommand::Export { run, format, output } => {
+            let run = read(&folder.find(&run)?.path)?;
+            output::export(&run, &*experiments::record(&run), format, &output)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        RunsCommand::Resume { run, budget, precision, rounds, quiet } => {
+            let output = Output { json: None, csv: None, plot: false, quiet };
+            let more = More { budget, precision, rounds };
+            execute::resume(&folder.find(&run)?.path, &more, &output)
+        }
+        RunsCommand::Remove { runs } => remove(&folder, &runs),
+    }
+}
+
+fn list(folder: &Folder) -> Result<ExitCode> {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["name", "experiment", "cases", "rounds", "samples", "state"]);
+    for entry in folder.entries()? {
+        table.add_row(list_row(&entry));
+    }
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = match table.is_empty() {
+        true => writeln!(text, "no runs in {}", folder.path().display()),
+        false => writeln!(text, "{table}"),
+    };
+    output::print(printable(&text).as_bytes()).context("cannot print the list")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A file that cannot be read is listed with the reason: it is still there.
+fn list_row(entry: &Entry) -> Vec<String> {
+    readable_row(entry).unwrap_or_else(|error| {
+        let dash = || "-".to_string();
+        vec![entry.name.clone(), dash(), dash(), dash(), dash(), format!("{error:#}")]
+    })
+}
+
+fn readable_row(entry: &Entry) -> Result<Vec<String>> {
+    let run = read(&entry.path)?;
+    Ok(vec![
+        entry.name.clone(),
+        run.header.plan.experiment.to_string(),
+        run.header.plan.cases.len().to_string(),
+        run.rounds().to_string(),
+        run.samples.len().to_string(),
+        state(entry, run.end.as_ref()).to_string(),
+    ])
+}
+
+fn state(entry: &Entry, end: Option<&End>) -> &'static str {
+    match end.map(|end| end.reason) {
+        _ if entry.is_running() => "running",
+        None => "killed (can be resumed)",
+        Some(StopReason::Interrupted) => "interrupted (can be resumed)",
+        Some(StopReason::Failed) => "failed",
+        Some(StopReason::Precise | StopReason::BudgetSpent | StopReason::RoundsDone) => "complete",
+    }
+}
+
+fn remove(folder: &Folder, runs: &[String]) -> Result<ExitCode> {
+    // All are found and looked at before any is removed: a slip must not leave half of it done.
+    let entries: Vec<Entry> = runs.iter().map(|run| folder.find(run)).collect::<Result<_>>()?;
+    for entry in &entries {
+        if entry.is_running() {
+            bail!("{} is still running: stop it first", entry.name);
+        }
+        // Whoever names another kind of file by mistake keeps it.
+        read(&entry.path)?;
+    }
+    for entry in &entries {
+        std::fs::remove_file(&entry.path)
+            .with_context(|| format!("cannot remove {}", entry.path.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

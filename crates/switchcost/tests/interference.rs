@@ -84,23 +84,27 @@ fn every_condition_has_its_runs_of_the_same_laps_and_the_verdict_is_theirs() {
 }
 
 #[test]
-fn each_noise_makes_itself_heard() {
+fn each_noise_reaches_both_settings() {
     for noise in ["cpu", "timer", "net"] {
-        let home = Home::new();
-        // The longest gap is 200 ms, a run half a second.
-        let bounds = ["--budget", "6s", "--runs", "2", "--sizes", "64K"];
-        let said = interference(&home, &[&bounds[..], &["--noise", noise]].concat());
-        let record = home.run(&["runs", "export", "last"]).json();
-        let events = &record["findings"]["interference"]["events_per_run"];
-        if noise == "net" {
-            let wire = &record["header"]["plan"]["cases"][0]["trial"]["wire"];
-            let why = said.out.contains("packets go through the loopback");
-            assert_eq!(wire == "loopback", why, "{}", said.out);
-        }
-        for setting in ["augmented", "plain"] {
-            assert!(events[setting].as_f64().is_some_and(|n| n > 0.0), "{noise}: {}", said.out);
-        }
+        // Where other work keeps the noise off its CPU for a whole run, longer runs meet it.
+        let met = ["6s", "12s", "24s"].into_iter().any(|budget| meets_both(noise, budget));
+        assert!(met, "{noise}: no event in any run of one of the settings");
     }
+}
+
+fn meets_both(noise: &str, budget: &str) -> bool {
+    let home = Home::new();
+    // The longest gap is 200 ms, a run half a second.
+    let bounds = ["--budget", budget, "--runs", "2", "--sizes", "64K"];
+    let said = interference(&home, &[&bounds[..], &["--noise", noise]].concat());
+    let record = home.run(&["runs", "export", "last"]).json();
+    if noise == "net" {
+        let wire = &record["header"]["plan"]["cases"][0]["trial"]["wire"];
+        let why = said.out.contains("packets go through the loopback");
+        assert_eq!(wire == "loopback", why, "{}", said.out);
+    }
+    let events = &record["findings"]["interference"]["events_per_run"];
+    ["augmented", "plain"].iter().all(|setting| events[setting].as_f64().is_some_and(|n| n > 0.0))
 }
 
 /// A lap lasts microseconds, set-up and warm-up milliseconds, in which the timers go off too.

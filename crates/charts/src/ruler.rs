@@ -1,38 +1,44 @@
-//! An axis with both ends: where a value lies between them, and its ticks.
+//! An axis between its ends: where a value lies on it, and its ticks. A heat map has two, and one of colours.
 
-use crate::figure::{Axis, Scale, Unit};
+use crate::figure::{Axis, Figure, Map, Scale, Unit};
 use crate::text::clean;
 use crate::ticks::{self, Notation, written};
 
-/// Beyond this, differences and ratios of what is finite are not.
+/// Beyond this, differences and ratios of finite values may be infinite.
 const HUGE: f64 = 1e280;
 
-/// A tick and what stands at it.
+/// The least and the largest of these; infinite ends, in the wrong order, if there are none.
+pub(crate) fn extremes(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
+    let wider = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
+    values.into_iter().fold((f64::INFINITY, f64::NEG_INFINITY), wider)
+}
+
+/// A tick and its label.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tick {
-    /// Where.
     pub(crate) at: f64,
-    /// Its label.
     pub(crate) label: String,
 }
 
 /// An axis as it is drawn.
 #[derive(Clone, Debug)]
 pub(crate) struct Ruler {
-    /// What is on it, with the unit where the ticks have none: `CPU time (ms)`.
+    /// Its label, with the unit where the ticks have none: `CPU time (ms)`.
     pub(crate) title: String,
-    /// How it is divided. Linear for an axis on which logarithms would have left nothing.
+    /// Linear for a logarithmic axis that could show no value.
     pub(crate) scale: Scale,
-    /// Its ends.
+    /// The lower end.
     pub(crate) low: f64,
-    /// The upper one.
+    /// The upper end.
     pub(crate) high: f64,
     unit: Unit,
     names: Vec<String>,
+    /// Where its ticks are, if not at round numbers.
+    fixed: Vec<f64>,
 }
 
 impl Ruler {
-    /// A ruler as long as `values` need.
+    /// A ruler with room for all `values`.
     pub(crate) fn new(axis: &Axis, values: &[f64]) -> Self {
         let mut ruler = Self {
             title: clean(&axis.label),
@@ -41,19 +47,18 @@ impl Ruler {
             high: 1.0,
             unit: axis.unit,
             names: axis.names.iter().map(|name| clean(name)).collect(),
+            fixed: (0..axis.names.len()).map(|place| place as f64).collect(),
         };
-        if axis.unit == Unit::Names {
-            ruler.scale = Scale::Linear;
-            let last = values.iter().copied().filter(|value| drawable(Scale::Linear, *value));
-            let last = last.fold(ruler.names.len().max(1) as f64 - 1.0, f64::max);
-            (ruler.low, ruler.high) = (-0.5, last.round() + 0.5);
-            return ruler;
-        }
-        if !values.iter().any(|value| drawable(Scale::Log, *value)) {
+        let is_log = |value: &f64| drawable(Scale::Log, *value);
+        if axis.unit == Unit::Names || !values.iter().any(is_log) {
             ruler.scale = Scale::Linear;
         }
         let (low, high) = ruler.extremes(values);
         (ruler.low, ruler.high) = match ruler.scale {
+            _ if axis.unit == Unit::Names => {
+                let last = ruler.names.len().max(1) as f64 - 1.0;
+                (-0.5, last.max(high).round() + 0.5)
+            }
             _ if low > high => (0.0, 1.0),
             Scale::Linear => linear_ends(low, high),
             Scale::Log => log_ends(low, high),
@@ -65,19 +70,8 @@ impl Ruler {
         ruler
     }
 
-    /// A ruler that ends at the least and the greatest value.
-    pub(crate) fn exact(axis: &Axis, values: &[f64]) -> Self {
-        let mut ruler = Self::new(axis, values);
-        let (low, high) = ruler.extremes(values);
-        if high - low > high.abs() * 1e-9 {
-            (ruler.low, ruler.high) = (low, high);
-        }
-        ruler
-    }
-
     fn extremes(&self, values: &[f64]) -> (f64, f64) {
-        let usable = values.iter().copied().filter(|value| self.draws(*value));
-        usable.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)))
+        extremes(values.iter().copied().filter(|value| self.draws(*value)))
     }
 
     /// Whether the value can be drawn at all.
@@ -85,8 +79,8 @@ impl Ruler {
         drawable(self.scale, value)
     }
 
-    /// Where the value lies: 0 at the lower end, 1 at the upper; beyond them, at them. What cannot be
-    /// drawn is at the lower end.
+    /// Where the value lies: 0 at the lower end, 1 at the upper. What lies beyond an end is at that end; what
+    /// cannot be drawn is at the lower end.
     pub(crate) fn position(&self, value: f64) -> f64 {
         let (low, high, value) = match self.scale {
             Scale::Linear => (self.low, self.high, value),
@@ -111,30 +105,28 @@ impl Ruler {
 
     /// About `most` ticks at the most.
     pub(crate) fn ticks(&self, most: usize) -> Vec<Tick> {
-        if self.unit == Unit::Names {
-            let names = self.names.iter().enumerate();
-            return names.map(|(k, name)| Tick { at: k as f64, label: name.clone() }).collect();
+        let said = |at: f64| Tick { at, label: self.say(at) };
+        if self.unit == Unit::Names || !self.fixed.is_empty() {
+            let every = self.fixed.len().div_ceil(most).max(1);
+            return self.fixed.iter().step_by(every).map(|at| said(*at)).collect();
         }
-        match self.scale {
-            Scale::Linear => {
-                let (ticks, step) = ticks::linear(self.unit, self.low, self.high, most);
-                let notation = self.notation();
-                let label = |at: &f64| Tick { at: *at, label: notation.number(*at, step) };
-                ticks.iter().map(label).collect()
-            }
-            Scale::Log => {
-                let ticks = ticks::log(self.unit, self.low, self.high, most);
-                let label = |at: &f64| Tick { at: *at, label: written(self.unit, *at) };
-                ticks.iter().map(label).collect()
-            }
+        if self.scale == Scale::Log {
+            return ticks::log(self.unit, self.low, self.high, most)
+                .into_iter()
+                .map(said)
+                .collect();
         }
+        let (ticks, step) = ticks::linear(self.unit, self.low, self.high, most);
+        let notation = self.notation();
+        let number = |at: f64| Tick { at, label: notation.number(at, step) };
+        ticks.into_iter().map(number).collect()
     }
 
     fn notation(&self) -> Notation {
         Notation::of(self.unit, self.low.abs().max(self.high.abs()))
     }
 
-    /// The value as a person says it.
+    /// The value with its unit, or the name.
     pub(crate) fn say(&self, value: f64) -> String {
         match self.unit {
             Unit::Names => self.names.get(value as usize).cloned().unwrap_or_default(),
@@ -148,7 +140,7 @@ fn drawable(scale: Scale, value: f64) -> bool {
     size < HUGE && (scale == Scale::Linear || (value > 0.0 && size > 1.0 / HUGE))
 }
 
-/// From zero if that takes less than half of the axis away; else a margin at both ends.
+/// Includes zero if that takes less than half of the axis away; a margin at each other end.
 fn linear_ends(low: f64, high: f64) -> (f64, f64) {
     let low = if low > 0.0 && low < 0.6 * high { 0.0 } else { low };
     let high = if high < 0.0 && high > 0.6 * low { 0.0 } else { high };
@@ -168,9 +160,76 @@ fn log_ends(low: f64, high: f64) -> (f64, f64) {
     (low / margin.exp(), high * margin.exp())
 }
 
+/// From this ratio of the largest to the least value on, equal steps of colour hide the least.
+const WIDE: f64 = 30.0;
+
+/// The rulers of a heat map, and the edges of its cells.
+#[derive(Clone, Debug)]
+pub(crate) struct Grid<'a> {
+    pub(crate) map: &'a Map,
+    pub(crate) x: Ruler,
+    pub(crate) y: Ruler,
+    /// Of the values: from the least to the largest.
+    pub(crate) values: Ruler,
+    /// Edges of the columns, one more than there are.
+    pub(crate) x_edges: Vec<f64>,
+    /// Edges of the rows.
+    pub(crate) y_edges: Vec<f64>,
+}
+
+impl<'a> Grid<'a> {
+    /// None where the places are not in order, are none, or do not fit the values.
+    pub(crate) fn of(figure: &Figure, map: &'a Map) -> Option<Self> {
+        let fits = map.values.len() == map.ys.len()
+            && map.values.iter().all(|row| row.len() == map.xs.len());
+        let (x, x_edges) = cells(&figure.x, &map.xs).filter(|_| fits)?;
+        let (y, y_edges) = cells(&figure.y, &map.ys)?;
+        let known: Vec<f64> = map.values.iter().flatten().flatten().copied().collect();
+        let (least, most) = extremes(known.iter().copied());
+        let scale = if least > 0.0 && most / least >= WIDE { Scale::Log } else { Scale::Linear };
+        let mut values = Ruler::new(&Axis::new(&map.label, map.unit, scale), &known);
+        let (low, high) = values.extremes(&known);
+        if high - low > high.abs() * 1e-9 {
+            (values.low, values.high) = (low, high);
+        }
+        Some(Self { map, x, y, values, x_edges, y_edges })
+    }
+}
+
+/// The ruler of places that are middles of cells, and the edges between the cells.
+fn cells(axis: &Axis, places: &[f64]) -> Option<(Ruler, Vec<f64>)> {
+    let mut ruler = Ruler::new(axis, places);
+    let ordered = places.windows(2).all(|two| two[0] < two[1]);
+    if places.is_empty() || !ordered || !places.iter().all(|place| ruler.draws(*place)) {
+        return None;
+    }
+    let is_log = ruler.scale == Scale::Log;
+    let between = |two: &[f64]| match is_log {
+        true => two[0].sqrt() * two[1].sqrt(),
+        false => 0.5 * (two[0] + two[1]),
+    };
+    let beyond = |edge: f64, place: f64| match is_log {
+        true => place * (place / edge),
+        false => place + (place - edge),
+    };
+    let mut edges: Vec<f64> = places.windows(2).map(between).collect();
+    let (first, last) = (places[0], places[places.len() - 1]);
+    if let (Some(low), Some(high)) = (edges.first(), edges.last()) {
+        (ruler.low, ruler.high) = (beyond(*low, first), beyond(*high, last));
+    } else if axis.unit == Unit::Names {
+        (ruler.low, ruler.high) = (first - 0.5, first + 0.5);
+    }
+    edges.insert(0, ruler.low);
+    edges.push(ruler.high);
+    ruler.fixed = places.to_vec();
+    (ruler.low < ruler.high).then_some((ruler, edges))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figure::Body;
+    use crate::samples;
 
     fn axis(unit: Unit, scale: Scale) -> Axis {
         Axis { label: "time".into(), unit, scale, names: Vec::new() }
@@ -233,5 +292,29 @@ mod tests {
         assert_eq!(ruler.position(f64::INFINITY), 1.0);
         assert!((ruler.value(ruler.position(8.0)) - 8.0).abs() < 1e-9);
         assert_eq!(ruler.say(1.5), "1.5");
+    }
+
+    #[test]
+    fn cells_meet_between_their_middles() {
+        let figure = samples::map();
+        let Body::Map(map) = &figure.body else { panic!("no map") };
+        let grid = Grid::of(&figure, map).unwrap();
+        assert_eq!(grid.x_edges.len(), map.xs.len() + 1);
+        assert!(grid.x_edges.windows(2).all(|two| two[0] < two[1]));
+        let middle = grid.x_edges[1];
+        assert!((middle * middle / (map.xs[0] * map.xs[1]) - 1.0).abs() < 1e-12, "{middle}");
+    }
+
+    #[test]
+    fn a_map_that_is_none_has_no_grid() {
+        let figure = samples::map();
+        let Body::Map(map) = &figure.body else { panic!("no map") };
+        let broken = [
+            Map { values: Vec::new(), ..map.clone() },
+            Map { xs: vec![4.0, 2.0, 1.0, 0.5], ..map.clone() },
+            Map { xs: vec![f64::NAN; map.xs.len()], ..map.clone() },
+            Map { xs: Vec::new(), ys: Vec::new(), values: Vec::new(), ..map.clone() },
+        ];
+        assert!(broken.iter().all(|map| Grid::of(&figure, map).is_none()));
     }
 }

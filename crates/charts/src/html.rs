@@ -3,21 +3,23 @@
 //! Each chart is SVG that a browser shows without any script. Its shapes carry their places in the figure's
 //! own units (`data-d`), so that `charts.js` can draw them again between other ends or on other axes.
 
-mod table;
-
 use std::fmt::Write;
 
-use crate::figure::{Axis, Body, Figure, Role, Scale, Series, Unit};
-use crate::layout::{Anchor, At, Chart, Item, Kind, Medium, Text, layout};
-use crate::picture::{Element, Ink, PAPER, elements, letters, micro, sample, texts};
-use crate::relative::Base;
-use crate::shapes::{Form, Part, Shape};
-use crate::svg::{attributes, hex, number};
+use crate::combine::Base;
+use crate::figure::{Axis, Body, Figure, Map, Point, Role, Scale, Series, Unit};
+use crate::layout::layout;
+use crate::page::{Anchor, At, Chart, Item, Kind, Medium, Text};
+use crate::paper::{attributes, hex, number};
+use crate::picture::{Element, Ink, PAPER, Source, elements, ink_of, letters, micro, sample};
+use crate::shapes::{Part, Shape};
 use crate::text::escape;
 use crate::ticks::written;
 
-const STYLE: &str = include_str!("charts.css");
-const SCRIPT: &str = include_str!("charts.js");
+const STYLE: &str = include_str!("html/charts.css");
+const SCRIPT: &str = include_str!("html/charts.js");
+
+/// Longer lists are no table to read.
+const MOST_ROWS: usize = 400;
 
 /// Forbids whatever would leave the file.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'";
@@ -26,7 +28,7 @@ const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 
 const BARE: Medium = Medium {
     margin: 6.0,
     bare: true,
-    measure: |text, kind| 0.6 * letters(kind).0 * text.chars().count() as f64,
+    measure: |text, kind| 0.6 * letters(kind) * text.chars().count() as f64,
     ..PAPER
 };
 
@@ -130,7 +132,7 @@ impl Page<'_> {
             legend = legend(&chart.items),
             svg = self.svg(figure, &chart),
             note = escape(chart.left_out.as_deref().unwrap_or_default()),
-            table = table::html(figure, &chart.entries, self.unlisted),
+            table = table(figure, &chart, self.unlisted),
         )
     }
 
@@ -151,37 +153,28 @@ impl Page<'_> {
             number(axes.top),
             number(axes.right),
             number(axes.bottom),
-            if axes.turned {
-                "names"
-            } else if chart.cells.is_empty() {
-                "curves"
-            } else {
-                "map"
+            match chart.cells.is_empty() {
+                _ if axes.turned => "names",
+                true => "curves",
+                false => "map",
             },
             axis("x", &figure.x, figure.x.scale),
             axis("y", &figure.y, axes.y.scale),
             lines(&mut chart.entries.iter().map(|entry| &entry.name)),
             published.join(" "),
         );
-        let all = elements(chart);
-        let (frame, plot): (Vec<&Element>, Vec<&Element>) =
-            all.iter().partition(|element| !element.class.is_empty());
-        // The style sheet puts something behind labels, which the script may move.
-        let frame = frame.iter().filter(|element| element.ink != Ink::Paper);
-        frame.for_each(|element| write_element(&mut svg, element, None));
+        let (frame, plot): (Vec<Element>, Vec<Element>) = elements(chart)
+            .into_iter()
+            .partition(|element| matches!(element.source, Source::Frame(_)));
+        frame.iter().for_each(|element| write_element(&mut svg, element));
+        let (w, h) = (number(axes.right - axes.left), number(axes.bottom - axes.top));
+        let (x, y) = (number(axes.left), number(axes.top));
         // Writing to a String cannot fail.
         let _ = writeln!(
             svg,
             "<svg class=\"plot\" x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" viewBox=\"{x} {y} {w} {h}\"><g data-base=\"absolute\">",
-            x = number(axes.left),
-            y = number(axes.top),
-            w = number(axes.right - axes.left),
-            h = number(axes.bottom - axes.top),
         );
-        let said = said(figure);
-        for (place, element) in plot.iter().enumerate() {
-            write_element(&mut svg, element, said.get(place).map(String::as_str));
-        }
+        plot.iter().for_each(|element| write_element(&mut svg, element));
         for shape in chart.shapes.iter().filter(|shape| shape.part == Part::Hidden) {
             let _ = writeln!(svg, "<path {}/>", places(shape, &[]));
         }
@@ -193,33 +186,27 @@ impl Page<'_> {
             let _ = writeln!(svg, "<g data-base=\"{name}\" {}>", axis("y", &y, y.scale));
             let relative = Figure { body: Body::Series(series), y, ..figure.clone() };
             let relative = layout(&relative, self.names_in(figure), "", &BARE);
-            for mut element in elements(&relative) {
-                element.paths.clear();
-                if element.of.is_some() {
-                    write_element(&mut svg, &element, None);
-                }
+            let shapes = elements(&relative).into_iter();
+            for mut element in shapes.filter(|of| matches!(of.source, Source::Shape(..))) {
+                element.path.clear();
+                write_element(&mut svg, &element);
             }
             svg.push_str("</g>\n");
         }
         svg.push_str("</svg>\n");
-        for (text, colour) in texts(chart) {
-            svg.push_str(&self::text(&text, colour));
-        }
-        svg.push_str("</svg>");
-        svg
+        svg.extend(chart.texts.iter().map(text));
+        svg + "</svg>"
     }
+}
+
+/// The name of a variant in lower case.
+fn lower(variant: impl std::fmt::Debug) -> String {
+    format!("{variant:?}").to_lowercase()
 }
 
 /// What an axis is, for the script.
 fn axis(name: &str, axis: &Axis, scale: Scale) -> String {
-    let scale = if scale == Scale::Log { "log" } else { "linear" };
-    let unit = match axis.unit {
-        Unit::Nanoseconds => "nanoseconds",
-        Unit::Bytes => "bytes",
-        Unit::Count => "count",
-        Unit::Ratio => "ratio",
-        Unit::Names => "names",
-    };
+    let [scale, unit] = [lower(scale), lower(axis.unit)];
     format!("data-{name}=\"{scale} {unit}\" data-{name}-label=\"{}\"", escape(&axis.label))
 }
 
@@ -228,7 +215,7 @@ fn legend(items: &[Item]) -> String {
     let entry = |item: &Item| {
         let mut svg = "<svg width=\"22\" height=\"12\" aria-hidden=\"true\">".to_string();
         let placed = Item { at: (0.0, 6.0), ..item.clone() };
-        sample(&placed).iter().for_each(|element| write_element(&mut svg, element, None));
+        sample(&placed).iter().for_each(|element| write_element(&mut svg, element));
         let name = format!("{svg}</svg>{}", escape(&micro(&item.name)));
         let series: Vec<String> = item.series.iter().map(usize::to_string).collect();
         match series.is_empty() {
@@ -247,49 +234,36 @@ fn legend(items: &[Item]) -> String {
     }
 }
 
-/// The cells of a map in words, in the order in which they are drawn.
-fn said(figure: &Figure) -> Vec<String> {
-    let Body::Map(map) = &figure.body else { return Vec::new() };
-    let told = |y: f64, x: f64, value: Option<f64>| {
-        let value = value.map_or("not resolved".to_string(), |value| written(map.unit, value));
-        micro(&format!("{}, {}: {value}", written(figure.y.unit, y), written(figure.x.unit, x)))
-    };
-    let rows = map.ys.iter().zip(&map.values);
-    rows.flat_map(|(y, row)| map.xs.iter().zip(row).map(move |(x, value)| told(*y, *x, *value)))
-        .collect()
-}
-
-fn write_element(svg: &mut String, element: &Element, said: Option<&str>) {
+fn write_element(svg: &mut String, element: &Element) {
     let (ink, class) = match element.ink {
         Ink::Cell(_) => (hex(element.ink.colour()), String::new()),
         Ink::Series(number) => ("currentColor".to_string(), format!("s{}", number % 7)),
-        ink => ("currentColor".to_string(), format!("{ink:?}").to_lowercase()),
+        ink => ("currentColor".to_string(), lower(ink)),
     };
-    let class = format!("{} {class}", element.class);
-    let of = element.of.map_or(String::new(), |(shape, corners)| places(shape, corners));
-    let said = said.map_or(String::new(), |said| format!(" data-said=\"{}\"", escape(said)));
+    let (frame, of) = match element.source {
+        Source::Frame(name) => (name, String::new()),
+        Source::Shape(shape, corners) => ("", places(shape, corners)),
+        Source::Cell(cell) => ("", format!("data-said=\"{}\"", escape(&micro(&cell.said)))),
+        Source::Other => ("", String::new()),
+    };
+    let class = format!("{frame} {class}");
     let look = attributes(element, &ink);
     // Writing to a String cannot fail.
-    let _ = writeln!(svg, "<path class=\"{}\" {of}{said} {look}/>", class.trim());
+    let _ = writeln!(svg, "<path class=\"{}\" {of} {look}/>", class.trim());
 }
 
 /// Where a shape is in the figure's own units, for the script.
 fn places(shape: &Shape, corners: &[At]) -> String {
     let list = |numbers: &[f64]| numbers.iter().map(|n| exact(*n)).collect::<Vec<_>>().join(",");
-    let stamp = |point: &crate::figure::Point| match point.interval() {
+    let place = |point: &Point| match point.interval() {
         Some((low, high)) => list(&[point.x, point.y, low, high]),
         None => list(&[point.x, point.y]),
     };
-    let path = |path: &Vec<(f64, f64)>| {
-        path.iter().map(|(x, y)| list(&[*x, *y])).collect::<Vec<_>>().join(" ")
-    };
-    let d: Vec<String> = match &shape.form {
-        Form::Stamps(points) => points.iter().map(stamp).collect(),
-        Form::Paths(paths) => paths.iter().map(path).collect(),
-    };
+    let path = |path: &Vec<Point>| path.iter().map(place).collect::<Vec<_>>().join(" ");
+    let d: Vec<String> = shape.paths.iter().map(path).collect();
     let around: Vec<String> = corners.iter().map(|(x, y)| format!("{x},{y}")).collect();
     let series = shape.series.map_or(String::new(), |of| format!(" data-series=\"{of}\""));
-    let part = format!("{:?}", shape.part).to_lowercase();
+    let part = lower(shape.part);
     format!(
         "data-part=\"{part}\"{series} data-corners=\"{}\" data-d=\"{}\"",
         around.join(" "),
@@ -309,7 +283,7 @@ fn exact(value: f64) -> String {
 }
 
 /// A text of the page. The browser's letters are not those that its place was made for: labels are centred.
-fn text(text: &Text, colour: [u8; 3]) -> String {
+fn text(text: &Text) -> String {
     let wide = (BARE.measure)(&text.words, text.kind);
     let (x, anchor) = match text.anchor {
         Anchor::Left if text.of.is_some() => (text.at.0 + wide / 2.0, "middle"),
@@ -321,14 +295,73 @@ fn text(text: &Text, colour: [u8; 3]) -> String {
         .of
         .map_or(String::new(), |(from, to)| format!(" data-x=\"{},{}\"", exact(from), exact(to)));
     let fill = match text.kind {
-        Kind::Cell => format!(" fill=\"{}\"", hex(colour)),
+        Kind::Cell(_) => format!(" fill=\"{}\"", hex(ink_of(text.kind).colour())),
         _ => String::new(),
     };
+    let class = lower(text.kind);
     format!(
         "<text class=\"{}\" x=\"{}\" y=\"{}\" text-anchor=\"{anchor}\"{of}{fill}>{}</text>\n",
-        format!("{:?}", text.kind).to_lowercase(),
+        // Of a cell only its name, not its position on the colour scale.
+        class.split('(').next().unwrap_or_default(),
         number(x),
-        number(text.at.1 + 0.36 * letters(text.kind).0),
+        number(text.at.1 + 0.36 * letters(text.kind)),
         escape(&micro(&text.words))
     )
+}
+
+/// All points, a row each; laws and single samples are left to the chart and to exports, as `unlisted` says.
+fn table(figure: &Figure, chart: &Chart, unlisted: &str) -> String {
+    let (head, rows) = match &figure.body {
+        Body::Series(_) => of_series(figure, chart),
+        Body::Map(map) => of_map(figure, chart, map),
+    };
+    if rows.is_empty() || rows.len() > MOST_ROWS {
+        return format!("<p class=\"note\">{}</p>", escape(unlisted));
+    }
+    let title = escape(&figure.title);
+    let head: String = head.iter().map(|name| cell("th scope=\"col\"", name)).collect();
+    let row = |cells: &Vec<String>| {
+        let values: String = cells[1..].iter().map(|value| cell("td", value)).collect();
+        format!("<tr>{}{values}</tr>", cell("th scope=\"row\"", &cells[0]))
+    };
+    let rows: String = rows.iter().map(row).collect();
+    format!(
+        "<details><summary>Table: {title}</summary>\
+         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table: {title}\">\
+         <table><caption>{title}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></details>"
+    )
+}
+
+fn cell(tag: &str, text: &str) -> String {
+    let name = tag.split(' ').next().unwrap_or(tag);
+    format!("<{tag}>{}</{name}>", escape(text))
+}
+
+fn of_series(figure: &Figure, chart: &Chart) -> (Vec<String>, Vec<Vec<String>>) {
+    let place = if figure.x.label.is_empty() { "of" } else { &figure.x.label };
+    let head = ["series", place, &figure.y.label, "interval"].map(String::from).to_vec();
+    let (x, y) = (&chart.axes.x, &chart.axes.y);
+    let mut rows = Vec::new();
+    for entry in &chart.entries {
+        if matches!(entry.series.role, Role::Raw | Role::Law) {
+            continue;
+        }
+        for point in &entry.series.points {
+            let ends = point.low.zip(point.high);
+            let interval = ends.map(|(low, high)| format!("{} to {}", y.say(low), y.say(high)));
+            let interval = interval.unwrap_or("-".to_string());
+            rows.push(vec![entry.name.clone(), x.say(point.x), y.say(point.y), interval]);
+        }
+    }
+    (head, rows)
+}
+
+fn of_map(figure: &Figure, chart: &Chart, map: &Map) -> (Vec<String>, Vec<Vec<String>>) {
+    let columns = map.xs.iter().map(|x| chart.axes.x.say(*x));
+    let head = std::iter::once(figure.y.label.clone()).chain(columns).collect();
+    let row = |(y, values): (&f64, &Vec<Option<f64>>)| {
+        let told = |value: &Option<f64>| value.map_or("-".into(), |value| written(map.unit, value));
+        std::iter::once(chart.axes.y.say(*y)).chain(values.iter().map(told)).collect()
+    };
+    (head, map.ys.iter().zip(&map.values).map(row).collect())
 }

@@ -53,9 +53,7 @@ impl Assignment {
                 })
             }
             Case::Trial(case) => {
-                let (case, trials) = (case.clone(), self.batching.trial.trials);
-                let told = trial::Assignment { case_number, case, round, trials };
-                let sample = trial::run(&told)
+                let sample = trial::run(case_number, case, round, self.batching.trial.trials)
                     .map_err(|error| Unmeasured { message: error.to_string(), exhausted: false })?;
                 sink(sample.into());
                 Ok(())

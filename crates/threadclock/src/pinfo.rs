@@ -1,8 +1,8 @@
 //! `getpinfo` as a system call: the kernel of Hines et al. (2000), section 3, as kernel/patches makes
 //! it of a current one. Elsewhere there is no such call.
 
-use crate::tier::Verdict;
-use crate::{Error, WhyNot, arch, sys};
+use crate::types::{Error, Verdict, WhyNot};
+use crate::{arch, sys};
 use libc::{c_long, pid_t};
 
 /// The number of the call, ours and not upstream's (arch/x86/entry/syscalls/syscall_64.tbl and
@@ -104,19 +104,19 @@ fn probe(call: impl Fn(pid_t, u32, usize) -> Result<Pinfo, i32>) -> Result<(), W
     let (first, second) = (call(0, 0, size), call(0, 0, size));
     let elapsed = arch::stamp_ordered().wrapping_sub(before);
     let whole = call(0, PROCESS, size);
-    let good = match (first, second, whole) {
-        (Ok(first), Ok(second), Ok(whole)) => {
-            let ticks = second.cycles.wrapping_sub(first.cycles);
-            refuses
+    match (first, second, whole) {
+        (Ok(first), Ok(second), Ok(whole))
+            if refuses
                 && sound(&first)
                 && sound(&second)
-                && (1..=elapsed).contains(&ticks)
+                && (1..=elapsed).contains(&second.cycles.wrapping_sub(first.cycles))
                 && second.swapins >= first.swapins
-                && whole.cycles >= second.cycles
+                && whole.cycles >= second.cycles =>
+        {
+            Ok(())
         }
-        _ => false,
-    };
-    if good { Ok(()) } else { Err(WhyNot::OtherSystemCall) }
+        _ => Err(WhyNot::OtherSystemCall),
+    }
 }
 
 #[cfg(test)]

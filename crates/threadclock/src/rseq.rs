@@ -4,7 +4,8 @@
 //! way back to user space after a preemption, migration or signal if the instruction pointer lies
 //! outside the section: rseq_ip_fixup() in kernel/rseq.c.
 
-use crate::{WhyNot, arch, sys};
+use crate::types::WhyNot;
+use crate::{arch, sys};
 use core::sync::atomic::AtomicU64;
 
 /// Offset of `rseq_cs` in `struct rseq`.
@@ -51,15 +52,14 @@ pub(crate) struct Registered {
 
 /// Finds the area that the C library registered, else registers `own`.
 pub(crate) fn find_or_register(own: *mut Area) -> Result<Registered, WhyNot> {
-    if let Some(offset) = c_library_offset() {
-        let area = arch::thread_pointer().wrapping_add_signed(offset);
-        return Ok(Registered {
-            rseq_cs: (area + RSEQ_CS_OFFSET) as *const AtomicU64,
-            by_us: false,
-        });
-    }
-    call(own, 0).map_err(WhyNot::RseqRefused)?;
-    Ok(Registered { rseq_cs: (own as usize + RSEQ_CS_OFFSET) as *const AtomicU64, by_us: true })
+    let (area, by_us) = match c_library_offset() {
+        Some(offset) => (arch::thread_pointer().wrapping_add_signed(offset), false),
+        None => {
+            call(own, 0).map_err(WhyNot::RseqRefused)?;
+            (own as usize, true)
+        }
+    };
+    Ok(Registered { rseq_cs: (area + RSEQ_CS_OFFSET) as *const AtomicU64, by_us })
 }
 
 /// Undoes our registration, which must not outlive the area.

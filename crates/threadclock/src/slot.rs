@@ -10,7 +10,8 @@
 //! - A handler that interrupts a re-sync does not touch the slot: it asks the kernel ([`Slot::busy_read`]).
 //! - The slot lies in memory that the kernel zeroes in a fork's child, and a zero limit refuses all.
 
-use crate::{CpuTime, arch, calibrate, pinfo, sys};
+use crate::types::CpuTime;
+use crate::{arch, calibrate, pinfo, sys};
 use core::sync::atomic::{AtomicIsize, AtomicU64, Ordering::*, compiler_fence};
 
 /// The kinds of slot, and what each takes for its stamp.
@@ -130,32 +131,11 @@ impl Slot {
 
     /// A slot that is never synced.
     pub(crate) const fn bare() -> Self {
-        #[expect(clippy::declare_interior_mutable_const, reason = "each use is a new word")]
-        const ZERO: AtomicU64 = AtomicU64::new(0);
-        Self {
-            witness_offset: AtomicIsize::new(0),
-            expected: AtomicU64::new(NEVER),
-            kind: AtomicU64::new(kind::BARE),
-            base_ns: ZERO,
-            base_cycles: ZERO,
-            ns_per_tick: ZERO,
-            limit: ZERO,
-            base_stamp: ZERO,
-            last_stamp: ZERO,
-            token: ZERO,
-            bound_ns: ZERO,
-            synced_stamp: ZERO,
-            phase: ZERO,
-            floor_ns: ZERO,
-            floor_cycles: ZERO,
-            swapins: ZERO,
-            handler_ns: ZERO,
-            stretch_ns: ZERO,
-            stretch_stamp: ZERO,
-            switched: ZERO,
-            expired: ZERO,
-            unset: ZERO,
-        }
+        // SAFETY: all fields are atomics, for which zero is a value.
+        let mut slot: Self = unsafe { core::mem::zeroed() };
+        slot.expected = AtomicU64::new(NEVER);
+        slot.kind = AtomicU64::new(kind::BARE);
+        slot
     }
 
     /// As `set_up`, without a witness.
@@ -423,9 +403,7 @@ impl Slot {
             unset: self.unset.load(Relaxed),
         }
     }
-}
 
-impl Slot {
     /// The stamp by which this slot's time goes.
     fn stamp(&self) -> u64 {
         if self.kind.load(Relaxed) == kind::CALL { self.call() } else { arch::stamp() }
@@ -448,4 +426,76 @@ impl Slot {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    /// A slot whose witness is a word of the test's.
+    fn slot(witness: &AtomicU64) -> Slot {
+        assert!(calibrate::finish());
+        let slot = Slot::bare();
+        slot.set_up(kind::COUNT, witness, 0);
+        slot
+    }
+
+    fn now(slot: &Slot) -> CpuTime {
+        slot.read(arch::stamp).unwrap_or_else(|stamp| slot.resync(stamp))
+    }
+
+    #[test]
+    fn a_clock_ahead_of_the_kernel_is_held_and_not_set_back() {
+        let witness = AtomicU64::new(0);
+        let slot = slot(&witness);
+        let ahead = CpuTime { ns: now(&slot).ns + 30_000, cycles: 0 };
+        slot.base_ns.store(ahead.ns, Relaxed);
+        slot.forget();
+        let mut last = CpuTime::default();
+        for _ in 0..10_000 {
+            let time = now(&slot);
+            assert!(time.ns >= ahead.ns && time >= last && time.cycles >= last.cycles);
+            last = time;
+        }
+        // 10,000 reads take longer than 30 us: the kernel has caught up, and the clock goes on.
+        assert!(last.ns > ahead.ns);
+    }
+
+    #[test]
+    fn a_handler_in_a_resync_leaves_the_slot_alone_and_is_not_overtaken() {
+        let witness = AtomicU64::new(0);
+        for phase in [CLOSING, WRITING] {
+            let slot = slot(&witness);
+            let before = now(&slot);
+            slot.expected.store(NEVER, Relaxed);
+            slot.floor_ns.store(before.ns, Relaxed);
+            slot.floor_cycles.store(before.cycles, Relaxed);
+            slot.phase.store(phase, Relaxed);
+            let base = slot.base();
+            let in_handler = now(&slot);
+            assert!(in_handler.ns >= before.ns && in_handler.cycles >= before.cycles);
+            assert_eq!(slot.base(), base);
+            slot.phase.store(FREE, Relaxed);
+            // What the handler was told becomes the floor, were it ahead of the kernel.
+            slot.handler_ns.store(in_handler.ns + 20_000, Relaxed);
+            assert!(now(&slot).ns >= in_handler.ns + 20_000);
+        }
+    }
+
+    /// A read that was interrupted before its last store has left a stamp from before the sync.
+    #[test]
+    fn a_late_store_of_an_old_stamp_does_not_set_the_clock_back() {
+        let witness = AtomicU64::new(0);
+        let slot = slot(&witness);
+        let old = arch::stamp();
+        now(&slot);
+        let read = now(&slot);
+        slot.last_stamp.store(old, Relaxed);
+        assert!(slot.reached().ns >= read.ns);
+    }
+
+    #[test]
+    fn a_wiped_slot_refuses() {
+        // SAFETY: what a fork leaves; all fields are atomics, for which zero is a value.
+        let wiped: Slot = unsafe { core::mem::zeroed() };
+        assert!(wiped.read(arch::stamp).is_err());
+        assert!(wiped.read(|| 0).is_err());
+    }
+}

@@ -3,8 +3,10 @@
 //! The first page survives a fork (the rseq descriptor and area, which the child's kernel state still
 //! points to); the second holds the slots and is zeroed in the child.
 
+use crate::perf::{self, CoreClock};
 use crate::slot::{self, Slot, kind};
-use crate::{Tier, WhyNot, arch, calibrate, perf, rseq, sys, witness};
+use crate::types::{Tier, WhyNot};
+use crate::{arch, calibrate, rseq, sys, witness};
 use core::cell::Cell;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
@@ -58,13 +60,7 @@ impl Thread {
         let key = make_key().map_err(WhyNot::NoMemory)?;
         let bytes = sys::page_bytes();
         debug_assert!(size_of::<Self>() <= bytes && size_of::<Wiped>() <= bytes);
-        let start = sys::map_zeroed(2 * bytes).map_err(WhyNot::NoMemory)?;
-        let second = start.wrapping_add(bytes);
-        if let Err(errno) = sys::wipe_on_fork(second, bytes) {
-            // SAFETY: nothing points there yet.
-            unsafe { sys::unmap(start, 2 * bytes) };
-            return Err(WhyNot::NoMemory(errno));
-        }
+        let start = sys::map_pages(2)?;
         let thread = start.cast::<Self>();
         // SAFETY: the page is mapped, zeroed, aligned and large enough, and not shared yet.
         let thread = unsafe {
@@ -72,17 +68,14 @@ impl Thread {
             ptr::write(&raw mut (*thread).registered, Cell::new(None));
             // What a signal handler finds until the choice is made.
             ptr::write(&raw mut (*thread).best, Cell::new(bare()));
-            ptr::write(
-                &raw mut (*thread).refused,
-                [const { Cell::new(None) }; Tier::ALL.len() - 1],
-            );
+            ptr::write(&raw mut (*thread).refused, Default::default());
             &*thread
         };
         // SAFETY: the key exists; its destructor takes exactly this pointer.
         let status = unsafe { libc::pthread_setspecific(key, start.cast()) };
         if status != 0 {
             // SAFETY: `thread` is not used again.
-            unsafe { sys::unmap(start, 2 * bytes) };
+            unsafe { sys::unmap(start.cast(), 2) };
             return Err(WhyNot::NoMemory(status));
         }
         thread.best.set(thread.choose());
@@ -100,7 +93,7 @@ impl Thread {
         for (tier, refused) in Tier::ALL.into_iter().zip(&self.refused) {
             let found = match tier {
                 Tier::CoreCycles => {
-                    Err(crate::CoreClock::for_this_thread().err().unwrap_or(WhyNot::OtherUnit))
+                    Err(CoreClock::for_this_thread().err().unwrap_or(WhyNot::OtherUnit))
                 }
                 _ => self.slot(tier),
             };
@@ -185,7 +178,7 @@ impl Thread {
         let generation = perf::Page::generation(page);
         if let Err(why) = witness::perf_shows_switches(generation) {
             // SAFETY: the slot does not point there yet.
-            unsafe { sys::unmap(page.cast_mut().cast(), sys::page_bytes()) };
+            unsafe { sys::unmap(page.cast_mut().cast(), 1) };
             return Err(why);
         }
         self.wiped().perf_page.store(page.cast_mut(), Relaxed);
@@ -219,14 +212,13 @@ impl Thread {
                 return;
             }
         }
-        let bytes = sys::page_bytes();
         let page = self.wiped().perf_page.load(Relaxed);
         // SAFETY: no clock points here, the key is cleared, and the kernel has been told.
         unsafe {
             if !page.is_null() {
-                sys::unmap(page.cast(), bytes);
+                sys::unmap(page.cast(), 1);
             }
-            sys::unmap((&raw const *self).cast_mut().cast(), 2 * bytes);
+            sys::unmap((&raw const *self).cast_mut().cast(), 2);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What must be true of this machine before a tier is trusted, found out once per process.
 
 use crate::slot::WIDEST_PAIR_NS;
-use crate::tier::Verdict;
-use crate::{WhyNot, arch, calibrate, pinfo, sys};
+use crate::types::{Verdict, WhyNot};
+use crate::{arch, calibrate, pinfo, sys};
 use core::sync::atomic::{AtomicU64, Ordering::*};
 
 static COUNTER: Verdict = Verdict::unknown();

@@ -1,10 +1,8 @@
 //! The ring: members that pass a one-byte token round, and what the kernel counts meanwhile.
 //!
-//! `link` says what a link is, `links` has one file for each and lists them in [`LINKS`]. `member`
-//! has the timed loops, `build` makes the members, `session` takes the samples of one worker, `available`
-//! finds out whether the machine has a link.
+//! `link` says what a link is, `links` has a file for each family and lists them in [`LINKS`]. `member`
+//! has the timed loops, `build` makes the members, `session` takes the samples of one worker.
 
-mod available;
 mod build;
 mod error;
 mod link;
@@ -15,29 +13,15 @@ mod session;
 mod unshared;
 mod work;
 
-use model::ring::{Batching, Case, Sample};
-use serde::{Deserialize, Serialize};
+use model::ring::Sample;
 
+pub use build::check_state;
 pub use error::RingError;
 pub use links::{LINKS, Registered};
-pub use session::{check_policy, check_state, slowest};
+pub use session::{Assignment, check_policy, slowest};
+pub(crate) use unshared::in_slices;
 
 use crate::sys::monotonic_raw_ns;
-
-/// What a worker is told of a ring: one case, one round.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Assignment {
-    /// Number of the case in the plan.
-    pub case_number: usize,
-    /// The ring.
-    pub case: Case,
-    /// The round.
-    pub round: u32,
-    /// How laps become samples.
-    pub batching: Batching,
-    /// k0 of the CPU that is measured, as far as it is known (`model::speed::Reference`): what is waited for.
-    pub unshared_ratio: Option<f64>,
-}
 
 /// The link of that name.
 pub fn link(name: &str) -> Option<&'static Registered> {
@@ -59,7 +43,8 @@ pub fn run_by_clock(
     sink: &mut dyn FnMut(Sample),
 ) -> Result<(), RingError> {
     let name = &assignment.case.link;
-    let link = link(name).ok_or_else(|| RingError::UnknownLink { name: name.clone() })?;
+    let unknown = || RingError::Unsuited(format!("no link is called '{name}'"));
+    let link = link(name).ok_or_else(unknown)?;
     link.suits(&assignment.case)?;
-    (link.run)(assignment, clock, sink)
+    session::run(link, assignment, clock, sink)
 }

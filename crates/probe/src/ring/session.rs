@@ -1,24 +1,38 @@
 //! One worker's round of one case: set-up, warm-up, samples, end.
 
-use std::marker::PhantomData;
 use std::time::Duration;
 
-use model::ring::{Case, ELEMENT_BYTES, Policy, Sample};
+use model::ring::{Batching, Case, ELEMENT_BYTES, Policy, Sample};
 use model::speed::{LONGEST_SLICE_NS, Places, Slices, Triple, Triples};
-use model::state::State;
+use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde::{Deserialize, Serialize};
 
-use super::Assignment;
-use super::build::{Make, Ring};
-use super::error::{LeadError, RingError};
+use super::build::Ring;
+use super::error::RingError;
+use super::links::Registered;
 use super::member::Leader;
 use super::unshared::{self, Tried, WaitBudget};
-use super::work::{NoWork, Work};
 use crate::counters::{Snapshot, Task, steal_ns};
 use crate::placement;
 use crate::policy;
 use crate::program::huge_page_bytes_of_process;
-use crate::sys::{self, Array, Ballast, RegisterKind, Registers, WithRegisters, monotonic_raw_ns};
+use crate::sys::{self, Array, Ballast, monotonic_raw_ns};
+
+/// What a worker is told of a ring: one case, one round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Assignment {
+    /// Number of the case in the plan.
+    pub case_number: usize,
+    /// The ring.
+    pub case: Case,
+    /// The round.
+    pub round: u32,
+    /// How laps become samples.
+    pub batching: Batching,
+    /// k0 of the CPU that is measured, as far as it is known (`model::speed::Reference`): what is waited for.
+    pub unshared_ratio: Option<f64>,
+}
 
 /// Longest time a real-time member may run without waiting once, beyond its work: in a ring of
 /// several each waits in every hop, so one that spins is broken, and must not hold the CPU
@@ -57,70 +71,12 @@ const SLOW_ELEMENT_NS: f64 = 1000.0;
 /// Nanoseconds a hop is taken to last before one was timed: far more than it does anywhere.
 const SLOW_HOP_NS: f64 = 10e6;
 
-/// Runs an assignment over links of kind `M`.
-pub fn run<M: Make>(
+/// Runs an assignment over a link, in the calling process and by a clock of the caller's.
+pub fn run(
+    link: &Registered,
     assignment: &Assignment,
     clock: &mut dyn FnMut() -> u64,
     sink: &mut dyn FnMut(Sample),
-) -> Result<(), RingError> {
-    match (assignment.case.work, assignment.case.state) {
-        (None, None) => run_with::<M, _>(assignment, clock, sink, || NoWork),
-        (Some(work), None) => {
-            let bytes = work.bytes;
-            Array::check(&work).map_err(|limit| RingError::Work { bytes, limit })?;
-            let seed = page_seed(assignment);
-            run_with::<M, _>(assignment, clock, sink, move || Array::new(&work, seed))
-        }
-        (None, Some(state)) => {
-            let run = RunWithRegisters { assignment, clock, sink, link: PhantomData::<M> };
-            sys::with_registers(state, run)
-                .unwrap_or_else(|why| Err(RingError::State { state, why }))
-        }
-        (Some(_), Some(state)) => {
-            let why = "members have either work or a state of the registers".to_string();
-            Err(RingError::State { state, why })
-        }
-    }
-}
-
-struct RunWithRegisters<'a, M> {
-    assignment: &'a Assignment,
-    clock: &'a mut dyn FnMut() -> u64,
-    sink: &'a mut dyn FnMut(Sample),
-    link: PhantomData<M>,
-}
-
-impl<M: Make> WithRegisters for RunWithRegisters<'_, M> {
-    type Output = Result<(), RingError>;
-
-    fn with<K: RegisterKind>(self, registers: Registers<K>) -> Self::Output {
-        run_with::<M, _>(self.assignment, self.clock, self.sink, move || registers)
-    }
-}
-
-fn run_with<M: Make, W: Work>(
-    assignment: &Assignment,
-    clock: &mut dyn FnMut() -> u64,
-    sink: &mut dyn FnMut(Sample),
-    work: impl Fn() -> W + Copy + std::marker::Send + Sync + 'static,
-) -> Result<(), RingError> {
-    let kind = LinkKind { sleeps: M::SLEEPS, polls: M::POLLS };
-    take(assignment, clock, sink, kind, &|case, alone| M::make(case, work, alone))
-}
-
-/// What a session has to know of a link.
-struct LinkKind {
-    sleeps: bool,
-    polls: bool,
-}
-
-/// The same for all links and all kinds of work.
-fn take(
-    assignment: &Assignment,
-    clock: &mut dyn FnMut() -> u64,
-    sink: &mut dyn FnMut(Sample),
-    LinkKind { sleeps, polls }: LinkKind,
-    make: &dyn Fn(&Case, bool) -> Result<Ring, RingError>,
 ) -> Result<(), RingError> {
     let start_ns = monotonic_raw_ns();
     let case = &assignment.case;
@@ -128,38 +84,38 @@ fn take(
     let slow_lap_ns = f64::from(case.members) * slow_hop_ns(case);
     sys::deadline(deadline_s(slow_lap_ns));
     let cpus = case.placement.cpus_of(0);
-    placement::pin(&cpus).map_err(|errno| RingError::Affinity { member: 0, cpus, errno })?;
-    take_policy(case, sleeps)?;
+    placement::pin(&cpus).map_err(|errno| {
+        RingError::Denied(format!("member 0 could not be put on CPU {cpus:?}: {errno}"))
+    })?;
+    take_policy(case, link.sleeps)?;
     raise_open_files();
     if case.members > 1 {
         // Without it a loss is noticed all the same, where the link has an end or by the deadline.
         let _ = sys::watch_members();
     }
-    let alone = assignment.batching.triples.is_some() && case.members > 1 && !polls;
+    let alone = assignment.batching.triples.is_some() && case.members > 1 && !link.polls;
     let ballast_start_ns = monotonic_raw_ns();
-    let ballast = case.work.and_then(|work| Ballast::hold(work.huge_pages, page_seed(assignment)));
+    let seed = page_seed(assignment);
+    let ballast = case.work.and_then(|work| Ballast::hold(work.huge_pages, seed));
     // It is no part of a ring's set-up.
     let ballast_ns = monotonic_raw_ns() - ballast_start_ns;
-    let Ring { leader, area, others } = make(case, alone)?;
+    let Ring { leader, area, others } = link.make(case, seed, alone)?;
     let setup_ns = monotonic_raw_ns() - start_ns - ballast_ns;
     let mut leader = Leader::new(leader, &area);
-    let sampled = leader.announce(1).map_err(RingError::from).and_then(|()| {
+    let sampled = leader.announce(1).and_then(|()| {
         // All members have their memory: they took part in a lap.
         drop(ballast);
         let tasks = others.tasks(&area);
         let huge_page_bytes = case.work.and_then(|_| huge_page_bytes_of(&tasks));
-        let ns_per_lap = slow_lap_ns;
-        let leader = &mut leader;
-        let places = None;
-        let mut sampler = Sampler {
+        let sampler = Sampler {
             assignment,
             clock,
-            leader,
+            leader: &mut leader,
             tasks,
             setup_ns,
-            ns_per_lap,
+            ns_per_lap: slow_lap_ns,
             huge_page_bytes,
-            places,
+            places: None,
         };
         sampler.run(sink)
     });
@@ -169,14 +125,7 @@ fn take(
     sys::deadline(deadline_s(slow_lap_ns));
     match sampled {
         Ok(()) => others.finish(),
-        // A member that is gone shows as a lost token or, between batches, in its counters.
-        Err(error @ (RingError::Lead(LeadError::Link(_)) | RingError::Count(_))) => {
-            Err(others.post_mortem(&area).unwrap_or(error))
-        }
-        Err(error) => {
-            others.kill();
-            Err(error)
-        }
+        Err(error) => Err(others.end_after(error, &area)),
     }
 }
 
@@ -193,16 +142,14 @@ struct Sampler<'a, 'ring> {
 }
 
 impl Sampler<'_, '_> {
-    fn run(&mut self, sink: &mut dyn FnMut(Sample)) -> Result<(), RingError> {
+    fn run(mut self, sink: &mut dyn FnMut(Sample)) -> Result<(), RingError> {
         let batching = &self.assignment.batching;
         self.warm_up()?;
         self.places = self.choose_place()?;
         let calibrated = (batching.sample_ns.max(1) as f64 / self.ns_per_lap).ceil() as u64;
         let slice_laps = self.slice_laps();
-        let laps = batching.laps.unwrap_or_else(|| match slice_laps {
-            Some(slice_laps) => calibrated.next_multiple_of(slice_laps),
-            None => calibrated,
-        });
+        let whole_slices = calibrated.next_multiple_of(slice_laps.unwrap_or(1));
+        let laps = batching.laps.unwrap_or(whole_slices);
         let mut sampled_ns = 0;
         let mut number = 0;
         // A first snapshot for nothing: its buffers' page faults are not the ring's.
@@ -226,11 +173,7 @@ impl Sampler<'_, '_> {
 
     fn announce(&mut self, laps: u64) -> Result<(), RingError> {
         sys::deadline(deadline_s((laps + 1) as f64 * self.ns_per_lap));
-        Ok(self.leader.announce(laps)?)
-    }
-
-    fn batch(&mut self, laps: u64) -> Result<u64, RingError> {
-        Ok(self.leader.batch(laps, &mut *self.clock)?)
+        self.leader.announce(laps)
     }
 
     /// Untimed laps in growing batches until one lasts an eighth of a sample. What a lap takes is reckoned from the
@@ -239,7 +182,7 @@ impl Sampler<'_, '_> {
         let wanted_ns = self.assignment.batching.sample_ns.max(1);
         let mut laps = 1;
         loop {
-            let elapsed_ns = self.batch(laps)?.max(1);
+            let elapsed_ns = self.leader.batch(laps, &mut *self.clock)?.max(1);
             self.ns_per_lap = self.ns_per_lap.min(elapsed_ns as f64 / laps as f64);
             if elapsed_ns >= wanted_ns / 8 {
                 return Ok(());
@@ -276,7 +219,7 @@ impl Sampler<'_, '_> {
 
     fn move_to(&mut self, place: u32) -> Result<(u64, Slices), RingError> {
         sys::deadline(deadline_s((unshared::PLACE_LAPS + 8) as f64 * self.ns_per_lap));
-        Ok(self.leader.move_to(place, unshared::PLACE_LAPS)?)
+        self.leader.move_to(place, unshared::PLACE_LAPS)
     }
 
     /// Laps of a slice, where the samples are cut into slices: as many as the fastest batch says, at
@@ -312,13 +255,12 @@ impl Sampler<'_, '_> {
             slice_laps.map(|slice_laps| make(laps.div_ceil(slice_laps) as usize, slice_laps));
         let mut budget =
             self.budget(self.assignment.batching.sample_ns.saturating_mul(SAMPLE_WAIT_FACTOR));
-        let before = self.counts_before()?;
+        let (before, stolen_before) = self.counts_before()?;
         let elapsed_ns = match &mut slices {
             Some(slices) => self.leader.batch_in_slices(laps, slices, &mut budget)?,
-            None => self.batch(laps)?,
+            None => self.leader.batch(laps, &mut *self.clock)?,
         };
-        let after = self.counts_after()?;
-        let steal = after.steal_ns.zip(before.steal_ns);
+        let (after, stolen_after) = self.counts_after()?;
         Ok(Sample {
             case: self.assignment.case_number,
             round: self.assignment.round,
@@ -326,9 +268,9 @@ impl Sampler<'_, '_> {
             laps,
             hops: laps * u64::from(case.members),
             elapsed_ns,
-            counters: after.ring.since(&before.ring),
+            counters: after.since(&before),
             // A machine that was moved may count from anew: then it is not known.
-            steal_ns: steal.and_then(|(after, before)| after.checked_sub(before)),
+            steal_ns: stolen_after.zip(stolen_before).and_then(|(now, then)| now.checked_sub(then)),
             setup_ns: self.setup_ns,
             slices,
             triples: None,
@@ -379,7 +321,6 @@ impl Sampler<'_, '_> {
         let mut triple = Triple::default();
         self.solos(solo_laps, &mut triple)?;
         let mut slices = Slices::with_room_for(RING_SLICES as usize, ring_laps);
-        self.leader.announce_between_solos(RING_SLICES, ring_laps)?;
         self.leader.between_solos(RING_SLICES, &mut slices)?;
         triple.ring_ns = slices.elapsed_ns;
         triple.latency_ns.extend(slices.latency_ns);
@@ -391,8 +332,7 @@ impl Sampler<'_, '_> {
     /// One phase of solos, whose times are added to `to`.
     fn solos(&mut self, solo_laps: u64, to: &mut Triple) -> Result<(), RingError> {
         sys::deadline(deadline_s((solo_laps + 3) as f64 * self.ns_per_lap));
-        self.leader.announce_solos(solo_laps)?;
-        self.leader.solos()?;
+        self.leader.solos(solo_laps)?;
         for cell in self.leader.cells() {
             let [solo_ns, quanta @ ..] = cell.solo_times_ns();
             to.solos_ns.push(solo_ns);
@@ -404,25 +344,18 @@ impl Sampler<'_, '_> {
         Ok(())
     }
 
-    fn counts_before(&self) -> Result<Counts, RingError> {
+    /// The kernel's counts of all members, and the time that was stolen from their CPUs.
+    fn counts_before(&self) -> Result<(Snapshot, Option<u64>), RingError> {
         let others = Snapshot::of_resting(&self.tasks)?;
         let steal_ns = steal_ns(&self.assignment.case.placement.cpus());
-        let own = Snapshot::of_self_before(own_task())?;
-        Ok(Counts { ring: others.plus(&own), steal_ns })
+        Ok((others.plus(&Snapshot::of_self_before(own_task())?), steal_ns))
     }
 
-    fn counts_after(&self) -> Result<Counts, RingError> {
+    fn counts_after(&self) -> Result<(Snapshot, Option<u64>), RingError> {
         let own = Snapshot::of_self_after(own_task())?;
         let steal_ns = steal_ns(&self.assignment.case.placement.cpus());
-        let others = Snapshot::of_resting(&self.tasks)?;
-        Ok(Counts { ring: others.plus(&own), steal_ns })
+        Ok((Snapshot::of_resting(&self.tasks)?.plus(&own), steal_ns))
     }
-}
-
-/// The kernel's counts at one moment.
-struct Counts {
-    ring: Snapshot,
-    steal_ns: Option<u64>,
 }
 
 /// Another number in each worker of a run, and the same in each run of a plan.
@@ -473,27 +406,18 @@ fn take_policy(case: &Case, sleeps: bool) -> Result<(), RingError> {
         let soft = RT_SPIN_LIMIT_US + members_us + work_us as u64;
         sys::limit_real_time(soft, RT_SPIN_LIMIT_US);
     }
-    set_thread_policy(case.policy, case.priority())
-}
-
-fn set_thread_policy(policy: Policy, priority: i32) -> Result<(), RingError> {
-    let needs = || policy::needs(policy);
-    policy::take_at(policy, priority).map_err(|errno| RingError::Policy {
-        policy,
-        errno,
-        needs: needs(),
-    })
+    let taken = policy::take_at(case.policy, case.priority());
+    taken.map_err(|errno| refused(case.policy, errno))
 }
 
 /// Whether the calling process may use `policy`; tried on a thread of its own, which then ends.
 pub fn check_policy(policy: Policy) -> Result<(), RingError> {
-    let needs = || policy::needs(policy);
-    policy::check(policy).map_err(|errno| RingError::Policy { policy, errno, needs: needs() })
+    policy::check(policy).map_err(|errno| refused(policy, errno))
 }
 
-/// Whether this CPU has the registers of `state`; if not, which feature it lacks.
-pub fn check_state(state: State) -> Result<(), RingError> {
-    sys::has_registers(state).map_err(|why| RingError::State { state, why })
+fn refused(policy: Policy, errno: Errno) -> RingError {
+    let needs = policy::needs(policy);
+    RingError::Denied(format!("policy {policy} was refused ({errno}): {needs}"))
 }
 
 /// Threads of a ring share one table of descriptors: use all of it that is granted.

@@ -1,9 +1,34 @@
-//! What a worker does about a core that others share: it waits, within a budget, until nobody does, and it
-//! chooses at which of its places the members' memory is measured.
+//! How laps are cut into slices, and what a worker does about a core that others share: it waits, within a budget,
+//! until nobody does, and it chooses at which of its places the members' memory is measured.
 
 use model::speed::{Places, Slices};
 
-use crate::sys::{all_unshared, is_unshared, monotonic_raw_ns, wait_unshared};
+use crate::sys::{all_unshared, is_unshared, monotonic_raw_ns, reference_quantum, wait_unshared};
+
+/// Makes so many laps in slices, from `now` on, with a quantum behind each; `pause` comes between two and gives the
+/// time after it. Gives the time of the laps alone, and the time at the end.
+pub fn in_slices<E>(
+    laps: u64,
+    mut now: u64,
+    slices: &mut Slices,
+    mut run: impl FnMut(u64) -> Result<(), E>,
+    mut pause: impl FnMut(u64, &mut Slices) -> u64,
+) -> Result<(u64, u64), E> {
+    let (mut left, mut elapsed_ns) = (laps, 0);
+    while left > 0 {
+        let now_laps = left.min(slices.laps.max(1));
+        run(now_laps)?;
+        let end = monotonic_raw_ns();
+        elapsed_ns += end.wrapping_sub(now);
+        slices.elapsed_ns.push(end.wrapping_sub(now));
+        now = reference_quantum(end, slices);
+        left -= now_laps;
+        if left > 0 {
+            now = pause(now, slices);
+        }
+    }
+    Ok((elapsed_ns, now))
+}
 
 /// How long a batch may wait for a core that nobody shares.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,8 +60,8 @@ impl WaitBudget {
     /// The same without slices: before what is timed next.
     pub fn wait_once(&mut self) {
         if let Some(ratio) = self.unshared_ratio.filter(|_| self.left_ns > 0) {
-            self.left_ns =
-                self.left_ns.saturating_sub(wait_unshared(ratio, self.left_ns, 0).elapsed_ns);
+            let wait = wait_unshared(ratio, self.left_ns, 0);
+            self.left_ns = self.left_ns.saturating_sub(wait.elapsed_ns);
         }
     }
 }

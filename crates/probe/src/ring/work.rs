@@ -140,7 +140,8 @@ mod tests {
         fn with<K: RegisterKind>(self, registers: Registers<K>) {
             const LAPS: u64 = 200;
             let area = Arc::new(SharedArea::new(2).expect("memory"));
-            let channel = |to| Pipe::channel(&Place { area: &area, kind: Kind::Thread, to });
+            let channel =
+                |to| Pipe::channel(&Place { area: Arc::clone(&area), kind: Kind::Thread, to });
             let (to_follower, from_leader) = channel(1).expect("a pipe");
             let (to_leader, from_follower) = channel(0).expect("a pipe");
             let follower =

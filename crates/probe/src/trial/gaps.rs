@@ -9,7 +9,7 @@ use model::trial::gaps::{
 };
 use model::trial::{Case, Gap};
 
-use super::{Outcome, TrialError};
+use super::harness::{Outcome, TrialError};
 use crate::machine;
 use crate::sys::{Whose, limit_real_time, monotonic_ns, own_thread_cpu_ns, tick_period_ns, usage};
 

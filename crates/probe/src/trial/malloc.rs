@@ -5,11 +5,10 @@ use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use model::trial::Tally;
 use model::trial::malloc::{BRK_CALLS, Call, EMPTY_TICKS, MINOR_FAULTS, MMAP_CALLS};
 use threadclock::{CpuTime, ThreadClock};
 
-use super::{Outcome, TrialError};
+use super::harness::{self, Outcome, TrialError, room, touch};
 use crate::sys::{self, Block, Whose};
 
 /// A call is slow that takes as long as one that went into the kernel ...
@@ -46,8 +45,9 @@ impl Marks {
     }
 
     /// Which of [`SEEN`] show between this and a later mark.
-    fn causes(&self, later: &Self, page_bytes: u64) -> [bool; 4] {
-        let grown = later.heap_end.wrapping_sub(self.heap_end) as i64 / page_bytes as i64;
+    fn causes(&self, later: &Self) -> [bool; 4] {
+        let grown = later.heap_end.wrapping_sub(self.heap_end) as i64;
+        let grown = grown / rustix::param::page_size() as i64;
         let mapped = self.mapped_pages.zip(later.mapped_pages);
         let mapped = mapped.map(|(before, after)| after as i64 - before as i64 - grown);
         [
@@ -72,7 +72,6 @@ struct Watch {
     call: Call,
     least_ns: u64,
     marks: Marks,
-    page_bytes: u64,
     ticks: Vec<i64>,
     slow: Vec<(i64, [bool; 4])>,
 }
@@ -84,17 +83,15 @@ impl Watch {
             call,
             least_ns: u64::MAX,
             marks: Marks::now(),
-            page_bytes: rustix::param::page_size() as u64,
-            ticks: emptied(touched(calls, 0)),
-            slow: emptied(touched(calls, (0, [false; 4]))),
+            ticks: room(calls, 0),
+            slow: room(calls, (0, [false; 4])),
         }
     }
 
     /// Writes to all that will be written to: pages that a fork has shared fault once.
     fn touch(&mut self) {
-        let room = self.ticks.capacity();
-        self.ticks = emptied(filled(std::mem::take(&mut self.ticks), room, 0));
-        self.slow = emptied(filled(std::mem::take(&mut self.slow), room, (0, [false; 4])));
+        touch(&mut self.ticks, 0);
+        touch(&mut self.slow, (0, [false; 4]));
     }
 
     /// Takes up one call. Outside of the timed part; it asks the kernel only where the call was slow,
@@ -108,13 +105,13 @@ impl Watch {
         self.ticks.push(ticks);
         if is_slow {
             let now = Marks::now();
-            self.slow.push((ticks, self.marks.causes(&now, self.page_bytes)));
+            self.slow.push((ticks, self.marks.causes(&now)));
             // Reading the marks may itself fault: what follows starts from here.
             self.marks = Marks::now();
         }
     }
 
-    fn into_outcome(self, mut outcome: Outcome) -> Outcome {
+    fn add_to(self, outcome: &mut Outcome) {
         for (ticks, seen) in self.slow {
             outcome.count(self.call.slow(), 1);
             outcome.count(&self.call.slow_ticks(), ticks);
@@ -122,24 +119,8 @@ impl Watch {
             let none = (!seen.contains(&true)).then_some(UNEXPLAINED);
             causes.chain(none).for_each(|cause| outcome.count(&self.call.slow_by(cause), 1));
         }
-        outcome.with(self.call.tally(), Tally::from_iter(self.ticks))
+        outcome.tally(self.call.tally(), self.ticks);
     }
-}
-
-/// `room` values in memory that has been written to.
-fn filled<T: Clone>(mut values: Vec<T>, room: usize, value: T) -> Vec<T> {
-    values.clear();
-    values.resize(room, value);
-    black_box(values)
-}
-
-fn touched<T: Clone>(room: u32, value: T) -> Vec<T> {
-    filled(Vec::with_capacity(room as usize), room as usize, value)
-}
-
-fn emptied<T>(mut values: Vec<T>) -> Vec<T> {
-    values.clear();
-    values
 }
 
 pub(super) fn run(bytes: u64, preload: Option<&str>, trials: u32) -> Result<Outcome, TrialError> {
@@ -147,17 +128,15 @@ pub(super) fn run(bytes: u64, preload: Option<&str>, trials: u32) -> Result<Outc
         check_preload(library)?;
     }
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-    let clock = super::clock();
+    let clock = harness::clock();
     // All memory of our own is made and touched before anything is counted: its faults are not the
     // allocator's, and the heap that the child finds is the one that is measured.
     let mut mallocs = Watch::new(Call::Malloc, trials);
     let mut frees = Watch::new(Call::Free, trials);
-    let mut empties = touched(trials, 0);
+    let mut empties = room(trials, 0);
     let mut blocks: Vec<Option<Block>> = Vec::with_capacity(trials as usize);
     blocks.resize_with(trials as usize, || None);
-    for empty in &mut empties {
-        *empty = timed(&clock, || ()).0.cycles as i64;
-    }
+    (0..trials).for_each(|_| empties.push(timed(&clock, || ()).0.cycles as i64));
 
     // The calls of the kernel are counted in a child beforehand, which does the same from the same
     // state of the heap; counting them here would slow them.
@@ -193,8 +172,10 @@ pub(super) fn run(bytes: u64, preload: Option<&str>, trials: u32) -> Result<Outc
     }
     let faults = sys::usage(Whose::Thread).read().minor_faults - usage_before.minor_faults;
 
-    let outcome = Outcome::default().with(EMPTY_TICKS, Tally::from_iter(empties));
-    let mut outcome = frees.into_outcome(mallocs.into_outcome(outcome));
+    let mut outcome = Outcome::default();
+    outcome.tally(EMPTY_TICKS, empties);
+    mallocs.add_to(&mut outcome);
+    frees.add_to(&mut outcome);
     outcome.count(MINOR_FAULTS, faults as i64);
     if let Ok(calls) = counted {
         let sum = |numbers: &[i64]| {

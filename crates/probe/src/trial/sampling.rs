@@ -8,7 +8,7 @@ use model::trial::{Case, Phase};
 use rustix::process::getppid;
 use threadclock::ThreadClock;
 
-use super::{Outcome, TrialError, take_policy};
+use super::harness::{Outcome, TrialError, take_policy};
 use crate::child::Child;
 use crate::policy;
 use crate::sys::{self, CpuClock, Whose, cpu_clock_ns, monotonic_ns, sleep_until, tick_period_ns};
@@ -84,35 +84,9 @@ impl Ticks {
     }
 }
 
-/// What a process tells of itself when it is done, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Told {
-    threadclock: u64,
-    true_user: u64,
-    getrusage_user: u64,
-    getrusage_system: u64,
-}
-
-impl Told {
-    fn to_bytes(self) -> Vec<u8> {
-        let words = [self.threadclock, self.true_user, self.getrusage_user, self.getrusage_system];
-        words.map(u64::to_ne_bytes).concat()
-    }
-
-    fn read_from(reader: &mut impl Read) -> std::io::Result<Self> {
-        let mut word = || {
-            let mut bytes = [0; 8];
-            reader.read_exact(&mut bytes)?;
-            Ok::<u64, std::io::Error>(u64::from_ne_bytes(bytes))
-        };
-        Ok(Self {
-            threadclock: word()?,
-            true_user: word()?,
-            getrusage_user: word()?,
-            getrusage_system: word()?,
-        })
-    }
-}
+/// What a process tells of itself when it is done, in nanoseconds: its time by threadclock, the part of it outside
+/// of system calls, and its user and system time by getrusage.
+type Told = [u64; 4];
 
 /// A process that is watched: it waits for its start, lives until `end_ns`, tells of itself and
 /// waits again, so that its clocks can be read from outside while it stands still.
@@ -128,9 +102,8 @@ impl Watched {
         name: &'static str,
         live: impl FnOnce(&ThreadClock) -> u64,
     ) -> Result<Self, TrialError> {
-        let pipes = || pipe().map_err(|error| lost(name, &error));
-        let (mut go, start) = pipes()?;
-        let (told, mut tell) = pipes()?;
+        let pipes = || pipe().map_err(|error| TrialError::lost(name, error));
+        let ((mut go, start), (told, mut tell)) = (pipes()?, pipes()?);
         let process = Child::start(|| {
             let clock = ThreadClock::for_this_thread();
             let mut word = [0];
@@ -142,14 +115,11 @@ impl Watched {
             let system_ns = live(&clock);
             let own_ns = clock.now_ordered().ns - before.ns;
             let now = sys::usage(Whose::Own).read();
-            let all = Told {
-                threadclock: own_ns,
-                true_user: own_ns.saturating_sub(system_ns),
-                getrusage_user: now.user_ns - usage.user_ns,
-                getrusage_system: now.system_ns - usage.system_ns,
-            };
+            let [user_ns, usage_system_ns] =
+                [now.user_ns - usage.user_ns, now.system_ns - usage.system_ns];
+            let all: Told = [own_ns, own_ns.saturating_sub(system_ns), user_ns, usage_system_ns];
             // The other end may be gone: then nobody wants to know.
-            if tell.write_all(&all.to_bytes()).is_ok() {
+            if tell.write_all(all.map(u64::to_ne_bytes).as_flattened()).is_ok() {
                 let _ = go.read_exact(&mut word);
             }
         })
@@ -157,8 +127,16 @@ impl Watched {
         Ok(Self { name, process, start, told })
     }
 
+    fn told(&mut self) -> Result<Told, TrialError> {
+        let mut words = [[0; 8]; 4];
+        let read = self.told.read_exact(words.as_flattened_mut());
+        read.map_err(|error| TrialError::lost(self.name, error))?;
+        Ok(words.map(u64::from_ne_bytes))
+    }
+
     fn clock(&self, which: CpuClock) -> Result<u64, TrialError> {
-        cpu_clock_ns(self.process.pid(), false, which).map_err(|errno| lost(self.name, &errno))
+        cpu_clock_ns(self.process.pid(), false, which)
+            .map_err(|errno| TrialError::lost(self.name, errno))
     }
 
     fn clocks(&self) -> Result<(u64, u64), TrialError> {
@@ -166,12 +144,8 @@ impl Watched {
     }
 
     fn go(&mut self) -> Result<(), TrialError> {
-        self.start.write_all(&[1]).map_err(|error| lost(self.name, &error))
+        self.start.write_all(&[1]).map_err(|error| TrialError::lost(self.name, error))
     }
-}
-
-fn lost(process: &'static str, why: &dyn std::fmt::Display) -> TrialError {
-    TrialError::Lost { process, why: why.to_string() }
 }
 
 /// Runs in user mode until `end_ns`.
@@ -248,16 +222,15 @@ pub(super) fn run(case: &Case, phase: Phase, duration_ns: u64) -> Result<Outcome
     burner.go()?;
     let mut outcome = Outcome::default();
     for (watched, before) in [(&mut sleeper, before.0), (&mut burner, before.1)] {
-        let told =
-            Told::read_from(&mut watched.told).map_err(|error| lost(watched.name, &error))?;
+        let [threadclock, true_user, user, system] = watched.told()?;
         let (precise, sampled) = watched.clocks()?;
         for (account, ns) in [
             ("precise", precise - before.0),
             ("ticks", sampled - before.1),
-            ("threadclock", told.threadclock),
-            ("getrusage", told.getrusage_user + told.getrusage_system),
-            ("user", told.getrusage_user),
-            ("true_user", told.true_user),
+            ("threadclock", threadclock),
+            ("getrusage", user + system),
+            ("user", user),
+            ("true_user", true_user),
         ] {
             outcome.count(&count(watched.name, account), ns as i64);
         }
@@ -302,11 +275,5 @@ mod tests {
         assert_eq!(Ticks::through(&sightings(), 0), None);
         // A period that is not theirs: no phase has enough of them.
         assert_eq!(Ticks::through(&sightings(), 3_777_777), None);
-    }
-
-    #[test]
-    fn what_is_told_is_read() {
-        let told = Told { threadclock: 1, true_user: 2, getrusage_user: 3, getrusage_system: 4 };
-        assert_eq!(Told::read_from(&mut told.to_bytes().as_slice()).unwrap(), told);
     }
 }

@@ -1,8 +1,45 @@
-//! The ways to tell the time, and why a better one was not taken.
+//! What the crate tells: CPU time and core cycles, the ways to tell the time and why a better one was not taken, and
+//! errors.
 
 use core::ffi::CStr;
 use core::fmt;
+use core::ops::Sub;
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use libc::pid_t;
+
+/// An amount of CPU time.
+///
+/// Subtraction saturates at zero, so that two readings taken in the wrong order do not wrap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CpuTime {
+    /// Nanoseconds of `CLOCK_THREAD_CPUTIME_ID`.
+    pub ns: u64,
+    /// The same time in ticks of the time-stamp counter (TSC, CNTVCT_EL0), not in core clock
+    /// cycles: see [`CoreCycles`] for those. 0 where the processor has no such counter.
+    pub cycles: u64,
+}
+
+impl Sub for CpuTime {
+    type Output = Self;
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            ns: self.ns.saturating_sub(earlier.ns),
+            cycles: self.cycles.saturating_sub(earlier.cycles),
+        }
+    }
+}
+
+/// Cycles that the core really ran for this thread, at whatever frequency it ran. No conversion
+/// to time exists, so none is offered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CoreCycles(pub u64);
+
+impl Sub for CoreCycles {
+    type Output = Self;
+    fn sub(self, earlier: Self) -> Self {
+        Self(self.0.saturating_sub(earlier.0))
+    }
+}
 
 /// A way to read a thread's CPU time, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -129,6 +166,72 @@ impl fmt::Display for WhyNot {
 }
 
 impl core::error::Error for WhyNot {}
+
+/// A failed [`getpinfo`](crate::getpinfo()).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// `id` is negative (EINVAL).
+    InvalidId {
+        /// What was asked for.
+        id: pid_t,
+    },
+    /// No task has this id (ESRCH).
+    NoSuchTask {
+        /// What was asked for.
+        id: pid_t,
+    },
+    /// The task is there and the kernel will not tell (EPERM).
+    NotPermitted {
+        /// What was asked for.
+        id: pid_t,
+    },
+    /// Something else failed.
+    Os {
+        /// The call.
+        call: &'static str,
+        /// What was asked for.
+        id: pid_t,
+        /// Its errno.
+        errno: i32,
+    },
+    /// `/proc/ID/schedstat` did not hold a number.
+    Unreadable {
+        /// What was asked for.
+        id: pid_t,
+    },
+    /// This object belongs to the parent of a fork: make a new one in the child.
+    Forked,
+}
+
+impl Error {
+    /// The errno that C callers see.
+    pub fn errno(self) -> i32 {
+        match self {
+            Self::InvalidId { .. } => libc::EINVAL,
+            Self::NoSuchTask { .. } => libc::ESRCH,
+            Self::NotPermitted { .. } => libc::EPERM,
+            Self::Os { errno, .. } => errno,
+            Self::Unreadable { .. } => libc::EIO,
+            Self::Forked => libc::EBADF,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidId { id } => write!(f, "{id} is not a task id"),
+            Self::NoSuchTask { id } => write!(f, "no task {id}"),
+            Self::NotPermitted { id } => write!(f, "not permitted to read the time of task {id}"),
+            Self::Os { call, id, errno } => write!(f, "{call} of task {id}: errno {errno}"),
+            Self::Unreadable { id } => write!(f, "/proc/{id}/schedstat: not a number"),
+            Self::Forked => f.write_str("made before a fork, used after it"),
+        }
+    }
+}
+
+impl core::error::Error for Error {}
 
 /// What was found out once a process, and is kept: 0 is "not asked yet", 1 "good", others index the reasons
 /// below, plus two.

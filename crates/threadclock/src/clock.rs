@@ -1,6 +1,5 @@
 //! The clock as its users see it.
 
-use crate::perf::CoreClock;
 use crate::slot::{self, Resyncs, Slot, kind};
 use crate::thread::{self, Thread};
 use crate::types::{CpuTime, Tier, WhyNot};
@@ -39,9 +38,6 @@ impl ThreadClock {
 
     /// A clock of this tier, or why it is not available.
     pub fn with_tier(tier: Tier) -> Result<Self, WhyNot> {
-        if tier == Tier::CoreCycles {
-            return Err(CoreClock::for_this_thread().err().unwrap_or(WhyNot::OtherUnit));
-        }
         let thread = Thread::current()?;
         Ok(Self::on(Ok(thread), thread.slot(tier)?, true))
     }

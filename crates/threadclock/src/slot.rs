@@ -103,12 +103,6 @@ pub(crate) struct Slot {
     unset: AtomicU64,
 }
 
-enum Cause {
-    Switched,
-    Expired,
-    Unset,
-}
-
 /// A pair of kernel figure and stamp.
 struct Pair {
     kernel_ns: u64,
@@ -252,26 +246,24 @@ impl Slot {
         CpuTime { ns, cycles: floor.cycles.wrapping_add(calibrate::ticks_of(ns - floor.ns)) }
     }
 
-    /// Counts why the base would not do.
-    fn note_cause(&self) -> Cause {
-        let add = |counter: &AtomicU64| counter.store(counter.load(Relaxed) + 1, Relaxed);
-        if self.expected.load(Relaxed) == NEVER {
-            add(&self.unset);
-            Cause::Unset
-        } else if self.witness().load(Relaxed) != self.expected.load(Relaxed) {
-            add(&self.switched);
-            Cause::Switched
-        } else {
-            add(&self.expired);
-            Cause::Expired
-        }
+    /// Counts why the base would not do. Whether it was only its age.
+    fn note_cause(&self) -> bool {
+        let expected = self.expected.load(Relaxed);
+        let switched = self.witness().load(Relaxed) != expected;
+        let counter = match expected {
+            NEVER => &self.unset,
+            _ if switched => &self.switched,
+            _ => &self.expired,
+        };
+        counter.store(counter.load(Relaxed) + 1, Relaxed);
+        expected != NEVER && !switched
     }
 
     /// Asks the kernel and takes a new base. The order of the stores is what a handler relies on.
     fn take_base(&self) -> CpuTime {
         self.phase.store(CLOSING, Relaxed);
         compiler_fence(SeqCst);
-        let cause = self.note_cause();
+        let unbroken = self.note_cause();
         self.expected.store(NEVER, Relaxed);
         compiler_fence(SeqCst);
         let reached = self.reached();
@@ -297,7 +289,7 @@ impl Slot {
                 0
             }
             Some(pair) => {
-                self.watch_rate(&cause, &pair);
+                self.watch_rate(unbroken, &pair);
                 self.store_period(&pair, base.ns - kernel_ns);
                 pair.token
             }
@@ -365,9 +357,8 @@ impl Slot {
     }
 
     /// Feeds the rate of long stretches without a switch to the calibration.
-    fn watch_rate(&self, cause: &Cause, pair: &Pair) {
+    fn watch_rate(&self, unbroken: bool, pair: &Pair) {
         let ticks = pair.stamp.wrapping_sub(self.stretch_stamp.load(Relaxed));
-        let unbroken = matches!(cause, Cause::Expired);
         if unbroken && ticks < calibrate::ticks_of(RATE_STRETCH_NS) {
             return;
         }

@@ -91,18 +91,12 @@ impl Thread {
 
     fn choose(&self) -> &Slot {
         for (tier, refused) in Tier::ALL.into_iter().zip(&self.refused) {
-            let found = match tier {
-                Tier::CoreCycles => {
-                    Err(CoreClock::for_this_thread().err().unwrap_or(WhyNot::OtherUnit))
-                }
-                _ => self.slot(tier),
-            };
-            match found {
+            match self.slot(tier) {
                 Ok(slot) => return slot,
                 Err(why) => refused.set(Some(why)),
             }
         }
-        self.kernel()
+        self.slot(Tier::Kernel).unwrap_or(bare())
     }
 
     /// Why a tier was not taken for this thread, if it was not.
@@ -116,40 +110,34 @@ impl Thread {
         unsafe { &*second.cast() }
     }
 
-    fn kernel(&self) -> &Slot {
-        let [.., slot] = &self.wiped().slots;
-        if slot.kind.load(Relaxed) == kind::WIPED {
-            slot.set_up_asking();
-        }
-        slot
-    }
-
     /// The slot of a tier, set up if it is not (or no longer, in the child of a fork).
     pub(crate) fn slot(&self, tier: Tier) -> Result<&Slot, WhyNot> {
-        if tier == Tier::Kernel {
-            return Ok(self.kernel());
-        }
-        let index = SLOTS.iter().position(|&of| of == tier).ok_or(WhyNot::OtherUnit)?;
+        let Some(index) = SLOTS.iter().position(|&of| of == tier) else {
+            return Err(CoreClock::for_this_thread().err().unwrap_or(WhyNot::OtherUnit));
+        };
         let slot = &self.wiped().slots[index];
-        if slot.kind.load(Relaxed) == kind::WIPED {
+        if slot.kind.load(Relaxed) != kind::WIPED {
+            return Ok(slot);
+        }
+        if tier != Tier::Kernel {
             witness::counter_is_good()?;
-            match tier {
-                Tier::Rseq => self.set_up_rseq(slot)?,
-                Tier::PerfPage => self.set_up_perf(slot)?,
-                _ => {
-                    witness::pinfo_shows_switches()?;
-                    slot.set_up(kind::CALL, &raw const slot.swapins, 0);
-                }
+        }
+        match tier {
+            Tier::Rseq => self.set_up_rseq(slot)?,
+            Tier::PerfPage => self.set_up_perf(slot)?,
+            Tier::SystemCall => {
+                witness::pinfo_shows_switches()?;
+                slot.set_up(kind::CALL, &raw const slot.swapins, 0);
             }
+            _ => slot.set_up_asking(),
         }
         Ok(slot)
     }
 
     /// Sets a slot up again in the child of a fork. A tier that is not available there asks.
     pub(crate) fn revive(&self, slot: &Slot) {
-        let slots = self.wiped().slots.iter().zip(SLOTS);
-        let tier = slots.filter(|(of, _)| ptr::eq(slot, *of)).map(|(_, tier)| tier).next();
-        if tier.is_none_or(|tier| self.slot(tier).is_err()) {
+        let index = self.wiped().slots.iter().position(|of| ptr::eq(slot, of));
+        if index.is_none_or(|index| self.slot(SLOTS[index]).is_err()) {
             slot.set_up_asking();
         }
     }

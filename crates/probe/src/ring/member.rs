@@ -143,12 +143,10 @@ fn alone(member: &mut dyn Member, laps: u64, cell: &Cell) -> Result<(), LinkErro
         member.drive(token, laps)?;
         let end = monotonic_raw_ns();
         reference_quantum(end, &mut quanta);
-        let [before, behind] = [0, 1].map(|i| (quanta.latency_ns[i], quanta.throughput_ns[i]));
-        let times = [before.0, before.1, behind.0, behind.1].map(u64::from);
-        cell.solo_ns[0].store(end.wrapping_sub(start), Ordering::Release);
-        for (slot, ns) in cell.solo_ns[1..].iter().zip(times) {
-            slot.store(ns, Ordering::Release);
-        }
+        let quanta = quanta.latency_ns.into_iter().zip(quanta.throughput_ns);
+        let quanta = quanta.flat_map(|times| [times.0, times.1].map(u64::from));
+        let times = [end.wrapping_sub(start)].into_iter().chain(quanta);
+        cell.solo_ns.iter().zip(times).for_each(|(slot, ns)| slot.store(ns, Ordering::Release));
         Ok(())
     });
     member.exchange();
@@ -218,13 +216,9 @@ impl<'a> Leader<'a> {
         self.area.cells()
     }
 
-    fn members(&self) -> usize {
-        self.area.cells().len()
-    }
-
     /// Runs `laps` laps and checks that each member has changed the token in each.
     fn laps(&mut self, laps: u64) -> Result<(), RingError> {
-        let changes = (laps as u8).wrapping_mul(self.members() as u8);
+        let changes = (laps as u8).wrapping_mul(self.area.cells().len() as u8);
         let expected = self.token.wrapping_add(changes);
         let found = match self.member.is_interruptible() {
             true => self.member.drive(self.token, laps)?,

@@ -1,5 +1,6 @@
 //! One worker's round of one case: set-up, warm-up, samples, end.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use model::ring::{Batching, Case, ELEMENT_BYTES, Policy, Sample};
@@ -12,7 +13,7 @@ use super::build::Ring;
 use super::error::RingError;
 use super::links::Registered;
 use super::member::Leader;
-use super::unshared::{self, Tried, WaitBudget};
+use super::unshared::{ENOUGH_PLACES_NS, FEWEST_PLACES, PLACE_LAPS, WaitBudget, best_place};
 use crate::counters::{Snapshot, Task, steal_ns};
 use crate::placement;
 use crate::policy;
@@ -82,7 +83,7 @@ pub fn run(
     let case = &assignment.case;
     sys::default_alarm();
     let slow_lap_ns = f64::from(case.members) * slow_hop_ns(case);
-    sys::deadline(deadline_s(slow_lap_ns));
+    deadline(slow_lap_ns);
     let cpus = case.placement.cpus_of(0);
     placement::pin(&cpus).map_err(|errno| {
         RingError::Denied(format!("member 0 could not be put on CPU {cpus:?}: {errno}"))
@@ -95,7 +96,8 @@ pub fn run(
     }
     let alone = assignment.batching.triples.is_some() && case.members > 1 && !link.polls;
     let ballast_start_ns = monotonic_raw_ns();
-    let seed = page_seed(assignment);
+    // Another one in each worker of a run, and the same in each run of a plan.
+    let seed = (u64::from(assignment.round) << 32) + assignment.case_number as u64;
     let ballast = case.work.and_then(|work| Ballast::hold(work.huge_pages, seed));
     // It is no part of a ring's set-up.
     let ballast_ns = monotonic_raw_ns() - ballast_start_ns;
@@ -122,7 +124,7 @@ pub fn run(
     // Without the leader's ends the members notice a loss, wherever it happened.
     drop(leader);
     sys::unwatch_members();
-    sys::deadline(deadline_s(slow_lap_ns));
+    deadline(slow_lap_ns);
     match sampled {
         Ok(()) => others.finish(),
         Err(error) => Err(others.end_after(error, &area)),
@@ -151,16 +153,15 @@ impl Sampler<'_, '_> {
         let whole_slices = calibrated.next_multiple_of(slice_laps.unwrap_or(1));
         let laps = batching.laps.unwrap_or(whole_slices);
         let mut sampled_ns = 0;
-        let mut number = 0;
         // A first snapshot for nothing: its buffers' page faults are not the ring's.
         self.counts_before()?;
         self.announce(laps)?;
-        while number < batching.samples_per_round.max(1) {
+        for number in 0.. {
             let mut sample = self.sample(number, laps, slice_laps)?;
             sample.triples = self.triples(!sample.is_as_found())?;
-            number += 1;
             sampled_ns += sample.elapsed_ns;
-            let enough = number >= batching.samples_per_round || sampled_ns >= batching.enough_ns;
+            let enough =
+                number + 1 >= batching.samples_per_round || sampled_ns >= batching.enough_ns;
             // The next announcement is also the proof that every member made all its hops.
             self.announce(if enough { 0 } else { laps })?;
             sink(sample);
@@ -172,7 +173,7 @@ impl Sampler<'_, '_> {
     }
 
     fn announce(&mut self, laps: u64) -> Result<(), RingError> {
-        sys::deadline(deadline_s((laps + 1) as f64 * self.ns_per_lap));
+        deadline((laps + 1) as f64 * self.ns_per_lap);
         self.leader.announce(laps)
     }
 
@@ -201,25 +202,22 @@ impl Sampler<'_, '_> {
         let needed = needed.and_then(|bytes| bytes.checked_mul(case.members.into()));
         let has_places = needed.is_some_and(|needed| self.huge_page_bytes >= Some(needed));
         let start_ns = monotonic_raw_ns();
-        let mut tried = Tried::none(*unshared_ratio);
+        let mut tried = Vec::new();
         for place in 0..batching.places.filter(|_| has_places).unwrap_or(0) {
-            if place >= unshared::FEWEST_PLACES
-                && monotonic_raw_ns() - start_ns > unshared::ENOUGH_PLACES_NS
-            {
+            if place >= FEWEST_PLACES && monotonic_raw_ns() - start_ns > ENOUGH_PLACES_NS {
                 break;
             }
-            let (lap_ns, quanta) = self.move_to(place)?;
-            tried.add(place, lap_ns, &quanta);
+            tried.push(self.move_to(place)?);
         }
-        let Some((best, counts)) = tried.best() else { return Ok(None) };
+        let Some((best, counts)) = best_place(*unshared_ratio, &tried) else { return Ok(None) };
         let (lap_ns, _) = self.move_to(best)?;
         self.ns_per_lap = lap_ns.max(1) as f64;
         Ok(Some(counts))
     }
 
     fn move_to(&mut self, place: u32) -> Result<(u64, Slices), RingError> {
-        sys::deadline(deadline_s((unshared::PLACE_LAPS + 8) as f64 * self.ns_per_lap));
-        self.leader.move_to(place, unshared::PLACE_LAPS)
+        deadline((PLACE_LAPS + 8) as f64 * self.ns_per_lap);
+        self.leader.move_to(place, PLACE_LAPS)
     }
 
     /// Laps of a slice, where the samples are cut into slices: as many as the fastest batch says, at
@@ -232,29 +230,26 @@ impl Sampler<'_, '_> {
         Some(laps.max(fewest).max(1))
     }
 
-    /// Whether a sample waits for a core that nobody shares. The first of a worker is timed as the machine is
-    /// found: what waits is no measure of the machine, nor what comes straight after. Nor does it wait if its
-    /// slices are too long to be judged.
-    fn waits(&self, number: u32, slice_laps: Option<u64>) -> bool {
-        let judged = |laps| laps as f64 * self.ns_per_lap <= LONGEST_SLICE_NS as f64;
-        number > 0 && self.assignment.unshared_ratio.is_some() && slice_laps.is_some_and(judged)
-    }
-
     /// One timed batch with the kernel's counts around it. The members' are read while they all
     /// wait; the leader, which cannot wait, reads its own as the last and the first thing.
+    ///
+    /// A sample waits for a core that nobody shares, but for the first of a worker, which is timed as the machine is
+    /// found: what waits is no measure of the machine, nor what comes straight after. Nor does one wait whose
+    /// slices are too long to be judged.
     fn sample(
         &mut self,
         number: u32,
         laps: u64,
         slice_laps: Option<u64>,
     ) -> Result<Sample, RingError> {
-        let case = &self.assignment.case;
-        let waits = self.waits(number, slice_laps);
-        let make = if waits { Slices::that_wait } else { Slices::with_room_for };
-        let mut slices =
-            slice_laps.map(|slice_laps| make(laps.div_ceil(slice_laps) as usize, slice_laps));
-        let mut budget =
-            self.budget(self.assignment.batching.sample_ns.saturating_mul(SAMPLE_WAIT_FACTOR));
+        let Assignment { case, batching, unshared_ratio, .. } = self.assignment;
+        let mut slices = slice_laps.map(|slice_laps| {
+            let is_judged = slice_laps as f64 * self.ns_per_lap <= LONGEST_SLICE_NS as f64;
+            let waits = number > 0 && unshared_ratio.is_some() && is_judged;
+            let make = if waits { Slices::that_wait } else { Slices::with_room_for };
+            make(laps.div_ceil(slice_laps) as usize, slice_laps)
+        });
+        let mut budget = self.budget(batching.sample_ns.saturating_mul(SAMPLE_WAIT_FACTOR));
         let (before, stolen_before) = self.counts_before()?;
         let elapsed_ns = match &mut slices {
             Some(slices) => self.leader.batch_in_slices(laps, slices, &mut budget)?,
@@ -292,19 +287,16 @@ impl Sampler<'_, '_> {
         // A member alone takes less for a hop than the ring does, and all have their turn.
         let solo_laps = laps(TRIPLE_SOLOS_NS).max(FEWEST_LAPS);
         // What comes straight after a wait is not as the machine was found either.
-        let as_found = u32::from(!after_wait);
-        let as_found = self.assignment.unshared_ratio.map(|_| as_found);
-        let places = self.places;
-        let mut found =
-            Triples { members, ring_laps, solo_laps, all: Vec::new(), as_found, places };
+        let as_found = self.assignment.unshared_ratio.map(|_| u32::from(!after_wait));
+        let (all, places) = (Vec::new(), self.places);
+        let mut found = Triples { members, ring_laps, solo_laps, all, as_found, places };
         let mut budget = self.budget(TRIPLES_WAIT_NS);
         let start_ns = monotonic_raw_ns();
         for number in 0..wanted {
             if number > 0 || after_wait {
-                budget.wait_once();
+                budget.spend(0);
             }
-            let triple = self.triple(ring_laps, solo_laps)?;
-            found.all.push(triple);
+            found.all.push(self.triple(ring_laps, solo_laps)?);
             let waited_ns = TRIPLES_WAIT_NS - budget.left_ns;
             if monotonic_raw_ns() - start_ns > ENOUGH_TRIPLES_NS + waited_ns {
                 break;
@@ -331,7 +323,7 @@ impl Sampler<'_, '_> {
 
     /// One phase of solos, whose times are added to `to`.
     fn solos(&mut self, solo_laps: u64, to: &mut Triple) -> Result<(), RingError> {
-        sys::deadline(deadline_s((solo_laps + 3) as f64 * self.ns_per_lap));
+        deadline((solo_laps + 3) as f64 * self.ns_per_lap);
         self.leader.solos(solo_laps)?;
         for cell in self.leader.cells() {
             let [solo_ns, quanta @ ..] = cell.solo_times_ns();
@@ -358,17 +350,9 @@ impl Sampler<'_, '_> {
     }
 }
 
-/// Another number in each worker of a run, and the same in each run of a plan.
-fn page_seed(assignment: &Assignment) -> u64 {
-    (u64::from(assignment.round) << 32) + assignment.case_number as u64
-}
-
 /// Bytes of huge pages that the ring's processes were given; absent where the kernel does not tell.
 fn huge_page_bytes_of(tasks: &[Task]) -> Option<u64> {
-    let mut pids: Vec<i32> = tasks.iter().map(|task| task.pid).collect();
-    pids.push(own_task().pid);
-    pids.sort_unstable();
-    pids.dedup();
+    let pids: BTreeSet<i32> = tasks.iter().chain([&own_task()]).map(|task| task.pid).collect();
     pids.into_iter().map(huge_page_bytes_of_process).sum()
 }
 
@@ -392,9 +376,9 @@ fn own_task() -> Task {
     Task { pid: std::process::id() as i32, tid: rustix::thread::gettid().as_raw_pid() }
 }
 
-/// Seconds until a step that should last `expected_ns` is taken for hung.
-fn deadline_s(expected_ns: f64) -> u32 {
-    (60.0 + 20.0 * expected_ns / 1e9).min(f64::from(u32::MAX)) as u32
+/// A step that should last `expected_ns` is taken for hung if it lasts far longer.
+fn deadline(expected_ns: f64) {
+    sys::deadline((60.0 + 20.0 * expected_ns / 1e9).min(f64::from(u32::MAX)) as u32);
 }
 
 /// Takes the policy for the worker and all that it forks or starts.

@@ -1,7 +1,7 @@
 //! How laps are cut into slices, and what a worker does about a core that others share: it waits, within a budget,
 //! until nobody does, and it chooses at which of its places the members' memory is measured.
 
-use model::speed::{Places, Slices};
+use model::speed::{Places, Slices, Wait};
 
 use crate::sys::{all_unshared, is_unshared, monotonic_raw_ns, reference_quantum, wait_unshared};
 
@@ -43,26 +43,23 @@ impl WaitBudget {
     /// Waits before the next of these slices, if they are to wait, unless the last quantum was that of a core
     /// that nobody shares. Gives the time after it.
     pub fn wait(&mut self, now: u64, slices: &mut Slices) -> u64 {
-        let (Some(ratio), Some(waits)) = (self.unshared_ratio, &mut slices.waits) else {
-            return now;
-        };
         let last = slices.latency_ns.last().zip(slices.throughput_ns.last());
-        let times = last.map(|(latency, throughput)| (u64::from(*latency), u64::from(*throughput)));
-        if self.left_ns == 0 || times.is_some_and(|times| is_unshared(times, ratio)) {
+        let last = last.map(|(latency, throughput)| (u64::from(*latency), u64::from(*throughput)));
+        let is_shared = |ratio| last.is_none_or(|times| !is_unshared(times, ratio));
+        if slices.waits.is_none() || !self.unshared_ratio.is_some_and(is_shared) {
             return now;
         }
-        let wait = wait_unshared(ratio, self.left_ns, slices.elapsed_ns.len() as u32);
-        self.left_ns = self.left_ns.saturating_sub(wait.elapsed_ns);
-        waits.push(wait);
+        let Some(wait) = self.spend(slices.elapsed_ns.len() as u32) else { return now };
+        slices.waits.get_or_insert_default().push(wait);
         monotonic_raw_ns()
     }
 
-    /// The same without slices: before what is timed next.
-    pub fn wait_once(&mut self) {
-        if let Some(ratio) = self.unshared_ratio.filter(|_| self.left_ns > 0) {
-            let wait = wait_unshared(ratio, self.left_ns, 0);
-            self.left_ns = self.left_ns.saturating_sub(wait.elapsed_ns);
-        }
+    /// Waits before what is timed next, slice or not; absent where there is nothing to wait for or no time left.
+    pub fn spend(&mut self, slice: u32) -> Option<Wait> {
+        let ratio = self.unshared_ratio.filter(|_| self.left_ns > 0)?;
+        let wait = wait_unshared(ratio, self.left_ns, slice);
+        self.left_ns = self.left_ns.saturating_sub(wait.elapsed_ns);
+        Some(wait)
     }
 }
 
@@ -73,37 +70,17 @@ pub const FEWEST_PLACES: u32 = 8;
 /// Beyond them no further place is tried after this time.
 pub const ENOUGH_PLACES_NS: u64 = 16_000_000;
 
-/// The places that were tried. Which pages of the members meet in a cache is chance: at one place many do, at another
-/// none. What was tried on a shared core is taken only if nothing else was.
-pub struct Tried {
-    unshared_ratio: Option<f64>,
-    counts: Places,
-    /// Whether the core was shared, the time of a lap in nanoseconds, the place.
-    best: Option<(bool, u64, u32)>,
-}
-
-impl Tried {
-    /// None yet, on a CPU of this k0: where nobody knows it, no core is taken for shared.
-    pub fn none(unshared_ratio: Option<f64>) -> Self {
-        let unshared = unshared_ratio.map(|_| 0);
-        Self { unshared_ratio, counts: Places { tried: 0, unshared }, best: None }
-    }
-
-    /// Adds one, at which a lap took so long between these quanta.
-    pub fn add(&mut self, place: u32, lap_ns: u64, quanta: &Slices) {
-        let is_shared = self.unshared_ratio.is_some_and(|ratio| !all_unshared(quanta, ratio));
-        self.counts.tried += 1;
-        if let Some(unshared) = &mut self.counts.unshared {
-            *unshared += u32::from(!is_shared);
-        }
-        let this = (is_shared, lap_ns, place);
-        self.best = Some(self.best.map_or(this, |best| best.min(this)));
-    }
-
-    /// The one at which a lap took least, and how many there were.
-    pub fn best(&self) -> Option<(u32, Places)> {
-        self.best.map(|(_, _, place)| (place, self.counts))
-    }
+/// Of the places that were tried in turn, each with the time of a lap and the quanta around it, the one at which a
+/// lap took least, and how many there were. Which pages of the members meet in a cache is chance: at one place many do,
+/// at another none. What was tried on a shared core is taken only if nothing else was; of a CPU whose k0 nobody knows
+/// no core is taken for shared.
+pub fn best_place(unshared_ratio: Option<f64>, tried: &[(u64, Slices)]) -> Option<(u32, Places)> {
+    let is_shared = |quanta| unshared_ratio.is_some_and(|ratio| !all_unshared(quanta, ratio));
+    let unshared = tried.iter().filter(|(_, quanta)| !is_shared(quanta)).count() as u32;
+    let ranked =
+        (0..).zip(tried).map(|(place, (lap_ns, quanta))| (is_shared(quanta), lap_ns, place));
+    let (.., best) = ranked.min()?;
+    Some((best, Places { tried: tried.len() as u32, unshared: unshared_ratio.map(|_| unshared) }))
 }
 
 #[cfg(test)]
@@ -114,15 +91,14 @@ mod tests {
         unshared_ratio: Option<f64>,
         tried: &[(u64, [(u64, u64); 2])],
     ) -> Option<(u32, Places)> {
-        let mut places = Tried::none(unshared_ratio);
-        for (place, (lap_ns, quanta)) in tried.iter().enumerate() {
+        let place = |(lap_ns, quanta): &(u64, [(u64, u64); 2])| {
             let mut slices = Slices::with_room_for(1, 1);
-            quanta
-                .iter()
-                .for_each(|(latency, throughput)| slices.push_quantum(*latency, *throughput));
-            places.add(place as u32, *lap_ns, &slices);
-        }
-        places.best()
+            for (latency, throughput) in quanta {
+                slices.push_quantum(*latency, *throughput);
+            }
+            (*lap_ns, slices)
+        };
+        best_place(unshared_ratio, &tried.iter().map(place).collect::<Vec<_>>())
     }
 
     #[test]

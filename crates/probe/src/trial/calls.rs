@@ -65,7 +65,7 @@ pub(super) struct Nothing;
 impl Call for Nothing {
     #[inline(always)]
     fn make(&mut self) {
-        let _ = black_box(());
+        black_box(());
     }
 }
 

@@ -22,20 +22,6 @@ use crate::random::Random;
 use crate::ring;
 use crate::sys::{self, EventCount, Shared, monotonic_ns, monotonic_raw_ns};
 
-/// The ring of an execution.
-fn ring_of(case: &Case, execution: &Execution) -> RingCase {
-    RingCase {
-        members: 2,
-        kind: Kind::Process,
-        link: "pipe".to_string(),
-        work: Some(execution.work),
-        placement: Placement::Same { cpu: case.cpu },
-        policy: case.policy,
-        priority: execution.priority,
-        state: None,
-    }
-}
-
 /// One run of the two-process program of Li, Ding and Shen (2007, section 3.3): a ring of two for a fixed
 /// number of laps, with a noise beside it or without.
 pub(super) fn run(
@@ -46,9 +32,19 @@ pub(super) fn run(
 ) -> Result<Outcome, TrialError> {
     // Before the ring: it takes its policy and its place for all that is forked afterwards.
     let mut noise = Noisy::start(execution, round)?;
+    let ring = RingCase {
+        members: 2,
+        kind: Kind::Process,
+        link: "pipe".to_string(),
+        work: Some(execution.work),
+        placement: Placement::Same { cpu: case.cpu },
+        policy: case.policy,
+        priority: execution.priority,
+        state: None,
+    };
     let told = ring::Assignment {
         case_number,
-        case: ring_of(case, execution),
+        case: ring,
         round,
         batching: Batching {
             laps: Some(execution.laps),

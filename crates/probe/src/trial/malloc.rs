@@ -200,22 +200,23 @@ fn timed<T>(clock: &ThreadClock, act: impl FnOnce() -> T) -> (CpuTime, T) {
 /// The dynamic linker passes over a library that it cannot find, with a message on standard error. It
 /// is looked for among the files that are mapped: by the file that a path leads to, or by name.
 fn check_preload(library: &str) -> Result<(), TrialError> {
-    let own_maps = "/proc/self/maps";
-    let maps = std::fs::read_to_string(own_maps)
-        .map_err(|error| TrialError::Other(format!("cannot read {own_maps}: {error}")))?;
+    let other = |why| Err(TrialError::Other(why));
+    let maps = match std::fs::read_to_string("/proc/self/maps") {
+        Ok(maps) => maps,
+        Err(error) => return other(format!("cannot read /proc/self/maps: {error}")),
+    };
     let real = std::fs::canonicalize(library).ok();
-    let mapped =
-        maps.lines().filter_map(|line| line.find('/').map(|start| Path::new(&line[start..])));
     let is_it = |file: &Path| match &real {
         Some(real) => file == real,
         // A name without a path may lead to a file with a longer version: libx.so.2 to libx.so.2.4.
         None => file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(library)),
     };
-    match mapped.into_iter().any(is_it) {
-        true => Ok(()),
-        false => Err(TrialError::Other(format!(
-            "{library} was not loaded: the dynamic linker does not find it (name its path, or install \
-             it; LD_DEBUG=libs shows where it looks)"
-        ))),
+    let mut mapped = maps.lines().filter_map(|line| line.find('/').map(|start| &line[start..]));
+    if mapped.any(|file| is_it(Path::new(file))) {
+        return Ok(());
     }
+    other(format!(
+        "{library} was not loaded: the dynamic linker does not find it (name its path, or install \
+         it; LD_DEBUG=libs shows where it looks)"
+    ))
 }

@@ -27,6 +27,18 @@ pub enum Scale {
     Log,
 }
 
+impl Scale {
+    /// Maps values so that what is equally far apart on the axis has equal differences.
+    pub(crate) fn on(self, value: f64) -> f64 {
+        if self == Self::Log { value.ln() } else { value }
+    }
+
+    /// The inverse of [`Scale::on`].
+    pub(crate) fn back(self, place: f64) -> f64 {
+        if self == Self::Log { place.exp() } else { place }
+    }
+}
+
 /// An axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {

@@ -170,6 +170,7 @@ impl Axes {
             let is_seen = |p: &&Point| match shape.part {
                 Part::Mark => self.x.holds(p.x),
                 Part::Shade => self.x.draws(p.x),
+                Part::Hidden => false,
                 // Lengths on a logarithmic axis would say nothing.
                 Part::Bar => has_any && self.y.scale == Scale::Linear,
                 // What an axis cannot show lies at its lower end.

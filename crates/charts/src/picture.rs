@@ -228,9 +228,8 @@ fn stamped(paths: Vec<Vec<At>>, corners: &[At]) -> Vec<Vec<At>> {
 
 /// All that is drawn of a chart but its texts and its legend, from back to front.
 pub(crate) fn elements<'a>(chart: &'a Chart) -> Vec<Element<'a>> {
-    let shapes = chart.shapes.iter().filter(|shape| shape.part != Part::Hidden);
     let (shades, shapes): (Vec<&Shape>, Vec<&Shape>) =
-        shapes.partition(|shape| shape.part == Part::Shade);
+        chart.shapes.iter().partition(|shape| shape.part == Part::Shade);
     let draw = |shape| of_shape(chart, shape);
     let cell = |cell: &'a Cell| {
         // Neighbours overlap a little, so that no line of paper is left between them.

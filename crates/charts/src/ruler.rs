@@ -82,9 +82,10 @@ impl Ruler {
     /// Where the value lies: 0 at the lower end, 1 at the upper. What lies beyond an end is at that end; what
     /// cannot be drawn is at the lower end.
     pub(crate) fn position(&self, value: f64) -> f64 {
-        let (low, high, value) = match self.scale {
-            Scale::Linear => (self.low, self.high, value),
-            Scale::Log => (self.low.ln(), self.high.ln(), value.max(f64::MIN_POSITIVE).ln()),
+        let [low, high] = [self.low, self.high].map(|end| self.scale.on(end));
+        let value = match self.scale {
+            Scale::Linear => value,
+            Scale::Log => self.scale.on(value.max(f64::MIN_POSITIVE)),
         };
         let position = (value - low) / (high - low);
         if position.is_nan() { 0.0 } else { position.clamp(0.0, 1.0) }
@@ -92,10 +93,8 @@ impl Ruler {
 
     /// The value at a position from 0 to 1.
     pub(crate) fn value(&self, position: f64) -> f64 {
-        match self.scale {
-            Scale::Linear => self.low + position * (self.high - self.low),
-            Scale::Log => self.low * (self.high / self.low).powf(position),
-        }
+        let [low, high] = [self.low, self.high].map(|end| self.scale.on(end));
+        self.scale.back(low + position * (high - low))
     }
 
     /// Whether the value lies between the ends.
@@ -203,15 +202,9 @@ fn cells(axis: &Axis, places: &[f64]) -> Option<(Ruler, Vec<f64>)> {
     if places.is_empty() || !ordered || !places.iter().all(|place| ruler.draws(*place)) {
         return None;
     }
-    let is_log = ruler.scale == Scale::Log;
-    let between = |two: &[f64]| match is_log {
-        true => two[0].sqrt() * two[1].sqrt(),
-        false => 0.5 * (two[0] + two[1]),
-    };
-    let beyond = |edge: f64, place: f64| match is_log {
-        true => place * (place / edge),
-        false => place + (place - edge),
-    };
+    let scale = ruler.scale;
+    let between = |two: &[f64]| scale.back(f64::midpoint(scale.on(two[0]), scale.on(two[1])));
+    let beyond = |edge: f64, place: f64| scale.back(2.0 * scale.on(place) - scale.on(edge));
     let mut edges: Vec<f64> = places.windows(2).map(between).collect();
     let (first, last) = (places[0], places[places.len() - 1]);
     if let (Some(low), Some(high)) = (edges.first(), edges.last()) {

@@ -186,8 +186,7 @@ fn of_series(figure: &Figure, lanes: usize, index: usize, entry: &Entry) -> Vec<
 /// The outline of counts by class; the last class is as wide as the one before it.
 fn steps(points: &[Point], scale: Scale) -> Vec<Point> {
     let end = match points {
-        [.., before, last] if scale == Scale::Log => last.x * (last.x / before.x),
-        [.., before, last] => last.x + (last.x - before.x),
+        [.., before, last] => scale.back(2.0 * scale.on(last.x) - scale.on(before.x)),
         [only] => only.x,
         [] => return Vec::new(),
     };

@@ -29,28 +29,29 @@ pub(crate) fn getrusage(call: &Call) -> ExitCode {
 
 /// Names, spaces and order are the original's.
 fn getrusage_lines(ended: &Ended) -> Vec<String> {
-    let used = &ended.end;
+    let (time, used) = (ended.end.usage.read(), &ended.end.usage.0);
+    let (user_us, system_us) = (time.user_ns as i64 / 1000, time.system_ns as i64 / 1000);
     let times = [
         ("rtime", ended.real.as_micros() as i64),
-        ("utime", used.utime_us),
-        ("stime", used.stime_us),
-        ("total", used.stime_us + used.utime_us),
+        ("utime", user_us),
+        ("stime", system_us),
+        ("total", system_us + user_us),
     ];
     let counts = [
-        ("maxrss", used.maxrss),
-        ("ixrss", used.ixrss),
-        ("idrss", used.idrss),
-        ("isrss", used.isrss),
-        ("minflt", used.minflt),
-        ("majflt", used.majflt),
-        ("nswap", used.nswap),
-        ("inblock", used.inblock),
-        ("oublock", used.oublock),
-        ("msgsnd", used.msgsnd),
-        ("msgrcv", used.msgrcv),
-        ("nsignals", used.nsignals),
-        ("nvcsw", used.nvcsw),
-        ("nivcsw", used.nivcsw),
+        ("maxrss", used.ru_maxrss),
+        ("ixrss", used.ru_ixrss),
+        ("idrss", used.ru_idrss),
+        ("isrss", used.ru_isrss),
+        ("minflt", used.ru_minflt),
+        ("majflt", used.ru_majflt),
+        ("nswap", used.ru_nswap),
+        ("inblock", used.ru_inblock),
+        ("oublock", used.ru_oublock),
+        ("msgsnd", used.ru_msgsnd),
+        ("msgrcv", used.ru_msgrcv),
+        ("nsignals", used.ru_nsignals),
+        ("nvcsw", used.ru_nvcsw),
+        ("nivcsw", used.ru_nivcsw),
     ];
     let line = |name: &str, value: i64, unit: &str| {
         format!("{}: {name}          {value}{unit}", ended.pid)
@@ -203,29 +204,34 @@ fn hint(name: &OsStr, errno: Errno) -> String {
 
 #[cfg(test)]
 mod tests {
+    use probe::classic::{Whose, usage};
+
     use super::*;
 
     #[test]
     fn a_sum_of_whole_seconds_is_carried() {
-        let end = ChildEnd {
-            status: 0,
-            utime_us: 1_400_000,
-            stime_us: 600_000,
-            maxrss: 1,
-            ixrss: 2,
-            idrss: 3,
-            isrss: 4,
-            minflt: 5,
-            majflt: 6,
-            nswap: 7,
-            inblock: 8,
-            oublock: 9,
-            msgsnd: 10,
-            msgrcv: 11,
-            nsignals: 12,
-            nvcsw: 13,
-            nivcsw: 14,
-        };
+        let mut usage = usage(Whose::Own);
+        let raw = &mut usage.0;
+        (raw.ru_utime.tv_sec, raw.ru_utime.tv_usec) = (1, 400_000);
+        (raw.ru_stime.tv_sec, raw.ru_stime.tv_usec) = (0, 600_000);
+        let counts = [
+            &mut raw.ru_maxrss,
+            &mut raw.ru_ixrss,
+            &mut raw.ru_idrss,
+            &mut raw.ru_isrss,
+            &mut raw.ru_minflt,
+            &mut raw.ru_majflt,
+            &mut raw.ru_nswap,
+            &mut raw.ru_inblock,
+            &mut raw.ru_oublock,
+            &mut raw.ru_msgsnd,
+            &mut raw.ru_msgrcv,
+            &mut raw.ru_nsignals,
+            &mut raw.ru_nvcsw,
+            &mut raw.ru_nivcsw,
+        ];
+        counts.into_iter().zip(1..).for_each(|(count, number)| *count = number);
+        let end = ChildEnd { status: 0, usage };
         let ended = Ended { pid: 77, real: Duration::from_micros(5_000_001), end };
         let lines = getrusage_lines(&ended);
         assert_eq!(lines[0], "77: rtime          5000001usec");

@@ -5,8 +5,8 @@ use std::hint::black_box;
 use std::process::ExitCode;
 
 use probe::classic::{
-    Forked, Hangups, Usage, Whose, answer_hangups, catch_hangups, exit_now, fork, hang_up,
-    hangups_left, send_signal, usage, wait_for,
+    Forked, Hangup, OwnSignal, Pause, Usage, Whose, caught, exit_now, fork, send_signal, usage,
+    wait_for, watch_members,
 };
 use rustix::process::{Signal, getpid, getuid};
 
@@ -37,11 +37,17 @@ pub(crate) fn simsig(call: &Call) -> ExitCode {
         Ok([loops]) => loops,
         Err(code) => return code,
     };
-    catch_hangups(i64::from(loops));
+    let signal = match OwnSignal::<Hangup>::new() {
+        Ok(signal) => signal,
+        Err(errno) => {
+            perror("signal", errno);
+            return ExitCode::FAILURE;
+        }
+    };
     let before = Used::now();
-    send(loops, getpid().as_raw_pid());
+    send(loops, &signal);
     let used = Used::since(&before);
-    match hangups_left() {
+    match left_of(loops) {
         0 => display(call, "simple kill-catch-signal", loops, used),
         left if left > 0 => {
             call.fail(&format!("{left} of {loops} signals were not caught (seccomp?)"), 1)
@@ -52,10 +58,16 @@ pub(crate) fn simsig(call: &Call) -> ExitCode {
 
 /// A signal to oneself is caught before the call returns. Measured code.
 #[inline(never)]
-fn send(loops: u32, pid: i32) {
+fn send(loops: u32, signal: &OwnSignal<Hangup>) {
     for _ in 0..loops {
-        hang_up(pid);
+        // What is not caught is missed at the end.
+        let _ = signal.send();
     }
+}
+
+/// How many of so many signals this process has not caught yet.
+fn left_of(loops: u32) -> i64 {
+    i64::from(loops) - caught() as i64
 }
 
 /// `twosig [loops]`: a signal that goes to and fro between two processes.
@@ -69,34 +81,30 @@ pub(crate) fn twosig(call: &Call) -> ExitCode {
         Err(code) => return code,
     };
     let before = Used::now();
-    let hangups = match answer_hangups(i64::from(loops)) {
-        Ok(hangups) => hangups,
+    let pause = match watch_members().and_then(|()| Pause::<Hangup>::new()) {
+        Ok(pause) => pause,
         Err(errno) => {
             perror("sigaction", errno);
             return ExitCode::FAILURE;
         }
     };
-    let first = getpid();
-    // As the child finds it: it answers all that it catches.
-    hangups.answer(first.as_raw_pid(), -1);
+    let first = getpid().as_raw_pid();
     let second = match fork() {
         Err(errno) => {
             perror("fork", errno);
             return ExitCode::FAILURE;
         }
         Ok(Forked::Child) => {
-            if probe::set_parent_death_signal(first.as_raw_pid()) == Ok(true) {
-                catch_all(&hangups);
+            let has_parent = probe::set_parent_death_signal(first) == Ok(true);
+            if has_parent {
+                pause.answer(first, u64::from(loops));
             }
-            exit_now(0);
+            exit_now(i32::from(!has_parent));
         }
         Ok(Forked::Parent(pid)) => pid.as_raw_pid(),
     };
     // The first signal starts it, and the last that is caught here is not answered.
-    hangups.answer(second, 0);
-    hang_up(second);
-    catch_all(&hangups);
-    if hangups_left() > 0 {
+    if pause.exchange(second, loops).is_err() {
         // It should have ended; if it has not, nobody is to wait for it.
         send_signal(second, Signal::KILL.as_raw());
     }
@@ -107,7 +115,7 @@ pub(crate) fn twosig(call: &Call) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    match (hangups_left(), status) {
+    match (left_of(loops), status) {
         (0, 0) => {
             let message = "two process catch-signal-kill loop";
             display(call, message, loops, Used::since(&before))
@@ -116,14 +124,6 @@ pub(crate) fn twosig(call: &Call) -> ExitCode {
             let how = end_in_words(status);
             call.fail(&format!("the other process {how} with {left} of {loops} loops left"), 1)
         }
-    }
-}
-
-/// Measured code, with the handler.
-#[inline(never)]
-fn catch_all(hangups: &Hangups) {
-    while hangups_left() > 0 && !hangups.abandoned() {
-        hangups.wait();
     }
 }
 

@@ -194,8 +194,7 @@ impl<'a> Server<'a> {
     /// Runs a command to its end. The error is the last answer.
     fn run(&mut self, number: usize) -> Result<Used, Answer> {
         let rehearsal = self.rehearsal;
-        let command = self.words.command(number).ok_or(Errno::INVAL);
-        let command = command.map_err(failed(number, "execve"))?;
+        let command = self.words.command(number).map_err(failed(number, "execve"))?;
         let mut orphans =
             Orphans { usage: self.request.tree.then(Usage::default), ..Orphans::default() };
         let strangers = !self.old.is_empty();
@@ -204,7 +203,7 @@ impl<'a> Server<'a> {
         }
         let before_ns = monotonic_raw_ns();
         let found = self.found[number];
-        let started = self.starter.start(command, found, rehearsal, &self.handlers);
+        let started = self.starter.start(&command, found, rehearsal, &self.handlers);
         let Started { pid: child, handle, before_exec } =
             started.map_err(failed(number, "clone"))?;
         let pid = child.as_raw_pid();
@@ -254,11 +253,14 @@ impl<'a> Server<'a> {
             migrations: own.migrations,
             io: own.io,
             orphans,
-            at_exec: AtExec {
-                resident_bytes: before_exec.resident_bytes,
-                minor_faults: before_exec.minor_faults,
-                cpu_ns: before_exec.cpu_ns,
-            },
+            at_exec: before_exec.usage.map_or_else(AtExec::default, |usage| {
+                let used = usage.read();
+                AtExec {
+                    resident_bytes: usage.max_resident_kib() * 1024,
+                    minor_faults: used.minor_faults,
+                    cpu_ns: used.total_ns(),
+                }
+            }),
         })
     }
 

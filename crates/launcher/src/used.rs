@@ -33,16 +33,17 @@ pub struct Usage {
 
 impl From<&ChildEnd> for Usage {
     fn from(end: &ChildEnd) -> Self {
+        let (used, raw) = (end.usage.read(), &end.usage.0);
         Self {
-            user_ns: end.utime_us as u64 * 1000,
-            system_ns: end.stime_us as u64 * 1000,
-            max_resident_bytes: end.maxrss as u64 * 1024,
-            minor_faults: end.minflt as u64,
-            major_faults: end.majflt as u64,
-            input_blocks: end.inblock as u64,
-            output_blocks: end.oublock as u64,
-            voluntary: end.nvcsw as u64,
-            involuntary: end.nivcsw as u64,
+            user_ns: used.user_ns,
+            system_ns: used.system_ns,
+            max_resident_bytes: end.usage.max_resident_kib() * 1024,
+            minor_faults: used.minor_faults,
+            major_faults: raw.ru_majflt as u64,
+            input_blocks: raw.ru_inblock as u64,
+            output_blocks: raw.ru_oublock as u64,
+            voluntary: raw.ru_nvcsw as u64,
+            involuntary: raw.ru_nivcsw as u64,
         }
     }
 }

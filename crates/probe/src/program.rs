@@ -14,7 +14,7 @@ use std::sync::Arc;
 use rustix::fs::{Dir, Mode, OFlags, open, openat};
 use rustix::io::Errno;
 
-use crate::procfs::{self, KERNEL_THREAD, Stat};
+use crate::procfs::{self, Stat};
 use crate::sys::{CpuClock, cpu_clock_ns};
 
 /// Why a program cannot be watched.
@@ -90,13 +90,9 @@ impl Text {
         bytes.sum()
     }
 
-    fn stat(&self) -> Result<Stat<'_>, WatchError> {
-        Stat::parse(&self.text).ok_or_else(|| self.lacks("state"))
-    }
-
-    /// A field of a `stat` file, numbered as in proc_pid_stat(5).
-    fn field(&self, number: usize, item: &str) -> Result<u64, WatchError> {
-        self.stat()?.number(number).ok_or_else(|| self.lacks(item))
+    /// What a `stat` file says of `item`.
+    fn of_stat<T>(&self, item: &str, of: impl Fn(Stat) -> Option<T>) -> Result<T, WatchError> {
+        Stat::parse(self.text.as_str()).and_then(of).ok_or_else(|| self.lacks(item))
     }
 }
 
@@ -125,7 +121,7 @@ impl Watched {
                 "it is a thread of process {process}: watch that (all its threads are)"
             )));
         }
-        if watched.text("stat")?.field(9, "flags")? & KERNEL_THREAD != 0 {
+        if watched.text("stat")?.of_stat("flags", |stat| stat.is_kernel_thread())? {
             return Err(WatchError::Other(format!(
                 "'{}' is a thread of the kernel: it has no memory of its own and no program; name a \
                  program's process",
@@ -170,13 +166,12 @@ impl Watched {
     }
 
     fn check_alive(&self) -> Result<(), WatchError> {
-        let stat = self.text("stat")?;
+        let state = self.text("stat")?.of_stat("state", |stat| stat.number(3))?;
         let others = || self.tasks().map_or(0, |tasks| tasks.len()) > 1;
-        match stat.stat()?.state() {
+        match state {
             // The first thread may end before the others do.
-            Some('Z' | 'X') if !others() => Err(WatchError::Ended(self.name.clone())),
-            Some(_) => Ok(()),
-            None => Err(stat.lacks("state")),
+            'Z' | 'X' if !others() => Err(WatchError::Ended(self.name.clone())),
+            _ => Ok(()),
         }
     }
 
@@ -199,7 +194,8 @@ impl Watched {
     }
 
     fn thread(&self, tid: i32) -> Result<(u64, Seen), WatchError> {
-        let start = self.text(&format!("task/{tid}/stat"))?.field(22, "starttime")?;
+        let start = self.text(&format!("task/{tid}/stat"))?;
+        let start = start.of_stat("starttime", |stat| stat.number(22))?;
         let status = self.text(&format!("task/{tid}/status"))?;
         // Not every kernel has it (CONFIG_SCHED_INFO).
         let cpu_ns = self.text(&format!("task/{tid}/schedstat")).ok();

@@ -12,7 +12,7 @@ use model::machine::Machine;
 use model::sample::Sample;
 use probe::assignment::Assignment;
 use probe::placement;
-use probe::standing::Standing;
+use probe::policy::Standing;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGALRM, SIGKILL, SIGXCPU};
 

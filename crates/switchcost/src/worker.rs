@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use probe::assignment::Assignment;
-use probe::standing::Standing;
+use probe::policy::Standing;
 
 use crate::launch::Word;
 

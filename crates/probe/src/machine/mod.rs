@@ -5,7 +5,6 @@
 
 mod cgroup;
 mod cpu;
-mod interrupts;
 mod kernel;
 mod system;
 mod tree;
@@ -22,7 +21,11 @@ use self::tree::{Tree, reading};
 /// How often each source, by its name in /proc/interrupts, has interrupted a CPU since the start of
 /// the machine; absent where that cannot be read.
 pub fn interrupts_of(cpu: u32) -> Option<BTreeMap<String, u64>> {
-    interrupts::by_name(&Tree::new(Path::new("/")), cpu).ok()
+    interrupt_sources(Path::new("/"), &[cpu]).map(by_name)
+}
+
+fn by_name(sources: Sources) -> BTreeMap<String, u64> {
+    sources.into_iter().map(|((source, _), count)| (source, count)).collect()
 }
 
 /// How often each source has interrupted, by its name in the first column and what it is called.
@@ -30,7 +33,7 @@ pub(crate) type Sources = BTreeMap<(String, String), u64>;
 
 /// All sources over several CPUs, below a root folder; absent where they cannot be read.
 pub(crate) fn interrupt_sources(root: &Path, cpus: &[u32]) -> Option<Sources> {
-    interrupts::by_source(&Tree::new(root), cpus).ok()
+    system::by_source(&Tree::new(root), cpus).ok()
 }
 
 /// Reads the machine below a root folder: `/` for this one, or a captured tree. No file outside
@@ -54,7 +57,7 @@ pub fn read_with_accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
         cgroup: cgroup::read(tree),
         limits: system::limits(tree),
         load: system::load(tree),
-        interrupts: reading(interrupts::read(tree)),
+        interrupts: reading(system::interrupts(tree)),
     };
     (machine, kernel::accounting(tree, config))
 }

@@ -214,10 +214,10 @@ impl<L: Link> Builder<'_, L> {
         let (case, area, alone) = (self.case.clone(), Arc::clone(&self.area), self.alone);
         let seater = Arc::clone(&self.seater);
         let life = move || {
-            let note = EndNote::new();
+            let note = EndNote;
             let status = live::<L>(&case, &area, member, ends, alone, &seater);
             if status == 0 {
-                note.done();
+                std::mem::forget(note);
             }
             status
         };

@@ -168,16 +168,16 @@ pub fn follow(member: &mut dyn Member, area: &SharedArea, cell: &Cell) -> Result
         rest();
         let token = member.receive()?;
         cell.hops.store(hops, Ordering::Release);
-        let laps = area.laps();
+        let laps = area.laps.get();
         member.settle()?;
         member.send(token.wrapping_add(1))?;
         if laps == 0 {
             return Ok(());
         }
         rest();
-        member.work().move_to(area.place());
+        member.work().move_to(area.place.get() as u32);
         member.work().begin();
-        match area.solo_laps() {
+        match area.solo_laps.get() {
             solo_laps if solo_laps > 0 && member.has_own() => {
                 let token = member.receive()?;
                 alone(member, solo_laps, cell)?;
@@ -235,7 +235,7 @@ impl<'a> Leader<'a> {
     /// A control lap: announces the laps of the next batch (0: the end) and checks that every
     /// member made all hops of those before.
     pub fn announce(&mut self, laps: u64) -> Result<(), RingError> {
-        self.area.set_laps(laps);
+        self.area.laps.set(laps);
         self.member.settle()?;
         self.begin();
         self.laps(1)?;
@@ -251,19 +251,19 @@ impl<'a> Leader<'a> {
     /// Solos: one lap of the ring, in which each member makes `laps` laps alone when the token comes to it, the
     /// leader first. What they took is in the cells.
     pub fn solos(&mut self, laps: u64) -> Result<(), RingError> {
-        self.area.set_solo_laps(laps);
+        self.area.solo_laps.set(laps);
         self.announce(1)?;
         alone(&mut *self.member, laps, &self.area.cells()[0])?;
         self.laps(1)?;
         self.hops += 1;
-        self.area.set_solo_laps(0);
+        self.area.solo_laps.set(0);
         Ok(())
     }
 
     /// All members' memory at this of their places, from the control lap on that this announces. Gives the time
     /// of the fastest of so many laps there, after [`WARM_LAPS`], with a quantum before and behind them.
     pub fn move_to(&mut self, place: u32, laps: u64) -> Result<(u64, Slices), RingError> {
-        self.area.set_place(place);
+        self.area.place.set(place.into());
         self.announce(WARM_LAPS + laps)?;
         self.member.work().move_to(place);
         self.begin();

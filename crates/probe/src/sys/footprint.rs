@@ -104,10 +104,7 @@ const OWN: [&str; 2] = ["Anonymous:", "Swap:"];
 /// Notes a mapping by its first line; takes it back by one that tells of pages of its own.
 fn gather(files: &mut Vec<(Place, bool)>, line: &str) {
     if let Some(mapping) = mapping(line) {
-        files.push((
-            Place { start: mapping.start, bytes: mapping.end - mapping.start },
-            mapping.file,
-        ));
+        files.push(mapping);
     } else if OWN.iter().any(|name| line.starts_with(name))
         && line.split_whitespace().nth(1) != Some("0")
         && let Some((_, untouched)) = files.last_mut()
@@ -128,24 +125,17 @@ struct Place {
     bytes: usize,
 }
 
-/// The first line of a mapping in smaps (proc_pid_maps(5)).
-struct Mapping {
-    start: usize,
-    end: usize,
-    /// Whether it is of a file, private and not writable.
-    file: bool,
-}
-
-fn mapping(line: &str) -> Option<Mapping> {
+/// The first line of a mapping in smaps (proc_pid_maps(5)), and whether it is of a file, private and not
+/// writable.
+fn mapping(line: &str) -> Option<(Place, bool)> {
     let mut fields = line.split_whitespace();
     let (start, end) = fields.next()?.split_once('-')?;
     let address = |text| usize::from_str_radix(text, 16).ok();
-    let (start, end) =
-        (address(start)?, address(end).filter(|end| *end >= address(start).unwrap_or(0))?);
-    let rights = fields.next()?.as_bytes();
-    let name = fields.nth(3).unwrap_or_default();
-    let file = matches!(rights, [_, b'-', _, b'p']) && name.starts_with('/');
-    Some(Mapping { start, end, file })
+    let start = address(start)?;
+    let bytes = address(end)?.checked_sub(start)?;
+    let is_private = matches!(fields.next()?.as_bytes(), [_, b'-', _, b'p']);
+    let is_file = fields.nth(3).is_some_and(|name| name.starts_with('/'));
+    Some((Place { start, bytes }, is_private && is_file))
 }
 
 #[cfg(test)]

@@ -1,14 +1,18 @@
-//! The calling process: fork, its end, deadlines, policies.
+//! The calling process: fork, its end, deadlines, policies; its children: how one ended and what it used
+//! (wait4(2)), descriptors handed down, signals.
 
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
-use rustix::io::Errno;
+use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_setfd, retry_on_intr};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit,
 };
 
-use super::errno::{check, last_errno};
+use super::check;
+use super::clock::Raw;
 use super::signal::unblock;
 
 /// On which side of a fork the caller is.
@@ -34,8 +38,7 @@ pub fn fork() -> Result<Forked, Errno> {
 pub fn fork_beside_threads() -> Result<Forked, Errno> {
     // SAFETY: the child has the calling thread and a copy of all memory; what other threads were changing is behind
     // locks, which stay held.
-    match unsafe { libc::fork() } {
-        -1 => Err(last_errno()),
+    match check(unsafe { libc::fork() })? {
         0 => Ok(Forked::Child),
         pid => Pid::from_raw(pid).map(Forked::Parent).ok_or(Errno::INVAL),
     }
@@ -45,23 +48,26 @@ pub fn fork_beside_threads() -> Result<Forked, Errno> {
 /// joined is listed for a moment longer. Without /proc the callers are relied on; so they are in unit
 /// tests, whose harness has threads.
 fn has_one_thread() -> bool {
-    let threads = || {
-        std::fs::metadata("/proc/self/task").map_or(1, |folder| folder.nlink().saturating_sub(2))
-    };
     let is_alone = |attempt: u32| {
         if attempt > 0 {
             std::thread::sleep(Duration::from_millis(1));
         }
-        threads() <= 1
+        std::fs::metadata("/proc/self/task").map_or(true, |folder| folder.nlink() <= 3)
     };
     cfg!(test) || (0..100).any(is_alone)
 }
 
-/// Has the kernel end the calling process with its parent. False where that parent is gone already, or
-/// the kernel refuses: then the caller is to end itself.
+/// Lets the calling process be killed when its parent ends (PR_SET_PDEATHSIG). False if its parent is not
+/// `parent`, who then has ended already.
+pub fn set_parent_death_signal(parent: i32) -> Result<bool, Errno> {
+    // Asked for first, then checked: a parent that ended before is noticed too.
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    Ok(getppid().map(Pid::as_raw_pid) == Some(parent))
+}
+
+/// The same. False also where the kernel refuses: then the caller is to end itself.
 pub fn end_with_parent(parent: Pid) -> bool {
-    // Asked for first, then checked: a parent that went before the asking is noticed.
-    set_parent_process_death_signal(Some(Signal::KILL)).is_ok() && getppid() == Some(parent)
+    set_parent_death_signal(parent.as_raw_pid()) == Ok(true)
 }
 
 /// Ends the calling process at once: no destructor, no buffer of the parent's is written twice.
@@ -100,4 +106,65 @@ pub fn set_policy(policy: i32, priority: i32) -> Result<(), Errno> {
     let param = libc::sched_param { sched_priority: priority };
     // SAFETY: the kernel reads one sched_param from a valid address.
     check(unsafe { libc::sched_setscheduler(0, policy, &param) }).map(|_| ())
+}
+
+/// The end of a child.
+#[derive(Clone, Copy, Debug)]
+pub struct ChildEnd {
+    /// Wait status as wait(2) gives it.
+    pub status: i32,
+    /// What it used with its threads and the children that it waited for. Fields that Linux does not fill are 0.
+    pub usage: Raw,
+}
+
+/// Waits for a child's end (wait4(2)).
+pub fn wait_for(pid: i32) -> Result<ChildEnd, Errno> {
+    let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::zeroed());
+    // SAFETY: both addresses are valid for what the kernel writes there.
+    retry_on_intr(|| check(unsafe { libc::wait4(pid, &mut status, 0, usage.as_mut_ptr()) }))?;
+    // SAFETY: zeroes are a valid rusage, and the kernel has filled it.
+    Ok(ChildEnd { status, usage: Raw(unsafe { usage.assume_init() }) })
+}
+
+/// A child that has ended and waits to be reaped: `None` while all still run, ECHILD where there is
+/// none (waitid(2)).
+pub fn ended_child() -> Result<Option<i32>, Errno> {
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: the address is valid for what the kernel writes there; zeroes are a valid siginfo, of
+    // no process, which it leaves where no child has ended.
+    let (result, info) =
+        unsafe { (libc::waitid(libc::P_ALL, 0, info.as_mut_ptr(), how), info.assume_init()) };
+    check(result)?;
+    // SAFETY: what waitid fills has a process id.
+    let pid = unsafe { info.si_pid() };
+    Ok(Some(pid).filter(|pid| *pid > 0))
+}
+
+/// A descriptor that this process was started with, under another number; exec closes both. EBADF where
+/// none is open, and for standard streams.
+pub fn inherited(number: i32) -> Result<OwnedFd, Errno> {
+    if number < 3 {
+        return Err(Errno::BADF);
+    }
+    // SAFETY: it is asked whether it is open, and closed by nobody: whoever owns it still does.
+    let found = unsafe { BorrowedFd::borrow_raw(number) };
+    fcntl_setfd(found, FdFlags::CLOEXEC)?;
+    fcntl_dupfd_cloexec(found, 3)
+}
+
+/// Sends a signal to a process. One that is gone is no error.
+pub fn send_signal(pid: i32, signal: i32) {
+    // SAFETY: kill touches no memory.
+    unsafe { libc::kill(pid, signal) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_child_is_an_error() {
+        assert_eq!(wait_for(i32::MAX).err(), Some(Errno::CHILD));
+    }
 }

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use rustix::io::Errno;
 
-use super::errno::{check, last_errno};
+use super::check;
 
 /// The real-time signal of the link `signal`.
 fn queued() -> c_int {
@@ -75,13 +75,10 @@ impl QueuedSignal {
     pub fn send(&mut self, value: u8) -> Result<(), Errno> {
         self.info.queued.value = usize::from(value);
         let (Aim { pid, tid }, signal) = (self.aim, self.info.signo);
+        let info = &raw const self.info;
         // SAFETY: the kernel reads a siginfo from a valid address.
-        match unsafe {
-            libc::syscall(libc::SYS_rt_tgsigqueueinfo, pid, tid, signal, &raw const self.info)
-        } {
-            -1 => Err(last_errno()),
-            _ => Ok(()),
-        }
+        let sent = unsafe { libc::syscall(libc::SYS_rt_tgsigqueueinfo, pid, tid, signal, info) };
+        check(sent).map(|_| ())
     }
 }
 
@@ -110,10 +107,8 @@ impl QueuedSignals {
         // SAFETY: the set is valid; the kernel writes the siginfo before it returns a signal, and
         // one that was queued has a value.
         unsafe {
-            match libc::syscall(libc::SYS_rt_sigtimedwait, set, room, forever, SET_BYTES) {
-                -1 => Err(last_errno()),
-                _ => Ok(info.assume_init_ref().si_value().sival_ptr as usize as u8),
-            }
+            check(libc::syscall(libc::SYS_rt_sigtimedwait, set, room, forever, SET_BYTES))?;
+            Ok(info.assume_init_ref().si_value().sival_ptr as usize as u8)
         }
     }
 }
@@ -146,25 +141,36 @@ pub(super) fn change_mask(how: c_int, set: &libc::sigset_t) -> libc::sigset_t {
 
 /// Blocks these signals in the calling thread. Gives the mask as it was, without them: what to wait under.
 pub(super) fn block(signals: &[c_int]) -> libc::sigset_t {
-    let set = set_of(signals);
-    let mut before = set;
-    // SAFETY: all sets are valid. With a valid `how` it cannot fail.
-    unsafe {
-        libc::pthread_sigmask(libc::SIG_BLOCK, &set, &mut before);
-        for signal in signals {
-            libc::sigdelset(&mut before, *signal);
-        }
+    let mut before = change_mask(libc::SIG_BLOCK, &set_of(signals));
+    for signal in signals {
+        // SAFETY: the set is valid.
+        unsafe { libc::sigdelset(&mut before, *signal) };
     }
     before
 }
 
 /// Lets a signal in that the process may have been started with blocked.
 pub(super) fn unblock(signal: c_int) {
-    // SAFETY: the set is valid; the mask as it was is not asked for.
-    unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &set_of(&[signal]), std::ptr::null_mut()) };
+    change_mask(libc::SIG_UNBLOCK, &set_of(&[signal]));
 }
 
-/// Gives a signal its action (sigaction(2)).
+/// Whether a set has a signal.
+pub(super) fn has(set: &libc::sigset_t, signal: c_int) -> bool {
+    // SAFETY: reads a valid set.
+    unsafe { libc::sigismember(set, signal) == 1 }
+}
+
+/// What the process does on a signal (sigaction(2)).
+pub(super) fn action_of(signal: c_int) -> libc::sigaction {
+    // SAFETY: a sigaction of zeros is valid, and the kernel fills it.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut action);
+        action
+    }
+}
+
+/// Gives a signal its action (sigaction(2)), during which `blocked` signals wait.
 ///
 /// # Safety
 /// `handler` is SIG_DFL, SIG_IGN or the address of a function of the signature that `flags` ask for, which
@@ -173,13 +179,14 @@ pub(super) unsafe fn set_action(
     signal: c_int,
     handler: libc::sighandler_t,
     flags: c_int,
+    blocked: &[c_int],
 ) -> Result<(), Errno> {
     // SAFETY: a sigaction of zeros is valid; the caller vouches for the handler.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler;
         action.sa_flags = flags;
-        libc::sigemptyset(&mut action.sa_mask);
+        action.sa_mask = set_of(blocked);
         check(libc::sigaction(signal, &action, std::ptr::null_mut())).map(|_| ())
     }
 }
@@ -196,7 +203,7 @@ pub fn catch() -> Result<CaughtSignal, Errno> {
     extern "C" fn nothing(_signal: c_int) {}
     let waiting = block(&[CAUGHT]);
     // SAFETY: an empty handler, of the signature that no flags ask for.
-    unsafe { set_action(CAUGHT, nothing as *const () as usize, 0) }?;
+    unsafe { set_action(CAUGHT, nothing as *const () as usize, 0, &[]) }?;
     Ok(CaughtSignal { waiting })
 }
 
@@ -205,10 +212,8 @@ impl CaughtSignal {
     #[inline(always)]
     pub fn send(self, aim: Aim) -> Result<(), Errno> {
         // SAFETY: touches no memory.
-        match unsafe { libc::syscall(libc::SYS_tgkill, aim.pid, aim.tid, CAUGHT) } {
-            -1 => Err(last_errno()),
-            _ => Ok(()),
-        }
+        let sent = unsafe { libc::syscall(libc::SYS_tgkill, aim.pid, aim.tid, CAUGHT) };
+        check(sent).map(|_| ())
     }
 
     /// Lets the signal in and waits until some handler has run: pause(2) without its race

@@ -11,8 +11,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use rustix::io::Errno;
 
 use super::clock::monotonic_ns;
-use super::errno::last_errno;
-use super::signal::{change_mask, set_of};
+use super::signal::{action_of, change_mask, has, set_action, set_of};
 
 /// The signals.
 const STOPPING: [c_int; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
@@ -28,19 +27,14 @@ static SOCKET: AtomicI32 = AtomicI32::new(-1);
 /// Whose handlers they are: a child that shares the memory up to its exec has them too for a moment.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 /// What was sent to this process itself, by [`STOPPING`].
-static DIRECT: [Direct; 4] = [const { Direct::new() }; 4];
+static DIRECT: [Direct; STOPPING.len()] = [const {
+    Direct { count: AtomicU32::new(0), sender: AtomicI32::new(0), at_ns: AtomicU64::new(0) }
+}; STOPPING.len()];
 
 struct Direct {
     count: AtomicU32,
     sender: AtomicI32,
     at_ns: AtomicU64,
-}
-
-impl Direct {
-    const fn new() -> Self {
-        let (count, sender, at_ns) = (AtomicU32::new(0), AtomicI32::new(0), AtomicU64::new(0));
-        Self { count, sender, at_ns }
-    }
 }
 
 /// A signal that another process sent to the program, as the program passes it on.
@@ -92,14 +86,7 @@ pub struct KeptActions([libc::sigaction; STOPPING.len()]);
 impl KeptActions {
     /// As they are now.
     pub fn keep() -> Self {
-        Self(STOPPING.map(|signal| {
-            // SAFETY: a sigaction of zeros is valid, and the kernel fills it.
-            unsafe {
-                let mut action: libc::sigaction = std::mem::zeroed();
-                libc::sigaction(signal, std::ptr::null(), &mut action);
-                action
-            }
-        }))
+        Self(STOPPING.map(action_of))
     }
 
     /// The signals that were not ignored.
@@ -129,22 +116,14 @@ impl StopHandlers {
     /// Installs the handlers; the program gives the `socket` to its launcher.
     pub fn install(socket: Option<OwnedFd>) -> Result<Self, Errno> {
         SOCKET.store(socket.as_ref().map_or(-1, AsRawFd::as_raw_fd), Ordering::SeqCst);
-        OWNER.store(own_id(), Ordering::SeqCst);
+        OWNER.store(std::process::id() as i32, Ordering::SeqCst);
         let handlers = Self { before: KeptActions::keep(), _socket: socket };
         for signal in handlers.before.heeded() {
-            // SAFETY: a sigaction of zeros is valid; the handler has the signature that SA_SIGINFO
-            // asks for and uses only what is async-signal-safe. One signal at a time: what is forwarded
-            // must not be torn.
-            let failed = unsafe {
-                let mut action: libc::sigaction = std::mem::zeroed();
-                action.sa_sigaction = on_stop_signal as *const () as usize;
-                action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-                action.sa_mask = set_of(&STOPPING);
-                libc::sigaction(signal, &action, std::ptr::null_mut()) != 0
-            };
-            if failed {
-                return Err(last_errno());
-            }
+            let (handler, flags) =
+                (on_stop_signal as *const () as usize, libc::SA_SIGINFO | libc::SA_RESTART);
+            // SAFETY: the handler has the signature that SA_SIGINFO asks for and uses only what is
+            // async-signal-safe. One signal at a time: what is forwarded must not be torn.
+            unsafe { set_action(signal, handler, flags, &STOPPING)? };
         }
         Ok(handlers)
     }
@@ -156,12 +135,6 @@ impl StopHandlers {
             unsafe { libc::signal(signal, libc::SIG_DFL) };
         }
     }
-}
-
-/// getpid(2), which a handler may call.
-fn own_id() -> i32 {
-    // SAFETY: touches no memory, cannot fail.
-    unsafe { libc::getpid() }
 }
 
 extern "C" fn on_stop_signal(
@@ -187,7 +160,7 @@ extern "C" fn on_stop_signal(
             libc::send(socket, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL);
             *errno = before;
         }
-    } else if OWNER.load(Ordering::SeqCst) != own_id() {
+    } else if OWNER.load(Ordering::SeqCst) != std::process::id() as i32 {
         // The group's: its owner counts it too.
     } else if let Some(place) = STOPPING.iter().position(|stopping| *stopping == signal) {
         let direct = &DIRECT[place];
@@ -215,11 +188,8 @@ impl BlockedStopSignals {
 
     /// Which of them were blocked before, a bit each.
     pub fn before(&self) -> u64 {
-        let blocked = |(place, signal): (usize, &c_int)| {
-            // SAFETY: reads a valid set.
-            u64::from(unsafe { libc::sigismember(&self.before, *signal) } == 1) << place
-        };
-        STOPPING.iter().enumerate().map(blocked).sum()
+        let blocked = |(place, signal)| u64::from(has(&self.before, signal)) << place;
+        STOPPING.into_iter().enumerate().map(blocked).sum()
     }
 }
 

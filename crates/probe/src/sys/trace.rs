@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, waitpid};
 
-use super::errno::last_errno;
+use super::check;
 use super::process::{Forked, end_with_parent, exit_now, fork_beside_threads};
 
 /// The head of the kernel's `struct ptrace_syscall_info` (linux/ptrace.h), as far as it is read.
@@ -91,10 +91,7 @@ fn wait(child: Pid) -> Result<WaitStatus, Errno> {
 
 fn request(what: libc::c_uint, child: Pid, data: usize) -> Result<(), Errno> {
     // SAFETY: these requests take a number as data and touch no memory of ours.
-    match unsafe { libc::ptrace(what, child.as_raw_pid(), 0, data) } {
-        -1 => Err(last_errno()),
-        _ => Ok(()),
-    }
+    check(unsafe { libc::ptrace(what, child.as_raw_pid(), 0, data) }).map(|_| ())
 }
 
 /// The number of the call that the child is about to make; none when it comes out of one.
@@ -106,10 +103,8 @@ fn entered(child: Pid) -> Result<Option<i64>, Errno> {
         let address = info.as_mut_ptr().cast::<c_void>();
         (libc::ptrace(GET_SYSCALL_INFO, child.as_raw_pid(), size, address), info.assume_init())
     };
-    match got {
-        -1 => Err(last_errno()),
-        _ => Ok((info.op == ENTRY).then_some(info.number as i64)),
-    }
+    check(got)?;
+    Ok((info.op == ENTRY).then_some(info.number as i64))
 }
 
 #[cfg(test)]

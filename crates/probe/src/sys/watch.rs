@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::io::Errno;
 
-use super::errno::check;
+use super::check;
 use super::signal::{set_action, unblock};
 
 /// Seconds that a wait which no signal interrupts (pthread_cond_wait) may go on after a member's
@@ -53,7 +53,7 @@ pub fn watch_members() -> Result<(), Errno> {
     // No SA_RESTART: the point is that waits end with EINTR.
     let flags = libc::SA_SIGINFO | libc::SA_NOCLDSTOP;
     // SAFETY: the handler has the signature of SA_SIGINFO, and uses only what is async-signal-safe.
-    unsafe { set_action(libc::SIGCHLD, on_child as *const () as usize, flags)? };
+    unsafe { set_action(libc::SIGCHLD, on_child as *const () as usize, flags, &[])? };
     // It may have been inherited blocked.
     unblock(libc::SIGCHLD);
     Ok(())
@@ -75,7 +75,7 @@ pub fn unwatch_members() {
 /// child can be waited for (wait(2)).
 pub fn default_child() -> Result<(), Errno> {
     // SAFETY: no handler.
-    unsafe { set_action(libc::SIGCHLD, libc::SIG_DFL, 0)? };
+    unsafe { set_action(libc::SIGCHLD, libc::SIG_DFL, 0, &[])? };
     unblock(libc::SIGCHLD);
     Ok(())
 }
@@ -90,28 +90,13 @@ pub fn wait_uninterruptible<T>(wait: impl FnOnce() -> T) -> Option<T> {
     done
 }
 
-/// What a member that is a thread leaves when it ends, by a panic too.
-pub struct EndNote {
-    is_done: bool,
-}
-
-impl EndNote {
-    /// Bad until it is told otherwise.
-    pub fn new() -> Self {
-        Self { is_done: false }
-    }
-
-    /// The member has done its part.
-    pub fn done(mut self) {
-        self.is_done = true;
-    }
-}
+/// What a member that is a thread leaves when it ends, by a panic too, unless it has done its part: then it
+/// forgets the note.
+pub struct EndNote;
 
 impl Drop for EndNote {
     fn drop(&mut self) {
-        if !self.is_done {
-            note_loss();
-        }
+        note_loss();
     }
 }
 

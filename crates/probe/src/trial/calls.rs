@@ -16,7 +16,7 @@ use threadclock::{CoreClock, ThreadClock, Tier};
 
 use super::harness::TrialError;
 use crate::child::Child;
-use crate::sys::{self, CpuClock, OwnSignal, Whose};
+use crate::sys::{self, CpuClock, OwnSignal, Reset, Whose};
 
 /// A call that is timed, made ready.
 pub(super) trait Call {
@@ -70,7 +70,7 @@ impl Call for Nothing {
 }
 
 /// The memorandum's simsig.
-struct SignalSelf(OwnSignal);
+struct SignalSelf(OwnSignal<Reset>);
 
 impl Call for SignalSelf {
     #[inline(always)]
@@ -211,12 +211,12 @@ pub const SYSTEM_CALLS: &[Registered] = &[
 /// What one process does with signals.
 pub const SIGNAL_LOOPS: &[Registered] = &[
     call!(SIGACTION, "installing a handler: sigaction(2)",
-        () = |_other| OwnSignal::install().map_err(|errno| format!("sigaction: {errno}"))
-        => |_kept| OwnSignal::install()),
+        () = |_other| OwnSignal::<Reset>::install().map_err(|errno| format!("sigaction: {errno}"))
+        => |_kept| OwnSignal::<Reset>::install()),
     Registered {
         name: SIGNAL_SELF,
         summary: "kill to oneself; the handler installs itself again",
-        ready: |_| match OwnSignal::new() {
+        ready: |_| match OwnSignal::<Reset>::new() {
             Ok(signal) => Ok(Box::new(SignalSelf(signal))),
             Err(errno) => Err(format!("sigaction: {errno}")),
         },

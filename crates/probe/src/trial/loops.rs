@@ -13,7 +13,7 @@ use super::calls::{CALLS, Call, Nothing, Registered, SIGNAL_LOOPS, SYSTEM_CALLS,
 use super::harness::{Outcome, TrialError, room};
 use super::timing::{Accounts, Cut, WARM_UP, clocks_of, warm_up};
 use crate::child::Child;
-use crate::sys::{self, EventCount, Pause, Shared};
+use crate::sys::{self, EventCount, Pause, Reset, Shared};
 
 /// The call of that name, made ready beside a process that sleeps, on a processor that can time it.
 fn ready(
@@ -152,7 +152,7 @@ pub(super) fn time_two_processes(trials: u32) -> Result<Outcome, TrialError> {
     let mut ticks = room(batches, i64::MAX);
     let answered = Shared::<EventCount>::new().map_err(TrialError::at("mmap"))?;
     let mut accounts = Accounts::open();
-    let pause = Pause::new().map_err(TrialError::at("sigaction"))?;
+    let pause = Pause::<Reset>::new().map_err(TrialError::at("sigaction"))?;
     sys::watch_members().map_err(TrialError::at("timer_create"))?;
     let parent = std::process::id() as i32;
     let other = Child::start(|| {

@@ -8,7 +8,7 @@ use model::machine::Machine;
 use model::plan::Plan;
 use model::run::{Arm, Header, Run, SCHEMA, Session};
 use probe::policy;
-use probe::standing::Standing;
+use probe::policy::Standing;
 
 use super::{ARMS, Stored};
 use crate::failure::usage;

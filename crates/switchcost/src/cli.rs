@@ -7,18 +7,18 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::classic::{self, ClassicCommand};
-use crate::clock::args::ClockCommand;
+use crate::clock::ClockCommand;
 use crate::compare::{self, CompareArgs};
-use crate::cost::args::CostArgs;
+use crate::cost::CostArgs;
 use crate::history::{self, HistoryArgs};
 use crate::links::{self, LinksArgs};
 use crate::measure::{self, MeasureArgs};
 use crate::report::{self, ReportArgs};
-use crate::response::args::ResponseArgs;
-use crate::ring::args::RingArgs;
+use crate::response::ResponseArgs;
+use crate::ring::RingArgs;
 use crate::run::args::RunArgs;
 use crate::runs::{self, RunsCommand};
-use crate::{clock, cost, response, ring, run, schema, shell, worker};
+use crate::{experiments, run, schema, shell, worker};
 
 /// What a context switch costs here, at your scale, with your working set, and whether the number
 /// can be trusted.
@@ -139,11 +139,11 @@ pub(crate) enum Command {
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     match cli.command {
         Command::Measure(args) => measure::run(&args),
-        Command::Ring(args) => ring::run(&args),
-        Command::Cost(args) => cost::run(&args),
-        Command::Clock(command) => clock::run(&command),
+        Command::Ring(args) => experiments::ring(&args),
+        Command::Cost(args) => experiments::cost(&args),
+        Command::Clock(command) => experiments::clock(&command),
         Command::Classic(command) => classic::run(command),
-        Command::Response(args) => response::run(&args),
+        Command::Response(args) => experiments::response(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::History(args) => history::run(&args),

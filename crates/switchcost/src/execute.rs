@@ -14,23 +14,18 @@ use probe::assignment::Assignment;
 use probe::company::Watcher;
 use probe::placement;
 
-use crate::experiments;
 use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
 use crate::launch::{Away, Launch, LaunchError, Workers};
-use crate::output::{self, Output};
 use crate::progress::Progress;
 use crate::schedule::{Outcome, Schedule, State, Watch};
-use crate::setting::Here;
+use crate::setting::{Here, Planned};
 use crate::store::{Folder, RunFile, speed};
 
-/// A plan, and what could not be had for it.
-pub(crate) type Planned = (Plan, Vec<String>);
-
-/// Measures a plan, stores it, prints it.
-pub(crate) fn new_run(planned: Planned, here: Here, output: &Output) -> Result<ExitCode> {
-    let progress = Progress::new(&planned.0, output.quiet);
-    take(planned, here, &Interrupt::watch()?, progress, None).print(output)
+/// Measures a plan and stores it.
+pub(crate) fn new_run(planned: Planned, here: Here, quiet: bool) -> Result<Taken> {
+    let progress = Progress::new(&planned.0, quiet);
+    Ok(take(planned, here, &Interrupt::watch()?, progress, None))
 }
 
 /// Measures a plan and stores it, maybe as one of several launches.
@@ -81,16 +76,13 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// Writes the outputs and the report.
-    fn print(self, output: &Output) -> Result<ExitCode> {
-        let record = experiments::record(&self.run);
-        output::write(&self.run, &*record, self.path.as_deref(), output)?;
-        // Asked for last: a report takes seconds, in which somebody may lose patience.
-        Ok(match self.interrupt.exit_code() {
+    /// By it a script knows whether all was measured and stored, or who asked to stop.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self.interrupt.exit_code() {
             Some(code) => ExitCode::from(code),
             None if self.is_whole() => ExitCode::SUCCESS,
             None => ExitCode::FAILURE,
-        })
+        }
     }
 
     /// Whether all cases were measured and all samples are stored.
@@ -116,7 +108,7 @@ pub(crate) fn rehearse(assignment: &Assignment) -> Result<Result<Vec<Sample>, Ex
 }
 
 /// Goes on with a stored run.
-pub(crate) fn resume(path: &Path, more: &More, output: &Output) -> Result<ExitCode> {
+pub(crate) fn resume(path: &Path, more: &More, quiet: bool) -> Result<Taken> {
     let (mut file, mut run) = RunFile::reopen(path)?;
     if run.header.session.is_some() {
         return Err(usage(format!(
@@ -145,9 +137,9 @@ pub(crate) fn resume(path: &Path, more: &More, output: &Output) -> Result<ExitCo
     let resumed = Line::Resumed(Resumed { at, spent_ns, stopping, differences });
     file.write(&resumed)?;
     run.push(resumed);
-    let progress = Progress::new(&run.header.plan, output.quiet);
+    let progress = Progress::new(&run.header.plan, quiet);
     let store = Store { file: Some(file), lost: false };
-    finish(run, allowed, store, &Interrupt::watch()?, progress).print(output)
+    Ok(finish(run, allowed, store, &Interrupt::watch()?, progress))
 }
 
 /// What a resumed run may have beyond its own plan.

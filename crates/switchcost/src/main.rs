@@ -1,9 +1,9 @@
 //! switchcost: what a context switch costs here, and whether the number can be trusted.
 //!
-//! The program assembles `model` (arithmetic) and `probe` (kernel). Each experiment is a folder: `args` is
-//! what may be typed, `plan` the plan from it, `table` and `figures` what is shown. `cli` is the root of all
-//! arguments, `execute` runs a plan from its first case to its report, `experiments` is the registry. Called by
-//! the name of one of the papers' programs it acts as that (`classic`).
+//! The program assembles `model` (arithmetic) and `probe` (kernel). Each experiment is a folder: its `mod` is
+//! what may be typed, `plan` the plan from it, `table` and `figures` what is shown. `experiments` is the registry
+//! above them: it runs their plans by `execute` and prints, draws and exports what came of them. `cli` is the root
+//! of all arguments. Called by the name of one of the papers' programs it acts as that (`classic`).
 
 mod classic;
 mod cli;
@@ -37,7 +37,6 @@ mod session;
 mod setting;
 mod shell;
 mod store;
-mod subjects;
 mod terminal;
 mod values;
 mod watch;

@@ -11,7 +11,7 @@ use comfy_table::{Table, presets};
 use model::run::{End, StopReason};
 
 use crate::execute::{self, More};
-use crate::experiments;
+use crate::experiments::{self, Record};
 use crate::output::{self, ExportFormat, Output};
 use crate::store::{Entry, Folder, read};
 use crate::values::{Destination, above_zero, duration, share};
@@ -72,18 +72,18 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
         RunsCommand::Show { run, plot } => {
             let path = folder.find(&run)?.path;
             let run = read(&path)?;
-            output::show(&run, &*experiments::record(&run), &path, plot)?;
+            Record::of(&run).show(&run, &path, plot)?;
             Ok(ExitCode::SUCCESS)
         }
         RunsCommand::Export { run, format, output } => {
             let run = read(&folder.find(&run)?.path)?;
-            output::export(&run, &*experiments::record(&run), format, &output)?;
+            Record::of(&run).export(&run, format, &output)?;
             Ok(ExitCode::SUCCESS)
         }
         RunsCommand::Resume { run, budget, precision, rounds, quiet } => {
             let output = Output { json: None, csv: None, plot: false, quiet };
             let more = More { budget, precision, rounds };
-            execute::resume(&folder.find(&run)?.path, &more, &output)
+            experiments::tell(&execute::resume(&folder.find(&run)?.path, &more, quiet)?, &output)
         }
         RunsCommand::Remove { runs } => remove(&folder, &runs),
     }

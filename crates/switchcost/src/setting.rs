@@ -4,8 +4,10 @@ use std::path::Path;
 use std::str::FromStr;
 
 use anyhow::{Context, Result};
-use model::case::{Placement, Policy};
+use model::case::{Kind, Placement, Policy};
 use model::machine::{CpuInterrupts, Machine};
+use model::plan::Plan;
+use model::ring::Case;
 use probe::{placement, policy};
 use rustix::io::Errno;
 
@@ -35,6 +37,16 @@ impl FromStr for PlacementArg {
             }
         }
     }
+}
+
+/// A plan, and what was not available for it.
+pub(crate) type Planned = (Plan, Vec<String>);
+
+/// Two processes that pass a token by the pipe, without work, under the normal policy: rings differ from it.
+pub(crate) fn pair(placement: Placement) -> Case {
+    let (kind, policy) = (Kind::Process, Policy::Other);
+    let (work, priority, state) = (None, None, None);
+    Case { members: 2, kind, link: "pipe".to_string(), work, placement, policy, priority, state }
 }
 
 /// Where a plan is to run.

@@ -35,17 +35,7 @@ const IN_A_CIRCLE: &[&str] = &[
     "model::summary",
     "model::trial",
     "switchcost::cli",
-    "switchcost::clock",
-    "switchcost::cost",
-    "switchcost::execute",
-    "switchcost::experiments",
-    "switchcost::figures",
-    "switchcost::interference",
-    "switchcost::report",
-    "switchcost::response",
-    "switchcost::ring",
     "switchcost::shell",
-    "switchcost::watch",
 ];
 
 fn crates() -> PathBuf {

@@ -2,17 +2,20 @@
 
 mod table;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::{Arg, Args, ValueEnum};
 use model::comparison::{Change, Comparison, LIMIT, Terms, Wanted};
+use model::subject::{PREFIX, Subject};
 
 use crate::effort::CONFIDENCE;
 use crate::failure::{tell, usage};
-use crate::ring::args::RingArgs;
+use crate::history::find_published;
+use crate::ring::RingArgs;
 use crate::session::{self, Ended};
-use crate::subjects;
+use crate::store::{Entry, Folder, header, read};
 use crate::values::share;
 
 /// Which cost is compared.
@@ -119,7 +122,7 @@ fn stored(args: &CompareArgs) -> Result<ExitCode> {
     let (Some(base), Some(new)) = (&args.base, &args.new) else {
         return Err(usage("BASE NEW: two runs are compared, or two settings (--ab)"));
     };
-    let (base, new) = (subjects::find(base)?, subjects::find(new)?);
+    let (base, new) = (find(base)?, find(new)?);
     let found = Comparison::of(&base, &new, terms(args));
     table::write(&found, &[], &args.ring.output)?;
     verdict(&found, args)
@@ -157,6 +160,44 @@ fn check(args: &CompareArgs) -> Result<()> {
         true => Err(usage("--csv: a comparison has no samples (--json; runs export --format csv)")),
         false => args.ring.output.check(),
     }
+}
+
+/// The published machine of that name, or the runs of these names, with a comma between each two: launches of
+/// the same plan. A run that was measured as one of several launches stands for all of them.
+fn find(names: &str) -> Result<Subject> {
+    if let Some(machine) = names.strip_prefix(PREFIX) {
+        return Ok(find_published(machine)?.subject());
+    }
+    let folder = Folder::of_user()?;
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for name in names.split(',') {
+        let found = folder.find(name)?;
+        let all = launches_of(&folder, &found)?;
+        paths.extend(all.into_iter().filter(|path| !paths.contains(path)).collect::<Vec<_>>());
+    }
+    let subjects = paths.iter().map(|path| read(path).map(|run| Subject::of_run(&run)));
+    let subjects = subjects.collect::<Result<Vec<Subject>>>()?;
+    if let [first, others @ ..] = &subjects[..]
+        && let Some(other) = others.iter().find(|other| other.experiment != first.experiment)
+    {
+        return Err(usage(format!(
+            "{names}: {} is a run of {}, {} of {}: launches on one side are of one experiment",
+            first.name, first.experiment, other.name, other.experiment
+        )));
+    }
+    Subject::of_launches(subjects).context("no run was named")
+}
+
+/// The files of all launches that a run is one of: its own alone where it is a file outside of the folder.
+fn launches_of(folder: &Folder, found: &Entry) -> Result<Vec<PathBuf>> {
+    let alone = || Ok(vec![found.path.clone()]);
+    let Some(launch) = header(&found.path)?.launch else { return alone() };
+    if found.path.parent() != Some(folder.path()) {
+        return alone();
+    }
+    let is_one = |entry: &Entry| entry.name.starts_with(&launch.set) && !entry.is_running();
+    let all = folder.entries()?.into_iter().filter(is_one);
+    Ok(all.map(|entry| entry.path).collect())
 }
 
 /// Only somebody who asked for a gate gets one.

@@ -94,11 +94,8 @@ fn differences(found: &Comparison) -> Vec<String> {
 }
 
 fn table(found: &Comparison) -> Table {
-    let header =
-        ["case", "cost of", "base", "new", "new/base", "interval", "answer", more_of(found)];
-    let mut table = terminal::table(header);
-    for change in &found.changes {
-        table.add_row([
+    let row = |change: &Change| {
+        [
             name(change, &found.changes),
             change.of.in_words().to_string(),
             words::time(change.base_ns),
@@ -107,9 +104,11 @@ fn table(found: &Comparison) -> Table {
             interval(change),
             answer(change),
             more(change),
-        ]);
-    }
-    terminal::align(&mut table);
+        ]
+    };
+    let columns =
+        ["case", "cost of", "base", "new", "new/base", "interval", "answer", more_of(found)];
+    let mut table = terminal::table(columns, found.changes.iter().map(row));
     for left in [0, 6] {
         if let Some(column) = table.column_mut(left) {
             column.set_cell_alignment(CellAlignment::Left);

@@ -3,15 +3,13 @@
 use anyhow::{Context, Result};
 use model::experiment::Experiment;
 use model::machine::Machine;
-use model::plan::{self, Plan};
+use model::plan;
 use model::ring::{Batching, Case, LINE_BYTES, Op, Policy, Walk, Work};
-use model::speed::Reference;
 use probe::{placement, policy, ring};
 
-use super::args::{CostArgs, Switch};
-use crate::execute::Planned;
+use super::{CostArgs, Switch};
 use crate::failure::usage;
-use crate::setting::{self, Here, PlacementArg};
+use crate::setting::{self, Here, PlacementArg, Planned, pair};
 use crate::values::ByteSizes;
 
 /// The stride where none is asked for: the paper's.
@@ -29,9 +27,6 @@ const TRIPLES: u32 = 4;
 /// Places of the working set that a worker tries: on a guest whose host gives it its huge pages piece by piece, a
 /// third to nine tenths of them have pages that meet in the cache.
 const PLACES: u32 = 32;
-
-/// The link of the paper's programs.
-const LINK: &str = "pipe";
 
 /// The plan of `switchcost cost`, and what was granted of the augmented setting and what was not.
 pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
@@ -56,35 +51,22 @@ pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
         u128::from(most) * u128::from(*largest),
         "smaller arrays or fewer --members",
     )?;
-    let case = |members: u32, work: Option<Work>| Case {
-        members,
-        kind: args.kind,
-        link: LINK.to_string(),
-        work,
-        placement: placement.clone(),
-        policy,
-        priority,
-        state: None,
+    let case = |members: u32, work: Option<Work>| {
+        let kind = args.kind;
+        Case { members, kind, work, policy, priority, ..pair(placement.clone()) }
     };
     let with_and_without = || std::iter::once(None).chain(works.iter().copied().map(Some));
     let grid = members.iter().flat_map(|m| with_and_without().map(|work| case(*m, work)));
-    let plan = Plan {
-        experiment: Experiment::Cost,
-        cases: grid.map(Into::into).collect(),
-        seed: args.effort.seed,
-        // One sample a worker, for the counts, and then the ring between solos on the same memory.
-        batching: plan::Batching::of_rings(Batching {
-            laps: args.laps,
-            sample_ns: SAMPLE_NS,
-            samples_per_round: 1,
-            triples: Some(TRIPLES),
-            places: Some(PLACES),
-            ..Batching::default()
-        }),
-        stopping: args.effort.stopping(),
-        reference: Reference::default(),
-    };
-    Ok((plan, notices))
+    // One sample a worker, for the counts, and then the ring between solos on the same memory.
+    let batching = plan::Batching::of_rings(Batching {
+        laps: args.laps,
+        sample_ns: SAMPLE_NS,
+        samples_per_round: 1,
+        triples: Some(TRIPLES),
+        places: Some(PLACES),
+        ..Batching::default()
+    });
+    Ok((args.effort.plan(Experiment::Cost, grid, batching), notices))
 }
 
 /// One way of walking, over a grid of its own.

@@ -1,20 +1,23 @@
 //! `switchcost cost --interference`, from what was typed to a plan.
 
-use anyhow::{Context, Result};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
 use model::experiment::Experiment;
 use model::interference::{Environment, Setting};
 use model::machine::Machine;
 use model::plan::{Batching, Plan, Stopping};
-use model::ring::{Case as RingCase, ELEMENT_BYTES, Kind, Op, Placement, Policy, Work};
-use model::speed::Reference;
+use model::ring::{self, Case as Ring, ELEMENT_BYTES, Op, Placement, Policy, Sample, Work};
+use model::sample::rings;
 use model::trial::interference::{Execution, LONGEST_REALTIME_NS, Noise, Wire};
 use model::trial::{Case, Repeats, Trial};
+use probe::assignment::Assignment;
 use probe::{placement, policy, trial};
 
-use super::args::InterferenceArgs;
-use crate::effort::Effort;
+use super::{CostEffort, InterferenceArgs};
+use crate::execute;
 use crate::failure::usage;
-use crate::setting::{self, Here};
+use crate::setting::{self, Here, Planned, pair};
 
 /// The paper's sizes, where this machine's caches are not known.
 const PAPER_BYTES: [u64; 3] = [256 << 10, 384 << 10, 512 << 10];
@@ -23,24 +26,14 @@ const SHARE_FOR_LAPS: f64 = 0.65;
 /// Shortest: a mean gap of the noise, so that a few events fall into all runs of a condition together.
 const SHORTEST_NS: u64 = 100_000_000;
 
-/// What was found out before the laps are known.
-pub(crate) struct Setup {
-    works: Vec<Work>,
-    runs: u32,
-    noise: Noise,
-    wire: Wire,
-    cpu: u32,
-    /// Where the noise runs in the augmented setting.
-    away: u32,
-    /// The augmented setting's policy.
-    policy: Policy,
-    /// Its real-time priority.
-    priority: Option<u32>,
-    notices: Vec<String>,
-}
-
-/// Looks what of the experiment can be had here; what cannot is among the notices.
-pub(crate) fn setup(args: &InterferenceArgs, here: &Here) -> Result<Setup> {
+/// The plan, and a note on what is not available here; or the exit code of a program that was interrupted while
+/// the laps were calibrated.
+pub(crate) fn plan(
+    args: &InterferenceArgs,
+    laps: Option<u64>,
+    effort: &CostEffort,
+    here: &Here,
+) -> Result<Result<Planned, ExitCode>> {
     let cpu = placement::choose_quiet(&here.allowed, &here.machine).context("no CPU is allowed")?;
     trial::check_noise(args.noise)
         .map_err(|error| usage(format!("--noise {}: {error}", args.noise)))?;
@@ -50,18 +43,17 @@ pub(crate) fn setup(args: &InterferenceArgs, here: &Here) -> Result<Setup> {
         None => default_sizes(here, cpu, &mut notices),
     };
     let work = |bytes: &u64| {
-        let work = Work::new(*bytes, ELEMENT_BYTES, Op::Rmw);
-        work.map_err(|_| {
+        Work::new(*bytes, ELEMENT_BYTES, Op::Rmw).map_err(|_| {
             usage(format!(
                 "--sizes {bytes}: accepted are multiples of {ELEMENT_BYTES} bytes above 0"
             ))
         })
     };
     let works = sizes.iter().map(work).collect::<Result<Vec<Work>>>()?;
-    let largest = works.iter().map(|work| work.bytes).max().unwrap_or(0);
+    let largest = *works.iter().max_by_key(|work| work.bytes).context("no array size")?;
     here.check_memory(
-        &format!("--sizes {largest} in two members"),
-        u128::from(largest) * 2,
+        &format!("--sizes {} in two members", largest.bytes),
+        u128::from(largest.bytes) * 2,
         "smaller --sizes",
     )?;
     let away = placement::for_controller(&here.allowed, &[cpu], &here.machine);
@@ -69,8 +61,47 @@ pub(crate) fn setup(args: &InterferenceArgs, here: &Here) -> Result<Setup> {
     notices.extend(shared_core(cpu, away, &here.machine));
     let (policy, priority) = policy_here(away != cpu, &mut notices);
     let wire = wire(args.noise, &mut notices);
-    let (runs, noise) = (args.runs, args.noise);
-    Ok(Setup { works, runs, noise, wire, cpu, away, policy, priority, notices })
+    let laps = match laps {
+        Some(laps) => laps,
+        None => match measure_laps(cpu, largest, execution_ns(works.len(), args.runs, effort))? {
+            Ok(laps) => laps,
+            Err(interrupted) => return Ok(Err(interrupted)),
+        },
+    };
+    let (noise, seed) = (args.noise, effort.seed);
+    let of = Conditions { works, noise, wire, cpu, away, policy, priority, laps, seed };
+    Ok(Ok((of.plan(args.runs, effort), notices)))
+}
+
+/// What a run may last: all of them have to fit into the budget.
+fn execution_ns(sizes: usize, runs: u32, effort: &CostEffort) -> u64 {
+    let all = 4.0 * sizes as f64 * f64::from(runs);
+    let share = SHARE_FOR_LAPS * effort.budget.as_nanos() as f64 / all;
+    (share as u64).clamp(SHORTEST_NS, LONGEST_REALTIME_NS)
+}
+
+/// Laps that last `execution_ns` with the largest array in the plain setting, found out once, so that all runs
+/// have the same; or the exit code of a program that was interrupted meanwhile.
+fn measure_laps(cpu: u32, work: Work, execution_ns: u64) -> Result<Result<u64, ExitCode>> {
+    // Three samples of a tenth: the fastest says what an undisturbed run lasts.
+    let batching =
+        ring::Batching { sample_ns: execution_ns.div_ceil(10), ..ring::Batching::default() };
+    let told = Assignment {
+        case_number: 0,
+        case: Ring { work: Some(work), ..pair(Placement::Same { cpu }) }.into(),
+        round: 0,
+        batching: Batching::of_rings(batching),
+        unshared_ratio: None,
+    };
+    let samples = match execute::rehearse(&told)? {
+        Ok(samples) => samples,
+        Err(interrupted) => return Ok(Err(interrupted)),
+    };
+    let ns_per_lap = |sample: &Sample| sample.elapsed_ns as f64 / sample.laps as f64;
+    let Some(fastest) = rings(&samples).map(ns_per_lap).reduce(f64::min) else {
+        bail!("the calibration gave no sample");
+    };
+    Ok(Ok((execution_ns as f64 / fastest).ceil().max(1.0) as u64))
 }
 
 /// What packets go through, and a word where that is not what it should be.
@@ -142,39 +173,31 @@ fn default_sizes(here: &Here, cpu: u32, notices: &mut Vec<String>) -> Vec<u64> {
     }
 }
 
-impl Setup {
-    /// What a run may last: all of them have to fit into the budget.
-    pub(crate) fn execution_ns<const BUDGET: u64>(&self, effort: &Effort<BUDGET>) -> u64 {
-        let runs = 4.0 * self.works.len() as f64 * f64::from(self.runs);
-        let share = SHARE_FOR_LAPS * effort.budget.as_nanos() as f64 / runs;
-        (share as u64).clamp(SHORTEST_NS, LONGEST_REALTIME_NS)
-    }
+/// Where the runs of a plan take place; all have the same laps.
+struct Conditions {
+    works: Vec<Work>,
+    noise: Noise,
+    wire: Wire,
+    cpu: u32,
+    /// Where the noise runs in the augmented setting.
+    away: u32,
+    /// The augmented setting's policy.
+    policy: Policy,
+    /// Its real-time priority.
+    priority: Option<u32>,
+    laps: u64,
+    seed: u64,
+}
 
-    /// The ring whose laps last longest, in the plain setting: what is calibrated.
-    pub(crate) fn largest_ring(&self) -> Option<RingCase> {
-        let work = *self.works.iter().max_by_key(|work| work.bytes)?;
-        Some(RingCase {
-            members: 2,
-            kind: Kind::Process,
-            link: "pipe".to_string(),
-            work: Some(work),
-            placement: Placement::Same { cpu: self.cpu },
-            policy: Policy::Other,
-            priority: None,
-            state: None,
-        })
-    }
-
-    /// Every condition with the same laps.
-    pub(crate) fn plan<const BUDGET: u64>(&self, laps: u64, effort: &Effort<BUDGET>) -> Plan {
+impl Conditions {
+    fn plan(&self, runs: u32, effort: &CostEffort) -> Plan {
+        let Self { noise, wire, cpu, laps, seed, .. } = *self;
         let case = |work: Work, setting, environment| {
             let (noise_cpu, policy, priority) = match setting {
                 Setting::Augmented => (self.away, self.policy, self.priority),
-                Setting::Plain => (self.cpu, Policy::Other, None),
+                Setting::Plain => (cpu, Policy::Other, None),
             };
-            let (noise, seed) = (self.noise, effort.seed);
-            let wire = self.wire;
-            let execution = Execution {
+            let trial = Trial::Execution(Execution {
                 setting,
                 environment,
                 noise,
@@ -184,8 +207,8 @@ impl Setup {
                 seed,
                 priority,
                 wire,
-            };
-            Case { trial: Trial::Execution(execution), cpu: self.cpu, policy }
+            });
+            Case { trial, cpu, policy }
         };
         let mut cases = Vec::new();
         for setting in [Setting::Augmented, Setting::Plain] {
@@ -193,20 +216,10 @@ impl Setup {
                 cases.extend(self.works.iter().map(|work| case(*work, setting, environment)));
             }
         }
-        Plan {
-            experiment: Experiment::Interference,
-            cases: cases.into_iter().map(Into::into).collect(),
-            seed: effort.seed,
-            batching: Batching::of_trials(Repeats { trials: 1 }),
-            // As many runs as asked: no precision ends them sooner.
-            stopping: Stopping { precision: 0.0, rounds: Some(self.runs), ..effort.stopping() },
-            reference: Reference::default(),
-        }
-    }
-
-    /// What could not be had.
-    pub(crate) fn take_notices(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.notices)
+        let batching = Batching::of_trials(Repeats { trials: 1 });
+        // As many runs as asked: no precision ends them sooner.
+        let stopping = Stopping { precision: 0.0, rounds: Some(runs), ..effort.stopping() };
+        Plan { stopping, ..effort.plan(Experiment::Interference, cases, batching) }
     }
 }
 
@@ -220,22 +233,20 @@ mod tests {
 
     use super::*;
 
-    fn setup() -> Setup {
+    fn conditions() -> Conditions {
         let works = [1024, 2048].map(|bytes| Work::new(bytes, 8, Op::Rmw).unwrap()).to_vec();
-        let noise = Noise::Net;
-        let notices = Vec::new();
         let (policy, priority) = (Policy::Fifo, Some(99));
-        let wire = Wire::Veth;
-        Setup { works, runs: 6, noise, wire, cpu: 3, away: 0, policy, priority, notices }
+        let (noise, wire) = (Noise::Net, Wire::Veth);
+        Conditions { works, noise, wire, cpu: 3, away: 0, policy, priority, laps: 77, seed: 9 }
     }
 
-    fn effort(budget: Duration) -> Effort {
-        Effort { precision: 0.01, budget, rounds: None, seed: 9 }
+    fn effort(budget: Duration) -> CostEffort {
+        CostEffort { precision: 0.01, budget, rounds: None, seed: 9 }
     }
 
     #[test]
     fn every_condition_has_the_same_laps_and_its_own_place() {
-        let plan = setup().plan(77, &effort(Duration::from_secs(60)));
+        let plan = conditions().plan(6, &effort(Duration::from_secs(60)));
         assert_eq!((plan.cases.len(), plan.stopping.rounds), (8, Some(6)));
         let mut conditions = BTreeSet::new();
         for (_, case) in plan.trials() {
@@ -257,9 +268,9 @@ mod tests {
     #[test]
     fn runs_fit_the_budget_within_bounds() {
         // 48 runs in 65 % of 24 s.
-        assert_eq!(setup().execution_ns(&effort(Duration::from_secs(24))), 325_000_000);
-        assert_eq!(setup().execution_ns(&effort(Duration::from_secs(3600))), LONGEST_REALTIME_NS);
-        assert_eq!(setup().execution_ns(&effort(Duration::from_millis(1))), SHORTEST_NS);
+        assert_eq!(execution_ns(2, 6, &effort(Duration::from_secs(24))), 325_000_000);
+        assert_eq!(execution_ns(2, 6, &effort(Duration::from_secs(3600))), LONGEST_REALTIME_NS);
+        assert_eq!(execution_ns(2, 6, &effort(Duration::from_millis(1))), SHORTEST_NS);
     }
 
     #[test]

@@ -8,11 +8,10 @@ use model::noise::NoiseVerdict;
 use model::run::Run;
 use model::subject::{Origin, PREFIX, Published, Subject};
 
-use crate::experiments;
+use crate::experiments::Record;
 use crate::figures::published::of_published;
-use crate::output::Record;
+use crate::history::find_published;
 use crate::store::{Folder, read};
-use crate::subjects::find_published;
 
 /// What is told of a run before its charts.
 pub(crate) struct Drawn {
@@ -42,16 +41,11 @@ impl Drawn {
         }
         let path = Folder::of_user()?.find(name)?.path;
         let run = read(&path)?;
-        Ok(Self::of_run(&run, &*experiments::record(&run), Some(&path), index))
+        Ok(Self::of_run(&run, &Record::of(&run), Some(&path), index))
     }
 
     /// A run with its record, the `index`th of the report; `path` is where it is stored.
-    pub(crate) fn of_run(
-        run: &Run,
-        record: &dyn Record,
-        path: Option<&Path>,
-        index: usize,
-    ) -> Self {
+    pub(crate) fn of_run(run: &Run, record: &Record, path: Option<&Path>, index: usize) -> Self {
         let subject = Subject::of_run(run);
         let figures = record.figures(run, index);
         let mut headline = record.headline();
@@ -65,7 +59,7 @@ impl Drawn {
             setting: setting(&facts),
             facts,
             noise: subject.noise,
-            text: Some(record.table(path)),
+            text: Some(record.table(run, path)),
             caption: caption(run),
             figures,
         }

@@ -1,7 +1,6 @@
 //! `switchcost report`: runs as charts in one HTML file that needs nothing else, and as pictures.
 
 pub(crate) mod drawn;
-pub(crate) mod headline;
 
 use std::fmt::Write;
 use std::fs::File;

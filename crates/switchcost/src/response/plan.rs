@@ -4,21 +4,19 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 use model::case::Case;
 use model::experiment::Experiment;
-use model::plan::{Batching, Plan};
+use model::plan::Batching;
 use model::ring as rings;
-use model::ring::{Case as RingCase, Kind, Placement, Policy};
-use model::speed::Reference;
+use model::ring::{Case as RingCase, Placement, Policy};
 use model::trial::loops::GETUID;
 use model::trial::wakeup::{Load, Wakeup};
 use model::trial::{Case as TrialCase, Repeats, Trial};
 use probe::trial::{self, SIGNAL_LOOPS, SYSTEM_CALLS};
 use probe::{policy, ring};
 
-use super::args::{Part, ResponseArgs};
-use crate::execute::Planned;
+use super::{Part, ResponseArgs};
 use crate::failure::usage;
 use crate::links::{self, LinkNames};
-use crate::setting::Here;
+use crate::setting::{Here, Planned, pair};
 
 /// Loops of each trial in a round: as many as the memorandum's programs made in all.
 const LOOPS: u32 = 10_000;
@@ -67,24 +65,15 @@ pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<Planned> {
     }
     let Parts { cases, notices, .. } = parts;
     if cases.is_empty() {
-        return Err(usage(format!(
-            "--only: nothing of it can be had here: {}",
-            notices.join("; ")
-        )));
+        let why = notices.join("; ");
+        return Err(usage(format!("--only: nothing of it is available here: {why}")));
     }
-    let plan = Plan {
-        experiment: Experiment::Response,
-        cases,
-        seed: args.effort.seed,
-        batching: Batching {
-            // One sample a worker: such costs scatter from worker to worker.
-            ring: rings::Batching { samples_per_round: 1, ..rings::Batching::default() },
-            trial: Repeats { trials: LOOPS },
-        },
-        stopping: args.effort.stopping(),
-        reference: Reference::default(),
+    let batching = Batching {
+        // One sample a worker: such costs scatter from worker to worker.
+        ring: rings::Batching { samples_per_round: 1, ..rings::Batching::default() },
+        trial: Repeats { trials: LOOPS },
     };
-    Ok((plan, notices))
+    Ok((args.effort.plan(Experiment::Response, cases, batching), notices))
 }
 
 impl Parts {
@@ -102,7 +91,7 @@ impl Parts {
             match why_not {
                 None => self.trial(Trial::Loop { call: call.name.to_string() }),
                 Some(why) => {
-                    self.notices.push(format!("{} is not to be had here: {why}", call.name))
+                    self.notices.push(format!("{} is not available here: {why}", call.name));
                 }
             }
         }
@@ -118,15 +107,9 @@ impl Parts {
 
     /// Two processes on one CPU by each link, and each one's solo.
     fn links(&mut self) -> Result<()> {
-        let ring = |members: u32, link: &str| RingCase {
-            members,
-            kind: Kind::Process,
-            link: link.to_string(),
-            work: None,
-            placement: Placement::Same { cpu: self.cpu },
-            policy: Policy::Other,
-            priority: None,
-            state: None,
+        let ring = |members: u32, link: &str| {
+            let link = link.to_string();
+            RingCase { members, link, ..pair(Placement::Same { cpu: self.cpu }) }
         };
         let (links, notices) = links::choose(&LinkNames::All, &ring(2, ""))?;
         let pair = |link: &str| [1, 2].map(|members| Case::Ring(ring(members, link)));
@@ -168,17 +151,12 @@ impl Parts {
                 policy::needs(Policy::Fifo)
             )),
         }
+        let (wakes, period_ns, timer_slack_ns) = (WAKES, WAKE_PERIOD_NS, TIMER_SLACK_NS);
         for policy in policies {
             for load in [Load::Idle, Load::Busy] {
-                let wakeup = Wakeup {
-                    load,
-                    wakes: WAKES,
-                    period_ns: WAKE_PERIOD_NS,
-                    timer_slack_ns: TIMER_SLACK_NS,
-                    seed,
-                };
-                let trial = Trial::Wakeup(wakeup);
-                self.cases.push(Case::Trial(TrialCase { trial, cpu: self.cpu, policy }));
+                let wakeup = Wakeup { load, wakes, period_ns, timer_slack_ns, seed };
+                let case = TrialCase { trial: Trial::Wakeup(wakeup), cpu: self.cpu, policy };
+                self.cases.push(case.into());
             }
         }
     }

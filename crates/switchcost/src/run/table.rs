@@ -151,20 +151,19 @@ fn list(summary: &Summary) -> String {
 }
 
 fn table(summary: &Summary) -> String {
-    let mut table = terminal::table(vec!["", "median", "interval", "spread", "min", "max"]);
-    for (label, name, unit) in ROWS {
-        let Some(figure) = summary.figure(name) else { continue };
-        table.add_row(vec![
+    let rows = ROWS.into_iter().filter_map(|(label, name, unit)| {
+        let figure = summary.figure(name)?;
+        Some([
             label.to_string(),
             shown(figure.estimate.value, unit),
             interval(figure, unit),
             figure.spread.map_or("-".to_string(), |spread| shown(spread, unit)),
             shown(figure.min, unit),
             shown(figure.max, unit),
-        ]);
-    }
-    terminal::align(&mut table);
-    let mut text = format!("{table}\n\n");
+        ])
+    });
+    let columns = ["", "median", "interval", "spread", "min", "max"];
+    let mut text = format!("{}\n\n", terminal::table(columns, rows));
     text.push_str(&split(summary, 0));
     for (label, name, _) in ROWS {
         if let Some(why) = summary.missing.get(name) {

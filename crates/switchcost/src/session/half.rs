@@ -14,7 +14,7 @@ use super::{ARMS, Stored};
 use crate::failure::usage;
 use crate::interrupt::Interrupt;
 use crate::launch::{Unseen, Workers};
-use crate::ring::args::RingArgs;
+use crate::ring::RingArgs;
 use crate::setting::Here;
 use crate::store::speed::known_speed;
 use crate::{execute, ring};

@@ -20,7 +20,7 @@ use crate::failure::say;
 use crate::interrupt::Interrupt;
 use crate::launch::{Away, Launch, LaunchError, Workers};
 use crate::progress::Progress;
-use crate::ring::args::RingArgs;
+use crate::ring::RingArgs;
 use crate::schedule::{Course, Outcome, Schedule, State, Watch};
 use crate::setting::Here;
 use crate::store::{Folder, RunFile};

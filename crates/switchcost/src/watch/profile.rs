@@ -1,7 +1,6 @@
 //! The machine's cost profile: costs of a switch by array size, from stored runs.
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
 use launcher::KeptActions;
@@ -10,7 +9,7 @@ use model::machine::{Difference, Machine};
 use model::plan::{Batching, Plan, Stopping};
 use model::reading::Reading;
 use model::record::{CaseSummary, Record};
-use model::ring::{Case, Kind, Op, Placement, Policy, Walk, Work};
+use model::ring::{Case, Kind, Op, Placement, Walk, Work};
 use model::speed::{FEWEST_ROUNDS, Reference};
 use model::words::bytes;
 use schemars::JsonSchema;
@@ -18,8 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::effort::CONFIDENCE;
 use crate::execute;
-use crate::output::Output;
-use crate::setting::Here;
+use crate::setting::{Here, pair};
 use crate::store::{Entry, Folder, header, read};
 
 /// Bytes that a program touches between two of its switches.
@@ -252,16 +250,7 @@ pub(crate) fn measure_quickly() -> Result<()> {
     let cpu = probe::placement::choose_one(&allowed, &here.machine).context("no CPU is allowed")?;
     let work = |bytes| Work::new(bytes, 64, Op::Rmw).map_err(|error| anyhow!("{error}"));
     let works = QUICK_ARRAYS.map(work).into_iter().collect::<Result<Vec<Work>>>()?;
-    let case = |work| Case {
-        members: 2,
-        kind: Kind::Process,
-        link: "pipe".to_string(),
-        work,
-        placement: Placement::Same { cpu },
-        policy: Policy::Other,
-        priority: None,
-        state: None,
-    };
+    let case = |work| Case { work, ..pair(Placement::Same { cpu }) };
     let plan = Plan {
         experiment: Experiment::Ring,
         cases: [None]
@@ -279,14 +268,13 @@ pub(crate) fn measure_quickly() -> Result<()> {
         },
         reference: Reference::default(),
     };
-    let silent = Output { json: None, csv: None, plot: false, quiet: true };
     let notices = vec!["a quick measurement of `switchcost run`".to_string()];
-    let code = {
+    let taken = {
         // Its own handlers stay, and would keep Ctrl-C from ending what comes after.
         let _kept = KeptActions::keep();
-        execute::new_run((plan.with_solos(), notices), here, &silent)?
+        execute::new_run((plan.with_solos(), notices), here, true)?
     };
-    if code != ExitCode::SUCCESS {
+    if !taken.is_whole() {
         bail!("interrupted");
     }
     // It has moved this process away from the CPU that it measured.

@@ -1,0 +1,259 @@
+//! The registry: each experiment's command, and what this program makes of the runs of each.
+
+pub(crate) mod headline;
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow};
+use charts::{Figure, Look, Role, printable, terminal as plot};
+use model::experiment::Experiment;
+use model::run::Run;
+use model::subject::Subject;
+use model::trial::{self, Findings, headlines_ns};
+use model::{record, response};
+use serde::Serialize;
+
+use crate::clock::ClockCommand;
+use crate::cost::CostArgs;
+use crate::execute::{self, Taken};
+use crate::failure::say;
+use crate::figures::rounds;
+use crate::output::{self, ExportFormat, Output, csv, exports, print, to_json};
+use crate::response::ResponseArgs;
+use crate::ring::{RingArgs, launches};
+use crate::setting::{Here, Planned};
+use crate::terminal::{self, Common, Told};
+use crate::values::Destination;
+use crate::{clock, cost, interference, ring, watch};
+
+pub(crate) fn ring(args: &RingArgs) -> Result<ExitCode> {
+    measure(&args.output, |here| {
+        let planned = ring::plan::plan(args, &here)?;
+        match args.launches {
+            1 => measured(planned, here, &args.output),
+            count => launches::take(count, planned, &here, &args.output),
+        }
+    })
+}
+
+pub(crate) fn cost(args: &CostArgs) -> Result<ExitCode> {
+    if args.program.pid.is_some() || !args.program.command.is_empty() {
+        args.output.check()?;
+        return watch::run(&args.program, &args.output);
+    }
+    measure(&args.output, |here| {
+        let planned = match args.interference.interference {
+            false => cost::plan::plan(args, &here)?,
+            true => {
+                let (of, laps, effort) = (&args.interference, args.laps, &args.effort);
+                match interference::plan::plan(of, laps, effort, &here)? {
+                    Ok(planned) => planned,
+                    Err(interrupted) => return Ok(interrupted),
+                }
+            }
+        };
+        measured(planned, here, &args.output)
+    })
+}
+
+pub(crate) fn response(args: &ResponseArgs) -> Result<ExitCode> {
+    measure(&args.output, |here| {
+        measured(crate::response::plan::plan(args, &here)?, here, &args.output)
+    })
+}
+
+pub(crate) fn clock(command: &ClockCommand) -> Result<ExitCode> {
+    let output = command.output();
+    measure(output, |here| measured(clock::plan::plan(command, &here)?, here, output))
+}
+
+/// Looks whether the outputs can be written before anything else is done.
+fn measure(output: &Output, run: impl FnOnce(Here) -> Result<ExitCode>) -> Result<ExitCode> {
+    output.check()?;
+    run(Here::detect()?)
+}
+
+/// Measures a plan, stores it, prints it.
+fn measured(planned: Planned, here: Here, output: &Output) -> Result<ExitCode> {
+    tell(&execute::new_run(planned, here, output.quiet)?, output)
+}
+
+/// Writes the outputs and the report of a run that has just been measured.
+pub(crate) fn tell(taken: &Taken, output: &Output) -> Result<ExitCode> {
+    Record::of(&taken.run).write(&taken.run, taken.path.as_deref(), output)?;
+    // Asked for last: a report takes seconds, in which somebody may lose patience.
+    Ok(taken.exit_code())
+}
+
+/// What a run says, by the kind of its experiment.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum Record {
+    Rings(Box<record::Record>),
+    Trials(Box<trial::Record>),
+    Response(Box<response::Record>),
+}
+
+impl Record {
+    pub(crate) fn of(run: &Run) -> Self {
+        match run.header.plan.experiment {
+            Experiment::Ring | Experiment::Cost => Self::Rings(Box::new(record::Record::of(run))),
+            Experiment::Response => Self::Response(Box::new(response::Record::of(run))),
+            Experiment::Interference
+            | Experiment::ClockOverhead
+            | Experiment::ClockPrimes
+            | Experiment::ClockMalloc
+            | Experiment::ClockSampling => Self::Trials(Box::new(trial::Record::of(run))),
+        }
+    }
+
+    /// What every record has beside its findings.
+    pub(crate) fn common(&self) -> Common<'_> {
+        match self {
+            Self::Rings(of) => Common {
+                noise: &of.noise,
+                speed: &of.speed,
+                ns_per_tick: None,
+                precision: record::worst_precision(&of.cases),
+                rounds: of.cases.iter().map(|case| case.rounds).collect(),
+            },
+            Self::Trials(of) => Common {
+                noise: &of.noise,
+                speed: &[],
+                ns_per_tick: of.ns_per_tick,
+                precision: of.worst_precision,
+                rounds: of.cases.iter().map(|case| case.rounds).collect(),
+            },
+            Self::Response(of) => Common {
+                noise: &of.noise,
+                speed: &[],
+                ns_per_tick: of.ns_per_tick,
+                precision: of.worst_precision,
+                rounds: of.cases.iter().map(response::Summary::rounds).collect(),
+            },
+        }
+    }
+
+    /// All that is printed of it, ending with a newline; `path` is where the run is stored.
+    pub(crate) fn table(&self, run: &Run, path: Option<&Path>) -> String {
+        let told = match self {
+            Self::Rings(of) => match &of.cost {
+                Some(found) => cost::table::told(of, found),
+                None => ring::table::told(of),
+            },
+            Self::Response(of) => crate::response::table::told(of),
+            Self::Trials(of) => {
+                let body = match &of.findings {
+                    Findings::Overhead(found) => clock::table::overhead(of, found),
+                    Findings::Primes(found) => clock::table::primes(found),
+                    Findings::Malloc(found) => clock::table::malloc(of, found),
+                    Findings::Sampling(points) => clock::table::sampling(of, points),
+                    Findings::Interference(found) => interference::table::text(of, found),
+                };
+                let cpu = of.cases.first().map(|case| format!(", on CPU {}", case.case.cpu));
+                Told { heading: cpu.unwrap_or_default(), body, findings: Vec::new() }
+            }
+        };
+        terminal::report(run, told, &self.common(), path)
+    }
+
+    /// A sentence each, the most important first; where there is nothing, the first chart in words stands for it.
+    pub(crate) fn headline(&self) -> Vec<String> {
+        match self {
+            Self::Rings(of) => headline::of_rings(of),
+            Self::Trials(of) => headline::of_trials(of),
+            Self::Response(of) => headline::of_response(of),
+        }
+    }
+
+    /// Its charts. `run` is the run that it is of, `index` its place among the runs that are drawn together.
+    pub(crate) fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
+        let mut all = match self {
+            Self::Rings(of) => match &of.cost {
+                Some(found) => cost::figures::figures(of, found, index),
+                None => ring::figures::figures(run, of, index),
+            },
+            Self::Response(of) => crate::response::figures::figures(of, index),
+            Self::Trials(of) => {
+                let found = match &of.findings {
+                    Findings::Overhead(found) => clock::figures::calls(of, found, index),
+                    Findings::Primes(found) => clock::figures::deviations(found, index),
+                    Findings::Malloc(found) => clock::figures::blocks(of, found, index),
+                    Findings::Sampling(found) => clock::figures::accounts(found, index),
+                    Findings::Interference(found) => interference::table::figure(found, index),
+                };
+                found.into_iter().collect()
+            }
+        };
+        let mut seen = rounds::of_rings(run);
+        seen.extend(rounds::of_cases(&headlines_ns(run)));
+        all.extend(rounds::figure(seen, index));
+        all
+    }
+
+    /// Writes all that `output` asks for. The table goes to standard output, or to standard error where
+    /// that belongs to a machine-readable format.
+    fn write(&self, run: &Run, path: Option<&Path>, output: &Output) -> Result<()> {
+        let mut errors = Vec::new();
+        let wanted = [(ExportFormat::Json, &output.json), (ExportFormat::Csv, &output.csv)];
+        if !output.quiet {
+            let is_taken = wanted.iter().any(|(_, to)| **to == Some(Destination::Stdout));
+            let look = if is_taken {
+                output::look_of(&io::stderr())
+            } else {
+                output::look_of(&io::stdout())
+            };
+            let text = self.shown(run, path, output.plot.then_some(&look));
+            let printed = match is_taken {
+                true => output::ignore_broken_pipe(io::stderr().write_all(text.as_bytes())),
+                false => print(text.as_bytes()),
+            };
+            let told = printed.map_err(|error| anyhow!(error).context("cannot print the report"));
+            errors.extend(told.err());
+        }
+        for (format, to) in wanted {
+            errors.extend(to.as_ref().and_then(|to| self.export(run, format, to).err()));
+        }
+        // The last is told by whoever asked; the others would be lost.
+        let last = errors.pop();
+        errors.iter().for_each(|error| say(&format!("error: {error:#}")));
+        last.map_or(Ok(()), Err)
+    }
+
+    /// Prints the report of a stored run, with its charts if they are asked for.
+    pub(crate) fn show(&self, run: &Run, path: &Path, plot: bool) -> Result<()> {
+        let look = plot.then(|| output::look_of(&io::stdout()));
+        let text = self.shown(run, Some(path), look.as_ref());
+        print(text.as_bytes()).context("cannot print the report")
+    }
+
+    /// The report, with its charts in text if there is a look for them. Single samples by round are left to the
+    /// report in HTML: they are too many for a terminal.
+    fn shown(&self, run: &Run, path: Option<&Path>, look: Option<&Look>) -> String {
+        let text = printable(&self.table(run, path));
+        let Some(look) = look else { return text };
+        let raw = |figure: &Figure| figure.series().iter().any(|series| series.role == Role::Raw);
+        let figures = self.figures(run, 0).into_iter().filter(|figure| !raw(figure));
+        let drawn: String =
+            figures.map(|figure| format!("\n{}", plot(&figure, &[], look))).collect();
+        match drawn.is_empty() {
+            true => text + "\nplot: nothing was measured that can be drawn\n",
+            false => text + &drawn,
+        }
+    }
+
+    /// Writes a run in a machine-readable format.
+    pub(crate) fn export(&self, run: &Run, format: ExportFormat, to: &Destination) -> Result<()> {
+        let bytes = match (format, self) {
+            (ExportFormat::Json, _) => to_json(self)?,
+            (ExportFormat::Csv, Self::Rings(_)) => csv::of_rings(run)?,
+            (ExportFormat::Csv, Self::Trials(_)) => csv::of_trials(run)?,
+            (ExportFormat::Csv, Self::Response(_)) => csv::of_both(run)?,
+            (ExportFormat::GoBench, _) => exports::go_bench(&Subject::of_run(run)),
+            (ExportFormat::Openmetrics, _) => exports::openmetrics(&Subject::of_run(run)),
+        };
+        output::put(&bytes, to)
+    }
+}

@@ -232,7 +232,7 @@ pub(crate) fn elements<'a>(chart: &'a Chart) -> Vec<Element<'a>> {
         chart.shapes.iter().partition(|shape| shape.part == Part::Shade);
     let draw = |shape| of_shape(chart, shape);
     let cell = |cell: &'a Cell| {
-        // Neighbours overlap a little, so that no line of paper is left between them.
+        // A thin line of paper is left between neighbours.
         let area = block(cell.low, (cell.high.0 - 0.7, cell.high.1 + 0.7));
         element(&[area], (Draw::Fill, 1.0), Ink::Cell(cell.share), Source::Cell(cell))
     };

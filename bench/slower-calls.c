@@ -1,17 +1,17 @@
-/* Makes every system call of a command dearer by a filter of so many instructions (seccomp(2)), and
+/* Makes every system call of a command slower by a filter of so many instructions (seccomp(2)), and
  * becomes the command: a slowdown of known size for bench/compare-power.sh.
  *
- *   dearer-calls INSTRUCTIONS COMMAND [ARG...]       (0: no filter)
- *   dearer-calls --worth INSTRUCTIONS                nanoseconds a hop, without and with it
+ *   slower-calls INSTRUCTIONS COMMAND [ARG...]       (0: no filter)
+ *   slower-calls --worth INSTRUCTIONS                nanoseconds a hop, without and with it
  *
- * What it is worth is measured here without switchcost: two processes on one CPU pass a byte by pipes,
- * for some thousand laps without the filter, then as many with it. As it is the same two processes, what
- * scatters from process to process (pages, caches) is in both. A filter cannot be taken away again, so that
- * the two always come in this order; with 0 instructions the order is all that differs.
+ * Its cost is measured here without switchcost: two processes on one CPU pass a byte by pipes for some
+ * thousand laps without the filter, then as many with it. Both parts have the same processes, so pages and
+ * caches do not differ. A filter cannot be removed, so the order is fixed; with 0 instructions only the order
+ * differs.
  *
- * The filter lets everything pass. From two instructions on it looks at an argument of the call, so that the
- * kernel cannot remember its answer by the call's number and skip it (kernel/seccomp.c,
- * seccomp_is_const_allow). One that only returns is remembered: it is the least that can be had. */
+ * The filter allows every call. From two instructions on it reads an argument of the call, so that the
+ * kernel cannot cache its answer by the call's number (kernel/seccomp.c, seccomp_is_const_allow). A filter
+ * of one instruction is cached: it is the cheapest. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
@@ -47,7 +47,7 @@ static int filter(unsigned count)
 
 static void fail(const char *what)
 {
-	fprintf(stderr, "dearer-calls: %s: %s\n", what, strerror(errno));
+	fprintf(stderr, "slower-calls: %s: %s\n", what, strerror(errno));
 	exit(126);
 }
 
@@ -138,7 +138,7 @@ static unsigned instructions(const char *word)
 	errno = 0;
 	count = strtoul(word, &end, 10);
 	if (errno != 0 || *end != '\0' || end == word || count > MOST) {
-		fprintf(stderr, "dearer-calls: %s: accepted: 0 to %d instructions\n", word, MOST);
+		fprintf(stderr, "slower-calls: %s: accepted: 0 to %d instructions\n", word, MOST);
 		exit(2);
 	}
 	return (unsigned)count;
@@ -147,14 +147,14 @@ static unsigned instructions(const char *word)
 int main(int argc, char **argv)
 {
 	if (argc < 3) {
-		fprintf(stderr, "usage: dearer-calls INSTRUCTIONS COMMAND [ARG...]\n"
-				"       dearer-calls --worth INSTRUCTIONS\n");
+		fprintf(stderr, "usage: slower-calls INSTRUCTIONS COMMAND [ARG...]\n"
+				"       slower-calls --worth INSTRUCTIONS\n");
 		return 2;
 	}
 	if (strcmp(argv[1], "--worth") == 0)
 		return worth(instructions(argv[2]));
 	filter_or_fail(instructions(argv[1]));
 	execvp(argv[2], argv + 2);
-	fprintf(stderr, "dearer-calls: %s: %s\n", argv[2], strerror(errno));
+	fprintf(stderr, "slower-calls: %s: %s\n", argv[2], strerror(errno));
 	return 127;
 }

@@ -29,7 +29,8 @@ pub(crate) struct ThreadSamples {
     folder: PathBuf,
     first_thread: i32,
     started: Instant,
-    pause: Duration,
+    /// Time to the next look.
+    pub(crate) pause: Duration,
     threads: Threads,
     /// By thread id: what was seen last, on top of what earlier threads with that id had.
     seen: BTreeMap<i32, (Schedstat, Schedstat)>,
@@ -47,45 +48,34 @@ impl ThreadSamples {
         }
     }
 
-    /// Time to the next look.
-    pub(crate) fn next(&self) -> Duration {
-        self.pause
-    }
-
     /// Looks at all threads, but stops once `ended` is true: a look at thousands of threads takes longer
     /// than the command's end may go unseen.
     pub(crate) fn look(&mut self, ended: impl Fn() -> bool) {
         let before = Instant::now();
-        let folder = self.folder.clone();
-        let Ok(entries) = fs::read_dir(&folder) else { return };
+        let folder = &self.folder;
+        let Ok(entries) = fs::read_dir(folder) else { return };
         let mut count = 0;
         for tid in entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
             count += 1;
             if ended() {
                 break;
             }
-            self.see(tid, &folder);
+            // One that has just ended was seen before, or never. The first is read at the end.
+            if tid != self.first_thread
+                && let Reading::Known(now) = schedstat(&folder.join(format!("{tid}/schedstat")))
+            {
+                let (banked, last) = self.seen.entry(tid).or_default();
+                if now.cpu_ns < last.cpu_ns {
+                    // Another thread has the id now.
+                    *banked = sum(*banked, *last);
+                }
+                *last = now;
+            }
         }
         self.threads.peak_seen = self.threads.peak_seen.max(count);
         self.threads.looks += 1;
         let sparing = before.elapsed() * SPARING;
         self.pause = (self.started.elapsed() / GROWTH).clamp(FIRST, RARELY).max(sparing);
-    }
-
-    fn see(&mut self, tid: i32, folder: &Path) {
-        if tid == self.first_thread {
-            return;
-        }
-        // One that has just ended was seen before, or never.
-        let Reading::Known(now) = schedstat(&folder.join(format!("{tid}/schedstat"))) else {
-            return;
-        };
-        let (banked, last) = self.seen.entry(tid).or_default();
-        if now.cpu_ns < last.cpu_ns {
-            // Another thread has the id now.
-            *banked = sum(*banked, *last);
-        }
-        *last = now;
     }
 
     pub(crate) fn threads(&self) -> Reading<Threads> {

@@ -23,10 +23,8 @@ use rustix::process::{
     Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open, set_child_subreaper, waitid,
 };
 
-use crate::NotStarted;
 use crate::accounting::{self, ThreadSamples};
-use crate::series::NAME;
-use crate::series::{Answer, Request, order};
+use crate::series::{Answer, NAME, NotStarted, Request, Series, order};
 use crate::used::{AtExec, Ending, Orphans, Run, Usage, Used};
 
 /// Longest wait for orphans with `--tree`, and the time between two looks.
@@ -154,7 +152,7 @@ impl<'a> Server<'a> {
 
     /// All runs; gives the last answer.
     fn series(&mut self) -> io::Result<Answer> {
-        let Request { warmup, runs, seed, .. } = *self.request;
+        let Series { warmup, runs, seed, .. } = self.request.series;
         for round in 0..warmup.saturating_add(runs) {
             for command in order(self.found.len(), seed, round) {
                 if stop_signal().is_some() {
@@ -196,7 +194,7 @@ impl<'a> Server<'a> {
         let rehearsal = self.rehearsal;
         let command = self.words.command(number).map_err(failed(number, "execve"))?;
         let mut orphans =
-            Orphans { usage: self.request.tree.then(Usage::default), ..Orphans::default() };
+            Orphans { usage: self.request.series.tree.then(Usage::default), ..Orphans::default() };
         let strangers = !self.old.is_empty();
         if let Some(high_water) = &self.high_water {
             high_water.reset();
@@ -207,7 +205,7 @@ impl<'a> Server<'a> {
         let Started { pid: child, handle, before_exec } =
             started.map_err(failed(number, "clone"))?;
         let pid = child.as_raw_pid();
-        if self.request.announce && !rehearsal {
+        if self.request.series.announce && !rehearsal {
             self.answers.add(&Answer::Started { pid: pid.unsigned_abs() });
             // Where the program is gone, the end of the series finds so too.
             let _ = self.answers.send();
@@ -276,27 +274,29 @@ impl<'a> Server<'a> {
     ) -> Result<(), (&'static str, Errno)> {
         let mut connected = true;
         loop {
-            let socket = connected.then_some(&self.answers.socket);
-            let event = wait_for_either(handle, socket, samples.next());
-            match event.map_err(|errno| ("poll", errno))? {
-                Event::Ended => return Ok(()),
-                Event::Signal => match self.answers.forwarded() {
-                    Some(signal) => {
-                        if let Some(signal) = signal.note() {
-                            send_signal(pid, signal);
-                        }
-                    }
-                    // The program is gone, and this process goes with it.
-                    None => connected = false,
-                },
-                Event::Interrupted => {}
-                Event::Timeout => {
+            let timeout = Timespec::try_from(samples.pause).map_err(|_| ("poll", Errno::INVAL))?;
+            let mut both = vec![PollFd::new(handle, PollFlags::IN)];
+            both.extend(connected.then(|| PollFd::new(&self.answers.socket, PollFlags::IN)));
+            match poll(&mut both, Some(&timeout)) {
+                Ok(0) => {
                     samples.look(|| has_ended(handle));
                     // Zombies would gather while a command runs for days.
                     let reaped = self.reap_orphans(Some(pid), orphans, strangers);
                     reaped.map_err(|errno| ("waitid", errno))?;
                     let _ = self.answers.send();
+                    continue;
                 }
+                Err(Errno::INTR) => continue,
+                ready => ready.map_err(|errno| ("poll", errno))?,
+            };
+            // A signal goes before: it may be why the command has ended.
+            if both.get(1).is_none_or(|socket| socket.revents().is_empty()) {
+                return Ok(());
+            }
+            match self.answers.forwarded().map(|signal| signal.note()) {
+                Some(signal) => signal.into_iter().for_each(|signal| send_signal(pid, signal)),
+                // The program is gone, and this process goes with it.
+                None => connected = false,
             }
         }
     }
@@ -330,7 +330,7 @@ impl<'a> Server<'a> {
 
     /// What the command has left, once it has ended.
     fn adopt(&mut self, orphans: &mut Orphans, strangers: bool) {
-        let (tree, end) = (self.request.tree, Instant::now() + ORPHANS_LONGEST);
+        let (tree, end) = (self.request.series.tree, Instant::now() + ORPHANS_LONGEST);
         orphans.left_behind = loop {
             if self.reap_orphans(None, orphans, strangers).is_err() {
                 // ECHILD.
@@ -349,35 +349,6 @@ impl<'a> Server<'a> {
             }
         };
         self.old.extend(orphans.left_behind.known().into_iter().flatten());
-    }
-}
-
-/// What ended a wait for a command.
-enum Event {
-    Ended,
-    Signal,
-    Interrupted,
-    Timeout,
-}
-
-/// `handle` is the command's, `socket` the program's.
-fn wait_for_either(
-    handle: &OwnedFd,
-    socket: Option<&UnixStream>,
-    timeout: Duration,
-) -> Result<Event, Errno> {
-    let timeout = Timespec::try_from(timeout).map_err(|_| Errno::INVAL)?;
-    let mut both = vec![PollFd::new(handle, PollFlags::IN)];
-    both.extend(socket.map(|socket| PollFd::new(socket, PollFlags::IN)));
-    match poll(&mut both, Some(&timeout)) {
-        Ok(0) => return Ok(Event::Timeout),
-        Err(Errno::INTR) => return Ok(Event::Interrupted),
-        ready => ready?,
-    };
-    // A signal goes before: it may be why the command has ended.
-    match both.get(1).is_some_and(|socket| !socket.revents().is_empty()) {
-        true => Ok(Event::Signal),
-        false => Ok(Event::Ended),
     }
 }
 

@@ -27,7 +27,7 @@ pub struct Assignment {
 }
 
 /// Why a case gave no (further) samples.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Unmeasured {
     /// What happened: the value, the limit or errno, the next step.

@@ -8,7 +8,7 @@ use model::experiment::Experiment;
 use model::plan::{Batching, Plan, Stopping};
 use model::speed::Reference;
 
-use crate::values::{above_zero, duration, seed, share};
+use crate::values::{above_zero, duration, nanoseconds, seed, share};
 
 /// Confidence of all intervals.
 pub(crate) const CONFIDENCE: f64 = 0.95;
@@ -57,7 +57,7 @@ impl<const BUDGET: u64> Effort<BUDGET> {
     pub(crate) fn stopping(&self) -> Stopping {
         Stopping {
             precision: self.precision,
-            budget_ns: u64::try_from(self.budget.as_nanos()).unwrap_or(u64::MAX),
+            budget_ns: nanoseconds(self.budget),
             rounds: self.rounds,
             confidence: CONFIDENCE,
         }

@@ -10,14 +10,11 @@ mod cli;
 mod clock;
 mod compare;
 mod cost;
-mod deadline;
 mod effort;
-mod event;
 mod execute;
 mod experiments;
 mod failure;
 mod figures;
-mod hearing;
 mod history;
 mod interference;
 mod interrupt;
@@ -35,12 +32,12 @@ mod schedule;
 mod schema;
 mod session;
 mod setting;
-mod shell;
 mod store;
 mod terminal;
 mod values;
 mod watch;
 mod worker;
+mod worker_output;
 
 use std::process::ExitCode;
 

@@ -21,7 +21,7 @@ use crate::experiments::headline::estimate;
 use crate::failure::say;
 use crate::interrupt::Interrupt;
 use crate::output::{check_place, print};
-use crate::progress::Whole;
+use crate::progress::Progress;
 use crate::report::drawn::Drawn;
 use crate::response::delays::policy;
 use crate::setting::{Here, Planned};
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
         budget: args.budget.mul_f64(1.0 - FOR_THE_REPORT),
         seed: args.seed,
         interrupt: Interrupt::watch()?,
-        bar: Whole::new(args.budget, args.quiet),
+        bar: Progress::whole(args.budget, args.quiet),
         measured: Vec::new(),
         drawn: Vec::new(),
         is_whole: true,
@@ -125,7 +125,7 @@ struct Course {
     budget: Duration,
     seed: u64,
     interrupt: Interrupt,
-    bar: Whole,
+    bar: Progress,
     measured: Vec<Measured>,
     drawn: Vec<Drawn>,
     is_whole: bool,

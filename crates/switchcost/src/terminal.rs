@@ -6,18 +6,24 @@ use std::path::Path;
 use comfy_table::{CellAlignment, LineStyle, Row, Table, TableStyle};
 use model::company::Company;
 use model::estimate::Estimate;
+use model::machine::Machine;
 use model::noise::NoiseVerdict;
 use model::record::CpuSpeed;
 use model::run::{Header, Run, StopReason};
 use model::speed::Speed;
 use stats::Histogram;
 
+/// `AMD EPYC, Linux 6.1`.
+pub(crate) fn machine_words(machine: &Machine) -> String {
+    let cpu = machine.cpu.models.known().and_then(|models| models.first());
+    let cpu = cpu.and_then(|model| model.name.known()).map_or("unknown CPU", String::as_str);
+    let kernel = machine.kernel.release.known().map_or("unknown", String::as_str);
+    format!("{cpu}, Linux {kernel}")
+}
+
 /// What was measured on what: `ring on AMD EPYC, Linux 6.1`.
 pub(crate) fn heading(header: &Header) -> String {
-    let cpu = header.machine.cpu.models.known().and_then(|models| models.first());
-    let cpu = cpu.and_then(|model| model.name.known()).map_or("unknown CPU", String::as_str);
-    let kernel = header.machine.kernel.release.known().map_or("unknown", String::as_str);
-    format!("{} on {cpu}, Linux {kernel}", header.plan.experiment)
+    format!("{} on {}", header.plan.experiment, machine_words(&header.machine))
 }
 
 /// The last line: where the run is kept.

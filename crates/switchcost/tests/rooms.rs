@@ -34,8 +34,6 @@ const IN_A_CIRCLE: &[&str] = &[
     "model::speed",
     "model::summary",
     "model::trial",
-    "switchcost::cli",
-    "switchcost::shell",
 ];
 
 fn crates() -> PathBuf {

@@ -11,10 +11,11 @@ use model::comparison::{Change, Comparison, LIMIT, Terms, Wanted};
 use model::subject::{PREFIX, Subject};
 
 use crate::effort::CONFIDENCE;
+use crate::execute::Taken;
 use crate::failure::{tell, usage};
 use crate::history::find_published;
 use crate::ring::RingArgs;
-use crate::session::{self, Ended};
+use crate::session;
 use crate::store::{Entry, Folder, header, read};
 use crate::values::share;
 
@@ -139,17 +140,17 @@ fn measured(args: &CompareArgs, prefixes: &[String]) -> Result<ExitCode> {
         return Err(usage(format!("{base}: --ab measures two settings and takes no runs")));
     }
     let measured = match session::measure(prefixes, &args.ring, terms(args))? {
-        Ended::Measured(measured) => measured,
-        Ended::Interrupted(code) => return Ok(ExitCode::from(code)),
+        Ok(measured) => measured,
+        Err(code) => return Ok(ExitCode::from(code)),
     };
-    let paths: Vec<_> = measured.paths.iter().map(|path| &**path).collect();
+    let paths: Vec<_> = measured.runs.iter().filter_map(|taken| taken.path.as_deref()).collect();
     table::write(&measured.found, &paths, &args.ring.output)?;
     if let Some(code) = measured.interrupted {
         return Ok(ExitCode::from(code));
     }
     let code = verdict(&measured.found, args)?;
     // That something is slower is true whatever else failed.
-    if measured.not_whole && code == ExitCode::SUCCESS {
+    if !measured.runs.iter().all(Taken::is_whole) && code == ExitCode::SUCCESS {
         bail!("a case could not be measured, or the session could not be stored: see above");
     }
     Ok(code)

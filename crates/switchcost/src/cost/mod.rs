@@ -13,7 +13,7 @@ use crate::interference::{CostEffort, InterferenceArgs};
 use crate::output::Output;
 use crate::setting::PlacementArg;
 use crate::values::{ByteSizes, Sizes, above_zero};
-use crate::watch::args::ProgramArgs;
+use crate::watch::ProgramArgs;
 
 /// On or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -246,13 +246,11 @@ impl Record {
 
     /// Writes a run in a machine-readable format.
     pub(crate) fn export(&self, run: &Run, format: ExportFormat, to: &Destination) -> Result<()> {
-        let bytes = match (format, self) {
-            (ExportFormat::Json, _) => to_json(self)?,
-            (ExportFormat::Csv, Self::Rings(_)) => csv::of_rings(run)?,
-            (ExportFormat::Csv, Self::Trials(_)) => csv::of_trials(run)?,
-            (ExportFormat::Csv, Self::Response(_)) => csv::of_both(run)?,
-            (ExportFormat::GoBench, _) => exports::go_bench(&Subject::of_run(run)),
-            (ExportFormat::Openmetrics, _) => exports::openmetrics(&Subject::of_run(run)),
+        let bytes = match format {
+            ExportFormat::Json => to_json(self)?,
+            ExportFormat::Csv => csv::samples(run)?,
+            ExportFormat::GoBench => exports::go_bench(&Subject::of_run(run)),
+            ExportFormat::Openmetrics => exports::openmetrics(&Subject::of_run(run)),
         };
         output::put(&bytes, to)
     }

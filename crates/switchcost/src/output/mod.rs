@@ -42,16 +42,18 @@ pub(crate) struct Output {
     pub(crate) quiet: bool,
 }
 
+/// The folder that a file is to lie in.
+fn folder_of(file: &Path) -> &Path {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
 impl Destination {
     /// Whether both are one place, whatever way leads there.
     fn is(&self, other: &Self) -> bool {
         let real = |path: &Path| {
-            if let Ok(there) = path.canonicalize() {
-                return Some(there);
-            }
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
-            Some(folder.join(path.file_name()?))
+            let beside = || Some(folder_of(path).canonicalize().ok()?.join(path.file_name()?));
+            path.canonicalize().ok().or_else(beside)
         };
         match (self, other) {
             (Self::File(one), Self::File(other)) => {
@@ -73,26 +75,19 @@ impl Output {
 
     /// Whether what is asked for can be written, before anything is measured for it. Nothing is changed.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
-        match (&self.json, &self.csv) {
-            // Two formats in one place would be neither.
-            (Some(json), Some(csv)) if json.is(csv) => {
-                let place = match json {
-                    Destination::Stdout => "standard output",
-                    Destination::File(_) => "that file",
-                };
-                let both = format!("--json {json} and --csv {csv}");
-                Err(usage(format!("{both}: only one of them can have {place}")))
-            }
-            _ => self.check_places(),
+        // Two formats in one place would be neither.
+        if let (Some(json), Some(csv)) = (&self.json, &self.csv)
+            && json.is(csv)
+        {
+            let place = match json {
+                Destination::Stdout => "standard output",
+                Destination::File(_) => "that file",
+            };
+            let both = format!("--json {json} and --csv {csv}");
+            return Err(usage(format!("{both}: only one of them can have {place}")));
         }
-    }
-
-    fn check_places(&self) -> anyhow::Result<()> {
-        let wanted = [("--json", &self.json), ("--csv", &self.csv)];
-        wanted
-            .into_iter()
-            .filter_map(|(flag, to)| Some((flag, to.as_ref()?)))
-            .try_for_each(|(flag, to)| check_place(flag, to))
+        self.json.iter().try_for_each(|to| check_place("--json", to))?;
+        self.csv.iter().try_for_each(|to| check_place("--csv", to))
     }
 }
 
@@ -109,8 +104,7 @@ pub(crate) fn check_place(flag: &str, to: &Destination) -> anyhow::Result<()> {
         Ok(there) if there.is_dir() => Err(refuse(&"it is a directory")),
         Ok(_) => access(path, Access::WRITE_OK).map_err(|errno| refuse(&io::Error::from(errno))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            let folder = folder.unwrap_or(Path::new("."));
+            let folder = folder_of(path);
             let writable = access(folder, Access::WRITE_OK | Access::EXEC_OK);
             writable.map_err(|errno| {
                 let error = io::Error::from(errno);

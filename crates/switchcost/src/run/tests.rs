@@ -7,8 +7,7 @@ use model::machine::{CpuAccounting, Machine};
 use model::reading::Reading;
 
 use super::findings::Switching;
-use super::plan::Plan;
-use super::record::Record;
+use super::record::{Plan, Record};
 use crate::watch::findings::ProgramCost;
 use crate::watch::profile::{Cost, CostProfile, ProfilePoint};
 

@@ -8,7 +8,7 @@ use model::levels::levels;
 use model::machine::Machine;
 use model::plan::Plan;
 use model::run::Run;
-use model::speed::{Level, Reference, Speed, SpeedFile, cpu_key};
+use model::speed::{Reference, Speed, SpeedFile, cpu_key};
 use model::subject::{Subject, Values};
 use stats::{Group, median, scatter_between};
 
@@ -29,17 +29,6 @@ pub(crate) fn by_known_speed(mut run: Run) -> Run {
     let known = known_speed(&run.header.machine, &run.header.plan.cpus());
     run.header.plan.reference.learn(&known);
     run
-}
-
-/// Takes up the level that a run has found.
-pub(crate) fn keep_speed(machine: &Machine, cpus: &[u32], level: &Level) -> Result<()> {
-    let Some(key) = key(machine, cpus) else { return Ok(()) };
-    let path = path()?;
-    let mut file = read(&path).unwrap_or_default();
-    match file.learn(&key, level) {
-        true => write(&path, &file),
-        false => Ok(()),
-    }
 }
 
 fn key(machine: &Machine, cpus: &[u32]) -> Option<String> {
@@ -122,12 +111,17 @@ fn stored_scatter(plan: &Plan, machine: &Machine) -> Option<f64> {
     median(&by_case).map(|scatter| scatter.max(LEAST_SCATTER))
 }
 
-/// Takes up what a run has found. Nothing depends on it but later runs: a failure is told and no more.
+/// Takes up the level that a run has found. Nothing depends on it but later runs: a failure is told and no more.
 pub(crate) fn learn(run: &Run) {
-    let header = &run.header;
-    let levels = levels(&header.plan, &run.samples);
+    let plan = &run.header.plan;
+    let levels = levels(plan, &run.samples);
     let Some(level) = levels.values().next() else { return };
-    if let Err(error) = keep_speed(&header.machine, &header.plan.cpus(), level) {
+    let Some(key) = key(&run.header.machine, &plan.cpus()) else { return };
+    let kept = path().and_then(|path| {
+        let mut file = read(&path).unwrap_or_default();
+        if file.learn(&key, level) { write(&path, &file) } else { Ok(()) }
+    });
+    if let Err(error) = kept {
         say(&format!("warning: what this run says of the CPU's speed is not kept: {error:#}"));
     }
 }

@@ -1,8 +1,9 @@
 //! The machine's cost profile: costs of a switch by array size, from stored runs.
 
 use std::path::Path;
+use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use launcher::KeptActions;
 use model::experiment::Experiment;
 use model::machine::{Difference, Machine};
@@ -114,44 +115,34 @@ pub(super) fn direct(points: &[ProfilePoint]) -> Option<Cost> {
 /// Lowest and highest cost that the points around the working set leave open; or which input does
 /// not allow it.
 pub(super) fn cost_at(set: WorkingSet, points: &[ProfilePoint]) -> Result<Cost, String> {
-    let WorkingSet { low_bytes, high_bytes } = set;
-    if low_bytes > high_bytes {
+    let WorkingSet { low_bytes: low, high_bytes: high } = set;
+    if low > high {
         return Err("working set: its lower end is above its upper end".into());
     }
-    let mut known: Vec<(u64, Cost)> = points
-        .iter()
-        .filter(|point| point.array_bytes > 0 && point.total.is_sound())
-        .map(|point| (point.array_bytes, point.total))
-        .collect();
+    let sound = points.iter().filter(|point| point.array_bytes > 0 && point.total.is_sound());
+    let totals = sound.map(|point| (point.array_bytes, point.total));
     // No work at all is the smallest working set there is.
-    known.extend(direct(points).map(|direct| (0, direct)));
-    known.sort_by_key(|(size, _)| *size);
-    let sizes = known.iter().map(|(size, _)| *size);
-    let below = sizes.clone().filter(|size| *size <= low_bytes).max();
-    let above = sizes.clone().filter(|size| *size >= high_bytes).min();
-    let (Some(below), Some(above)) = (below, above) else {
-        return Err(outside(set, sizes.min().zip(known.last().map(|(size, _)| *size))));
+    let known: Vec<(u64, Cost)> = totals.chain(direct(points).map(|direct| (0, direct))).collect();
+    let sizes = || known.iter().map(|(size, _)| *size);
+    let (Some(smallest), Some(largest)) = (sizes().min(), sizes().max()) else {
+        return Err(NO_PROFILE.into());
     };
-    let around = known.iter().filter(|(size, _)| (below..=above).contains(size));
-    around.map(|(_, cost)| *cost).reduce(Cost::around).ok_or_else(|| NO_PROFILE.into())
-}
-
-fn outside(set: WorkingSet, measured: Option<(u64, u64)>) -> String {
-    let Some((smallest, largest)) = measured else {
-        return NO_PROFILE.into();
-    };
-    let range = format!("{} to {}", bytes(smallest), bytes(largest));
-    let (low, high) = (set.low_bytes, set.high_bytes);
-    let set = match low == high {
-        true => bytes(low),
-        false => format!("{} to {}", bytes(low), bytes(high)),
-    };
+    let below = sizes().filter(|size| *size <= low).max();
+    let above = sizes().filter(|size| *size >= high).min();
+    if let (Some(below), Some(above)) = (below, above) {
+        let around = known.iter().filter(|(size, _)| (below..=above).contains(size));
+        let around = around.map(|(_, cost)| *cost).reduce(Cost::around);
+        return around.ok_or_else(|| NO_PROFILE.into());
+    }
+    let range = |low: u64, high: u64| format!("{} to {}", bytes(low), bytes(high));
+    let set = if low == high { bytes(low) } else { range(low, high) };
     // The typed form has no blank.
     let end = bytes(high.max(largest).checked_next_power_of_two().unwrap_or(u64::MAX));
     let array = format!("1K..{}:x2", end.replace(' ', ""));
-    format!(
-        "cost profile: the working set ({set}) lies outside the measured arrays ({range}): measure them with `switchcost cost --array {array}`"
-    )
+    Err(format!(
+        "cost profile: the working set ({set}) lies outside the measured arrays ({}): measure them with `switchcost cost --array {array}`",
+        range(smallest, largest)
+    ))
 }
 
 /// Experiments that measure costs of rings with work, the better one first.
@@ -211,14 +202,13 @@ impl Candidate {
             return None;
         }
         let name = self.entry.name;
-        let fields: Vec<&str> =
-            self.differences.iter().take(MOST_DIFFERENCES).map(|differs| &*differs.field).collect();
+        let fields: Vec<&str> = self.differences.iter().map(|differs| &*differs.field).collect();
+        let more = if fields.len() > MOST_DIFFERENCES { ", ..." } else { "" };
         if !fields.is_empty() {
             notices.push(format!(
-                "the cost profile ({name}) was measured on a machine that differs in {} fields: {}{}",
-                self.differences.len(),
-                fields.join(", "),
-                if self.differences.len() > MOST_DIFFERENCES { ", ..." } else { "" }
+                "the cost profile ({name}) was measured on a machine that differs in {} fields: {}{more}",
+                fields.len(),
+                fields[..fields.len().min(MOST_DIFFERENCES)].join(", "),
             ));
         }
         Some(CostProfile { run: name, points })
@@ -229,11 +219,9 @@ impl Candidate {
 fn sizes(plan: &Plan) -> Vec<u64> {
     let rings = plan.rings().map(|(_, case)| case);
     let of_two = rings.filter(|case| case.members == 2 && case.placement.is_one_cpu());
-    let size = |case: &Case| match case.work {
-        None => Some(0),
-        Some(work) => (work.walk == Walk::Whole).then_some(work.bytes),
-    };
-    let sizes: Vec<u64> = of_two.filter_map(size).collect();
+    // One line a page is not a working set that a program walks.
+    let whole = of_two.filter(|case| case.work.is_none_or(|work| work.walk == Walk::Whole));
+    let sizes: Vec<u64> = whole.map(|case| case.work.map_or(0, |work| work.bytes)).collect();
     if sizes.iter().all(|size| *size == 0) { Vec::new() } else { sizes }
 }
 
@@ -248,16 +236,12 @@ pub(crate) fn measure_quickly() -> Result<()> {
     let here = Here::detect()?;
     let allowed = here.allowed.clone();
     let cpu = probe::placement::choose_one(&allowed, &here.machine).context("no CPU is allowed")?;
-    let work = |bytes| Work::new(bytes, 64, Op::Rmw).map_err(|error| anyhow!("{error}"));
-    let works = QUICK_ARRAYS.map(work).into_iter().collect::<Result<Vec<Work>>>()?;
+    let works = [None, Some(QUICK_ARRAYS[0]), Some(QUICK_ARRAYS[1])];
+    let works = works.map(|bytes| Work::new(bytes?, 64, Op::Rmw).ok());
     let case = |work| Case { work, ..pair(Placement::Same { cpu }) };
     let plan = Plan {
         experiment: Experiment::Ring,
-        cases: [None]
-            .into_iter()
-            .chain(works.into_iter().map(Some))
-            .map(|work| case(work).into())
-            .collect(),
+        cases: works.map(|work| case(work).into()).to_vec(),
         seed: 1992,
         batching: Batching::default(),
         stopping: Stopping {
@@ -274,7 +258,7 @@ pub(crate) fn measure_quickly() -> Result<()> {
         let _kept = KeptActions::keep();
         execute::new_run((plan.with_solos(), notices), here, true)?
     };
-    if !taken.is_whole() {
+    if taken.exit_code() != ExitCode::SUCCESS {
         bail!("interrupted");
     }
     // It has moved this process away from the CPU that it measured.

@@ -4,7 +4,6 @@
 //! has the timed loops, `build` makes the members, `session` takes the samples of one worker.
 
 mod build;
-mod error;
 mod link;
 mod links;
 mod member;
@@ -16,7 +15,7 @@ mod work;
 use model::ring::Sample;
 
 pub use build::check_state;
-pub use error::RingError;
+pub use link::RingError;
 pub use links::{LINKS, Registered};
 pub use session::{Assignment, check_policy, slowest};
 pub(crate) use unshared::in_slices;

@@ -10,7 +10,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
 use super::build::Ring;
-use super::error::RingError;
+use super::link::RingError;
 use super::links::Registered;
 use super::member::Leader;
 use super::unshared::{ENOUGH_PLACES_NS, FEWEST_PLACES, PLACE_LAPS, WaitBudget, best_place};

@@ -1,6 +1,7 @@
 //! Two processes on one CPU: one burns, one sleeps and wakes, by choice whenever the tick comes.
 
-use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 
 use model::case::Policy;
 use model::trial::sampling::{TICK_NS, count};
@@ -93,8 +94,7 @@ type Told = [u64; 4];
 struct Watched {
     name: &'static str,
     process: Child,
-    start: PipeWriter,
-    told: PipeReader,
+    line: UnixStream,
 }
 
 impl Watched {
@@ -102,12 +102,12 @@ impl Watched {
         name: &'static str,
         live: impl FnOnce(&ThreadClock) -> u64,
     ) -> Result<Self, TrialError> {
-        let pipes = || pipe().map_err(|error| TrialError::lost(name, error));
-        let ((mut go, start), (told, mut tell)) = (pipes()?, pipes()?);
+        let (line, mut other) =
+            UnixStream::pair().map_err(|error| TrialError::lost(name, error))?;
         let process = Child::start(|| {
             let clock = ThreadClock::for_this_thread();
             let mut word = [0];
-            if go.read_exact(&mut word).is_err() {
+            if other.read_exact(&mut word).is_err() {
                 return;
             }
             let usage = sys::usage(Whose::Own).read();
@@ -119,17 +119,17 @@ impl Watched {
                 [now.user_ns - usage.user_ns, now.system_ns - usage.system_ns];
             let all: Told = [own_ns, own_ns.saturating_sub(system_ns), user_ns, usage_system_ns];
             // The other end may be gone: then nobody wants to know.
-            if tell.write_all(all.map(u64::to_ne_bytes).as_flattened()).is_ok() {
-                let _ = go.read_exact(&mut word);
+            if other.write_all(all.map(u64::to_ne_bytes).as_flattened()).is_ok() {
+                let _ = other.read_exact(&mut word);
             }
         })
         .map_err(TrialError::at("fork"))?;
-        Ok(Self { name, process, start, told })
+        Ok(Self { name, process, line })
     }
 
     fn told(&mut self) -> Result<Told, TrialError> {
         let mut words = [[0; 8]; 4];
-        let read = self.told.read_exact(words.as_flattened_mut());
+        let read = self.line.read_exact(words.as_flattened_mut());
         read.map_err(|error| TrialError::lost(self.name, error))?;
         Ok(words.map(u64::from_ne_bytes))
     }
@@ -144,7 +144,7 @@ impl Watched {
     }
 
     fn go(&mut self) -> Result<(), TrialError> {
-        self.start.write_all(&[1]).map_err(|error| TrialError::lost(self.name, error))
+        self.line.write_all(&[1]).map_err(|error| TrialError::lost(self.name, error))
     }
 }
 

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::thread::gettid;
 
 use crate::ring::build::{Make, Ring, STACK_BYTES, shared_area};
-use crate::ring::error::RingError;
+use crate::ring::link::RingError;
 use crate::ring::link::{End, LinkError};
 use crate::ring::member::{Seat, follow};
 use crate::ring::others::Others;

@@ -14,13 +14,16 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::build::{Make, Ring, make};
-use super::error::{CallError, RingError};
+use super::link::{CallError, RingError};
 use super::member::Leader;
 use crate::child::Child;
 use crate::sys::{SysvQueue, deadline, default_alarm};
-
-#[cfg(test)]
+use coroutine::Coroutines;
 pub(super) use descriptors::Pipe;
+use descriptors::{Eventfd, Fifo, IoUring, PosixMq, Sockets, io_uring_hint};
+use shared_memory::{Condvar, Futex, Yield};
+use signal::{HandlerSignal, Signal};
+use sysv::{NEEDS, SysvSem, namespace_hint};
 
 /// A link as the registry knows it.
 pub struct Registered {
@@ -55,59 +58,59 @@ const fn link<M: Make>(
 
 /// Every link there is. A new one implements `Link` and `End` in a file beside this one and has a line here.
 pub const LINKS: &[Registered] = &[
-    link::<descriptors::Pipe>("pipe", "one byte through a pipe", "pipe(2)"),
-    link::<descriptors::Fifo>(
+    link::<Pipe>("pipe", "one byte through a pipe", "pipe(2)"),
+    link::<Fifo>(
         "fifo",
         "one byte through a named pipe",
         "mkfifo(3), a writable folder for temporary files (TMPDIR)",
     ),
-    link::<descriptors::Sockets<false>>(
+    link::<Sockets<false>>(
         "socket-stream",
         "one byte through a pair of local stream sockets",
         "socketpair(2), AF_UNIX",
     ),
-    link::<descriptors::Sockets<true>>(
+    link::<Sockets<true>>(
         "socket-dgram",
         "a datagram of one byte through a pair of local sockets",
         "socketpair(2), AF_UNIX",
     ),
-    link::<descriptors::Eventfd>("eventfd", "a count through an eventfd", "eventfd(2)"),
-    link::<signal::Signal>(
+    link::<Eventfd>("eventfd", "a count through an eventfd", "eventfd(2)"),
+    link::<Signal>(
         "signal",
         "a queued real-time signal, waited for by sigwaitinfo",
         "rt_tgsigqueueinfo(2)",
     ),
-    link::<signal::HandlerSignal>(
+    link::<HandlerSignal>(
         "handler-signal",
         "a signal caught by a handler, waited for by sigsuspend",
         "tgkill(2), sigsuspend(2)",
     ),
-    link::<descriptors::PosixMq>(
+    link::<PosixMq>(
         "posix-mq",
         "a message of one byte through a POSIX message queue",
         "mq_open(3): a kernel with CONFIG_POSIX_MQUEUE",
     ),
     Registered {
-        hint: sysv::namespace_hint,
+        hint: namespace_hint,
         ..link::<SysvQueue>(
             "sysv-msg",
             "a message of one byte through a System V message queue",
-            sysv::NEEDS,
+            NEEDS,
         )
     },
     Registered {
-        hint: sysv::namespace_hint,
-        ..link::<sysv::SysvSem>("sysv-sem", "a System V semaphore: one up, one down", sysv::NEEDS)
+        hint: namespace_hint,
+        ..link::<SysvSem>("sysv-sem", "a System V semaphore: one up, one down", NEEDS)
     },
-    link::<shared_memory::Futex>("futex", "a word in shared memory, slept on by futex", "futex(2)"),
-    link::<shared_memory::Condvar>(
+    link::<Futex>("futex", "a word in shared memory, slept on by futex", "futex(2)"),
+    link::<Condvar>(
         "condvar",
         "a pthread mutex and condition variable in shared memory",
         "process-shared mutexes of the C library (futex(2))",
     ),
     Registered {
-        hint: descriptors::io_uring_hint,
-        ..link::<descriptors::IoUring>(
+        hint: io_uring_hint,
+        ..link::<IoUring>(
             "io-uring",
             "one byte through a pipe, written and read by io_uring",
             "io_uring_setup(2), allowed by kernel.io_uring_disabled",
@@ -116,7 +119,7 @@ pub const LINKS: &[Registered] = &[
     Registered {
         sleeps: false,
         suits: |case| on_one_cpu(case, "members that poll on CPUs of their own never switch"),
-        ..link::<shared_memory::Yield>(
+        ..link::<Yield>(
             "yield",
             "a byte in shared memory, polled with sched_yield",
             "sched_yield(2), all members on one CPU (--placement same)",
@@ -128,7 +131,7 @@ pub const LINKS: &[Registered] = &[
             Kind::Thread => on_one_cpu(case, "coroutines run in one thread, on one CPU at a time"),
             _ => Err("coroutines switch within one process: use --kind thread".to_string()),
         },
-        ..link::<coroutine::Coroutines>(
+        ..link::<Coroutines>(
             "coroutine",
             "a stackful coroutine: a switch without the kernel, the floor",
             "nothing of the kernel; members in one thread (--kind thread)",
@@ -158,7 +161,8 @@ impl Registered {
     pub(super) fn make(&self, case: &Case, seed: u64, alone: bool) -> Result<Ring, RingError> {
         (self.make)(case, seed, alone).map_err(|error| match error {
             RingError::Call(call) => {
-                RingError::Unavailable { link: self.name, why: self.unavailable(call) }
+                let (name, why) = (self.name, self.unavailable(call));
+                RingError::Denied(format!("--link {name} cannot be used here: {why}"))
             }
             other => other,
         })
@@ -209,9 +213,8 @@ impl Registered {
             priority: None,
             state: None,
         };
-        let ring = self.make(&case, 0, false).map_err(|error| match error {
-            RingError::Unavailable { why, .. } => why,
-            RingError::Refused { call, .. } => self.unavailable(call),
+        let ring = (self.make)(&case, 0, false).map_err(|error| match error {
+            RingError::Call(call) | RingError::Refused { call, .. } => self.unavailable(call),
             other => other.to_string(),
         })?;
         let mut leader = Leader::new(ring.leader, &ring.area);

@@ -217,14 +217,12 @@ impl Slot {
     /// The most that any read has returned. Only while the fields are whole.
     fn reached(&self) -> CpuTime {
         let last = self.last_stamp.load(Relaxed);
-        let since_base = |stamp: u64| {
-            let ticks = stamp.wrapping_sub(self.base_stamp.load(Relaxed));
-            if (ticks as i64) < 0 { 0 } else { ticks.min(self.limit.load(Relaxed)) }
-        };
         // A read that a signal interrupted before its last store leaves a stamp from before the
         // handler's sync. What the handler read after that is not known: assume a read just now.
         let stale = last < self.synced_stamp.load(Relaxed);
-        let ticks = since_base(if stale { self.stamp() } else { last });
+        let stamp = if stale { self.stamp() } else { last };
+        let ticks = stamp.wrapping_sub(self.base_stamp.load(Relaxed));
+        let ticks = if (ticks as i64) < 0 { 0 } else { ticks.min(self.limit.load(Relaxed)) };
         let base = self.base();
         CpuTime {
             ns: base.ns.wrapping_add(ticks.wrapping_mul(self.ns_per_tick.load(Relaxed)) >> 32),
@@ -261,19 +259,15 @@ impl Slot {
 
     /// Asks the kernel and takes a new base. The order of the stores is what a handler relies on.
     fn take_base(&self) -> CpuTime {
-        self.phase.store(CLOSING, Relaxed);
-        compiler_fence(SeqCst);
+        in_order(&self.phase, CLOSING);
         let unbroken = self.note_cause();
-        self.expected.store(NEVER, Relaxed);
-        compiler_fence(SeqCst);
+        in_order(&self.expected, NEVER);
         let reached = self.reached();
         let floor_ns = reached.ns.max(self.handler_ns.load(Relaxed));
         let floor_cycles = reached.cycles.wrapping_add(calibrate::ticks_of(floor_ns - reached.ns));
         self.floor_ns.store(floor_ns, Relaxed);
         self.floor_cycles.store(floor_cycles, Relaxed);
-        compiler_fence(SeqCst);
-        self.phase.store(WRITING, Relaxed);
-        compiler_fence(SeqCst);
+        in_order(&self.phase, WRITING);
 
         let pair = self.pair();
         let kernel_ns = pair.as_ref().map_or_else(sys::thread_cpu_ns, |pair| pair.kernel_ns);
@@ -298,11 +292,8 @@ impl Slot {
                 NEVER
             }
         };
-        compiler_fence(SeqCst);
-        self.expected.store(token, Relaxed);
-        compiler_fence(SeqCst);
-        self.phase.store(FREE, Relaxed);
-        compiler_fence(SeqCst);
+        in_order(&self.expected, token);
+        in_order(&self.phase, FREE);
         base
     }
 
@@ -414,6 +405,13 @@ impl Slot {
         self.swapins.store(info.map_or(NO_ANSWER, |info| info.swapins), Relaxed);
         APART.wrapping_add(info.map_or(0, |info| info.cycles))
     }
+}
+
+/// A store that a handler finds after all those before it, and before all those behind it.
+fn in_order(word: &AtomicU64, value: u64) {
+    compiler_fence(SeqCst);
+    word.store(value, Relaxed);
+    compiler_fence(SeqCst);
 }
 
 #[cfg(test)]

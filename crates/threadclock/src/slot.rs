@@ -92,7 +92,7 @@ pub(crate) struct Slot {
     phase: AtomicU64,
     floor_ns: AtomicU64,
     floor_cycles: AtomicU64,
-    /// What the system call told last: the witness, where stamps are taken by it.
+    /// The last answer of the system call: the witness, where stamps are taken by it.
     pub(crate) swapins: AtomicU64,
     /// The highest figure given to a handler that interrupted a re-sync.
     handler_ns: AtomicU64,
@@ -193,7 +193,7 @@ impl Slot {
         }
         loop {
             let reading = self.take_base();
-            // A handler that interrupted this was told more: catch up before anyone reads again.
+            // A handler that interrupted this got a later time: catch up before anyone reads again.
             if self.handler_ns.load(Relaxed) <= reading.ns {
                 return reading;
             }
@@ -238,8 +238,8 @@ impl Slot {
         } else {
             CpuTime { ns: self.floor_ns.load(Relaxed), cycles: self.floor_cycles.load(Relaxed) }
         };
-        let told = self.handler_ns.load(Relaxed);
-        let ns = sys::thread_cpu_ns().max(floor.ns).max(told);
+        let given = self.handler_ns.load(Relaxed);
+        let ns = sys::thread_cpu_ns().max(floor.ns).max(given);
         self.handler_ns.store(ns, Relaxed);
         CpuTime { ns, cycles: floor.cycles.wrapping_add(calibrate::ticks_of(ns - floor.ns)) }
     }
@@ -462,7 +462,7 @@ mod tests {
             assert!(in_handler.ns >= before.ns && in_handler.cycles >= before.cycles);
             assert_eq!(slot.base(), base);
             slot.phase.store(FREE, Relaxed);
-            // What the handler was told becomes the floor, were it ahead of the kernel.
+            // What the handler got becomes the floor, were it ahead of the kernel.
             slot.handler_ns.store(in_handler.ns + 20_000, Relaxed);
             assert!(now(&slot).ns >= in_handler.ns + 20_000);
         }

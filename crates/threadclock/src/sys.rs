@@ -49,7 +49,7 @@ pub(crate) fn sleep_ns(ns: i64) {
     unsafe { libc::nanosleep(&time, ptr::null_mut()) };
 }
 
-/// Times that this thread gave the CPU up of itself.
+/// Voluntary switches of this thread.
 pub(crate) fn voluntary_switches() -> libc::c_long {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel fills `usage`; zeroes are a valid rusage if it does not.

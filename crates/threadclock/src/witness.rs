@@ -161,7 +161,7 @@ pub(crate) fn perf_shows_switches(generation: *const AtomicU64) -> Result<(), Wh
     PERF.get_or(|| shows_switches(|| word.load(Relaxed), || word.load(Relaxed)))
 }
 
-/// Whether the count of switches that the system call tells moves in a call that blocks.
+/// Whether the count of switches of the system call moves in a call that blocks.
 pub(crate) fn pinfo_shows_switches() -> Result<(), WhyNot> {
     pinfo::available()?;
     let swapins = || pinfo::own().map_or(0, |info| info.swapins);
@@ -178,7 +178,7 @@ fn shows_switches(arm: impl Fn() -> u64, look: impl Fn() -> u64) -> Result<(), W
         if look() != before {
             continue;
         }
-        // On a slow machine a short sleep is over before it has begun, and nobody is switched.
+        // On a slow machine a short sleep is over before it has begun, without a switch.
         sys::sleep_ns(20_000 << attempt);
         if sys::voluntary_switches() == switches {
             continue;

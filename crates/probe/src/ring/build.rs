@@ -37,11 +37,9 @@ pub struct Ring {
 
 /// Makes a ring. Links are put together channel by channel; what has no channels makes the whole ring.
 pub trait Make: 'static {
-    /// [`End::POLLS`] of its members.
-    const POLLS: bool;
-
     /// Makes a ring as `case` describes it. `work` is called in each member, so that its memory is
-    /// the member's own. Where `alone`, each member also gets a channel of its own, if the link has channels.
+    /// the member's own. Where `alone`, each member also gets a channel of its own, if the link has channels and
+    /// waits for them asleep.
     fn make<W: Work>(
         case: &Case,
         work: impl Fn() -> W + Copy + Send + Sync + 'static,
@@ -50,8 +48,6 @@ pub trait Make: 'static {
 }
 
 impl<L: Link> Make for L {
-    const POLLS: bool = L::End::POLLS;
-
     fn make<W: Work>(
         case: &Case,
         work: impl Fn() -> W + Copy + Send + Sync + 'static,
@@ -60,7 +56,7 @@ impl<L: Link> Make for L {
         let seater = move |(sender, receiver): Ends<L>, own| -> Box<dyn Member> {
             Box::new(Seat { sender, receiver, work: work(), own })
         };
-        build::<L>(case, alone, Box::new(seater))
+        build::<L>(case, alone && !L::End::POLLS, Box::new(seater))
     }
 }
 

@@ -63,7 +63,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The receiver's process and thread ids, waited for: a thread tells its own once it runs.
+    /// The receiver's process and thread ids, waited for: a thread stores its own once it runs.
     pub fn find(&self) -> Result<Aim, LinkError> {
         let cell = &self.area.cells()[self.to as usize];
         loop {
@@ -136,7 +136,7 @@ pub enum RingError {
     /// The token was lost.
     #[error("the token was lost: {0}")]
     Lost(#[from] LinkError),
-    /// A member ended before it was told to, or did not make its hops.
+    /// A member ended too early, or did not make its hops.
     #[error("{0}")]
     Broken(String),
     /// A counter could not be read.
@@ -146,7 +146,7 @@ pub enum RingError {
 
 impl RingError {
     /// The call that failed when a ring of so many had so many members, and the limits behind it. These are read
-    /// while all members still live: only then do their counts tell.
+    /// while all members still live: only then do their counts include them.
     pub(super) fn refused(wanted: u32, made: u32, call: CallError) -> Self {
         let limits = Box::new(Limits::behind(call.0, call.1));
         Self::Refused { wanted, made, call, limits }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::link::{End, LinkError, RingError};
-use super::unshared::{WaitBudget, in_slices};
+use super::slices::{WaitBudget, in_slices};
 use super::work::Work;
 use crate::sys::{
     Cell, SharedArea, member_lost, monotonic_raw_ns, reference_quantum, wait_uninterruptible,
@@ -210,7 +210,7 @@ impl<'a> Leader<'a> {
         self.member.has_own()
     }
 
-    /// What each member tells of itself, the leader first.
+    /// What each member reports, the leader first.
     pub fn cells(&self) -> &'a [Cell] {
         self.area.cells()
     }
@@ -527,7 +527,7 @@ mod tests {
         let waits = waited.waits.unwrap();
         assert_eq!((waits[0].slice, left.left_ns), (0, 0));
         assert!(waits.iter().map(|wait| wait.elapsed_ns).sum::<u64>() >= 300_000, "{waits:?}");
-        // A batch that is timed as the machine is found does not wait, nor one on a CPU that nobody knows.
+        // A batch that is timed as the machine is found does not wait, nor one on a CPU of unknown k0.
         let (as_found, left) = in_slices(Slices::with_room_for(10, 10), budget);
         assert_eq!((as_found.waits, left), (None, budget));
         let budget = WaitBudget { unshared_ratio: None, ..budget };

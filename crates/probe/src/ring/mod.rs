@@ -9,7 +9,7 @@ mod links;
 mod member;
 mod others;
 mod session;
-mod unshared;
+mod slices;
 mod work;
 
 use model::ring::Sample;
@@ -18,7 +18,7 @@ pub use build::check_state;
 pub use link::RingError;
 pub use links::{LINKS, Registered};
 pub use session::{Assignment, check_policy, slowest};
-pub(crate) use unshared::in_slices;
+pub(crate) use slices::in_slices;
 
 use crate::sys::monotonic_raw_ns;
 

@@ -51,7 +51,7 @@ impl Others {
         self.0.iter().zip(tids).map(task).collect()
     }
 
-    /// Waits for all after they were told to end.
+    /// Waits for all after the announced end.
     pub fn finish(self) -> Result<(), RingError> {
         for (member, other) in (1..).zip(self.0) {
             if let Some(how) = other.end().description(0) {
@@ -61,7 +61,7 @@ impl Others {
         Ok(())
     }
 
-    /// Ends all that are left, and gives what the error is when those that ended are looked at: a member that is
+    /// Ends all that are left, and gives the cause of the error: a member that is
     /// gone shows as a lost token or, between batches, in its counters.
     pub fn end_after(self, error: RingError, area: &SharedArea) -> RingError {
         if matches!(error, RingError::Lost(_) | RingError::Count(_)) {
@@ -93,7 +93,7 @@ impl Others {
                 break;
             }
         }
-        // A pid that was waited for may be somebody else's by now: only the others are killed.
+        // A pid that was waited for may belong to another process by now: only the others are killed.
         Self(left.into_iter().map(|(_, other)| other).collect()).kill();
         found
     }

@@ -53,7 +53,7 @@ pub(super) trait Call {
     }
 }
 
-/// The time-stamp counter, ordered. Who times has looked before whether there is one.
+/// The time-stamp counter, ordered. Callers check first that there is one.
 #[inline(always)]
 pub(super) fn stamp() -> u64 {
     threadclock::time_stamp_ordered().unwrap_or(0)
@@ -146,10 +146,10 @@ pub const CALLS: &[Registered] = &[
     call!("threadclock-now", "threadclock::now(), without a handle" => threadclock::now()),
     call!("getpinfo-self", "getpinfo(0): the caller" => threadclock::getpinfo(0).ok()),
     call!("getpinfo-process", "getpinfo_process(pid) of another process: its CPU clock",
-        i32 = |other| told_by(other, threadclock::getpinfo_process)
+        i32 = |other| readable_by(other, threadclock::getpinfo_process)
         => |pid| threadclock::getpinfo_process(*pid)),
     call!("getpinfo-other", "getpinfo(pid) of another process's first thread: its schedstat",
-        i32 = |other| told_by(other, threadclock::getpinfo) => |pid| threadclock::getpinfo(*pid)),
+        i32 = |other| readable_by(other, threadclock::getpinfo) => |pid| threadclock::getpinfo(*pid)),
     // The system call of a patched kernel (kernel/README.md): the paper's own.
     call!("getpinfo-call", "getpinfo() as a system call of a patched kernel: the caller",
         () = |_other| patched() => |_kept| threadclock::pinfo::thread(0)),
@@ -240,8 +240,8 @@ fn patched() -> Result<(), String> {
     threadclock::pinfo::available().map_err(|why| why.to_string())
 }
 
-/// The id of a process of which `call` tells.
-fn told_by<T>(
+/// The id of a process that `call` can read.
+fn readable_by<T>(
     other: &Child,
     call: impl Fn(i32) -> Result<T, threadclock::Error>,
 ) -> Result<i32, String> {

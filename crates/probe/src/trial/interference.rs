@@ -42,7 +42,7 @@ pub(super) fn run(
         priority: execution.priority,
         state: None,
     };
-    let told = ring::Assignment {
+    let assignment = ring::Assignment {
         case_number,
         case: ring,
         round,
@@ -65,7 +65,7 @@ pub(super) fn run(
         }
         now_ns
     };
-    let ran = ring::run_by_clock(&told, &mut clock, &mut |sample: RingSample| {
+    let ran = ring::run_by_clock(&assignment, &mut clock, &mut |sample: RingSample| {
         outcome.tally(EXECUTION_NS, [i64::try_from(sample.elapsed_ns).unwrap_or(i64::MAX)]);
         outcome.elapsed_ns = Some(sample.elapsed_ns);
         outcome.count(VOLUNTARY, sample.counters.voluntary as i64);

@@ -36,7 +36,7 @@ struct Ticks {
 
 impl Ticks {
     /// Burns until enough ticks have shown as steps of the process's own sampled time. The kernel
-    /// tells their period as the resolution of its coarse clock.
+    /// reports their period as the resolution of its coarse clock.
     fn see(cpu: u32) -> Result<Self, TrialError> {
         let period_ns = tick_period_ns();
         let pid = std::process::id() as i32;
@@ -85,11 +85,11 @@ impl Ticks {
     }
 }
 
-/// What a process tells of itself when it is done, in nanoseconds: its time by threadclock, the part of it outside
+/// What a process reports when it is done, in nanoseconds: its time by threadclock, the part of it outside
 /// of system calls, and its user and system time by getrusage.
-type Told = [u64; 4];
+type Report = [u64; 4];
 
-/// A process that is watched: it waits for its start, lives until `end_ns`, tells of itself and
+/// A process that is watched: it waits for its start, runs until `end_ns`, reports and
 /// waits again, so that its clocks can be read from outside while it stands still.
 struct Watched {
     name: &'static str,
@@ -117,8 +117,8 @@ impl Watched {
             let now = sys::usage(Whose::Own).read();
             let [user_ns, usage_system_ns] =
                 [now.user_ns - usage.user_ns, now.system_ns - usage.system_ns];
-            let all: Told = [own_ns, own_ns.saturating_sub(system_ns), user_ns, usage_system_ns];
-            // The other end may be gone: then nobody wants to know.
+            let all: Report = [own_ns, own_ns.saturating_sub(system_ns), user_ns, usage_system_ns];
+            // The other end may be gone: then the report is not needed.
             if other.write_all(all.map(u64::to_ne_bytes).as_flattened()).is_ok() {
                 let _ = other.read_exact(&mut word);
             }
@@ -127,7 +127,7 @@ impl Watched {
         Ok(Self { name, process, line })
     }
 
-    fn told(&mut self) -> Result<Told, TrialError> {
+    fn report(&mut self) -> Result<Report, TrialError> {
         let mut words = [[0; 8]; 4];
         let read = self.line.read_exact(words.as_flattened_mut());
         read.map_err(|error| TrialError::lost(self.name, error))?;
@@ -197,7 +197,7 @@ fn sleeper(phase: Phase, ticks: Ticks, end_ns: u64, clock: &ThreadClock) -> u64 
 }
 
 pub(super) fn run(case: &Case, phase: Phase, duration_ns: u64) -> Result<Outcome, TrialError> {
-    // Before any fork: the burner would take the CPU from whoever looks for the tick. Under the
+    // Before any fork: the burner would take the CPU from the process that looks for the tick. Under the
     // sleeper's policy nothing else does, if that was granted.
     take_policy(case.policy)?;
     let ticks = Ticks::see(case.cpu);
@@ -222,7 +222,7 @@ pub(super) fn run(case: &Case, phase: Phase, duration_ns: u64) -> Result<Outcome
     burner.go()?;
     let mut outcome = Outcome::default();
     for (watched, before) in [(&mut sleeper, before.0), (&mut burner, before.1)] {
-        let [threadclock, true_user, user, system] = watched.told()?;
+        let [threadclock, true_user, user, system] = watched.report()?;
         let (precise, sampled) = watched.clocks()?;
         for (account, ns) in [
             ("precise", precise - before.0),

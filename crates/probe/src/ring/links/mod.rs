@@ -36,8 +36,6 @@ pub struct Registered {
     /// A member that has passed the token on gives up its CPU by sleeping. Where none ever sleeps,
     /// no limit on running without a sleep can be set.
     pub(super) sleeps: bool,
-    /// [`super::link::End::POLLS`].
-    pub(super) polls: bool,
     /// Whether it can carry the token of such a ring: if not, why, and what to do instead.
     suits: fn(&Case) -> Result<(), String>,
     /// What stands behind this refusal of its calls, and what helps, where that is known.
@@ -52,8 +50,7 @@ const fn link<M: Make>(
     needs: &'static str,
 ) -> Registered {
     let (suits, hint) = (|_: &_| Ok(()), |_| None);
-    let (polls, make) = (M::POLLS, make::<M>);
-    Registered { name, summary, needs, sleeps: true, polls, suits, hint, make }
+    Registered { name, summary, needs, sleeps: true, suits, hint, make: make::<M> }
 }
 
 /// Every link there is. A new one implements `Link` and `End` in a file beside this one and has a line here.

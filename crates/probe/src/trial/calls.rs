@@ -46,11 +46,6 @@ pub(super) trait Call {
         }
         stamp().wrapping_sub(start) as i64
     }
-
-    /// Signals that its handler has caught in this process, for a call that sends some.
-    fn caught(&self) -> Option<u64> {
-        None
-    }
 }
 
 /// The time-stamp counter, ordered. Callers check first that there is one.
@@ -66,20 +61,6 @@ impl Call for Nothing {
     #[inline(always)]
     fn make(&mut self) {
         black_box(());
-    }
-}
-
-/// The memorandum's simsig.
-struct SignalSelf(OwnSignal<Reset>);
-
-impl Call for SignalSelf {
-    #[inline(always)]
-    fn make(&mut self) {
-        let _ = black_box(self.0.send());
-    }
-
-    fn caught(&self) -> Option<u64> {
-        Some(sys::caught())
     }
 }
 
@@ -213,14 +194,10 @@ pub const SIGNAL_LOOPS: &[Registered] = &[
     call!(SIGACTION, "installing a handler: sigaction(2)",
         () = |_other| OwnSignal::<Reset>::install().map_err(|errno| format!("sigaction: {errno}"))
         => |_kept| OwnSignal::<Reset>::install()),
-    Registered {
-        name: SIGNAL_SELF,
-        summary: "kill to oneself; the handler installs itself again",
-        ready: |_| match OwnSignal::<Reset>::new() {
-            Ok(signal) => Ok(Box::new(SignalSelf(signal))),
-            Err(errno) => Err(format!("sigaction: {errno}")),
-        },
-    },
+    // The memorandum's simsig.
+    call!(SIGNAL_SELF, "kill to oneself; the handler installs itself again",
+        OwnSignal<Reset> = |_other| OwnSignal::new().map_err(|errno| format!("sigaction: {errno}"))
+        => |signal| signal.send()),
 ];
 
 /// Where the kernel says for how long a task ran, waited, and how often it was switched in.

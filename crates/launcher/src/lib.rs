@@ -77,7 +77,7 @@ impl Launcher {
             words: words.as_raw_fd(),
             series,
             blocked: blocked.before(),
-            inherited: Inherited::own().bits(),
+            inherited: Inherited::own(),
         };
         let process = request
             .in_words()

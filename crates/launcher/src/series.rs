@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use probe::command::{Texts, write_words};
+use probe::command::{Inherited, Texts, write_words};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -123,8 +123,8 @@ pub(crate) struct Request {
     pub(crate) series: Series,
     /// Signals that the program was started with blocked.
     pub(crate) blocked: u64,
-    /// What else it was started with ([`Inherited::bits`]).
-    pub(crate) inherited: u64,
+    /// What else it was started with ([`Inherited`]).
+    pub(crate) inherited: Inherited,
 }
 
 impl Request {

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use model::reading::Reading;
 use probe::command::{
-    ForwardedSignal, HighWater, Inherited, Started, Starter, StopHandlers, Words, ended_child,
-    inherited, monotonic_raw_ns, send_signal, stop_signal, unblock_stop_signals, wait_for,
+    FORWARDED_BYTES, HighWater, Started, Starter, StopHandlers, Words, ended_child, inherited,
+    monotonic_raw_ns, note_forwarded, send_signal, stop_signal, unblock_stop_signals, wait_for,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -86,11 +86,10 @@ impl Answers {
     }
 
     /// A signal that reached the program alone.
-    fn forwarded(&mut self) -> Option<ForwardedSignal> {
-        let mut bytes = [0; ForwardedSignal::BYTES];
+    fn forwarded(&mut self) -> Option<[u8; FORWARDED_BYTES]> {
+        let mut bytes = [0; FORWARDED_BYTES];
         // The program writes all of it at once.
-        self.socket.read_exact(&mut bytes).ok()?;
-        Some(ForwardedSignal::from_bytes(bytes))
+        self.socket.read_exact(&mut bytes).ok().map(|()| bytes)
     }
 }
 
@@ -135,12 +134,11 @@ impl<'a> Server<'a> {
         unblock_stop_signals(request.blocked);
         // Without it orphans are init's: fewer are seen.
         let _ = set_child_subreaper(Some(Pid::INIT));
-        let inherited = Inherited::from_bits(request.inherited);
         Ok(Self {
             request,
             words,
             answers,
-            starter: Starter::new(inherited).map_err(failed(0, "mmap"))?,
+            starter: Starter::new(request.inherited).map_err(failed(0, "mmap"))?,
             handlers,
             high_water: HighWater::own().ok(),
             rehearsal: false,
@@ -293,7 +291,7 @@ impl<'a> Server<'a> {
             if both.get(1).is_none_or(|socket| socket.revents().is_empty()) {
                 return Ok(());
             }
-            match self.answers.forwarded().map(|signal| signal.note()) {
+            match self.answers.forwarded().map(note_forwarded) {
                 Some(signal) => signal.into_iter().for_each(|signal| send_signal(pid, signal)),
                 // The program is gone, and this process goes with it.
                 None => connected = false,

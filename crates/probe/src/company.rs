@@ -65,12 +65,8 @@ struct Counts {
     interrupts: Option<Sources>,
 }
 
-/// A task whose CPU time grew.
-struct Grown {
-    pid: i32,
-    tid: i32,
-    ns: u64,
-}
+/// A task whose CPU time grew: its process, its thread id, and by how many nanoseconds.
+type Grown = (i32, i32, u64);
 
 impl Watcher {
     /// Takes the first look, below `root`. `own` is the process that measures, `cpus` where.
@@ -122,9 +118,9 @@ impl Watcher {
         Company {
             cpus: self.cpus.clone(),
             siblings: self.siblings.clone(),
-            elapsed_ns: nanoseconds(self.looked.duration_since(self.began)),
+            elapsed_ns: self.looked.duration_since(self.began).as_nanos() as u64,
             looks: self.looks,
-            looking_ns: nanoseconds(self.looking),
+            looking_ns: self.looking.as_nanos() as u64,
             tasks: tasks.collect(),
             other_tasks_ns: 0,
             unseen_ns: busy_ns.zip(known_ns).map(|(busy, known)| busy.saturating_sub(known)),
@@ -142,7 +138,7 @@ impl Watcher {
         let (times, grown) = self.walk();
         self.times = times;
         let mut own = HashMap::new();
-        for task in &grown {
+        for task in grown {
             // One that has just ended cannot be read any more.
             let _ = self.take(task, &mut own);
         }
@@ -166,7 +162,7 @@ impl Watcher {
                 let before = self.times.get(&tid).copied().filter(|before| *before <= now);
                 let ns = now - before.unwrap_or(0);
                 if ns > 0 {
-                    grown.push(Grown { pid, tid, ns });
+                    grown.push((pid, tid, ns));
                 }
                 times.insert(tid, now);
             }
@@ -192,9 +188,8 @@ impl Watcher {
         Stat::parse(read(&self.root, &format!("{pid}/task/{tid}/stat")).ok()?)
     }
 
-    /// Enters what a task had, by the CPU on which it ran last: the kernel tells of no other.
-    fn take(&mut self, task: &Grown, own: &mut HashMap<i32, bool>) -> Option<()> {
-        let &Grown { pid, tid, ns } = task;
+    /// Enters what a task had, by the CPU on which it ran last: the kernel shows no other.
+    fn take(&mut self, (pid, tid, ns): Grown, own: &mut HashMap<i32, bool>) -> Option<()> {
         let stat = self.stat(pid, tid)?;
         let (kernel, cpu) = (stat.is_kernel_thread()?, stat.number(39)?);
         let on = if self.cpus.contains(&cpu) { On::Measured } else { On::Sibling };
@@ -301,7 +296,7 @@ fn siblings(cpus: &[u32], machine: &Machine) -> Vec<u32> {
     all.into_iter().filter(|cpu| !cpus.contains(cpu)).collect()
 }
 
-/// The name of a kernel thread without what tells it from its like: the CPU's number
+/// The name of a kernel thread without what distinguishes it from similar ones: the CPU's number
 /// (`ksoftirqd/1`), and of workers all but the queue whose work they do (`kworker/u8:0-events`).
 fn without_number(name: &str) -> String {
     let Some((before, after)) = name.split_once('/') else { return name.to_string() };
@@ -311,10 +306,6 @@ fn without_number(name: &str) -> String {
     }
     let is_number = !after.is_empty() && after.bytes().all(|byte| byte.is_ascii_digit());
     if is_number { before.to_string() } else { name.to_string() }
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

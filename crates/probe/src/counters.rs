@@ -1,4 +1,4 @@
-//! What the kernel counts for each member, read from outside while the ring stands still, so that
+//! What the kernel counts for each member, read from outside while the ring is idle, so that
 //! no member runs an instruction for it.
 
 use std::array::from_fn;
@@ -9,16 +9,7 @@ use std::time::Duration;
 use model::sample::Counters;
 
 use crate::procfs::{self, Stat};
-use crate::sys::{CpuClock, cpu_clock_ns};
-
-/// A thread whose counters are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Task {
-    /// Its process.
-    pub pid: i32,
-    /// Its thread id; the process id for a member that is a process.
-    pub tid: i32,
-}
+use crate::sys::{CpuClock, Task, cpu_clock_ns};
 
 /// A counter that could not be read: which file or clock, and why.
 #[derive(Debug, thiserror::Error)]

@@ -11,7 +11,6 @@ mod random;
 pub mod ring;
 pub mod trial;
 
-mod child;
 mod counters;
 mod procfs;
 mod sys;
@@ -32,10 +31,10 @@ pub mod classic {
 /// What the launcher of commands asks of the kernel.
 pub mod command {
     pub use crate::sys::{
-        BeforeExec, BlockedStopSignals, ChildEnd, CpuClock, ForwardedSignal, HighWater, Inherited,
+        BeforeExec, BlockedStopSignals, ChildEnd, CpuClock, FORWARDED_BYTES, HighWater, Inherited,
         KeptActions, Started, Starter, StopHandlers, Texts, Words, cpu_clock_ns, ended_child,
-        inherited, monotonic_raw_ns, send_signal, start_again, stop_signal, unblock_stop_signals,
-        wait_for, write_words,
+        inherited, monotonic_raw_ns, note_forwarded, send_signal, start_again, stop_signal,
+        unblock_stop_signals, wait_for, write_words,
     };
 }
 

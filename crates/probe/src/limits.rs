@@ -11,7 +11,7 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::machine;
 
-/// A limit that stands in the way.
+/// A resource limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// Its name, as the manuals call it.
@@ -44,7 +44,7 @@ impl fmt::Display for Limit {
 /// The limits behind a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Those that are reached, or all that could be behind it where none stands out.
+    /// Those that are reached, or all that could be behind it where none is reached.
     pub suspects: Vec<Limit>,
     /// Whether the suspects are reached.
     pub certain: bool,
@@ -155,7 +155,7 @@ fn mappings(root: &Path) -> Option<Limit> {
     sysctl(root, "vm.max_map_count", in_use)
 }
 
-/// Tasks of the calling user, as RLIMIT_NPROC counts them. In a user namespace that maps nobody all
+/// Tasks of the calling user, as RLIMIT_NPROC counts them. In a user namespace without mapped users all
 /// users look alike (user_namespaces(7)): then it is not known.
 fn own_tasks(root: &Path) -> Option<u64> {
     let mapped = fs::read_to_string(root.join("proc/self/uid_map"));

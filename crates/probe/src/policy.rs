@@ -32,11 +32,6 @@ pub fn take_at(policy: Policy, priority: i32) -> Result<(), Errno> {
     sys::set_policy(number.ok_or(Errno::INVAL)?, priority)
 }
 
-/// That a policy was refused, what it needs, and what there is of that.
-pub fn refused(policy: Policy, errno: Errno) -> String {
-    format!("policy {policy} was refused ({errno}): {}", needs(policy))
-}
-
 /// What a policy needs, and what there is of it.
 pub fn needs(policy: Policy) -> String {
     let limit = getrlimit(Resource::Rtprio).current;
@@ -79,7 +74,7 @@ fn on_own_thread(
     attempt.join().unwrap_or(Err(Errno::INVAL))
 }
 
-/// What a process has from whoever started it.
+/// What a process has from the process that started it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
     /// Its id.

@@ -25,7 +25,7 @@ pub enum WatchError {
         "no process has this id: it has ended, or is hidden from this user (hidepid); see ps -e"
     )]
     Gone,
-    /// It has ended and its parent has not waited for it. With its name.
+    /// It has ended and nobody has waited for it. With its name.
     #[error("'{0}' has ended and waits to be reaped (zombie): there is nothing to watch")]
     Ended(String),
     /// Anything else: the file or call, why, and what to do.
@@ -54,12 +54,12 @@ impl WatchError {
 /// Huge pages in a process's page tables, of each kind of memory that may have them.
 const HUGE: [&str; 3] = ["AnonHugePages", "ShmemPmdMapped", "FilePmdMapped"];
 
-/// Pages that were touched, as far as the page tables show.
+/// Pages that were touched, as far as the page tables tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Referenced {
     /// Bytes of the pages touched: of a huge one all, however little of it was.
     pub bytes: u64,
-    /// Bytes of all huge pages there are; how many of them were touched is not known.
+    /// Bytes of all huge pages there are; how many of them were touched is not told.
     pub huge_bytes: u64,
 }
 
@@ -175,7 +175,7 @@ impl Watched {
         }
     }
 
-    /// Looks at all threads again.
+    /// Looks at all threads once more.
     pub fn look(&self, count: &mut Count) -> Result<(), WatchError> {
         self.check_alive()?;
         let mut now = BTreeMap::new();
@@ -260,19 +260,19 @@ impl Watched {
     }
 }
 
-/// Bytes of transparent huge pages that a process has in its own memory; absent where the kernel does not report it.
+/// Bytes of transparent huge pages that a process has in its own memory; absent where the kernel does not tell.
 pub fn huge_page_bytes_of_process(pid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     procfs::kilobytes(procfs::value(&text, "AnonHugePages")?)
 }
 
-/// Bytes of a transparent huge page below `root`; absent where the kernel has none, or does not report it.
+/// Bytes of a transparent huge page below `root`; absent where the kernel has none, or does not tell.
 pub fn huge_page_bytes(root: &Path) -> Option<u64> {
     let file = root.join("sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
     fs::read_to_string(file).ok()?.trim().parse().ok().filter(|bytes| *bytes > 0)
 }
 
-/// A thread: its id, and its start in the kernel's ticks, which distinguishes it from a later one with the
+/// A thread: its id, and its start in the kernel's ticks, which tells it from a later one with the
 /// same id.
 type Thread = (i32, u64);
 
@@ -296,7 +296,7 @@ impl Switches {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen {
     switches: Switches,
-    /// CPU time so far in nanoseconds; absent where the kernel does not report it.
+    /// CPU time so far in nanoseconds; absent where the kernel does not tell.
     cpu_ns: Option<u64>,
 }
 
@@ -335,7 +335,7 @@ impl Count {
 
     /// CPU time of the threads that were seen, since the first look, in nanoseconds: what is missing to
     /// the process's clock was used by threads that came and ended between two looks. Absent where the
-    /// kernel does not report that of one.
+    /// kernel does not tell of one.
     pub fn cpu_ns(&self) -> Option<u64> {
         let since = |(thread, now): (&Thread, &Seen)| {
             let before = self.before.get(thread).map_or(Some(0), |seen| seen.cpu_ns)?;

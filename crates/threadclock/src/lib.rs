@@ -28,6 +28,7 @@ pub mod ffi;
 mod getpinfo;
 mod perf;
 pub mod pinfo;
+mod rseq;
 mod slot;
 mod sys;
 mod thread;

@@ -131,27 +131,20 @@ impl Place {
     }
 }
 
-/// A line of /proc/self/cgroup: `4:memory:/user`, `0::/user` for version 2.
-struct Membership {
+/// A hierarchy, from a line of /proc/self/cgroup or from a mount.
+struct Hierarchy {
     is_v2: bool,
     controllers: Vec<String>,
+    /// The control group of this process, or the one at the mount point.
     path: String,
-}
-
-/// A mount of a hierarchy.
-struct Mount {
-    is_v2: bool,
-    /// The control group that stands at the mount point.
-    root: String,
-    point: String,
-    options: Vec<String>,
 }
 
 /// All hierarchies and where this process is in them.
 struct Groups<'a> {
     tree: &'a Tree,
-    memberships: Vec<Membership>,
-    mounts: Vec<Mount>,
+    memberships: Vec<Hierarchy>,
+    /// With their mount points.
+    mounts: Vec<(Hierarchy, String)>,
 }
 
 impl<'a> Groups<'a> {
@@ -180,8 +173,9 @@ impl<'a> Groups<'a> {
         let v1 = self.memberships.iter().find(|of| is_named(&of.controllers));
         let v2 = || self.memberships.iter().find(|of| of.is_v2);
         let of = v1.or_else(v2).ok_or_else(|| ReadError::no_item(CGROUP, controller))?;
-        let fits =
-            |mount: &&Mount| mount.is_v2 == of.is_v2 && (of.is_v2 || is_named(&mount.options));
+        let fits = |(mount, _): &&(Hierarchy, String)| {
+            mount.is_v2 == of.is_v2 && (of.is_v2 || is_named(&mount.controllers))
+        };
         let place = self.mounts.iter().filter(fits).find_map(|mount| place(mount, of));
         let place = place.ok_or_else(|| {
             let wanted = format!("a cgroup mount of '{controller}' that holds {}", of.path);
@@ -193,36 +187,37 @@ impl<'a> Groups<'a> {
 }
 
 /// `None` if the mount shows another part of the hierarchy (a bind mount, another namespace).
-fn place(mount: &Mount, membership: &Membership) -> Option<Place> {
-    let below = membership.path.strip_prefix(mount.root.trim_end_matches('/'))?;
+fn place((mount, point): &(Hierarchy, String), membership: &Hierarchy) -> Option<Place> {
+    let below = membership.path.strip_prefix(mount.path.trim_end_matches('/'))?;
     let is_below = below.is_empty() || below.starts_with('/');
     if !is_below || below.split('/').any(|part| part == "..") {
         return None;
     }
-    let mount_point = mount.point.trim_end_matches('/').to_owned();
+    let mount_point = point.trim_end_matches('/').to_owned();
     let folder = format!("{mount_point}{}", below.trim_end_matches('/'));
     Some(Place { is_v2: mount.is_v2, mount_point, folder })
 }
 
-fn membership(line: &str) -> Result<Membership> {
+/// `4:memory:/user`, `0::/user` for version 2.
+fn membership(line: &str) -> Result<Hierarchy> {
     let [id, controllers, path] = line.splitn(3, ':').collect::<Vec<_>>()[..] else {
         return Err(ReadError::invalid(CGROUP, line, "id:controllers:path"));
     };
     let is_v2 = id == "0" && controllers.is_empty();
     let controllers = controllers.split(',').map(str::to_owned).collect();
-    Ok(Membership { is_v2, controllers, path: path.to_owned() })
+    Ok(Hierarchy { is_v2, controllers, path: path.to_owned() })
 }
 
 /// `31 23 0:28 /root /point rw - cgroup2 cgroup2 rw`; `None` for other file systems.
-fn mount(line: &str) -> Option<Mount> {
+fn mount(line: &str) -> Option<(Hierarchy, String)> {
     let (place, kind) = line.split_once(" - ")?;
     let mut place = place.split(' ').skip(3);
-    let (root, point) = (unescape(place.next()?), unescape(place.next()?));
+    let (path, point) = (unescape(place.next()?), unescape(place.next()?));
     let mut kind = kind.split(' ');
     let name = kind.next()?;
     let is_v2 = ["cgroup", "cgroup2"].iter().position(|known| name == *known)? == 1;
-    let options = kind.nth(1).unwrap_or_default().split(',').map(str::to_owned).collect();
-    Some(Mount { is_v2, root, point, options })
+    let controllers = kind.nth(1).unwrap_or_default().split(',').map(str::to_owned).collect();
+    Some((Hierarchy { is_v2, controllers, path }, point))
 }
 
 /// mountinfo writes blanks and backslashes as `\040`.

@@ -1,4 +1,4 @@
-//! The kernel: release, command line, configuration, clock source, how it preempts itself and how it tells
+//! The kernel: release, command line, configuration, clock source, how it preempts itself and how it separates
 //! user from system time.
 
 use model::machine::CpuAccounting;
@@ -90,8 +90,8 @@ const DEBUG: &str = "/sys/kernel/debug/sched/preempt";
 const REALTIME: &str = "/sys/kernel/realtime";
 const VERSION: &str = "/proc/sys/kernel/version";
 
-/// A preemption model and the file that told it. Several files know, each on some kernels only.
-type Told = Reading<(PreemptionModel, String)>;
+/// A preemption model and the file that it is from. Several files have it, each on some kernels only.
+type Found = Reading<(PreemptionModel, String)>;
 
 fn read_preemption(tree: &Tree, kernel: &Kernel, config: &Config) -> Preemption {
     let word = preemption_word(kernel);
@@ -112,12 +112,12 @@ fn read_preemption(tree: &Tree, kernel: &Kernel, config: &Config) -> Preemption 
         }
         word => word.as_ref().map(|word| *word == "PREEMPT_RT"),
     };
-    let told = reading(from_debug(tree))
+    let found = reading(from_debug(tree))
         .or_else(|| from_command_line(kernel, &dynamic))
         .or_else(|| from_config(config))
         .or_else(|| word.and_then(from_version));
-    let model = told.as_ref().map(|(model, _)| *model);
-    Preemption { model, source: told.map(|(_, source)| source), realtime, dynamic }
+    let model = found.as_ref().map(|(model, _)| *model);
+    Preemption { model, source: found.map(|(_, source)| source), realtime, dynamic }
 }
 
 /// The preemption word of `uname -v` (init/Makefile, scripts/mkcompile_h); empty where there is none.
@@ -139,7 +139,7 @@ fn from_debug(tree: &Tree) -> Result<(PreemptionModel, String)> {
 }
 
 /// The kernel takes the last `preempt=` that it knows, and none if the model is fixed.
-fn from_command_line(kernel: &Kernel, dynamic: &Reading<bool>) -> Told {
+fn from_command_line(kernel: &Kernel, dynamic: &Reading<bool>) -> Found {
     if dynamic.known() != Some(&true) {
         return Reading::unknown(
             "/proc/cmdline: 'preempt' has no effect unless the model is dynamic",
@@ -150,7 +150,7 @@ fn from_command_line(kernel: &Kernel, dynamic: &Reading<bool>) -> Told {
     reading(model).map(|model| (model, "/proc/cmdline".to_owned()))
 }
 
-fn from_config(config: &Config) -> Told {
+fn from_config(config: &Config) -> Found {
     let options = [
         // With a dynamic model, RT and one of the others are both set: the other is the default.
         ("CONFIG_PREEMPT_LAZY", PreemptionModel::Lazy),
@@ -159,18 +159,18 @@ fn from_config(config: &Config) -> Told {
         ("CONFIG_PREEMPT_NONE", PreemptionModel::None),
         ("CONFIG_PREEMPT_RT", PreemptionModel::Full),
     ];
-    let told = options.into_iter().find_map(|(option, model)| {
+    let found = options.into_iter().find_map(|(option, model)| {
         let (path, value) = config.value(option).ok()?;
         (value == "y").then(|| (model, format!("{path} ({option})")))
     });
     // None is set: the reason is that of the last, or that there is no file.
-    reading(told.ok_or(()).or_else(|()| {
+    reading(found.ok_or(()).or_else(|()| {
         let (path, value) = config.value("CONFIG_PREEMPT_NONE")?;
         Err(ReadError::invalid(path, value, "a preemption model"))
     }))
 }
 
-fn from_version(word: &str) -> Told {
+fn from_version(word: &str) -> Found {
     let why = match word {
         "PREEMPT_RT" | "PREEMPT" => {
             return Reading::Known((PreemptionModel::Full, VERSION.to_owned()));
@@ -191,7 +191,7 @@ fn model_named(name: &str) -> Option<PreemptionModel> {
     }
 }
 
-/// How the kernel tells user from system time, from its configuration; kernel/sched/cputime.c says what each option does. GEN alone does
+/// How the kernel separates user from system time, from its configuration; kernel/sched/cputime.c says what each option does. GEN alone does
 /// nothing: CPUs account so only while they run without a tick (nohz_full).
 pub(super) fn accounting(tree: &Tree, config: &Config) -> Reading<CpuAccounting> {
     // Tells why where there is no configuration at all; every kernel has this option.

@@ -42,7 +42,7 @@ pub fn read(root: &Path) -> Machine {
     read_with_accounting(root).0
 }
 
-/// The same, and how the kernel tells user from system time.
+/// The same, and how the kernel separates user from system time.
 pub fn read_with_accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
     let tree = &Tree::new(root);
     let config = &Config::of(tree);
@@ -62,7 +62,7 @@ pub fn read_with_accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
     (machine, kernel::accounting(tree, config))
 }
 
-/// How the kernel below a root folder tells user from system time, and of the machine no more than what
+/// How the kernel below a root folder separates user from system time, and of the machine no more than what
 /// goes with it, the rate of its ticks.
 pub fn accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
     let tree = &Tree::new(root);

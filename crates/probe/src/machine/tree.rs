@@ -51,7 +51,7 @@ impl ReadError {
         Self::new(path, format_args!("has no '{item}'"))
     }
 
-    /// Several files were tried in vain.
+    /// Several files were tried and none could be used.
     pub(super) fn all_of(errors: &[Self]) -> Self {
         let texts: Vec<&str> = errors.iter().map(|error| error.text.as_str()).collect();
         Self { text: texts.join("; "), is_missing: false }
@@ -104,11 +104,9 @@ impl Tree {
     /// The word in brackets of `always [madvise] never`, or in parentheses.
     pub(super) fn chosen(&self, path: &str) -> Result<String> {
         let text = self.word(path)?;
-        let chosen = text.split_whitespace().find_map(|word| {
-            let bracketed = word.strip_prefix('[').and_then(|word| word.strip_suffix(']'));
-            bracketed.or_else(|| word.strip_prefix('(').and_then(|word| word.strip_suffix(')')))
-        });
-        let chosen = chosen.map(str::to_owned);
+        let is_chosen = |word: &&str| word.starts_with(['[', '(']) && word.ends_with([']', ')']);
+        let chosen = text.split_whitespace().find(is_chosen);
+        let chosen = chosen.map(|word| word[1..word.len() - 1].to_owned());
         chosen.ok_or_else(|| ReadError::invalid(path, &text, "a choice with one in brackets"))
     }
 

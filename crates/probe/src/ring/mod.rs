@@ -4,21 +4,22 @@
 //! has the timed loops, `build` makes the members, `session` takes the samples of one worker.
 
 mod build;
+mod error;
 mod link;
 mod links;
 mod member;
 mod others;
 mod session;
-mod slices;
+mod unshared;
 mod work;
 
 use model::ring::Sample;
 
 pub use build::check_state;
-pub use link::RingError;
+pub use error::RingError;
 pub use links::{LINKS, Registered};
 pub use session::{Assignment, check_policy, slowest};
-pub(crate) use slices::in_slices;
+pub(crate) use unshared::in_slices;
 
 use crate::sys::monotonic_raw_ns;
 

@@ -9,10 +9,12 @@ use rustix::io::Errno;
 use rustix::mm::{MapFlags, MprotectFlags, mprotect};
 use rustix::param::page_size;
 use rustix::process::Pid;
+use serde::{Deserialize, Serialize};
 
 use super::clock::{Raw, Whose, usage};
 use super::last_errno;
 use super::page::Mapping;
+use super::process::{Forked, fork_beside_threads};
 use super::signal::{action_of, block, change_mask, has, set_of};
 use super::stop::{StopHandlers, stop_signal};
 use super::words::Command;
@@ -46,7 +48,7 @@ pub struct Starter {
     stack: Mapping,
 }
 
-/// Of a child before its exec: some calls deep, more where somebody has wrapped execve(2). One page guards.
+/// For a child before its exec: a few calls deep, more where execve(2) is wrapped. The lowest page is a guard.
 const STACK_BYTES: usize = 128 << 10;
 
 /// What the child needs, and what it notes.
@@ -63,8 +65,8 @@ impl Starter {
     /// Of commands that find `inherited` as it was.
     pub fn new(inherited: Inherited) -> Result<Self, Errno> {
         let stack = Mapping::new(STACK_BYTES, MapFlags::PRIVATE)?;
-        // SAFETY: its lowest page, which nobody uses: beyond it there is memory that the child shares.
-        unsafe { mprotect(stack.base(), page_size(), MprotectFlags::empty())? };
+        // SAFETY: the lowest page of the new mapping, which is not in use: below it is memory that the child shares.
+        unsafe { mprotect(stack.base, page_size(), MprotectFlags::empty())? };
         Ok(Self { inherited, stack })
     }
 
@@ -72,7 +74,7 @@ impl Starter {
     /// become the command. The child has the parent's descriptors and mask, and its memory up to the exec,
     /// for which the calling thread waits (vfork(2)): no page table is copied, no page faults once more.
     ///
-    /// A stopping signal that came before the child was made holds it back: the kernel delivers what is
+    /// A stopping signal that came before the child was made prevents its exec: the kernel delivers what is
     /// pending before it forks, and gives what comes to the whole group meanwhile to both
     /// (kernel/fork.c, `delayed`).
     pub fn start(
@@ -93,7 +95,7 @@ impl Starter {
             // end; what it writes meanwhile are cells, errno and the command's table. The kernel writes one
             // descriptor.
             unsafe {
-                let stack = self.stack.base().byte_add(STACK_BYTES);
+                let stack = self.stack.base.byte_add(STACK_BYTES);
                 let argument = (&raw const start).cast_mut().cast();
                 libc::clone(become_command, stack, flags, argument, &raw mut handle)
             }
@@ -137,19 +139,17 @@ extern "C" fn become_command(start: *mut c_void) -> c_int {
 /// signals and all that it was started with.
 pub fn start_again(words: &[&CStr], descriptors: &[BorrowedFd<'_>]) -> Result<Pid, Errno> {
     let table = table_of(words);
-    // SAFETY: the child makes system calls and nothing else, which it may whatever other threads were
-    // doing. The table holds C strings and ends with a null.
-    unsafe {
-        match libc::fork() {
-            -1 => Err(last_errno()),
-            0 => {
-                for descriptor in descriptors {
-                    libc::fcntl(descriptor.as_raw_fd(), libc::F_SETFD, 0);
-                }
-                libc::execv(c"/proc/self/exe".as_ptr(), table.as_ptr());
-                super::exit_now(127)
+    // The child makes system calls and nothing else, which it may whatever other threads were doing.
+    match fork_beside_threads()? {
+        Forked::Parent(pid) => Ok(pid),
+        Forked::Child => {
+            for descriptor in descriptors {
+                // SAFETY: touches no memory.
+                unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_SETFD, 0) };
             }
-            pid => Pid::from_raw(pid).ok_or(Errno::INVAL),
+            // SAFETY: the table holds C strings and ends with a null.
+            unsafe { libc::execv(c"/proc/self/exe".as_ptr(), table.as_ptr()) };
+            super::exit_now(127)
         }
     }
 }
@@ -205,23 +205,13 @@ extern "C" fn note_state() {
 }
 
 /// Ignored signals and closed streams, in one number for another process of this program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inherited(u64);
 
 impl Inherited {
     /// Of this process.
     pub fn own() -> Self {
         Self(FOUND.load(Ordering::Relaxed))
-    }
-
-    /// From [`Inherited::bits`].
-    pub fn from_bits(bits: u64) -> Self {
-        Self(bits)
-    }
-
-    /// As a number.
-    pub fn bits(self) -> u64 {
-        self.0
     }
 
     /// Whether a standard stream was closed, and what has its number now is /dev/null.
@@ -240,7 +230,7 @@ impl Inherited {
             block(&[libc::SIGCHLD]);
         }
         for stream in (0..3).filter(|stream| self.had_closed(*stream)) {
-            // Closed by the exec and not before: if that fails, nobody is given the number.
+            // Closed by the exec and not before: if that fails, the number is not reused.
             // SAFETY: touches no memory.
             unsafe { libc::fcntl(stream as c_int, libc::F_SETFD, libc::FD_CLOEXEC) };
         }

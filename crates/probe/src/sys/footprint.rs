@@ -30,7 +30,7 @@ impl HighWater {
 
     /// The next child is charged with what is resident now, not with the most that ever was.
     pub fn reset(&self) {
-        // A failure would leave the most that ever was, which is told beside the child's figures.
+        // A failure would leave the most that ever was, which is recorded beside the child's figures.
         let _ = write(&self.0, RESET_HIGH_WATER);
     }
 
@@ -75,7 +75,7 @@ fn cut(files: &[Place]) -> io::Result<()> {
     for place in files {
         for page in to_cut(&resident(&pages, place)?) {
             let start = (place.start + page * page_size()) as *mut c_void;
-            // SAFETY: tells how the file is read ahead, and changes nothing in the page. Where the
+            // SAFETY: sets the read-ahead of the file, and changes nothing in the page. Where the
             // advice differs from its neighbours' a mapping is one of its own.
             unsafe { madvise(start, page_size(), Advice::Random)? };
         }
@@ -98,10 +98,10 @@ fn to_cut(resident: &[bool]) -> Vec<usize> {
     (1..resident.len()).step_by(2).filter(near).collect()
 }
 
-/// Lines of smaps that tell how much of a mapping is no file's any more: in memory and swapped out.
+/// Lines of smaps with the bytes of a mapping that are no longer the file's: in memory and swapped out.
 const OWN: [&str; 2] = ["Anonymous:", "Swap:"];
 
-/// Notes a mapping by its first line; takes it back by one that tells of pages of its own.
+/// Adds a mapping by its first line; a line with bytes of its own excludes it again.
 fn gather(files: &mut Vec<(Place, bool)>, line: &str) {
     if let Some(mapping) = mapping(line) {
         files.push(mapping);

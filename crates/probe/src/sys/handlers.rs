@@ -10,8 +10,7 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 use rustix::io::Errno;
 
 use super::check;
-use super::signal::{block, unblock};
-use super::watch::member_lost;
+use super::signal::{block, member_lost, unblock};
 
 // One thread and its handlers share these: relaxed order is their order.
 

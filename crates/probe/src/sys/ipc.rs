@@ -1,15 +1,17 @@
 //! Message queues and semaphores, of POSIX and of System V; FIFOs. A POSIX queue is a descriptor (mq_overview(7)),
 //! so that its name can be removed at once. Objects of System V outlive their makers, and removing one
 //! destroys it at once for all: only the end of their IPC namespace removes them in every case.
+//! One byte read or written by a ring of io_uring(7), one operation at a time.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use io_uring::{IoUring, opcode, squeue, types};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, mknodat, open, unlink};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::check;
-use super::signal::no_timeout;
+use super::signal::{member_lost, no_timeout};
 
 /// Moves the calling process into an IPC namespace of its own, which the kernel takes away with all
 /// that is in it when the last process in there has ended, however it did. Where the privilege is
@@ -26,7 +28,7 @@ pub(super) fn own_namespace(kind: c_int) -> Result<(), Errno> {
     }
 }
 
-/// [`own_ipc_namespace`] without the way through a user namespace: users whom that does not map have no POSIX
+/// [`own_ipc_namespace`] without the way through a user namespace: users that it does not map have no POSIX
 /// queues in it (EOVERFLOW).
 pub fn privileged_ipc_namespace() -> Result<(), Errno> {
     unshare(libc::CLONE_NEWIPC)
@@ -200,7 +202,7 @@ pub(super) unsafe fn in_vfork_helper<T, F: FnOnce() -> T>(act: F) -> Result<T, E
     };
     let pid = check(pid)?;
     // SAFETY: waits for the process made above; no status is asked for. __WALL: it was made
-    // without an exit signal, so that nobody is told of its end.
+    // without an exit signal, so that its end raises no signal.
     let _ =
         retry_on_intr(|| check(unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::__WALL) }));
     work.result.ok_or(Errno::CANCELED)
@@ -231,6 +233,80 @@ fn open_both(path: &CStr) -> Result<(OwnedFd, OwnedFd), Errno> {
     let sender = open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     fcntl_setfl(&receiver, OFlags::empty())?;
     Ok((sender, receiver))
+}
+
+/// A ring of its own for one end of a joint.
+pub struct Uring {
+    ring: IoUring,
+    /// Never freed: an operation that was given up may still write to it.
+    buffer: &'static mut Buffer,
+}
+
+/// Cache lines of its own (two are fetched together): ends on two CPUs must not share one.
+#[repr(align(128))]
+struct Buffer {
+    byte: u8,
+}
+
+/// Where in a pipe: it has no positions.
+const NO_OFFSET: u64 = u64::MAX;
+
+impl Uring {
+    /// A ring for one operation at a time.
+    pub fn new() -> Result<Self, Errno> {
+        let ring = IoUring::new(1).map_err(|error| errno(&error))?;
+        Ok(Self { ring, buffer: Box::leak(Box::new(Buffer { byte: 0 })) })
+    }
+
+    /// Writes one byte.
+    #[inline(always)]
+    pub fn write(&mut self, fd: BorrowedFd<'_>, byte: u8) -> Result<(), Errno> {
+        self.buffer.byte = byte;
+        let at: *const u8 = &raw const self.buffer.byte;
+        let write = opcode::Write::new(types::Fd(fd.as_raw_fd()), at, 1).offset(NO_OFFSET);
+        self.wait(&write.build()).map(|_| ())
+    }
+
+    /// Waits for one byte; `None` is the end of the file.
+    #[inline(always)]
+    pub fn read(&mut self, fd: BorrowedFd<'_>) -> Result<Option<u8>, Errno> {
+        let at: *mut u8 = &raw mut self.buffer.byte;
+        let read = opcode::Read::new(types::Fd(fd.as_raw_fd()), at, 1).offset(NO_OFFSET);
+        match self.wait(&read.build())? {
+            0 => Ok(None),
+            _ => Ok(Some(self.buffer.byte)),
+        }
+    }
+
+    /// Hands an operation in and waits for its result.
+    #[inline(always)]
+    fn wait(&mut self, operation: &squeue::Entry) -> Result<u32, Errno> {
+        // SAFETY: the operation's buffer is never freed, and nothing uses it until the operation
+        // has come back or was given up for good. With one at a time the queue cannot be full.
+        let _ = unsafe { self.ring.submission().push(operation) };
+        loop {
+            let submitted = self.ring.submit_and_wait(1);
+            if let Some(done) = self.ring.completion().next() {
+                return match done.result() {
+                    failed if failed < 0 => Err(Errno::from_raw_os_error(-failed)),
+                    count => Ok(count as u32),
+                };
+            }
+            // Interrupted: the operation is in the kernel already and must not be handed in again.
+            match submitted {
+                Ok(_) => {}
+                Err(error) if errno(&error) == Errno::INTR => {}
+                Err(error) => return Err(errno(&error)),
+            }
+            if member_lost() {
+                return Err(Errno::INTR);
+            }
+        }
+    }
+}
+
+fn errno(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 //! thread) or is the contract of an `unsafe fn`.
 #![allow(unsafe_code)]
 
-mod calls;
 mod clock;
 mod exec;
 mod footprint;
@@ -15,16 +14,12 @@ mod quanta;
 mod registers;
 mod signal;
 mod stop;
-mod trace;
-mod uring;
 mod veth;
 mod walk;
-mod watch;
 mod words;
 
 use rustix::io::Errno;
 
-pub use calls::*;
 pub use clock::*;
 pub use exec::*;
 pub use footprint::HighWater;
@@ -36,11 +31,8 @@ pub use quanta::*;
 pub use registers::*;
 pub use signal::*;
 pub use stop::*;
-pub use trace::count_syscalls;
-pub use uring::Uring;
 pub use veth::Wire;
 pub use walk::Array;
-pub use watch::*;
 pub use words::*;
 
 /// Why the last call of the C library failed.

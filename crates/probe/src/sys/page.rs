@@ -32,8 +32,9 @@ pub struct Shared<T: Shareable> {
 
 /// An anonymous mapping; it ends when this is dropped, in this process alone.
 pub(super) struct Mapping {
-    base: *mut c_void,
-    bytes: usize,
+    /// Where it begins: a multiple of the page size.
+    pub(super) base: *mut c_void,
+    pub(super) bytes: usize,
 }
 
 // SAFETY: the mapping's address may be used from any thread; who uses what lies there sees to the rest.
@@ -59,13 +60,12 @@ impl Mapping {
         Ok(Self { base, bytes })
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// Where it begins: a multiple of the page size.
-    pub(super) fn base(&self) -> *mut c_void {
-        self.base
+    /// So many bytes that begin at a huge page, private and not reserved; gives their beginning too.
+    pub(super) fn of_huge_pages(bytes: usize) -> Result<(Self, *mut c_void), Errno> {
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        let mapping = Self::new(bytes + HUGE_PAGE_BYTES, flags)?;
+        let start = mapping.base.wrapping_byte_add(mapping.base.align_offset(HUGE_PAGE_BYTES));
+        Ok((mapping, start))
     }
 }
 
@@ -85,7 +85,7 @@ impl<T: Shareable> Shared<T> {
     /// A new one.
     pub fn new() -> Result<Self, Errno> {
         let mapping = Arc::new(Mapping::new(size_of::<T>(), MapFlags::SHARED)?);
-        let value = NonNull::new(mapping.base().cast()).ok_or(Errno::NOMEM)?;
+        let value = NonNull::new(mapping.base.cast()).ok_or(Errno::NOMEM)?;
         Ok(Self { value, mapping })
     }
 }
@@ -148,7 +148,7 @@ impl Slot {
     }
 }
 
-/// What a member tells of itself. A cache line of its own: members must not disturb each other.
+/// State that a member publishes. A cache line of its own: no false sharing between members.
 #[repr(C, align(64))]
 #[derive(Default)]
 pub struct Cell {
@@ -170,11 +170,11 @@ impl Cell {
     }
 }
 
-/// A number that the leader tells the members: set before the token that announces it is sent.
+/// A number from the leader to the members: set before the token that announces it is sent.
 #[derive(Default)]
-pub struct Told(AtomicU64);
+pub struct Announced(AtomicU64);
 
-impl Told {
+impl Announced {
     /// As it was set last; 0 at first.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Acquire)
@@ -186,16 +186,16 @@ impl Told {
     }
 }
 
-/// What the leader tells the members.
+/// State that the leader publishes.
 #[repr(C, align(64))]
 #[derive(Default)]
 pub struct Header {
     /// Laps of the coming batch; 0 asks the members to end.
-    pub laps: Told,
+    pub laps: Announced,
     /// Laps of each member's solo in the coming phase; 0 where that is a batch of the ring.
-    pub solo_laps: Told,
+    pub solo_laps: Announced,
     /// Which of its places a member's memory lies at from the coming phase on.
-    pub place: Told,
+    pub place: Announced,
     /// Phases (control laps and batches) that the leader has begun, for links that wait awake.
     phases: AtomicU32,
 }
@@ -218,7 +218,7 @@ impl SharedArea {
         // SAFETY: `members` cells follow the header within the mapping; both are 64-byte aligned
         // and valid when zero.
         unsafe {
-            let first = self.mapping.base().cast::<Header>().add(1).cast();
+            let first = self.mapping.base.cast::<Header>().add(1).cast();
             std::slice::from_raw_parts(first, self.members)
         }
     }
@@ -227,7 +227,7 @@ impl SharedArea {
     pub fn open_gate(&self) {
         let phases = &self.phases;
         phases.fetch_add(1, Ordering::Release);
-        // Waking nobody is no failure, and nothing else can fail here.
+        // No waiter is no failure, and nothing else can fail here.
         let _ = futex::wake(phases, futex::Flags::empty(), i32::MAX as u32);
     }
 
@@ -247,7 +247,7 @@ impl Deref for SharedArea {
     fn deref(&self) -> &Header {
         // SAFETY: the mapping starts with a Header, page-aligned and zeroed, and lives as long as
         // self; atomics may be shared.
-        unsafe { &*self.mapping.base().cast() }
+        unsafe { &*self.mapping.base.cast() }
     }
 }
 
@@ -283,7 +283,7 @@ impl TokenCondvar {
             false => libc::PTHREAD_PROCESS_PRIVATE,
         };
         let (mut of_mutex, mut of_condition) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        // SAFETY: each attribute is initialised before it is used; nobody else knows the condvar
+        // SAFETY: each attribute is initialised before it is used; no other thread has the condvar
         // yet, so that writing to it is exclusive.
         let made = unsafe {
             *condvar.token.get() = None;
@@ -340,9 +340,9 @@ const MOST_PAGES: u64 = 31;
 const MOST_BASE_PAGES: u64 = 1024;
 
 /// Memory that is held while the members take theirs. The kernel hands out the pages first that were given
-/// back last, so that all workers of a launch would work in the same few pages, and which lines meet in a cache
-/// would be the luck of the launch. With a number of pages held that is another in each worker it is the luck
-/// of a worker, of which there are many (as Curtsinger and Berger 2013 do with a program's own layout).
+/// back last, so that all workers of a launch would work in the same few pages, and which lines share a cache set
+/// would be constant within a launch. A different number of held pages in each worker makes it vary between
+/// workers, of which there are many (as Curtsinger and Berger 2013 do with a program's own layout).
 pub struct Ballast {
     _mapping: Mapping,
 }
@@ -355,19 +355,15 @@ impl Ballast {
             true => (HUGE_PAGE_BYTES, MOST_PAGES, Advice::LinuxHugepage),
             false => (BASE_PAGE_BYTES, MOST_BASE_PAGES, Advice::LinuxNoHugepage),
         };
-        // Room to begin at a huge page, as the arrays do.
         let held = page * Random::new(seed).below(most + 1) as usize;
-        let bytes = held + HUGE_PAGE_BYTES;
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        let mapping = Mapping::new(bytes, flags).ok()?;
-        let start = mapping.base().wrapping_byte_add(mapping.base().align_offset(HUGE_PAGE_BYTES));
+        let (mapping, start) = Mapping::of_huge_pages(held).ok()?;
         for advice in [advice, Advice::LinuxDontFork] {
             // SAFETY: advice changes no content; these pages are in the mapping. Members that are forked do not
             // get it.
             let _ = unsafe { madvise(start, held, advice) };
         }
         for at in (0..held).step_by(page) {
-            // SAFETY: within the mapping, which is writable and nobody else's.
+            // SAFETY: within the mapping, which is writable and not shared.
             unsafe { start.wrapping_byte_add(at).cast::<u8>().write_volatile(1) };
         }
         Some(Self { _mapping: mapping })
@@ -405,8 +401,8 @@ mod tests {
     /// Resident bytes of what members do not inherit (`dc`) in the mappings that a ballast is in
     /// (proc_pid_smaps(5)).
     fn held(ballast: &Ballast) -> u64 {
-        let base = ballast._mapping.base() as usize;
-        let ends = (base, base + ballast._mapping.bytes());
+        let base = ballast._mapping.base as usize;
+        let ends = (base, base + ballast._mapping.bytes);
         let (mut bytes, mut of_one, mut within) = (0, 0, false);
         for line in std::fs::read_to_string("/proc/self/smaps").expect("smaps").lines() {
             let (first, rest) = line.split_once(' ').unwrap_or((line, ""));

@@ -1,4 +1,4 @@
-//! Reference quanta: two fixed pieces of work that tell how fast the CPU runs at this moment (fixed work
+//! Reference quanta: two fixed pieces of work that show how fast the CPU runs at this moment (fixed work
 //! quanta, Sottile and Minnich 2004). One is bound by latency and goes with the core's clock; one is bound
 //! by the core's width and goes with the clock and with who shares the core.
 
@@ -110,7 +110,7 @@ fn quantum(start_ns: u64) -> (u64, u64, u64) {
     (between_ns.wrapping_sub(start_ns), end_ns.wrapping_sub(between_ns), end_ns)
 }
 
-/// Runs quanta until two in a row have the ratio of a core that nobody shares, or `most_ns` have passed: what
+/// Runs quanta until two in a row have the ratio of an unshared core, or `most_ns` have passed: what
 /// comes next then has a better chance to have the core for itself. Whether it had is judged by the quanta
 /// around it. `slice` is what is waited for.
 pub fn wait_unshared(unshared_ratio: f64, most_ns: u64, slice: u32) -> Wait {
@@ -140,7 +140,7 @@ pub fn wait_unshared(unshared_ratio: f64, most_ns: u64, slice: u32) -> Wait {
     }
 }
 
-/// Whether a quantum's times are those of a core that nobody shares, or of one that is better than was known:
+/// Whether a quantum's times are those of an unshared core, or of one that is better than was known:
 /// then what was known was a shared core's.
 pub fn is_unshared((latency_ns, throughput_ns): (u64, u64), unshared_ratio: f64) -> bool {
     throughput_ns as f64 <= unshared_ratio * latency_ns as f64 * (1.0 + TOLERANCE)

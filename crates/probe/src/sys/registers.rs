@@ -82,8 +82,8 @@ mod arch {
     use super::*;
     use std::arch::asm;
 
-    /// The vector registers' bits in XCR0: SSE, AVX, opmask, ZMM_Hi256, Hi16_ZMM. Not x87, which nobody
-    /// here uses, nor AMX, which the kernel gives on request only.
+    /// The vector registers' bits in XCR0: SSE, AVX, opmask, ZMM_Hi256, Hi16_ZMM. Not x87, which is
+    /// not used here, nor AMX, which the kernel gives on request only.
     const VECTOR_COMPONENTS: u32 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 6 | 1 << 7;
 
     /// MXCSR as it is after the start of a process: all exceptions masked.
@@ -106,7 +106,7 @@ mod arch {
         }
     }
 
-    /// `asm!` of such lines that tells the compiler that XMM0 to XMM15 are written, and what is given
+    /// `asm!` of such lines that declares to the compiler that XMM0 to XMM15 are written, and what is given
     /// beside them. What is wider is the same registers to it.
     macro_rules! write_registers {
         ([$($line:literal),+ $(,)?] $(, $($beside:tt)+)?) => {
@@ -250,14 +250,14 @@ mod arch {
         use super::*;
 
         /// The vector components in use (XINUSE by XGETBV with ECX = 1), as state-component bits; absent where
-        /// the CPU does not tell (CPUID leaf 0xD, sub-leaf 1, EAX bit 2).
+        /// the CPU does not report it (CPUID leaf 0xD, sub-leaf 1, EAX bit 2).
         pub fn in_use() -> Option<u32> {
             use std::arch::x86_64::{__cpuid, __cpuid_count};
-            let tells = is_x86_feature_detected!("xsave")
+            let reports = is_x86_feature_detected!("xsave")
                 && __cpuid(0).eax >= 0xd
                 && __cpuid_count(0xd, 1).eax & 1 << 2 != 0;
             let low: u32;
-            if !tells {
+            if !reports {
                 return None;
             }
             // SAFETY: the CPU has the instruction and the register.
@@ -329,7 +329,7 @@ mod arch {
     pub mod seen {
         use super::*;
 
-        /// Not told by this architecture.
+        /// Not readable on this architecture.
         pub fn in_use() -> Option<u32> {
             None
         }
@@ -346,7 +346,7 @@ mod arch {
     }
 }
 
-/// Architectures whose registers nobody has written down here yet.
+/// Architectures without an implementation.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod arch {
     use super::*;

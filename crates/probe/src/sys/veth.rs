@@ -15,7 +15,7 @@ use rustix::net::{
 use super::check;
 use super::ipc::own_namespace;
 
-/// IEEE 802 Local Experimental Ethertype 1: nobody else listens for it.
+/// IEEE 802 Local Experimental Ethertype 1: no other protocol uses it.
 const ETHERTYPE: u16 = 0x88b5;
 
 /// What a ping carries (ping(8)).

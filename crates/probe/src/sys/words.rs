@@ -89,12 +89,12 @@ impl Words {
     fn bytes(&self) -> &[u8] {
         // SAFETY: mapped and readable as long as self; the program, which alone has the file too, does not touch
         // it any more.
-        unsafe { std::slice::from_raw_parts(self.mapping.base().cast(), self.mapping.bytes()) }
+        unsafe { std::slice::from_raw_parts(self.mapping.base.cast(), self.mapping.bytes) }
     }
 
     /// Lets go of what is resident of long ones; it comes again when it is touched.
     pub fn let_go(&self) {
-        let (base, bytes) = (self.mapping.base(), self.mapping.bytes());
+        let (base, bytes) = (self.mapping.base, self.mapping.bytes);
         if bytes > FEW_BYTES {
             // SAFETY: the mapping is ours and shared: its pages stay the file's. A failure leaves them resident.
             let _ = unsafe { madvise(base, bytes, Advice::LinuxDontNeed) };
@@ -115,7 +115,7 @@ impl Words {
         let places = (0..candidates).chain(candidates + 2..candidates + 2 + words);
         for (place, text) in places.zip(self.bytes()[text..].split(|byte| *byte == 0)) {
             // SAFETY: the place is within the table, which is aligned to pages.
-            unsafe { table.base().cast::<*const u8>().add(place).write(text.as_ptr()) };
+            unsafe { table.base.cast::<*const u8>().add(place).write(text.as_ptr()) };
         }
         Ok(Command { table, shell: candidates + 1, _texts: self })
     }
@@ -132,7 +132,7 @@ pub struct Command<'a> {
 
 impl Command<'_> {
     fn table(&self) -> *mut *const c_char {
-        self.table.base().cast()
+        self.table.base.cast()
     }
 
     /// Becomes the command as execvp(3) does, which looks for the program from the first path on: here

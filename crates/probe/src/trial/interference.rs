@@ -16,10 +16,10 @@ use model::trial::interference::{
 };
 
 use super::harness::{Outcome, TrialError, beside, check_alive, pin};
-use crate::child::Child;
 use crate::policy;
 use crate::random::Random;
 use crate::ring;
+use crate::sys::Child;
 use crate::sys::{self, EventCount, Shared, monotonic_ns, monotonic_raw_ns};
 
 /// One run of the two-process program of Li, Ding and Shen (2007, section 3.3): a ring of two for a fixed
@@ -42,7 +42,7 @@ pub(super) fn run(
         priority: execution.priority,
         state: None,
     };
-    let assignment = ring::Assignment {
+    let told = ring::Assignment {
         case_number,
         case: ring,
         round,
@@ -65,7 +65,7 @@ pub(super) fn run(
         }
         now_ns
     };
-    let ran = ring::run_by_clock(&assignment, &mut clock, &mut |sample: RingSample| {
+    let ran = ring::run_by_clock(&told, &mut clock, &mut |sample: RingSample| {
         outcome.tally(EXECUTION_NS, [i64::try_from(sample.elapsed_ns).unwrap_or(i64::MAX)]);
         outcome.elapsed_ns = Some(sample.elapsed_ns);
         outcome.count(VOLUNTARY, sample.counters.voluntary as i64);

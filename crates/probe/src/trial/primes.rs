@@ -23,27 +23,27 @@ pub fn primes(found: &mut Vec<u32>, count: usize) {
     }
 }
 
-/// Names of the figures of the ways of timing.
+/// Names of what the ways of timing tell.
 const NAMES: [&str; 4] = [THREADCLOCK_NS, GETRUSAGE_NS, GETRUSAGE_USER_NS, GETRUSAGE_THREAD_NS];
 
-/// The figures of each trial, in nanoseconds, in the order of [`NAMES`].
-type Figures = [Vec<i64>; 4];
+/// What the ways of timing told of each trial, in nanoseconds, in the order of [`NAMES`].
+type Told = [Vec<i64>; 4];
 
 /// One trial by the way of that number.
-fn time(way: u32, clock: &ThreadClock, figures: &mut Figures, mut act: impl FnMut()) {
+fn time(way: u32, clock: &ThreadClock, told: &mut Told, mut act: impl FnMut()) {
     if way == 0 {
         let start = clock.now_ordered();
         act();
         let end = clock.now_ordered();
-        return figures[0].push(end.ns as i64 - start.ns as i64);
+        return told[0].push(end.ns as i64 - start.ns as i64);
     }
     let whose = if way == 1 { Whose::Own } else { Whose::Thread };
     let start = usage(whose);
     act();
     let (start, end) = (start.read(), usage(whose).read());
-    figures[if way == 1 { 1 } else { 3 }].push(end.total_ns() as i64 - start.total_ns() as i64);
+    told[if way == 1 { 1 } else { 3 }].push(end.total_ns() as i64 - start.total_ns() as i64);
     if way == 1 {
-        figures[2].push(end.user_ns as i64 - start.user_ns as i64);
+        told[2].push(end.user_ns as i64 - start.user_ns as i64);
     }
 }
 
@@ -55,8 +55,8 @@ pub(super) fn run(count: u32, trials: u32, round: u32) -> Result<Outcome, TrialE
     let clock = harness::clock();
     let mut found = Vec::with_capacity(count);
     primes(&mut found, count);
-    let figures = || -> Figures { NAMES.map(|_| room(trials, 0)) };
-    let (mut timed, mut nothing) = (figures(), figures());
+    let told = || -> Told { NAMES.map(|_| room(trials, 0)) };
+    let (mut timed, mut nothing) = (told(), told());
     // Each way has all its trials in a row: what one way asks the kernel brings the kernel's figures
     // up to date for the next, and what threadclock owes after stolen time it must pay itself. Each
     // comes first in a third of the rounds.

@@ -1,7 +1,6 @@
 //! Two processes on one CPU: one burns, one sleeps and wakes, by choice whenever the tick comes.
 
-use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
+use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 
 use model::case::Policy;
 use model::trial::sampling::{TICK_NS, count};
@@ -10,8 +9,8 @@ use rustix::process::getppid;
 use threadclock::ThreadClock;
 
 use super::harness::{Outcome, TrialError, take_policy};
-use crate::child::Child;
 use crate::policy;
+use crate::sys::Child;
 use crate::sys::{self, CpuClock, Whose, cpu_clock_ns, monotonic_ns, sleep_until, tick_period_ns};
 
 /// Ticks that are looked at to learn their phase.
@@ -36,7 +35,7 @@ struct Ticks {
 
 impl Ticks {
     /// Burns until enough ticks have shown as steps of the process's own sampled time. The kernel
-    /// reports their period as the resolution of its coarse clock.
+    /// tells their period as the resolution of its coarse clock.
     fn see(cpu: u32) -> Result<Self, TrialError> {
         let period_ns = tick_period_ns();
         let pid = std::process::id() as i32;
@@ -85,16 +84,17 @@ impl Ticks {
     }
 }
 
-/// What a process reports when it is done, in nanoseconds: its time by threadclock, the part of it outside
+/// What a process tells of itself when it is done, in nanoseconds: its time by threadclock, the part of it outside
 /// of system calls, and its user and system time by getrusage.
-type Report = [u64; 4];
+type Told = [u64; 4];
 
-/// A process that is watched: it waits for its start, runs until `end_ns`, reports and
+/// A process that is watched: it waits for its start, lives until `end_ns`, tells of itself and
 /// waits again, so that its clocks can be read from outside while it stands still.
 struct Watched {
     name: &'static str,
     process: Child,
-    line: UnixStream,
+    start: PipeWriter,
+    told: PipeReader,
 }
 
 impl Watched {
@@ -102,12 +102,12 @@ impl Watched {
         name: &'static str,
         live: impl FnOnce(&ThreadClock) -> u64,
     ) -> Result<Self, TrialError> {
-        let (line, mut other) =
-            UnixStream::pair().map_err(|error| TrialError::lost(name, error))?;
+        let pipes = || pipe().map_err(|error| TrialError::lost(name, error));
+        let ((mut go, start), (told, mut tell)) = (pipes()?, pipes()?);
         let process = Child::start(|| {
             let clock = ThreadClock::for_this_thread();
             let mut word = [0];
-            if other.read_exact(&mut word).is_err() {
+            if go.read_exact(&mut word).is_err() {
                 return;
             }
             let usage = sys::usage(Whose::Own).read();
@@ -117,19 +117,19 @@ impl Watched {
             let now = sys::usage(Whose::Own).read();
             let [user_ns, usage_system_ns] =
                 [now.user_ns - usage.user_ns, now.system_ns - usage.system_ns];
-            let all: Report = [own_ns, own_ns.saturating_sub(system_ns), user_ns, usage_system_ns];
-            // The other end may be gone: then the report is not needed.
-            if other.write_all(all.map(u64::to_ne_bytes).as_flattened()).is_ok() {
-                let _ = other.read_exact(&mut word);
+            let all: Told = [own_ns, own_ns.saturating_sub(system_ns), user_ns, usage_system_ns];
+            // The other end may be gone: then nobody wants to know.
+            if tell.write_all(all.map(u64::to_ne_bytes).as_flattened()).is_ok() {
+                let _ = go.read_exact(&mut word);
             }
         })
         .map_err(TrialError::at("fork"))?;
-        Ok(Self { name, process, line })
+        Ok(Self { name, process, start, told })
     }
 
-    fn report(&mut self) -> Result<Report, TrialError> {
+    fn told(&mut self) -> Result<Told, TrialError> {
         let mut words = [[0; 8]; 4];
-        let read = self.line.read_exact(words.as_flattened_mut());
+        let read = self.told.read_exact(words.as_flattened_mut());
         read.map_err(|error| TrialError::lost(self.name, error))?;
         Ok(words.map(u64::from_ne_bytes))
     }
@@ -144,7 +144,7 @@ impl Watched {
     }
 
     fn go(&mut self) -> Result<(), TrialError> {
-        self.line.write_all(&[1]).map_err(|error| TrialError::lost(self.name, error))
+        self.start.write_all(&[1]).map_err(|error| TrialError::lost(self.name, error))
     }
 }
 
@@ -197,7 +197,7 @@ fn sleeper(phase: Phase, ticks: Ticks, end_ns: u64, clock: &ThreadClock) -> u64 
 }
 
 pub(super) fn run(case: &Case, phase: Phase, duration_ns: u64) -> Result<Outcome, TrialError> {
-    // Before any fork: the burner would take the CPU from the process that looks for the tick. Under the
+    // Before any fork: the burner would take the CPU from whoever looks for the tick. Under the
     // sleeper's policy nothing else does, if that was granted.
     take_policy(case.policy)?;
     let ticks = Ticks::see(case.cpu);
@@ -222,7 +222,7 @@ pub(super) fn run(case: &Case, phase: Phase, duration_ns: u64) -> Result<Outcome
     burner.go()?;
     let mut outcome = Outcome::default();
     for (watched, before) in [(&mut sleeper, before.0), (&mut burner, before.1)] {
-        let [threadclock, true_user, user, system] = watched.report()?;
+        let [threadclock, true_user, user, system] = watched.told()?;
         let (precise, sampled) = watched.clocks()?;
         for (account, ns) in [
             ("precise", precise - before.0),

@@ -7,8 +7,8 @@ use model::trial::wakeup::{COMPANION_NS, LATE_NS, Load, SLACK_NS, SWITCHES, Wake
 use rustix::thread::{current_timer_slack, set_current_timer_slack};
 
 use super::harness::{Outcome, TrialError, beside, check_alive};
-use crate::child::Child;
 use crate::random::Random;
+use crate::sys::Child;
 use crate::sys::{
     CpuClock, Whose, cpu_clock_ns, limit_real_time, monotonic_ns, sleep_until, usage,
 };

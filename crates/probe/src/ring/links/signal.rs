@@ -6,29 +6,24 @@
 use rustix::io::Errno;
 
 use crate::ring::link::{By, CallError, End, Link, LinkError, Place};
-use crate::sys::{self, Aim, CaughtSignal, QueuedSignal, QueuedSignals, Shared, Slot, catch};
+use crate::sys::{CaughtSignal, QueuedSignal, Shared, Slot, Task, catch};
 
 /// The token travels as the value of the signal, which is blocked all the time. It is sent to one thread by its id.
 pub struct Signal {
     place: Place,
     signal: QueuedSignal,
-    sent: QueuedSignals,
 }
 
 impl Link for Signal {
     type End = Self;
 
     fn prepare() -> Result<(), CallError> {
-        sys::block_queued();
+        QueuedSignal::block();
         Ok(())
     }
 
     fn channel(place: &Place) -> Result<(Self, Self), CallError> {
-        let end = || Self {
-            place: place.clone(),
-            signal: QueuedSignal::new(),
-            sent: QueuedSignals::new(),
-        };
+        let end = || Self { place: place.clone(), signal: QueuedSignal::new() };
         Ok((end(), end()))
     }
 }
@@ -41,11 +36,11 @@ impl End for Signal {
 
     #[inline(always)]
     fn receive(&mut self) -> Result<u8, LinkError> {
-        Ok(self.sent.wait()?)
+        Ok(self.signal.wait()?)
     }
 
     fn settle(&mut self) -> Result<(), LinkError> {
-        self.signal.aim(self.place.find()?);
+        self.signal.aim = self.place.find()?;
         Ok(())
     }
 }
@@ -54,7 +49,7 @@ impl End for Signal {
 #[derive(Clone)]
 pub struct HandlerSignal {
     place: Place,
-    aim: Aim,
+    aim: Task,
     signal: CaughtSignal,
     slot: Shared<Slot>,
 }
@@ -66,7 +61,7 @@ impl Link for HandlerSignal {
         // The mask that is waited under is the same for every channel made after the first.
         let signal = catch().by("sigaction")?;
         let slot = Shared::<Slot>::new().by("mmap")?;
-        let end = Self { place: place.clone(), aim: Aim::default(), signal, slot };
+        let end = Self { place: place.clone(), aim: Task::default(), signal, slot };
         Ok((end.clone(), end))
     }
 }

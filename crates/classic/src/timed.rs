@@ -21,7 +21,7 @@ use crate::{Call, perror, say};
 pub(crate) fn getrusage(call: &Call) -> crate::Ended {
     let ended = run(call)?;
     getrusage_lines(&ended).iter().for_each(|line| say(line));
-    Ok(ended.code())
+    Ok(ExitCode::from(ended.code))
 }
 
 /// Names, spaces and order are the original's.
@@ -60,7 +60,7 @@ pub(crate) fn times(call: &Call) -> crate::Ended {
     let pid = ended.pid;
     say(&format!("{pid}: rtime      {}usec", ended.real.as_micros()));
     times_lines(pid, ticks, per_second).iter().for_each(|line| say(line));
-    Ok(ended.code())
+    Ok(ExitCode::from(ended.code))
 }
 
 fn times_lines(pid: i32, ticks: ChildTicks, per_second: u64) -> Vec<String> {
@@ -86,6 +86,8 @@ struct Ended {
     pid: i32,
     real: Duration,
     end: ChildEnd,
+    /// The command's own; that a signal ended it is no code of its own.
+    code: u8,
 }
 
 /// Runs the command that the arguments are, and tells of its start, its end and its exit.
@@ -118,31 +120,12 @@ fn run(call: &Call) -> Result<Ended, ExitCode> {
     let end = wait_for(pid).map_err(told("wait4"))?;
     let real = clock.elapsed();
     say(&format!("{pid}: stop          {}", local(SystemTime::now())));
-    let ended = Ended { pid, real, end };
-    let (word, number) = ended.exit();
-    say(&format!("{pid}: {word} {number}"));
-    Ok(ended)
-}
-
-impl Ended {
-    fn signal(&self) -> Option<i32> {
-        Some(self.end.status & 0x7f).filter(|signal| *signal != 0)
-    }
-
-    fn exit(&self) -> (&'static str, i32) {
-        match self.signal() {
-            Some(signal) => ("signal", signal),
-            None => ("exit ", (self.end.status >> 8) & 0xff),
-        }
-    }
-
-    /// The command's own code; that a signal ended it is no code of its own.
-    fn code(&self) -> ExitCode {
-        match self.signal() {
-            Some(_) => ExitCode::from(FAILED),
-            None => ExitCode::from(self.exit().1 as u8),
-        }
-    }
+    let (words, code) = match (end.status & 0x7f, (end.status >> 8) & 0xff) {
+        (0, code) => (format!("exit  {code}"), code as u8),
+        (signal, _) => (format!("signal {signal}"), FAILED),
+    };
+    say(&format!("{pid}: {words}"));
+    Ok(Ended { pid, real, end, code })
 }
 
 fn local(moment: SystemTime) -> String {
@@ -217,7 +200,7 @@ mod tests {
         ];
         counts.into_iter().zip(1..).for_each(|(count, number)| *count = number);
         let end = ChildEnd { status: 0, usage };
-        let ended = Ended { pid: 77, real: Duration::from_micros(5_000_001), end };
+        let ended = Ended { pid: 77, real: Duration::from_micros(5_000_001), end, code: 0 };
         let lines = getrusage_lines(&ended);
         assert_eq!(lines[0], "77: rtime          5000001usec");
         assert_eq!(lines[3], "77: total          2000000usec");

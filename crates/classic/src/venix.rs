@@ -89,7 +89,7 @@ pub(crate) fn twosig(call: &Call) -> Ended {
     };
     // The first signal starts it, and the last that is caught here is not answered.
     if pause.exchange(second, loops).is_err() {
-        // It should have ended; if it has not, nobody is to wait for it.
+        // It should have ended; if it has not, it must not be waited for.
         send_signal(second, Signal::KILL.as_raw());
     }
     let status = wait_for(second).map_err(failed("wait4"))?.status;

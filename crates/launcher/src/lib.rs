@@ -66,7 +66,7 @@ impl Launcher {
             }
         };
         let io = |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
-        // Until the handlers are there, nobody would pass one on.
+        // Until the handlers are installed, none would be forwarded.
         let blocked = BlockedStopSignals::block();
         let (ours, theirs) = UnixStream::pair().map_err(io).map_err(cannot("socketpair"))?;
         let words = series.write_words().map_err(cannot("memfd_create"))?;

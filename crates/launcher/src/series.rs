@@ -1,5 +1,5 @@
 //! What the launcher is asked for, all runs of a series at once, and what it answers. Between two runs
-//! it waits for nobody.
+//! it waits for no other process.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::OwnedFd;

@@ -190,7 +190,7 @@ pub struct Orphans {
     pub ended: u32,
     /// What they and the children that they had waited for used; only with `--tree`.
     pub usage: Option<Usage>,
-    /// Those that had ended while processes of an earlier run were still there: whose they were is not
+    /// Those that had ended while processes of an earlier run were still there: of which run they were is not
     /// known, and they are counted nowhere.
     #[serde(default)]
     pub of_unknown_origin: u32,

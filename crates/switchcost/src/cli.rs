@@ -31,7 +31,7 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// What was typed; or the end, with a word on what cannot be typed.
+    /// What was typed; where that is not accepted, the program ends with a message.
     pub(crate) fn of_arguments() -> Self {
         // Flags of rings say nothing about runs that are stored. Declared where all have them by name,
         // they would have to be declared twice.

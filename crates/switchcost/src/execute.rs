@@ -214,11 +214,11 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Makes the file; without one the run is measured all the same.
+    /// Makes the file; without one measuring continues.
     pub(crate) fn create(header: Header) -> Self {
-        let file = Folder::of_user().and_then(|folder| RunFile::create(folder.path(), &header));
+        let file = Folder::of_user().and_then(|folder| RunFile::create(&folder.path, &header));
         let file = file.inspect_err(|error| {
-            say(&format!("error: the run is not stored: {error:#}; it is measured all the same"));
+            say(&format!("error: the run is not stored: {error:#}; measuring continues"));
         });
         Self { run: Run::new(header), file: file.ok() }
     }
@@ -329,7 +329,7 @@ impl<const N: usize> Recorder<'_, N> {
         let Some(file) = &mut self.runs[run].file else { return };
         if let Err(error) = act(file) {
             self.progress.say(&format!(
-                "error: the run is not stored any further: {error:#}; it is measured all the same"
+                "error: the run is not stored any further: {error:#}; measuring continues"
             ));
             self.runs[run].file = None;
         }
@@ -352,7 +352,7 @@ impl<const N: usize> Recorder<'_, N> {
         }
         self.runs.map(|Stored { run, file }| Taken {
             run,
-            path: file.map(|file| file.path().to_path_buf()),
+            path: file.map(|file| file.path),
             interrupt: interrupt.clone(),
         })
     }

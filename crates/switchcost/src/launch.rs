@@ -194,7 +194,7 @@ impl Workers {
             _ if self.interrupt.signal().is_some() => Err(LaunchError::Interrupted),
             Some(failure) => Err(LaunchError::Case(failure)),
             None if status.success() => {
-                told.map_err(|error| case("cannot tell the worker its case", &error))
+                told.map_err(|error| case("cannot send the worker its case", &error))
             }
             None if output.is_overdue => Err(LaunchError::once(format!(
                 "the worker did not end within {} s and was ended from outside",
@@ -209,7 +209,7 @@ fn end_in_words(status: ExitStatus) -> String {
     match status.signal() {
         Some(SIGALRM) => "the worker did not end within its deadline and was ended".to_string(),
         Some(SIGKILL) => {
-            "the worker was killed by signal 9; if nobody did that, the kernel ran out \
+            "the worker was killed by signal 9; unless somebody did that, the kernel ran out \
              of memory (see dmesg): ask for less (--members, --work, --trials)"
                 .to_string()
         }

@@ -13,7 +13,7 @@ use crate::failure::usage;
 use crate::output::{print, put_json};
 use crate::values::Destination;
 
-/// Names of links: all that can be had here, or a list.
+/// Names of links: all that are available here, or a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LinkNames {
     All,
@@ -43,8 +43,8 @@ pub(crate) struct LinksArgs {
     pub(crate) json: Option<Destination>,
 }
 
-/// The links, and a word on each that was left out of all. `case` is the ring without its link. One
-/// that was asked for by name and cannot be had is an error.
+/// The links, and why each of the others was left out of all. `case` is the ring without its link. One
+/// that was asked for by name and is not available is an error.
 pub(crate) fn choose(
     asked: &LinkNames,
     case: &Case,

@@ -101,7 +101,7 @@ fn list(folder: &Folder) -> Result<ExitCode> {
         });
     }
     let text = match table.is_empty() {
-        true => format!("no runs in {}\n", folder.path().display()),
+        true => format!("no runs in {}\n", folder.path.display()),
         false => format!("{table}\n"),
     };
     output::print(printable(&text).as_bytes()).context("cannot print the list")?;

@@ -63,7 +63,7 @@ impl Here {
         Ok(Self { allowed, machine: probe::machine::read(Path::new("/")) })
     }
 
-    /// The CPU asked for, if it can be had, or the one that suits best.
+    /// The CPU asked for, if it is available, or the one that suits best.
     pub(crate) fn cpu(&self, asked: Option<u32>) -> Result<u32> {
         if let Some(cpu) = asked {
             return self.check_cpu("--cpu", cpu).map(|()| cpu);
@@ -100,7 +100,7 @@ impl Here {
         Ok(model::placement::sweep(&self.machine, &self.allowed, same))
     }
 
-    /// Why a CPU cannot be used, told apart: it is not there, it is off, or it is not ours.
+    /// Why a CPU cannot be used: it is not present, it is offline, or it is not allowed.
     pub(crate) fn check_cpu(&self, flag: &str, cpu: u32) -> Result<()> {
         if self.allowed.contains(&cpu) {
             return Ok(());

@@ -148,22 +148,30 @@ fn install(InstallArgs { folder, force }: &InstallArgs) -> Result<ExitCode> {
     let (mut links, mut refused) = (Vec::new(), Vec::new());
     let mut next = "choose another folder, or --force replaces them";
     for place in ::classic::names().map(|name| folder.join(name)) {
-        let found = look(&place, &program);
-        let done = match found.with_context(|| format!("cannot look at {}", place.display()))? {
-            Found::Nothing => "made",
-            Found::Ours => "is there",
-            Found::Other(_) if *force => "replaced",
-            Found::Other(what) => {
-                refused.push(format!("{} is {what}", place.display()));
-                continue;
-            }
-            Found::Folder => {
-                next = "choose another folder";
-                refused.push(format!("{} is a folder", place.display()));
-                continue;
-            }
+        let cannot = || format!("cannot look at {}", place.display());
+        let found = match fs::symlink_metadata(&place) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            found => Some(found.with_context(cannot)?.file_type()),
         };
-        links.push((place, done));
+        // A link to another copy of this program is another's: it may be another version.
+        let is_ours = || fs::canonicalize(&place).is_ok_and(|file| file == program);
+        let state = match found {
+            None => Ok("made"),
+            Some(kind) if kind.is_symlink() && is_ours() => Ok("is there"),
+            Some(kind) if kind.is_dir() => {
+                next = "choose another folder";
+                Err("a folder".to_string())
+            }
+            Some(_) if *force => Ok("replaced"),
+            Some(kind) if kind.is_symlink() => {
+                Err(format!("a link to {}", fs::read_link(&place).with_context(cannot)?.display()))
+            }
+            Some(_) => Err("a file".to_string()),
+        };
+        match state {
+            Ok(done) => links.push((place, done)),
+            Err(what) => refused.push(format!("{} is {what}", place.display())),
+        }
     }
     if !refused.is_empty() {
         return Err(usage(format!("{}: nothing was done ({next})", refused.join("; "))));
@@ -176,33 +184,9 @@ fn install(InstallArgs { folder, force }: &InstallArgs) -> Result<ExitCode> {
         }
         told += &format!("{}: {done} (a link to {})\n", place.display(), program.display());
     }
-    // After all of them: nobody to read it is no reason to make one alone.
+    // After all of them: a closed standard output must not leave some of them unmade.
     print(told.as_bytes()).context("cannot print what was done")?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// What is at the place of a link.
-enum Found {
-    Nothing,
-    /// A link to this program.
-    Ours,
-    /// Something else, in words.
-    Other(String),
-    Folder,
-}
-
-fn look(place: &Path, program: &Path) -> io::Result<Found> {
-    let kind = match fs::symlink_metadata(place) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
-        found => found?.file_type(),
-    };
-    Ok(match kind {
-        kind if kind.is_dir() => Found::Folder,
-        kind if !kind.is_symlink() => Found::Other("a file".to_string()),
-        // A link to another copy of this program is another's: it may be another version.
-        _ if fs::canonicalize(place).is_ok_and(|file| file == *program) => Found::Ours,
-        _ => Found::Other(format!("a link to {}", fs::read_link(place)?.display())),
-    })
 }
 
 /// Made beside its place and moved there, so that nothing is missing or half there in between.

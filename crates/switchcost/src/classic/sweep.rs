@@ -85,18 +85,13 @@ fn heading(args: &SweepArgs) -> String {
     };
     let laps = args.laps;
     let his = if laps == SLOAN_LAPS { String::new() } else { format!(" (Sloan: {SLOAN_LAPS})") };
-    format!("{machine}\n{laps} iterations{his}, {place}\n\n{}", columns())
+    format!("{machine}\n{laps} iterations{his}, {place}\n\n{COLUMNS}")
 }
 
-fn columns() -> String {
-    let line = |first: &str, others: [&str; 6]| {
-        let others: String = others.iter().map(|word| format!(" {word:>10}")).collect();
-        format!("{first:>9}{others}\n")
-    };
-    let names = ["Real", "CPU", "User", "System", "Projected", "Switches"];
-    let units = ["Seconds", "Seconds", "Seconds", "Seconds", "Seconds", "per hop"];
-    line("", names) + &line("Processes", units)
-}
+const COLUMNS: &str = "\
+                Real        CPU       User     System  Projected   Switches
+Processes    Seconds    Seconds    Seconds    Seconds    Seconds    per hop
+";
 
 fn row(point: &Point, cpu_of_two_us: Option<f64>) -> String {
     let seconds = |us: f64| format!("{:>10.3}", us / 1e6);
@@ -276,7 +271,7 @@ mod tests {
 
     #[test]
     fn the_columns_are_above_their_figures_and_within_80() {
-        let text = columns() + &row(&point(2, 1), None);
+        let text = COLUMNS.to_string() + &row(&point(2, 1), None);
         let ends = |line: &str| -> Vec<usize> {
             let is_end = |(at, _): &(usize, char)| {
                 !line[*at..].starts_with(' ')

@@ -193,7 +193,7 @@ fn find(names: &str) -> Result<Subject> {
 fn launches_of(folder: &Folder, found: &Entry) -> Result<Vec<PathBuf>> {
     let alone = || Ok(vec![found.path.clone()]);
     let Some(launch) = header(&found.path)?.launch else { return alone() };
-    if found.path.parent() != Some(folder.path()) {
+    if found.path.parent() != Some(folder.path.as_path()) {
         return alone();
     }
     let is_one = |entry: &Entry| entry.name.starts_with(&launch.set) && !entry.is_running();

@@ -237,11 +237,6 @@ impl Switching {
         mut notices: Vec<String>,
     ) -> Self {
         let median = |name: &str| summary.median(name);
-        let seconds = median("real_ns").map(|ns| ns / 1e9).filter(|seconds| *seconds > 0.0);
-        let rate = |name: &str| match (median(name), seconds) {
-            (Some(value), Some(seconds)) => Reading::Known(value / seconds),
-            _ => Reading::unknown("not counted"),
-        };
         let points = profile.known().map_or(&[][..], |profile| &profile.points);
         let resident = median("max_resident_bytes").unwrap_or(0.0) as u64;
         let largest = points.iter().map(|point| point.array_bytes).max().unwrap_or(resident);
@@ -252,12 +247,10 @@ impl Switching {
                 bytes(resident)
             ));
         }
-        let program = Program {
-            voluntary_per_s: rate("voluntary"),
-            involuntary_per_s: rate("involuntary"),
-            cpu_share: rate("cpu_ns").map(|ns| ns / 1e9),
-            working_set: Reading::Known(WorkingSet::within(largest.min(resident))),
-        };
+        let counts = ["voluntary", "involuntary", "cpu_ns"];
+        let counts = counts.map(|name| median(name).ok_or("not counted").into());
+        let set = Reading::Known(WorkingSet::within(largest.min(resident)));
+        let program = Program::over(median("real_ns").unwrap_or(0.0), counts, set);
         let cost = program_cost(&program, points);
         let cpu_ns = median("cpu_ns").unwrap_or(0.0);
         let overhead = |share: Range| Range { low: share.low * cpu_ns, high: share.high * cpu_ns };
@@ -275,18 +268,9 @@ impl Switching {
 pub(crate) struct Ratio {
     /// Which figure: `real_ns` or `cpu_ns`.
     pub(crate) of: String,
-    /// Median over rounds of second / first.
-    pub(crate) value: f64,
-    /// Lower end of its interval; absent with fewer rounds than an interval needs.
-    pub(crate) low: Option<f64>,
-    /// Upper end of its interval.
-    pub(crate) high: Option<f64>,
-    /// Nominal coverage.
-    pub(crate) confidence: f64,
-    /// Whether there is an interval and it excludes 1.
-    pub(crate) resolved: bool,
-    /// Rounds in which both ran.
-    pub(crate) rounds: u32,
+    /// Median over rounds of second / first; resolved where its interval excludes 1.
+    #[serde(flatten)]
+    pub(crate) estimate: Estimate,
 }
 
 impl Ratio {
@@ -304,16 +288,9 @@ impl Ratio {
             let (a, b) = (of(first), *seconds.get(&first.round)?);
             (a > 0 && b > 0).then(|| (b as f64 / a as f64).ln())
         };
-        let logs = of_command(0).filter_map(log_ratio).collect();
-        let estimate = estimate(logs, plan)?;
-        Some(Self {
-            of: name.to_owned(),
-            value: estimate.value.exp(),
-            low: estimate.low.map(f64::exp),
-            high: estimate.high.map(f64::exp),
-            confidence: plan.confidence,
-            resolved: estimate.resolved,
-            rounds: estimate.rounds,
-        })
+        let log = estimate(of_command(0).filter_map(log_ratio).collect(), plan)?;
+        let (low, high) = (log.low.map(f64::exp), log.high.map(f64::exp));
+        let estimate = Estimate { value: log.value.exp(), standard_error: None, low, high, ..log };
+        Some(Self { of: name.to_owned(), estimate })
     }
 }

@@ -14,7 +14,7 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use clap::Args;
-use launcher::{Ending, Launcher, LauncherError, Run, Series};
+use launcher::{Ending, Launcher, Run, Series};
 use model::reading::Reading;
 
 use crate::effort::CONFIDENCE;
@@ -110,7 +110,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let series = Series { commands, warmup, runs: count, seed, tree, announce: false };
     let mut launcher = Launcher::start(series)?;
     let mut runs = Vec::new();
-    let failed = gather(&mut launcher, &mut runs).err();
+    let failed = loop {
+        match launcher.run() {
+            Ok(Some(run)) => runs.push(run),
+            Ok(None) => break None,
+            Err(error) => break Some(error),
+        }
+    };
     let signal = launcher.signal();
     // From here on a signal ends this program again.
     drop(launcher);
@@ -135,15 +141,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     Ok(if !written && code == 0 { ExitCode::FAILURE } else { code.into() })
 }
 
-/// All runs until the series ends.
-fn gather(launcher: &mut Launcher, runs: &mut Vec<Run>) -> Result<(), LauncherError> {
-    while let Some(run) = launcher.run()? {
-        runs.push(run);
-    }
-    Ok(())
-}
-
-/// Writes all that was asked for; what cannot be written is reported, and the rest written all the same.
+/// Writes all that was asked for; what cannot be written is reported, and the rest is written.
 /// Whether all was written.
 fn write(plan: Plan, runs: Vec<Run>, started: String, interrupted: bool, args: &RunArgs) -> bool {
     let Output { json, csv, quiet, plot: _ } = &args.output;
@@ -153,7 +151,15 @@ fn write(plan: Plan, runs: Vec<Run>, started: String, interrupted: bool, args: &
     }
     // Reading the machine and the estimate take time.
     if json.is_some() || !quiet {
-        let record = record(plan, runs, started, interrupted, args);
+        let machine = match json {
+            Some(_) => probe::machine::read_with_accounting(Path::new("/")),
+            None => probe::machine::accounting(Path::new("/")),
+        };
+        let about = (started, execute::invocation(), execute::build_info());
+        let mut record = Record::new(plan, runs, machine, about);
+        if !args.no_estimate {
+            estimate(&mut record, interrupted);
+        }
         if !quiet && !record.runs.is_empty() {
             say(table::text(&record).trim_end());
         }
@@ -190,25 +196,6 @@ fn row(run: &Run) -> Row {
     row.push(("orphans_ended", run.used.orphans.ended.to_string()));
     row.push(("left_behind", known(left_behind)));
     row
-}
-
-fn record(
-    plan: Plan,
-    runs: Vec<Run>,
-    started: String,
-    interrupted: bool,
-    args: &RunArgs,
-) -> Record {
-    let machine = match args.output.json {
-        Some(_) => probe::machine::read_with_accounting(Path::new("/")),
-        None => probe::machine::accounting(Path::new("/")),
-    };
-    let about = (started, execute::invocation(), execute::build_info());
-    let mut record = Record::new(plan, runs, machine, about);
-    if !args.no_estimate {
-        estimate(&mut record, interrupted);
-    }
-    record
 }
 
 /// Adds what the switches cost. Where this machine has no cost profile, a quick one is measured, unless

@@ -140,7 +140,7 @@ fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {
     if let Some(last) = runs.iter().find(|run| run.interrupted) {
         told.push(match (runs.len(), last.signal, last.used.ending) {
             (1, Some(signal), Ending::Exited { .. }) => {
-                format!("signal {signal} came while it ran, and it went on to its end")
+                format!("signal {signal} arrived during the run, which continued to its end")
             }
             (1, ..) => "interrupted: these are the figures up to then".to_owned(),
             _ => format!(
@@ -162,7 +162,7 @@ fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {
     let ended: u32 = orphans.clone().map(|orphans| orphans.of_unknown_origin).sum();
     if ended > 0 {
         told.push(format!(
-            "{ended} orphans have ended while processes of earlier runs were still there: whose they were is not known, and they are not counted"
+            "{ended} orphans have ended while processes of earlier runs were still there: of which run is not known, and they are not counted"
         ));
     }
     let pids = orphans.clone().filter_map(|orphans| orphans.left_behind.known()).flatten();
@@ -175,10 +175,10 @@ fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {
         }
         (None, 0) => {}
         (None, 1) => told.push(format!(
-            "it left process {named} behind, which ran on when it had ended: not counted"
+            "it left process {named} behind, still running after its end: not counted"
         )),
         (None, count) => told.push(format!(
-            "it left {count} processes behind, which ran on when it had ended ({named}{more}): not counted"
+            "it left {count} processes behind, still running after its end ({named}{more}): not counted"
         )),
     }
     let median = |name: &str| summary.median(name);

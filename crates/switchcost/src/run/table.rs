@@ -71,13 +71,14 @@ fn switching_words(switching: &Switching) -> String {
 }
 
 fn ratio_words(ratio: &Ratio) -> String {
-    let name = if ratio.of == "real_ns" { "real time" } else { "CPU time" };
-    let range = match (ratio.low, ratio.high) {
-        (Some(low), Some(high)) => format!("{low:.3} to {high:.3}"),
-        _ => format!("{} rounds give no interval", ratio.rounds),
+    let Ratio { of, estimate } = ratio;
+    let name = if of == "real_ns" { "real time" } else { "CPU time" };
+    let range = match estimate.interval() {
+        Some(interval) => format!("{:.3} to {:.3}", interval.low, interval.high),
+        None => format!("{} rounds give no interval", estimate.rounds),
     };
-    let unresolved = if ratio.resolved { "" } else { "not resolved from 1: " };
-    format!("command 2 / command 1, {name}: {:.3} ({unresolved}{range})\n", ratio.value)
+    let unresolved = if estimate.resolved { "" } else { "not resolved from 1: " };
+    format!("command 2 / command 1, {name}: {:.3} ({unresolved}{range})\n", estimate.value)
 }
 
 /// How a figure is shown.

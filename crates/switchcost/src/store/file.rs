@@ -11,10 +11,10 @@ use model::run::{Header, Line, Run};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
 use rustix::io::Errno;
 
-/// A run file that is being written. While it is open it is locked, so that nobody resumes or
+/// A run file that is being written. While it is open it is locked, so that no process resumes or
 /// removes a run that is going on; the kernel takes the lock back with the process.
 pub(crate) struct RunFile {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     file: File,
     experiment: Experiment,
 }
@@ -48,7 +48,7 @@ impl RunFile {
                     .with_context(cannot),
             });
         if is_named && made.is_err() {
-            // A file without its header is nobody's run.
+            // A file without its header is no run.
             let _ = std::fs::remove_file(&path);
         }
         made.map(|()| run)
@@ -104,11 +104,6 @@ impl RunFile {
     /// workers only, as the disk's interrupts would end up in the samples.
     pub(crate) fn sync(&mut self) -> Result<()> {
         self.file.sync_data().with_context(|| format!("cannot write to {}", self.path.display()))
-    }
-
-    /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 }
 

@@ -20,7 +20,8 @@ pub(crate) use file::RunFile;
 
 /// The folder of stored runs.
 pub(crate) struct Folder {
-    path: PathBuf,
+    /// Where it is.
+    pub(crate) path: PathBuf,
 }
 
 /// A stored run.
@@ -39,11 +40,6 @@ impl Folder {
             anyhow!("there is no home directory to keep runs in: set HOME or XDG_DATA_HOME")
         })?;
         Ok(Self { path: dirs.data_dir().join("runs") })
-    }
-
-    /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Makes it, if it is not there, and looks whether a run can be stored in it.

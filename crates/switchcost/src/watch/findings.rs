@@ -36,6 +36,23 @@ pub(crate) struct Program {
     pub(crate) working_set: Reading<WorkingSet>,
 }
 
+impl Program {
+    /// The rates of counts over `ns` nanoseconds: switches of both kinds and nanoseconds of CPU time.
+    pub(crate) fn over(
+        ns: f64,
+        counts: [Reading<f64>; 3],
+        working_set: Reading<WorkingSet>,
+    ) -> Self {
+        let rate = |count: f64| match ns > 0.0 {
+            true => Reading::Known(count / ns * 1e9),
+            false => Reading::unknown("it was not watched for long enough"),
+        };
+        let [voluntary_per_s, involuntary_per_s, cpu] = counts.map(|count| count.and_then(rate));
+        let cpu_share = cpu.map(|ns_per_s| ns_per_s / 1e9);
+        Self { voluntary_per_s, involuntary_per_s, cpu_share, working_set }
+    }
+}
+
 /// The answer of [`program_cost`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "answer", rename_all = "snake_case")]
@@ -99,7 +116,7 @@ pub(crate) fn program_cost(program: &Program, points: &[ProfilePoint]) -> Progra
     let direct_share = profile::direct(points).and_then(share);
     let cost = match &program.working_set {
         Reading::Known(set) => profile::cost_at(*set, points),
-        // Both are needed: whoever provides one should not learn of the other afterwards.
+        // Both are needed: both are named at once.
         Reading::Unknown { why } if points.is_empty() => {
             Err(format!("working set: {why}; {NO_PROFILE}"))
         }
@@ -130,7 +147,7 @@ pub(crate) fn program_cost(program: &Program, points: &[ProfilePoint]) -> Progra
 fn assumptions(share: Range, mostly_involuntary: bool) -> Vec<String> {
     let always = [
         "each switch costs what one of a ring of two costs here, whose members each touch a working set of this size",
-        "whoever runs in between displaces as much as the program touches",
+        "a task that runs in between displaces as much cache as the program touches",
         "a cost between two measured arrays lies between theirs",
         "the time that was watched is typical",
     ];
@@ -284,18 +301,9 @@ pub(crate) struct Report {
 impl Report {
     /// What was seen, and what it means with this machine's cost profile.
     pub(super) fn of(mut seen: Seen, working_set: Reading<WorkingSet>) -> Self {
-        let rate = |count: Reading<u64>| {
-            count.and_then(|count| match seen.watched_ns {
-                0 => Reading::unknown("it was not watched for long enough"),
-                ns => Reading::Known(count as f64 / ns as f64 * 1e9),
-            })
-        };
-        let program = Program {
-            voluntary_per_s: rate(seen.voluntary.clone()),
-            involuntary_per_s: rate(seen.involuntary.clone()),
-            cpu_share: rate(seen.cpu_ns.clone()).map(|ns_per_s| ns_per_s / 1e9),
-            working_set,
-        };
+        let counts = [&seen.voluntary, &seen.involuntary, &seen.cpu_ns];
+        let counts = counts.map(|count| count.clone().map(|count| count as f64));
+        let program = Program::over(seen.watched_ns as f64, counts, working_set);
         let set = program.working_set.known().copied();
         let profile = profile::stored(set, &mut seen.notices);
         let points = profile.known().map_or(&[][..], |profile| &profile.points);

@@ -36,24 +36,8 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 /// What belongs to the other experiments of `cost`: a program's cost takes what they have measured.
-const NOT_OF_A_PROGRAM: [&str; 16] = [
-    "interference",
-    "array",
-    "deep",
-    "stride",
-    "op",
-    "tlb",
-    "huge_pages",
-    "members",
-    "kind",
-    "placement",
-    "policy",
-    "laps",
-    "precision",
-    "budget",
-    "rounds",
-    "seed",
-];
+const NOT_OF_A_PROGRAM: &str = "interference array deep stride op tlb huge_pages members kind placement policy laps \
+     precision budget rounds seed";
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "A program's cost")]
@@ -64,7 +48,7 @@ pub(crate) struct ProgramArgs {
     /// Its threads are only looked at, but the referenced bits of its pages are cleared a few times
     /// (clear_refs of proc(5), where that is permitted), which holds its memory map for some microseconds a
     /// MiB; not again once that took over 10 ms.
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), conflicts_with_all = NOT_OF_A_PROGRAM, allow_hyphen_values = true)]
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), conflicts_with_all = NOT_OF_A_PROGRAM.split(' '), allow_hyphen_values = true)]
     pub(crate) pid: Option<i32>,
 
     /// How long the program is watched
@@ -72,7 +56,7 @@ pub(crate) struct ProgramArgs {
     pub(crate) seconds: Duration,
 
     /// The same for a command, from its start to its end; the figures go to standard error
-    #[arg(last = true, value_name = "CMD", conflicts_with = "pid", conflicts_with_all = NOT_OF_A_PROGRAM)]
+    #[arg(last = true, value_name = "CMD", conflicts_with = "pid", conflicts_with_all = NOT_OF_A_PROGRAM.split(' '))]
     pub(crate) command: Vec<OsString>,
 }
 
@@ -169,7 +153,7 @@ fn command(words: &[OsString], output: &Output) -> Result<ExitCode> {
     if !output.quiet {
         say(table::text(&report).trim_end());
     }
-    // The command's own end is what counts for whoever called.
+    // The exit code is the command's.
     if let Err(error) = put_json(&report, output.json.as_ref()) {
         say(&format!("error: {error:#}"));
     }

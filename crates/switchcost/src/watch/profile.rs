@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use launcher::KeptActions;
 use model::experiment::Experiment;
-use model::machine::{Difference, Machine};
 use model::plan::{Batching, Plan, Stopping};
 use model::reading::Reading;
 use model::record::{CaseSummary, Record};
@@ -163,56 +162,40 @@ pub(crate) fn stored(set: Option<WorkingSet>, notices: &mut Vec<String>) -> Read
         Err(error) => return Reading::unknown(format!("{error:#}")),
     };
     let here = probe::machine::read(Path::new("/"));
-    let newest_first = entries.into_iter().rev();
-    let mut candidates: Vec<Candidate> =
-        newest_first.filter_map(|entry| Candidate::of(entry, &here, set)).collect();
-    // Stable: the newest of equals stays the first.
-    candidates.sort_by_key(|candidate| candidate.rank);
-    let found = candidates.into_iter().find_map(|candidate| candidate.profile(notices));
-    found.ok_or(NO_PROFILE).into()
-}
-
-/// A stored run with rings that work, by its header alone: its costs take a while to be computed.
-struct Candidate {
-    entry: Entry,
-    differences: Vec<Difference>,
-    /// Less is better: on another machine, not around the working set, experiment.
-    rank: (bool, bool, usize),
-}
-
-impl Candidate {
-    /// Absent for a file that cannot be read.
-    fn of(entry: Entry, here: &Machine, set: Option<WorkingSet>) -> Option<Self> {
+    // By the header alone, as costs take a while to be computed; one that cannot be read is passed over.
+    let candidate = |entry: Entry| {
         let header = header(&entry.path).ok()?;
         let experiment = EXPERIMENTS.iter().position(|of| *of == header.plan.experiment)?;
         let sizes = sizes(&header.plan);
         let (least, most) = sizes.iter().min().zip(sizes.iter().max())?;
         let encloses = set.is_none_or(|set| *least <= set.low_bytes && set.high_bytes <= *most);
-        let differences = header.machine.differences(here);
-        let is_elsewhere = differences
-            .iter()
-            .any(|differs| OF_THE_MACHINE.iter().any(|field| differs.field.starts_with(field)));
-        Some(Self { entry, differences, rank: (is_elsewhere, !encloses, experiment) })
-    }
-
-    fn profile(self, notices: &mut Vec<String>) -> Option<CostProfile> {
-        let run = read(&self.entry.path).ok()?;
-        let points = points_of(&Record::of(&run));
+        let differences = header.machine.differences(&here).into_iter().map(|of| of.field);
+        let differences: Vec<String> = differences.collect();
+        let of_machine = |field: &String| OF_THE_MACHINE.iter().any(|of| field.starts_with(of));
+        // Less is better.
+        let rank = (differences.iter().any(of_machine), !encloses, experiment);
+        Some((rank, entry, differences))
+    };
+    let mut candidates: Vec<_> = entries.into_iter().rev().filter_map(candidate).collect();
+    // Stable: the newest of equals stays the first.
+    candidates.sort_by_key(|(rank, ..)| *rank);
+    for (_, entry, fields) in candidates {
+        let points = read(&entry.path).map_or(Vec::new(), |run| points_of(&Record::of(&run)));
         if points.is_empty() {
-            return None;
+            continue;
         }
-        let name = self.entry.name;
-        let fields: Vec<&str> = self.differences.iter().map(|differs| &*differs.field).collect();
         let more = if fields.len() > MOST_DIFFERENCES { ", ..." } else { "" };
         if !fields.is_empty() {
             notices.push(format!(
-                "the cost profile ({name}) was measured on a machine that differs in {} fields: {}{more}",
+                "the cost profile ({}) was measured on a machine that differs in {} fields: {}{more}",
+                entry.name,
                 fields.len(),
                 fields[..fields.len().min(MOST_DIFFERENCES)].join(", "),
             ));
         }
-        Some(CostProfile { run: name, points })
+        return Reading::Known(CostProfile { run: entry.name, points });
     }
+    Reading::unknown(NO_PROFILE)
 }
 
 /// Array sizes of the rings of two that work, 0 for those without; none if none works.
@@ -229,7 +212,7 @@ fn sizes(plan: &Plan) -> Vec<u64> {
 /// more rounds than there is time for.
 const QUICK_ARRAYS: [u64; 2] = [32 << 10, 256 << 10];
 
-/// Measures and stores a few costs, for whoever has none: rings of two by pipe on one CPU, one sample
+/// Measures and stores a few costs: rings of two by pipe on one CPU, one sample
 /// in each of five rounds, a second or two in all.
 pub(crate) fn measure_quickly() -> Result<()> {
     Folder::of_user()?.make()?;

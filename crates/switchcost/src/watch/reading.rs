@@ -125,7 +125,7 @@ impl Watcher {
     }
 
     /// Forgets which pages were touched, waits for some switches, counts the pages. None where the
-    /// program would be held for too long, or nobody waits for it any more.
+    /// program would be held for too long, or watching has ended.
     fn window(&mut self) -> Result<Option<Window>, WatchError> {
         let hold = Instant::now();
         if self.windows.is_empty() {

@@ -157,7 +157,7 @@ impl Page<'_> {
             let chart = layout(&figure, names, "", &BARE);
             let shapes = elements(&chart).into_iter();
             let shapes = shapes.filter(|element| matches!(element.source, Source::Shape(..)));
-            let shapes = shapes.map(|element| path(&Element { path: Vec::new(), ..element }));
+            let shapes = shapes.map(|element| path(&Element { path: None, ..element }));
             Some(head + &shapes.collect::<String>() + "</g>\n")
         };
         format!(

@@ -117,7 +117,7 @@ fn rulers(figure: &Figure, shapes: &[Shape]) -> (Ruler, Ruler) {
     };
     let (xs, ys) = points(&[]);
     // A scale that draws an interval's end but no value would be of no use.
-    let (_, values) = points(&[Part::Band, Part::Cap, Part::Whisker]);
+    let (_, values) = points(&[Part::Band, Part::Whisker]);
     let scale = Ruler::new(&figure.y, &values).scale;
     (Ruler::new(&figure.x, &xs), Ruler::new(&Axis { scale, ..figure.y.clone() }, &ys))
 }

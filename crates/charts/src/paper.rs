@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use anyhow::{Context, Result};
 use tiny_skia::{
-    Color, FillRule, LineCap, Paint, PathBuilder, Pixmap, Stroke, StrokeDash, Transform,
+    Color, FillRule, LineCap, Paint, PathSegment, Pixmap, Point, Stroke, StrokeDash, Transform,
 };
 
 use crate::figure::Figure;
 use crate::layout::layout;
-use crate::picture::{Draw, Element, PAPER, Pen, picture};
+use crate::picture::{Draw, Element, PAPER, picture};
 use crate::text::{clean, escape};
 
 /// Pixels of a PNG for each of the page: 300 to the inch.
@@ -47,28 +47,19 @@ pub fn png(figure: &Figure, runs: &[String], note: &str) -> Result<Vec<u8>> {
 }
 
 fn draw(image: &mut Pixmap, element: &Element) {
-    let mut path = PathBuilder::new();
-    for step in &element.path {
-        match *step {
-            Pen::Move((x, y)) => path.move_to(x as f32, y as f32),
-            Pen::Line((x, y)) => path.line_to(x as f32, y as f32),
-            Pen::Curve(by, to) => path.quad_to(by.0 as f32, by.1 as f32, to.0 as f32, to.1 as f32),
-            Pen::Close => path.close(),
-        }
-    }
-    let Some(path) = path.finish() else { return };
+    let Some(path) = &element.path else { return };
     let scale = Transform::from_scale(PIXELS, PIXELS);
     let mut paint = Paint::default();
     let [red, green, blue] = element.ink.colour();
     paint.set_color_rgba8(red, green, blue, (element.alpha * 255.0).round() as u8);
     let (width, dash, line_cap) = match element.draw {
-        Draw::Fill => return image.fill_path(&path, &paint, FillRule::Winding, scale, None),
+        Draw::Fill => return image.fill_path(path, &paint, FillRule::Winding, scale, None),
         Draw::Dots(wide) => (wide, None, LineCap::Round),
         Draw::Line(wide, dash) => (wide, dash, LineCap::Butt),
     };
     let dash = dash.and_then(|(on, off)| StrokeDash::new(vec![on as f32, off as f32], 0.0));
     let stroke = Stroke { width: width as f32, dash, line_cap, ..Stroke::default() };
-    image.stroke_path(&path, &paint, &stroke, scale, None);
+    image.stroke_path(path, &paint, &stroke, scale, None);
 }
 
 /// A colour as SVG and CSS write it.
@@ -95,12 +86,14 @@ pub(crate) fn attributes(element: &Element, ink: &str) -> String {
     if element.alpha != 1.0 {
         text += &format!(" opacity=\"{}\"", element.alpha);
     }
-    let place = |(x, y): (f64, f64)| format!("{},{}", number(x), number(y));
-    let step = |step: &Pen| match *step {
-        Pen::Move(to) => format!("M{}", place(to)),
-        Pen::Line(to) => format!("L{}", place(to)),
-        Pen::Curve(by, to) => format!("Q{} {}", place(by), place(to)),
-        Pen::Close => "Z".to_string(),
+    let place = |to: Point| format!("{},{}", number(to.x.into()), number(to.y.into()));
+    let segment = |segment| match segment {
+        PathSegment::MoveTo(to) => format!("M{}", place(to)),
+        PathSegment::LineTo(to) => format!("L{}", place(to)),
+        PathSegment::QuadTo(by, to) => format!("Q{} {}", place(by), place(to)),
+        PathSegment::CubicTo(by, on, to) => format!("C{} {} {}", place(by), place(on), place(to)),
+        PathSegment::Close => "Z".to_string(),
     };
-    text + &format!(" d=\"{}\"", element.path.iter().map(step).collect::<String>())
+    let segments = element.path.iter().flat_map(|path| path.segments());
+    text + &format!(" d=\"{}\"", segments.map(segment).collect::<String>())
 }

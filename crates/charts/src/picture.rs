@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use tiny_skia::{Path, PathBuilder};
 use ttf_parser::{Face, OutlineBuilder};
 
 use crate::figure::Role;
@@ -48,16 +49,6 @@ pub(crate) fn letters(kind: Kind) -> f64 {
 /// Unicode for the `us` of texts that are also written for terminals with ASCII only.
 pub(crate) fn micro(text: &str) -> String {
     text.replace(" us", " µs").replace("(us)", "(µs)")
-}
-
-/// A step of a pen on the page.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Pen {
-    Move(At),
-    Line(At),
-    /// A quadratic curve: its control point and its end.
-    Curve(At, At),
-    Close,
 }
 
 /// What something is drawn with.
@@ -146,7 +137,8 @@ pub(crate) enum Source<'a> {
 /// A path and its look.
 #[derive(Clone, Debug)]
 pub(crate) struct Element<'a> {
-    pub(crate) path: Vec<Pen>,
+    /// None if nothing is drawn.
+    pub(crate) path: Option<Path>,
     pub(crate) draw: Draw,
     pub(crate) ink: Ink,
     pub(crate) alpha: f64,
@@ -154,18 +146,20 @@ pub(crate) struct Element<'a> {
 }
 
 fn element<'a>(paths: &[Vec<At>], look: (Draw, f64), ink: Ink, source: Source<'a>) -> Element<'a> {
-    let mut path = Vec::new();
-    for places in paths.iter().filter(|places| !places.is_empty()) {
-        path.push(Pen::Move(places[0]));
-        path.extend(places[1..].iter().map(|at| Pen::Line(*at)));
+    let mut path = PathBuilder::new();
+    for places in paths {
+        let mut places = places.iter().map(|(x, y)| (*x as f32, *y as f32));
+        let Some((x, y)) = places.next() else { continue };
+        path.move_to(x, y);
+        places.for_each(|(x, y)| path.line_to(x, y));
         match look.0 {
-            Draw::Fill => path.push(Pen::Close),
+            Draw::Fill => path.close(),
             // A line without length is a dot.
-            Draw::Dots(_) => path.push(Pen::Line(places[0])),
+            Draw::Dots(_) => path.line_to(x, y),
             Draw::Line(..) => {}
         }
     }
-    Element { path, draw: look.0, ink, alpha: look.1, source }
+    Element { path: path.finish(), draw: look.0, ink, alpha: look.1, source }
 }
 
 /// The symbols by which series are told apart without colours; the first is a dot.
@@ -178,7 +172,7 @@ const SYMBOLS: [&[At]; 5] = [
 ];
 
 /// How a part of a series looks: how it is drawn, its opacity, and the corners around each point.
-fn look(part: Part, role: Role, number: usize, turned: bool) -> ((Draw, f64), &'static [At]) {
+fn look(part: Part, role: Role, number: usize) -> ((Draw, f64), &'static [At]) {
     let symbol = SYMBOLS[number % SYMBOLS.len()];
     // Beside a symbol that is used again stands another line.
     let beside = if (number / SYMBOLS.len()).is_multiple_of(2) { DOTTED } else { DASHED };
@@ -188,7 +182,7 @@ fn look(part: Part, role: Role, number: usize, turned: bool) -> ((Draw, f64), &'
         (Part::Bar, _) => (Draw::Fill, 0.55),
         (Part::Shade, _) => (Draw::Fill, 0.1),
         (Part::Outline, _) => (Draw::Line(1.4, None), 1.0),
-        (Part::Whisker | Part::Cap, _) => (Draw::Line(1.2, None), 1.0),
+        (Part::Whisker, _) => (Draw::Line(1.2, None), 1.0),
         (Part::Mark, _) => (Draw::Line(0.8, DASHED), 0.75),
         // A law of the same colour may lie over it.
         (Part::Line, Role::Measured) => (Draw::Line(1.0, None), 0.6),
@@ -199,18 +193,12 @@ fn look(part: Part, role: Role, number: usize, turned: bool) -> ((Draw, f64), &'
         _ if symbol.is_empty() => (Draw::Dots(6.0), 1.0),
         _ => (Draw::Fill, 1.0),
     };
-    let corners: &[At] = match part {
-        Part::Cap if turned => &[(0.0, -3.0), (0.0, 3.0)],
-        Part::Cap => &[(-3.0, 0.0), (3.0, 0.0)],
-        Part::Points => symbol,
-        _ => &[],
-    };
-    (look, corners)
+    (look, if part == Part::Points { symbol } else { &[] })
 }
 
 fn ink(part: Part, role: Role, number: usize) -> Ink {
     match (part, role) {
-        (Part::Whisker | Part::Cap, Role::Bars) => Ink::Black,
+        (Part::Whisker, Role::Bars) => Ink::Black,
         // Published ones are many, and no measured one is to have the colour of one.
         (_, Role::Published) => Ink::Soft,
         _ => Ink::Series(number),
@@ -244,7 +232,7 @@ pub(crate) fn elements<'a>(chart: &'a Chart) -> Vec<Element<'a>> {
 fn of_shape<'a>(chart: &Chart, shape: &'a Shape) -> Element<'a> {
     let entry = shape.series.and_then(|index| chart.entries.get(index));
     let (role, number) = entry.map_or((Role::Law, 0), |e| (e.series.role, e.colour));
-    let (look, corners) = look(shape.part, role, number, chart.axes.turned);
+    let (look, corners) = look(shape.part, role, number);
     let ink = if entry.is_some() { ink(shape.part, role, number) } else { Ink::Soft };
     let paths = stamped(chart.axes.paths(shape), corners);
     element(&paths, look, ink, Source::Shape(shape, corners))
@@ -302,7 +290,7 @@ pub(crate) fn sample<'a>(item: &Item) -> Vec<Element<'a>> {
         Role::Bars => &[Part::Bar],
     };
     let of_part = |part: &Part| {
-        let (look, corners) = look(*part, role, number.unwrap_or(0), false);
+        let (look, corners) = look(*part, role, number.unwrap_or(0));
         let paths = match part {
             Part::Band | Part::Steps | Part::Bar => vec![area.clone()],
             Part::Points => stamped(vec![vec![(x + 11.0, y)]], corners),
@@ -327,7 +315,7 @@ pub(crate) fn picture<'a>(chart: &'a Chart) -> impl Iterator<Item = Element<'a>>
     let behind = element(&behind, (Draw::Fill, 1.0), Ink::Paper, Source::Other);
     let samples = chart.items.iter().flat_map(sample);
     let all = elements(chart).into_iter().chain([behind]).chain(samples);
-    all.chain(chart.texts.iter().map(outline)).filter(|element| !element.path.is_empty())
+    all.chain(chart.texts.iter().map(outline)).filter(|element| element.path.is_some())
 }
 
 /// The ink of a kind of text.
@@ -376,17 +364,17 @@ pub(crate) fn start(text: &Text) -> At {
 fn outline<'a>(text: &Text) -> Element<'a> {
     let face = face(text.kind);
     let scale = letters(text.kind) / f64::from(face.units_per_em());
-    let mut outline = Outline { path: Vec::new(), start: start(text), scale };
+    let mut outline = Outline { path: PathBuilder::new(), start: start(text), scale };
     for letter in micro(&text.words).chars() {
         face.outline_glyph(face.glyph_index(letter).unwrap_or_default(), &mut outline);
         outline.start.0 += advance(face, letter) * scale;
     }
-    let (draw, ink) = (Draw::Fill, ink_of(text.kind));
-    Element { path: outline.path, draw, ink, alpha: 1.0, source: Source::Other }
+    let (path, ink) = (outline.path.finish(), ink_of(text.kind));
+    Element { path, draw: Draw::Fill, ink, alpha: 1.0, source: Source::Other }
 }
 
 struct Outline {
-    path: Vec<Pen>,
+    path: PathBuilder,
     /// Where the present letter begins.
     start: At,
     /// Pixels for each of the font's units.
@@ -394,22 +382,26 @@ struct Outline {
 }
 
 impl Outline {
-    fn at(&self, x: f32, y: f32) -> At {
-        (self.start.0 + f64::from(x) * self.scale, self.start.1 - f64::from(y) * self.scale)
+    fn x(&self, x: f32) -> f32 {
+        (self.start.0 + f64::from(x) * self.scale) as f32
+    }
+
+    fn y(&self, y: f32) -> f32 {
+        (self.start.1 - f64::from(y) * self.scale) as f32
     }
 }
 
 impl OutlineBuilder for Outline {
     fn move_to(&mut self, x: f32, y: f32) {
-        self.path.push(Pen::Move(self.at(x, y)));
+        self.path.move_to(self.x(x), self.y(y));
     }
 
     fn line_to(&mut self, x: f32, y: f32) {
-        self.path.push(Pen::Line(self.at(x, y)));
+        self.path.line_to(self.x(x), self.y(y));
     }
 
     fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
-        self.path.push(Pen::Curve(self.at(x1, y1), self.at(x, y)));
+        self.path.quad_to(self.x(x1), self.y(y1), self.x(x), self.y(y));
     }
 
     /// TrueType has none of these.
@@ -418,6 +410,6 @@ impl OutlineBuilder for Outline {
     }
 
     fn close(&mut self) {
-        self.path.push(Pen::Close);
+        self.path.close();
     }
 }

@@ -95,8 +95,6 @@ pub(crate) enum Part {
     Bar,
     Line,
     Whisker,
-    /// The end of a whisker.
-    Cap,
     /// The symbols of values.
     Points,
     /// Values for the tooltip that are not drawn.
@@ -171,10 +169,8 @@ fn of_series(figure: &Figure, lanes: usize, index: usize, entry: &Entry) -> Vec<
             let below = ends().rev().map(|(x, (low, _))| (x, low));
             add(Part::Band, vec![places(above.chain(below))]);
         } else if !stretch.is_empty() {
-            let whiskers = ends().map(|(x, (low, high))| places([(x, low), (x, high)]));
-            let whiskers: Vec<Vec<Point>> = whiskers.collect();
-            add(Part::Cap, whiskers.iter().flatten().map(|end| vec![*end]).collect());
-            add(Part::Whisker, whiskers);
+            let whisker = |(x, (low, high))| places([(x, low), (x, high)]);
+            add(Part::Whisker, ends().map(whisker).collect());
         }
     }
     if !role.is_line() {

@@ -95,9 +95,6 @@ fn colour(number: usize) -> Colour {
 /// Fills the second column of a wide character.
 const COVERED: char = '\0';
 
-/// Which dots of a line are drawn, by their number.
-type Every = fn(usize) -> bool;
-
 /// Cells of characters, as wide as the terminal.
 struct Page<'a> {
     columns: usize,
@@ -245,11 +242,11 @@ impl Page<'_> {
         let entry = shape.series.and_then(|index| self.chart.entries.get(index));
         let role = entry.map(|entry| entry.series.role);
         let ink = entry.map_or(SOFT, |entry| colour(entry.colour));
-        let every: Every = match (shape.part, role) {
-            (Part::Mark, _) => |place| place.is_multiple_of(3),
-            (_, Some(Role::Projected)) => |place| place % 8 < 5,
-            (_, Some(Role::Published)) => |place| place.is_multiple_of(4),
-            _ => |_| true,
+        let dash = match (shape.part, role) {
+            (Part::Mark, _) => (1, 3),
+            (_, Some(Role::Projected)) => (5, 8),
+            (_, Some(Role::Published)) => (1, 4),
+            _ => (1, 1),
         };
         let has_symbol = match role {
             Some(Role::Published) => axes.turned,
@@ -258,9 +255,9 @@ impl Page<'_> {
         };
         for path in axes.paths(shape) {
             match shape.part {
-                Part::Mark => self.line(&path, every, ':', ink),
+                Part::Mark => self.line(&path, dash, ':', ink),
                 Part::Line if !entry.is_some_and(|entry| self.has_law(entry)) => {
-                    self.line(&path, every, '.', ink);
+                    self.line(&path, dash, '.', ink);
                 }
                 Part::Steps => self.steps(&path, ink),
                 Part::Bar => {
@@ -292,7 +289,8 @@ impl Page<'_> {
             && others.any(|other| is_law(other) && other.colour == entry.colour)
     }
 
-    fn line(&mut self, path: &[At], every: Every, ascii: char, ink: Colour) {
+    /// Draws the first `on` of every `of` dots.
+    fn line(&mut self, path: &[At], (on, of): (usize, usize), ascii: char, ink: Colour) {
         let mut place = 0;
         for two in path.windows(2) {
             let (from, to) = (self.dot(two[0]), self.dot(two[1]));
@@ -302,7 +300,7 @@ impl Page<'_> {
                 let at = |from: usize, to: usize| {
                     (from as f64 + share * (to as f64 - from as f64)).round() as usize
                 };
-                if every(place) {
+                if place % of < on {
                     self.put_dot((at(from.0, to.0), at(from.1, to.1)), ascii, ink);
                 }
                 place += 1;
@@ -326,7 +324,7 @@ impl Page<'_> {
     fn interval(&mut self, low: At, high: At, ink: Colour) {
         match self.chart.axes.turned {
             true => self.span(self.cell(low), self.cell(high).0, None),
-            false => self.line(&[low, high], |_| true, '|', ink),
+            false => self.line(&[low, high], (1, 1), '|', ink),
         }
     }
 

@@ -157,7 +157,7 @@
       element, part: element.dataset.part,
       series: element.dataset.series === undefined ? null : Number(element.dataset.series),
       corners: list(element.dataset.corners).map((corner) => corner.split(",").map(Number)),
-      isStamp: ["points", "hidden", "cap"].includes(element.dataset.part),
+      isStamp: ["points", "hidden"].includes(element.dataset.part),
       isFilled: element.getAttribute("fill") !== "none",
       paths: (element.dataset.d ? element.dataset.d.split(";") : [])
         .map((path) => path.split(" ").map((place) => place.split(",").map(Number))),
@@ -205,7 +205,7 @@
   function rulersOf(chart, now, shapes) {
     const wanted = (scale) => (axes.value === "fitting" ? scale : axes.value);
     const places = shapes.flatMap((shape) => shape.paths.flat());
-    const isValue = ({ part }) => !["band", "cap", "whisker"].includes(part);
+    const isValue = ({ part }) => !["band", "whisker"].includes(part);
     const values = shapes.filter(isValue).flatMap((shape) => shape.paths.flat().map(([, y]) => y));
     const points = shapes.filter(({ part }) => part === "points" || part === "line").flatMap((shape) => shape.paths.flat().map(([, y]) => y));
     const x = chart.kind === "names"

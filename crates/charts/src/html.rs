@@ -211,7 +211,7 @@ fn item(item: &Item) -> String {
 
 fn path(element: &Element) -> String {
     let (ink, class) = match element.ink {
-        Ink::Cell(_) => (hex(element.ink.colour()), String::new()),
+        Ink::Cell(_) => (hex(element.ink), String::new()),
         Ink::Series(number) => ("currentColor".to_string(), format!("s{}", number % 7)),
         ink => ("currentColor".to_string(), lower(ink)),
     };
@@ -259,9 +259,7 @@ fn text(text: &Text) -> String {
     };
     let of = text.of.map(|(from, to)| format!("data-x=\"{},{}\"", exact(from), exact(to)));
     let (class, fill) = match text.kind {
-        Kind::Cell(_) => {
-            ("cell".to_string(), format!("fill=\"{}\"", hex(ink_of(text.kind).colour())))
-        }
+        Kind::Cell(_) => ("cell".to_string(), format!("fill=\"{}\"", hex(ink_of(text.kind)))),
         kind => (lower(kind), String::new()),
     };
     format!(

@@ -244,37 +244,28 @@ impl Page<'_> {
     /// The labels of marks, and below them those of regions, in rows in which they do not touch. What does
     /// not fit is left out here; the text beside the chart has it.
     fn labels(&mut self, figure: &Figure, axes: &Axes) {
-        let marks = figure.marks.iter().map(|mark| (mark.x, mark.x, &mark.label));
-        let regions = figure.regions.iter().filter(|region| region.from < region.to);
-        let regions = regions.map(|region| (region.from, region.to, &region.label));
         let (medium, x, room) = (self.medium, &axes.x, axes.right - axes.left);
         let row = (medium.row)(Kind::Mark);
-        for (kind, mut labels) in
-            [(Kind::Mark, marks.collect::<Vec<_>>()), (Kind::Region, regions.collect())]
-        {
-            labels.retain(|(from, to, _)| {
-                x.draws(*from) && x.draws(*to) && *to >= x.low && *from <= x.high
-            });
-            let middle = |from, to| (x.position(from) + x.position(to)) / 2.0 * room;
-            labels.sort_by(|one, other| middle(one.0, one.1).total_cmp(&middle(other.0, other.1)));
-            let fit = |label: &String| medium.fit(&clean(label), kind, 0.4 * medium.width);
-            let words: Vec<String> = labels.iter().map(|(.., label)| fit(label)).collect();
-            let spans = labels.iter().zip(&words);
-            let spans = spans
-                .map(|((from, to, _), words)| (middle(*from, *to), medium.width_of(words, kind)));
-            let placed = rows(&spans.collect::<Vec<_>>(), room, medium.gap, medium.rows);
+        let text = |kind, (from, to): (f64, f64), label: &str| {
+            let is_seen = x.draws(from) && x.draws(to) && to >= x.low && from <= x.high;
+            let words = medium.fit(&clean(label), kind, 0.4 * medium.width);
+            let at = ((x.position(from) + x.position(to)) / 2.0 * room, 0.0);
+            is_seen.then_some(Text { words, at, anchor: Anchor::Left, kind, of: Some((from, to)) })
+        };
+        let marks = figure.marks.iter().map(|mark| text(Kind::Mark, (mark.x, mark.x), &mark.label));
+        let regions = figure.regions.iter().filter(|region| region.from < region.to);
+        let regions = regions.map(|of| text(Kind::Region, (of.from, of.to), &of.label));
+        for mut labels in [marks.flatten().collect::<Vec<Text>>(), regions.flatten().collect()] {
+            labels.sort_by(|one, other| one.at.0.total_cmp(&other.at.0));
+            let span = |label: &Text| (label.at.0, medium.width_of(&label.words, label.kind));
+            let spans: Vec<(f64, f64)> = labels.iter().map(span).collect();
+            let placed = rows(&spans, room, medium.gap, medium.rows);
             let used = placed.iter().flatten().map(|(row, _)| row + 1).max().unwrap_or(0);
             self.y += row * used as f64;
-            for (((from, to, _), words), placed) in labels.into_iter().zip(words).zip(placed) {
+            for (mut label, placed) in labels.into_iter().zip(placed) {
                 let Some((place, start)) = placed else { continue };
-                let at = (axes.left + start, self.y - row * (place as f64 + 0.5));
-                self.texts.push(Text {
-                    words,
-                    at,
-                    anchor: Anchor::Left,
-                    kind,
-                    of: Some((from, to)),
-                });
+                label.at = (axes.left + start, self.y - row * (place as f64 + 0.5));
+                self.texts.push(label);
             }
         }
     }

@@ -9,7 +9,7 @@ use tiny_skia::{
 
 use crate::figure::Figure;
 use crate::layout::layout;
-use crate::picture::{Draw, Element, PAPER, picture};
+use crate::picture::{Draw, Element, Ink, PAPER, picture};
 use crate::text::{clean, escape};
 
 /// Pixels of a PNG for each of the page: 300 to the inch.
@@ -28,7 +28,7 @@ pub fn svg(figure: &Figure, runs: &[String], note: &str) -> String {
     );
     for element in picture(&chart) {
         // Writing to a String cannot fail.
-        let _ = writeln!(svg, "<path {}/>", attributes(&element, &hex(element.ink.colour())));
+        let _ = writeln!(svg, "<path {}/>", attributes(&element, &hex(element.ink)));
     }
     svg + "</svg>\n"
 }
@@ -50,7 +50,7 @@ fn draw(image: &mut Pixmap, element: &Element) {
     let Some(path) = &element.path else { return };
     let scale = Transform::from_scale(PIXELS, PIXELS);
     let mut paint = Paint::default();
-    let [red, green, blue] = element.ink.colour();
+    let [_, red, green, blue] = element.ink.colour().to_be_bytes();
     paint.set_color_rgba8(red, green, blue, (element.alpha * 255.0).round() as u8);
     let (width, dash, line_cap) = match element.draw {
         Draw::Fill => return image.fill_path(path, &paint, FillRule::Winding, scale, None),
@@ -63,8 +63,8 @@ fn draw(image: &mut Pixmap, element: &Element) {
 }
 
 /// A colour as SVG and CSS write it.
-pub(crate) fn hex([red, green, blue]: [u8; 3]) -> String {
-    format!("#{red:02x}{green:02x}{blue:02x}")
+pub(crate) fn hex(ink: Ink) -> String {
+    format!("#{:06x}", ink.colour())
 }
 
 /// Pixels to a hundredth.

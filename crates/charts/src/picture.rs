@@ -63,48 +63,41 @@ pub(crate) enum Ink {
     Series(usize),
     /// Of a cell at that position on the colour scale.
     Cell(Option<f64>),
-    /// Of the value in such a cell: black or white, whichever has more contrast (WCAG's relative luminance).
+    /// Of the value in such a cell: black or white.
     OnCell(f64),
 }
 
-const SERIES: [[u8; 3]; 7] = [
-    [0, 114, 178],
-    [213, 94, 0],
-    [0, 158, 115],
-    [204, 121, 167],
-    [230, 159, 0],
-    [86, 180, 233],
-    [90, 90, 90],
-];
+const SERIES: [u32; 7] =
+    [0x00_72b2, 0xd5_5e00, 0x00_9e73, 0xcc_79a7, 0xe6_9f00, 0x56_b4e9, 0x5a_5a5a];
 
 /// Five steps of the colour map viridis, evenly spaced.
-const VIRIDIS: [[u8; 3]; 5] =
-    [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
+const VIRIDIS: [u32; 5] = [0x44_0154, 0x3b_528b, 0x21_918c, 0x5e_c962, 0xfd_e725];
+
+/// Position on the colour scale from which black has more contrast than white (WCAG's relative luminance).
+const BRIGHT: f64 = 0.43;
 
 impl Ink {
-    /// Red, green, blue.
-    pub(crate) fn colour(self) -> [u8; 3] {
+    /// Red, green and blue, a byte each.
+    pub(crate) fn colour(self) -> u32 {
         match self {
-            Self::Black => [20, 20, 20],
-            Self::Soft => [95, 95, 95],
-            Self::Grid => [226, 226, 226],
-            Self::Paper => [255, 255, 255],
+            Self::Black => 0x14_1414,
+            Self::Soft => 0x5f_5f5f,
+            Self::Grid => 0xe2_e2e2,
+            Self::Paper => 0xff_ffff,
             Self::Series(number) => SERIES[number % SERIES.len()],
-            Self::Cell(None) => [236, 236, 236],
+            Self::Cell(None) => 0xec_ecec,
             Self::Cell(Some(share)) => {
                 let place = share.clamp(0.0, 1.0) * (VIRIDIS.len() - 1) as f64;
                 let first = (place as usize).min(VIRIDIS.len() - 2);
-                [0, 1, 2].map(|k| {
-                    let [one, other] = [first, first + 1].map(|step| f64::from(VIRIDIS[step][k]));
-                    (one + (other - one) * (place - first as f64)).round() as u8
-                })
+                let mix = |byte: u32| {
+                    let of = |step: usize| f64::from((VIRIDIS[step] >> byte) & 0xff);
+                    let part = place - first as f64;
+                    ((of(first) * (1.0 - part) + of(first + 1) * part).round() as u32) << byte
+                };
+                mix(16) | mix(8) | mix(0)
             }
-            Self::OnCell(share) => {
-                let linear = |part: u8| (f64::from(part) / 255.0).powf(2.2);
-                let [red, green, blue] = Self::Cell(Some(share)).colour().map(linear);
-                let luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-                [if luminance > 0.18 { 0 } else { 255 }; 3]
-            }
+            Self::OnCell(share) if share < BRIGHT => 0xff_ffff,
+            Self::OnCell(_) => 0,
         }
     }
 }
@@ -224,9 +217,8 @@ pub(crate) fn elements<'a>(chart: &'a Chart) -> Vec<Element<'a>> {
         let area = block(cell.low, (cell.high.0 - 0.7, cell.high.1 + 0.7));
         element(&[area], (Draw::Fill, 1.0), Ink::Cell(cell.share), Source::Cell(cell))
     };
-    let behind =
-        shades.into_iter().map(draw).chain(grid(chart)).chain(chart.cells.iter().map(cell));
-    behind.chain(shapes.into_iter().map(draw)).chain(frame(chart)).collect()
+    let behind = shades.into_iter().map(draw).chain(frame(chart));
+    behind.chain(chart.cells.iter().map(cell)).chain(shapes.into_iter().map(draw)).collect()
 }
 
 fn of_shape<'a>(chart: &Chart, shape: &'a Shape) -> Element<'a> {
@@ -242,22 +234,16 @@ fn block(low: At, high: At) -> Vec<At> {
     vec![low, (high.0, low.1), high, (low.0, high.1)]
 }
 
-/// Lines at the ticks; names have none, nor has a map.
-fn grid<'a>(chart: &Chart) -> Option<Element<'a>> {
+/// Lines at the ticks (names have none, nor has a map), both axes with their ticks, and lines from labels
+/// down to the plot.
+fn frame<'a>(chart: &Chart) -> [Element<'a>; 3] {
     let Axes { left, right, top, bottom, turned, .. } = chart.axes;
-    let up = chart.up.iter().filter(|_| !turned).map(|y| vec![(left, *y), (right, *y)]);
-    let across = chart.across.iter().map(|x| vec![(*x, top), (*x, bottom)]);
-    let paths: Vec<Vec<At>> = across.chain(up).collect();
-    let look = (Draw::Line(0.6, None), 1.0);
-    chart.cells.is_empty().then(|| element(&paths, look, Ink::Grid, Source::Frame("grid")))
-}
-
-/// Both axes with their ticks, and lines from labels down to the plot.
-fn frame<'a>(chart: &Chart) -> [Element<'a>; 2] {
-    let Axes { left, right, top, bottom, .. } = chart.axes;
     let mut axes = vec![vec![(left, top), (left, bottom), (right, bottom)]];
     axes.extend(chart.across.iter().map(|x| vec![(*x, bottom), (*x, bottom + 4.0)]));
     axes.extend(chart.up.iter().map(|y| vec![(left - 4.0, *y), (left, *y)]));
+    let up = chart.up.iter().filter(|_| !turned).map(|y| vec![(left, *y), (right, *y)]);
+    let grid = chart.across.iter().map(|x| vec![(*x, top), (*x, bottom)]).chain(up);
+    let grid: Vec<Vec<At>> = grid.filter(|_| chart.cells.is_empty()).collect();
     let marks = chart.texts.iter().filter(|text| text.kind == Kind::Mark);
     let leader = |text: &Text| {
         let x = chart.axes.across(text.of?.0);
@@ -266,6 +252,7 @@ fn frame<'a>(chart: &Chart) -> [Element<'a>; 2] {
     let leaders: Vec<Vec<At>> = marks.filter_map(leader).collect();
     let dashed = (Draw::Line(0.8, DASHED), 0.75);
     [
+        element(&grid, (Draw::Line(0.6, None), 1.0), Ink::Grid, Source::Frame("grid")),
         element(&axes, (Draw::Line(1.0, None), 1.0), Ink::Black, Source::Frame("frame")),
         element(&leaders, dashed, Ink::Soft, Source::Frame("leaders")),
     ]

@@ -23,20 +23,15 @@ pub(crate) struct Entry<'a> {
 /// One entry for each series, in their order. `runs` are the names of the runs that the figure is of.
 pub(crate) fn entries<'a>(all: &'a [Series], runs: &[String]) -> Vec<Entry<'a>> {
     let leaders: Vec<Option<usize>> = all.iter().map(|series| leader(all, series)).collect();
-    let mut colours = vec![None; all.len()];
-    let mut unused = 0..;
-    // What others follow comes first, so that lines do not use up colours.
-    for lines in [false, true] {
-        for place in (0..all.len()).filter(|place| all[*place].role.is_line() == lines) {
-            let led = leaders[place].and_then(|leader| colours[leader]);
-            colours[place] = led.or_else(|| unused.next());
-        }
-    }
+    // Lines come last, so that they do not use up colours.
+    let mut owners: Vec<usize> = (0..all.len()).filter(|at| leaders[*at].is_none()).collect();
+    owners.sort_by_key(|at| all[*at].role.is_line());
+    let colour = |owner| owners.iter().position(|known| *known == owner).unwrap_or_default();
     let entry = |(place, series): (usize, &'a Series)| Entry {
         series,
         points: series.points.clone(),
         name: name(series, runs),
-        colour: colours[place].unwrap_or_default(),
+        colour: colour(leaders[place].unwrap_or(place)),
         follows: leaders[place].is_some(),
     };
     all.iter().enumerate().map(entry).collect()

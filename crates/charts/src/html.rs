@@ -291,15 +291,12 @@ fn table(figure: &Figure, chart: &Chart, unlisted: &str) -> String {
             }
         }
         Body::Map(map) => {
-            let row = |name, values: &mut dyn Iterator<Item = String>| {
-                [name].into_iter().chain(values).collect()
-            };
-            rows.push(row(figure.y.label.clone(), &mut map.xs.iter().map(|at| x.say(*at))));
-            for (at, values) in map.ys.iter().zip(&map.values) {
-                let told = |value: &Option<f64>| {
-                    value.map_or("-".into(), |value| written(map.unit, value))
-                };
-                rows.push(row(y.say(*at), &mut values.iter().map(told)));
+            let columns = map.xs.iter().map(|x| written(figure.x.unit, *x));
+            rows.push([figure.y.label.clone()].into_iter().chain(columns).collect());
+            for (y, values) in map.ys.iter().zip(&map.values) {
+                let told = |value: &Option<f64>| value.map(|value| written(map.unit, value));
+                let values = values.iter().map(|value| told(value).unwrap_or("-".to_string()));
+                rows.push([written(figure.y.unit, *y)].into_iter().chain(values).collect());
             }
         }
     }

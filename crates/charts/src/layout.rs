@@ -53,7 +53,7 @@ pub(crate) fn layout<'a>(
     let across_title = across.title.clone();
 
     (axes.left, axes.right) = (left, right);
-    if !turned {
+    if !turned && grid.is_none() {
         page.labels(figure, &axes);
     }
     let height = match &grid {
@@ -286,13 +286,13 @@ impl Page<'_> {
         let unresolved = "not resolved".to_string();
         for (row, values) in grid.map.values.iter().enumerate() {
             for (column, value) in values.iter().enumerate() {
-                let low = axes.at((grid.x_edges[column], grid.y_edges[row]));
-                let high = axes.at((grid.x_edges[column + 1], grid.y_edges[row + 1]));
+                let (x, y) = (column as f64, row as f64);
+                let (low, high) = (axes.at((x - 0.5, y - 0.5)), axes.at((x + 0.5, y + 0.5)));
                 let value = value.filter(|value| grid.values.draws(*value));
                 let share = value.map(|value| grid.values.position(value));
                 let words = value.map(|value| grid.values.say(value));
-                let (y, x) = (axes.y.say(grid.map.ys[row]), axes.x.say(grid.map.xs[column]));
-                let said = format!("{y}, {x}: {}", words.as_ref().unwrap_or(&unresolved));
+                let said = words.as_ref().unwrap_or(&unresolved);
+                let said = format!("{}, {}: {said}", axes.y.say(y), axes.x.say(x));
                 all.push(Cell { low, high, share, said });
                 let (Some(share), Some(words)) = (share, words) else { continue };
                 let kind = Kind::Cell(share);

@@ -33,8 +33,6 @@ pub(crate) struct Ruler {
     pub(crate) high: f64,
     unit: Unit,
     names: Vec<String>,
-    /// Where its ticks are, if not at round numbers.
-    fixed: Vec<f64>,
 }
 
 impl Ruler {
@@ -47,7 +45,6 @@ impl Ruler {
             high: 1.0,
             unit: axis.unit,
             names: axis.names.iter().map(|name| clean(name)).collect(),
-            fixed: (0..axis.names.len()).map(|place| place as f64).collect(),
         };
         let is_log = |value: &f64| drawable(Scale::Log, *value);
         if axis.unit == Unit::Names || !values.iter().any(is_log) {
@@ -105,9 +102,9 @@ impl Ruler {
     /// About `most` ticks at the most.
     pub(crate) fn ticks(&self, most: usize) -> Vec<Tick> {
         let said = |at: f64| Tick { at, label: self.say(at) };
-        if self.unit == Unit::Names || !self.fixed.is_empty() {
-            let every = self.fixed.len().div_ceil(most).max(1);
-            return self.fixed.iter().step_by(every).map(|at| said(*at)).collect();
+        if self.unit == Unit::Names {
+            let every = self.names.len().div_ceil(most).max(1);
+            return (0..self.names.len()).step_by(every).map(|at| said(at as f64)).collect();
         }
         if self.scale == Scale::Log {
             return ticks::log(self.unit, self.low, self.high, most)
@@ -162,27 +159,30 @@ fn log_ends(low: f64, high: f64) -> (f64, f64) {
 /// From this ratio of the largest to the least value on, equal steps of colour hide the least.
 const WIDE: f64 = 30.0;
 
-/// The rulers of a heat map, and the edges of its cells.
+/// The rulers of a heat map. Columns and rows are as wide as their neighbours, whatever their places are.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid<'a> {
     pub(crate) map: &'a Map,
+    /// Of the columns, by their numbers.
     pub(crate) x: Ruler,
+    /// Of the rows.
     pub(crate) y: Ruler,
     /// Of the values: from the least to the largest.
     pub(crate) values: Ruler,
-    /// Edges of the columns, one more than there are.
-    pub(crate) x_edges: Vec<f64>,
-    /// Edges of the rows.
-    pub(crate) y_edges: Vec<f64>,
 }
 
 impl<'a> Grid<'a> {
     /// None where the places are not in order, are none, or do not fit the values.
     pub(crate) fn of(figure: &Figure, map: &'a Map) -> Option<Self> {
+        let is_sound = |at: &[f64]| {
+            let ordered = at.windows(2).all(|two| two[0] < two[1]);
+            ordered && !at.is_empty() && at.iter().all(|at| drawable(Scale::Linear, *at))
+        };
         let fits = map.values.len() == map.ys.len()
             && map.values.iter().all(|row| row.len() == map.xs.len());
-        let (x, x_edges) = cells(&figure.x, &map.xs).filter(|_| fits)?;
-        let (y, y_edges) = cells(&figure.y, &map.ys)?;
+        if !(fits && is_sound(&map.xs) && is_sound(&map.ys)) {
+            return None;
+        }
         let known: Vec<f64> = map.values.iter().flatten().flatten().copied().collect();
         let (least, most) = extremes(known.iter().copied());
         let scale = if least > 0.0 && most / least >= WIDE { Scale::Log } else { Scale::Linear };
@@ -191,31 +191,14 @@ impl<'a> Grid<'a> {
         if high - low > high.abs() * 1e-9 {
             (values.low, values.high) = (low, high);
         }
-        Some(Self { map, x, y, values, x_edges, y_edges })
+        let numbered = |axis: &Axis, at: &[f64]| {
+            let own = Ruler::new(axis, at);
+            let names = at.iter().map(|at| own.say(*at)).collect();
+            Ruler::new(&Axis::of_names(&axis.label, names), &[])
+        };
+        let (x, y) = (numbered(&figure.x, &map.xs), numbered(&figure.y, &map.ys));
+        Some(Self { map, x, y, values })
     }
-}
-
-/// The ruler of places that are middles of cells, and the edges between the cells.
-fn cells(axis: &Axis, places: &[f64]) -> Option<(Ruler, Vec<f64>)> {
-    let mut ruler = Ruler::new(axis, places);
-    let ordered = places.windows(2).all(|two| two[0] < two[1]);
-    if places.is_empty() || !ordered || !places.iter().all(|place| ruler.draws(*place)) {
-        return None;
-    }
-    let scale = ruler.scale;
-    let between = |two: &[f64]| scale.back(f64::midpoint(scale.on(two[0]), scale.on(two[1])));
-    let beyond = |edge: f64, place: f64| scale.back(2.0 * scale.on(place) - scale.on(edge));
-    let mut edges: Vec<f64> = places.windows(2).map(between).collect();
-    let (first, last) = (places[0], places[places.len() - 1]);
-    if let (Some(low), Some(high)) = (edges.first(), edges.last()) {
-        (ruler.low, ruler.high) = (beyond(*low, first), beyond(*high, last));
-    } else if axis.unit == Unit::Names {
-        (ruler.low, ruler.high) = (first - 0.5, first + 0.5);
-    }
-    edges.insert(0, ruler.low);
-    edges.push(ruler.high);
-    ruler.fixed = places.to_vec();
-    (ruler.low < ruler.high).then_some((ruler, edges))
 }
 
 #[cfg(test)]
@@ -288,14 +271,12 @@ mod tests {
     }
 
     #[test]
-    fn cells_meet_between_their_middles() {
+    fn a_map_has_a_number_for_each_column_and_row() {
         let figure = samples::map();
         let Body::Map(map) = &figure.body else { panic!("no map") };
         let grid = Grid::of(&figure, map).unwrap();
-        assert_eq!(grid.x_edges.len(), map.xs.len() + 1);
-        assert!(grid.x_edges.windows(2).all(|two| two[0] < two[1]));
-        let middle = grid.x_edges[1];
-        assert!((middle * middle / (map.xs[0] * map.xs[1]) - 1.0).abs() < 1e-12, "{middle}");
+        assert_eq!((grid.x.low, grid.x.high), (-0.5, map.xs.len() as f64 - 0.5));
+        assert_eq!((&*grid.x.say(1.0), &*grid.y.say(0.0)), ("16 KiB", "8 B"));
     }
 
     #[test]

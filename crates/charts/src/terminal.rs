@@ -6,6 +6,7 @@ use crate::figure::{Figure, Role, Scale, Unit};
 use crate::layout::layout;
 use crate::page::{Anchor, At, Axes, Chart, Kind, Medium, Sample, Text};
 use crate::shapes::{Entry, Part, Shape};
+use crate::text::clean;
 
 /// Plots are not drawn on fewer columns.
 const NARROWEST: usize = 30;
@@ -28,9 +29,7 @@ pub struct Look {
 /// A figure as lines of text, none wider than the look has columns.
 pub fn terminal(figure: &Figure, runs: &[String], look: &Look) -> String {
     if look.columns < NARROWEST {
-        let few = format!("no plot: {} columns are too few ({NARROWEST})", look.columns);
-        let lines = few.as_bytes().chunks(look.columns.max(1)).map(String::from_utf8_lossy);
-        return lines.map(|line| format!("{}\n", line.trim_end())).collect();
+        return too_narrow(&clean(&figure.title), look);
     }
     let columns = look.columns.min(400);
     let medium = Medium {
@@ -58,12 +57,32 @@ pub fn terminal(figure: &Figure, runs: &[String], look: &Look) -> String {
     page.text()
 }
 
+/// The title without a plot, and why, in lines of any width.
+fn too_narrow(title: &str, look: &Look) -> String {
+    let columns = look.columns.max(1);
+    let title: String = title.chars().take(200).collect();
+    let words = format!("{title} no plot: {columns} columns are too few ({NARROWEST})");
+    let (mut text, mut column) = (String::new(), 0);
+    for letter in words.chars().map(|letter| if look.unicode { letter } else { ascii(letter) }) {
+        let wide = letter.width().unwrap_or(0);
+        if column + wide > columns {
+            text.push('\n');
+            column = 0;
+        }
+        if wide <= columns {
+            text.push(letter);
+            column += wide;
+        }
+    }
+    text + "\n"
+}
+
 const POINTS: [char; 8] = ['●', '■', '▲', '◆', '▼', '○', '□', '△'];
 /// From small to large values.
 const SHADES: [char; 4] = ['░', '▒', '▓', '█'];
 
 /// Characters of plots, and what stands for them where there is only ASCII.
-const SIGNS: &str = "●■▲◆▼○□△░▒▓█·▇│─└┬┥├┤╌┈";
+const SIGNS: &str = "●■▲◆▼○□△░▒▓█·▇│─└┬┤┝┥╌┈";
 const ASCII: &str = "ox+*#@%&.:+#?=|-+++<>-.";
 
 fn ascii(letter: char) -> char {
@@ -331,7 +350,7 @@ impl Page<'_> {
     /// A line with ends, from a cell to a column.
     fn span(&mut self, (from, line): (usize, usize), to: usize, ink: Colour) {
         if to > from {
-            self.put((from, line), &format!("├{}┤", "─".repeat(to - from - 1)), ink);
+            self.put((from, line), &format!("┝{}┥", "─".repeat(to - from - 1)), ink);
         }
     }
 
@@ -342,7 +361,7 @@ impl Page<'_> {
         let across = "─".repeat(right as usize - left - 1);
         self.put((left, bottom), &format!("└{across}"), SOFT);
         for y in &self.chart.up {
-            self.put((left, self.cell((0.0, *y)).1), "┥", SOFT);
+            self.put((left, self.cell((0.0, *y)).1), "┤", SOFT);
         }
         for x in &self.chart.across {
             self.put((self.cell((*x, 0.0)).0, bottom), "┬", SOFT);

@@ -8,7 +8,6 @@ use clap::Args;
 use comfy_table::CellAlignment;
 use model::subject::{PREFIX, Published, Quantity, published};
 use model::words;
-use serde::Serialize;
 
 use crate::failure::usage;
 use crate::output::{print, put_json};
@@ -26,25 +25,22 @@ pub(crate) struct HistoryArgs {
 }
 
 pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode> {
-    match &args.machine {
+    let text = match &args.machine {
         None => {
             let all = published().context("the published figures")?;
-            tell(&all, list(&all), args)?;
+            put_json(&all, args.json.as_ref())?;
+            list(&all)
         }
         Some(name) => {
             let machine = find_published(name)?;
-            tell(&machine, one(&machine), args)?;
+            put_json(&machine, args.json.as_ref())?;
+            one(&machine)
         }
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn tell<T: Serialize>(what: &T, text: String, args: &HistoryArgs) -> Result<()> {
-    put_json(what, args.json.as_ref())?;
+    };
     if args.json != Some(Destination::Stdout) {
         print(text.as_bytes()).context("cannot print the figures")?;
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The published machine meant by a name, or by the start of one that no other shares.

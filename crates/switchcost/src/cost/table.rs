@@ -1,12 +1,14 @@
 //! The report of `switchcost cost`: a table for each kind of access and stride, a heat map, regions.
 
 use std::fmt::Write;
+use std::iter::once;
 
 use model::case::{Walk, Work};
 use model::cost::{Cost, CostPoint, Curve};
 use model::published::li2007;
 use model::record::{COUNT_TOLERANCE, Record};
 use model::regions::{Axis, Beside};
+use model::words;
 
 use crate::terminal::{self, Told, cpu_list, estimate_words, figure, interval, value};
 
@@ -123,82 +125,60 @@ fn published(cost: &Cost) -> Option<String> {
 }
 
 /// Shades for c2 / c1 below so much; beyond the last it is the full block.
-const SHADES: [(f64, char); 4] =
-    [(1.25, '\u{b7}'), (2.0, '\u{2591}'), (4.0, '\u{2592}'), (8.0, '\u{2593}')];
-const FULL: char = '\u{2588}';
-const UNRESOLVED: char = '?';
+const SHADES: [(f64, &str); 4] =
+    [(1.25, "\u{b7}"), (2.0, "\u{2591}"), (4.0, "\u{2592}"), (8.0, "\u{2593}")];
+const FULL: &str = "\u{2588}";
+const UNRESOLVED: &str = "?";
 
-const WIDTH: usize = 80;
-const LABEL: usize = 16;
-const CELL: usize = 4;
+/// Sizes of the map side by side: 80 columns with the names of the curves.
+const SIZES_ON_A_LINE: usize = 10;
 
 /// The map with its legend, ending with an empty line; empty where there is nothing to compare.
 fn heat_map(cost: &Cost) -> String {
-    let mut text = String::new();
-    let mut arrays: Vec<u64> = Vec::new();
-    let whole = |curve: &&Curve| curve.work.walk != Walk::Sparse;
-    for curve in cost.curves.iter().filter(whole) {
-        arrays.extend(curve.points.iter().map(|point| point.array_bytes));
-    }
+    let curves = || cost.curves.iter().filter(|curve| curve.work.walk != Walk::Sparse);
+    let points = curves().flat_map(|curve| &curve.points);
+    let mut arrays: Vec<u64> = points.map(|point| point.array_bytes).collect();
     arrays.sort_unstable();
     arrays.dedup();
-    if arrays.is_empty() {
-        return text;
-    }
-    // Writing to a String cannot fail.
-    let _ = writeln!(
-        text,
-        "c2 / c1 by array: {} below 1.25, {} 2, {} 4, {} 8, {FULL} above; {UNRESOLVED} not resolved",
-        SHADES[0].1, SHADES[1].1, SHADES[2].1, SHADES[3].1
-    );
-    for part in arrays.chunks((WIDTH - LABEL) / CELL) {
-        let header: String = part.iter().map(|bytes| format!("{:>CELL$}", short(*bytes))).collect();
-        let _ = writeln!(text, "{:LABEL$}{header}", "");
-        for curve in cost.curves.iter().filter(whole) {
+    let part = |part: &[u64]| {
+        let sizes = part.iter().map(|bytes| words::bytes(*bytes).replace([' ', 'i', 'B'], ""));
+        let row = |curve: &Curve| {
             let direct = cost.direct.iter().find(|of| of.members == curve.members);
-            let direct = direct.and_then(|of| of.cost_ns.as_ref()).map(|c1| c1.value);
-            let cells: String = part.iter().map(|bytes| cell(curve, *bytes, direct)).collect();
+            let direct = direct.and_then(|of| of.cost_ns).map(|c1| c1.value);
+            let cells = part.iter().map(|bytes| {
+                let point = curve.points.iter().find(|point| point.array_bytes == *bytes);
+                point.map_or("", |point| shade(point, direct)).repeat(3)
+            });
             let by = match curve.work.walk {
                 Walk::Chase => Walk::Chase.to_string(),
-                Walk::Whole | Walk::Sparse => curve.work.stride_bytes.to_string(),
+                _ => curve.work.stride_bytes.to_string(),
             };
-            let label = format!("{} {by} N={}", curve.work.op, curve.members);
-            let _ = writeln!(text, "{label:LABEL$}{cells}");
-        }
+            let name = format!("{} {by} N={}", curve.work.op, curve.members);
+            once(name).chain(cells).collect::<Vec<String>>()
+        };
+        let columns: Vec<String> = once(String::new()).chain(sizes).collect();
+        format!("{}\n\n", terminal::table(columns, curves().map(row)))
+    };
+    let parts: String = arrays.chunks(SIZES_ON_A_LINE).map(part).collect();
+    let [(_, a), (_, b), (_, c), (_, d)] = SHADES;
+    match parts.is_empty() {
+        true => parts,
+        false => format!(
+            "c2 / c1 by array: {a} below 1.25, {b} 2, {c} 4, {d} 8, {FULL} above; {UNRESOLVED} not resolved\n{parts}"
+        ),
     }
-    text.push('\n');
-    text
 }
 
-fn cell(curve: &Curve, bytes: u64, direct: Option<f64>) -> String {
-    let point = curve.points.iter().find(|point| point.array_bytes == bytes);
-    let mark = point.map_or(' ', |point| shade(point, direct));
-    format!(" {}", mark.to_string().repeat(CELL - 1))
-}
-
-fn shade(point: &CostPoint, direct: Option<f64>) -> char {
+fn shade(point: &CostPoint, direct: Option<f64>) -> &'static str {
     let resolved = point.total_ns.filter(|c2| c2.resolved && c2.value > 0.0);
-    // A ratio that differs from 1 by chance alone has no shade either.
-    let alike = |c2: f64, c1: f64| c2 / c1 < SHADES[0].0;
-    let apart = point.indirect_ns.is_some_and(|indirect| indirect.resolved);
     let Some((c2, c1)) = resolved.zip(direct.filter(|c1| *c1 > 0.0)) else { return UNRESOLVED };
-    if !apart && !alike(c2.value, c1) {
-        return UNRESOLVED;
-    }
     let ratio = c2.value / c1;
-    SHADES.iter().find(|(below, _)| ratio < *below).map_or(FULL, |(_, shade)| *shade)
-}
-
-/// At most three characters: `181`, `2K`, `.5M`, `64M`.
-fn short(bytes: u64) -> String {
-    const K: u64 = 1 << 10;
-    match bytes {
-        0..1000 => bytes.to_string(),
-        1000..102_400 => format!("{}K", (bytes + K / 2) / K),
-        102_400..1_048_576 => format!(".{}M", (bytes * 10 / (K * K)).clamp(1, 9)),
-        1_048_576..104_857_600 => format!("{}M", (bytes + K * K / 2) / (K * K)),
-        104_857_600..1_073_741_824 => format!(".{}G", (bytes * 10 / (K * K * K)).clamp(1, 9)),
-        _ => format!("{}G", bytes / (K * K * K)),
+    // A ratio that differs from 1 by chance alone has no shade either.
+    let is_apart = point.indirect_ns.is_some_and(|indirect| indirect.resolved);
+    match SHADES.iter().find(|(below, _)| ratio < *below) {
+        Some((_, shade)) if is_apart || ratio < SHADES[0].0 => shade,
+        None if is_apart => FULL,
+        _ => UNRESOLVED,
     }
 }
 
@@ -229,8 +209,8 @@ mod tests {
 
     #[test]
     fn shades_grow_with_the_ratio_and_what_is_not_resolved_has_none() {
-        let shades: String =
-            [1.0, 1.3, 3.0, 5.0, 9.0].map(|c2| shade(&point(c2, true), Some(1.0))).iter().collect();
+        let shades =
+            [1.0, 1.3, 3.0, 5.0, 9.0].map(|c2| shade(&point(c2, true), Some(1.0))).concat();
         assert_eq!(shades, "\u{b7}\u{2591}\u{2592}\u{2593}\u{2588}");
         for unclear in [
             shade(&point(9.0, false), Some(1.0)),
@@ -239,13 +219,5 @@ mod tests {
         ] {
             assert_eq!(unclear, UNRESOLVED);
         }
-    }
-
-    #[test]
-    fn sizes_fit_their_cells() {
-        let sizes = [8, 1000, 1024, 65536, 131_072, 524_288, 741_448, 1 << 20, 64 << 20, 128 << 20];
-        let words = sizes.map(short);
-        assert_eq!(words, ["8", "1K", "1K", "64K", ".1M", ".5M", ".7M", "1M", "64M", ".1G"]);
-        assert!((3..34).all(|power| short(1 << power).len() < CELL));
     }
 }

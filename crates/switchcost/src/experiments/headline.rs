@@ -1,53 +1,52 @@
 //! What a run says, in a sentence or two.
 
-use model::cost::Curve;
+use model::cost::{Cost, Curve, Direct};
 use model::estimate::Estimate;
 use model::record::{CaseSummary, Record, Series};
 use model::trial::{self, Findings, loops, wakeup};
 use model::{response, words};
 
-/// More series than this are told by their cheapest and their dearest.
+/// More series than this are told by their cheapest and their most expensive.
 const MOST_SERIES: usize = 2;
 
 /// Of rings: what a switch costs in the smallest and the largest, and the law between.
-pub(crate) fn of_rings(record: &Record) -> Vec<String> {
+pub(super) fn of_rings(record: &Record) -> Vec<String> {
     match &record.cost {
         Some(cost) => of_working_sets(cost),
         None if record.scaling.len() > MOST_SERIES => {
-            record.scaling.iter().filter_map(|of| first(record, of)).range()
+            range(record.scaling.iter().filter_map(|of| first(record, of)))
         }
         None => record.scaling.iter().flat_map(|series| of_series(record, series)).collect(),
     }
 }
 
 /// Of responses: how late a sleeper is woken, what a signal and a system call cost.
-pub(crate) fn of_response(record: &response::Record) -> Vec<String> {
+pub(super) fn of_response(record: &response::Record) -> Vec<String> {
     let late = |found: &wakeup::Found| {
         let [half, most] = [found.late_ns.p50, found.late_ns.p99].map(|ns| words::time(ns as f64));
+        let load = found.load;
         format!(
-            "Half of the sleepers on the {} CPU wake within {half} of their time, 99 % within {most}.",
-            found.load
+            "Half of the sleepers on the {load} CPU wake within {half} of their time, 99 % within {most}."
         )
     };
-    let call = |cost: &response::LoopCost| {
-        Some(format!("{} takes {}.", cost.call, estimate(cost.ns.as_ref()?)))
+    let call = |name: &str| {
+        let cost = record.loops.iter().find(|cost| cost.call == name)?;
+        Some(format!("{name} takes {}.", estimate(cost.ns.as_ref()?)))
     };
-    let calls = [loops::GETUID, loops::SIGNAL_SELF]
-        .iter()
-        .filter_map(|name| record.loops.iter().find(|cost| cost.call == *name).and_then(call));
+    let calls = [loops::GETUID, loops::SIGNAL_SELF].into_iter().filter_map(call);
     record.wakeups.first().map(late).into_iter().chain(calls).collect()
 }
 
 /// Of trials: what each experiment is about.
-pub(crate) fn of_trials(record: &trial::Record) -> Vec<String> {
+pub(super) fn of_trials(record: &trial::Record) -> Vec<String> {
     let ns = |ticks: Option<Estimate>| ticks?.scaled(record.ns_per_tick?);
     match &record.findings {
-        Findings::Overhead(found) => {
-            let call = |of: &trial::overhead::CallCost| {
-                Some((format!("{} call", of.call), ns(of.back_to_back_ticks)?))
-            };
-            found.calls.iter().filter_map(call).range()
-        }
+        Findings::Overhead(found) => range(
+            found
+                .calls
+                .iter()
+                .filter_map(|of| Some((format!("{} call", of.call), ns(of.back_to_back_ticks)?))),
+        ),
         Findings::Malloc(found) => {
             let of_library = |of: &trial::malloc::Overall| {
                 let library = of.preload.as_deref().unwrap_or("the C library");
@@ -63,35 +62,26 @@ pub(crate) fn of_trials(record: &trial::Record) -> Vec<String> {
     }
 }
 
-/// Costs by what they are of, in a sentence.
-trait Costs {
-    fn range(self) -> Vec<String>;
-}
-
-impl<T: Iterator<Item = (String, Estimate)>> Costs for T {
-    fn range(self) -> Vec<String> {
-        let mut known: Vec<(String, Estimate)> = self.collect();
-        known.sort_by(|(_, one), (_, other)| one.value.total_cmp(&other.value));
-        let told =
-            |(name, cost): &(String, Estimate)| format!("{} ({name})", words::time(cost.value));
-        match (known.first(), known.last()) {
-            (Some(least), Some(most)) if known.len() > 1 => {
-                vec![format!("From {} to {}.", told(least), told(most))]
-            }
-            (Some(only), _) => vec![format!("{}.", told(only))],
-            _ => Vec::new(),
-        }
+/// The least and the most of costs by what they are of, in a sentence.
+fn range(costs: impl Iterator<Item = (String, Estimate)>) -> Vec<String> {
+    let mut known: Vec<(String, Estimate)> = costs.collect();
+    known.sort_by(|(_, one), (_, other)| one.value.total_cmp(&other.value));
+    let told = |(name, cost): &(String, Estimate)| format!("{} ({name})", words::time(cost.value));
+    match &known[..] {
+        [] => Vec::new(),
+        [only] => vec![format!("{}.", told(only))],
+        [least, .., most] => vec![format!("From {} to {}.", told(least), told(most))],
     }
 }
 
 /// The smallest ring of a series, by its link.
 fn first(record: &Record, series: &Series) -> Option<(String, Estimate)> {
-    let of = record.cases.get(*series.cases.first()?)?;
-    let state = of.case.state.map_or(String::new(), |state| format!(", registers {state}"));
-    let placement = of.case.placement.relation().map_or(String::new(), |of| format!(", {of}"));
-    let name =
-        format!("a switch in a ring of {} by {}{placement}{state}", of.case.members, of.case.link);
-    Some((name, of.ns_per_switch_above_solo?))
+    let CaseSummary { case, ns_per_switch_above_solo, .. } =
+        record.cases.get(*series.cases.first()?)?;
+    let state = case.state.map_or(String::new(), |state| format!(", registers {state}"));
+    let placement = case.placement.relation().map_or(String::new(), |of| format!(", {of}"));
+    let ring = format!("a switch in a ring of {} by {}{placement}{state}", case.members, case.link);
+    Some((ring, (*ns_per_switch_above_solo)?))
 }
 
 /// A figure with its interval: `1.9 us (1.8 to 2 us)`.
@@ -106,48 +96,41 @@ pub(crate) fn estimate(of: &Estimate) -> String {
 }
 
 fn of_series(record: &Record, series: &Series) -> Vec<String> {
-    let summaries = || series.cases.iter().filter_map(|case| record.cases.get(*case));
+    let summaries = series.cases.iter().filter_map(|case| record.cases.get(*case));
     let cost = |of: &CaseSummary| {
         let cost = estimate(of.ns_per_switch_above_solo.as_ref()?);
         Some((of.case.members, of.case.link.clone(), cost))
     };
-    let mut known = summaries().filter_map(cost);
-    let Some((members, link, first)) = known.next() else { return Vec::new() };
-    let start = format!("A switch costs {first} in a ring of {members} by {link}");
-    match known.next_back() {
-        None => vec![format!("{start}.")],
-        Some((members, _, last)) => {
-            vec![
-                format!("{start}, {last} in one of {members}."),
-                format!("Law: {}.", series.in_words),
-            ]
-        }
+    let known: Vec<_> = summaries.filter_map(cost).collect();
+    let start = |(members, link, cost): &(u32, String, String)| {
+        format!("A switch costs {cost} in a ring of {members} by {link}")
+    };
+    match &known[..] {
+        [] => Vec::new(),
+        [only] => vec![start(only) + "."],
+        [first, .., (members, _, last)] => vec![
+            format!("{}, {last} in one of {members}.", start(first)),
+            format!("Law: {}.", series.in_words),
+        ],
     }
 }
 
-fn of_working_sets(cost: &model::cost::Cost) -> Vec<String> {
-    let direct = cost.direct.iter().filter_map(|direct| {
-        let cost = estimate(direct.cost_ns.as_ref()?);
-        Some(format!("Without work a switch of {} members costs {cost}.", direct.members))
-    });
-    let dearest = |curve: &Curve| {
-        let known =
-            curve.points.iter().filter_map(|point| Some((point.array_bytes, point.total_ns?)));
-        known.max_by(|(_, one), (_, other)| one.value.total_cmp(&other.value))
+fn of_working_sets(cost: &Cost) -> Vec<String> {
+    let direct = |of: &Direct| {
+        let cost = estimate(of.cost_ns.as_ref()?);
+        Some(format!("Without work a switch of {} members costs {cost}.", of.members))
     };
-    let curve = |curve: &Curve| {
-        let (bytes, cost) = dearest(curve)?;
-        let (op, bytes) = (curve.work.op, words::bytes(bytes));
-        Some(format!(
-            "With {bytes} of working set each ({op}), {}: {}.",
-            estimate(&cost),
-            curve.in_words
-        ))
+    // The most expensive point of all curves stands for them; the charts show the others.
+    let points = |curve| {
+        let curve: &Curve = curve;
+        let costs = curve.points.iter().filter_map(|of| Some((of.array_bytes, of.total_ns?)));
+        costs.map(move |(bytes, cost)| (curve, bytes, cost))
     };
-    // The dearest of all curves stands for them; the charts show the others.
-    let most = cost.curves.iter().max_by(|one, other| {
-        let value = |of: &Curve| dearest(of).map_or(f64::NEG_INFINITY, |(_, cost)| cost.value);
-        value(one).total_cmp(&value(other))
+    let most = cost.curves.iter().flat_map(points);
+    let most = most.max_by(|(.., one), (.., other)| one.value.total_cmp(&other.value));
+    let most = most.map(|(curve, bytes, cost)| {
+        let (op, bytes, cost) = (curve.work.op, words::bytes(bytes), estimate(&cost));
+        format!("With {bytes} of working set each ({op}), {cost}: {}.", curve.in_words)
     });
-    direct.chain(most.and_then(curve)).collect()
+    cost.direct.iter().filter_map(direct).chain(most).collect()
 }

@@ -50,20 +50,20 @@ pub(crate) fn find_published(wanted: &str) -> Result<Published> {
     let names =
         |all: &[Published]| all.iter().map(|of| of.name.clone()).collect::<Vec<_>>().join(", ");
     let known = names(&all);
-    match all.iter().position(|machine| machine.name == wanted) {
-        Some(exact) => all = vec![all.swap_remove(exact)],
-        None => all.retain(|machine| !wanted.is_empty() && machine.name.starts_with(&wanted)),
-    }
-    match (all.len(), all.pop()) {
-        (1, Some(machine)) => Ok(machine),
-        (_, None) => Err(usage(format!(
+    let is_exact = all.iter().any(|machine| machine.name == wanted);
+    all.retain(|machine| match is_exact {
+        true => machine.name == wanted,
+        false => !wanted.is_empty() && machine.name.starts_with(&wanted),
+    });
+    let meant = names(&all);
+    match (all.pop(), all.is_empty()) {
+        (Some(machine), true) => Ok(machine),
+        (Some(_), false) => {
+            Err(usage(format!("{PREFIX}{wanted}: the start of several names: {meant}")))
+        }
+        (None, _) => Err(usage(format!(
             "{PREFIX}{wanted}: no such machine (accepted: {known}; see `switchcost history`)"
         ))),
-        (_, Some(last)) => {
-            all.push(last);
-            let names = names(&all);
-            Err(usage(format!("{PREFIX}{wanted}: the start of several names: {names}")))
-        }
     }
 }
 

@@ -9,21 +9,16 @@ use anyhow::{Context, Result, anyhow};
 use clap::{Args, Command, FromArgMatches};
 use model::noise::NoiseVerdict;
 use model::run::Run;
-use model::trial::loops::{GETUID, SIGNAL_SELF};
-use model::trial::{self, Findings, wakeup};
-use model::words::time;
-use model::{glance, record, response};
+use model::{glance, record};
 
 use crate::cost::table::walk_words;
 use crate::execute;
 use crate::experiments::Record;
-use crate::experiments::headline::estimate;
 use crate::failure::say;
 use crate::interrupt::Interrupt;
 use crate::output::{check_place, print};
 use crate::progress::Progress;
 use crate::report::drawn::Drawn;
-use crate::response::delays::policy;
 use crate::setting::{Here, Planned};
 use crate::values::{Destination, duration, seed};
 use crate::{clock, cost, report, ring, terminal};
@@ -55,12 +50,6 @@ const FOR_THE_REPORT: f64 = 0.05;
 /// The experiments in their order, each with its weight in the budget: by how many cases it has and how far they
 /// scatter.
 const PARTS: [(&str, u32); 4] = [("ring", 25), ("cost", 40), ("response", 25), ("clock", 10)];
-
-/// Calls that stand for the others: what a program pays to know how long it has run.
-const CLOCKS: [&str; 4] = ["time-stamp", "threadclock-now", "thread-cputime", "getrusage"];
-
-/// Calls and signals of the memorandum.
-const LOOPS: [&str; 2] = [GETUID, SIGNAL_SELF];
 
 pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     check_place("--output", &args.output)?;
@@ -225,8 +214,7 @@ fn lines(measured: &[Measured]) -> Vec<(&'static str, String)> {
     for Measured { name, run, record, .. } in measured {
         let found = match record {
             Record::Rings(record) => of_rings(record),
-            Record::Response(record) => of_response(record),
-            Record::Trials(record) => of_clock(record).into_iter().collect(),
+            other => other.headline(),
         };
         lines.extend(found.into_iter().map(|line| (*name, line)));
         if let Some(end) = &run.end {
@@ -253,32 +241,6 @@ fn of_rings(record: &record::Record) -> Vec<String> {
     let curves = record.cost.iter().flat_map(|cost| &cost.curves);
     let curves = curves.map(|curve| format!("{}: {}", walk_words(&curve.work), curve.in_words));
     series.chain(curves).collect()
-}
-
-fn of_response(record: &response::Record) -> Vec<String> {
-    let loops = record.loops.iter().filter(|of| LOOPS.contains(&&*of.call));
-    let loops = loops.filter_map(|of| Some(format!("{} {}", of.call, estimate(of.ns.as_ref()?))));
-    let late = |found: &wakeup::Found| {
-        let median = estimate(found.median_ns.as_ref()?);
-        let tail = found
-            .p99_ns
-            .map_or(String::new(), |tail| format!(", 99 % within {}", time(tail.value_ns as f64)));
-        let (load, policy) = (found.load, policy(record, found.case));
-        Some(format!("woken on a CPU that is {load}, policy {policy}: {median} late{tail}"))
-    };
-    let loops = Some(loops.collect::<Vec<_>>().join(", ")).filter(|line| !line.is_empty());
-    loops.into_iter().chain(record.wakeups.iter().filter_map(late)).collect()
-}
-
-fn of_clock(record: &trial::Record) -> Option<String> {
-    let Findings::Overhead(found) = &record.findings else { return None };
-    let of = |name: &&str| {
-        let call = found.calls.iter().find(|call| call.call == **name)?;
-        let ns = call.back_to_back_ticks?.scaled(record.ns_per_tick?)?;
-        Some(format!("{name} {}", estimate(&ns)))
-    };
-    let calls: Vec<String> = CLOCKS.iter().filter_map(of).collect();
-    (!calls.is_empty()).then(|| calls.join(", "))
 }
 
 #[cfg(test)]

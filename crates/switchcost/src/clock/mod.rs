@@ -36,14 +36,27 @@ pub(crate) enum ClockCommand {
 }
 
 impl ClockCommand {
-    pub(crate) fn output(&self) -> &Output {
+    pub(crate) fn common(&self) -> &Common {
         match self {
-            Self::Overhead(args) => &args.output,
-            Self::Primes(args) => &args.output,
-            Self::Malloc(args) => &args.output,
-            Self::Sampling(args) => &args.output,
+            Self::Overhead(args) => &args.common,
+            Self::Primes(args) => &args.common,
+            Self::Malloc(args) => &args.common,
+            Self::Sampling(args) => &args.common,
         }
     }
+}
+
+/// What experiments on one CPU take; `BUDGET` as that of [`Effort`].
+#[derive(Debug, Args)]
+pub(crate) struct Common<const BUDGET: u64 = 20> {
+    #[command(flatten)]
+    pub(crate) place: Place,
+
+    #[command(flatten)]
+    pub(crate) effort: Effort<BUDGET>,
+
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 /// Where all of them run.
@@ -72,13 +85,7 @@ pub(crate) struct OverheadArgs {
     pub(crate) trials: u32,
 
     #[command(flatten)]
-    pub(crate) place: Place,
-
-    #[command(flatten)]
-    pub(crate) effort: Effort,
-
-    #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) common: Common,
 }
 
 #[derive(Debug, Args)]
@@ -92,13 +99,7 @@ pub(crate) struct PrimesArgs {
     pub(crate) trials: u32,
 
     #[command(flatten)]
-    pub(crate) place: Place,
-
-    #[command(flatten)]
-    pub(crate) effort: Effort,
-
-    #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) common: Common,
 }
 
 #[derive(Debug, Args)]
@@ -116,13 +117,7 @@ pub(crate) struct MallocArgs {
     pub(crate) preload: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) place: Place,
-
-    #[command(flatten)]
-    pub(crate) effort: Effort,
-
-    #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) common: Common,
 }
 
 #[derive(Debug, Args)]
@@ -132,11 +127,5 @@ pub(crate) struct SamplingArgs {
     pub(crate) duration: Duration,
 
     #[command(flatten)]
-    pub(crate) place: Place,
-
-    #[command(flatten)]
-    pub(crate) effort: Effort,
-
-    #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) common: Common,
 }

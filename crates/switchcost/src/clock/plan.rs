@@ -10,10 +10,10 @@ use model::trial::{Case, Phase, Repeats, Trial};
 use probe::policy;
 use probe::trial::{self, CALLS};
 
-use super::{ClockCommand, MallocArgs, OverheadArgs, PrimesArgs, SamplingArgs};
-use crate::effort::Effort;
+use super::{ClockCommand, Common, MallocArgs, OverheadArgs, PrimesArgs, SamplingArgs};
 use crate::failure::usage;
 use crate::setting::{Here, Planned};
+use crate::values::nanoseconds;
 
 /// The plan of a command, and a note on what is not available here.
 pub(crate) fn plan(command: &ClockCommand, here: &Here) -> Result<Planned> {
@@ -28,17 +28,18 @@ pub(crate) fn plan(command: &ClockCommand, here: &Here) -> Result<Planned> {
 fn planned(
     experiment: Experiment,
     trials: Vec<Trial>,
-    (cpu, policy): (u32, Policy),
+    policy: Policy,
     repeats: u32,
-    effort: &Effort,
-) -> Plan {
+    (common, here): (&Common, &Here),
+) -> Result<Plan> {
+    let cpu = here.cpu(common.place.cpu)?;
     let cases = trials.into_iter().map(|trial| Case { trial, cpu, policy });
-    effort.plan(experiment, cases, Batching::of_trials(Repeats { trials: repeats }))
+    let batching = Batching::of_trials(Repeats { trials: repeats });
+    Ok(common.effort.plan(experiment, cases, batching))
 }
 
 /// A note on each call that this machine does not have is with the plan.
 pub(crate) fn overhead(args: &OverheadArgs, here: &Here) -> Result<Planned> {
-    let cpu = here.cpu(args.place.cpu)?;
     let all = trial::available(CALLS).context("cannot look which calls there are")?;
     let mut notices = Vec::new();
     let mut trials = Vec::new();
@@ -53,24 +54,24 @@ pub(crate) fn overhead(args: &OverheadArgs, here: &Here) -> Result<Planned> {
     if trials.is_empty() {
         return Err(usage(format!("--calls: {}", notices.join("; "))));
     }
-    let at = (cpu, Policy::Other);
-    Ok((planned(Experiment::ClockOverhead, trials, at, args.trials, &args.effort), notices))
+    let at = (&args.common, here);
+    let plan = planned(Experiment::ClockOverhead, trials, Policy::Other, args.trials, at)?;
+    Ok((plan, notices))
 }
 
 fn primes(args: &PrimesArgs, here: &Here) -> Result<Planned> {
-    let at = (here.cpu(args.place.cpu)?, Policy::Other);
     // Beyond it even a few trials would run into the worker's deadline.
     const MOST: u32 = 100_000;
     if let Some(many) = args.primes.0.iter().find(|count| **count > MOST) {
         return Err(usage(format!("--primes {many}: accepted are 1 to {MOST}")));
     }
     let trials = args.primes.0.iter().map(|primes| Trial::Primes { primes: *primes }).collect();
-    let plan = planned(Experiment::ClockPrimes, trials, at, args.trials, &args.effort);
+    let at = (&args.common, here);
+    let plan = planned(Experiment::ClockPrimes, trials, Policy::Other, args.trials, at)?;
     Ok((plan, Vec::new()))
 }
 
 fn malloc(args: &MallocArgs, here: &Here) -> Result<Planned> {
-    let at = (here.cpu(args.place.cpu)?, Policy::Other);
     args.preload.iter().try_for_each(|library| check_preload(library))?;
     let largest = args.sizes.0.iter().max().copied().unwrap_or(0);
     // What an allocator adds to a block, and what is noted of it.
@@ -86,8 +87,8 @@ fn malloc(args: &MallocArgs, here: &Here) -> Result<Planned> {
             move |bytes: &u32| Trial::Malloc { bytes: u64::from(*bytes), preload: preload.clone() };
         args.sizes.0.iter().map(malloc)
     });
-    let (trials, repeats) = (trials.collect(), args.trials);
-    Ok((planned(Experiment::ClockMalloc, trials, at, repeats, &args.effort), Vec::new()))
+    let (trials, repeats, at) = (trials.collect(), args.trials, (&args.common, here));
+    Ok((planned(Experiment::ClockMalloc, trials, Policy::Other, repeats, at)?, Vec::new()))
 }
 
 /// The dynamic linker passes over what it cannot load with a message: better once here than in every
@@ -112,10 +113,8 @@ fn check_preload(library: &str) -> Result<()> {
 }
 
 fn sampling(args: &SamplingArgs, here: &Here) -> Result<Planned> {
-    let cpu = here.cpu(args.place.cpu)?;
-    let duration_ns = u64::try_from(args.duration.as_nanos()).unwrap_or(u64::MAX);
-    const LONGEST_NS: u64 = 300_000_000_000;
-    if !(100_000_000..=LONGEST_NS).contains(&duration_ns) {
+    let duration_ns = nanoseconds(args.duration);
+    if !(100_000_000..=300_000_000_000).contains(&duration_ns) {
         return Err(usage(format!(
             "--duration {}: accepted are 100ms to 5m",
             humantime::format_duration(args.duration)
@@ -134,6 +133,7 @@ fn sampling(args: &SamplingArgs, here: &Here) -> Result<Planned> {
     };
     let phases = [Phase::AcrossTicks, Phase::Anywhere];
     let trials = phases.map(|phase| Trial::Sampling { phase, duration_ns }).to_vec();
-    let plan = planned(Experiment::ClockSampling, trials, (cpu, policy), 1, &args.effort);
+    let at = (&args.common, here);
+    let plan = planned(Experiment::ClockSampling, trials, policy, 1, at)?;
     Ok((plan, notice.into_iter().collect()))
 }

@@ -33,7 +33,10 @@ pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
     let (allowed, machine) = (&here.allowed, &here.machine);
     let quiet = placement::choose_quiet(allowed, machine);
     let placement = here.placement(&args.placement, quiet)?;
-    let mut notices: Vec<String> = chosen_cpu(args, quiet, machine).into_iter().collect();
+    // Why this CPU, where it was chosen here.
+    let chosen = quiet.filter(|_| args.placement == PlacementArg::Same);
+    let chosen = chosen.map(|cpu| setting::chosen_cpu(cpu, machine));
+    let mut notices: Vec<String> = chosen.into_iter().collect();
     let own_cpu = allowed.iter().any(|cpu| !placement.cpus().contains(cpu));
     let (policy, priority) = take_policy(args, own_cpu, &mut notices)?;
     let (works, skipped) = works(args, quiet, machine)?;
@@ -97,7 +100,7 @@ fn parts(args: &CostArgs, cpu: Option<u32>, machine: &Machine) -> Vec<Part> {
     }
 }
 
-/// All working sets, and a word on those that cannot be walked by some stride.
+/// All working sets, and a note on those that cannot be walked by some stride.
 fn works(
     args: &CostArgs,
     cpu: Option<u32>,
@@ -145,44 +148,33 @@ fn unique<T: Copy + PartialEq>(list: &[T]) -> Vec<T> {
     all
 }
 
-/// Why this CPU, where it was chosen here.
-fn chosen_cpu(args: &CostArgs, quiet: Option<u32>, machine: &Machine) -> Option<String> {
-    let cpu = quiet.filter(|_| args.placement == PlacementArg::Same)?;
-    Some(setting::chosen_cpu(cpu, machine))
-}
-
-/// The policy and its priority, and a word on what was granted.
+/// The policy and its priority, and a note on what was granted.
 fn take_policy(
     args: &CostArgs,
     own_cpu: bool,
     notices: &mut Vec<String>,
 ) -> Result<(Policy, Option<u32>)> {
+    let asked = args.policy.unwrap_or(if own_cpu { Policy::Fifo } else { Policy::Other });
     // Where this program has no CPU of its own a real-time ring could keep it from being stopped.
-    let alone = !own_cpu;
-    let asked = args.policy.unwrap_or(if alone { Policy::Other } else { Policy::Fifo });
-    if alone && asked.is_realtime() {
+    if !own_cpu && asked.is_realtime() {
         return Err(usage(format!(
             "--policy {asked}: the ring would take every CPU that this program may use, and under a real-time \
              policy could not be watched (accepted here: other, batch; or leave a CPU out: --placement)"
         )));
     }
-    if alone && args.policy.is_none() {
+    if !own_cpu && args.policy.is_none() {
         notices.push("not granted: SCHED_FIFO needs a CPU outside of the ring to be watched from; the normal policy instead".to_string());
     }
-    if !asked.is_realtime() {
-        ring::check_policy(asked).with_context(|| format!("--policy {asked}"))?;
-        return Ok((asked, None));
-    }
-    match policy::highest(asked) {
-        Ok(priority) => {
+    match asked.is_realtime().then(|| policy::highest(asked)) {
+        Some(Ok(priority)) => {
             notices.push(setting::granted(asked, priority));
             Ok((asked, Some(priority)))
         }
-        Err(errno) if args.policy.is_none() => {
+        Some(Err(errno)) if args.policy.is_none() => {
             notices.push(setting::not_granted(asked, errno));
             Ok((Policy::Other, None))
         }
-        Err(_) => {
+        _ => {
             ring::check_policy(asked).with_context(|| format!("--policy {asked}"))?;
             Ok((asked, None))
         }

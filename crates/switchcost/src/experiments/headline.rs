@@ -6,8 +6,16 @@ use model::record::{CaseSummary, Record, Series};
 use model::trial::{self, Findings, loops, wakeup};
 use model::{response, words};
 
+use crate::response::delays::policy;
+
 /// More series than this are told by their cheapest and their most expensive.
 const MOST_SERIES: usize = 2;
+
+/// Calls that stand for the others: what a program pays to know how long it has run.
+const CLOCKS: [&str; 4] = ["time-stamp", "threadclock-now", "thread-cputime", "getrusage"];
+
+/// Calls and signals of the memorandum.
+const LOOPS: [&str; 2] = [loops::GETUID, loops::SIGNAL_SELF];
 
 /// Of rings: what a switch costs in the smallest and the largest, and the law between.
 pub(super) fn of_rings(record: &Record) -> Vec<String> {
@@ -20,33 +28,33 @@ pub(super) fn of_rings(record: &Record) -> Vec<String> {
     }
 }
 
-/// Of responses: how late a sleeper is woken, what a signal and a system call cost.
+/// Of responses: what a signal and a system call cost, how late a sleeper is woken.
 pub(super) fn of_response(record: &response::Record) -> Vec<String> {
+    let loops = record.loops.iter().filter(|of| LOOPS.contains(&&*of.call));
+    let loops = loops.filter_map(|of| Some(format!("{} {}", of.call, estimate(of.ns.as_ref()?))));
     let late = |found: &wakeup::Found| {
-        let [half, most] = [found.late_ns.p50, found.late_ns.p99].map(|ns| words::time(ns as f64));
-        let load = found.load;
-        format!(
-            "Half of the sleepers on the {load} CPU wake within {half} of their time, 99 % within {most}."
-        )
+        let median = estimate(found.median_ns.as_ref()?);
+        let far = found.p99_ns.map(|tail| words::time(tail.value_ns as f64));
+        let far = far.map_or(String::new(), |far| format!(", 99 % within {far}"));
+        let (load, policy) = (found.load, policy(record, found.case));
+        Some(format!("woken on a CPU that is {load}, policy {policy}: {median} late{far}"))
     };
-    let call = |name: &str| {
-        let cost = record.loops.iter().find(|cost| cost.call == name)?;
-        Some(format!("{name} takes {}.", estimate(cost.ns.as_ref()?)))
-    };
-    let calls = [loops::GETUID, loops::SIGNAL_SELF].into_iter().filter_map(call);
-    record.wakeups.first().map(late).into_iter().chain(calls).collect()
+    let loops = Some(loops.collect::<Vec<_>>().join(", ")).filter(|line| !line.is_empty());
+    loops.into_iter().chain(record.wakeups.iter().filter_map(late)).collect()
 }
 
 /// Of trials: what each experiment is about.
 pub(super) fn of_trials(record: &trial::Record) -> Vec<String> {
     let ns = |ticks: Option<Estimate>| ticks?.scaled(record.ns_per_tick?);
     match &record.findings {
-        Findings::Overhead(found) => range(
-            found
-                .calls
-                .iter()
-                .filter_map(|of| Some((format!("{} call", of.call), ns(of.back_to_back_ticks)?))),
-        ),
+        Findings::Overhead(found) => {
+            let of = |name: &&str| {
+                let call = found.calls.iter().find(|call| call.call == **name)?;
+                Some(format!("{name} {}", estimate(&ns(call.back_to_back_ticks)?)))
+            };
+            let calls: Vec<String> = CLOCKS.iter().filter_map(of).collect();
+            Some(calls.join(", ")).filter(|line| !line.is_empty()).into_iter().collect()
+        }
         Findings::Malloc(found) => {
             let of_library = |of: &trial::malloc::Overall| {
                 let library = of.preload.as_deref().unwrap_or("the C library");
@@ -85,7 +93,7 @@ fn first(record: &Record, series: &Series) -> Option<(String, Estimate)> {
 }
 
 /// A figure with its interval: `1.9 us (1.8 to 2 us)`.
-pub(crate) fn estimate(of: &Estimate) -> String {
+fn estimate(of: &Estimate) -> String {
     let value = words::time(of.value);
     match of.interval() {
         Some(i) if of.resolved => {

@@ -59,13 +59,12 @@ pub(crate) fn cost(args: &CostArgs) -> Result<ExitCode> {
 }
 
 pub(crate) fn response(args: &ResponseArgs) -> Result<ExitCode> {
-    measure(&args.output, |here| {
-        measured(crate::response::plan::plan(args, &here)?, here, &args.output)
-    })
+    let output = &args.common.output;
+    measure(output, |here| measured(crate::response::plan::plan(args, &here)?, here, output))
 }
 
 pub(crate) fn clock(command: &ClockCommand) -> Result<ExitCode> {
-    let output = command.output();
+    let output = &command.common().output;
     measure(output, |here| measured(clock::plan::plan(command, &here)?, here, output))
 }
 

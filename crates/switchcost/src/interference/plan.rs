@@ -68,9 +68,45 @@ pub(crate) fn plan(
             Err(interrupted) => return Ok(Err(interrupted)),
         },
     };
-    let (noise, seed) = (args.noise, effort.seed);
-    let of = Conditions { works, noise, wire, cpu, away, policy, priority, laps, seed };
-    Ok(Ok((of.plan(args.runs, effort), notices)))
+    let of = Execution {
+        setting: Setting::Plain,
+        environment: Environment::Quiet,
+        noise: args.noise,
+        noise_cpu: cpu,
+        work: largest,
+        laps,
+        seed: effort.seed,
+        priority: None,
+        wire,
+    };
+    let cases = cases(&works, cpu, &of, (away, policy, priority));
+    let batching = Batching::of_trials(Repeats { trials: 1 });
+    // As many runs as asked: no precision ends them sooner.
+    let stopping = Stopping { precision: 0.0, rounds: Some(args.runs), ..effort.stopping() };
+    let plan = Plan { stopping, ..effort.plan(Experiment::Interference, cases, batching) };
+    Ok(Ok((plan, notices)))
+}
+
+/// Every size in both settings, quiet and disturbed; `of` is one of them in the plain setting. The augmented one
+/// has its noise on another CPU, and a policy and a real-time priority of its own.
+fn cases(
+    works: &[Work],
+    cpu: u32,
+    of: &Execution,
+    (away, policy, priority): (u32, Policy, Option<u32>),
+) -> Vec<Case> {
+    let augmented = (Setting::Augmented, away, policy, priority);
+    let plain = (Setting::Plain, cpu, Policy::Other, None);
+    let mut cases = Vec::new();
+    for (setting, noise_cpu, policy, priority) in [augmented, plain] {
+        for environment in [Environment::Quiet, Environment::Disturbed] {
+            cases.extend(works.iter().map(|work| {
+                let of = Execution { setting, environment, noise_cpu, priority, ..of.clone() };
+                Case { trial: Trial::Execution(Execution { work: *work, ..of }), cpu, policy }
+            }));
+        }
+    }
+    cases
 }
 
 /// What a run may last: all of them have to fit into the budget.
@@ -173,56 +209,6 @@ fn default_sizes(here: &Here, cpu: u32, notices: &mut Vec<String>) -> Vec<u64> {
     }
 }
 
-/// Where the runs of a plan take place; all have the same laps.
-struct Conditions {
-    works: Vec<Work>,
-    noise: Noise,
-    wire: Wire,
-    cpu: u32,
-    /// Where the noise runs in the augmented setting.
-    away: u32,
-    /// The augmented setting's policy.
-    policy: Policy,
-    /// Its real-time priority.
-    priority: Option<u32>,
-    laps: u64,
-    seed: u64,
-}
-
-impl Conditions {
-    fn plan(&self, runs: u32, effort: &CostEffort) -> Plan {
-        let Self { noise, wire, cpu, laps, seed, .. } = *self;
-        let case = |work: Work, setting, environment| {
-            let (noise_cpu, policy, priority) = match setting {
-                Setting::Augmented => (self.away, self.policy, self.priority),
-                Setting::Plain => (cpu, Policy::Other, None),
-            };
-            let trial = Trial::Execution(Execution {
-                setting,
-                environment,
-                noise,
-                noise_cpu,
-                work,
-                laps,
-                seed,
-                priority,
-                wire,
-            });
-            Case { trial, cpu, policy }
-        };
-        let mut cases = Vec::new();
-        for setting in [Setting::Augmented, Setting::Plain] {
-            for environment in [Environment::Quiet, Environment::Disturbed] {
-                cases.extend(self.works.iter().map(|work| case(*work, setting, environment)));
-            }
-        }
-        let batching = Batching::of_trials(Repeats { trials: 1 });
-        // As many runs as asked: no precision ends them sooner.
-        let stopping = Stopping { precision: 0.0, rounds: Some(runs), ..effort.stopping() };
-        Plan { stopping, ..effort.plan(Experiment::Interference, cases, batching) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -233,23 +219,28 @@ mod tests {
 
     use super::*;
 
-    fn conditions() -> Conditions {
-        let works = [1024, 2048].map(|bytes| Work::new(bytes, 8, Op::Rmw).unwrap()).to_vec();
-        let (policy, priority) = (Policy::Fifo, Some(99));
-        let (noise, wire) = (Noise::Net, Wire::Veth);
-        Conditions { works, noise, wire, cpu: 3, away: 0, policy, priority, laps: 77, seed: 9 }
-    }
-
     fn effort(budget: Duration) -> CostEffort {
         CostEffort { precision: 0.01, budget, rounds: None, seed: 9 }
     }
 
     #[test]
     fn every_condition_has_the_same_laps_and_its_own_place() {
-        let plan = conditions().plan(6, &effort(Duration::from_secs(60)));
-        assert_eq!((plan.cases.len(), plan.stopping.rounds), (8, Some(6)));
+        let works = [1024, 2048].map(|bytes| Work::new(bytes, 8, Op::Rmw).unwrap());
+        let of = Execution {
+            setting: Setting::Plain,
+            environment: Environment::Quiet,
+            noise: Noise::Net,
+            noise_cpu: 3,
+            work: works[0],
+            laps: 77,
+            seed: 9,
+            priority: None,
+            wire: Wire::Veth,
+        };
+        let cases = cases(&works, 3, &of, (0, Policy::Fifo, Some(99)));
+        assert_eq!(cases.len(), 8);
         let mut conditions = BTreeSet::new();
-        for (_, case) in plan.trials() {
+        for case in &cases {
             let Trial::Execution(e) = &case.trial else { panic!("{case:?}") };
             assert_eq!((case.cpu, e.laps, e.seed), (3, 77, 9));
             match e.setting {

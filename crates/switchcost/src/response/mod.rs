@@ -10,9 +10,7 @@ mod tests;
 use clap::{Args, ValueEnum};
 use model::case::Policy;
 
-use crate::clock::Place;
-use crate::effort::Effort;
-use crate::output::Output;
+use crate::clock::Common;
 
 /// What the experiment is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -43,13 +41,7 @@ pub(crate) struct ResponseArgs {
     pub(crate) busy_policy: Policy,
 
     #[command(flatten)]
-    pub(crate) place: Place,
-
-    #[command(flatten)]
-    pub(crate) effort: Effort<25>,
-
-    #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) common: Common<25>,
 }
 
 impl ResponseArgs {

@@ -32,6 +32,11 @@ pub fn take_at(policy: Policy, priority: i32) -> Result<(), Errno> {
     sys::set_policy(number.ok_or(Errno::INVAL)?, priority)
 }
 
+/// That a policy was refused, what it needs, and what there is of that.
+pub fn refused(policy: Policy, errno: Errno) -> String {
+    format!("policy {policy} was refused ({errno}): {}", needs(policy))
+}
+
 /// What a policy needs, and what there is of it.
 pub fn needs(policy: Policy) -> String {
     let limit = getrlimit(Resource::Rtprio).current;

@@ -25,7 +25,7 @@ pub enum WatchError {
         "no process has this id: it has ended, or is hidden from this user (hidepid); see ps -e"
     )]
     Gone,
-    /// It has ended and nobody has waited for it. With its name.
+    /// It has ended and its parent has not waited for it. With its name.
     #[error("'{0}' has ended and waits to be reaped (zombie): there is nothing to watch")]
     Ended(String),
     /// Anything else: the file or call, why, and what to do.
@@ -54,12 +54,12 @@ impl WatchError {
 /// Huge pages in a process's page tables, of each kind of memory that may have them.
 const HUGE: [&str; 3] = ["AnonHugePages", "ShmemPmdMapped", "FilePmdMapped"];
 
-/// Pages that were touched, as far as the page tables tell.
+/// Pages that were touched, as far as the page tables show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Referenced {
     /// Bytes of the pages touched: of a huge one all, however little of it was.
     pub bytes: u64,
-    /// Bytes of all huge pages there are; how many of them were touched is not told.
+    /// Bytes of all huge pages there are; how many of them were touched is not known.
     pub huge_bytes: u64,
 }
 
@@ -82,12 +82,8 @@ impl Text {
         self.value(item)?.parse().map_err(|_| self.lacks(item))
     }
 
-    /// The sum of all values of this name, in bytes.
     fn bytes(&self, item: &str) -> Result<u64, WatchError> {
-        let values = self.text.lines().filter_map(|line| line.split_once(':'));
-        let values = values.filter(|(key, _)| *key == item).map(|(_, value)| value.trim());
-        let bytes = values.map(|value| procfs::kilobytes(value).ok_or_else(|| self.lacks(item)));
-        bytes.sum()
+        procfs::kilobytes(self.value(item)?).ok_or_else(|| self.lacks(item))
     }
 
     /// What a `stat` file says of `item`.
@@ -175,7 +171,7 @@ impl Watched {
         }
     }
 
-    /// Looks at all threads once more.
+    /// Looks at all threads again.
     pub fn look(&self, count: &mut Count) -> Result<(), WatchError> {
         self.check_alive()?;
         let mut now = BTreeMap::new();
@@ -220,8 +216,7 @@ impl Watched {
 
     /// Resident memory in bytes (VmRSS).
     pub fn resident_bytes(&self) -> Result<u64, WatchError> {
-        let status = self.text("status")?;
-        status.value("VmRSS").and_then(|_| status.bytes("VmRSS"))
+        self.text("status")?.bytes("VmRSS")
     }
 
     /// Forgets which pages were touched (proc_pid_clear_refs(5)), under the lock of the program's memory
@@ -237,14 +232,10 @@ impl Watched {
 
     /// The pages touched since (proc_pid_smaps(5)).
     pub fn referenced(&self) -> Result<Referenced, WatchError> {
-        let file = match self.text("smaps_rollup") {
-            // Linux before 4.14 has it for each mapping alone.
-            Err(WatchError::Gone) => self.or_not_in_kernel("smaps", self.text("smaps"))?,
-            rollup => rollup?,
-        };
-        file.value("Referenced")?;
+        let file = self.or_not_in_kernel("smaps_rollup", self.text("smaps_rollup"))?;
         // A kernel that does not name a kind of huge pages has none of it.
-        let huge_bytes = HUGE.into_iter().map(|item| file.bytes(item)).sum::<Result<u64, _>>()?;
+        let huge = HUGE.into_iter().filter(|item| file.value(item).is_ok());
+        let huge_bytes = huge.map(|item| file.bytes(item)).sum::<Result<u64, _>>()?;
         Ok(Referenced { bytes: file.bytes("Referenced")?, huge_bytes })
     }
 
@@ -255,24 +246,25 @@ impl Watched {
         }
         self.check_alive()?;
         let path = self.path(file);
-        let why = format!("there is no {path} in this kernel (CONFIG_PROC_PAGE_MONITOR)");
+        let why =
+            format!("there is no {path} in this kernel (CONFIG_PROC_PAGE_MONITOR, Linux 4.14)");
         Err(WatchError::Other(why))
     }
 }
 
-/// Bytes of transparent huge pages that a process has in its own memory; absent where the kernel does not tell.
+/// Bytes of transparent huge pages that a process has in its own memory; absent where the kernel does not report it.
 pub fn huge_page_bytes_of_process(pid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     procfs::kilobytes(procfs::value(&text, "AnonHugePages")?)
 }
 
-/// Bytes of a transparent huge page below `root`; absent where the kernel has none, or does not tell.
+/// Bytes of a transparent huge page below `root`; absent where the kernel has none, or does not report it.
 pub fn huge_page_bytes(root: &Path) -> Option<u64> {
     let file = root.join("sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
     fs::read_to_string(file).ok()?.trim().parse().ok().filter(|bytes| *bytes > 0)
 }
 
-/// A thread: its id, and its start in the kernel's ticks, which tells it from a later one with the
+/// A thread: its id, and its start in the kernel's ticks, which distinguishes it from a later one with the
 /// same id.
 type Thread = (i32, u64);
 
@@ -296,7 +288,7 @@ impl Switches {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen {
     switches: Switches,
-    /// CPU time so far in nanoseconds; absent where the kernel does not tell.
+    /// CPU time so far in nanoseconds; absent where the kernel does not report it.
     cpu_ns: Option<u64>,
 }
 
@@ -335,7 +327,7 @@ impl Count {
 
     /// CPU time of the threads that were seen, since the first look, in nanoseconds: what is missing to
     /// the process's clock was used by threads that came and ended between two looks. Absent where the
-    /// kernel does not tell of one.
+    /// kernel does not report that of one.
     pub fn cpu_ns(&self) -> Option<u64> {
         let since = |(thread, now): (&Thread, &Seen)| {
             let before = self.before.get(thread).map_or(Some(0), |seen| seen.cpu_ns)?;

@@ -168,7 +168,7 @@ impl Workers {
         sink: &mut dyn FnMut(Sample),
     ) -> Result<(), LaunchError> {
         let case = |what: &str, error: &dyn Display| LaunchError::once(format!("{what}: {error}"));
-        let patience = assignment.patience();
+        let patience = assignment.timeout();
         let started = self.start(&[], &assignment.environment(), patience);
         let (mut stdin, mut output) = started.map_err(|error| match self.interrupt.signal() {
             Some(_) => LaunchError::Interrupted,

@@ -19,7 +19,7 @@ use core::sync::atomic::Ordering::Relaxed;
 /// ```
 ///
 /// It may be read in a signal handler (make it before), and goes on in the child of a fork, where
-/// it tells the child's time.
+/// it gives the child's time.
 pub struct ThreadClock {
     slot: *const Slot,
     /// An error if no memory could be mapped.

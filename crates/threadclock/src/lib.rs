@@ -28,7 +28,6 @@ pub mod ffi;
 mod getpinfo;
 mod perf;
 pub mod pinfo;
-mod rseq;
 mod slot;
 mod sys;
 mod thread;

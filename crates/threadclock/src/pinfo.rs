@@ -74,13 +74,13 @@ pub(crate) fn own() -> Option<Pinfo> {
     call(0, 0, size_of::<Pinfo>()).ok()
 }
 
-/// The system call. `size` is what it is told of the struct's.
+/// The system call. `size` is its argument for the size of the struct.
 #[inline]
 fn call(id: pid_t, flags: u32, size: usize) -> Result<Pinfo, i32> {
     let mut info = Pinfo::default();
     // A longer one than ours would be written past its end.
     let size = size.min(size_of::<Pinfo>());
-    // Of no bytes no address is told: what it is to another call nobody knows.
+    // No address with no bytes: another call may use it in its own way.
     let out = if size == 0 { core::ptr::null_mut() } else { &raw mut info };
     // SAFETY: the kernel, whatever call has this number there, is given a struct of `size` bytes.
     let status = unsafe { libc::syscall(NUMBER, id, flags, out, size) };

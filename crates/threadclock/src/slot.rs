@@ -92,7 +92,7 @@ pub(crate) struct Slot {
     phase: AtomicU64,
     floor_ns: AtomicU64,
     floor_cycles: AtomicU64,
-    /// What the system call told last: the witness, where stamps are taken by it.
+    /// The last answer of the system call: the witness, where stamps are taken by it.
     pub(crate) swapins: AtomicU64,
     /// The highest figure given to a handler that interrupted a re-sync.
     handler_ns: AtomicU64,
@@ -193,7 +193,7 @@ impl Slot {
         }
         loop {
             let reading = self.take_base();
-            // A handler that interrupted this was told more: catch up before anyone reads again.
+            // A handler that interrupted this got a later time: catch up before anyone reads again.
             if self.handler_ns.load(Relaxed) <= reading.ns {
                 return reading;
             }
@@ -217,14 +217,12 @@ impl Slot {
     /// The most that any read has returned. Only while the fields are whole.
     fn reached(&self) -> CpuTime {
         let last = self.last_stamp.load(Relaxed);
-        let since_base = |stamp: u64| {
-            let ticks = stamp.wrapping_sub(self.base_stamp.load(Relaxed));
-            if (ticks as i64) < 0 { 0 } else { ticks.min(self.limit.load(Relaxed)) }
-        };
         // A read that a signal interrupted before its last store leaves a stamp from before the
         // handler's sync. What the handler read after that is not known: assume a read just now.
         let stale = last < self.synced_stamp.load(Relaxed);
-        let ticks = since_base(if stale { self.stamp() } else { last });
+        let stamp = if stale { self.stamp() } else { last };
+        let ticks = stamp.wrapping_sub(self.base_stamp.load(Relaxed));
+        let ticks = if (ticks as i64) < 0 { 0 } else { ticks.min(self.limit.load(Relaxed)) };
         let base = self.base();
         CpuTime {
             ns: base.ns.wrapping_add(ticks.wrapping_mul(self.ns_per_tick.load(Relaxed)) >> 32),
@@ -240,8 +238,8 @@ impl Slot {
         } else {
             CpuTime { ns: self.floor_ns.load(Relaxed), cycles: self.floor_cycles.load(Relaxed) }
         };
-        let told = self.handler_ns.load(Relaxed);
-        let ns = sys::thread_cpu_ns().max(floor.ns).max(told);
+        let given = self.handler_ns.load(Relaxed);
+        let ns = sys::thread_cpu_ns().max(floor.ns).max(given);
         self.handler_ns.store(ns, Relaxed);
         CpuTime { ns, cycles: floor.cycles.wrapping_add(calibrate::ticks_of(ns - floor.ns)) }
     }
@@ -261,19 +259,15 @@ impl Slot {
 
     /// Asks the kernel and takes a new base. The order of the stores is what a handler relies on.
     fn take_base(&self) -> CpuTime {
-        self.phase.store(CLOSING, Relaxed);
-        compiler_fence(SeqCst);
+        in_order(&self.phase, CLOSING);
         let unbroken = self.note_cause();
-        self.expected.store(NEVER, Relaxed);
-        compiler_fence(SeqCst);
+        in_order(&self.expected, NEVER);
         let reached = self.reached();
         let floor_ns = reached.ns.max(self.handler_ns.load(Relaxed));
         let floor_cycles = reached.cycles.wrapping_add(calibrate::ticks_of(floor_ns - reached.ns));
         self.floor_ns.store(floor_ns, Relaxed);
         self.floor_cycles.store(floor_cycles, Relaxed);
-        compiler_fence(SeqCst);
-        self.phase.store(WRITING, Relaxed);
-        compiler_fence(SeqCst);
+        in_order(&self.phase, WRITING);
 
         let pair = self.pair();
         let kernel_ns = pair.as_ref().map_or_else(sys::thread_cpu_ns, |pair| pair.kernel_ns);
@@ -298,11 +292,8 @@ impl Slot {
                 NEVER
             }
         };
-        compiler_fence(SeqCst);
-        self.expected.store(token, Relaxed);
-        compiler_fence(SeqCst);
-        self.phase.store(FREE, Relaxed);
-        compiler_fence(SeqCst);
+        in_order(&self.expected, token);
+        in_order(&self.phase, FREE);
         base
     }
 
@@ -416,6 +407,13 @@ impl Slot {
     }
 }
 
+/// A store that a handler finds after all those before it, and before all those behind it.
+fn in_order(word: &AtomicU64, value: u64) {
+    compiler_fence(SeqCst);
+    word.store(value, Relaxed);
+    compiler_fence(SeqCst);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -464,7 +462,7 @@ mod tests {
             assert!(in_handler.ns >= before.ns && in_handler.cycles >= before.cycles);
             assert_eq!(slot.base(), base);
             slot.phase.store(FREE, Relaxed);
-            // What the handler was told becomes the floor, were it ahead of the kernel.
+            // What the handler got becomes the floor, were it ahead of the kernel.
             slot.handler_ns.store(in_handler.ns + 20_000, Relaxed);
             assert!(now(&slot).ns >= in_handler.ns + 20_000);
         }

@@ -49,7 +49,7 @@ pub(crate) fn sleep_ns(ns: i64) {
     unsafe { libc::nanosleep(&time, ptr::null_mut()) };
 }
 
-/// Times that this thread gave the CPU up of itself.
+/// Voluntary switches of this thread.
 pub(crate) fn voluntary_switches() -> libc::c_long {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel fills `usage`; zeroes are a valid rusage if it does not.
@@ -102,20 +102,16 @@ pub(crate) fn page_bytes() -> usize {
     usize::try_from(bytes).unwrap_or(4096)
 }
 
-/// The start of a file, or errno. Interrupted reads are tried again.
+/// The start of a file of the kernel's, or errno.
 pub(crate) fn read_start<'a>(path: &CStr, buffer: &'a mut [u8]) -> Result<&'a [u8], i32> {
     // SAFETY: a CStr ends in NUL.
     let file = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
     if file < 0 {
         return Err(errno());
     }
-    let length = loop {
-        // SAFETY: `buffer` is writable for its length.
-        let length = unsafe { libc::read(file, buffer.as_mut_ptr().cast(), buffer.len()) };
-        if length >= 0 || errno() != libc::EINTR {
-            break if length < 0 { Err(errno()) } else { Ok(length as usize) };
-        }
-    };
+    // SAFETY: `buffer` is writable for its length.
+    let length = unsafe { libc::read(file, buffer.as_mut_ptr().cast(), buffer.len()) };
+    let length = usize::try_from(length).map_err(|_| errno());
     close(file);
     length.map(|length| &buffer[..length.min(buffer.len())])
 }

@@ -6,7 +6,7 @@
 use crate::perf::{self, CoreClock};
 use crate::slot::{self, Slot, kind};
 use crate::types::{Tier, WhyNot};
-use crate::{arch, calibrate, rseq, sys, witness};
+use crate::{arch, calibrate, sys, witness};
 use core::cell::Cell;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
@@ -14,9 +14,9 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
 /// The page that a fork copies.
 #[repr(C)]
 pub(crate) struct Thread {
-    descriptor: rseq::Descriptor,
-    area: rseq::Area,
-    registered: Cell<Option<rseq::Registered>>,
+    descriptor: witness::Descriptor,
+    area: witness::Area,
+    registered: Cell<Option<witness::Registered>>,
     /// Clocks that point here.
     clocks: Cell<usize>,
     ended: Cell<bool>,
@@ -146,14 +146,14 @@ impl Thread {
         &raw const self.descriptor as u64
     }
 
-    fn own_area(&self) -> *mut rseq::Area {
+    fn own_area(&self) -> *mut witness::Area {
         (&raw const self.area).cast_mut()
     }
 
     fn set_up_rseq(&self, slot: &Slot) -> Result<(), WhyNot> {
         let registered = match self.registered.get() {
             Some(registered) => registered,
-            None => rseq::find_or_register(self.own_area())?,
+            None => witness::find_or_register(self.own_area())?,
         };
         self.registered.set(Some(registered));
         witness::rseq_shows_switches(registered.rseq_cs, self.token())?;
@@ -196,7 +196,7 @@ impl Thread {
                 word.store(0, Relaxed);
             }
             // The kernel goes on writing to an area that it will not let go: leave it mapped.
-            if registered.by_us && rseq::unregister(self.own_area()).is_err() {
+            if registered.by_us && witness::unregister(self.own_area()).is_err() {
                 return;
             }
         }

@@ -1,4 +1,4 @@
-//! What the crate tells: CPU time and core cycles, the ways to tell the time and why a better one was not taken, and
+//! The types of the interface: CPU time and core cycles, the ways to tell the time and why a better one was not taken, and
 //! errors.
 
 use core::ffi::CStr;
@@ -181,7 +181,7 @@ pub enum Error {
         /// What was asked for.
         id: pid_t,
     },
-    /// The task is there and the kernel will not tell (EPERM).
+    /// The task is there and the kernel does not give its time (EPERM).
     NotPermitted {
         /// What was asked for.
         id: pid_t,

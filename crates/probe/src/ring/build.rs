@@ -12,8 +12,7 @@ use rustix::io::Errno;
 use rustix::process::getpid;
 use rustix::thread::gettid;
 
-use super::error::{CallError, LinkError, RingError};
-use super::link::{End, Link, Place};
+use super::link::{CallError, End, Link, LinkError, Place, RingError};
 use super::member::{Member, Seat, follow};
 use super::others::{Other, Others, STATUS_LOST, STATUS_ORPHAN, STATUS_PLACE};
 use super::work::{NoWork, Work};
@@ -38,11 +37,9 @@ pub struct Ring {
 
 /// Makes a ring. Links are put together channel by channel; what has no channels makes the whole ring.
 pub trait Make: 'static {
-    /// [`End::POLLS`] of its members.
-    const POLLS: bool;
-
     /// Makes a ring as `case` describes it. `work` is called in each member, so that its memory is
-    /// the member's own. Where `alone`, each member also gets a channel of its own, if the link has channels.
+    /// the member's own. Where `alone`, each member also gets a channel of its own, if the link has channels and
+    /// waits for them asleep.
     fn make<W: Work>(
         case: &Case,
         work: impl Fn() -> W + Copy + Send + Sync + 'static,
@@ -51,8 +48,6 @@ pub trait Make: 'static {
 }
 
 impl<L: Link> Make for L {
-    const POLLS: bool = L::End::POLLS;
-
     fn make<W: Work>(
         case: &Case,
         work: impl Fn() -> W + Copy + Send + Sync + 'static,
@@ -61,7 +56,7 @@ impl<L: Link> Make for L {
         let seater = move |(sender, receiver): Ends<L>, own| -> Box<dyn Member> {
             Box::new(Seat { sender, receiver, work: work(), own })
         };
-        build::<L>(case, alone, Arc::new(seater))
+        build::<L>(case, alone && !L::End::POLLS, Box::new(seater))
     }
 }
 
@@ -122,45 +117,46 @@ pub fn shared_area(members: u32) -> Result<Arc<SharedArea>, RingError> {
 }
 
 /// Makes a member of its two ends of the ring and of its own channel: called where the member lives.
-type Seater<L> = Arc<dyn Fn(Ends<L>, Option<Ends<L>>) -> Box<dyn Member> + Send + Sync>;
+type Seater<L> = Box<dyn Fn(Ends<L>, Option<Ends<L>>) -> Box<dyn Member> + Send + Sync>;
 
 type Ends<L> = (<L as Link>::End, <L as Link>::End);
+
+/// What all members are made by.
+struct Plan<L: Link> {
+    case: Case,
+    seater: Seater<L>,
+    alone: bool,
+    area: Arc<SharedArea>,
+}
 
 /// The same for all kinds of work.
 fn build<L: Link>(case: &Case, alone: bool, seater: Seater<L>) -> Result<Ring, RingError> {
     L::prepare().map_err(RingError::Call)?;
     let area = shared_area(case.members)?;
+    let plan = Arc::new(Plan::<L> { case: case.clone(), seater, alone, area: Arc::clone(&area) });
     // A list that grows between forks is copied page by page.
-    let others = Others(Vec::with_capacity(case.members as usize));
-    let mut builder = Builder::<L> { case, seater, alone, area, others };
-    let made = builder.ends().and_then(|ends| {
-        let own = alone.then(|| builder.channel(0, 0)).transpose()?;
-        Ok((builder.seater)(ends, own))
+    let mut others = Others(Vec::with_capacity(case.members as usize));
+    let made = plan.ends(&mut others).and_then(|ends| {
+        let own = alone.then(|| plan.channel(0, 0)).transpose()?;
+        Ok((plan.seater)(ends, own))
     });
     match made {
-        Ok(leader) => Ok(Ring { leader, area: builder.area, others: builder.others }),
+        Ok(leader) => Ok(Ring { leader, area, others }),
         Err(error) => {
             // From here on members end because they are told to.
             unwatch_members();
-            Err(builder.others.end_after(error, &builder.area))
+            Err(others.end_after(error, &area))
         }
     }
 }
 
-struct Builder<'a, L: Link> {
-    case: &'a Case,
-    seater: Seater<L>,
-    alone: bool,
-    area: Arc<SharedArea>,
-    others: Others,
-}
-
-impl<L: Link> Builder<'_, L> {
+impl<L: Link> Plan<L> {
     /// Makes all channels and members; gives the leader's ends. Channel i leads from member i to
     /// i + 1, the last one back to the leader.
-    fn ends(&mut self) -> Result<Ends<L>, RingError> {
+    fn ends(self: &Arc<Self>, others: &mut Others) -> Result<Ends<L>, RingError> {
         let last = self.case.members - 1;
-        let (back_sender, own_receiver) = self.channel(last, 0)?;
+        // Made before any member is.
+        let (back_sender, own_receiver) = self.channel(0, 0)?;
         if last == 0 {
             return Ok((back_sender, own_receiver));
         }
@@ -172,102 +168,97 @@ impl<L: Link> Builder<'_, L> {
                 return Err(LinkError::Closed.into());
             }
             let (sender, next_receiver) = self.channel(member, member + 1)?;
-            (held, receiver) = self.start(member, (sender, receiver), (held, next_receiver))?;
+            let other;
+            (other, (held, receiver)) =
+                self.start(member, (sender, receiver), (held, next_receiver))?;
+            others.0.push(other);
         }
         let (own_sender, own_receiver, back_sender) = held;
-        self.start(last, (back_sender, receiver), (own_sender, own_receiver))
+        let (other, ends) =
+            self.start(last, (back_sender, receiver), (own_sender, own_receiver))?;
+        others.0.push(other);
+        Ok(ends)
     }
 
-    /// Starts a member. `held` are ends that are not its own: a process drops them, as they would
-    /// hide a broken ring. The leader gets them back.
-    fn start<H>(&mut self, member: u32, ends: Ends<L>, held: H) -> Result<H, RingError> {
-        if self.case.kind == Kind::Thread {
-            self.start_thread(member, ends)?;
-            return Ok(held);
-        }
-        let leader = getpid();
-        match fork().map_err(|errno| self.refused(member, ("fork", errno)))? {
-            Forked::Parent(pid) => self.others.0.push(Other::Process(pid)),
-            Forked::Child => {
-                drop(held);
-                if !end_with_parent(leader) {
-                    exit_now(STATUS_ORPHAN);
-                }
-                exit_now(live::<L>(self.case, &self.area, member, ends, self.alone, &self.seater));
-            }
-        }
-        Ok(held)
+    /// A channel to a member, when so many have been made.
+    fn channel(&self, made: u32, to: u32) -> Result<Ends<L>, RingError> {
+        L::channel(&self.place(to)).map_err(|call| self.refused(made, call))
     }
 
-    fn channel(&self, from: u32, to: u32) -> Result<Ends<L>, RingError> {
-        let place = Place { area: Arc::clone(&self.area), kind: self.case.kind, to };
-        // The first channel leads from the last member, but it is made before any member is.
-        let made = if to == 0 { 0 } else { from };
-        L::channel(&place).map_err(|call| self.refused(made, call))
+    fn place(&self, to: u32) -> Place {
+        Place { area: Arc::clone(&self.area), kind: self.case.kind, to }
     }
 
     fn refused(&self, made: u32, call: CallError) -> RingError {
         RingError::refused(self.case.members, made, call)
     }
 
-    fn start_thread(&mut self, member: u32, ends: Ends<L>) -> Result<(), RingError> {
-        let (case, area, alone) = (self.case.clone(), Arc::clone(&self.area), self.alone);
-        let seater = Arc::clone(&self.seater);
-        let life = move || {
-            let note = EndNote;
-            let status = live::<L>(&case, &area, member, ends, alone, &seater);
-            if status == 0 {
-                std::mem::forget(note);
+    /// Starts a member. `held` are ends that are not its own: a process drops them, as they would
+    /// hide a broken ring. The leader gets them back.
+    fn start<H>(
+        self: &Arc<Self>,
+        member: u32,
+        ends: Ends<L>,
+        held: H,
+    ) -> Result<(Other, H), RingError> {
+        if self.case.kind == Kind::Thread {
+            let plan = Arc::clone(self);
+            let life = move || {
+                let note = EndNote;
+                let status = plan.live(member, ends);
+                if status == 0 {
+                    std::mem::forget(note);
+                }
+                status
+            };
+            let started = thread::Builder::new().stack_size(STACK_BYTES).spawn(life);
+            let started = started.map_err(|error| {
+                let errno = Errno::from_io_error(&error).unwrap_or(Errno::AGAIN);
+                self.refused(member, ("thread start", errno))
+            })?;
+            return Ok((Other::Thread(started), held));
+        }
+        let leader = getpid();
+        match fork().map_err(|errno| self.refused(member, ("fork", errno)))? {
+            Forked::Parent(pid) => Ok((Other::Process(pid), held)),
+            Forked::Child => {
+                drop(held);
+                if !end_with_parent(leader) {
+                    exit_now(STATUS_ORPHAN);
+                }
+                exit_now(self.live(member, ends));
             }
+        }
+    }
+
+    /// A member from its start to its end; gives its exit status.
+    fn live(&self, member: u32, ends: Ends<L>) -> i32 {
+        let cell = &self.area.cells()[member as usize];
+        cell.tid.store(gettid().as_raw_pid() as u32, Ordering::Release);
+        let fail = |errno: Errno, status| {
+            cell.errno.store(errno.raw_os_error() as u32, Ordering::Release);
             status
         };
-        let builder = thread::Builder::new().stack_size(STACK_BYTES);
-        let handle = builder.spawn(life).map_err(|error| {
-            let errno = Errno::from_io_error(&error).unwrap_or(Errno::AGAIN);
-            self.refused(member, ("thread start", errno))
-        })?;
-        self.others.0.push(Other::Thread(handle));
-        Ok(())
-    }
-}
-
-/// A member from its start to its end; gives its exit status.
-fn live<L: Link>(
-    case: &Case,
-    area: &Arc<SharedArea>,
-    member: u32,
-    ends: Ends<L>,
-    alone: bool,
-    seater: &Seater<L>,
-) -> i32 {
-    let cell = &area.cells()[member as usize];
-    cell.tid.store(gettid().as_raw_pid() as u32, Ordering::Release);
-    // With all members alike the leader's CPUs are inherited.
-    let placed = match case.placement {
-        Placement::Pinned { .. } => placement::pin(&case.placement.cpus_of(member)),
-        Placement::Same { .. } | Placement::Free { .. } => Ok(()),
-    };
-    let note = |errno: Errno| cell.errno.store(errno.raw_os_error() as u32, Ordering::Release);
-    if let Err(errno) = placed {
-        note(errno);
-        return STATUS_PLACE;
-    }
-    let place = Place { area: Arc::clone(area), kind: case.kind, to: member };
-    let own = match alone.then(|| L::channel(&place)).transpose() {
-        Ok(own) => own,
-        Err((_, errno)) => {
-            note(errno);
-            return STATUS_LOST;
+        // With all members alike the leader's CPUs are inherited.
+        if let Placement::Pinned { .. } = self.case.placement
+            && let Err(errno) = placement::pin(&self.case.placement.cpus_of(member))
+        {
+            return fail(errno, STATUS_PLACE);
         }
-    };
-    match follow(&mut *seater(ends, own), area, cell) {
-        Ok(()) => return 0,
-        // What a neighbour's end looks like by some links. The neighbour is the one to be named.
-        Err(LinkError::Closed)
-        | Err(LinkError::Kernel(
-            Errno::PIPE | Errno::CONNRESET | Errno::CONNREFUSED | Errno::SRCH | Errno::INTR,
-        )) => {}
-        Err(LinkError::Kernel(errno)) => note(errno),
+        let own = match self.alone.then(|| L::channel(&self.place(member))).transpose() {
+            Ok(own) => own,
+            Err((_, errno)) => return fail(errno, STATUS_LOST),
+        };
+        match follow(&mut *(self.seater)(ends, own), &self.area, cell) {
+            Ok(()) => 0,
+            // What a neighbour's end looks like by some links. The neighbour is the one to be named.
+            Err(
+                LinkError::Closed
+                | LinkError::Kernel(
+                    Errno::PIPE | Errno::CONNRESET | Errno::CONNREFUSED | Errno::SRCH | Errno::INTR,
+                ),
+            ) => STATUS_LOST,
+            Err(LinkError::Kernel(errno)) => fail(errno, STATUS_LOST),
+        }
     }
-    STATUS_LOST
 }

@@ -1,5 +1,5 @@
-//! What carries the token from one member to the next. One file a family of links in `links/`; this is what
-//! each provides.
+//! What carries the token from one member to the next, and what can go wrong with it. One file a family of links in
+//! `links/`; this is what each provides.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,8 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use model::ring::Kind;
+use rustix::io::Errno;
 
-pub use super::error::{By, CallError, LinkError};
+use crate::counters::CountError;
+use crate::limits::Limits;
 use crate::sys::{SharedArea, Task, member_lost};
 
 /// One end of a channel between two members: one uses it to send, or to receive.
@@ -61,7 +63,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The receiver's process and thread ids, waited for: a thread tells its own once it runs.
+    /// The receiver's process and thread ids, waited for: a thread stores its own once it runs.
     pub fn find(&self) -> Result<Task, LinkError> {
         let cell = &self.area.cells()[self.to as usize];
         loop {
@@ -72,5 +74,86 @@ impl Place {
                 tid => return Ok(Task { pid: std::process::id() as i32, tid }),
             }
         }
+    }
+}
+
+/// Why a token did not arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LinkError {
+    /// The other side is gone.
+    #[error("the other end is closed")]
+    Closed,
+    /// A call of the kernel failed.
+    #[error("{0}")]
+    Kernel(#[from] Errno),
+}
+
+/// A call that failed while a ring was made, and its errno.
+pub type CallError = (&'static str, Errno);
+
+/// Says of a failure which call it was.
+pub trait By<T> {
+    /// As a failure of `call`.
+    fn by(self, call: &'static str) -> Result<T, CallError>;
+}
+
+impl<T> By<T> for Result<T, Errno> {
+    fn by(self, call: &'static str) -> Result<T, CallError> {
+        self.map_err(|errno| (call, errno))
+    }
+}
+
+/// Why a ring could not be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum RingError {
+    /// No ring of this case can be made anywhere: why, and what to do.
+    #[error("{0}")]
+    Unsuited(String),
+    /// A call that the link cannot do without was refused, whatever the ring's size.
+    #[error("{}: {}", .0.0, .0.1)]
+    Call(CallError),
+    /// The machine does not let the link be used, or the kernel did not grant a policy or a CPU.
+    #[error("{0}")]
+    Denied(String),
+    /// The machine ran out of something while the ring was set up.
+    #[error(
+        "a ring of {wanted} members could not be set up: {} failed at member {made} with {}. {limits}",
+        .call.0, .call.1
+    )]
+    Refused {
+        /// Ring size.
+        wanted: u32,
+        /// Members that there were.
+        made: u32,
+        /// The call that failed.
+        call: CallError,
+        /// Which limit it was.
+        limits: Box<Limits>,
+    },
+    /// The members' memory cannot be allocated.
+    #[error("{0}")]
+    Memory(String),
+    /// The token was lost.
+    #[error("the token was lost: {0}")]
+    Lost(#[from] LinkError),
+    /// A member ended too early, or did not make its hops.
+    #[error("{0}")]
+    Broken(String),
+    /// A counter could not be read.
+    #[error(transparent)]
+    Count(#[from] CountError),
+}
+
+impl RingError {
+    /// The call that failed when a ring of so many had so many members, and the limits behind it. These are read
+    /// while all members still live: only then do their counts include them.
+    pub(super) fn refused(wanted: u32, made: u32, call: CallError) -> Self {
+        let limits = Box::new(Limits::behind(call.0, call.1));
+        Self::Refused { wanted, made, call, limits }
+    }
+
+    /// Whether the machine ran out of something, so that a larger ring would fail too.
+    pub fn is_exhaustion(&self) -> bool {
+        matches!(self, Self::Refused { .. } | Self::Memory(_))
     }
 }

@@ -2,9 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use super::error::{LinkError, RingError};
-use super::link::End;
-use super::unshared::{WaitBudget, in_slices};
+use super::link::{End, LinkError, RingError};
+use super::slices::{WaitBudget, in_slices};
 use super::work::Work;
 use crate::sys::{
     Cell, SharedArea, member_lost, monotonic_raw_ns, reference_quantum, wait_uninterruptible,
@@ -211,7 +210,7 @@ impl<'a> Leader<'a> {
         self.member.has_own()
     }
 
-    /// What each member tells of itself, the leader first.
+    /// What each member reports, the leader first.
     pub fn cells(&self) -> &'a [Cell] {
         self.area.cells()
     }
@@ -226,7 +225,9 @@ impl<'a> Leader<'a> {
                 .unwrap_or(Err(LinkError::Closed))?,
         };
         if found != expected {
-            return Err(RingError::Token { expected, found });
+            return Err(RingError::Broken(format!(
+                "the token came back as {found} instead of {expected}: not every member passed it on"
+            )));
         }
         self.token = found;
         Ok(())
@@ -242,7 +243,10 @@ impl<'a> Leader<'a> {
         for (member, cell) in self.area.cells().iter().enumerate().skip(1) {
             let found = cell.hops.load(Ordering::Acquire);
             if found != self.hops {
-                return Err(RingError::Hops { member, expected: self.hops, found });
+                let expected = self.hops;
+                return Err(RingError::Broken(format!(
+                    "member {member} made {found} hops instead of {expected}"
+                )));
             }
         }
         Ok(())
@@ -523,7 +527,7 @@ mod tests {
         let waits = waited.waits.unwrap();
         assert_eq!((waits[0].slice, left.left_ns), (0, 0));
         assert!(waits.iter().map(|wait| wait.elapsed_ns).sum::<u64>() >= 300_000, "{waits:?}");
-        // A batch that is timed as the machine is found does not wait, nor one on a CPU that nobody knows.
+        // A batch that is timed as the machine is found does not wait, nor one on a CPU of unknown k0.
         let (as_found, left) = in_slices(Slices::with_room_for(10, 10), budget);
         assert_eq!((as_found.waits, left), (None, budget));
         let budget = WaitBudget { unshared_ratio: None, ..budget };
@@ -534,7 +538,7 @@ mod tests {
     #[test]
     fn a_member_that_is_left_out_is_an_error() {
         let error = with_ring(4, Some(2), |leader| leader.announce(5)).unwrap_err();
-        assert!(matches!(error, RingError::Token { expected: 4, found: 3 }), "{error}");
+        assert!(error.to_string().starts_with("the token came back as 3 instead of 4"), "{error}");
     }
 
     #[test]
@@ -544,8 +548,7 @@ mod tests {
             leader.batch(5, &mut || 0).unwrap();
             leader.hops += 1;
             let error = leader.announce(0).unwrap_err();
-            let hops = RingError::Hops { member: 1, expected: 6, found: 5 };
-            assert_eq!(error.to_string(), hops.to_string());
+            assert_eq!(error.to_string(), "member 1 made 5 hops instead of 6");
         });
     }
 

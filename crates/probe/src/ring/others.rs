@@ -7,9 +7,8 @@ use std::time::Duration;
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
-use super::error::RingError;
-use crate::sys::SharedArea;
-use crate::sys::Task;
+use super::link::RingError;
+use crate::sys::{SharedArea, Task};
 
 /// Exit status of a member that lost the token.
 pub const STATUS_LOST: i32 = 3;
@@ -51,17 +50,17 @@ impl Others {
         self.0.iter().zip(tids).map(task).collect()
     }
 
-    /// Waits for all after they were told to end.
+    /// Waits for all after the announced end.
     pub fn finish(self) -> Result<(), RingError> {
         for (member, other) in (1..).zip(self.0) {
             if let Some(how) = other.end().description(0) {
-                return Err(RingError::Member { member, how });
+                return Err(ended_early(member, &how));
             }
         }
         Ok(())
     }
 
-    /// Ends all that are left, and gives what the error is when those that ended are looked at: a member that is
+    /// Ends all that are left, and gives the cause of the error: a member that is
     /// gone shows as a lost token or, between batches, in its counters.
     pub fn end_after(self, error: RingError, area: &SharedArea) -> RingError {
         if matches!(error, RingError::Lost(_) | RingError::Count(_)) {
@@ -93,24 +92,23 @@ impl Others {
                 break;
             }
         }
-        // A pid that was waited for may be somebody else's by now: only the others are killed.
+        // A pid that was waited for may belong to another process by now: only the others are killed.
         Self(left.into_iter().map(|(_, other)| other).collect()).kill();
         found
     }
 
     /// Ends all processes and waits for them. Threads end with the worker.
     fn kill(self) {
-        let pid = |other: &Other| match other {
-            Other::Process(pid) => Some(*pid),
-            Other::Thread(_) => None,
-        };
-        let pids: Vec<Pid> = self.0.iter().filter_map(pid).collect();
-        for pid in &pids {
-            // One that is gone already is what we want.
-            let _ = kill_process(*pid, Signal::KILL);
+        for other in &self.0 {
+            if let Other::Process(pid) = other {
+                // One that is gone already is what we want.
+                let _ = kill_process(*pid, Signal::KILL);
+            }
         }
-        for pid in pids {
-            reap(pid, WaitOptions::empty());
+        for other in self.0 {
+            if let Other::Process(pid) = other {
+                reap(pid, WaitOptions::empty());
+            }
         }
     }
 }
@@ -152,28 +150,24 @@ impl End {
     /// Absent for one who had done its part. `errno` is what the member left, or 0.
     fn description(self, errno: u32) -> Option<String> {
         let refused = std::io::Error::from_raw_os_error(errno as i32);
-        let status = match self {
+        Some(match self {
             Self::Signal(9) => {
-                return Some(
-                    "it was killed by signal 9; if nobody did that, the kernel ran out of memory \
-                     (see dmesg)"
-                        .to_string(),
-                );
+                "it was killed by signal 9; if nobody did that, the kernel ran out of memory (see dmesg)".into()
             }
-            Self::Signal(signal) => return Some(format!("it was killed by signal {signal}")),
-            Self::Status(status) => status,
-        };
-        let said = match status {
-            0 if errno == 0 => return None,
-            STATUS_PANIC => "it panicked",
-            STATUS_PLACE => "it could not be put on its CPU",
-            _ if errno != 0 => return Some(refused.to_string()),
-            STATUS_LOST => "it lost the token",
-            STATUS_ORPHAN => "its leader was gone",
-            other => return Some(format!("exit status {other}")),
-        };
-        Some(if errno == 0 { said.to_string() } else { format!("{said}: {refused}") })
+            Self::Signal(signal) => format!("it was killed by signal {signal}"),
+            Self::Status(0) if errno == 0 => return None,
+            Self::Status(STATUS_PANIC) => "it panicked".into(),
+            Self::Status(STATUS_PLACE) => format!("it could not be put on its CPU: {refused}"),
+            Self::Status(_) if errno != 0 => refused.to_string(),
+            Self::Status(STATUS_LOST) => "it lost the token".into(),
+            Self::Status(STATUS_ORPHAN) => "its leader was gone".into(),
+            Self::Status(other) => format!("exit status {other}"),
+        })
     }
+}
+
+fn ended_early(member: u32, how: &str) -> RingError {
+    RingError::Broken(format!("member {member} ended early: {how}"))
 }
 
 /// Who of those that have ended, or were refused something and are about to, did so first: by what
@@ -192,7 +186,7 @@ fn culprit(ends: &[(u32, End)], area: &SharedArea) -> Option<RingError> {
     let bad = ends.iter().copied().chain(about_to);
     let bad = bad.filter(|(member, end)| end.description(errno(*member)).is_some());
     let (member, end) = bad.min_by_key(|one| (rank(one), one.0))?;
-    Some(RingError::Member { member, how: end.description(errno(member))? })
+    Some(ended_early(member, &end.description(errno(member))?))
 }
 
 #[cfg(test)]

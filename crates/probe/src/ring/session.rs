@@ -5,23 +5,21 @@ use std::time::Duration;
 
 use model::ring::{Batching, Case, ELEMENT_BYTES, Policy, Sample};
 use model::speed::{LONGEST_SLICE_NS, Places, Slices, Triple, Triples};
-use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
 use super::build::Ring;
-use super::error::RingError;
-use super::links::Registered;
+use super::link::RingError;
+use super::links;
 use super::member::Leader;
-use super::unshared::{ENOUGH_PLACES_NS, FEWEST_PLACES, PLACE_LAPS, WaitBudget, best_place};
+use super::slices::{ENOUGH_PLACES_NS, FEWEST_PLACES, PLACE_LAPS, WaitBudget, best_place};
 use crate::counters::{Snapshot, steal_ns};
 use crate::placement;
 use crate::policy;
 use crate::program::huge_page_bytes_of_process;
-use crate::sys::Task;
-use crate::sys::{self, Array, Ballast, monotonic_raw_ns};
+use crate::sys::{self, Array, Ballast, Task, monotonic_raw_ns};
 
-/// What a worker is told of a ring: one case, one round.
+/// What a worker gets of a ring: one case, one round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assignment {
     /// Number of the case in the plan.
@@ -57,7 +55,7 @@ const FEWEST_LAPS: u64 = 3;
 /// A worker makes no further triple once they have lasted this long.
 const ENOUGH_TRIPLES_NS: u64 = 15_000_000;
 
-/// A sample waits for a core that nobody shares for at most so many times as long as it lasts, all its slices
+/// A sample waits for an unshared core at most so many times as long as it lasts, all its slices
 /// together: where the core is shared nine tenths of the time in stays of some milliseconds, two or three moments
 /// at which it is not come in 30 ms.
 const SAMPLE_WAIT_FACTOR: u64 = 3;
@@ -73,13 +71,18 @@ const SLOW_ELEMENT_NS: f64 = 1000.0;
 /// Nanoseconds a hop is taken to last before one was timed: far more than it does anywhere.
 const SLOW_HOP_NS: f64 = 10e6;
 
-/// Runs an assignment over a link, in the calling process and by a clock of the caller's.
-pub fn run(
-    link: &Registered,
+/// Runs one assignment as [`super::run`] does, by a clock of the caller's, in nanoseconds: it is read before and after
+/// each batch, the last two times around that of the sample that comes next. What else it does, it does within the
+/// sample.
+pub fn run_by_clock(
     assignment: &Assignment,
     clock: &mut dyn FnMut() -> u64,
     sink: &mut dyn FnMut(Sample),
 ) -> Result<(), RingError> {
+    let name = &assignment.case.link;
+    let unknown = || RingError::Unsuited(format!("no link is called '{name}'"));
+    let link = links::link(name).ok_or_else(unknown)?;
+    link.suits(&assignment.case)?;
     let start_ns = monotonic_raw_ns();
     let case = &assignment.case;
     sys::default_alarm();
@@ -95,7 +98,7 @@ pub fn run(
         // Without it a loss is noticed all the same, where the link has an end or by the deadline.
         let _ = sys::watch_members();
     }
-    let alone = assignment.batching.triples.is_some() && case.members > 1 && !link.polls;
+    let alone = assignment.batching.triples.is_some() && case.members > 1;
     let ballast_start_ns = monotonic_raw_ns();
     // Another one in each worker of a run, and the same in each run of a plan.
     let seed = (u64::from(assignment.round) << 32) + assignment.case_number as u64;
@@ -234,7 +237,7 @@ impl Sampler<'_, '_> {
     /// One timed batch with the kernel's counts around it. The members' are read while they all
     /// wait; the leader, which cannot wait, reads its own as the last and the first thing.
     ///
-    /// A sample waits for a core that nobody shares, but for the first of a worker, which is timed as the machine is
+    /// A sample waits for an unshared core, except the first of a worker, which is timed as the machine is
     /// found: what waits is no measure of the machine, nor what comes straight after. Nor does one wait whose
     /// slices are too long to be judged.
     fn sample(
@@ -265,7 +268,7 @@ impl Sampler<'_, '_> {
             hops: laps * u64::from(case.members),
             elapsed_ns,
             counters: after.since(&before),
-            // A machine that was moved may count from anew: then it is not known.
+            // A machine that was moved may count from zero again: then it is not known.
             steal_ns: stolen_after.zip(stolen_before).and_then(|(now, then)| now.checked_sub(then)),
             setup_ns: self.setup_ns,
             slices,
@@ -351,7 +354,7 @@ impl Sampler<'_, '_> {
     }
 }
 
-/// Bytes of huge pages that the ring's processes were given; absent where the kernel does not tell.
+/// Bytes of huge pages that the ring's processes were given; absent where the kernel does not report them.
 fn huge_page_bytes_of(tasks: &[Task]) -> Option<u64> {
     let pids: BTreeSet<i32> = tasks.iter().chain([&own_task()]).map(|task| task.pid).collect();
     pids.into_iter().map(huge_page_bytes_of_process).sum()
@@ -392,17 +395,12 @@ fn take_policy(case: &Case, sleeps: bool) -> Result<(), RingError> {
         sys::limit_real_time(soft, RT_SPIN_LIMIT_US);
     }
     let taken = policy::take_at(case.policy, case.priority());
-    taken.map_err(|errno| refused(case.policy, errno))
+    taken.map_err(|errno| RingError::Denied(policy::refused(case.policy, errno)))
 }
 
 /// Whether the calling process may use `policy`; tried on a thread of its own, which then ends.
 pub fn check_policy(policy: Policy) -> Result<(), RingError> {
-    policy::check(policy).map_err(|errno| refused(policy, errno))
-}
-
-fn refused(policy: Policy, errno: Errno) -> RingError {
-    let needs = policy::needs(policy);
-    RingError::Denied(format!("policy {policy} was refused ({errno}): {needs}"))
+    policy::check(policy).map_err(|errno| RingError::Denied(policy::refused(policy, errno)))
 }
 
 /// Threads of a ring share one table of descriptors: use all of it that is granted.

@@ -109,7 +109,7 @@ mod tests {
         }
 
         fn begin(&mut self) {
-            // What the control lap found was nobody's.
+            // What the control lap found does not count.
             self.found.forget();
             self.registers.begin();
         }

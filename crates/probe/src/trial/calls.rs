@@ -46,14 +46,9 @@ pub(super) trait Call {
         }
         stamp().wrapping_sub(start) as i64
     }
-
-    /// Signals that its handler has caught in this process, for a call that sends some.
-    fn caught(&self) -> Option<u64> {
-        None
-    }
 }
 
-/// The time-stamp counter, ordered. Who times has looked before whether there is one.
+/// The time-stamp counter, ordered. Callers check first that there is one.
 #[inline(always)]
 pub(super) fn stamp() -> u64 {
     threadclock::time_stamp_ordered().unwrap_or(0)
@@ -66,20 +61,6 @@ impl Call for Nothing {
     #[inline(always)]
     fn make(&mut self) {
         black_box(());
-    }
-}
-
-/// The memorandum's simsig.
-struct SignalSelf(OwnSignal<Reset>);
-
-impl Call for SignalSelf {
-    #[inline(always)]
-    fn make(&mut self) {
-        let _ = black_box(self.0.send());
-    }
-
-    fn caught(&self) -> Option<u64> {
-        Some(sys::caught())
     }
 }
 
@@ -146,10 +127,10 @@ pub const CALLS: &[Registered] = &[
     call!("threadclock-now", "threadclock::now(), without a handle" => threadclock::now()),
     call!("getpinfo-self", "getpinfo(0): the caller" => threadclock::getpinfo(0).ok()),
     call!("getpinfo-process", "getpinfo_process(pid) of another process: its CPU clock",
-        i32 = |other| told_by(other, threadclock::getpinfo_process)
+        i32 = |other| readable_by(other, threadclock::getpinfo_process)
         => |pid| threadclock::getpinfo_process(*pid)),
     call!("getpinfo-other", "getpinfo(pid) of another process's first thread: its schedstat",
-        i32 = |other| told_by(other, threadclock::getpinfo) => |pid| threadclock::getpinfo(*pid)),
+        i32 = |other| readable_by(other, threadclock::getpinfo) => |pid| threadclock::getpinfo(*pid)),
     // The system call of a patched kernel (kernel/README.md): the paper's own.
     call!("getpinfo-call", "getpinfo() as a system call of a patched kernel: the caller",
         () = |_other| patched() => |_kept| threadclock::pinfo::thread(0)),
@@ -213,14 +194,10 @@ pub const SIGNAL_LOOPS: &[Registered] = &[
     call!(SIGACTION, "installing a handler: sigaction(2)",
         () = |_other| OwnSignal::<Reset>::install().map_err(|errno| format!("sigaction: {errno}"))
         => |_kept| OwnSignal::<Reset>::install()),
-    Registered {
-        name: SIGNAL_SELF,
-        summary: "kill to oneself; the handler installs itself again",
-        ready: |_| match OwnSignal::<Reset>::new() {
-            Ok(signal) => Ok(Box::new(SignalSelf(signal))),
-            Err(errno) => Err(format!("sigaction: {errno}")),
-        },
-    },
+    // The memorandum's simsig.
+    call!(SIGNAL_SELF, "kill to oneself; the handler installs itself again",
+        OwnSignal<Reset> = |_other| OwnSignal::new().map_err(|errno| format!("sigaction: {errno}"))
+        => |signal| signal.send()),
 ];
 
 /// Where the kernel says for how long a task ran, waited, and how often it was switched in.
@@ -240,8 +217,8 @@ fn patched() -> Result<(), String> {
     threadclock::pinfo::available().map_err(|why| why.to_string())
 }
 
-/// The id of a process of which `call` tells.
-fn told_by<T>(
+/// The id of a process that `call` can read.
+fn readable_by<T>(
     other: &Child,
     call: impl Fn(i32) -> Result<T, threadclock::Error>,
 ) -> Result<i32, String> {

@@ -15,14 +15,6 @@ use crate::{placement, policy};
 /// Why trials gave no sample.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TrialError {
-    /// A call that the trial needs failed.
-    #[error("{call}: {errno}")]
-    Refused {
-        /// The call.
-        call: &'static str,
-        /// Its errno.
-        errno: Errno,
-    },
     /// The processor has no time-stamp counter for user space.
     #[error(
         "this processor has no time-stamp counter that user space can read: nothing so short can be timed"
@@ -34,8 +26,9 @@ pub enum TrialError {
 }
 
 impl TrialError {
+    /// A call that the trial needs failed.
     pub(super) fn at(call: &'static str) -> impl Fn(Errno) -> Self {
-        move |errno| Self::Refused { call, errno }
+        move |errno| Self::Other(format!("{call}: {errno}"))
     }
 
     /// A process that takes part in the trial ended too early.
@@ -101,10 +94,7 @@ pub(super) fn pin(cpu: u32) -> Result<(), TrialError> {
 
 /// Takes a policy for the calling process.
 pub(super) fn take_policy(policy: Policy) -> Result<(), TrialError> {
-    policy::take(policy).map_err(|errno| {
-        let needs = policy::needs(policy);
-        TrialError::Other(format!("cannot run under policy {policy}: {errno}; {needs}"))
-    })
+    policy::take(policy).map_err(|errno| TrialError::Other(policy::refused(policy, errno)))
 }
 
 /// A process of the normal policy that does this beside the trial, on the CPU of the calling one.

@@ -31,7 +31,7 @@ pub(super) fn run(
     execution: &Execution,
 ) -> Result<Outcome, TrialError> {
     // Before the ring: it takes its policy and its place for all that is forked afterwards.
-    let mut noise = Noisy::start(execution, round)?;
+    let (events, mut noise) = start_noise(execution, round)?;
     let ring = RingCase {
         members: 2,
         kind: Kind::Process,
@@ -42,7 +42,7 @@ pub(super) fn run(
         priority: execution.priority,
         state: None,
     };
-    let told = ring::Assignment {
+    let assignment = ring::Assignment {
         case_number,
         case: ring,
         round,
@@ -57,26 +57,24 @@ pub(super) fn run(
     };
     let mut outcome = Outcome::default();
     // Of the noise, at the two readings of the clock that the sample lies between.
-    let events = Cell::new([0, 0]);
+    let counts = Cell::new([0, 0]);
     let mut clock = || {
         let now_ns = monotonic_raw_ns();
-        if let Some(noise) = &noise {
-            events.set([events.get()[1], noise.events()]);
-        }
+        counts.set([counts.get()[1], events.0.load(Ordering::Relaxed)]);
         now_ns
     };
-    let ran = ring::run_by_clock(&told, &mut clock, &mut |sample: RingSample| {
+    let ran = ring::run_by_clock(&assignment, &mut clock, &mut |sample: RingSample| {
         outcome.tally(EXECUTION_NS, [i64::try_from(sample.elapsed_ns).unwrap_or(i64::MAX)]);
         outcome.elapsed_ns = Some(sample.elapsed_ns);
         outcome.count(VOLUNTARY, sample.counters.voluntary as i64);
         outcome.count(INVOLUNTARY, sample.counters.involuntary as i64);
         if execution.environment == Environment::Disturbed {
-            let [start, end] = events.get();
+            let [start, end] = counts.get().map(i64::from);
             outcome.count(NOISE_EVENTS, end - start);
         }
     });
     // Asked first: a noise that has ended takes the ring with it, whose own error says less.
-    noise.as_mut().map_or(Ok(()), |noise| check_alive("noise", &mut noise.children))?;
+    check_alive("noise", &mut noise)?;
     ran.map_err(|error| TrialError::Other(error.to_string()))?;
     Ok(outcome)
 }
@@ -90,47 +88,37 @@ const LONGEST_BURST_NS: u64 = 20_000_000;
 /// Longest of the short timers.
 const LONGEST_TIMER_NS: u64 = 1_000_000;
 
-/// A noise that is on; dropping it is its end.
-struct Noisy {
-    events: Shared<EventCount>,
-    children: Vec<Child>,
-}
-
-impl Noisy {
-    /// Starts what an execution has beside it, if anything, and leaves the calling process, which must be
-    /// single-threaded, on the noise's CPU.
-    fn start(execution: &Execution, round: u32) -> Result<Option<Self>, TrialError> {
-        let is_quiet = execution.environment == Environment::Quiet;
-        let has_wire = (execution.noise, execution.wire) == (Noise::Net, Wire::Veth);
-        // Making and unmaking the wire has work of its own for the kernel: quiet runs have that too.
-        if is_quiet && !has_wire {
-            return Ok(None);
+/// Starts what an execution has beside it, if anything, and leaves the calling process, which must be
+/// single-threaded, on the noise's CPU. Gives the count of its events, and its processes.
+fn start_noise(
+    execution: &Execution,
+    round: u32,
+) -> Result<(Shared<EventCount>, Vec<Child>), TrialError> {
+    let shared = Shared::<EventCount>::new().map_err(TrialError::at("mmap"))?;
+    let is_quiet = execution.environment == Environment::Quiet;
+    let has_wire = (execution.noise, execution.wire) == (Noise::Net, Wire::Veth);
+    // Making and unmaking the wire has work of its own for the kernel: quiet runs have that too.
+    if is_quiet && !has_wire {
+        return Ok((shared, Vec::new()));
+    }
+    let (events, random) = (shared.clone(), random_of(execution, round));
+    // The noise is born there: one that first had to get a turn on the measured CPU to leave it
+    // would never get that from a real-time ring. The ring goes to its own CPU by itself.
+    pin(execution.noise_cpu)?;
+    let children = match execution.noise {
+        Noise::Cpu => vec![beside(move || bursts(random, &events))?],
+        Noise::Timer => vec![beside(move || timers(random, &events))?],
+        Noise::Net if has_wire => vec![on_a_wire(move |wire| match is_quiet {
+            true => sleep_for_ever(),
+            false => send_frames(random, &wire, &events),
+        })?],
+        Noise::Net => {
+            let (sender, receiver) = loopback().map_err(no_loopback)?;
+            let receiving = beside(move || receive(&receiver, &events))?;
+            vec![receiving, beside(move || send(random, &sender))?]
         }
-        let shared = Shared::<EventCount>::new().map_err(TrialError::at("mmap"))?;
-        let (events, random) = (shared.clone(), random_of(execution, round));
-        // The noise is born there: one that first had to get a turn on the measured CPU to leave it
-        // would never get that from a real-time ring. The ring goes to its own CPU by itself.
-        pin(execution.noise_cpu)?;
-        let children = match execution.noise {
-            Noise::Cpu => vec![beside(move || bursts(random, &events))?],
-            Noise::Timer => vec![beside(move || timers(random, &events))?],
-            Noise::Net if has_wire => vec![on_a_wire(move |wire| match is_quiet {
-                true => sleep_for_ever(),
-                false => send_frames(random, &wire, &events),
-            })?],
-            Noise::Net => {
-                let (sender, receiver) = loopback().map_err(no_loopback)?;
-                let receiving = beside(move || receive(&receiver, &events))?;
-                vec![receiving, beside(move || send(random, &sender))?]
-            }
-        };
-        Ok(Some(Self { events: shared, children }))
-    }
-
-    /// What it has done so far.
-    fn events(&self) -> i64 {
-        i64::from(self.events.0.load(Ordering::Relaxed))
-    }
+    };
+    Ok((shared, children))
 }
 
 fn on_a_wire(act: impl FnOnce(sys::Wire)) -> Result<Child, TrialError> {

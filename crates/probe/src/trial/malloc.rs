@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use model::trial::malloc::{BRK_CALLS, Call, EMPTY_TICKS, MINOR_FAULTS, MMAP_CALLS};
+use model::trial::malloc::{BRK_CALLS, CAUSES, Call, EMPTY_TICKS, MINOR_FAULTS, MMAP_CALLS};
 use threadclock::{CpuTime, ThreadClock};
 
 use super::harness::{self, Outcome, TrialError, room, touch};
@@ -28,11 +28,6 @@ struct Marks {
     mapped_pages: Option<u64>,
 }
 
-/// Names of the causes that show between two marks, as `model::trial::malloc::CAUSES` has them.
-const SEEN: [&str; 4] = ["fault", "brk", "mmap", "switched"];
-/// The cause of a slow call that none of them shows.
-const UNEXPLAINED: &str = "unexplained";
-
 impl Marks {
     fn now() -> Self {
         let usage = sys::usage(Whose::Thread).read();
@@ -44,18 +39,17 @@ impl Marks {
         }
     }
 
-    /// Which of [`SEEN`] show between this and a later mark.
-    fn causes(&self, later: &Self) -> [bool; 4] {
+    /// Which of [`CAUSES`] show between this and a later mark, the last being that none does.
+    fn causes(&self, later: &Self) -> [bool; 5] {
         let grown = later.heap_end.wrapping_sub(self.heap_end) as i64;
         let grown = grown / rustix::param::page_size() as i64;
         let mapped = self.mapped_pages.zip(later.mapped_pages);
         let mapped = mapped.map(|(before, after)| after as i64 - before as i64 - grown);
-        [
-            later.minor_faults > self.minor_faults,
-            later.heap_end != self.heap_end,
-            mapped.is_some_and(|pages| pages != 0),
-            later.switches > self.switches,
-        ]
+        let fault = later.minor_faults > self.minor_faults;
+        let brk = later.heap_end != self.heap_end;
+        let mmap = mapped.is_some_and(|pages| pages != 0);
+        let switched = later.switches > self.switches;
+        [fault, brk, mmap, switched, !(fault || brk || mmap || switched)]
     }
 }
 
@@ -73,7 +67,7 @@ struct Watch {
     least_ns: u64,
     marks: Marks,
     ticks: Vec<i64>,
-    slow: Vec<(i64, [bool; 4])>,
+    slow: Vec<(i64, [bool; 5])>,
 }
 
 impl Watch {
@@ -84,14 +78,14 @@ impl Watch {
             least_ns: u64::MAX,
             marks: Marks::now(),
             ticks: room(calls, 0),
-            slow: room(calls, (0, [false; 4])),
+            slow: room(calls, (0, [false; 5])),
         }
     }
 
     /// Writes to all that will be written to: pages that a fork has shared fault once.
     fn touch(&mut self) {
         touch(&mut self.ticks, 0);
-        touch(&mut self.slow, (0, [false; 4]));
+        touch(&mut self.slow, (0, [false; 5]));
     }
 
     /// Takes up one call. Outside of the timed part; it asks the kernel only where the call was slow,
@@ -115,9 +109,9 @@ impl Watch {
         for (ticks, seen) in self.slow {
             outcome.count(self.call.slow(), 1);
             outcome.count(&self.call.slow_ticks(), ticks);
-            let causes = SEEN.iter().zip(seen).filter(|(_, seen)| *seen).map(|(name, _)| *name);
-            let none = (!seen.contains(&true)).then_some(UNEXPLAINED);
-            causes.chain(none).for_each(|cause| outcome.count(&self.call.slow_by(cause), 1));
+            for (cause, _) in CAUSES.iter().zip(seen).filter(|(_, seen)| *seen) {
+                outcome.count(&self.call.slow_by(cause.name), 1);
+            }
         }
         outcome.tally(self.call.tally(), self.ticks);
     }

@@ -8,7 +8,7 @@ use model::trial::primes::{
 use threadclock::ThreadClock;
 
 use super::harness::{self, Outcome, TrialError, room};
-use crate::sys::{Whose, usage};
+use crate::sys::{Usage, Whose, usage};
 
 /// Fills `found` with the first primes, by trial division by those found before.
 pub fn primes(found: &mut Vec<u32>, count: usize) {
@@ -23,28 +23,38 @@ pub fn primes(found: &mut Vec<u32>, count: usize) {
     }
 }
 
-/// Names of what the ways of timing tell.
+/// Names of the figures of the ways of timing.
 const NAMES: [&str; 4] = [THREADCLOCK_NS, GETRUSAGE_NS, GETRUSAGE_USER_NS, GETRUSAGE_THREAD_NS];
 
-/// What the ways of timing told of each trial, in nanoseconds, in the order of [`NAMES`].
-type Told = [Vec<i64>; 4];
+/// The figures of each trial, in nanoseconds, in the order of [`NAMES`].
+type Figures = [Vec<i64>; 4];
 
 /// One trial by the way of that number.
-fn time(way: u32, clock: &ThreadClock, told: &mut Told, mut act: impl FnMut()) {
-    if way == 0 {
-        let start = clock.now_ordered();
-        act();
-        let end = clock.now_ordered();
-        return told[0].push(end.ns as i64 - start.ns as i64);
+fn time(way: u32, clock: &ThreadClock, figures: &mut Figures, mut act: impl FnMut()) {
+    match way {
+        0 => {
+            let start = clock.now_ordered();
+            act();
+            let end = clock.now_ordered();
+            figures[0].push(end.ns as i64 - start.ns as i64);
+        }
+        1 => {
+            let (start, end) = by_usage(Whose::Own, act);
+            figures[1].push(end.total_ns() as i64 - start.total_ns() as i64);
+            figures[2].push(end.user_ns as i64 - start.user_ns as i64);
+        }
+        _ => {
+            let (start, end) = by_usage(Whose::Thread, act);
+            figures[3].push(end.total_ns() as i64 - start.total_ns() as i64);
+        }
     }
-    let whose = if way == 1 { Whose::Own } else { Whose::Thread };
+}
+
+#[inline(always)]
+fn by_usage(whose: Whose, mut act: impl FnMut()) -> (Usage, Usage) {
     let start = usage(whose);
     act();
-    let (start, end) = (start.read(), usage(whose).read());
-    told[if way == 1 { 1 } else { 3 }].push(end.total_ns() as i64 - start.total_ns() as i64);
-    if way == 1 {
-        told[2].push(end.user_ns as i64 - start.user_ns as i64);
-    }
+    (start.read(), usage(whose).read())
 }
 
 /// Ways of timing that take trials of their own.
@@ -55,8 +65,8 @@ pub(super) fn run(count: u32, trials: u32, round: u32) -> Result<Outcome, TrialE
     let clock = harness::clock();
     let mut found = Vec::with_capacity(count);
     primes(&mut found, count);
-    let told = || -> Told { NAMES.map(|_| room(trials, 0)) };
-    let (mut timed, mut nothing) = (told(), told());
+    let figures = || -> Figures { NAMES.map(|_| room(trials, 0)) };
+    let (mut timed, mut nothing) = (figures(), figures());
     // Each way has all its trials in a row: what one way asks the kernel brings the kernel's figures
     // up to date for the next, and what threadclock owes after stolen time it must pay itself. Each
     // comes first in a third of the rounds.

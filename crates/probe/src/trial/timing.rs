@@ -44,7 +44,7 @@ impl Cut {
         Self { laps, slices: HAS_QUANTA.then(room) }
     }
 
-    /// Runs all laps: `run` makes as many as it is told.
+    /// Runs all laps: `run` makes as many as its argument says.
     pub(super) fn run(
         &mut self,
         mut run: impl FnMut(u64) -> Result<(), TrialError>,

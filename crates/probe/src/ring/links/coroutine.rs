@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::thread::gettid;
 
 use crate::ring::build::{Make, Ring, STACK_BYTES, shared_area};
-use crate::ring::error::RingError;
+use crate::ring::link::RingError;
 use crate::ring::link::{End, LinkError};
 use crate::ring::member::{Seat, follow};
 use crate::ring::others::Others;
@@ -75,8 +75,6 @@ impl End for MemberEnd<'_> {
 }
 
 impl Make for Coroutines {
-    const POLLS: bool = false;
-
     fn make<W: Work>(
         case: &Case,
         work: impl Fn() -> W + Copy + Send + Sync + 'static,
@@ -115,7 +113,7 @@ fn member<W: Work>(
         let end = MemberEnd { yielder, sent: &sent };
         let mut seat = Seat { sender: end, receiver: end, work: work(), own: None };
         let followed = follow(&mut seat, &area, cell);
-        // The last token is handed over like all others; nobody resumes the member after that.
+        // The last token is handed over like all others; the member is not resumed after that.
         if followed.is_ok() {
             yielder.suspend(sent.get());
         }

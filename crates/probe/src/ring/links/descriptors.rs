@@ -61,8 +61,8 @@ impl Link for Fifo {
     }
 }
 
-/// Bytes through a pair of local stream sockets, or datagrams of one byte: then the end that reads is not told
-/// when the other one is gone.
+/// Bytes through a pair of local stream sockets, or datagrams of one byte: then the end that reads does not
+/// notice when the other one is gone.
 pub struct Sockets<const DATAGRAMS: bool>;
 
 impl<const DATAGRAMS: bool> Link for Sockets<DATAGRAMS> {
@@ -90,7 +90,7 @@ impl Link for Eventfd {
 impl End for Eventfd {
     #[inline(always)]
     fn send(&mut self, token: u8) -> Result<(), LinkError> {
-        // A count of zero would wake nobody.
+        // A count of zero would wake no reader.
         let count = u64::from(token) + 1;
         rustix::io::write(&self.0, &count.to_ne_bytes())?;
         Ok(())
@@ -173,7 +173,7 @@ impl End for IoUring {
     }
 }
 
-/// Who forbids io_uring, if somebody does.
+/// What forbids io_uring, if it is forbidden.
 pub fn io_uring_hint(errno: Errno) -> Option<String> {
     if !matches!(errno, Errno::PERM | Errno::ACCESS) {
         return None;

@@ -14,13 +14,16 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::build::{Make, Ring, make};
-use super::error::{CallError, RingError};
+use super::link::{CallError, RingError};
 use super::member::Leader;
 use crate::sys::Child;
 use crate::sys::{SysvQueue, deadline, default_alarm};
-
-#[cfg(test)]
+use coroutine::Coroutines;
 pub(super) use descriptors::Pipe;
+use descriptors::{Eventfd, Fifo, IoUring, PosixMq, Sockets, io_uring_hint};
+use shared_memory::{Condvar, Futex, Yield};
+use signal::{HandlerSignal, Signal};
+use sysv::{NEEDS, SysvSem, namespace_hint};
 
 /// A link as the registry knows it.
 pub struct Registered {
@@ -33,8 +36,6 @@ pub struct Registered {
     /// A member that has passed the token on gives up its CPU by sleeping. Where none ever sleeps,
     /// no limit on running without a sleep can be set.
     pub(super) sleeps: bool,
-    /// [`super::link::End::POLLS`].
-    pub(super) polls: bool,
     /// Whether it can carry the token of such a ring: if not, why, and what to do instead.
     suits: fn(&Case) -> Result<(), String>,
     /// What stands behind this refusal of its calls, and what helps, where that is known.
@@ -43,71 +44,66 @@ pub struct Registered {
 }
 
 /// A link of which there is nothing else to say.
-const fn link<M: Make>(
-    name: &'static str,
-    summary: &'static str,
-    needs: &'static str,
-) -> Registered {
+const fn of<M: Make>(name: &'static str, summary: &'static str, needs: &'static str) -> Registered {
     let (suits, hint) = (|_: &_| Ok(()), |_| None);
-    let (polls, make) = (M::POLLS, make::<M>);
-    Registered { name, summary, needs, sleeps: true, polls, suits, hint, make }
+    Registered { name, summary, needs, sleeps: true, suits, hint, make: make::<M> }
 }
 
 /// Every link there is. A new one implements `Link` and `End` in a file beside this one and has a line here.
 pub const LINKS: &[Registered] = &[
-    link::<descriptors::Pipe>("pipe", "one byte through a pipe", "pipe(2)"),
-    link::<descriptors::Fifo>(
+    of::<Pipe>("pipe", "one byte through a pipe", "pipe(2)"),
+    of::<Fifo>(
         "fifo",
         "one byte through a named pipe",
         "mkfifo(3), a writable folder for temporary files (TMPDIR)",
     ),
-    link::<descriptors::Sockets<false>>(
+    of::<Sockets<false>>(
         "socket-stream",
         "one byte through a pair of local stream sockets",
         "socketpair(2), AF_UNIX",
     ),
-    link::<descriptors::Sockets<true>>(
+    of::<Sockets<true>>(
         "socket-dgram",
         "a datagram of one byte through a pair of local sockets",
         "socketpair(2), AF_UNIX",
     ),
-    link::<descriptors::Eventfd>("eventfd", "a count through an eventfd", "eventfd(2)"),
-    link::<signal::Signal>(
+    of::<Eventfd>("eventfd", "a count through an eventfd", "eventfd(2)"),
+    of::<Signal>(
         "signal",
         "a queued real-time signal, waited for by sigwaitinfo",
         "rt_tgsigqueueinfo(2)",
     ),
-    link::<signal::HandlerSignal>(
+    of::<HandlerSignal>(
         "handler-signal",
         "a signal caught by a handler, waited for by sigsuspend",
         "tgkill(2), sigsuspend(2)",
     ),
-    link::<descriptors::PosixMq>(
+    of::<PosixMq>(
         "posix-mq",
         "a message of one byte through a POSIX message queue",
         "mq_open(3): a kernel with CONFIG_POSIX_MQUEUE",
     ),
     Registered {
-        hint: sysv::namespace_hint,
-        ..link::<SysvQueue>(
+        hint: namespace_hint,
+        ..of::<SysvQueue>(
             "sysv-msg",
             "a message of one byte through a System V message queue",
-            sysv::NEEDS,
+            NEEDS,
         )
     },
     Registered {
-        hint: sysv::namespace_hint,
-        ..link::<sysv::SysvSem>("sysv-sem", "a System V semaphore: one up, one down", sysv::NEEDS)
+        hint: namespace_hint,
+        ..of::<SysvSem>("sysv-sem", "a System V semaphore: one up, one down", NEEDS)
     },
-    link::<shared_memory::Futex>("futex", "a word in shared memory, slept on by futex", "futex(2)"),
-    link::<shared_memory::Condvar>(
+    of::<Futex>("futex", "a word in shared memory, slept on by futex", "futex(2)"),
+    of::<Condvar>(
         "condvar",
         "a pthread mutex and condition variable in shared memory",
         "process-shared mutexes of the C library (futex(2))",
     ),
     Registered {
-        hint: descriptors::io_uring_hint,
-        ..link::<descriptors::IoUring>(
+        hint: io_uring_hint,
+        ..of::<IoUring>(
             "io-uring",
             "one byte through a pipe, written and read by io_uring",
             "io_uring_setup(2), allowed by kernel.io_uring_disabled",
@@ -116,7 +112,7 @@ pub const LINKS: &[Registered] = &[
     Registered {
         sleeps: false,
         suits: |case| on_one_cpu(case, "members that poll on CPUs of their own never switch"),
-        ..link::<shared_memory::Yield>(
+        ..of::<Yield>(
             "yield",
             "a byte in shared memory, polled with sched_yield",
             "sched_yield(2), all members on one CPU (--placement same)",
@@ -128,13 +124,18 @@ pub const LINKS: &[Registered] = &[
             Kind::Thread => on_one_cpu(case, "coroutines run in one thread, on one CPU at a time"),
             _ => Err("coroutines switch within one process: use --kind thread".to_string()),
         },
-        ..link::<coroutine::Coroutines>(
+        ..of::<Coroutines>(
             "coroutine",
             "a stackful coroutine: a switch without the kernel, the floor",
             "nothing of the kernel; members in one thread (--kind thread)",
         )
     },
 ];
+
+/// The link of that name.
+pub fn link(name: &str) -> Option<&'static Registered> {
+    LINKS.iter().find(|link| link.name == name)
+}
 
 /// Whether all members of a ring run on one CPU; if not, why they must and what to do.
 fn on_one_cpu(case: &Case, why: &str) -> Result<(), String> {
@@ -158,7 +159,8 @@ impl Registered {
     pub(super) fn make(&self, case: &Case, seed: u64, alone: bool) -> Result<Ring, RingError> {
         (self.make)(case, seed, alone).map_err(|error| match error {
             RingError::Call(call) => {
-                RingError::Unavailable { link: self.name, why: self.unavailable(call) }
+                let (name, why) = (self.name, self.unavailable(call));
+                RingError::Denied(format!("--link {name} cannot be used here: {why}"))
             }
             other => other,
         })
@@ -209,9 +211,8 @@ impl Registered {
             priority: None,
             state: None,
         };
-        let ring = self.make(&case, 0, false).map_err(|error| match error {
-            RingError::Unavailable { why, .. } => why,
-            RingError::Refused { call, .. } => self.unavailable(call),
+        let ring = (self.make)(&case, 0, false).map_err(|error| match error {
+            RingError::Call(call) | RingError::Refused { call, .. } => self.unavailable(call),
             other => other.to_string(),
         })?;
         let mut leader = Leader::new(ring.leader, &ring.area);

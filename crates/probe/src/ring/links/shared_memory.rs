@@ -1,7 +1,7 @@
 //! Links whose token lies in shared memory: the futex (futex(2)), where the kernel only puts to sleep and wakes;
-//! the mutex and the condition variable of the C library (pthread_cond_wait(3)); sched_yield(2), by which nobody
-//! sleeps and nobody is woken: every member looks for the token and, while it is elsewhere, offers its CPU to the
-//! next. What the scheduler makes of that only the counted switches tell.
+//! the mutex and the condition variable of the C library (pthread_cond_wait(3)); sched_yield(2), where no member
+//! sleeps and none is woken: every member looks for the token and, while it is elsewhere, offers its CPU to the
+//! next. Only the counted switches show what the scheduler does.
 
 use model::ring::Kind;
 use rustix::io::Errno;

@@ -1,5 +1,5 @@
 //! How laps are cut into slices, and what a worker does about a core that others share: it waits, within a budget,
-//! until nobody does, and it chooses at which of its places the members' memory is measured.
+//! until it is unshared, and it chooses at which of its places the members' memory is measured.
 
 use model::speed::{Places, Slices, Wait};
 
@@ -30,10 +30,10 @@ pub fn in_slices<E>(
     Ok((elapsed_ns, now))
 }
 
-/// How long a batch may wait for a core that nobody shares.
+/// How long a batch may wait for an unshared core.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WaitBudget {
-    /// k0 of the CPU; of a CPU that nobody knows there is nothing to wait for.
+    /// k0 of the CPU; without it there is no wait.
     pub unshared_ratio: Option<f64>,
     /// What is left of the time.
     pub left_ns: u64,
@@ -41,7 +41,7 @@ pub struct WaitBudget {
 
 impl WaitBudget {
     /// Waits before the next of these slices, if they are to wait, unless the last quantum was that of a core
-    /// that nobody shares. Gives the time after it.
+    /// that was not shared. Gives the time after it.
     pub fn wait(&mut self, now: u64, slices: &mut Slices) -> u64 {
         let last = slices.latency_ns.last().zip(slices.throughput_ns.last());
         let last = last.map(|(latency, throughput)| (u64::from(*latency), u64::from(*throughput)));
@@ -72,7 +72,7 @@ pub const ENOUGH_PLACES_NS: u64 = 16_000_000;
 
 /// Of the places that were tried in turn, each with the time of a lap and the quanta around it, the one at which a
 /// lap took least, and how many there were. Which pages of the members meet in a cache is chance: at one place many do,
-/// at another none. What was tried on a shared core is taken only if nothing else was; of a CPU whose k0 nobody knows
+/// at another none. What was tried on a shared core is taken only if nothing else was; of a CPU of unknown k0
 /// no core is taken for shared.
 pub fn best_place(unshared_ratio: Option<f64>, tried: &[(u64, Slices)]) -> Option<(u32, Places)> {
     let is_shared = |quanta| unshared_ratio.is_some_and(|ratio| !all_unshared(quanta, ratio));
@@ -112,7 +112,7 @@ mod tests {
         ];
         let found = |place, unshared| Some((place, Places { tried: 4, unshared }));
         assert_eq!(best(Some(1.01), &tried), found(2, Some(2)));
-        // Where nobody knows the CPU, and where the core was shared each time, the laps decide.
+        // Where k0 is unknown, and where the core was shared each time, the laps decide.
         assert_eq!(best(None, &tried), found(3, None));
         assert_eq!(best(Some(0.5), &tried), found(3, Some(0)));
         assert_eq!(best(Some(1.01), &[]), None);

@@ -1,7 +1,6 @@
 //! Several runs in one figure: laid over each other, or one divided by another.
 
-use crate::figure::{Axis, Body, Figure, Point, Role, Scale, Series, Unit};
-use crate::ruler::extremes;
+use crate::figure::{Axis, Body, Figure, Point, Role, Scale, Series, Unit, extremes};
 
 /// Lays the figures of several runs over each other: those with the same id become one, with the series of
 /// all. Maps and single samples cannot lie over each other; they stay apart, with the run's name in the

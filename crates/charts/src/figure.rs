@@ -1,7 +1,5 @@
 //! Charts before they are drawn: axes, series with intervals, names.
 
-use crate::ruler::extremes;
-
 /// What the numbers of an axis are. How they are written is up to the layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
@@ -242,8 +240,8 @@ impl Figure {
         (!self.series().is_empty()).then_some(self)
     }
 
-    /// The same with a vertical axis that suits its values: logarithmic if at least [`MOSTLY`] of them are
-    /// above zero and the largest is at least [`WIDE`] times the least.
+    /// The same with a vertical axis that suits its values: logarithmic if at least three quarters of them are
+    /// above zero and the largest is at least 20 times the least of these.
     pub fn with_fitting_scale(mut self) -> Self {
         let values = || self.series().iter().flat_map(|series| &series.points).map(|point| point.y);
         let positive = || values().filter(|value| *value > 0.0);
@@ -254,4 +252,10 @@ impl Figure {
         }
         self
     }
+}
+
+/// The least and the largest of these; infinite ends, in the wrong order, if there are none.
+pub(crate) fn extremes(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
+    let wider = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
+    values.into_iter().fold((f64::INFINITY, f64::NEG_INFINITY), wider)
 }

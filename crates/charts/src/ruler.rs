@@ -1,17 +1,11 @@
 //! An axis between its ends: where a value lies on it, and its ticks. A heat map has two, and one of colours.
 
-use crate::figure::{Axis, Figure, Map, Scale, Unit};
+use crate::figure::{Axis, Figure, Map, Scale, Unit, extremes};
 use crate::text::clean;
 use crate::ticks::{self, Notation, written};
 
 /// Beyond this, differences and ratios of finite values may be infinite.
 const HUGE: f64 = 1e280;
-
-/// The least and the largest of these; infinite ends, in the wrong order, if there are none.
-pub(crate) fn extremes(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
-    let wider = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
-    values.into_iter().fold((f64::INFINITY, f64::NEG_INFINITY), wider)
-}
 
 /// A tick and its label.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,8 +10,6 @@ use crate::text::clean;
 
 /// Plots are not drawn on fewer columns.
 const NARROWEST: usize = 30;
-/// No plot has more lines.
-const TALLEST: usize = 400;
 /// Dots of braille in a cell.
 const DOTS: (f64, f64) = (2.0, 4.0);
 
@@ -125,9 +123,6 @@ struct Page<'a> {
 impl Page<'_> {
     /// Writes at a place; what is beyond the right edge is cut.
     fn put(&mut self, (mut column, line): (usize, usize), text: &str, colour: Colour) {
-        if line >= TALLEST {
-            return;
-        }
         if self.cells.len() <= line {
             self.cells.resize(line + 1, vec![(' ', None); self.columns]);
         }

@@ -10,7 +10,7 @@ mod series;
 mod serve;
 mod used;
 
-use std::ffi::OsString;
+use std::ffi::{CString, OsString};
 use std::fmt::Display;
 use std::io::{self, BufRead, BufReader};
 use std::net::Shutdown;
@@ -24,8 +24,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 pub use probe::command::KeptActions;
-use series::{Answer, Request};
-pub use series::{Series, order};
+pub use series::Series;
+use series::{Answer, NAME, Request};
 pub use serve::serve_if_asked;
 pub use used::{AtExec, Delay, Ending, IoBytes, Orphans, Run, Sampled, Threads, Usage, Used};
 
@@ -79,12 +79,12 @@ impl Launcher {
             blocked: blocked.before(),
             inherited: Inherited::own(),
         };
-        let process = request
-            .in_words()
-            .and_then(|[own, name, request]| {
-                start_again(&[&own, &name, &request], &[theirs.as_fd(), words.as_fd()])
-            })
-            .map_err(cannot("fork"))?;
+        // Numbers and flags only: it has a form in JSON, and no zero.
+        let request = serde_json::to_vec(&request).unwrap_or_default();
+        let request = CString::new(request).unwrap_or_default();
+        let again = [c"switchcost", NAME, &request];
+        let process =
+            start_again(&again, &[theirs.as_fd(), words.as_fd()]).map_err(cannot("fork"))?;
         let socket = ours.try_clone().map_err(io).map_err(cannot("dup"))?;
         let handlers = StopHandlers::install(Some(socket.into())).map_err(cannot("sigaction"))?;
         let (answers, process) = (BufReader::new(ours), Some(process));
@@ -99,7 +99,7 @@ impl Launcher {
     /// The process id of the command that is started first, of an announced series; none where there is none.
     pub fn started(&mut self) -> Result<Option<u32>, LauncherError> {
         match self.answer()? {
-            Answer::Started { pid } => Ok(Some(pid)),
+            Answer::Started(pid) => Ok(Some(pid)),
             _ => Ok(None),
         }
     }
@@ -108,7 +108,7 @@ impl Launcher {
     pub fn run(&mut self) -> Result<Option<Run>, LauncherError> {
         loop {
             match self.answer()? {
-                Answer::Started { .. } => {}
+                Answer::Started(_) => {}
                 Answer::Ran(run) => return Ok(Some(*run)),
                 _ => return Ok(None),
             }
@@ -138,11 +138,12 @@ impl Launcher {
                 let (message, exit_code) = failure.explain(words);
                 Err(LauncherError { message, exit_code })
             }
-            Answer::Done { signal } => {
-                self.signal = signal;
-                Ok(Answer::Done { signal })
+            answer => {
+                if let Answer::Done(signal) = answer {
+                    self.signal = signal;
+                }
+                Ok(answer)
             }
-            answer => Ok(answer),
         }
     }
 

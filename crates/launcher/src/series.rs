@@ -1,7 +1,7 @@
 //! What the launcher is asked for, all runs of a series at once, and what it answers. Between two runs
 //! it waits for no other process.
 
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{CStr, OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub struct Series {
     pub warmup: u32,
     /// Rounds after them.
     pub runs: u32,
-    /// Seed of the order within rounds ([`order`]).
+    /// Seed of the order within rounds (`order`).
     pub seed: u64,
     /// Whether orphans that end within a second after a command are waited for and counted.
     pub tree: bool,
@@ -37,30 +37,18 @@ pub struct Series {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Answer {
     /// It has a process id; only in an announced series.
-    Started {
-        /// The id.
-        pid: u32,
-    },
+    Started(u32),
     /// It has ended. Rounds count from 0 after the warm-up.
     Ran(Box<Run>),
     /// It could not be started; no other will be.
-    NotStarted {
-        /// Which command.
-        command: usize,
-        /// Why.
-        failure: NotStarted,
-    },
-    /// The end of the series.
-    Done {
-        /// The last signal that asked to stop.
-        signal: Option<u8>,
-    },
+    NotStarted { command: usize, failure: NotStarted },
+    /// The end of the series, and the last signal that asked to stop.
+    Done(Option<u8>),
 }
 
 /// The order in which so many commands run in round `round`: shuffled anew in each (Fisher-Yates by
 /// ChaCha8 with the seed, stream `round`).
-#[must_use]
-pub fn order(commands: usize, seed: u64, round: u32) -> Vec<usize> {
+pub(crate) fn order(commands: usize, seed: u64, round: u32) -> Vec<usize> {
     let mut order: Vec<usize> = (0..commands).collect();
     if commands > 1 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -74,7 +62,7 @@ pub fn order(commands: usize, seed: u64, round: u32) -> Vec<usize> {
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// The argument that makes this program the launcher.
-pub(crate) const NAME: &str = "launcher";
+pub(crate) const NAME: &CStr = c"launcher";
 
 /// Longest name of a file, without and with its directory (limits.h).
 const NAME_MAX: usize = 255;
@@ -125,15 +113,6 @@ pub(crate) struct Request {
     pub(crate) blocked: u64,
     /// What else it was started with ([`Inherited`]).
     pub(crate) inherited: Inherited,
-}
-
-impl Request {
-    /// The launcher's command line.
-    pub(crate) fn in_words(&self) -> Result<[CString; 3], Errno> {
-        let json = serde_json::to_vec(self).map_err(|_| Errno::INVAL)?;
-        let json = CString::new(json).map_err(|_| Errno::INVAL)?;
-        Ok([c"switchcost".to_owned(), CString::new(NAME).map_err(|_| Errno::INVAL)?, json])
-    }
 }
 
 /// A system call on the way to a command that failed, and its errno.
@@ -251,11 +230,11 @@ mod tests {
         };
         let failure = NotStarted { step: "execve".to_owned(), errno: 2 };
         let all = [
-            Answer::Started { pid: 77 },
+            Answer::Started(77),
             run(used, Some(15)),
             run(exited, None),
             Answer::NotStarted { command: 0, failure },
-            Answer::Done { signal: Some(2) },
+            Answer::Done(Some(2)),
         ];
         for answer in all {
             let line = serde_json::to_string(&answer).unwrap();

@@ -40,7 +40,7 @@ const GATHER_BYTES: usize = 16 << 10;
 /// parsing of arguments among it: all memory of this process is charged to every command.
 pub fn serve_if_asked() -> Option<io::Result<()>> {
     let mut words = std::env::args_os().skip(1);
-    (words.next()? == NAME).then(|| serve(words.next()))
+    (words.next()?.as_bytes() == NAME.to_bytes()).then(|| serve(words.next()))
 }
 
 fn serve(request: Option<OsString>) -> io::Result<()> {
@@ -120,7 +120,7 @@ fn failed(command: usize, step: &str) -> impl Fn(Errno) -> Answer + '_ {
 
 /// The answer of a series that is done, or was asked to stop.
 fn done() -> Answer {
-    Answer::Done { signal: stop_signal().map(|signal| signal as u8) }
+    Answer::Done(stop_signal().map(|signal| signal as u8))
 }
 
 impl<'a> Server<'a> {
@@ -204,7 +204,7 @@ impl<'a> Server<'a> {
             started.map_err(failed(number, "clone"))?;
         let pid = child.as_raw_pid();
         if self.request.series.announce && !rehearsal {
-            self.answers.add(&Answer::Started { pid: pid.unsigned_abs() });
+            self.answers.add(&Answer::Started(pid.unsigned_abs()));
             // Where the program is gone, the end of the series finds so too.
             let _ = self.answers.send();
         }

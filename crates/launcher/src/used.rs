@@ -54,11 +54,6 @@ impl Usage {
         self.user_ns.saturating_add(self.system_ns)
     }
 
-    /// Voluntary and involuntary switches.
-    pub fn switches(&self) -> u64 {
-        self.voluntary.saturating_add(self.involuntary)
-    }
-
     /// Both together: sums, of the resident memory the greater one.
     pub fn and(&self, other: &Self) -> Self {
         Self {
@@ -269,6 +264,6 @@ mod tests {
         let a = Usage { user_ns: 1, max_resident_bytes: 10, voluntary: 2, ..Usage::default() };
         let b = Usage { user_ns: 4, max_resident_bytes: 7, voluntary: 3, ..Usage::default() };
         let both = a.and(&b);
-        assert_eq!((both.user_ns, both.max_resident_bytes, both.switches()), (5, 10, 5));
+        assert_eq!((both.user_ns, both.max_resident_bytes, both.voluntary), (5, 10, 5));
     }
 }

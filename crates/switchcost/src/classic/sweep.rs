@@ -88,10 +88,10 @@ fn heading(args: &SweepArgs) -> String {
     format!("{machine}\n{laps} iterations{his}, {place}\n\n{COLUMNS}")
 }
 
-const COLUMNS: &str = "\
-                Real        CPU       User     System  Projected   Switches
-Processes    Seconds    Seconds    Seconds    Seconds    Seconds    per hop
-";
+const COLUMNS: &str = concat!(
+    "                Real        CPU       User     System  Projected   Switches\n",
+    "Processes    Seconds    Seconds    Seconds    Seconds    Seconds    per hop\n",
+);
 
 fn row(point: &Point, cpu_of_two_us: Option<f64>) -> String {
     let seconds = |us: f64| format!("{:>10.3}", us / 1e6);

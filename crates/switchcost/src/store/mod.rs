@@ -106,7 +106,10 @@ impl Entry {
 
 /// Reads a run file.
 pub(crate) fn read(path: &Path) -> Result<Run> {
-    let run = Run::parse(&text(path)?).map_err(|error| anyhow!("{} {error}", path.display()))?;
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    // A line cut off within a character is one line that cannot be read, not a file.
+    let run = Run::parse(&String::from_utf8_lossy(&bytes));
+    let run = run.map_err(|error| anyhow!("{} {error}", path.display()))?;
     Ok(by_known_speed(run))
 }
 
@@ -118,10 +121,4 @@ pub(crate) fn header(path: &Path) -> Result<Header> {
     BufReader::new(file).read_until(b'\n', &mut first).with_context(cannot)?;
     header_of(&String::from_utf8_lossy(&first))
         .map_err(|error| anyhow!("{} {error}", path.display()))
-}
-
-fn text(path: &Path) -> Result<String> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    // A line cut off within a character is one line that cannot be read, not a file.
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
 use crate::machine;
+use crate::procfs::ids_in;
 
 /// A resource limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,15 +164,12 @@ fn own_tasks(root: &Path) -> Option<u64> {
         return None;
     }
     let uid = rustix::process::getuid().as_raw();
-    let mut count = 0;
-    for entry in fs::read_dir(root.join("proc")).ok()?.flatten() {
-        let is_pid = entry.file_name().to_string_lossy().bytes().all(|b| b.is_ascii_digit());
-        if is_pid && entry.metadata().is_ok_and(|meta| meta.uid() == uid) {
-            let threads = fs::read_dir(entry.path().join("task")).map_or(0, Iterator::count);
-            count += threads as u64;
-        }
-    }
-    Some(count)
+    let folder = |pid: i32| root.join(format!("proc/{pid}"));
+    let own = ids_in(&root.join("proc"))
+        .into_iter()
+        .filter(|pid| fs::metadata(folder(*pid)).is_ok_and(|folder| folder.uid() == uid));
+    let count = own.map(|pid| ids_in(&folder(pid).join("task")).len() as u64).sum();
+    Some(count).filter(|count| *count > 0)
 }
 
 fn open_files() -> Limit {

@@ -51,15 +51,12 @@ pub fn needs(policy: Policy) -> String {
 /// kernel's highest, or what RLIMIT_RTPRIO allows without the privilege. Tried on a thread of its own.
 pub fn highest(policy: Policy) -> Result<u32, Errno> {
     let may = |priority: u32| {
-        let attempt = move || take_at(policy, i32::try_from(priority).unwrap_or(i32::MAX));
-        on_own_thread(attempt)
+        on_own_thread(move || take_at(policy, priority.cast_signed())).map(|()| priority)
     };
     let granted = getrlimit(Resource::Rtprio).current.unwrap_or(0).min(HIGHEST_PRIORITY.into());
-    let granted = u32::try_from(granted).unwrap_or(0);
-    match may(HIGHEST_PRIORITY) {
-        Ok(()) => Ok(HIGHEST_PRIORITY),
-        Err(_) if granted > 0 && may(granted).is_ok() => Ok(granted),
-        Err(errno) => Err(errno),
+    match (may(HIGHEST_PRIORITY), granted as u32) {
+        (Err(errno), granted) if granted > 0 => may(granted).map_err(|_| errno),
+        (highest, _) => highest,
     }
 }
 

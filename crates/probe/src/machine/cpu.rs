@@ -5,7 +5,7 @@ use model::machine::{
 };
 use model::reading::Reading;
 
-use super::tree::{ReadError, Result, Tree, cpu_list, parse, reading, value_of};
+use super::tree::{ReadError, Result, Tree, cpu_list, reading, value_of};
 
 pub(super) const CPUS: &str = "/sys/devices/system/cpu";
 
@@ -117,15 +117,12 @@ fn kind(tree: &Tree, path: &str) -> Result<CacheKind> {
     }
 }
 
-/// `32K`; the kernel prints no other unit, but its documents allow for them.
+/// `32K`: the kernel prints no other unit (drivers/base/cacheinfo.c, size_show).
 fn size_bytes(tree: &Tree, path: &str) -> Result<u64> {
     let text = tree.word(path)?;
-    let units = [("K", 1 << 10), ("M", 1 << 20), ("G", 1 << 30)];
-    let mut in_units =
-        units.into_iter().filter_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, bytes)));
-    let (number, unit) = in_units.next().unwrap_or((&text, 1));
-    let size = parse::<u64>(path, number)?.checked_mul(unit);
-    size.ok_or_else(|| ReadError::invalid(path, &text, "a size in range"))
+    let kib = text.strip_suffix('K').and_then(|number| number.parse::<u64>().ok());
+    kib.and_then(|kib| kib.checked_mul(1024))
+        .ok_or_else(|| ReadError::invalid(path, &text, "a size in range"))
 }
 
 /// Its form differs between architectures.

@@ -151,15 +151,7 @@ fn from_command_line(kernel: &Kernel, dynamic: &Reading<bool>) -> Found {
 }
 
 fn from_config(config: &Config) -> Found {
-    let options = [
-        // With a dynamic model, RT and one of the others are both set: the other is the default.
-        ("CONFIG_PREEMPT_LAZY", PreemptionModel::Lazy),
-        ("CONFIG_PREEMPT", PreemptionModel::Full),
-        ("CONFIG_PREEMPT_VOLUNTARY", PreemptionModel::Voluntary),
-        ("CONFIG_PREEMPT_NONE", PreemptionModel::None),
-        ("CONFIG_PREEMPT_RT", PreemptionModel::Full),
-    ];
-    let found = options.into_iter().find_map(|(option, model)| {
+    let found = MODELS.into_iter().find_map(|(_, option, model)| {
         let (path, value) = config.value(option).ok()?;
         (value == "y").then(|| (model, format!("{path} ({option})")))
     });
@@ -181,14 +173,18 @@ fn from_version(word: &str) -> Found {
     Reading::unknown(format!("{VERSION}: {why}"))
 }
 
+/// Names, options of the configuration, models. With a dynamic model, RT and one of the others are both set: the
+/// other is the default.
+const MODELS: [(&str, &str, PreemptionModel); 5] = [
+    ("lazy", "CONFIG_PREEMPT_LAZY", PreemptionModel::Lazy),
+    ("full", "CONFIG_PREEMPT", PreemptionModel::Full),
+    ("voluntary", "CONFIG_PREEMPT_VOLUNTARY", PreemptionModel::Voluntary),
+    ("none", "CONFIG_PREEMPT_NONE", PreemptionModel::None),
+    ("full", "CONFIG_PREEMPT_RT", PreemptionModel::Full),
+];
+
 fn model_named(name: &str) -> Option<PreemptionModel> {
-    match name {
-        "none" => Some(PreemptionModel::None),
-        "voluntary" => Some(PreemptionModel::Voluntary),
-        "full" => Some(PreemptionModel::Full),
-        "lazy" => Some(PreemptionModel::Lazy),
-        _ => None,
-    }
+    MODELS.into_iter().find(|(of, ..)| *of == name).map(|(.., model)| model)
 }
 
 /// How the kernel separates user from system time, from its configuration; kernel/sched/cputime.c says what each option does. GEN alone does

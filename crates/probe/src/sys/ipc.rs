@@ -1,7 +1,7 @@
-//! Message queues and semaphores, of POSIX and of System V; FIFOs. A POSIX queue is a descriptor (mq_overview(7)),
-//! so that its name can be removed at once. Objects of System V outlive their makers, and removing one
-//! destroys it at once for all: only the end of their IPC namespace removes them in every case.
-//! One byte read or written by a ring of io_uring(7), one operation at a time.
+//! What links use beside descriptors: message queues and semaphores of POSIX and of System V, FIFOs, one byte at a
+//! time by io_uring(7). A POSIX queue is a descriptor (mq_overview(7)), so that its name can be removed at once.
+//! Objects of System V outlive their makers, and removing one destroys it at once for all: only the end of their
+//! IPC namespace removes them in every case.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};

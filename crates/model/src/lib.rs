@@ -1,7 +1,7 @@
 //! The nouns of switchcost and all its arithmetic. No unsafe code, no input or output, and no
 //! randomness without a seed: the same samples always give the same record.
 //!
-//! Data flows one way: [`plan::Plan`] -> [`case::Case`]s in shuffled rounds -> [`sample::Sample`]s
+//! Data flows one way: [`plan::Plan`] -> [`case::Case`]s in shuffled rounds -> [`case::Sample`]s
 //! -> [`run::Run`] -> [`record::Record`].
 #![forbid(unsafe_code)]
 
@@ -11,18 +11,15 @@ pub mod comparison;
 pub mod cost;
 pub mod estimate;
 pub mod experiment;
+pub mod findings;
 pub mod glance;
 pub mod grid;
-pub mod interference;
-pub mod levels;
 pub mod looks;
 pub mod machine;
-mod named;
 pub mod noise;
 pub mod pairing;
 pub mod placement;
 pub mod plan;
-pub mod policy;
 pub mod published;
 pub mod reading;
 pub mod record;
@@ -30,10 +27,8 @@ pub mod regions;
 pub mod response;
 pub mod ring;
 pub mod run;
-pub mod sample;
 pub mod scaling;
 pub mod speed;
-pub mod state;
 pub mod subject;
 mod summary;
 pub mod trial;

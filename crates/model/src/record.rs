@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::case::rings;
 use crate::company::Company;
 use crate::cost::Cost;
 use crate::experiment::Experiment;
@@ -10,7 +11,6 @@ use crate::noise::{self, NoiseVerdict};
 use crate::pairing::Grouped;
 use crate::ring::Case;
 use crate::run::{End, Header, Run};
-use crate::sample::rings;
 use crate::scaling;
 use crate::speed::Level;
 

@@ -3,8 +3,9 @@
 // Clippy takes only functions marked as tests for tests, not their helpers.
 #![allow(clippy::unwrap_used)]
 
-use model::interference::{Setting, Verdict, judge};
+use model::findings::interference::{Verdict, judge};
 use model::published::li2007::{Figures, Stride};
+use model::trial::Setting;
 
 const CSV: &str = include_str!("../../../data/li2007.csv");
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use model::case::Case;
+use model::case::Sample;
 use model::plan::Batching;
-use model::sample::Sample;
 use model::trial::Trial;
 use serde::{Deserialize, Serialize};
 

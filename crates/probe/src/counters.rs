@@ -6,7 +6,7 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use model::sample::Counters;
+use model::ring::Counters;
 
 use crate::procfs::{self, Stat};
 use crate::sys::{CpuClock, Task, cpu_clock_ns};

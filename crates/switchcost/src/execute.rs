@@ -6,11 +6,11 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use clap::Args;
+use model::case::Sample;
 use model::experiment::Experiment;
 use model::machine::Machine;
 use model::plan::{Plan, Stopping};
 use model::run::{self, Build, End, Failure, Header, Line, Resumed, Run, SCHEMA, StopReason};
-use model::sample::Sample;
 use probe::assignment::Assignment;
 use probe::company::Watcher;
 use probe::placement;

@@ -9,7 +9,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use model::sample::Sample;
+use model::case::Sample;
 use probe::assignment::{Assignment, Unmeasured};
 use probe::placement;
 use probe::policy::Standing;

@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use model::case::Sample;
 use model::looks;
-use model::plan::{Plan, is_look};
+use model::looks::is_look;
+use model::plan::Plan;
 use model::run::{Failure, StopReason};
-use model::sample::Sample;
 use model::speed::FEWEST_ROUNDS;
 use probe::assignment::{Assignment, Unmeasured};
 

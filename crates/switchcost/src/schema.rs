@@ -18,7 +18,7 @@ enum Record {
     /// Of `ring` and `cost`.
     Rings(Box<model::record::Record>),
     /// Of `clock` and `cost --interference`.
-    Trials(Box<model::trial::Record>),
+    Trials(Box<model::findings::Record>),
     /// Of `response`.
     Response(Box<model::response::Record>),
 }

@@ -9,7 +9,8 @@ use serde::Deserialize;
 use stats::{Interval, Summary};
 
 use super::{PublishedError, rows};
-use crate::interference::{CONFIDENCE, Environment, Runs, Setting};
+use crate::findings::interference::{CONFIDENCE, Runs};
+use crate::trial::{Environment, Setting};
 
 const FILE: &str = "li2007.csv";
 

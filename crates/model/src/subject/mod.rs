@@ -12,15 +12,15 @@ use serde::{Deserialize, Serialize};
 
 pub use history::{PREFIX, Published, PublishedCase, Range, published};
 
+use crate::case;
 use crate::estimate::Estimate;
-use crate::levels::{levels, with_shared_level};
 use crate::machine::Machine;
 use crate::noise::NoiseVerdict;
 use crate::pairing::Grouped;
 use crate::response::noise_of;
 use crate::run::{Build, Failure, Run, Session};
-use crate::sample;
 use crate::speed::LAUNCH_SCATTER;
+use crate::speed::{levels, with_shared_level};
 use stats::mean;
 
 /// What a figure is of.
@@ -218,7 +218,7 @@ impl Subject {
     pub fn of_run(run: &Run) -> Self {
         let header = &run.header;
         let plan = with_shared_level(&header.plan, &run.samples);
-        let grouped = Grouped::new(&plan, sample::rings(&run.samples));
+        let grouped = Grouped::new(&plan, case::rings(&run.samples));
         let mut cases = rings::cases(&plan, &grouped, &run.failures);
         cases.extend(trials::cases(run));
         cases.sort_by_key(|case| case.number);

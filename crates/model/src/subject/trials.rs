@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{Figure, Labels, Quantity, Subcase, failure_of};
+use crate::findings::headlines_ns;
 use crate::run::Run;
 use crate::trial::{self, Trial};
 
@@ -12,7 +13,7 @@ const NOT_LABELS: &[&str] = &["duration_ns", "laps", "seed", "noise_cpu"];
 /// All trials whose figure is a time.
 pub(super) fn cases(run: &Run) -> Vec<Subcase> {
     let plan = &run.header.plan;
-    let by_round = trial::headlines_ns(run);
+    let by_round = headlines_ns(run);
     let subcase = |(number, case): (usize, &trial::Case)| {
         let figures = by_round[number].figures().collect();
         let estimate = by_round[number].estimate(plan);

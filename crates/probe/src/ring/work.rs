@@ -53,7 +53,7 @@ mod tests {
     use std::thread;
 
     use model::case::Kind;
-    use model::state::State;
+    use model::ring::State;
 
     use super::*;
     use crate::placement;

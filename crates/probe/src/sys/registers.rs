@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use model::state::State;
+use model::ring::State;
 
 #[cfg(test)]
 pub use arch::seen::{in_use, last_register};

@@ -8,12 +8,11 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use model::interference::Environment;
 use model::ring::{Batching, Case as RingCase, Kind, Placement, Policy, Sample as RingSample};
-use model::trial::Case;
 use model::trial::interference::{
     EXECUTION_NS, Execution, INVOLUNTARY, NOISE_EVENTS, Noise, VOLUNTARY, Wire,
 };
+use model::trial::{Case, Environment};
 
 use super::harness::{Outcome, TrialError, beside, check_alive, pin};
 use crate::policy;
@@ -240,7 +239,7 @@ fn random_of(execution: &Execution, round: u32) -> Random {
 #[cfg(test)]
 mod tests {
     use model::case::{Op, Work};
-    use model::interference::Setting;
+    use model::trial::Setting;
 
     use super::*;
 

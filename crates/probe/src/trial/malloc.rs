@@ -108,7 +108,7 @@ impl Watch {
     fn add_to(self, outcome: &mut Outcome) {
         for (ticks, seen) in self.slow {
             outcome.count(self.call.slow(), 1);
-            outcome.count(&self.call.slow_ticks(), ticks);
+            outcome.count(&self.call.slow_by("ticks"), ticks);
             for (cause, _) in CAUSES.iter().zip(seen).filter(|(_, seen)| *seen) {
                 outcome.count(&self.call.slow_by(cause.name), 1);
             }

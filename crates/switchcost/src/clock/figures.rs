@@ -5,7 +5,7 @@ use std::iter::once;
 
 use charts::{Axis, Figure, Role, Scale, Series, Unit};
 use model::estimate::Estimate;
-use model::trial::{Record, malloc, overhead, primes, sampling};
+use model::findings::{Record, malloc, overhead, primes, sampling};
 
 use crate::figures::{CLOCK_CALLS, CLOCK_MALLOC, bars, lines, nanoseconds, points};
 

@@ -3,15 +3,15 @@
 use std::fmt::Write;
 
 use model::case::Policy;
-use model::published::hines2000;
-use model::trial::malloc::{
+use model::findings::malloc::{
     self, BRK_CALLS, CAUSES, CallCost, MINOR_FAULTS, MMAP_CALLS, Overall, Slow,
 };
-use model::trial::primes::{
+use model::findings::primes::{
     self, Against, GETRUSAGE_NS, GETRUSAGE_THREAD_NS, GETRUSAGE_USER_NS, THREADCLOCK_NS, Timed,
 };
-use model::trial::sampling::{self, ACCOUNTS};
-use model::trial::{Record, overhead};
+use model::findings::sampling::{self, ACCOUNTS};
+use model::findings::{Record, overhead};
+use model::published::hines2000;
 
 use crate::terminal::{estimate_words, figure, interval, table, value};
 

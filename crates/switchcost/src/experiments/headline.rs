@@ -2,8 +2,9 @@
 
 use model::cost::{Cost, Curve, Direct};
 use model::estimate::Estimate;
+use model::findings::{self, Findings, wakeup};
 use model::record::{CaseSummary, Record, Series};
-use model::trial::{self, Findings, loops, wakeup};
+use model::trial::loops;
 use model::{response, words};
 
 use crate::response::delays::policy;
@@ -44,7 +45,7 @@ pub(super) fn of_response(record: &response::Record) -> Vec<String> {
 }
 
 /// Of trials: what each experiment is about.
-pub(super) fn of_trials(record: &trial::Record) -> Vec<String> {
+pub(super) fn of_trials(record: &findings::Record) -> Vec<String> {
     let ns = |ticks: Option<Estimate>| ticks?.scaled(record.ns_per_tick?);
     match &record.findings {
         Findings::Overhead(found) => {
@@ -56,7 +57,7 @@ pub(super) fn of_trials(record: &trial::Record) -> Vec<String> {
             Some(calls.join(", ")).filter(|line| !line.is_empty()).into_iter().collect()
         }
         Findings::Malloc(found) => {
-            let of_library = |of: &trial::malloc::Overall| {
+            let of_library = |of: &findings::malloc::Overall| {
                 let library = of.preload.as_deref().unwrap_or("the C library");
                 let malloc = estimate(&ns(of.malloc_median_ticks)?);
                 Some(format!(

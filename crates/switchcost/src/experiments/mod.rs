@@ -9,9 +9,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow};
 use charts::{Figure, Look, Role, printable, terminal as plot};
 use model::experiment::Experiment;
+use model::findings::{self, Findings, headlines_ns};
 use model::run::Run;
 use model::subject::Subject;
-use model::trial::{self, Findings, headlines_ns};
 use model::{record, response};
 use serde::Serialize;
 
@@ -91,7 +91,7 @@ pub(crate) fn tell(taken: &Taken, output: &Output) -> Result<ExitCode> {
 #[serde(untagged)]
 pub(crate) enum Record {
     Rings(Box<record::Record>),
-    Trials(Box<trial::Record>),
+    Trials(Box<findings::Record>),
     Response(Box<response::Record>),
 }
 
@@ -104,7 +104,7 @@ impl Record {
             | Experiment::ClockOverhead
             | Experiment::ClockPrimes
             | Experiment::ClockMalloc
-            | Experiment::ClockSampling => Self::Trials(Box::new(trial::Record::of(run))),
+            | Experiment::ClockSampling => Self::Trials(Box::new(findings::Record::of(run))),
         }
     }
 

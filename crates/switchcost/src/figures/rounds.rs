@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
+use model::case::rings;
+use model::findings::ByRound;
 use model::ring::Sample;
 use model::run::Run;
-use model::sample::rings;
-use model::trial::ByRound;
 use stats::median;
 
 use super::lines;

@@ -3,14 +3,13 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use model::case::rings;
 use model::experiment::Experiment;
-use model::interference::{Environment, Setting};
 use model::machine::Machine;
 use model::plan::{Batching, Plan, Stopping};
 use model::ring::{self, Case as Ring, ELEMENT_BYTES, Op, Placement, Policy, Sample, Work};
-use model::sample::rings;
 use model::trial::interference::{Execution, LONGEST_REALTIME_NS, Noise, Wire};
-use model::trial::{Case, Repeats, Trial};
+use model::trial::{Case, Environment, Repeats, Setting, Trial};
 use probe::assignment::Assignment;
 use probe::{placement, policy, trial};
 

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
-use model::interference::{CONFIDENCE, Comparison, Environment, Runs, Verdict, judge};
+use model::findings::Record;
+use model::findings::interference::{
+    CONFIDENCE, Comparison, Execution, Found, Noise, Runs, Verdict, judge,
+};
 use model::published::li2007::Figures;
-use model::trial::interference::{Execution, Found, Noise};
-use model::trial::{Case, Record, Trial};
+use model::trial::{Case, Environment, Trial};
 use model::words;
 use stats::Interval;
 

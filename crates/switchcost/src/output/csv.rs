@@ -2,12 +2,12 @@
 
 use ::csv::Writer;
 use anyhow::{Context, Result};
-use model::interference::Environment;
+use model::case::{rings, trials};
+use model::ring::State;
 use model::ring::{self, Disturbance};
 use model::run::Run;
-use model::sample::{rings, trials};
 use model::speed::Slices;
-use model::state::State;
+use model::trial::Environment;
 use model::trial::{self, Quantity, Trial};
 
 /// Names of columns, and what stands there.

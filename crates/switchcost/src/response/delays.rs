@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use model::case::Policy;
+use model::findings::gaps::{self, Class, ClassFound};
+use model::findings::wakeup::{Found, Tail};
 use model::published::venix1984;
 use model::response::{Budget, Record};
-use model::trial::gaps::{self, Class, ClassFound};
-use model::trial::wakeup::{Found, Tail};
 
 use crate::terminal::{bars, estimate_words, figure, table};
 

@@ -1,8 +1,8 @@
 //! Response times: what a wake-up is made of, how late it comes, what interrupts a busy loop.
 
 use charts::{Axis, Figure, Mark, Point, Role, Scale, Series, Unit};
+use model::findings::{gaps::ClassFound, wakeup};
 use model::response::{Against, LinkCost, Record};
-use model::trial::{gaps::ClassFound, wakeup};
 use model::words;
 use stats::Histogram;
 

@@ -2,8 +2,7 @@
 
 use model::machine::Relation;
 use model::record::{CaseSummary, Record, Series};
-use model::ring::{Case, Placement};
-use model::state::State;
+use model::ring::{Case, Placement, State};
 
 use crate::terminal::{self, cpu_list, interval, value};
 

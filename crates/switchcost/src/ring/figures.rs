@@ -7,7 +7,7 @@ use model::record::{CaseSummary, Record};
 use model::ring::{Case, Kind, Placement, Policy, Sample};
 use model::run::Run;
 use model::scaling::{Knee, Verdict};
-use model::{sample, words};
+use model::{case, words};
 
 use crate::figures::{RING_COST, RING_CPU, bars, lines, nanoseconds, points};
 
@@ -163,7 +163,7 @@ fn compared(groups: &[Group], index: usize) -> Option<Figure> {
 
 /// CPU time of a lap, and the ring of two scaled to each size.
 fn cpu(run: &Run, groups: &[Group], index: usize) -> Option<Figure> {
-    let grouped = Grouped::new(&run.header.plan, sample::rings(&run.samples));
+    let grouped = Grouped::new(&run.header.plan, case::rings(&run.samples));
     let of_lap = |number: usize, of: &CaseSummary| {
         // A random stream of its own, apart from those of the record.
         let stream = (3 << 32) + grouped.rank(number);

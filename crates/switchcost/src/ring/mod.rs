@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use model::case::{Kind, Op, Policy};
-use model::state::State;
+use model::ring::State;
 
 use crate::effort::Effort;
 use crate::links::LinkNames;

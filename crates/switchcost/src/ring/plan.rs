@@ -3,8 +3,8 @@
 use anyhow::{Context, Result, anyhow};
 use model::experiment::Experiment;
 use model::plan;
+use model::ring::State;
 use model::ring::{Batching, Case, Placement, Policy, Work};
-use model::state::State;
 use probe::{placement, ring};
 
 use super::{RingArgs, StateNames};

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use directories::ProjectDirs;
-use model::levels::levels;
 use model::machine::Machine;
 use model::plan::Plan;
 use model::run::Run;
+use model::speed::levels;
 use model::speed::{Reference, Speed, SpeedFile, cpu_key};
 use model::subject::{Subject, Values};
 use stats::{Group, median, scatter_between};

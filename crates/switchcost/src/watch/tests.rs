@@ -178,10 +178,10 @@ proptest! {
 
 #[test]
 fn a_run_of_rings_is_a_profile() {
+    use model::case::{Sample, rings};
     use model::record::Record;
     use model::ring::{Op, Placement, Work};
     use model::run::Run;
-    use model::sample::{Sample, rings};
 
     let mut run = Run::parse(include_str!("../../../model/tests/fixtures/run-v1.jsonl")).unwrap();
     // Its rings of two are bare: no array, no point.

@@ -1,11 +1,11 @@
 //! Comparisons of runs.
 
 use super::*;
+use crate::case::{self, Sample};
 use crate::case::{Case, Placement, Policy};
 use crate::reading::Reading;
 use crate::ring;
 use crate::run::{Arm, Failure, Run, Session};
-use crate::sample::{self, Sample};
 use crate::speed::cut;
 use crate::subject::{Quantity, published};
 
@@ -26,7 +26,7 @@ fn subject(change: impl Fn(&mut Run)) -> Subject {
 /// The same with twice the rounds, in slices that all ran at full speed.
 fn full_speed(change: impl Fn(&mut Run)) -> Subject {
     subject(|run| {
-        let rings: Vec<ring::Sample> = sample::rings(&run.samples).cloned().collect();
+        let rings: Vec<ring::Sample> = case::rings(&run.samples).cloned().collect();
         let again =
             |sample: &ring::Sample| ring::Sample { round: sample.round + 6, ..sample.clone() };
         let more: Vec<ring::Sample> = rings.iter().map(again).collect();

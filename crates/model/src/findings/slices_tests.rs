@@ -5,11 +5,12 @@ use proptest::prelude::*;
 use super::tests::{close, run, sample};
 use super::*;
 use crate::experiment::Experiment;
-use crate::levels;
 use crate::looks;
 use crate::noise::NoiseLevel;
 use crate::run::Run;
+use crate::speed;
 use crate::speed::{CleanCounts, Slices, Speed, around};
+use crate::trial::{Sample, Sliced, loops};
 use stats::median;
 
 /// Slices of one loop, three outcomes each; a tally is given by its name and what a slice has of it.
@@ -80,7 +81,7 @@ fn a_call_costs_what_it_takes_in_clean_slices() {
     assert_eq!((record.noise.level, record.noise.clean_share), (NoiseLevel::Noisy, Some(0.4)));
     assert!(record.noise.in_words().contains("1.40 times as slow"), "{:?}", record.noise);
     assert_eq!(looks::lacking(&run.header.plan, &run.samples), [0_usize; 0]);
-    let levels = levels::levels(&run.header.plan, &run.samples);
+    let levels = speed::levels(&run.header.plan, &run.samples);
     assert_eq!(levels.keys().collect::<Vec<_>>(), [&vec![1]]);
 }
 
@@ -142,7 +143,8 @@ fn a_slice_in_which_another_had_its_turn_is_left_out() {
     }
     let plan = overhead(Vec::new()).header.plan;
     let by_case = ByCase::new(&plan, &samples);
-    assert_eq!(by_case.shares(0), CleanCounts::of_all_as_found(190, 200));
+    let counts = CleanCounts { judged: 200, clean: 190, as_found: 200, clean_as_found: 190 };
+    assert_eq!(by_case.counts(0), counts);
     let largest = |sample: &Sample| Some(sample.tally(overhead::BATCH_TICKS)?.max()? as f64);
     let of_clean = by_case.by_round(0, overhead::BATCH_TICKS, largest);
     assert!(of_clean.figures().all(|(_, most)| most < 2600.0));

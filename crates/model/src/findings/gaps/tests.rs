@@ -9,7 +9,7 @@ use super::*;
 use crate::case::Policy;
 use crate::experiment::Experiment;
 use crate::plan::{Batching, Plan, Stopping};
-use crate::trial::{ByCase, Case, Gap, Repeats, Trial};
+use crate::trial::{Case, Repeats};
 
 /// Two ticks a nanosecond.
 const TICKS_PER_NS: f64 = 2.0;
@@ -219,6 +219,7 @@ fn the_tick_of_each_round_has_its_own_length() {
         gap.ticks += 2000;
     }
     let (_, by_round) = find(&ByCase::new(&plan, &samples)).pop().expect("a case of gaps");
+    let by_round: Vec<(u32, f64)> = by_round.figures().collect();
     assert_eq!(by_round.len(), 8);
     assert!(by_round[3].1 - by_round[2].1 > 900.0, "{by_round:?}");
     assert!(find(&ByCase::new(&plan, &[])).is_empty(), "nothing was watched");

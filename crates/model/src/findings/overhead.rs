@@ -1,24 +1,15 @@
 //! `clock overhead`: what it costs to ask for the time (Hines, Wyatt and Chang 2000, section 4,
-//! their `test_cycles`).
+//! their `test_cycles`). And what calls in loops cost.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::case::Trial;
-use super::figures::ByCase;
-use super::sample::Sample;
-use super::tally::{Quantity, Tally};
+use super::ByCase;
 use crate::estimate::Estimate;
+use crate::trial::loops::EMPTY_BATCH_TICKS;
+use crate::trial::{Quantity, Sample, Tally, Trial};
 
-/// Tally: ticks between two ordered time stamps with one call between them.
-pub const CALL_TICKS: &str = "call_ticks";
-/// Tally: ticks between two ordered time stamps with nothing between them, taken in turn with
-/// [`CALL_TICKS`].
-pub const EMPTY_TICKS: &str = "empty_ticks";
-/// Tally: ticks of [`BATCH_CALLS`] calls one after the other.
-pub const BATCH_TICKS: &str = "batch_ticks";
-/// Calls of a batch.
-pub const BATCH_CALLS: u32 = 100;
+pub use crate::trial::overhead::*;
 
 /// What one call costs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -55,59 +46,50 @@ const RARE: f64 = 0.005;
 /// The least distance between values of empty intervals that are common, neighbours taken together.
 fn step(empties: &Tally) -> Option<f64> {
     let rare = RARE * empties.count() as f64;
-    let common: Vec<i64> =
-        empties.values().filter(|(_, times)| f64::from(*times) >= rare).map(|(v, _)| v).collect();
-    let mut groups: Vec<Vec<i64>> = Vec::new();
-    for value in common {
-        match groups.last_mut() {
-            Some(group)
-                if group
-                    .last()
-                    .is_some_and(|last| value.saturating_sub(*last) <= SAME_VALUE_TICKS) =>
-            {
-                group.push(value);
-            }
-            _ => groups.push(vec![value]),
-        }
-    }
-    let sum = |group: &Vec<i64>| group.iter().map(|value| *value as f64).sum::<f64>();
-    let middle = |group: &Vec<i64>| sum(group) / group.len() as f64;
-    let middles: Vec<f64> = groups.iter().map(middle).collect();
+    let common = empties.values().filter(|(_, times)| f64::from(*times) >= rare);
+    let common: Vec<i64> = common.map(|(value, _)| value).collect();
+    let groups = common.chunk_by(|one, next| next.saturating_sub(*one) <= SAME_VALUE_TICKS);
+    let middle = |group: &[i64]| stats::mean(&group.iter().map(|v| *v as f64).collect::<Vec<_>>());
+    let middles: Vec<f64> = groups.filter_map(middle).collect();
     middles.windows(2).map(|pair| pair[1] - pair[0]).reduce(f64::min)
 }
 
 /// The single calls of a sample without what the two stamps cost.
 fn net(sample: &Sample) -> Option<Tally> {
-    let empty = sample.tally(EMPTY_TICKS)?.quantile(0.5)?;
-    Some(sample.tally(CALL_TICKS)?.shifted(empty.saturating_neg()))
+    sample.tally(CALL_TICKS)?.less(&*sample.tally(EMPTY_TICKS)?)
 }
 
-/// Ticks per call of calls made one after the other: the sample's median batch.
-pub(super) fn in_a_row(sample: &Sample) -> Option<f64> {
-    let batch = sample.tally(BATCH_TICKS)?.quantile(0.5)?;
-    Some(batch as f64 / f64::from(BATCH_CALLS))
+/// Ticks per call of calls made one after the other: the sample's median batch. Of two processes, per loop:
+/// nothing is taken off, beside two signals and two switches a test and a jump do not count.
+pub(crate) fn in_a_row(sample: &Sample) -> Option<f64> {
+    Some(sample.median(BATCH_TICKS)? / f64::from(BATCH_CALLS))
 }
 
-pub(super) fn find(by_case: &ByCase, cases: usize) -> Found {
-    let cost = |case: usize| {
-        let Some(Trial::Call { call }) = by_case.trial(case) else { return None };
-        let mut all = Tally::default();
-        by_case.of(case).iter().filter_map(|sample| net(sample)).for_each(|t| all.merge(&t));
+/// Ticks per turn of the empty loop.
+pub(crate) fn empty_ticks(sample: &Sample) -> Option<f64> {
+    Some(sample.median(EMPTY_BATCH_TICKS)? / f64::from(BATCH_CALLS))
+}
+
+/// Ticks per call above the empty loop: the sample's median batches. Signed.
+pub(crate) fn net_of_loop(sample: &Sample) -> Option<f64> {
+    Some(in_a_row(sample)? - empty_ticks(sample)?)
+}
+
+pub(super) fn find(by_case: &ByCase) -> Found {
+    let cost = |(case, trial): (usize, &Trial)| {
+        let Trial::Call { call } = trial else { return None };
         Some(CallCost {
             case,
             call: call.clone(),
-            net_ticks: Quantity::of(&all)?,
-            median_ticks: by_case
-                .estimate_of_slices(case, CALL_TICKS, |s| Some(net(s)?.quantile(0.5)? as f64)),
+            net_ticks: Quantity::of(&by_case.merged(case, net))?,
+            median_ticks: by_case.estimate_of_slices(case, CALL_TICKS, |s| net(s)?.median()),
             back_to_back_ticks: by_case.estimate_of_slices(case, BATCH_TICKS, in_a_row),
         })
     };
     let mut empties = Tally::default();
-    (0..cases)
-        .flat_map(|case| by_case.of(case))
-        .filter_map(|sample| sample.tally(EMPTY_TICKS))
-        .for_each(|tally| empties.merge(&tally));
-    Found { calls: (0..cases).filter_map(cost).collect(), step_ticks: step(&empties) }
+    let empty = |sample: &Sample| sample.tally(EMPTY_TICKS).map(|tally| tally.into_owned());
+    by_case.trials().for_each(|(case, _)| empties.merge(&by_case.merged(case, empty)));
+    Found { calls: by_case.trials().filter_map(cost).collect(), step_ticks: step(&empties) }
 }
 
 #[cfg(test)]

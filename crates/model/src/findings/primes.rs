@@ -6,27 +6,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::case::Trial;
-use super::figures::ByCase;
-use super::sample::Sample;
+use super::ByCase;
 use crate::estimate::Estimate;
+use crate::trial::{Sample, Trial};
 
-/// Tally: CPU time of a trial by threadclock, in nanoseconds.
-pub const THREADCLOCK_NS: &str = "threadclock_ns";
-/// Tally: CPU time of a trial by `getrusage(RUSAGE_SELF)`, user and system together.
-pub const GETRUSAGE_NS: &str = "getrusage_ns";
-/// Tally: the user time of the same trials.
-pub const GETRUSAGE_USER_NS: &str = "getrusage_user_ns";
-/// Tally: CPU time of a trial by `getrusage(RUSAGE_THREAD)`, user and system together.
-pub const GETRUSAGE_THREAD_NS: &str = "getrusage_thread_ns";
-
-/// The ways of timing that are set against threadclock.
-pub const OTHERS: [&str; 3] = [GETRUSAGE_NS, GETRUSAGE_USER_NS, GETRUSAGE_THREAD_NS];
-
-/// The tally of trials of nothing at all by the same way of timing.
-pub fn empty(name: &str) -> String {
-    format!("empty_{name}")
-}
+pub use crate::trial::primes::*;
 
 /// One way of timing at one number of primes. Time in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -91,48 +75,42 @@ fn percent(log_ratio: f64) -> f64 {
     100.0 * (log_ratio.exp() - 1.0)
 }
 
-fn difference_percent(sample: &Sample, name: &str) -> Option<f64> {
-    let own = mean(sample, THREADCLOCK_NS)?;
-    Some(100.0 * (mean(sample, name)? - own) / own)
+/// Between the sums of the samples' means.
+fn difference_percent(samples: &[&Sample], name: &str) -> Option<f64> {
+    let sum = |name| samples.iter().map(|sample| mean(sample, name)).sum::<Option<f64>>();
+    let own = sum(THREADCLOCK_NS)?;
+    Some(100.0 * (sum(name)? - own) / own)
 }
 
-/// Mean of what some of the samples have; none where none has it.
-fn mean_over(samples: &[&Sample], of: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
-    let figures: Vec<f64> = samples.iter().filter_map(|sample| of(sample)).collect();
-    stats::mean(&figures)
-}
-
-pub(super) fn find(by_case: &ByCase, cases: usize) -> Found {
-    let point = |case: usize| {
-        let Some(Trial::Primes { primes }) = by_case.trial(case) else { return None };
+pub(super) fn find(by_case: &ByCase) -> Found {
+    let against = |of: &dyn Fn(&str) -> Against| -> BTreeMap<String, Against> {
+        OTHERS.into_iter().map(|name| (name.to_string(), of(name))).collect()
+    };
+    let point = |(case, trial): (usize, &Trial)| {
+        let Trial::Primes { primes } = trial else { return None };
         let timed = |name: &str| {
             let mean_ns = by_case.estimate(case, |sample| mean(sample, name))?;
             let sd_ns = by_case.estimate(case, |sample| sd(sample, name))?;
             Some((name.to_string(), Timed { mean_ns, sd_ns }))
         };
-        let against = |name: &str| Against {
-            gain_percent: by_case.estimate(case, |s| log_ratio(s, name).map(percent)),
-            mean_difference_percent: by_case.estimate(case, |s| difference_percent(s, name)),
-        };
         Some(Point {
             case,
             primes: *primes,
             timed: OTHERS.into_iter().chain([THREADCLOCK_NS]).filter_map(timed).collect(),
-            against: OTHERS.into_iter().map(|name| (name.to_string(), against(name))).collect(),
+            against: against(&|name| Against {
+                gain_percent: by_case.estimate(case, |s| log_ratio(s, name).map(percent)),
+                mean_difference_percent: by_case.estimate(case, |s| difference_percent(&[s], name)),
+            }),
         })
     };
-    let points: Vec<Point> = (0..cases).filter_map(point).collect();
+    let points: Vec<Point> = by_case.trials().filter_map(point).collect();
     let all: Vec<usize> = points.iter().map(|point| point.case).collect();
-    let overall = |name: &str| Against {
+    let overall = against(&|name| Against {
         gain_percent: by_case.estimate_together(&all, |samples| {
-            mean_over(samples, |sample| log_ratio(sample, name)).map(percent)
+            let ratios = samples.iter().filter_map(|sample| log_ratio(sample, name));
+            stats::mean(&ratios.collect::<Vec<f64>>()).map(percent)
         }),
-        mean_difference_percent: by_case.estimate_together(&all, |samples| {
-            let sum = |name| -> Option<f64> { samples.iter().map(|s| mean(s, name)).sum() };
-            let own = sum(THREADCLOCK_NS)?;
-            Some(100.0 * (sum(name)? - own) / own)
-        }),
-    };
-    let overall = OTHERS.into_iter().map(|name| (name.to_string(), overall(name))).collect();
+        mean_difference_percent: by_case.estimate_together(&all, |s| difference_percent(s, name)),
+    });
     Found { points, overall }
 }

@@ -9,6 +9,7 @@ use crate::experiment::Experiment;
 use crate::machine::Machine;
 use crate::plan::{Batching, Plan, Stopping};
 use crate::run::{Build, Header, Line, Run, SCHEMA};
+use crate::trial::{Phase, Repeats, Sample};
 
 pub(crate) fn run(experiment: Experiment, trials: Vec<Trial>, samples: Vec<Sample>) -> Run {
     let case = |trial| Case { trial, cpu: 1, policy: Policy::Other }.into();
@@ -224,7 +225,7 @@ fn a_file_with_absurd_rounds_is_read_at_once() {
 #[test]
 fn what_is_disturbed_on_purpose_says_nothing_of_the_machine() {
     use crate::case::{Op, Work};
-    use crate::interference::{Environment, Setting};
+    use crate::trial::{Environment, Setting};
     use interference::{EXECUTION_NS, Execution, Noise};
 
     let trial = |environment| {

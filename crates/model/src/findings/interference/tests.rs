@@ -5,6 +5,11 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
+use crate::case::{Op, Policy, Work};
+use crate::experiment::Experiment;
+use crate::plan::{Batching, Plan, Stopping};
+use crate::trial::{Case, Repeats};
+use stats::student_quantile;
 
 const SIZES: [u64; 3] = [256 << 10, 384 << 10, 512 << 10];
 
@@ -208,4 +213,135 @@ proptest! {
             prop_assert!(growth.low <= growth.ratio && growth.ratio <= growth.high);
         }
     }
+}
+
+fn plan() -> Plan {
+    let case = |setting, environment| Case {
+        trial: Trial::Execution(Execution {
+            setting,
+            environment,
+            noise: Noise::Net,
+            noise_cpu: 0,
+            work: Work::new(1024, 8, Op::Rmw).unwrap(),
+            laps: 10,
+            seed: 1,
+            priority: None,
+            wire: Wire::Veth,
+        }),
+        cpu: 1,
+        policy: Policy::Other,
+    };
+    let environments = [Environment::Quiet, Environment::Disturbed];
+    let settings = [Setting::Augmented, Setting::Plain];
+    let cases = settings.iter().flat_map(|setting| environments.map(|e| case(*setting, e)));
+    Plan {
+        experiment: Experiment::Interference,
+        cases: cases.map(Into::into).collect(),
+        seed: 1,
+        batching: Batching::of_trials(Repeats { trials: 1 }),
+        stopping: Stopping { precision: 0.0, budget_ns: 1, rounds: Some(6), confidence: 0.95 },
+        reference: Default::default(),
+    }
+}
+
+fn sample(case: usize, round: u32, time: i64, events: Option<i64>) -> Sample {
+    Sample {
+        case,
+        round,
+        elapsed_ns: time as u64,
+        elapsed_ticks: None,
+        gaps: Vec::new(),
+        sliced: Vec::new(),
+        tallies: BTreeMap::from([(EXECUTION_NS.to_string(), [time].into_iter().collect())]),
+        counts: events.map(|events| (NOISE_EVENTS.to_string(), events)).into_iter().collect(),
+        steal_ns: None,
+    }
+}
+
+/// Times 1000 -+ d around: six runs whose deviation is d sqrt(6/5).
+fn samples(deviations: [i64; 4]) -> Vec<Sample> {
+    let each = |(case, d): (usize, i64)| {
+        let events = (case % 2 == 1).then_some(case as i64 * 10);
+        (0..6).map(move |round| {
+            let time = if round % 2 == 0 { 1000 - d } else { 1000 + d };
+            sample(case, round, time, events)
+        })
+    };
+    deviations.into_iter().enumerate().flat_map(each).collect()
+}
+
+#[test]
+fn each_condition_has_its_own_runs_and_the_verdict_theirs() {
+    let (plan, samples) = (plan(), samples([10, 10, 10, 80]));
+    let found = find(&ByCase::new(&plan, &samples));
+    assert_eq!(found.runs.len(), 4);
+    let growth = |growth: Option<stats::Growth>| growth.unwrap().ratio;
+    assert!((growth(found.verdict.augmented) - 1.0).abs() < 1e-9);
+    assert!((growth(found.verdict.plain) - 8.0).abs() < 1e-9);
+    assert!(
+        found.in_words.contains("plain setting: its interval grew 8.00x"),
+        "{}",
+        found.in_words
+    );
+    // 90 %: t(0.95; 5) = 2.015 of the tables.
+    let half = 10.0 * (6.0_f64 / 5.0).sqrt() / 6.0_f64.sqrt();
+    let interval = found.verdict.comparisons[0].quiet.unwrap();
+    assert!((student_quantile(0.90, 5.0).unwrap() - 2.015).abs() < 1e-3);
+    assert!((interval.high - 1000.0 - 2.015 * half).abs() < 0.01, "{interval:?}");
+    assert_eq!(
+        found.events_per_run,
+        BTreeMap::from([("augmented".into(), 10.0), ("plain".into(), 30.0)])
+    );
+}
+
+#[test]
+fn a_condition_that_met_hardly_any_noise_is_named() {
+    let plan = plan();
+    let with = |events: [i64; 6]| -> Vec<Sample> {
+        let mut samples = samples([10, 10, 10, 80]);
+        // Of the plain setting, disturbed.
+        for (sample, events) in samples.iter_mut().filter(|s| s.case == 3).zip(events) {
+            sample.counts.insert(NOISE_EVENTS.to_string(), events);
+        }
+        samples
+    };
+    let doubts = |events| find(&ByCase::new(&plan, &with(events))).doubts;
+    assert_eq!(doubts([1, 0, 1, 1, 1, 1]), Vec::<String>::new());
+    let told = doubts([1, 0, 1, 1, 0, 1]);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("of: two of 1 KiB, plain, disturbed by net (4); "), "{told:?}");
+    assert!(told[0].contains("--budget"), "{told:?}");
+}
+
+#[test]
+fn real_time_runs_that_meet_the_kernels_limit_are_told() {
+    let mut plan = plan();
+    let mut samples = samples([10, 10, 10, 10]);
+    samples[0].tallies.insert(EXECUTION_NS.into(), [900_000_000].into_iter().collect());
+    let doubts = |plan: &Plan| find(&ByCase::new(plan, &samples)).doubts;
+    assert_eq!(doubts(&plan), Vec::<String>::new());
+    let fifo = Case { policy: Policy::Fifo, ..plan.trial(0).unwrap().clone() };
+    plan.cases[0] = fifo.into();
+    let told = doubts(&plan);
+    assert!(told[0].contains("up to 900 ms") && told[0].contains("--laps"), "{told:?}");
+}
+
+#[test]
+fn without_runs_nothing_is_told() {
+    let plan = plan();
+    let found = find(&ByCase::new(&plan, &[]));
+    assert!(found.in_words.contains("inconclusive"), "{}", found.in_words);
+    assert!(found.events_per_run.is_empty());
+}
+
+#[test]
+fn names_read_back() {
+    for noise in Noise::ALL {
+        assert_eq!(noise.name().parse(), Ok(*noise));
+    }
+    assert!("loud".parse::<Noise>().unwrap_err().contains("timer"));
+    let Trial::Execution(execution) = plan().trial(3).unwrap().trial.clone() else {
+        panic!("an execution")
+    };
+    assert_eq!(execution.to_string(), "two of 1 KiB, plain, disturbed by net");
 }

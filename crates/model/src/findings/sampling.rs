@@ -6,62 +6,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::case::{Phase, Trial};
-use super::figures::ByCase;
-use super::sample::Sample;
+use super::ByCase;
 use crate::estimate::Estimate;
+use crate::trial::{Phase, Sample, Trial};
 
-/// Count: nanoseconds from one tick to the next, by the kernel's word.
-pub const TICK_NS: &str = "tick_ns";
-
-/// The two processes. Their counts are `PROCESS_ACCOUNT_ns`.
-pub const PROCESSES: [&str; 2] = ["sleeper", "burner"];
-
-/// The accounts of a process's CPU time that are compared, best understood first.
-pub const ACCOUNTS: [Account; 6] = [
-    Account { name: "precise", in_words: "scheduler's sum", part: Part::Whole },
-    Account { name: "threadclock", in_words: "threadclock", part: Part::Whole },
-    Account { name: "ticks", in_words: "ticks that found it running", part: Part::Whole },
-    Account { name: "getrusage", in_words: "getrusage user + system", part: Part::Whole },
-    Account { name: "user", in_words: "getrusage user", part: Part::User },
-    Account { name: "true_user", in_words: "outside of its system calls", part: Part::User },
-];
-
-/// What an account is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Part {
-    /// All CPU time of the process.
-    Whole,
-    /// Its time in user mode.
-    User,
-}
-
-/// A way to account for CPU time.
-#[derive(Clone, Copy, Debug)]
-pub struct Account {
-    /// Its part of the count's name.
-    pub name: &'static str,
-    /// What it is.
-    pub in_words: &'static str,
-    /// What it is about.
-    pub part: Part,
-}
-
-impl Account {
-    /// What it is compared with: the scheduler's sum, or the user part as it truly was.
-    pub fn truth(&self) -> &'static str {
-        match self.part {
-            Part::Whole => "precise",
-            Part::User => "true_user",
-        }
-    }
-}
-
-/// The count of a process by an account.
-pub fn count(process: &str, account: &str) -> String {
-    format!("{process}_{account}_ns")
-}
+pub use crate::trial::sampling::*;
 
 /// What one account said of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -102,7 +51,7 @@ pub(super) fn sleepers_share(sample: &Sample) -> Option<f64> {
 
 fn told(by_case: &ByCase, case: usize, process: &str, account: &Account) -> Option<Told> {
     let own = count(process, account.name);
-    let truth = count(process, account.truth());
+    let truth = count(process, account.truth);
     let per_second =
         |sample: &Sample| Some(1e3 * sample.count(&own)? as f64 / sample.elapsed_ns as f64);
     let error = |sample: &Sample| {
@@ -115,9 +64,9 @@ fn told(by_case: &ByCase, case: usize, process: &str, account: &Account) -> Opti
     })
 }
 
-pub(super) fn find(by_case: &ByCase, cases: usize) -> Vec<Point> {
-    let point = |case: usize| {
-        let Some(Trial::Sampling { phase, .. }) = by_case.trial(case) else { return None };
+pub(super) fn find(by_case: &ByCase) -> Vec<Point> {
+    let point = |(case, trial): (usize, &Trial)| {
+        let Trial::Sampling { phase, .. } = trial else { return None };
         let process = |process: &str| {
             let account = |account: &Account| {
                 Some((account.name.to_string(), told(by_case, case, process, account)?))
@@ -132,5 +81,5 @@ pub(super) fn find(by_case: &ByCase, cases: usize) -> Vec<Point> {
             processes: PROCESSES.into_iter().map(process).collect(),
         })
     };
-    (0..cases).filter_map(point).collect()
+    by_case.trials().filter_map(point).collect()
 }

@@ -3,23 +3,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::case::Trial;
-pub use super::case::{Load, Wakeup};
-use super::figures::ByCase;
-use super::sample::Sample;
-use super::tally::{Quantity, Tally};
+use super::ByCase;
 use crate::estimate::Estimate;
-use stats::Histogram;
-use stats::quantile_ranks;
+use crate::trial::{Quantity, Tally, Trial};
+use stats::{Histogram, quantile_ranks};
 
-/// Tally: nanoseconds from the moment asked for to the sleeper's first look at the clock.
-pub const LATE_NS: &str = "late_ns";
-/// Count: the timer slack in force, in nanoseconds.
-pub const SLACK_NS: &str = "timer_slack_ns";
-/// Count: voluntary and involuntary switches of the sleeper: each sleep is one.
-pub const SWITCHES: &str = "switches";
-/// Count: CPU time of the companion that keeps the CPU busy, in nanoseconds.
-pub const COMPANION_NS: &str = "companion_cpu_ns";
+pub use crate::trial::wakeup::*;
+
+/// Coverage of the tails' intervals.
+const CONFIDENCE: f64 = 0.95;
 
 /// A quantile of many values with its interval by ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -72,49 +64,35 @@ pub struct Found {
     pub steal_percent: Option<f64>,
 }
 
-/// Median lateness of a sample, in nanoseconds.
-pub(crate) fn median_ns(sample: &Sample) -> Option<f64> {
-    Some(sample.tally(LATE_NS)?.quantile(0.5)? as f64)
-}
-
-fn found(by_case: &ByCase, case: usize) -> Option<Found> {
-    let Some(Trial::Wakeup(wakeup)) = by_case.trial(case) else { return None };
-    let samples = by_case.of(case);
-    let mut late = Tally::default();
-    samples.iter().filter_map(|sample| sample.tally(LATE_NS)).for_each(|tally| late.merge(&tally));
-    let sum = |name: &str| {
-        let counts: Option<Vec<i64>> = samples.iter().map(|sample| sample.count(name)).collect();
-        Some(counts?.into_iter().map(|count| count as f64).sum::<f64>())
-    };
-    let elapsed_ns: f64 = samples.iter().map(|sample| sample.elapsed_ns as f64).sum();
-    Some(Found {
-        case,
-        load: wakeup.load,
-        late_ns: Quantity::of(&late)?,
-        median_ns: by_case.estimate(case, median_ns),
-        p99_ns: Tail::of(&late, 0.99, CONFIDENCE),
-        p999_ns: Tail::of(&late, 0.999, CONFIDENCE),
-        histogram: Histogram::of(late.values().map(|(value, times)| (value as f64, times))),
-        timer_slack_ns: samples.iter().find_map(|sample| sample.count(SLACK_NS)),
-        switches_per_wake: sum(SWITCHES).map(|switches| switches / late.count() as f64),
-        busy_percent: sum(COMPANION_NS)
-            .filter(|_| elapsed_ns > 0.0)
-            .map(|busy| 100.0 * busy / elapsed_ns),
-        steal_percent: samples
-            .iter()
-            .map(|sample| sample.steal_ns)
-            .sum::<Option<u64>>()
-            .filter(|_| elapsed_ns > 0.0)
-            .map(|stolen| 100.0 * stolen as f64 / elapsed_ns),
-    })
-}
-
-/// Coverage of the tails' intervals.
-const CONFIDENCE: f64 = 0.95;
-
 /// What each case of wake-ups says.
 pub(crate) fn find(by_case: &ByCase) -> Vec<Found> {
-    by_case.cases().filter_map(|case| found(by_case, case)).collect()
+    let found = |(case, trial): (usize, &Trial)| {
+        let Trial::Wakeup(wakeup) = trial else { return None };
+        let samples = by_case.of(case);
+        let late = by_case.merged(case, |sample| Some(sample.tally(LATE_NS)?.into_owned()));
+        // Of what every sample has.
+        let sum = |name: &str| {
+            let counts = samples.iter().map(|sample| Some(sample.count(name)? as f64));
+            counts.sum::<Option<f64>>()
+        };
+        let elapsed_ns: f64 = samples.iter().map(|sample| sample.elapsed_ns as f64).sum();
+        let percent = |ns: f64| (elapsed_ns > 0.0).then(|| 100.0 * ns / elapsed_ns);
+        let stolen = samples.iter().map(|sample| sample.steal_ns).sum::<Option<u64>>();
+        Some(Found {
+            case,
+            load: wakeup.load,
+            late_ns: Quantity::of(&late)?,
+            median_ns: by_case.estimate(case, |sample| sample.median(LATE_NS)),
+            p99_ns: Tail::of(&late, 0.99, CONFIDENCE),
+            p999_ns: Tail::of(&late, 0.999, CONFIDENCE),
+            histogram: Histogram::of(late.values().map(|(value, times)| (value as f64, times))),
+            timer_slack_ns: samples.iter().find_map(|sample| sample.count(SLACK_NS)),
+            switches_per_wake: sum(SWITCHES).map(|switches| switches / late.count() as f64),
+            busy_percent: sum(COMPANION_NS).and_then(percent),
+            steal_percent: stolen.and_then(|ns| percent(ns as f64)),
+        })
+    };
+    by_case.trials().filter_map(found).collect()
 }
 
 #[cfg(test)]
@@ -125,7 +103,7 @@ mod tests {
     use crate::case::Policy;
     use crate::experiment::Experiment;
     use crate::plan::{Batching, Plan, Stopping};
-    use crate::trial::{Case, Repeats};
+    use crate::trial::{Case, Repeats, Sample};
 
     fn found_in(wakes_per_round: i64, rounds: u32, busy: Option<i64>) -> Found {
         let wakeup = Wakeup {

@@ -263,7 +263,6 @@ mod tests {
     fn maps_and_other_axes_stay_apart_under_ids_of_their_own() {
         let map = |run: usize| Figure {
             body: Body::Map(Map {
-                label: "cost".into(),
                 unit: Unit::Nanoseconds,
                 xs: vec![1.0],
                 ys: vec![1.0],

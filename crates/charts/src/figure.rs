@@ -159,8 +159,6 @@ pub struct Region {
 /// A value for every place of a grid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Map {
-    /// What the values are, without the unit.
-    pub label: String,
     /// Unit of the values.
     pub unit: Unit,
     /// Positions on the x axis.

@@ -180,7 +180,7 @@ impl<'a> Grid<'a> {
         let known: Vec<f64> = map.values.iter().flatten().flatten().copied().collect();
         let (least, most) = extremes(known.iter().copied());
         let scale = if least > 0.0 && most / least >= WIDE { Scale::Log } else { Scale::Linear };
-        let mut values = Ruler::new(&Axis::new(&map.label, map.unit, scale), &known);
+        let mut values = Ruler::new(&Axis::new("", map.unit, scale), &known);
         let (low, high) = values.extremes(&known);
         if high - low > high.abs() * 1e-9 {
             (values.low, values.high) = (low, high);

@@ -217,7 +217,6 @@ fn map(members: u32, op: Op, mut rows: Vec<&Curve>) -> Option<Figure> {
     let x = Axis::new("array of each member", Unit::Bytes, Scale::Log);
     let figure = Figure::new(&id, &title, x, Axis::new("stride", Unit::Bytes, Scale::Log));
     let body = Body::Map(Map {
-        label: "cost of a switch".to_string(),
         unit: Unit::Nanoseconds,
         xs: arrays.iter().map(|bytes| *bytes as f64).collect(),
         ys: rows.iter().map(|curve| curve.work.stride_bytes as f64).collect(),

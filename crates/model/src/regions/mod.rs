@@ -3,8 +3,8 @@
 //! [`breaks`] takes costs against any axis (bytes of an array, pages, members of a ring) and finds
 //! up to two breaks, each with the sizes between which it lies; or says why the points are inconclusive.
 //! [`regions`] reads them as the three regions of Li, Ding and Shen (2007, section 3.1). Neither is
-//! told the sizes of caches: [`beside`] sets what was found beside them afterwards. The method, its
-//! sources and its measured error rates are in `docs/method.md`.
+//! told the sizes of caches: [`beside`] sets what was found beside them afterwards. The method and its
+//! sources are in `docs/method.md`, its measured error rates in `docs/validation.md`.
 
 mod axis;
 mod breaks;

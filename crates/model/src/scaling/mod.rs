@@ -1,8 +1,8 @@
 //! Which law does the cost of a switch follow as the ring grows?
 //!
 //! [`law`] takes the cost per switch at some ring sizes and says which of thirteen [`Shape`]s they
-//! follow, where the knees are, and how sure that is; or that the points are inconclusive. The method,
-//! its sources and its measured error rates are in `docs/method.md`.
+//! follow, where the knees are, and how sure that is; or that the points are inconclusive. The method
+//! and its sources are in `docs/method.md`, its measured error rates in `docs/validation.md`.
 //!
 //! Costs may be in any one unit, except that sentences call them nanoseconds. Rings are sizes in
 //! members.

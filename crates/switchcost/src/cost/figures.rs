@@ -10,7 +10,8 @@ use model::record::Record;
 use model::regions::{self, Regions};
 use model::words;
 
-use crate::figures::{COST_BY_ARRAY, lines, nanoseconds, points};
+use super::table::walk_words;
+use crate::figures::{COST_BY_ARRAY, lines, members, nanoseconds, points};
 
 /// Parts in which a piece of a course is drawn.
 const PIECE_STEPS: i32 = 12;
@@ -50,15 +51,8 @@ fn level_marks(levels: &[regions::Level], size: fn(&regions::Level) -> String) -
 
 /// `rmw by 128 B`, with the size of the ring where it is not two.
 fn name(curve: &Curve) -> String {
-    let Work { op, stride_bytes, walk, huge_pages, .. } = curve.work;
-    let stride = words::bytes(stride_bytes);
-    let walk = match walk {
-        Walk::Whole => format!("{op} by {stride}"),
-        Walk::Chase => format!("{op} of lines at random"),
-        Walk::Sparse => format!("{op} of one line in each {stride}"),
-    };
-    let huge = if huge_pages { ", huge pages" } else { "" };
-    format!("{walk}{huge}{}", ring_words(curve.members))
+    let huge = if curve.work.huge_pages { ", huge pages" } else { "" };
+    format!("{}{huge}{}", walk_words(&curve.work), ring_words(curve.members))
 }
 
 /// The size of the ring where it is not two.
@@ -204,18 +198,14 @@ fn map(members: u32, op: Op, mut rows: Vec<&Curve>) -> Option<Figure> {
     let values: Vec<Vec<Option<f64>>> = rows.iter().map(row).collect();
     let resolved = || values.iter().flatten().flatten().copied();
     let (low, high) = (resolved().reduce(f64::min)?, resolved().reduce(f64::max)?);
+    let (least, most) = (words::time(low), words::time(high));
     let in_words = format!(
-        "From {} to {}. Empty cells were not measured or are not resolved from zero.",
-        words::time(low),
-        words::time(high)
+        "From {least} to {most}. Empty cells were not measured or are not resolved from zero."
     );
-    let ring = ring_words(members);
-    let (id, title) = (
-        format!("cost-map-{op}-{members}"),
-        format!("Cost of a switch by array and stride ({op}{ring})"),
-    );
-    let x = Axis::new("array of each member", Unit::Bytes, Scale::Log);
-    let figure = Figure::new(&id, &title, x, Axis::new("stride", Unit::Bytes, Scale::Log));
+    let id = format!("cost-map-{op}-{members}");
+    let title = format!("Cost of a switch by array and stride ({op}{})", ring_words(members));
+    let bytes = |label: &str| Axis::new(label, Unit::Bytes, Scale::Log);
+    let figure = Figure::new(&id, &title, bytes("array of each member"), bytes("stride"));
     let body = Body::Map(Map {
         unit: Unit::Nanoseconds,
         xs: arrays.iter().map(|bytes| *bytes as f64).collect(),
@@ -235,8 +225,7 @@ fn by_members(record: &Record, cost: &Cost, index: usize) -> Option<Figure> {
     };
     let told = |curve: &MembersCurve| format!("{}: {}.", named(curve.work), curve.in_words);
     let told: Vec<String> = cost.by_members.iter().map(told).collect();
-    let x = Axis::new("members of the ring", Unit::Count, Scale::Log);
-    let axes = (x, nanoseconds("cost of a switch"));
+    let axes = (members(Scale::Log), nanoseconds("cost of a switch"));
     let title = "Cost of a switch by the size of the ring, with work";
     let series = cost.by_members.iter().map(series);
     let figure = lines("cost-by-members", title, told.join(" "), axes, series)?;

@@ -183,15 +183,14 @@ fn take_policy(
 
 /// Huge pages that were asked for and that this kernel does not give.
 fn without_huge_pages(args: &CostArgs, machine: &Machine) -> Option<String> {
-    let on = args.huge_pages == Switch::On;
     let why = match machine.memory.thp_enabled.known().map(String::as_str) {
+        _ if args.huge_pages == Switch::Off => return None,
         Some("always" | "madvise") => return None,
         Some(other) => format!("transparent huge pages are '{other}' here"),
         None => "this kernel does not say whether it has transparent huge pages".to_string(),
     };
-    on.then(|| {
-        format!("not granted: --huge-pages on: {why} (/sys/kernel/mm/transparent_hugepage/enabled)")
-    })
+    let file = "/sys/kernel/mm/transparent_hugepage/enabled";
+    Some(format!("not granted: --huge-pages on: {why} ({file})"))
 }
 
 /// The smallest array.

@@ -8,6 +8,7 @@ use model::cost::{Cost, CostPoint, Curve};
 use model::published::li2007;
 use model::record::{COUNT_TOLERANCE, Record};
 use model::regions::{Axis, Beside};
+use model::ring::Case;
 use model::words;
 
 use crate::terminal::{self, Told, cpu_list, estimate_words, figure, interval, value};
@@ -41,13 +42,10 @@ fn heading(record: &Record) -> String {
     let lacking = lacking.map_or(String::new(), |share| {
         format!(" (not always given: in {:.0} % of the samples)", share * 100.0)
     });
+    let Case { kind, link, policy, placement, .. } = case;
+    let cpus = cpu_list(&placement.cpus());
     format!(
-        "\n{} members by {}, policy {}{priority}, placement {} (CPU {}), huge pages {huge_pages}{lacking}",
-        case.kind,
-        case.link,
-        case.policy,
-        case.placement,
-        cpu_list(&case.placement.cpus())
+        "\n{kind} members by {link}, policy {policy}{priority}, placement {placement} (CPU {cpus}), huge pages {huge_pages}{lacking}"
     )
 }
 
@@ -56,11 +54,13 @@ fn title(curve: &Curve) -> String {
     format!("{}, {} members", walk_words(&curve.work), curve.members)
 }
 
+/// `rmw by 128 B`.
 pub(crate) fn walk_words(work: &Work) -> String {
+    let (op, stride) = (work.op, words::bytes(work.stride_bytes));
     match work.walk {
-        Walk::Whole => format!("{} by {} bytes", work.op, work.stride_bytes),
-        Walk::Chase => format!("{} of lines at random", work.op),
-        Walk::Sparse => format!("{} of one line in each {} bytes", work.op, work.stride_bytes),
+        Walk::Whole => format!("{op} by {stride}"),
+        Walk::Chase => format!("{op} of lines at random"),
+        Walk::Sparse => format!("{op} of one line in each {stride}"),
     }
 }
 
@@ -116,11 +116,10 @@ fn published(cost: &Cost) -> Option<String> {
         |curve: &Curve| Some(format!("{} ({})", range(curve.second_over_first()?), title(curve)));
     let ours: Vec<String> = cost.curves.iter().filter_map(of).collect();
     let here = if ours.is_empty() { "not both seen here".to_string() } else { ours.join("; ") };
+    let (paper, c1) = (range(theirs.second_over_first()), figure(theirs.direct_us));
     Some(format!(
-        "c2 where combined working sets exceed the cache / where all fit: {here}; theirs {} (Li, Ding and Shen 2007, \
-         in sequence; their c1 {} us)",
-        range(theirs.second_over_first()),
-        figure(theirs.direct_us)
+        "c2 where combined working sets exceed the cache / where all fit: {here}; theirs {paper} (Li, Ding and Shen \
+         2007, in sequence; their c1 {c1} us)"
     ))
 }
 

@@ -31,6 +31,11 @@ pub(crate) fn points(all: impl IntoIterator<Item = (f64, Option<Estimate>)>) -> 
     all.into_iter().filter_map(|(x, estimate)| Some(point(x, &estimate?))).collect()
 }
 
+/// An axis of sizes of rings.
+pub(crate) fn members(scale: Scale) -> Axis {
+    Axis::new("members of the ring", Unit::Count, scale)
+}
+
 /// An axis of times, linear as long as nothing needs more.
 pub(crate) fn nanoseconds(label: &str) -> Axis {
     Axis::new(label, Unit::Nanoseconds, Scale::Linear)

@@ -6,7 +6,7 @@ use model::ring::Case;
 use model::subject::{Published, PublishedCase, Quantity};
 use model::words;
 
-use super::{CLOCK_CALLS, CLOCK_MALLOC, COST_BY_ARRAY, RING_COST, RING_CPU};
+use super::{CLOCK_CALLS, CLOCK_MALLOC, COST_BY_ARRAY, RING_COST, RING_CPU, members};
 
 /// Cost of a switch by year.
 const HISTORY: &str = "history";
@@ -20,8 +20,7 @@ pub(crate) fn of_published(machine: &Published, index: usize) -> Vec<Figure> {
     let cost = line(machine, cost_of);
     let of_two = cost.iter().find(|point| point.x == 2.0).map(|point| Point { x: 0.0, ..*point });
     let ring = |id: &str, title: &str, label: &str| {
-        let x = Axis::new("members of the ring", Unit::Count, Scale::Log);
-        let figure = Figure::new(id, title, x, log_ns(label));
+        let figure = Figure::new(id, title, members(Scale::Log), log_ns(label));
         let source = format!("{}, {}: {}", machine.machine, machine.system, machine.source);
         Figure { base: Some(2.0), in_words: format!("{source} ({}).", machine.year), ..figure }
     };
@@ -95,7 +94,11 @@ pub(crate) fn with_published(
             RING_CPU => rings(cpu_of_lap),
             COST_BY_ARRAY => li(figure),
             CLOCK_CALLS => hines(figure),
-            CLOCK_MALLOC => malloc(figure),
+            CLOCK_MALLOC => {
+                let ns = hines2000::MALLOC_CYCLES * NS_PER_CYCLE;
+                let mean = |all| flat("pentium-pro/166, 2000, mean".to_string(), all, ns);
+                range(figure).map(mean).into_iter().collect()
+            }
             _ => Vec::new(),
         };
         add(figure, series);
@@ -169,12 +172,6 @@ fn hines(figure: &mut Figure) -> Vec<Series> {
         Point::bare(place as f64, call.mean_cycles * NS_PER_CYCLE)
     });
     vec![published("pentium-pro/166, 2000".to_string(), points.to_vec(), None)]
-}
-
-fn malloc(figure: &Figure) -> Vec<Series> {
-    let name = "pentium-pro/166, 2000, mean".to_string();
-    let ns = hines2000::MALLOC_CYCLES * NS_PER_CYCLE;
-    range(figure).map(|all| flat(name, all, ns)).into_iter().collect()
 }
 
 /// A switch of a ring of two on every machine, oldest first, the runs last.

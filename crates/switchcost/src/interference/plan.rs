@@ -139,7 +139,7 @@ fn measure_laps(cpu: u32, work: Work, execution_ns: u64) -> Result<Result<u64, E
     Ok(Ok((execution_ns as f64 / fastest).ceil().max(1.0) as u64))
 }
 
-/// What packets go through, and a word where that is not what it should be.
+/// What packets go through, and a note where that is not what it should be.
 fn wire(noise: Noise, notices: &mut Vec<String>) -> Wire {
     if noise != Noise::Net {
         return Wire::default();
@@ -164,48 +164,38 @@ fn shared_core(cpu: u32, away: u32, machine: &Machine) -> Option<String> {
     })
 }
 
-/// The augmented setting's policy and priority, and a word on what was granted.
+/// The augmented setting's policy and priority, and a note on what was granted.
 fn policy_here(has_other_cpu: bool, notices: &mut Vec<String>) -> (Policy, Option<u32>) {
-    if !has_other_cpu {
-        notices.push(
-            "there is one CPU for this program: the augmented setting has its noise on the measured \
-             CPU and the normal policy (a real-time ring could hang the machine), so both settings \
-             are the plain one; allow a second CPU (taskset, cpuset)"
-                .to_string(),
-        );
-        return (Policy::Other, None);
-    }
-    match policy::highest(Policy::Fifo) {
-        Ok(priority) => {
+    let notice = match has_other_cpu.then(|| policy::highest(Policy::Fifo)) {
+        Some(Ok(priority)) => {
             notices.push(setting::granted(Policy::Fifo, priority));
-            (Policy::Fifo, Some(priority))
+            return (Policy::Fifo, Some(priority));
         }
-        Err(errno) => {
-            notices.push(format!(
-                "{}: other work may take the augmented setting's CPU",
-                setting::not_granted(Policy::Fifo, errno)
-            ));
-            (Policy::Other, None)
+        Some(Err(errno)) => {
+            let refused = setting::not_granted(Policy::Fifo, errno);
+            format!("{refused}: other work may take the augmented setting's CPU")
         }
-    }
+        None => "there is one CPU for this program: the augmented setting has its noise on the measured \
+                 CPU and the normal policy (a real-time ring could hang the machine), so both settings \
+                 are the plain one; allow a second CPU (taskset, cpuset)"
+            .to_string(),
+    };
+    notices.push(notice);
+    (Policy::Other, None)
 }
 
 /// Half, three quarters and the whole of the last private cache.
 fn default_sizes(here: &Here, cpu: u32, notices: &mut Vec<String>) -> Vec<u64> {
     let cache = here.machine.last_private_cache(cpu).and_then(|cache| cache.size_bytes.clone());
-    let whole = cache.known().copied().filter(|bytes| *bytes >= 4 * ELEMENT_BYTES);
-    match whole {
-        Some(bytes) => {
-            [2, 3, 4].map(|quarters| bytes / 4 * quarters / ELEMENT_BYTES * ELEMENT_BYTES).to_vec()
-        }
-        None => {
-            let why = cache.why().unwrap_or("it is too small");
-            notices.push(format!(
-                "the last private cache of CPU {cpu} is not known ({why}): the paper's sizes stand in for its parts (--sizes)"
-            ));
-            PAPER_BYTES.to_vec()
-        }
+    if let Some(bytes) = cache.known().filter(|bytes| **bytes >= 4 * ELEMENT_BYTES) {
+        let part = |quarters: u64| bytes / 4 * quarters / ELEMENT_BYTES * ELEMENT_BYTES;
+        return [2, 3, 4].map(part).to_vec();
     }
+    let why = cache.why().unwrap_or("it is too small");
+    notices.push(format!(
+        "the last private cache of CPU {cpu} is not known ({why}): the paper's sizes stand in for its parts (--sizes)"
+    ));
+    PAPER_BYTES.to_vec()
 }
 
 #[cfg(test)]

@@ -94,19 +94,19 @@ fn counted(found: &gaps::Found) -> Vec<String> {
             named.sort_by(|a, b| b.1.total_cmp(a.1));
             let named =
                 named.iter().take(5).map(|(name, rate)| format!("{name} {}", figure(**rate)));
-            format!(
-                "interrupts per second, counted by the kernel: {} ({})",
-                figure(by_name.get("all").copied()),
-                named.collect::<Vec<_>>().join(", ")
-            )
+            let all = figure(by_name.get("all").copied());
+            let named = named.collect::<Vec<_>>().join(", ");
+            format!("interrupts per second, counted by the kernel: {all} ({named})")
         }
         None => "interrupts were not counted: /proc/interrupts cannot be read".to_string(),
     };
     let steal = match found.steal_percent {
-        Some(percent) => format!(
-            "stolen by the hypervisor, as the kernel reports it (steps of 10 ms): {} % of the time",
-            figure(percent)
-        ),
+        Some(percent) => {
+            let percent = figure(percent);
+            format!(
+                "stolen by the hypervisor, as the kernel reports it (steps of 10 ms): {percent} % of the time"
+            )
+        }
         None => "no stolen time is reported here".to_string(),
     };
     let mut lines = vec![interrupts, steal];
@@ -148,13 +148,9 @@ pub(crate) fn wakeup(record: &Record) -> Option<String> {
     let columns = ["policy", "CPU", "p50", "p99", "p99.9", "max", "wakes"];
     let table = table(columns, record.wakeups.iter().map(row));
     let histograms = record.wakeups.iter().map(|found| {
-        format!(
-            "\n{}, {} CPU: late by, how many wakes, share of all lateness\n({})\n{}",
-            policy(record, found.case),
-            found.load,
-            beside(found),
-            bars(&found.histogram)
-        )
+        let (policy, load) = (policy(record, found.case), found.load);
+        let (beside, bars) = (beside(found), bars(&found.histogram));
+        format!("\n{policy}, {load} CPU: late by, how many wakes, share of all lateness\n({beside})\n{bars}")
     });
     Some(format!("wake-up\n\n{table}\n\n{WAKEUP_LEGEND}{}", histograms.collect::<String>()))
 }

@@ -9,7 +9,7 @@ use model::run::Run;
 use model::scaling::{Knee, Verdict};
 use model::{case, words};
 
-use crate::figures::{RING_COST, RING_CPU, bars, lines, nanoseconds, points};
+use crate::figures::{RING_COST, RING_CPU, bars, lines, members, nanoseconds, points};
 
 /// Points of a curve between its ends.
 const CURVE_POINTS: usize = 48;
@@ -72,10 +72,6 @@ fn name(case: &Case) -> String {
         case.state.map(|state| format!("registers {state}")),
     ];
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")
-}
-
-fn members(scale: Scale) -> Axis {
-    Axis::new("members of the ring", Unit::Count, scale)
 }
 
 fn by_size(record: &Record, groups: &[Group], index: usize) -> Option<Figure> {

@@ -69,17 +69,15 @@ fn text(runs: &[(Run, Option<PathBuf>)]) -> String {
     let columns =
         ["case", "cost of", "ns", "interval", "scatter between launches", "at full speed"];
     let rows = all.cases.iter().map(|case| row(case, all.launch_scatter, confidence));
+    let table = terminal::table(columns, rows);
     let places: String =
         runs.iter().map(|(_, path)| terminal::place(path.as_deref()) + "\n").collect();
+    let (heading, many) = (terminal::heading(&first.header), runs.len());
+    let [confidence, scatter] = [confidence, all.launch_scatter].map(|part| 100.0 * part);
     format!(
-        "{}, {} launches\n\n{}\n\n\
-         ns: mean of the launches at full speed; interval: {:.0} %, by the launches' own errors and their scatter \
-         (taken to be {:.1} %)\n{places}",
-        terminal::heading(&first.header),
-        runs.len(),
-        terminal::table(columns, rows),
-        confidence * 100.0,
-        all.launch_scatter * 100.0
+        "{heading}, {many} launches\n\n{table}\n\n\
+         ns: mean of the launches at full speed; interval: {confidence:.0} %, by the launches' own errors and their \
+         scatter (taken to be {scatter:.1} %)\n{places}"
     )
 }
 

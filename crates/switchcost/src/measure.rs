@@ -20,7 +20,7 @@ use crate::output::{check_place, print};
 use crate::progress::Progress;
 use crate::report::drawn::Drawn;
 use crate::setting::{Here, Planned};
-use crate::values::{Destination, duration, seed};
+use crate::values::{Destination, duration, each_once, seed};
 use crate::{clock, cost, report, ring, terminal};
 
 #[derive(Debug, Args)]
@@ -221,18 +221,13 @@ fn lines(measured: &[Measured]) -> Vec<(&'static str, String)> {
             let spent = Duration::from_nanos(end.spent_ns).as_secs_f64();
             stopped.push(format!("{name} {} ({spent:.1} s)", terminal::reason_words(end.reason)));
         }
-        for note in
-            run.header.notices.iter().chain(&run.warnings).map(|note| ("note", note.clone()))
-        {
-            if !notes.contains(&note) {
-                notes.push(note);
-            }
-        }
+        let of_run = run.header.notices.iter().chain(&run.warnings);
+        notes.extend(of_run.map(|note| ("note", note.clone())));
     }
     let noisy = noise(measured).into_iter().filter(|(_, verdict)| !verdict.reasons.is_empty());
     lines.extend(noisy.map(|(name, noise)| ("machine", format!("{name}: {}", noise.in_words()))));
     lines.extend((!stopped.is_empty()).then(|| ("stopped", stopped.join("; "))));
-    lines.extend(notes);
+    lines.extend(each_once(notes));
     lines
 }
 

@@ -17,7 +17,7 @@ use crate::history::find_published;
 use crate::ring::RingArgs;
 use crate::session;
 use crate::store::{Entry, Folder, header, read};
-use crate::values::share;
+use crate::values::{each_once, share};
 
 /// Which cost is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -163,14 +163,8 @@ fn find(names: &str) -> Result<Subject> {
         return Ok(find_published(machine)?.subject());
     }
     let folder = Folder::of_user()?;
-    let mut paths: Vec<PathBuf> = Vec::new();
-    for name in names.split(',') {
-        for path in launches_of(&folder, folder.find(name)?)? {
-            if !paths.contains(&path) {
-                paths.push(path);
-            }
-        }
-    }
+    let paths = names.split(',').map(|name| launches_of(&folder, folder.find(name)?));
+    let paths = each_once(paths.collect::<Result<Vec<_>>>()?.concat());
     let subjects = paths.iter().map(|path| read(path).map(|run| Subject::of_run(&run)));
     let subjects = subjects.collect::<Result<Vec<Subject>>>()?;
     if let [first, others @ ..] = &subjects[..]

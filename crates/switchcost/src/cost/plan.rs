@@ -10,7 +10,7 @@ use probe::{placement, policy, ring};
 use super::{CostArgs, Switch};
 use crate::failure::usage;
 use crate::setting::{self, Here, PlacementArg, Planned, pair};
-use crate::values::ByteSizes;
+use crate::values::{ByteSizes, each_once};
 
 /// The stride where none is asked for: the paper's.
 const STRIDES: [u64; 1] = [128];
@@ -96,7 +96,7 @@ fn parts(args: &CostArgs, cpu: Option<u32>, machine: &Machine) -> Vec<Part> {
     };
     match args.tlb {
         true => vec![part(Walk::Sparse)],
-        false => unique(&args.walk).into_iter().map(part).collect(),
+        false => each_once(args.walk.iter().copied()).into_iter().map(part).collect(),
     }
 }
 
@@ -119,7 +119,7 @@ fn works(
             match Work::new(bytes, stride, Op::Read) {
                 Ok(work) => {
                     let huge_pages = args.huge_pages == Switch::On;
-                    let ops = unique(&args.op).into_iter();
+                    let ops = each_once(args.op.iter().copied()).into_iter();
                     works.extend(ops.map(|op| Work { op, walk, huge_pages, ..work }));
                 }
                 Err(_) => too_small.push(format!("{bytes} by {stride}")),
@@ -135,17 +135,6 @@ fn works(
     let left_out = (!too_small.is_empty())
         .then(|| format!("left out, as the stride is longer than the array: {too_small}"));
     Ok((works, left_out))
-}
-
-/// Each once, in the order of the first.
-fn unique<T: Copy + PartialEq>(list: &[T]) -> Vec<T> {
-    let mut all: Vec<T> = Vec::new();
-    for item in list {
-        if !all.contains(item) {
-            all.push(*item);
-        }
-    }
-    all
 }
 
 /// The policy and its priority, and a note on what was granted.

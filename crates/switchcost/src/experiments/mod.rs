@@ -29,53 +29,42 @@ use crate::values::Destination;
 use crate::{clock, cost, interference, ring, watch};
 
 pub(crate) fn ring(args: &RingArgs) -> Result<ExitCode> {
-    measure(&args.output, |here| {
-        let planned = ring::plan::plan(args, &here)?;
-        match args.launches {
-            1 => measured(planned, here, &args.output),
-            count => launches::take(count, planned, &here, &args.output),
-        }
-    })
+    match args.launches {
+        1 => measured(&args.output, |here| ring::plan::plan(args, here)),
+        _ => launches::take(args),
+    }
 }
 
 pub(crate) fn cost(args: &CostArgs) -> Result<ExitCode> {
+    let (of, output) = (&args.interference, &args.output);
     if args.program.pid.is_some() || !args.program.command.is_empty() {
-        args.output.check()?;
-        return watch::run(&args.program, &args.output);
+        output.check()?;
+        return watch::run(&args.program, output);
     }
-    measure(&args.output, |here| {
-        let planned = match args.interference.interference {
-            false => cost::plan::plan(args, &here)?,
-            true => {
-                let (of, laps, effort) = (&args.interference, args.laps, &args.effort);
-                match interference::plan::plan(of, laps, effort, &here)? {
-                    Ok(planned) => planned,
-                    Err(interrupted) => return Ok(interrupted),
-                }
-            }
-        };
-        measured(planned, here, &args.output)
-    })
+    if !of.interference {
+        return measured(output, |here| cost::plan::plan(args, here));
+    }
+    output.check()?;
+    let here = Here::detect()?;
+    match interference::plan::plan(of, args.laps, &args.effort, &here)? {
+        Ok(planned) => tell(&execute::new_run(planned, here, output.quiet)?, output),
+        Err(interrupted) => Ok(interrupted),
+    }
 }
 
 pub(crate) fn response(args: &ResponseArgs) -> Result<ExitCode> {
-    let output = &args.common.output;
-    measure(output, |here| measured(crate::response::plan::plan(args, &here)?, here, output))
+    measured(&args.common.output, |here| crate::response::plan::plan(args, here))
 }
 
 pub(crate) fn clock(command: &ClockCommand) -> Result<ExitCode> {
-    let output = &command.common().output;
-    measure(output, |here| measured(clock::plan::plan(command, &here)?, here, output))
+    measured(&command.common().output, |here| clock::plan::plan(command, here))
 }
 
-/// Looks whether the outputs can be written before anything else is done.
-fn measure(output: &Output, run: impl FnOnce(Here) -> Result<ExitCode>) -> Result<ExitCode> {
+/// Measures a plan, stores it, prints it; looks first whether the outputs can be written.
+fn measured(output: &Output, plan: impl FnOnce(&Here) -> Result<Planned>) -> Result<ExitCode> {
     output.check()?;
-    run(Here::detect()?)
-}
-
-/// Measures a plan, stores it, prints it.
-fn measured(planned: Planned, here: Here, output: &Output) -> Result<ExitCode> {
+    let here = Here::detect()?;
+    let planned = plan(&here)?;
     tell(&execute::new_run(planned, here, output.quiet)?, output)
 }
 

@@ -14,6 +14,7 @@ use stats::Interval;
 
 use crate::figures::lines;
 use crate::terminal::{figure as digits, table};
+use crate::values::each_once;
 
 pub(crate) fn text(record: &Record, found: &Found) -> String {
     let doubts: String = found.doubts.iter().map(|doubt| format!("doubt: {doubt}\n")).collect();
@@ -57,21 +58,16 @@ fn row(comparison: &Comparison, unit_ns: f64) -> [String; 6] {
 }
 
 fn legend(record: &Record, found: &Found) -> String {
-    let mut lines = vec![
-        "quiet, disturbed: mean execution time in ms, 90 % interval (Student); grew: scatter disturbed / quiet, moved: of the mean"
-            .to_string(),
-    ];
+    let columns = "quiet, disturbed: mean execution time in ms, 90 % interval (Student); grew: scatter disturbed / quiet, moved: of the mean";
+    let mut lines = vec![columns.to_string()];
     for summary in &record.cases {
         let Trial::Execution(of) = &summary.case.trial else { continue };
-        let laps =
-            format!("every run: a ring of two, {} laps, each member rmw over its array", of.laps);
-        for line in [laps, setting(&summary.case, of, found)] {
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
-        }
+        let laps = of.laps;
+        lines
+            .push(format!("every run: a ring of two, {laps} laps, each member rmw over its array"));
+        lines.push(setting(&summary.case, of, found));
     }
-    lines.join("\n")
+    each_once(lines).join("\n")
 }
 
 fn setting(case: &Case, of: &Execution, found: &Found) -> String {

@@ -71,25 +71,20 @@ const HEAD: u64 = 1024;
 /// Refuses to write over a file that is no report: a run file, most likely, that was to be drawn.
 pub(crate) fn check(to: &Destination) -> Result<()> {
     let Destination::File(path) = to else { return Ok(()) };
-    let is_taken = path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0);
-    match is_taken && !is_report(path)? {
-        true => Err(usage(format!(
-            "{}: a file that is no report of switchcost is there already: remove it, or name another (-o FILE)",
-            path.display()
-        ))),
-        false => Ok(()),
+    if !path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0) {
+        return Ok(());
     }
-}
-
-fn is_report(path: &Path) -> Result<bool> {
     let cannot = || format!("cannot read {}", path.display());
     let mut head = Vec::new();
-    File::open(path)
-        .with_context(cannot)?
-        .take(HEAD)
-        .read_to_end(&mut head)
-        .with_context(cannot)?;
-    Ok(String::from_utf8_lossy(&head).contains(GENERATOR))
+    let file = File::open(path).with_context(cannot)?;
+    file.take(HEAD).read_to_end(&mut head).with_context(cannot)?;
+    if String::from_utf8_lossy(&head).contains(GENERATOR) {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "{}: a file that is no report of switchcost is there already: remove it, or name another (-o FILE)",
+        path.display()
+    )))
 }
 
 /// Writes the report of these runs, in this order; `lead` is what they say together.

@@ -17,6 +17,7 @@ use super::{Part, ResponseArgs};
 use crate::failure::usage;
 use crate::links::{self, LinkNames};
 use crate::setting::{Here, Planned, pair};
+use crate::values::each_once;
 
 /// Loops of each trial in a round: as many as the memorandum's programs made in all.
 const LOOPS: u32 = 10_000;
@@ -58,11 +59,11 @@ pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<Planned> {
             Part::Interrupts => (vec![busy(cpu, args.busy_policy, here)?], Vec::new()),
             Part::Wakeup => wakeup(cpu, args.common.effort.seed, here),
         };
-        // Parts may need the same.
-        let new: Vec<Case> = of_part.into_iter().filter(|case| !cases.contains(case)).collect();
-        cases.extend(new);
+        cases.extend(of_part);
         notices.extend(left_out);
     }
+    // Parts may need the same.
+    let cases = each_once(cases);
     if cases.is_empty() {
         let why = notices.join("; ");
         return Err(usage(format!("--only: nothing of it is available here: {why}")));

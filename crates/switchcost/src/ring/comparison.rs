@@ -5,6 +5,7 @@ use model::record::{CaseSummary, Record, Series};
 use model::ring::{Case, Placement, State};
 
 use crate::terminal::{self, cpu_list, interval, value};
+use crate::values::each_once;
 
 /// What the rings of a run differ in beside their size, each in the order of its plan.
 pub(crate) struct Comparison {
@@ -24,15 +25,8 @@ fn labels(case: &Case) -> [String; 3] {
 
 impl Comparison {
     pub(crate) fn of(record: &Record) -> Self {
-        let mut seen: [Vec<String>; 3] = Default::default();
-        for summary in &record.cases {
-            for (seen, label) in seen.iter_mut().zip(labels(&summary.case)) {
-                if !seen.contains(&label) {
-                    seen.push(label);
-                }
-            }
-        }
-        Self { seen }
+        let all = |which: usize| record.cases.iter().map(move |of| labels(&of.case)[which].clone());
+        Self { seen: [0, 1, 2].map(|which| each_once(all(which))) }
     }
 
     /// Those of link, placement and state in which rings differ.
@@ -108,11 +102,9 @@ impl Comparison {
 
 /// What the placements of a sweep are, and what a hop between CPUs consists of.
 pub(crate) fn placements(record: &Record) -> Option<String> {
-    let mut relations: Vec<Relation> =
-        record.cases.iter().filter_map(|summary| summary.case.placement.relation()).collect();
-    relations.dedup();
-    let words = |relation: &Relation| format!("{relation}: {}", relation.in_words());
-    let words: Vec<String> = relations.iter().map(words).collect();
+    let relations = record.cases.iter().filter_map(|summary| summary.case.placement.relation());
+    let words = |relation: Relation| format!("{relation}: {}", relation.in_words());
+    let words: Vec<String> = each_once(relations).into_iter().map(words).collect();
     (!words.is_empty()).then(|| {
         format!(
             "placements: {}; members take turns on the pair\n\

@@ -13,27 +13,26 @@ use model::speed::Speed;
 use model::subject::{Subcase, Subject, Values};
 use stats::{Summary, mean, normal_quantile};
 
+use super::RingArgs;
 use crate::execute;
 use crate::failure::usage;
 use crate::interrupt::Interrupt;
-use crate::output::{Output, print};
+use crate::output::print;
 use crate::progress::Progress;
-use crate::setting::{Here, Planned};
+use crate::setting::Here;
 use crate::terminal::{self, figure};
 
 /// The same plan so many times, each with a seed of its own, and what all of them say together.
-pub(crate) fn take(
-    count: u32,
-    (plan, notices): Planned,
-    here: &Here,
-    output: &Output,
-) -> Result<ExitCode> {
+pub(crate) fn take(args: &RingArgs) -> Result<ExitCode> {
+    let (count, output) = (args.launches, &args.output);
     if output.json.is_some() || output.csv.is_some() || output.plot {
         return Err(usage(
             "--launches: each launch is a run of its own: write it by `runs export` or `runs show` (accepted here: \
              no --json, --csv, --plot)",
         ));
     }
+    let here = Here::detect()?;
+    let (plan, notices) = super::plan::plan(args, &here)?;
     let interrupt = Interrupt::watch()?;
     let set = execute::run_name(plan.experiment, SystemTime::now());
     let (mut runs, mut whole) = (Vec::new(), true);

@@ -123,9 +123,8 @@ impl FromStr for StateNames {
             return Ok(Self::All);
         }
         let states = text.split(',').map(|name| name.trim().parse());
-        states.collect::<Result<_, String>>().map(Self::These).map_err(|why| {
-            // The list of names ends in a bracket.
-            why.strip_suffix(')').map_or(why.clone(), |why| format!("{why}, or all)"))
-        })
+        // The list of names in the error ends in a bracket.
+        let states: Result<_, String> = states.collect();
+        states.map(Self::These).map_err(|why| why.replace(')', ", or all)"))
     }
 }

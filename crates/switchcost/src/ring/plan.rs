@@ -11,6 +11,7 @@ use super::{RingArgs, StateNames};
 use crate::failure::usage;
 use crate::links::{self, LinkNames};
 use crate::setting::{Here, PlacementArg, Planned, pair};
+use crate::values::each_once;
 
 /// The plan of `switchcost ring`, and a note on each link that was left out.
 pub(crate) fn plan(args: &RingArgs, here: &Here) -> Result<Planned> {
@@ -41,18 +42,17 @@ pub(crate) fn plan(args: &RingArgs, here: &Here) -> Result<Planned> {
                 .to_string(),
         );
     }
-    let mut cases: Vec<Case> = Vec::new();
-    for (ring, state) in rings.iter().flat_map(|ring| states.iter().map(move |state| (ring, state)))
-    {
-        for members in &args.members.0 {
-            let ring = Case { members: *members, state: *state, ..ring.clone() };
+    let sized = |ring: Case| {
+        args.members.0.iter().map(move |members| match members {
             // The solo ring of a sweep's pair is that of its first CPU: several may have the same.
-            let ring = if *members == 1 { ring.solo() } else { ring };
-            if !cases.contains(&ring) {
-                cases.push(ring);
-            }
-        }
-    }
+            1 => ring.solo(),
+            _ => Case { members: *members, ..ring.clone() },
+        })
+    };
+    let with_states = rings
+        .iter()
+        .flat_map(|ring| states.iter().map(move |state| Case { state: *state, ..ring.clone() }));
+    let cases = each_once(with_states.flat_map(sized));
     let batching = Batching { laps: args.laps, ..Batching::default() };
     let batching = plan::Batching::of_rings(batching);
     Ok((args.effort.plan(Experiment::Ring, cases, batching).with_solos(), notices))

@@ -21,15 +21,12 @@ const MOST_DIFFERENCES: usize = 12;
 
 /// Writes what was asked for: text, to standard error where JSON has standard output, and JSON.
 pub(crate) fn write(found: &Comparison, paths: &[&Path], output: &Output) -> Result<()> {
-    if !output.quiet {
-        let text = printable(&text(found, paths));
-        match output.json == Some(Destination::Stdout) {
-            true => {
-                // Nobody there to read it is no reason to fail.
-                let _ = io::stderr().write_all(text.as_bytes());
-            }
-            false => print(text.as_bytes()).context("cannot print the comparison")?,
-        }
+    let text = printable(&text(found, paths));
+    match &output.json {
+        _ if output.quiet => {}
+        // Nobody there to read it is no reason to fail.
+        Some(Destination::Stdout) => drop(io::stderr().write_all(text.as_bytes())),
+        _ => print(text.as_bytes()).context("cannot print the comparison")?,
     }
     put_json(found, output.json.as_ref())
 }

@@ -108,19 +108,17 @@ fn of_series(record: &Record, series: &Series) -> Vec<String> {
     let summaries = series.cases.iter().filter_map(|case| record.cases.get(*case));
     let cost = |of: &CaseSummary| {
         let cost = estimate(of.ns_per_switch_above_solo.as_ref()?);
-        Some((of.case.members, of.case.link.clone(), cost))
+        let (members, link) = (of.case.members, &of.case.link);
+        let start = format!("A switch costs {cost} in a ring of {members} by {link}");
+        Some((start, format!("{cost} in one of {members}")))
     };
     let known: Vec<_> = summaries.filter_map(cost).collect();
-    let start = |(members, link, cost): &(u32, String, String)| {
-        format!("A switch costs {cost} in a ring of {members} by {link}")
-    };
     match &known[..] {
         [] => Vec::new(),
-        [only] => vec![start(only) + "."],
-        [first, .., (members, _, last)] => vec![
-            format!("{}, {last} in one of {members}.", start(first)),
-            format!("Law: {}.", series.in_words),
-        ],
+        [(only, _)] => vec![format!("{only}.")],
+        [(first, _), .., (_, last)] => {
+            vec![format!("{first}, {last}."), format!("Law: {}.", series.in_words)]
+        }
     }
 }
 

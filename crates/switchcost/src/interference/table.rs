@@ -1,8 +1,6 @@
 //! `cost --interference` on the terminal, and as a chart.
 
-use std::collections::BTreeMap;
-
-use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
+use charts::{Axis, Figure, Point, Role, Series};
 use model::findings::Record;
 use model::findings::interference::{
     CONFIDENCE, Comparison, Execution, Found, Noise, Runs, Verdict, judge,
@@ -12,7 +10,7 @@ use model::trial::{Case, Environment, Trial};
 use model::words;
 use stats::Interval;
 
-use crate::figures::lines;
+use crate::figures::{lines, nanoseconds};
 use crate::terminal::{figure as digits, table};
 use crate::values::each_once;
 
@@ -100,33 +98,20 @@ fn published() -> String {
 
 /// Execution times by condition, with the paper's intervals.
 pub(crate) fn figure(found: &Found, index: usize) -> Option<Figure> {
-    let mut names: Vec<String> = Vec::new();
-    let mut points: BTreeMap<&'static str, Vec<Point>> = BTreeMap::new();
-    for runs in &found.runs {
-        let name = format!("{}, {}", words::bytes(runs.array_bytes), runs.setting);
-        let place = names.iter().position(|known| *known == name).unwrap_or_else(|| {
-            names.push(name);
-            names.len() - 1
-        });
-        let environment = match runs.environment {
-            Environment::Quiet => "quiet",
-            Environment::Disturbed => "disturbed",
-        };
-        points.entry(environment).or_default().extend(execution(runs, place));
-    }
-    let series = |(name, points): (&str, Vec<Point>)| Series::new(name, index, Role::Bars, points);
-    let axes = (
-        Axis::of_names("array and setting", names),
-        Axis::new("time of a run", Unit::Nanoseconds, Scale::Linear),
-    );
+    let name = |of: &Runs| format!("{}, {}", words::bytes(of.array_bytes), of.setting);
+    let names = each_once(found.runs.iter().map(name));
+    let point = |of: &Runs| {
+        let (times, place) = (of.times?, names.iter().position(|known| *known == name(of))?);
+        let interval = times.interval(CONFIDENCE);
+        let (low, high) = (interval.map(|of| of.low), interval.map(|of| of.high));
+        Some(Point { x: place as f64, y: times.mean, low, high })
+    };
+    let series = |(of, name): (Environment, &str)| {
+        let runs = found.runs.iter().filter(|runs| runs.environment == of);
+        Series::new(name, index, Role::Bars, runs.filter_map(point).collect())
+    };
+    let series = [(Environment::Disturbed, "disturbed"), (Environment::Quiet, "quiet")].map(series);
+    let axes = (Axis::of_names("array and setting", names.clone()), nanoseconds("time of a run"));
     let in_words = format!("{}. Intervals of {:.0} %.", found.in_words, CONFIDENCE * 100.0);
-    let series = points.into_iter().map(series);
     lines("interference", "Runs in quiet and under disturbance", in_words, axes, series)
-}
-
-fn execution(runs: &Runs, place: usize) -> Option<Point> {
-    let times = runs.times?;
-    let interval = times.interval(CONFIDENCE);
-    let (low, high) = (interval.map(|of| of.low), interval.map(|of| of.high));
-    Some(Point { x: place as f64, y: times.mean, low, high })
 }

@@ -109,17 +109,15 @@ fn counted(found: &gaps::Found) -> Vec<String> {
         }
         None => "no stolen time is reported here".to_string(),
     };
-    let mut lines = vec![interrupts, steal];
-    if found.cut_short > 0 {
-        let many = found.cut_short;
-        lines.push(format!("{many} windows were ended early: more gaps came than are kept"));
-    }
+    let many = found.cut_short;
+    let cut_short = format!("{many} windows were ended early: more gaps came than are kept");
     let is_out = |of: &&ClassFound| of.class == Class::SwitchedOut && of.length_ns.is_some();
     let lost = found.classes.iter().find(is_out).and_then(|out| out.lost_percent);
-    if lost.is_some_and(|lost| lost.value > 1.0) {
-        let percent = estimate_words(lost);
-        lines.push(format!("other tasks took {percent} % of this CPU: it is not quiet"));
-    }
+    let others =
+        format!("other tasks took {} % of this CPU: it is not quiet", estimate_words(lost));
+    let mut lines = vec![interrupts, steal];
+    lines.extend((many > 0).then_some(cut_short));
+    lines.extend(lost.filter(|lost| lost.value > 1.0).map(|_| others));
     lines
 }
 

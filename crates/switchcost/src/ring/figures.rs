@@ -10,6 +10,7 @@ use model::scaling::{Knee, Verdict};
 use model::{case, words};
 
 use crate::figures::{RING_COST, RING_CPU, bars, lines, members, nanoseconds, points};
+use crate::values::each_once;
 
 /// Points of a curve between its ends.
 const CURVE_POINTS: usize = 48;
@@ -129,17 +130,13 @@ fn mark(knee: &Knee, of: &str) -> Mark {
 
 /// Rings of the same size, side by side.
 fn compared(groups: &[Group], index: usize) -> Option<Figure> {
-    let case = |group: &Group| group.cases.first().map(|(_, of)| of.case.clone());
-    let first = groups.iter().find_map(case)?;
-    let differs = |of: fn(&Case) -> String| {
-        groups.iter().filter_map(case).any(|other| of(&other) != of(&first))
-    };
-    let (id, title) = if differs(|case| case.link.clone()) {
-        ("links", "Links compared")
-    } else if differs(|case| case.placement.to_string()) {
-        ("placements", "Placements compared")
-    } else {
-        ("states", "Registers in use compared")
+    let cases = || groups.iter().filter_map(|group| Some(&group.cases.first()?.1.case));
+    let differs = |of: fn(&Case) -> String| each_once(cases().map(of)).len() > 1;
+    let (id, title) = match (differs(|of| of.link.clone()), differs(|of| of.placement.to_string()))
+    {
+        (true, _) => ("links", "Links compared"),
+        (false, true) => ("placements", "Placements compared"),
+        (false, false) => ("states", "Registers in use compared"),
     };
     // The smallest size that most of them have.
     let sizes = || groups.iter().flat_map(|of| of.cases.iter().map(|(_, of)| of.case.members));

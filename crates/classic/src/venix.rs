@@ -47,7 +47,7 @@ pub(crate) fn simsig(call: &Call) -> Ended {
     let why = match left_of(loops) {
         0 => return display(call, "simple kill-catch-signal", loops, used),
         left if left > 0 => format!("{left} of {loops} signals were not caught (seccomp?)"),
-        left => format!("somebody else sent {} signals more", -left),
+        left => format!("{} more signals came from other processes", -left),
     };
     Err(call.fail(&why, 1))
 }

@@ -19,7 +19,7 @@ use crate::response::ResponseArgs;
 use crate::ring::RingArgs;
 use crate::run::RunArgs;
 use crate::runs::{self, RunsCommand};
-use crate::{experiments, run, schema, worker};
+use crate::{experiments, launch, run, schema};
 
 /// What a context switch costs here, at your scale, with your working set, and whether the number
 /// can be trusted.
@@ -154,8 +154,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Completions { shell } => completions(shell),
         Command::Man => manual(),
         Command::Schema { name } => schema::run(name.as_deref()),
-        Command::Worker { look: true, .. } => worker::look(),
-        Command::Worker { parent, .. } => worker::run(parent),
+        Command::Worker { look: true, .. } => launch::worker_look(),
+        Command::Worker { parent, .. } => launch::worker(parent),
     }
 }
 

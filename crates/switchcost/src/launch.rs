@@ -1,4 +1,4 @@
-//! Starts a worker for each case of each round and takes its samples.
+//! Starts a worker for each case of each round and takes its samples; and the worker itself.
 //!
 //! The program never times anything in its own process: a fresh worker has a fresh address space,
 //! is small enough to fork rings from, and its crash costs one sample, not the run.
@@ -6,14 +6,16 @@
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
+use anyhow::{Context, Result, bail};
 use model::case::Sample;
 use probe::assignment::{Assignment, Unmeasured};
 use probe::placement;
 use probe::policy::Standing;
 use rustix::process::Pid;
+use serde::Serialize;
 use signal_hook::consts::{SIGALRM, SIGKILL, SIGXCPU};
 
 use crate::interrupt::Interrupt;
@@ -221,4 +223,36 @@ fn end_in_words(status: ExitStatus) -> String {
         Some(signal) => format!("the worker was killed by signal {signal}"),
         None => format!("the worker ended with {status} and without output"),
     }
+}
+
+/// The hidden worker: a case on standard input, samples on standard output, then the end.
+pub(crate) fn worker(parent: i32) -> Result<ExitCode> {
+    if !probe::set_parent_death_signal(parent).context("prctl(PR_SET_PDEATHSIG)")? {
+        bail!("the worker: it is started by switchcost itself, not by hand");
+    }
+    let assignment: Assignment =
+        serde_json::from_reader(io::stdin()).context("the worker's case cannot be read")?;
+    let mut lost = Ok(());
+    let measured = assignment.measure(&mut |sample| {
+        if lost.is_ok() {
+            lost = report(&Message::Ok(Box::new(sample)));
+        }
+    });
+    match measured {
+        Err(error) => report(&Message::Err(error)).map(|()| ExitCode::FAILURE),
+        Ok(()) => lost.map(|()| ExitCode::SUCCESS),
+    }
+}
+
+/// Says as what it was started. It ends at once, so that nothing has to see to its end.
+pub(crate) fn worker_look() -> Result<ExitCode> {
+    report(&Standing::own().context("the worker cannot read its own state")?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn report(message: &impl Serialize) -> Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(&line).and_then(|()| stdout.flush()).context("cannot report a sample")
 }

@@ -36,7 +36,6 @@ mod store;
 mod terminal;
 mod values;
 mod watch;
-mod worker;
 mod worker_output;
 
 use std::process::ExitCode;

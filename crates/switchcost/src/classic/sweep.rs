@@ -214,7 +214,7 @@ fn measure(
     read.context("cannot read what getrusage says")?;
     Ok(Some(match status.success() {
         true => parse(&said, laps, processes)
-            .ok_or_else(|| format!("getrusage said nothing of use: {said:?}")),
+            .ok_or_else(|| format!("getrusage printed no figures: {said:?}")),
         false => Err(complaint(&said, &status.to_string())),
     }))
 }

@@ -45,12 +45,13 @@ pub(crate) fn deviations(found: &primes::Found, index: usize) -> Option<Figure> 
         Some(format!("{} by {:.0} %", clock(name), gain.value))
     };
     let gains: Vec<String> = primes::OTHERS.into_iter().filter_map(gain).collect();
-    let mut in_words =
-        "Standard deviation of the time of the same work: a more precise clock lies lower."
-            .to_string();
-    if !gains.is_empty() {
-        in_words.push_str(&format!(" threadclock is more precise than {}.", gains.join(", ")));
-    }
+    let gains = match gains.is_empty() {
+        true => String::new(),
+        false => format!(" threadclock is more precise than {}.", gains.join(", ")),
+    };
+    let in_words = format!(
+        "Standard deviation of the time of the same work: a more precise clock lies lower.{gains}"
+    );
     let x = Axis::new("primes found", Unit::Count, Scale::Log);
     let axes = (x, nanoseconds("standard deviation"));
     let series = once(primes::THREADCLOCK_NS).chain(primes::OTHERS).map(series);

@@ -26,8 +26,8 @@ pub(crate) enum CostArg {
     Switch,
     /// Of a hop
     Hop,
-    /// CPU time of a switch above solo, else of a hop: a ratio, and no answer, as nobody knows the CPU's speed
-    /// of it
+    /// CPU time of a switch above solo, else of a hop: a ratio, and no answer, as the CPU's speed is not
+    /// known for it
     Cpu,
 }
 

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
 use charts::{Figure, Look, Role, printable, terminal as plot};
-use model::experiment::Experiment;
+use model::experiment::Takes;
 use model::findings::{self, Findings, headlines_ns};
 use model::run::Run;
 use model::subject::Subject;
@@ -86,42 +86,26 @@ pub(crate) enum Record {
 
 impl Record {
     pub(crate) fn of(run: &Run) -> Self {
-        match run.header.plan.experiment {
-            Experiment::Ring | Experiment::Cost => Self::Rings(Box::new(record::Record::of(run))),
-            Experiment::Response => Self::Response(Box::new(response::Record::of(run))),
-            Experiment::Interference
-            | Experiment::ClockOverhead
-            | Experiment::ClockPrimes
-            | Experiment::ClockMalloc
-            | Experiment::ClockSampling => Self::Trials(Box::new(findings::Record::of(run))),
+        match run.header.plan.experiment.takes() {
+            Takes::Rings => Self::Rings(Box::new(record::Record::of(run))),
+            Takes::Trials => Self::Trials(Box::new(findings::Record::of(run))),
+            Takes::Both => Self::Response(Box::new(response::Record::of(run))),
         }
     }
 
     /// What every record has beside its findings.
     pub(crate) fn common(&self) -> Common<'_> {
-        match self {
-            Self::Rings(of) => Common {
-                noise: &of.noise,
-                speed: &of.speed,
-                ns_per_tick: None,
-                precision: record::worst_precision(&of.cases),
-                rounds: of.cases.iter().map(|case| case.rounds).collect(),
-            },
-            Self::Trials(of) => Common {
-                noise: &of.noise,
-                speed: &[],
-                ns_per_tick: of.ns_per_tick,
-                precision: of.worst_precision,
-                rounds: of.cases.iter().map(|case| case.rounds).collect(),
-            },
-            Self::Response(of) => Common {
-                noise: &of.noise,
-                speed: &[],
-                ns_per_tick: of.ns_per_tick,
-                precision: of.worst_precision,
-                rounds: of.cases.iter().map(response::Summary::rounds).collect(),
-            },
-        }
+        let (noise, rounds) = match self {
+            Self::Rings(of) => (&of.noise, of.cases.iter().map(|case| case.rounds).collect()),
+            Self::Trials(of) => (&of.noise, of.cases.iter().map(|case| case.rounds).collect()),
+            Self::Response(of) => (&of.noise, of.cases.iter().map(|case| case.rounds()).collect()),
+        };
+        let (speed, ns_per_tick, precision) = match self {
+            Self::Rings(of) => (&of.speed[..], None, record::worst_precision(&of.cases)),
+            Self::Trials(of) => (&[][..], of.ns_per_tick, of.worst_precision),
+            Self::Response(of) => (&[][..], of.ns_per_tick, of.worst_precision),
+        };
+        Common { noise, speed, ns_per_tick, precision, rounds }
     }
 
     /// All that is printed of it, ending with a newline; `path` is where the run is stored.

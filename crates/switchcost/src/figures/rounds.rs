@@ -58,13 +58,10 @@ pub(crate) fn figure(seen: Vec<Seen>, index: usize) -> Option<Figure> {
     };
     let middles = middles(&ratios);
     let off = |(_, middle): &&(u32, f64)| (middle - 1.0).abs();
-    let worst = middles.iter().max_by(|one, other| off(one).total_cmp(&off(other)))?;
+    let (worst, middle) = middles.iter().max_by(|one, other| off(one).total_cmp(&off(other)))?;
+    let (many, rounds, worst, off) = (ratios.len(), last + 1, worst + 1, (middle - 1.0) * 100.0);
     let mut in_words = format!(
-        "{} samples in {} rounds, each over the median of its case; round {} lies furthest off, by {:+.1} %.",
-        ratios.len(),
-        last + 1,
-        worst.0 + 1,
-        (worst.1 - 1.0) * 100.0
+        "{many} samples in {rounds} rounds, each over the median of its case; round {worst} deviates most, by {off:+.1} %."
     );
     if every > 1 {
         in_words.push_str(&format!(" One round in {every} is drawn."));

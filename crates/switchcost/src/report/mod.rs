@@ -93,9 +93,11 @@ pub(crate) fn write(runs: Vec<Drawn>, lead: Option<&str>, to: &Destination) -> R
     put(page(&runs, lead)?.as_bytes(), to)
 }
 
-/// A letter for each run where there are several, and the figures of all together.
+/// A letter for each run, A to Z and then numbers from 27 on, and the figures of all together.
 fn lettered(runs: &[Drawn]) -> (Vec<String>, Vec<Figure>) {
-    let names: Vec<String> = (0..runs.len()).map(letter).collect();
+    let letters =
+        ('A'..='Z').map(String::from).chain((27..).map(|number: usize| number.to_string()));
+    let names: Vec<String> = letters.take(runs.len()).collect();
     let of_runs = runs.iter().map(|run| run.figures.clone());
     let figures = together(names.iter().cloned().zip(of_runs).collect());
     (names, figures)
@@ -166,14 +168,6 @@ fn page(runs: &[Drawn], lead: Option<&str>) -> Result<String> {
         unlisted: "Single samples are not listed: switchcost runs export --format csv",
     };
     Ok(page.html())
-}
-
-/// A, B, ... Z, then 27, 28, ...
-fn letter(index: usize) -> String {
-    match u8::try_from(index) {
-        Ok(place) if place < 26 => char::from(b'A' + place).to_string(),
-        _ => (index + 1).to_string(),
-    }
 }
 
 const FOOTER: &str = "<footer><p>A switch is one that the kernel counted; its cost is what a hop of the ring costs above \

@@ -7,7 +7,7 @@ use model::words;
 use stats::Histogram;
 
 use super::delays::policy;
-use crate::figures::bars;
+use crate::figures::{bars, lines};
 
 /// The figures of a run of `response`, as those of rings.
 pub(crate) fn figures(record: &Record, index: usize) -> Vec<Figure> {
@@ -36,23 +36,16 @@ fn steps(name: String, index: usize, histogram: &Histogram) -> Series {
     Series::new(name, index, Role::Steps, starts.chain(end).collect())
 }
 
-/// None where nothing was counted.
-fn histograms(
-    id: &str,
-    title: &str,
-    (label, counted): (&str, &str),
-    series: impl Iterator<Item = Series>,
-) -> Option<Figure> {
-    let x = Axis::new(label, Unit::Nanoseconds, Scale::Log);
-    Figure::new(id, title, x, Axis::new(counted, Unit::Count, Scale::Log)).of(series)
+/// Times, and how many there are of each.
+fn axes(times: &str, counted: &str) -> (Axis, Axis) {
+    let x = Axis::new(times, Unit::Nanoseconds, Scale::Log);
+    (x, Axis::new(counted, Unit::Count, Scale::Log))
 }
 
 fn late(record: &Record, index: usize) -> Option<Figure> {
     let found = &record.wakeups;
     let name = |of: &wakeup::Found| format!("{} CPU, {}", of.load, policy(record, of.case));
     let series = found.iter().map(|of| steps(name(of), index, &of.histogram));
-    let (title, axes) = ("How late a sleeper is woken", ("late by", "wake-ups"));
-    let figure = histograms("response-late", title, axes, series)?;
     let tail = |of: &wakeup::Found| {
         let tail = of.p99_ns.filter(|tail| tail.value_ns > 0)?;
         let between = Some((tail.low_ns as f64, tail.high_ns as f64));
@@ -62,14 +55,13 @@ fn late(record: &Record, index: usize) -> Option<Figure> {
     let told = |of: &wakeup::Found| {
         let far = of.p99_ns.map(|tail| format!(", 99 % within {}", time(tail.value_ns)));
         let (many, half, most) = (of.late_ns.count, time(of.late_ns.p50), time(of.late_ns.max));
-        let far = far.unwrap_or_default();
-        format!(
-            "{}: {many} wake-ups, half of them within {half}{far}, the latest {most}.",
-            name(of)
-        )
+        let (name, far) = (name(of), far.unwrap_or_default());
+        format!("{name}: {many} wake-ups, half of them within {half}{far}, the latest {most}.")
     };
     let in_words = found.iter().map(told).collect::<Vec<_>>().join(" ");
-    Some(Figure { marks: found.iter().filter_map(tail).collect(), in_words, ..figure })
+    let (title, axes) = ("How late a sleeper is woken", axes("late by", "wake-ups"));
+    let figure = lines("response-late", title, in_words, axes, series)?;
+    Some(Figure { marks: found.iter().filter_map(tail).collect(), ..figure })
 }
 
 /// By class, of the first case in which a busy loop was watched.
@@ -77,21 +69,17 @@ fn gaps(record: &Record, index: usize) -> Option<Figure> {
     let found = record.gaps.first()?;
     let seen = || found.classes.iter().filter(|class| !class.histogram.0.is_empty());
     let series = seen().map(|class| steps(class.class.to_string(), index, &class.histogram));
-    let (title, axes) = ("What interrupts a busy loop", ("length of the gap", "gaps"));
-    let figure = histograms("response-gaps", title, axes, series)?;
     let told = |class: &ClassFound| {
         let length = class.length_ns?;
         let [half, most] = [length.p50, length.max].map(|ns| words::time(ns as f64));
         let (class, many) = (class.class, length.count);
         Some(format!("{class}: {many} gaps, half of them up to {half}, the longest {most}"))
     };
-    let in_words = format!(
-        "{} watched for gaps above {}. {}.",
-        words::time(found.watched_ns),
-        words::time(found.threshold_ns),
-        seen().filter_map(told).collect::<Vec<_>>().join("; ")
-    );
-    Some(Figure { in_words, ..figure })
+    let told = seen().filter_map(told).collect::<Vec<_>>().join("; ");
+    let [watched, threshold] = [found.watched_ns, found.threshold_ns].map(words::time);
+    let in_words = format!("{watched} watched for gaps above {threshold}. {told}.");
+    let (title, axes) = ("What interrupts a busy loop", axes("length of the gap", "gaps"));
+    lines("response-gaps", title, in_words, axes, series)
 }
 
 /// The parts, their sum, and what was measured.

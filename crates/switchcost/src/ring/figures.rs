@@ -61,7 +61,7 @@ fn groups(record: &Record) -> Vec<Group<'_>> {
     groups
 }
 
-/// What tells a ring from others but for its size. What goes without saying is left out.
+/// What tells a ring from others but for its size. Defaults are left out.
 fn name(case: &Case) -> String {
     let is_same = matches!(case.placement, Placement::Same { .. });
     let words = [

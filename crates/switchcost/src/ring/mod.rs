@@ -96,7 +96,7 @@ pub(crate) struct RingArgs {
 
     /// Measure the plan so many times, one run after the other, each in its own budget
     ///
-    /// Intervals of one launch have a term for the scatter between launches, 1 % where nobody knows better. Several
+    /// Intervals of one launch have a term for the scatter between launches, 1 % by default. Several
     /// launches narrow it: `compare` takes all of them for one side. From five stored launches of the same plan
     /// on this machine their scatter is taken from them.
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = above_zero::<u32>, allow_hyphen_values = true, help_heading = "Effort")]

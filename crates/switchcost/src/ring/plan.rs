@@ -1,6 +1,6 @@
 //! `switchcost ring`, from what was typed to a plan.
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use model::experiment::Experiment;
 use model::plan;
 use model::ring::State;
@@ -54,16 +54,14 @@ pub(crate) fn plan(args: &RingArgs, here: &Here) -> Result<Planned> {
         .flat_map(|ring| states.iter().map(move |state| Case { state: *state, ..ring.clone() }));
     let cases = each_once(with_states.flat_map(sized));
     let batching = Batching { laps: args.laps, ..Batching::default() };
-    let batching = plan::Batching::of_rings(batching);
-    Ok((args.effort.plan(Experiment::Ring, cases, batching).with_solos(), notices))
+    let plan = args.effort.plan(Experiment::Ring, cases, plan::Batching::of_rings(batching));
+    Ok((plan.with_solos(), notices))
 }
 
 /// The rings of two for each link in each placement, and a note on each that was left out. Links are
 /// chosen for the first placement; which of them the others can do shows there.
 fn rings(asked: &LinkNames, placed: &[Case]) -> Result<(Vec<Case>, Vec<String>)> {
-    let Some((first, others)) = placed.split_first() else {
-        return Err(anyhow!("no CPU is allowed"));
-    };
+    let (first, others) = placed.split_first().context("no CPU is allowed")?;
     let (links, mut notices) = links::choose(asked, first)?;
     let mut rings = Vec::new();
     for link in links {

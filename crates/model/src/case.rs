@@ -150,7 +150,6 @@ impl Sample {
     }
 
     /// The same sample as one of another case.
-    #[must_use]
     pub fn of_case(self, case: usize) -> Self {
         match self {
             Self::Ring(sample) => Self::Ring(ring::Sample { case, ..sample }),

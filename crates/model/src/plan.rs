@@ -135,11 +135,7 @@ impl Plan {
     fn blocks(&self) -> Vec<Vec<usize>> {
         let mut blocks: Vec<Vec<usize>> = Vec::new();
         for (index, case) in self.cases.iter().enumerate() {
-            let joins = |block: &&mut Vec<usize>| {
-                let first = block.first().map(|first| &self.cases[*first]);
-                first.is_some_and(|first| first.belongs_to(case))
-            };
-            match blocks.iter_mut().find(joins) {
+            match blocks.iter_mut().find(|block| self.cases[block[0]].belongs_to(case)) {
                 Some(block) => block.push(index),
                 None => blocks.push(vec![index]),
             }

@@ -1,7 +1,7 @@
 //! The run file: JSON Lines, a header, a line per sample as each arrives, an end line.
 //!
 //! Reading is forgiving where nothing is lost by it: a file without its end line is a run that was
-//! killed; a last line that was cut off is passed over with a word.
+//! killed; a last line that was cut off is skipped with a warning.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -276,7 +276,7 @@ impl Run {
     /// Takes up the next line of the file.
     pub fn push(&mut self, line: Line) {
         match line {
-            Line::Header(_) => self.warnings.push("a second header was passed over".to_string()),
+            Line::Header(_) => self.warnings.push("a second header was skipped".to_string()),
             Line::Sample(sample) => self.samples.push(sample),
             Line::Failure(failure) => self.failures.push(failure),
             Line::Resumed(resumed) => {
@@ -305,7 +305,7 @@ impl Run {
         self.failures.retain(|failure| failure.case < cases.len());
         if self.samples.len() < before {
             let lost = before - self.samples.len();
-            self.warnings.push(format!("{lost} samples of cases not in the plan were passed over"));
+            self.warnings.push(format!("{lost} samples of cases not in the plan were skipped"));
         }
     }
 
@@ -347,7 +347,7 @@ fn parse_header(line: &str) -> Result<Header, RunError> {
 
 fn unreadable(number: usize, line: &str, error: &serde_json::Error) -> String {
     match error.is_eof() {
-        true => format!("line {number} is cut off after {} bytes and was passed over", line.len()),
-        false => format!("line {number} cannot be read and was passed over: {error}"),
+        true => format!("line {number} is cut off after {} bytes and was skipped", line.len()),
+        false => format!("line {number} cannot be read and was skipped: {error}"),
     }
 }

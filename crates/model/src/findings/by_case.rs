@@ -3,6 +3,7 @@
 //! its precision and its scatter are told.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::empty;
 
 use super::{gaps, malloc, overhead, primes, sampling};
 use crate::case::trials;
@@ -10,8 +11,7 @@ use crate::estimate::{Estimate, Speed};
 use crate::plan::{FEWEST_ROUNDS, MINIMUM_ROUNDS, Plan};
 use crate::run::{Failure, Run};
 use crate::speed::{
-    CaseSlices, CleanCounts, Level, Levels, levels_of_trials, longest_uninterrupted,
-    with_shared_level,
+    CaseSlices, CleanCounts, Level, Levels, levels_of, longest_uninterrupted, with_shared_level,
 };
 use crate::trial::gaps::GAP_TICKS;
 use crate::trial::interference::EXECUTION_NS;
@@ -191,7 +191,7 @@ impl<'a> ByCase<'a> {
         samples: impl IntoIterator<Item = &'a Sample, IntoIter: Clone>,
     ) -> Self {
         let samples = samples.into_iter();
-        let levels = levels_of_trials(plan, samples.clone());
+        let levels = levels_of(plan, empty(), samples.clone());
         let mut cases: Vec<OfCase> = plan.cases.iter().map(|_| OfCase::default()).collect();
         for sample in samples {
             if let Some(case) = plan.trial(sample.case) {

@@ -43,7 +43,6 @@ pub struct Runs {
 
 impl Runs {
     /// From the execution times of single runs, by round.
-    #[must_use]
     pub fn of(
         setting: Setting,
         environment: Environment,
@@ -91,7 +90,6 @@ pub struct Verdict {
 
 /// Compares quiet with disturbed runs in each setting. Runs may come in any order; of several with
 /// the same setting, environment and size the first counts.
-#[must_use]
 pub fn judge(runs: &[Runs]) -> Verdict {
     let augmented = OfSetting::of(runs, Setting::Augmented);
     let plain = OfSetting::of(runs, Setting::Plain);
@@ -151,7 +149,6 @@ impl OfSetting {
 impl Verdict {
     /// Which setting's intervals grew under the disturbance and by how much, how the means moved, and
     /// which setting bore it better; one sentence each, without the last full stop.
-    #[must_use]
     pub fn in_words(&self) -> String {
         let mut told = vec![
             self.tell(Setting::Augmented, self.augmented, self.augmented_by_chance),

@@ -10,8 +10,6 @@ pub mod sampling;
 pub mod wakeup;
 
 #[cfg(test)]
-mod slices_tests;
-#[cfg(test)]
 pub(crate) mod tests;
 
 use std::collections::BTreeMap;

@@ -14,7 +14,7 @@ use crate::case::{Either, rings, trials};
 use crate::company::Company;
 use crate::estimate::Estimate;
 use crate::experiment::Takes;
-use crate::findings::overhead::{empty_ticks, in_a_row, net_of_loop};
+use crate::findings::overhead::{empty_ticks, net_of_loop};
 use crate::findings::{self, ByCase, ByRound, gaps, wakeup};
 use crate::looks::worst_precision;
 use crate::noise::{self, NoiseVerdict};
@@ -199,15 +199,18 @@ fn loops(by_case: &ByCase) -> Vec<LoopCost> {
 
 /// Nanoseconds per call above the empty loop, by round; empty without such a case.
 fn call_ns(by_case: &ByCase, name: &str) -> ByRound {
-    let case = by_case.find(|trial| matches!(trial, Trial::Loop { call } if call == name));
-    let ns = |sample: &Sample| Some(net_of_loop(sample)? * sample.ns_per_tick()?);
-    case.map(|case| by_case.by_round(case, BATCH_TICKS, ns)).unwrap_or_default()
+    let is_it = |trial: &Trial| matches!(trial, Trial::Loop { call } if call == name);
+    loop_ns(by_case, is_it, net_of_loop)
 }
 
-/// Nanoseconds per loop of two processes, by round; empty without such a case.
-fn two_process_loop_ns(by_case: &ByCase) -> ByRound {
-    let case = by_case.find(|trial| *trial == Trial::TwoProcesses);
-    let ns = |sample: &Sample| Some(in_a_row(sample)? * sample.ns_per_tick()?);
+/// Nanoseconds per loop of the first such case.
+fn loop_ns(
+    by_case: &ByCase,
+    is_it: impl Fn(&Trial) -> bool,
+    ticks: fn(&Sample) -> Option<f64>,
+) -> ByRound {
+    let ns = |sample: &Sample| Some(ticks(sample)? * sample.ns_per_tick()?);
+    let case = by_case.find(is_it);
     case.map(|case| by_case.by_round(case, BATCH_TICKS, ns)).unwrap_or_default()
 }
 

@@ -5,8 +5,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{REFERENCE, call_ns, two_process_loop_ns};
+use super::{REFERENCE, call_ns, loop_ns};
 use crate::estimate::{Estimate, Speed};
+use crate::findings::overhead::in_a_row;
 use crate::findings::{ByCase, ByRound};
 use crate::pairing::{self, Grouped};
 use crate::plan::Plan;
@@ -95,7 +96,7 @@ pub(super) fn find(by_case: &ByCase, grouped: &Grouped) -> Option<Signals> {
     let two = by_case.find(|trial| *trial == Trial::TwoProcesses);
     case_of(SIGNAL_SELF).or(two)?;
     let (call, signal) = (call_ns(by_case, GETUID), call_ns(by_case, SIGNAL_SELF));
-    let two_loop = two_process_loop_ns(by_case);
+    let two_loop = loop_ns(by_case, |trial| *trial == Trial::TwoProcesses, in_a_row);
     let of_two = |one: &ByRound, other: &ByRound, formula: fn(f64, f64) -> f64| {
         ByRound::together([one, other], |[one, other]| formula(one, other))
     };

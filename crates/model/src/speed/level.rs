@@ -49,6 +49,13 @@ pub struct Quanta {
     pub waited: Vec<(u32, u32)>,
 }
 
+impl Quanta {
+    pub(super) fn add(&mut self, slices: &Slices) {
+        let of = if slices.are_as_found() { &mut self.as_found } else { &mut self.waited };
+        of.extend(slices.quanta());
+    }
+}
+
 /// The level of an unshared core in one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Level {

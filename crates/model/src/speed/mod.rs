@@ -12,8 +12,9 @@ mod triples;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::iter::empty;
 
-use crate::case::{Case, Sample, rings, trials};
+use crate::case::{Sample, rings, trials};
 use crate::experiment::Takes;
 use crate::plan::Plan;
 use crate::ring::{self, Placement};
@@ -47,8 +48,6 @@ const MOST_NOT_JUDGED: f64 = 0.1;
 pub type ByRound = BTreeMap<u32, Vec<f64>>;
 /// Levels of an unshared core, by the CPUs that quanta ran on.
 pub type Levels = BTreeMap<Vec<u32>, Level>;
-/// Quanta of a run by the CPUs that they ran on.
-type QuantaByPlace = BTreeMap<Vec<u32>, Quanta>;
 
 /// The slices of one case.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -213,9 +212,7 @@ pub(crate) fn slices_by_case<'a>(
     plan: &Plan,
     samples: impl Iterator<Item = &'a ring::Sample> + Clone,
 ) -> (Levels, Vec<CaseSlices>) {
-    let mut quanta = QuantaByPlace::new();
-    add_rings(&mut quanta, &plan.cases, samples.clone());
-    let levels = levels_of(&quanta, &plan.reference);
+    let levels = levels_of(plan, samples.clone(), empty());
     let mut all = vec![CaseSlices::default(); plan.cases.len()];
     for sample in samples {
         let Some(case) = plan.ring(sample.case) else { continue };
@@ -225,69 +222,37 @@ pub(crate) fn slices_by_case<'a>(
     (levels, all)
 }
 
-fn add_quanta(to: &mut QuantaByPlace, place: Vec<u32>, slices: &Slices) {
-    let of = to.entry(place).or_default();
-    let of = if slices.are_as_found() { &mut of.as_found } else { &mut of.waited };
-    of.extend(slices.quanta());
-}
-
-/// Those of the samples of rings whose slices are judged.
-fn add_rings<'a>(
-    to: &mut QuantaByPlace,
-    cases: &[Case],
-    samples: impl Iterator<Item = &'a ring::Sample>,
-) {
-    for sample in samples {
-        let case = cases.get(sample.case).and_then(Case::ring);
-        let Some((case, slices)) = case.zip(sample.judged_slices()) else { continue };
-        add_quanta(to, leader_cpus(case), slices);
+/// The level of each place whose quanta agree on one, by the slices that can be judged.
+pub(crate) fn levels_of<'a>(
+    plan: &Plan,
+    rings: impl Iterator<Item = &'a ring::Sample>,
+    trials: impl Iterator<Item = &'a trial::Sample>,
+) -> Levels {
+    let mut quanta: BTreeMap<Vec<u32>, Quanta> = BTreeMap::new();
+    for sample in rings {
+        let Some(case) = plan.ring(sample.case) else { continue };
+        let Some(slices) = sample.judged_slices() else { continue };
+        let of = quanta.entry(leader_cpus(case)).or_default();
+        of.add(slices);
         if let Some(triples) = &sample.triples {
-            let of = to.entry(leader_cpus(case)).or_default();
             let (as_found, waited) = triples.as_found_and_waited();
             of.as_found.extend(as_found.iter().flat_map(Triple::quanta));
             of.waited.extend(waited.iter().flat_map(Triple::quanta));
         }
     }
-}
-
-/// Those of trials.
-fn add_trials<'a>(
-    to: &mut QuantaByPlace,
-    plan: &Plan,
-    samples: impl Iterator<Item = &'a trial::Sample>,
-) {
-    for sample in samples {
+    for sample in trials {
         let Some(case) = plan.trial(sample.case) else { continue };
         for sliced in sample.sliced.iter().filter(|sliced| sliced.can_be_judged()) {
-            add_quanta(to, vec![case.cpu], &sliced.slices);
+            quanta.entry(vec![case.cpu]).or_default().add(&sliced.slices);
         }
     }
-}
-
-/// The level of each place whose quanta agree on one.
-fn levels_of(quanta: &QuantaByPlace, reference: &Reference) -> Levels {
-    let level = |(place, quanta): (&Vec<u32>, &Quanta)| {
-        Some((place.clone(), Level::of(quanta, reference)?))
-    };
-    quanta.iter().filter_map(level).collect()
-}
-
-/// The levels of a run's trials.
-pub(crate) fn levels_of_trials<'a>(
-    plan: &Plan,
-    samples: impl Iterator<Item = &'a trial::Sample>,
-) -> Levels {
-    let mut quanta = QuantaByPlace::new();
-    add_trials(&mut quanta, plan, samples);
-    levels_of(&quanta, &plan.reference)
+    let level = |(place, quanta)| Some((place, Level::of(&quanta, &plan.reference)?));
+    quanta.into_iter().filter_map(level).collect()
 }
 
 /// The level of an unshared core by the quanta of rings and trials together.
 pub fn levels(plan: &Plan, samples: &[Sample]) -> Levels {
-    let mut quanta = QuantaByPlace::new();
-    add_rings(&mut quanta, &plan.cases, rings(samples));
-    add_trials(&mut quanta, plan, trials(samples));
-    levels_of(&quanta, &plan.reference)
+    levels_of(plan, rings(samples), trials(samples))
 }
 
 /// A plan of rings and trials, which ran on the same CPU, with what both together say of its level: so that each

@@ -17,20 +17,6 @@ pub mod overhead {
 pub mod loops {
     /// Call: the memorandum's system call.
     pub const GETUID: &str = "getuid";
-    /// Call.
-    pub const GETPPID: &str = "getppid";
-    /// Call: one byte from /dev/zero.
-    pub const READ: &str = "read";
-    /// Call: one byte to /dev/null.
-    pub const WRITE: &str = "write";
-    /// Call: clock_gettime without entering the kernel, where the clock source allows.
-    pub const CLOCK_VDSO: &str = "clock-gettime-vdso";
-    /// Call: clock_gettime by the kernel.
-    pub const CLOCK_CALL: &str = "clock-gettime";
-    /// Call: FUTEX_WAKE with no waiter.
-    pub const FUTEX_WAKE: &str = "futex-wake";
-    /// Call: nobody else is there.
-    pub const SCHED_YIELD: &str = "sched-yield";
     /// Call: installing a handler.
     pub const SIGACTION: &str = "sigaction";
     /// Sequence: kill to oneself, the handler installs itself again (simsig).

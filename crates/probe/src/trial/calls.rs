@@ -7,10 +7,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicU32;
 
-use model::trial::loops::{
-    CLOCK_CALL, CLOCK_VDSO, FUTEX_WAKE, GETPPID, GETUID, READ, SCHED_YIELD, SIGACTION, SIGNAL_SELF,
-    WRITE,
-};
+use model::trial::loops::{GETUID, SIGACTION, SIGNAL_SELF};
 use model::trial::overhead::BATCH_CALLS;
 use threadclock::{CoreClock, ThreadClock, Tier};
 
@@ -167,17 +164,17 @@ pub const CALLS: &[Registered] = &[
 /// System calls. A new one is an entry here.
 pub const SYSTEM_CALLS: &[Registered] = &[
     call!(GETUID, "getuid by syscall(2), as the memorandum's simsyscall" => sys::getuid()),
-    call!(GETPPID, "getppid by syscall(2)" => sys::getppid()),
-    call!(READ, "read of one byte from /dev/zero by syscall(2)",
+    call!("getppid", "getppid by syscall(2)" => sys::getppid()),
+    call!("read", "read of one byte from /dev/zero by syscall(2)",
         File = |_other| device("/dev/zero", false, |file| sys::read_byte(file.as_fd()))
         => |file| sys::read_byte(file.as_fd())),
-    call!(WRITE, "write of one byte to /dev/null by syscall(2)",
+    call!("write", "write of one byte to /dev/null by syscall(2)",
         File = |_other| device("/dev/null", true, |file| sys::write_byte(file.as_fd()))
         => |file| sys::write_byte(file.as_fd())),
-    call!(CLOCK_VDSO, "clock_gettime(CLOCK_MONOTONIC), by the vDSO" => sys::monotonic_ns()),
-    call!(CLOCK_CALL, "clock_gettime(CLOCK_MONOTONIC) by syscall(2)"
+    call!("clock-gettime-vdso", "clock_gettime(CLOCK_MONOTONIC), by the vDSO" => sys::monotonic_ns()),
+    call!("clock-gettime", "clock_gettime(CLOCK_MONOTONIC) by syscall(2)"
         => sys::monotonic_ns_by_call()),
-    call!(FUTEX_WAKE, "futex(FUTEX_WAKE, private) with no waiter by syscall(2)",
+    call!("futex-wake", "futex(FUTEX_WAKE, private) with no waiter by syscall(2)",
         AtomicU32 = |_other| {
             let word = AtomicU32::new(0);
             match sys::futex_wake(&word) {
@@ -185,7 +182,7 @@ pub const SYSTEM_CALLS: &[Registered] = &[
                 other => Err(format!("futex(FUTEX_WAKE) answers {other}")),
             }
         } => |word| sys::futex_wake(word)),
-    call!(SCHED_YIELD, "sched_yield by syscall(2), nobody else to yield to"
+    call!("sched-yield", "sched_yield by syscall(2), nobody else to yield to"
         => sys::sched_yield()),
 ];
 

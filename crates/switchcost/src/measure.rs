@@ -92,11 +92,8 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
         ),
     }
     errors.iter().for_each(|error| say(&format!("error: {error:#}")));
-    Ok(match interrupt.exit_code() {
-        Some(code) => ExitCode::from(code),
-        None if is_whole && errors.is_empty() => ExitCode::SUCCESS,
-        None => ExitCode::FAILURE,
-    })
+    let failed = !is_whole || !errors.is_empty();
+    Ok(interrupt.exit_code().unwrap_or(u8::from(failed)).into())
 }
 
 /// An experiment that was measured.

@@ -51,11 +51,7 @@ pub(crate) fn take(args: &RingArgs) -> Result<ExitCode> {
     if !output.quiet {
         print(printable(&text(&runs)).as_bytes()).context("cannot print the report")?;
     }
-    Ok(match interrupt.exit_code() {
-        Some(code) => ExitCode::from(code),
-        None if whole => ExitCode::SUCCESS,
-        None => ExitCode::FAILURE,
-    })
+    Ok(interrupt.exit_code().unwrap_or(u8::from(!whole)).into())
 }
 
 /// Each launch's figures and all of them together.

@@ -6,13 +6,13 @@
 #![forbid(unsafe_code)]
 
 pub mod case;
-pub mod company;
 pub mod comparison;
+pub mod competing;
 pub mod cost;
+pub mod curve;
 pub mod estimate;
 pub mod experiment;
 pub mod findings;
-pub mod glance;
 pub mod grid;
 pub mod looks;
 pub mod machine;
@@ -31,5 +31,6 @@ pub mod scaling;
 pub mod speed;
 pub mod subject;
 mod summary;
+pub mod summary_line;
 pub mod trial;
 pub mod words;

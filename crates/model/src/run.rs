@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::case::{Either, Sample, Stored};
-use crate::company::Company;
+use crate::competing::CompetingTasks;
 use crate::experiment::{Experiment, Takes, named};
 use crate::machine::Machine;
 use crate::plan::{Plan, Stopping};
@@ -160,7 +160,7 @@ pub enum Line {
     /// The run went on after an earlier end.
     Resumed(Resumed),
     /// Who else ran on the measured CPUs while this session measured; before its end.
-    Company(Box<Company>),
+    Company(Box<CompetingTasks>),
     /// Always the last of a run that was not killed.
     End(End),
 }
@@ -217,7 +217,7 @@ pub struct Run {
     pub resumed: Vec<Resumed>,
     /// Who else ran on the measured CPUs, all sessions together; absent of a run that was killed and
     /// of one that is older than the line.
-    pub company: Option<Company>,
+    pub company: Option<CompetingTasks>,
     /// Lines that could not be read, in words.
     pub warnings: Vec<String>,
 }

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use model::company::{Companion, Company, Interrupts, On};
+use model::competing::{CompetingTasks as Company, Interrupts, On, Task as Companion};
 use model::machine::Machine;
 
 use crate::machine::{Sources, interrupt_sources};

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow};
 use clap::{Args, Command, FromArgMatches};
 use model::noise::NoiseVerdict;
 use model::run::Run;
-use model::{glance, record};
+use model::{record, summary_line};
 
 use crate::cost::table::walk_words;
 use crate::execute;
@@ -180,7 +180,7 @@ fn sentence(measured: &[Measured]) -> String {
             _ => None,
         })
     };
-    glance::in_words(rings("ring"), rings("cost"), &noise(measured))
+    summary_line::in_words(rings("ring"), rings("cost"), &noise(measured))
 }
 
 /// All of it but for the report's place, ending with a newline.

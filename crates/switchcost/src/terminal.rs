@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use comfy_table::{CellAlignment, LineStyle, Row, Table, TableStyle};
-use model::company::Company;
+use model::competing::CompetingTasks;
 use model::estimate::Estimate;
 use model::machine::Machine;
 use model::noise::NoiseVerdict;
@@ -131,7 +131,7 @@ pub(crate) fn report(run: &Run, told: Told, common: &Common, path: Option<&Path>
     }));
     lines.push(format!("machine: {}", common.noise.in_words()));
     lines.extend(common.speed.iter().map(speed_words));
-    lines.extend(run.company.as_ref().and_then(Company::line));
+    lines.extend(run.company.as_ref().and_then(CompetingTasks::line));
     lines.push(format!("stopped: {}", stop_words(run, common)));
     lines.extend(run.header.notices.iter().map(|notice| format!("note: {notice}")));
     lines.extend(run.warnings.iter().map(|warning| format!("warning: {warning}")));

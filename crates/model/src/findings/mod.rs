@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::case::{self, trials};
-use crate::company::Company;
+use crate::competing::CompetingTasks;
 use crate::estimate::widest;
 use crate::experiment::Experiment;
 use crate::noise::{self, NoiseVerdict};
@@ -83,7 +83,7 @@ pub struct Record {
     pub noise: NoiseVerdict,
     /// Who else ran on the measured CPUs; absent where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub company: Option<Company>,
+    pub company: Option<CompetingTasks>,
     /// What could not be measured or read.
     pub warnings: Vec<String>,
 }

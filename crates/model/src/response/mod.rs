@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Either, rings, trials};
-use crate::company::Company;
+use crate::competing::CompetingTasks;
 use crate::estimate::Estimate;
 use crate::experiment::Takes;
 use crate::findings::overhead::{empty_ticks, net_of_loop};
@@ -117,7 +117,7 @@ pub struct Record {
     pub noise: NoiseVerdict,
     /// Who else ran on the measured CPUs; absent where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub company: Option<Company>,
+    pub company: Option<CompetingTasks>,
     /// What could not be measured or read.
     pub warnings: Vec<String>,
 }

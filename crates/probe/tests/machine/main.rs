@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use model::machine::{CpuList, Machine};
+use model::machine::{Cache, CpuList, Machine};
 use model::placement::sweep;
 use model::reading::Reading;
 use probe::placement::choose_one;
@@ -37,6 +37,14 @@ fn cpus(list: &str) -> CpuList {
 
 fn known<T>(value: impl Into<T>) -> Reading<T> {
     Reading::Known(value.into())
+}
+
+/// The CPUs that share the CPU's data (or unified) cache of the level, the CPU among them.
+fn sharing_cache(machine: &Machine, cpu: u32, level: u32) -> Reading<CpuList> {
+    let is_it = |cache: &&Cache| {
+        cache.holds_data() && cache.serves(cpu) && cache.level == Reading::Known(level)
+    };
+    machine.cpu.caches.known().unwrap().iter().find(is_it).unwrap().shared_cpus.clone()
 }
 
 /// One thing of every part, for comparison with a plain list.

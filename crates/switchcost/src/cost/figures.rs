@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use charts::{Axis, Body, Figure, Map, Mark, Point, Region, Role, Scale, Series, Unit};
 use model::case::{Op, Walk, Work};
-use model::cost::{Cost, CostPoint, Curve, Direct, MembersCurve, levels};
+use model::cost::{Cost, CostPoint, Curve, Direct, Levels, MembersCurve};
 use model::estimate::Estimate;
 use model::record::Record;
 use model::regions::{self, Regions};
@@ -17,7 +17,7 @@ use crate::figures::{COST_BY_ARRAY, lines, members, nanoseconds, points};
 const PIECE_STEPS: i32 = 12;
 
 pub(crate) fn figures(record: &Record, cost: &Cost, index: usize) -> Vec<Figure> {
-    let levels = levels::of(&record.header.machine, &record.header.plan);
+    let levels = Levels::of(&record.header.machine, &record.header.plan);
     let is_sparse = |curve: &&Curve| curve.work.walk == Walk::Sparse;
     let (pages, arrays): (Vec<&Curve>, Vec<&Curve>) = cost.curves.iter().partition(is_sparse);
     let mut all = Vec::new();

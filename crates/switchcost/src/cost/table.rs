@@ -66,10 +66,8 @@ pub(crate) fn walk_words(work: &Work) -> String {
 
 fn row(curve: &Curve, point: &CostPoint) -> [String; 8] {
     let size = match curve.work.walk {
-        Walk::Whole | Walk::Chase => Axis::array().size(point.array_bytes),
-        Walk::Sparse => {
-            Axis::pages().size(Work { bytes: point.array_bytes, ..curve.work }.touches())
-        }
+        Walk::Whole | Walk::Chase => Axis::ARRAY.size(point.array_bytes),
+        Walk::Sparse => Axis::PAGES.size(Work { bytes: point.array_bytes, ..curve.work }.touches()),
     };
     let (total, indirect, switches) = (point.total_ns, point.indirect_ns, point.switches_per_hop);
     let is_unlike_one = switches.is_some_and(|e| (e.value - 1.0).abs() > COUNT_TOLERANCE);
@@ -95,7 +93,7 @@ fn findings(cost: &Cost) -> Vec<String> {
     for curve in &cost.by_members {
         let work = curve.work.map_or("no work".to_string(), |work| work.in_words());
         lines.push(format!("by members, {work}: {}", curve.in_words));
-        lines.extend(levels(&Axis::members(), &curve.beside));
+        lines.extend(levels(&Axis::MEMBERS, &curve.beside));
     }
     lines.extend(published(cost));
     lines
@@ -112,8 +110,9 @@ fn published(cost: &Cost) -> Option<String> {
     let theirs = li2007::Figures::published().ok()?;
     cost.curves.iter().find(|curve| curve.outcome.regions().is_some())?;
     let range = |(low, high): (f64, f64)| format!("{} to {}", figure(low), figure(high));
-    let of =
-        |curve: &Curve| Some(format!("{} ({})", range(curve.second_over_first()?), title(curve)));
+    let of = |curve: &Curve| {
+        Some(format!("{} ({})", range(curve.outcome.regions()?.second_over_first()?), title(curve)))
+    };
     let ours: Vec<String> = cost.curves.iter().filter_map(of).collect();
     let here = if ours.is_empty() { "not both seen here".to_string() } else { ours.join("; ") };
     let (paper, c1) = (range(theirs.second_over_first()), figure(theirs.direct_us));

@@ -1,6 +1,6 @@
 //! Formats of other programs: Go's benchmark format, and OpenMetrics.
 
-use model::subject::{Figure, Origin, Quantity, Subcase, Subject};
+use model::subject::{Origin, Quantity, Subcase, Subject, Values};
 
 /// Go's benchmark format (golang.org/design/14313-benchmark-format): configuration lines, then a line
 /// for each case and round. Samples of one round share a worker and are no repetitions of each other, so
@@ -27,9 +27,9 @@ pub(crate) fn go_bench(subject: &Subject) -> Vec<u8> {
     for case in &subject.cases {
         let name = benchmark(subject, case);
         for (round, iterations) in &case.iterations {
-            let figure = |figure: &Figure| {
-                let of_round = figure.values.by_round()?.get(round)?;
-                Some(format!("{} {}", decimal(*of_round), go_unit(figure.quantity)?))
+            let figure = |(of, values): (&Quantity, &Values)| {
+                let of_round = values.by_round()?.get(round)?;
+                Some(format!("{} {}", decimal(*of_round), go_unit(*of)?))
             };
             let mut figures: Vec<String> = case.figures.iter().filter_map(figure).collect();
             // benchstat takes the first for the figure of the line, as in what `go test` prints; without any there
@@ -135,13 +135,13 @@ pub(crate) fn openmetrics(subject: &Subject) -> Vec<u8> {
     };
     for (name, help, of) in FAMILIES {
         let value = |case: &Subcase| {
-            let value = case.figure(of)?.values.middle()? / 1e9;
+            let value = case.figures.get(&of)?.middle()? / 1e9;
             value.is_finite().then(|| (case.labels.clone(), value))
         };
         family(name, "seconds", help, subject.cases.iter().filter_map(value).collect());
     }
     let rounds = |case: &Subcase| {
-        let rounds = case.figures.first()?.values.by_round()?.len();
+        let rounds = case.figures.values().next()?.by_round()?.len();
         Some((case.labels.clone(), rounds as f64))
     };
     let rounds = subject.cases.iter().filter_map(rounds).collect();

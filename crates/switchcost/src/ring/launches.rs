@@ -10,7 +10,7 @@ use model::estimate::Estimate;
 use model::plan::Plan;
 use model::run::{Launch, Run};
 use model::speed::Speed;
-use model::subject::{Subcase, Subject, Values};
+use model::subject::{Subcase, Subject};
 use stats::{Summary, mean, normal_quantile};
 
 use super::RingArgs;
@@ -78,11 +78,8 @@ fn text(runs: &[(Run, Option<PathBuf>)]) -> String {
 
 fn row(case: &Subcase, launch_scatter: f64, confidence: f64) -> [String; 6] {
     let dash = || "-".to_string();
-    let figure_of = case.figures.first();
-    let launches = match figure_of.map(|figure| &figure.values) {
-        Some(Values::Measured(launches)) => &launches[..],
-        _ => &[],
-    };
+    let first = case.figures.first_key_value();
+    let launches = first.map_or(&[][..], |(_, values)| values.launches());
     let estimates = launches.iter().filter_map(|launch| launch.estimate);
     let full: Vec<Estimate> = estimates.filter(|of| of.speed == Speed::Full).collect();
     let values: Vec<f64> = full.iter().map(|estimate| estimate.value).collect();
@@ -96,10 +93,10 @@ fn row(case: &Subcase, launch_scatter: f64, confidence: f64) -> [String; 6] {
     let scatter = Summary::of(&values).map(|s| format!("{:.1} %", 100.0 * s.deviation / s.mean));
     [
         case.title.clone(),
-        figure_of.map_or_else(dash, |figure| figure.quantity.in_words().to_string()),
+        first.map_or_else(dash, |(of, _)| of.in_words().to_string()),
         figure(mean(&values)),
         interval().unwrap_or_else(dash),
         scatter.unwrap_or_else(dash),
-        figure_of.map_or_else(dash, |_| format!("{} of {}", full.len(), launches.len())),
+        first.map_or_else(dash, |_| format!("{} of {}", full.len(), launches.len())),
     ]
 }

@@ -9,7 +9,7 @@ use model::plan::Plan;
 use model::run::Run;
 use model::speed::levels;
 use model::speed::{Reference, Speed, SpeedFile, cpu_key};
-use model::subject::{Subject, Values};
+use model::subject::Subject;
 use stats::{Group, median, scatter_between};
 
 use super::{Entry, Folder, header};
@@ -99,10 +99,9 @@ fn stored_scatter(plan: &Plan, machine: &Machine) -> Option<f64> {
         recent.take(MOST_FILES).filter_map(subject).take(MOST_LAUNCHES).collect();
     let scatter = |case: usize| {
         let launches = subjects.iter().filter_map(|subject| {
-            let Values::Measured(all) = &subject.cases.get(case)?.figures.first()?.values else {
-                return None;
-            };
-            let estimate = all.first()?.estimate.filter(|e| e.speed == Speed::Full)?;
+            let values = subject.cases.get(case)?.figures.values().next()?;
+            let estimate =
+                values.launches().first()?.estimate.filter(|e| e.speed == Speed::Full)?;
             Some(Group { value: estimate.value, standard_error: estimate.standard_error? })
         });
         scatter_between(&launches.collect::<Vec<Group>>())

@@ -1,11 +1,12 @@
-//! The criterion, the choice among the fits, and how far its answers are known.
+//! The best fits of all forms with their turns between given x, the choice among them, and how far its answers
+//! are known.
 
-use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
+use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-use super::fit::{Fit, fits};
-use super::form::{Form, MOST_TERMS};
 use super::points::{Data, Point};
-use super::{CLEARLY_BETTER, CONFIDENCE, Errors, Nesting, Settings};
+use super::{CLEARLY_BETTER, CONFIDENCE, Errors, Form, MOST_TERMS, Nesting, Settings, Turn};
+use crate::least_squares::{Row, Solution, least_squares};
+use crate::location::{normal_quantile, student_quantile};
 
 /// Criteria nearer to each other than this are equal to rounding.
 const EQUAL: f64 = 1e-7;
@@ -18,16 +19,9 @@ pub struct Analysis {
     /// The best fit of each form for each choice of brackets.
     pub fits: Vec<Fit>,
     settings: &'static Settings,
-    /// The common factor of all variances; none where each fit has its own.
-    common: Option<Dispersion>,
-}
-
-/// A factor of variances.
-#[derive(Clone, Copy, Debug)]
-struct Dispersion {
-    factor: f64,
-    /// Degrees of freedom that it was estimated with; none for errors that are known.
-    freedom: Option<usize>,
+    /// The common factor of all variances, and the degrees of freedom that it was estimated with (none for
+    /// errors that are known); absent where each fit has its own.
+    common: Option<(f64, Option<usize>)>,
 }
 
 impl Analysis {
@@ -35,18 +29,15 @@ impl Analysis {
     /// and several may have the same x.
     pub fn of(points: &[Point], settings: &'static Settings) -> Self {
         let data = Data::new(points, settings);
-        let candidates = match data.places.len() >= settings.fewest {
-            true => 0..settings.forms.len(),
-            false => 0..0,
-        };
-        let candidates = candidates.filter(|number| leaves_enough(&data, settings, *number));
+        let candidates =
+            (0..settings.forms.len()).filter(|number| enough(&data, settings, *number));
         let all: Vec<Fit> = candidates.flat_map(|number| fits(&data, settings, number)).collect();
         let common = common(&data, settings, &all);
         let count = data.observations.len() as f64;
         let score = |fit: Fit| {
             let (chi2, charge) = (fit.solution.chi2, fit.form.charge());
             let criterion = match common {
-                Some(dispersion) => chi2 / dispersion.factor + charge * count.ln(),
+                Some((factor, _)) => chi2 / factor + charge * count.ln(),
                 None => schwarz(chi2, count, charge),
             };
             Fit { criterion, ..fit }
@@ -87,12 +78,10 @@ impl Analysis {
     pub fn contains(&self, form: usize, simpler: usize) -> bool {
         let forms = self.settings.forms;
         let (one, other) = (&forms[form], &forms[simpler]);
+        let is_inside = || other.terms.iter().all(|term| one.terms.contains(term));
         match self.settings.nesting {
             Nesting::Turns => other.turns.len() < one.turns.len(),
-            Nesting::Terms => {
-                let is_inside = other.terms.iter().all(|term| one.terms.contains(term));
-                form != simpler && (is_inside || one.contains.contains(&simpler))
-            }
+            Nesting::Terms => form != simpler && (is_inside() || one.contains.contains(&simpler)),
         }
     }
 
@@ -104,14 +93,9 @@ impl Analysis {
     /// Half-width of the interval of a combination of a fit's coefficients, given its turns. Without points
     /// beyond its freedoms there is none.
     pub fn half_width(&self, fit: &Fit, combination: [f64; MOST_TERMS]) -> Option<f64> {
-        let Dispersion { factor, freedom } = match self.common {
-            Some(common) => common,
-            None => {
-                let left = self.data.observations.len().checked_sub(fit.form.freedoms())?;
-                let own = fit.solution.chi2 / left.max(1) as f64;
-                Dispersion { factor: if left == 0 { 1.0 } else { own.max(1.0) }, freedom: None }
-            }
-        };
+        let left = self.data.observations.len().checked_sub(fit.form.freedoms())?;
+        let own = if left == 0 { 1.0 } else { (fit.solution.chi2 / left as f64).max(1.0) };
+        let (factor, freedom) = self.common.unwrap_or((own, None));
         Some(quantile(freedom)? * (fit.solution.variance_of(combination) * factor).sqrt())
     }
 
@@ -121,9 +105,7 @@ impl Analysis {
         let scored: Vec<(usize, f64)> =
             same.map(|other| (other.brackets[turn], other.criterion)).collect();
         let mut weights: Vec<(usize, f64)> = (0..self.data.xs.len()).map(|i| (i, 0.0)).collect();
-        for (bracket, weight) in akaike_weights(&scored) {
-            weights[bracket].1 += weight;
-        }
+        akaike_weights(&scored).into_iter().for_each(|(at, weight)| weights[at].1 += weight);
         credible_span(weights, fit.brackets[turn])
     }
 
@@ -137,35 +119,29 @@ impl Analysis {
 }
 
 /// Whether there are points enough for a form.
-fn leaves_enough(data: &Data, settings: &Settings, number: usize) -> bool {
-    let (count, form) = (data.observations.len(), &settings.forms[number]);
-    let needed = match settings.errors {
+fn enough(data: &Data, settings: &Settings, number: usize) -> bool {
+    let form = &settings.forms[number];
+    let (fewest, left) = match settings.errors {
         Errors::Given { fewest, left } if !data.errors_known && form.freedoms() > 1 => {
-            match count < fewest {
-                true => return false,
-                false => left[form.turns.len()],
-            }
+            (fewest, left[form.turns.len()])
         }
-        _ => 1,
+        _ => (0, 1),
     };
-    count >= form.freedoms() + needed
+    let count = data.observations.len();
+    data.places.len() >= settings.fewest && count >= fewest.max(form.freedoms() + left)
 }
 
 /// 1 for known errors. Else that of the closest of all fits, a rich one therefore; less what the
 /// criterion charges for it, as the best of many places fits better than one place would. The same for
 /// every fit: taken from each itself, a poor one would excuse its own misfit (Burnham and Anderson
 /// 2002, section 2.5).
-fn common(data: &Data, settings: &Settings, fits: &[Fit]) -> Option<Dispersion> {
-    if settings.errors == Errors::Smoothed {
-        return None;
-    }
+fn common(data: &Data, settings: &Settings, fits: &[Fit]) -> Option<(f64, Option<usize>)> {
     let closest = fits.iter().min_by(|a, b| a.solution.chi2.total_cmp(&b.solution.chi2));
-    let Some(fit) = closest.filter(|_| !data.errors_known) else {
-        return Some(Dispersion { factor: 1.0, freedom: None });
-    };
-    let left = data.observations.len().saturating_sub(fit.form.charge() as usize).max(1);
-    let factor = (fit.solution.chi2 / left as f64).max(1.0);
-    Some(Dispersion { factor, freedom: Some(left) })
+    let of_scatter = closest.filter(|_| !data.errors_known).map(|fit| {
+        let left = data.observations.len().saturating_sub(fit.form.charge() as usize).max(1);
+        ((fit.solution.chi2 / left as f64).max(1.0), Some(left))
+    });
+    (settings.errors != Errors::Smoothed).then(|| of_scatter.unwrap_or((1.0, None)))
 }
 
 /// Minus twice the log-likelihood plus ln n for each of `charged` freedoms (Schwarz 1978). The errors
@@ -194,10 +170,10 @@ pub fn lack_of_fit(chi2: f64, freedom: usize) -> Option<f64> {
 /// Half of a [`CONFIDENCE`] interval in standard errors: Student's with `freedom` degrees where the
 /// errors are estimated from the points, the normal distribution's where they are known (none).
 pub fn quantile(freedom: Option<usize>) -> Option<f64> {
-    // Student's t for very many degrees of freedom: the normal distribution.
-    let freedom = freedom.map_or(1e6, |left| left as f64);
-    let distribution = StudentsT::new(0.0, 1.0, freedom).ok()?;
-    Some(distribution.inverse_cdf(0.5 + CONFIDENCE / 2.0))
+    match freedom {
+        Some(left) => student_quantile(CONFIDENCE, left as f64),
+        None => normal_quantile(CONFIDENCE),
+    }
 }
 
 /// Akaike weights (Burnham and Anderson 2002, section 2.9) of places with their criterion.
@@ -213,16 +189,102 @@ pub fn credible_span<P: Copy + PartialOrd>(mut weights: Vec<(P, f64)>, chosen: P
     let total: f64 = weights.iter().map(|(_, weight)| weight).sum();
     let order = |a: &P, b: &P| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal);
     weights.sort_by(|a, b| b.1.total_cmp(&a.1).then(order(&a.0, &b.0)));
-    let (mut first, mut last, mut covered) = (chosen, chosen, 0.0);
-    for (place, weight) in weights {
-        if covered >= CONFIDENCE * total {
-            break;
-        }
+    let mut covered = 0.0;
+    let heaviest = weights.into_iter().take_while(|(_, weight)| {
+        let is_needed = covered < CONFIDENCE * total;
         covered += weight;
-        first = if place < first { place } else { first };
-        last = if place > last { place } else { last };
+        is_needed
+    });
+    heaviest.fold((chosen, chosen), |(first, last), (place, _)| {
+        (if place < first { place } else { first }, if place > last { place } else { last })
+    })
+}
+
+/// A form fitted with its turns in given brackets.
+#[derive(Clone, Debug)]
+pub struct Fit {
+    /// The form.
+    pub form: &'static Form,
+    /// Its number in the settings.
+    pub number: usize,
+    /// For each turn i of the bracket between the different x of number i and i + 1.
+    pub brackets: Vec<usize>,
+    /// The places of the turns.
+    pub turns: Vec<f64>,
+    /// Its coefficients are in units of [`Data::unit`].
+    pub solution: Solution<MOST_TERMS>,
+    /// The penalised criterion; lower is better, only differences mean anything.
+    pub criterion: f64,
+}
+
+impl Fit {
+    /// The fitted y.
+    pub fn at(&self, x: f64) -> f64 {
+        self.combine(self.basis(x))
     }
-    (first, last)
+
+    /// The values of the terms at x.
+    pub fn basis(&self, x: f64) -> [f64; MOST_TERMS] {
+        self.form.basis(&self.turns, x)
+    }
+
+    /// A linear combination of the coefficients.
+    pub fn combine(&self, basis: [f64; MOST_TERMS]) -> f64 {
+        let terms = self.solution.coefficients.iter().zip(basis);
+        terms.map(|(coefficient, value)| coefficient * value).sum()
+    }
+}
+
+/// The best fit of a form for every admissible choice of brackets, not scored.
+fn fits(data: &Data, settings: &Settings, number: usize) -> Vec<Fit> {
+    let form = &settings.forms[number];
+    let choices = bracket_choices(data, form, settings.between);
+    choices.into_iter().filter_map(|brackets| best_within(data, form, number, &brackets)).collect()
+}
+
+fn bracket_choices(data: &Data, form: &Form, between: usize) -> Vec<Vec<usize>> {
+    let count = data.xs.len().saturating_sub(1);
+    match form.turns {
+        [] => vec![Vec::new()],
+        [Turn::Scale(_)] => {
+            // By three times the scale 95 % of the way is done.
+            let is_reached = |i: &usize| 3.0 * data.xs[*i + 1] <= data.range().1;
+            (0..count).filter(is_reached).map(|i| vec![i]).collect()
+        }
+        [_] => (form.before - 1..count).map(|i| vec![i]).collect(),
+        _ => {
+            // Two x on each side, or two turns would explain two outliers.
+            let last = count.saturating_sub(1);
+            (1..last).flat_map(|i| (i + between..last).map(move |j| vec![i, j])).collect()
+        }
+    }
+}
+
+fn best_within(data: &Data, form: &'static Form, number: usize, brackets: &[usize]) -> Option<Fit> {
+    let fits = turns_within(data, form, brackets).into_iter().filter_map(|turns| {
+        let rows = data.observations.iter().map(|seen| Row {
+            basis: form.basis(&turns, seen.x),
+            y: seen.y,
+            precision: seen.precision,
+        });
+        let solution = least_squares(rows, form.terms.len())?;
+        let is_of_it = form.admits(&solution.coefficients, &turns, data.range());
+        let brackets = brackets.to_vec();
+        is_of_it.then_some(Fit { form, number, brackets, turns, solution, criterion: 0.0 })
+    });
+    let less = |fit: &Fit, than: &Fit| fit.solution.chi2 < than.solution.chi2 - 1e-9;
+    fits.reduce(|best, next| if less(&next, &best) { next } else { best })
+}
+
+/// All combinations of places within the brackets.
+fn turns_within(data: &Data, form: &Form, brackets: &[usize]) -> Vec<Vec<f64>> {
+    brackets.iter().zip(form.turns).fold(vec![Vec::new()], |choices, (&bracket, turn)| {
+        let places = turn.places(data.xs[bracket], data.xs[bracket + 1]);
+        let longer = |start: &Vec<f64>| {
+            places.iter().map(|&place| [&start[..], &[place]].concat()).collect::<Vec<_>>()
+        };
+        choices.iter().flat_map(longer).collect()
+    })
 }
 
 #[cfg(test)]

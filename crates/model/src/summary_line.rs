@@ -1,11 +1,12 @@
-//! Runs at a glance: the sentence that a summary begins with.
+//! The sentence that a summary of runs begins with.
 
 use crate::case::{Kind, Walk};
 use crate::cost::{CostPoint, Curve};
+use crate::curve;
 use crate::estimate::Estimate;
 use crate::noise::{NoiseLevel, NoiseVerdict};
 use crate::record::{CaseSummary, Record};
-use crate::scaling::{Knee, KneeKind, Verdict};
+use crate::scaling::Knee;
 use crate::words::{bytes, time};
 
 /// The working set that is told of: a program's that does some work between two switches. Where it was
@@ -14,20 +15,18 @@ pub const ARRAY_BYTES: u64 = 256 << 10;
 
 /// What a run of rings, one of costs by working set, and the verdicts on the machine's noise say, in one
 /// sentence; each may be missing.
-#[must_use]
 pub fn in_words(
     ring: Option<&Record>,
     cost: Option<&Record>,
     noise: &[(&str, &NoiseVerdict)],
 ) -> String {
-    let direct = ring.and_then(of_two).or_else(|| cost.and_then(of_two));
-    let mut parts = vec![match direct {
+    let mut records = [ring, cost].into_iter().flatten();
+    let mut parts = vec![match records.find_map(|of| two(of)?.ns_per_switch_above_solo) {
         Some(cost) => format!("a switch costs {} here", estimate(&cost)),
         None => "what a switch costs here was not measured".into(),
     }];
-    if let Some((array, with)) = cost.and_then(with_work) {
-        let beside = cost.and_then(|cost| beside(cost, ring));
-        let beside = beside.map_or(String::new(), |words| format!(" ({words})"));
+    if let Some((cost, (array, with))) = cost.and_then(|cost| Some((cost, with_work(cost)?))) {
+        let beside = beside(cost, ring).map_or(String::new(), |words| format!(" ({words})"));
         parts.push(format!("{} with {} of working set{beside}", estimate(&with), bytes(array)));
     }
     parts.extend(ring.and_then(knees));
@@ -38,10 +37,6 @@ pub fn in_words(
 /// A ring of two without work.
 fn two(record: &Record) -> Option<&CaseSummary> {
     record.cases.iter().find(|of| of.case.members == 2 && of.case.work.is_none())
-}
-
-fn of_two(record: &Record) -> Option<Estimate> {
-    two(record)?.ns_per_switch_above_solo
 }
 
 /// What a cost with work is to be set beside: that of the same run without, where another run, which may
@@ -73,22 +68,13 @@ fn with_work(record: &Record) -> Option<(u64, Estimate)> {
 /// Where the cost by ring size leaves one law for another.
 fn knees(record: &Record) -> Option<String> {
     let law = &record.scaling.first()?.law;
-    let kind = record.cases.first().map_or(Kind::Process, |of| of.case.kind);
-    let members = match kind {
-        Kind::Process => "processes",
-        Kind::Thread => "threads",
-    };
-    Some(match &law.knees[..] {
-        [] => without_knees(law, members),
-        knees => knees.iter().map(|knee| at(knee, members)).collect::<Vec<_>>().join(" and "),
+    let threads = record.cases.first().is_some_and(|of| of.case.kind == Kind::Thread);
+    let members = if threads { "threads" } else { "processes" };
+    Some(match (&law.knees[..], law.shape()) {
+        ([], Some(_)) => format!("no knee up to {} {members}", law.largest_members),
+        ([], None) => "inconclusive whether there is a knee".into(),
+        (knees, _) => knees.iter().map(|knee| at(knee, members)).collect::<Vec<_>>().join(" and "),
     })
-}
-
-fn without_knees(law: &Verdict, members: &str) -> String {
-    match law.shape() {
-        Some(_) => format!("no knee up to {} {members}", law.largest_members),
-        None => "whether it has a knee cannot be told".into(),
-    }
 }
 
 fn at(knee: &Knee, members: &str) -> String {
@@ -98,36 +84,29 @@ fn at(knee: &Knee, members: &str) -> String {
         _ => format!("between {low} and {high} {members}"),
     };
     let only = if knee.sizes_after == 1 { " (seen at one size only)" } else { "" };
-    match (knee.factor, knee.kind) {
-        (Some(factor), KneeKind::Step) if factor < 1.0 => {
-            format!("cheaper beyond a knee {place}{only}")
-        }
-        (Some(factor), KneeKind::Hinge) if factor < 1.0 => {
-            format!("growing less beyond a knee {place}{only}")
-        }
-        _ => format!("a knee {place}{only}"),
-    }
+    let how = match (knee.factor, knee.kind) {
+        (Some(..1.0), curve::Kind::Step) => "faster beyond ",
+        (Some(..1.0), curve::Kind::Hinge) => "growing less beyond ",
+        _ => "",
+    };
+    format!("{how}a knee {place}{only}")
 }
 
 /// The worst of the verdicts.
 fn machine(noise: &[(&str, &NoiseVerdict)]) -> Option<String> {
     let all = noise.iter().map(|(name, verdict)| (*name, (*verdict).clone()));
-    let level = NoiseVerdict::together(all).level;
     // Who judged his own figures quiet says nothing of the others'.
     let unjudged = noise.iter().any(|(_, verdict)| verdict.level == NoiseLevel::Unknown);
-    Some(match level {
-        NoiseLevel::Quiet if unjudged => return untold(noise),
-        NoiseLevel::Unknown => return untold(noise),
-        NoiseLevel::Quiet => "the machine was quiet".into(),
-        NoiseLevel::Noisy => "the machine was noisy".into(),
+    let words = match NoiseVerdict::together(all).level {
+        NoiseLevel::Noisy => "the machine was noisy",
         NoiseLevel::Unusable => {
-            "the machine was so noisy that the figures say more about its neighbours".into()
+            "the machine was so noisy that the figures say more about its neighbours"
         }
-    })
-}
-
-fn untold(noise: &[(&str, &NoiseVerdict)]) -> Option<String> {
-    let words = "too few rounds to tell whether the machine was quiet";
+        NoiseLevel::Quiet if !unjudged => "the machine was quiet",
+        NoiseLevel::Quiet | NoiseLevel::Unknown => {
+            "too few rounds to tell whether the machine was quiet"
+        }
+    };
     (!noise.is_empty()).then(|| words.to_string())
 }
 

@@ -2,13 +2,14 @@
 
 use model::case::{Op, Policy, Walk, Work};
 use model::cost::{Cost, CostPoint, Curve, Outcome};
+use model::curve::Kind;
 use model::estimate::Estimate;
-use model::glance::in_words;
 use model::noise::{NoiseLevel, NoiseVerdict};
 use model::record::Record;
 use model::regions::{Axis, breaks};
 use model::run::Run;
-use model::scaling::{Knee, KneeKind};
+use model::scaling::Knee;
+use model::summary_line::in_words;
 
 const V1: &str = include_str!("fixtures/run-v1.jsonl");
 
@@ -62,9 +63,9 @@ fn a_cost_comes_with_its_interval_or_with_why_there_is_none() {
 fn knees_are_told_where_they_lie_and_where_there_is_none() {
     let mut record = rings(estimate(1900.0, None));
     let cannot = in_words(Some(&record), None, &[]);
-    assert!(cannot.contains("whether it has a knee cannot be told"), "two sizes: {cannot}");
+    assert!(cannot.contains("inconclusive whether there is a knee"), "two sizes: {cannot}");
     let knee = |low_members, high_members| Knee {
-        kind: KneeKind::Step,
+        kind: Kind::Step,
         low_members,
         high_members,
         factor: None,
@@ -92,7 +93,7 @@ fn of_working_sets_the_chase_nearest_to_256_kib_is_told() {
             switches_per_hop: None,
         };
         let work = Work { bytes: 1024, stride_bytes: 64, op: Op::Read, walk, huge_pages: false };
-        let outcome = Outcome::Breaks(breaks(Axis::array(), &[]));
+        let outcome = Outcome::Breaks(breaks(Axis::ARRAY, &[]));
         let points = costs.iter().map(point).collect();
         Curve { members: 2, work, points, outcome, beside: Vec::new(), in_words: String::new() }
     };

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Is our loop as lean as perf's, and our set-up as lean as a bare fork loop?
+# Cost of our loop against perf's, and of our set-up against a bare fork loop.
 #
 # Part 1 alternates a ring of two with `perf bench sched pipe`, both on one CPU (taskset) under the
 # same policy, and prints the ratio of ns per switch that the kernel counted.
 # Part 2 alternates the set-up of large rings, up to their first lap, with a loop that only forks as
 # many children, and prints the ratio of times.
 #
-# Ratios only, medians with their range: times of a shared machine mean nothing by themselves.
+# Prints ratios only, medians with their range: times of a shared machine are not comparable.
 #   bench/against-perf.sh [REPEATS]         (default 10)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -29,8 +29,8 @@ spread() {
         printf "median %.3f, range %.3f to %.3f, of %d\n", m, v[1], v[NR], NR }'
 }
 
-# Column $2 of the rows with $3 members in the CSV file $1, of samples that were timed as the machine was found:
-# perf waits for nothing.
+# Column $2 of the rows with $3 members in the CSV file $1, of samples that did not wait for an unshared core:
+# perf does not wait either.
 column() {
     awk -F, -v name="$2" -v members="$3" '
         NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
@@ -63,7 +63,7 @@ PYTHON
 echo "ns per counted switch, ours / perf bench sched pipe, ring of two on CPU $cpu:"
 if perf bench -f simple sched pipe -l 100 >/dev/null 2>&1; then
     for i in $(seq "$repeats"); do
-        # Who goes first changes, so that a drift favours nobody.
+        # The order alternates, so that drift favours neither.
         if ((i % 2)); then a=$(ours_ns_per_switch) b=$(perf_ns_per_switch)
         else b=$(perf_ns_per_switch) a=$(ours_ns_per_switch); fi
         echo "  $a $b" >&2

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # `switchcost run` against /usr/bin/time -v and `hyperfine -N`, alternating on the same commands:
-#   1. user + system time, ours / theirs, of at least 20 pairs: the same within the noise. What it
-#      had at exec (at_exec_cpu_ns of the record) is the start, and the only part that is ours
+#   1. user + system time, ours / theirs, of at least 20 pairs: the same within the noise. Only the CPU
+#      time before the exec (at_exec_cpu_ns of the record) is ours
 #   2. maxrss of a 4 MiB command after a 64 MiB one
-#   3. time per launch of a command that does nothing, ours / hyperfine's: no larger. And its real time
-#      as both tell it
+#   3. time per launch of a command that does nothing, ours / hyperfine's: no larger; and the real time
+#      that both report
 #
-# Ratios, medians with their range: times of a shared machine mean nothing by themselves.
+# Prints ratios, medians with their range: times of a shared machine are not comparable.
 #   bench/against-time.sh [REPEATS]         (default 10)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -44,7 +44,7 @@ time_cpu_s() {
 }
 hyperfine_cpu_s() {
     hyperfine -N --runs 1 --style none --export-csv "$work/hyperfine.csv" "sh -c '${busy[2]}'" >/dev/null 2>&1
-    # It has no mean, median or deviation of one run; user and system are those of the run.
+    # hyperfine gives no mean, median or deviation of one run; user and system are those of the run.
     column "$work/hyperfine.csv" user >"$work/user"
     column "$work/hyperfine.csv" system | paste "$work/user" - | awk '{ print $1 + $2 }'
 }
@@ -94,8 +94,8 @@ if have /usr/bin/time "/usr/bin/time is missing"; then
     echo "  ours, true: $(column "$work/ours.csv" max_resident_bytes | awk '{ printf "%.2f", $1 / 1048576 }')"
 fi
 
-# Nanoseconds a launch: what a series of 120 takes more than one of 20, as each has the start and the end of
-# the tool; and the whole series of 120. In shuffled order, as the machine's speed drifts within seconds.
+# Nanoseconds a launch: the time of a series of 120 less that of one of 20, which cancels start and end of the
+# tool; and the whole series of 120. In shuffled order, as the machine's speed drifts within seconds.
 per_launch() {
     python3 - "$ours" "$1" <<'PYTHON'
 import random, statistics, subprocess, sys, time
@@ -123,7 +123,7 @@ PYTHON
 if have hyperfine "hyperfine is missing"; then
     echo "time per launch of 'true', ours / hyperfine -N:"
     per_launch $((repeats * 12))
-    echo "real time of 'true' as the tools give it (medians over $launches runs), ours / hyperfine -N:"
+    echo "real time of 'true' as the tools report it (medians over $launches runs), ours / hyperfine -N:"
     for i in $(seq "$repeats"); do
         "$ours" run --no-estimate --quiet -n "$launches" --csv "$work/ours.csv" -- true
         hyperfine -N --style none --runs "$launches" --export-csv "$work/h.csv" true >/dev/null 2>&1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# How long a clean release build and a clean `cargo test` take, this commit against another, alternating.
+# Time of a clean release build and of a clean `cargo test`, of two commits, alternating.
 #
-# Each build starts from an empty target folder, with the registry's packages downloaded before. Prints seconds, the
+# Each build starts from an empty target folder, with the packages already downloaded. Prints seconds, the
 # ratios (B / A) and the size of the stripped program. Needs a quiet machine and 20 minutes a repeat.
 #   bench/build-times.sh COMMIT_A [COMMIT_B] [REPEATS]     (default: HEAD, 1)
 set -euo pipefail
@@ -31,7 +31,7 @@ clean() {
 
 for i in $(seq "$repeats"); do
     for what in "build --release --locked -p switchcost" "test --locked"; do
-        # Who goes first changes, so that a drift favours nobody.
+        # The order alternates, so that drift favours neither.
         if ((i % 2)); then order="a b"; else order="b a"; fi
         declare -A seconds=()
         for side in $order; do

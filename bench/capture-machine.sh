@@ -3,10 +3,10 @@
 #
 #     bench/capture-machine.sh crates/probe/tests/fixtures/machines/NAME.txt
 #
-# The file is made of `==> /path <==` lines and what each file holds; tests unpack it. A path that
-# ends in .gz has plain text here, one that ends in / is a folder. Left out or blanked: the boot id, what the kernel's command
-# line hands to init (it may hold secrets), mounts other than cgroups. Look at the names of
-# cgroups and hosts before you commit the file. As root it also gets /sys/kernel/debug.
+# The file has a line `==> /path <==` for each file, then its content; tests unpack it. A path that
+# ends in .gz has plain text here, one that ends in / is a folder. Left out or blanked: the boot id, the
+# arguments of init on the kernel's command line (they may be secret), mounts other than cgroups. Check the
+# names of cgroups and hosts before you commit the file. As root it also reads /sys/kernel/debug.
 set -eu
 [ $# -eq 1 ] || { echo "usage: $0 OUTFILE" >&2; exit 2; }
 out=$1

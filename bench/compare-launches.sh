@@ -1,31 +1,30 @@
 #!/usr/bin/env bash
-# Does `switchcost compare` of launches one after the other raise no false alarm, and does it find what is 5 % dearer?
+# False alarms and power of `switchcost compare` with separate launches.
 #
-# A pair is `ring --members 2 --launches 3` twice, one after the other, each launch with a budget of 2 s, and what
-# compare says of the hop of the ring of two within 3 %: of all three launches a side, and of the first of each alone.
+# A pair is `ring --members 2 --launches 3` twice, one after the other, each launch with a budget of 2 s, and the
+# answer of compare for the hop of the ring of two within 3 %: of three launches a side, and of the first alone.
 #   alike PAIRS FILE                   the same twice: changed in at most 3 of 50, not changed in 40
-#   dearer PAIRS FILE [INSTRUCTIONS]   the second with a filter before each system call (seccomp(2),
-#                                      bench/dearer-calls.c; default 1 instruction): found in 45 of 50
-#   worth PAIRS FILE [INSTRUCTIONS]    what the filter is worth, without switchcost (see bench/compare-power.sh)
-#   sum FILE                           exit code 1 if it fell short
-# Lines are added to FILE, so that pairs can be measured in parts. The hop is compared because a solo ring pays for
+#   slower PAIRS FILE [INSTRUCTIONS]   the second with a filter before each system call (seccomp(2),
+#                                      bench/slower-calls.c; default 1 instruction): found in 45 of 50
+#   worth PAIRS FILE [INSTRUCTIONS]    the filter's own cost, without switchcost (see bench/compare-power.sh)
+#   sum FILE                           the results; exit code 1 if one misses its goal
+# Each command appends to FILE, so pairs can be measured in parts. The hop is compared because a solo ring pays for
 # the filter too. SWITCHCOST is the program (default: built here).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 program=${SWITCHCOST:-target/release/switchcost}
-what=${1:?alike, dearer, worth or sum}
+what=${1:?alike, slower, worth or sum}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export XDG_STATE_HOME="$work/state"
 
 if [[ $what != sum ]]; then
     [[ -n ${SWITCHCOST:-} ]] || cargo build --release --locked --quiet -p switchcost
-    ${CC:-cc} -O2 -o "$work/dearer-calls" bench/dearer-calls.c
+    ${CC:-cc} -O2 -o "$work/slower-calls" bench/slower-calls.c
 fi
 
 # SIDE PREFIX...: three launches behind a prefix; their files into the array `runs`. Each side has a folder of its own,
-# which all pairs share: from five stored launches on their scatter is known, as where somebody measures for the
-# second time.
+# which all pairs share: from five stored launches on their scatter is known.
 launches() {
     local side=$1
     shift
@@ -35,7 +34,7 @@ launches() {
     runs=("${runs[@]: -3}")
 }
 
-# BASE NEW: what is said of the ring of two.
+# BASE NEW: the answer for the ring of two.
 said() {
     "$program" compare "$1" "$2" --cost hop --quiet --json "$work/found.json" >/dev/null || [[ $? == 1 ]]
     jq -c '[.changes[] | select(.labels.members == "2")][0] | {answer, worse, ratio}' "$work/found.json"
@@ -55,11 +54,11 @@ pairs() {
 
 case $what in
 alike) pairs alike "$2" "$3" ;;
-dearer) pairs dearer "$2" "$3" "$work/dearer-calls" "${4:-1}" ;;
+slower) pairs slower "$2" "$3" "$work/slower-calls" "${4:-1}" ;;
 worth)
     for ((pair = 1; pair <= $2; pair++)); do
         for instructions in 0 "${4:-1}"; do
-            echo "{\"kind\":\"worth\",\"instructions\":$instructions,\"ns\":$("$work/dearer-calls" --worth "$instructions")}" >>"$3"
+            echo "{\"kind\":\"worth\",\"instructions\":$instructions,\"ns\":$("$work/slower-calls" --worth "$instructions")}" >>"$3"
         done
     done
     ;;
@@ -79,21 +78,21 @@ for kind, lines in found.items():
     for launches in ("three", "one"):
         said = [line[launches] for line in lines]
         answers = collections.Counter(one["answer"] for one in said)
-        dearer = sum(one["answer"] == "changed" and one["worse"] for one in said)
+        slower = sum(one["answer"] == "changed" and one["worse"] for one in said)
         ratios = [one["ratio"] for one in said if one["ratio"]]
         half = [(r["high"] - r["low"]) / 2 for r in ratios if r["low"] is not None]
-        print(f"{kind}, {launches} a side: {dict(answers)} of {len(said)} (dearer in {dearer}); median ratio "
+        print(f"{kind}, {launches} a side: {dict(answers)} of {len(said)} (slower in {slower}); median ratio "
               f"{statistics.median(r['value'] for r in ratios):.3f}, half-width {100 * statistics.median(half):.1f} %")
         if kind == "alike":
             short |= answers["changed"] > 0.06 * len(said)
             short |= launches == "three" and answers["not_changed"] < 0.8 * len(said)
         elif launches == "three":
-            short |= dearer < 0.9 * len(said)
+            short |= slower < 0.9 * len(said)
 sys.exit(1 if short else 0)
 PYTHON
     ;;
 *)
-    echo "compare-launches.sh: $what: accepted: alike, dearer, worth, sum" >&2
+    echo "compare-launches.sh: $what: accepted: alike, slower, worth, sum" >&2
     exit 2
     ;;
 esac

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# Does `switchcost compare --ab` raise no false alarm, and does it find what is 5 % dearer?
+# False alarms and power of `switchcost compare --ab`.
 #
-# Alike: the same setting on both sides, which should be called changed in at most 5 % of the repeats.
-# Dearer: every system call of side B goes through a filter of INSTRUCTIONS instructions (seccomp(2),
-# bench/dearer-calls.c); a hop has two. It should be called dearer in 45 of 50. What that is worth is
-# measured apart (worth), without switchcost: two processes pass a byte by pipes, first without the
-# filter, then with it, alternating with such as never have one.
+# Alike: the same setting on both sides; at most 5 % of the repeats may be called changed.
+# Slower: every system call of side B goes through a filter of INSTRUCTIONS instructions (seccomp(2),
+# bench/slower-calls.c); a hop has two. 45 of 50 must be called slower. The filter's own cost is
+# measured without switchcost (worth): two processes pass a byte by pipes, first without the
+# filter, then with it, alternating with pairs that never have one.
 #
-# Compared is the hop of a ring of two: what its solo ring pays too is not in the cost of a switch.
-# Repeats are lines of a file, so that they can be measured in slices. All their rounds are kept, so that sum
-# can also say how many rounds a session should have to find it.
-#   bench/compare-power.sh                            all: 50 alike, 50 dearer, 60 pairs
+# The hop of a ring of two is compared: its solo ring has the filter too, so the cost of a switch does not show it.
+# Repeats are lines of a file, so they can be measured in parts. All rounds are kept, so that sum
+# can also compute how many rounds a session needs.
+#   bench/compare-power.sh                            all: 50 alike, 50 slower, 60 pairs
 #   bench/compare-power.sh alike REPEATS FILE
-#   bench/compare-power.sh dearer REPEATS FILE [INSTRUCTIONS]
+#   bench/compare-power.sh slower REPEATS FILE [INSTRUCTIONS]
 #   bench/compare-power.sh worth PAIRS FILE [INSTRUCTIONS]
-#   bench/compare-power.sh sum FILE                   exit code 1 if it fell short
-# BUDGET (default 20s) is that of a repeat; SWITCHCOST the program (default: built here).
+#   bench/compare-power.sh sum FILE                   the results; exit code 1 if one misses its goal
+# BUDGET (default 20s) is the budget of a repeat; SWITCHCOST the program (default: built here).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 budget=${BUDGET:-20s}
@@ -28,7 +28,7 @@ export XDG_DATA_HOME="$work"
 
 prepare() {
     [[ -n ${SWITCHCOST:-} ]] || cargo build --release --locked --quiet -p switchcost
-    ${CC:-cc} -O2 -o "$work/dearer-calls" bench/dearer-calls.c
+    ${CC:-cc} -O2 -o "$work/slower-calls" bench/slower-calls.c
 }
 
 # Both runs of a session: the hop of the ring of two in every round, [[base, new], ...].
@@ -48,13 +48,13 @@ print(json.dumps([[base[n], new[n]] for n in sorted(base) if n in new], separato
 PYTHON
 }
 
-# KIND REPEATS FILE INSTRUCTIONS: a line a repeat, `KIND BUDGET INSTRUCTIONS EXIT` and what was found.
+# KIND REPEATS FILE INSTRUCTIONS: a line a repeat, `KIND BUDGET INSTRUCTIONS EXIT` and the result.
 compare() {
     local done code
     done=$(grep -c "^$1 $budget " "$3" 2>/dev/null || true)
     for ((repeat = 1; repeat <= $2; repeat++)); do
         code=0
-        "$program" compare --ab "$work/dearer-calls 0" "$work/dearer-calls $4" --members 2 --cost hop \
+        "$program" compare --ab "$work/slower-calls 0" "$work/slower-calls $4" --members 2 --cost hop \
             --budget "$budget" --seed $((done + repeat)) --fail-above 3% --quiet \
             --json "$work/found.json" || code=$?
         # 2: there was no comparison.
@@ -68,8 +68,8 @@ compare() {
 # PAIRS FILE INSTRUCTIONS: pairs of nanoseconds a hop, alternating with pairs without any filter.
 worth() {
     for ((pair = 1; pair <= $1; pair++)); do
-        echo "worth - 0 0 $("$work/dearer-calls" --worth 0)" >>"$2"
-        echo "worth - $3 0 $("$work/dearer-calls" --worth "$3")" >>"$2"
+        echo "worth - 0 0 $("$work/slower-calls" --worth 0)" >>"$2"
+        echo "worth - $3 0 $("$work/slower-calls" --worth "$3")" >>"$2"
     done
 }
 
@@ -115,19 +115,19 @@ for (kind, budget, instructions), all_repeats in repeats.items():
     ring = [next(c for c in changes if c["labels"]["members"] == "2") for _, found in all_repeats for changes in [found["changes"]]]
     count = len(all_repeats)
     changed = sum(c["answer"] == "changed" for c in ring)
-    dearer = sum(c["answer"] == "changed" and c["worse"] for c in ring)
+    slower = sum(c["answer"] == "changed" and c["worse"] for c in ring)
     anything = sum(any(c["answer"] == "changed" for c in found["changes"]) for _, found in all_repeats)
     gate = sum(code == 1 for code, _ in all_repeats)
     told = collections.Counter(c["answer"] for c in ring)
     half = [(c["ratio"]["high"] - c["ratio"]["low"]) / 2 for c in ring if c["ratio"]["low"] is not None]
     rounds = [c["base_rounds"] for c in ring]
-    print(f"{kind}, {budget} each, {count} repeats: ring of 2 changed in {changed} (dearer in {dearer}), any case in {anything}, "
+    print(f"{kind}, {budget} each, {count} repeats: ring of 2 changed in {changed} (slower in {slower}), any case in {anything}, "
           f"exit 1 in {gate}; {dict(told)}; median ratio {statistics.median(c['ratio']['value'] for c in ring):.3f}, "
           f"half-width {100 * statistics.median(half):.1f} %, {statistics.median(rounds):.0f} rounds")
-    if kind == "dearer":
+    if kind == "slower":
         found = [f"{n}: {100 * power(all_repeats, n):.0f} %" for n in (25, 50, 100, 200, 400, 800)]
         print(f"    called changed, by number of rounds, if drawn from all that were measured: {', '.join(found)}")
-    short |= anything > 0.05 * count if kind == "alike" else dearer < 0.9 * count
+    short |= anything > 0.05 * count if kind == "alike" else slower < 0.9 * count
 sys.exit(1 if short else 0)
 PYTHON
 }
@@ -136,16 +136,16 @@ case $what in
 all)
     prepare
     compare alike 50 "$work/all" 0
-    compare dearer 50 "$work/all" $default_instructions
+    compare slower 50 "$work/all" $default_instructions
     worth 60 "$work/all" $default_instructions
     sum "$work/all"
     ;;
 alike) prepare && compare alike "$2" "$3" 0 ;;
-dearer) prepare && compare dearer "$2" "$3" "${4:-$default_instructions}" ;;
+slower) prepare && compare slower "$2" "$3" "${4:-$default_instructions}" ;;
 worth) prepare && worth "$2" "$3" "${4:-$default_instructions}" ;;
 sum) sum "$2" ;;
 *)
-    echo "compare-power.sh: $what: accepted: alike, dearer, worth, sum, or nothing" >&2
+    echo "compare-power.sh: $what: accepted: alike, slower, worth, sum, or nothing" >&2
     exit 2
     ;;
 esac

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lines of Rust code without tests, and files, by room.
+"""Lines of Rust code without tests, and files, by crate.
 
 A line counts if it is neither blank nor a comment. Tests are the folders tests, benches and examples,
 files named tests.rs or *_tests.rs, and modules behind #[cfg(test)]; their lines are listed apart. Files are all .rs files, tests included.
@@ -75,7 +75,7 @@ def main():
     tables = [table(commit) for commit in commits]
     names = sorted({room for one in tables for room in one} - {"all"}) + ["all"]
     head = "".join(f"{commit or 'work tree':>27}" for commit in commits)
-    print(f"{'':24}{head}\n{'room':24}" + f"{'files':>9}{'code':>9}{'tests':>9}" * len(tables))
+    print(f"{'':24}{head}\n{'crate':24}" + f"{'files':>9}{'code':>9}{'tests':>9}" * len(tables))
     for name in names:
         print(f"{name:24}" + "".join(f"{value:9}" for one in tables for value in one.get(name, [0, 0, 0])))
 

@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
-# Does a launch say what the next one says? And does its interval hold?
+# Repeatability of launches, and coverage of their intervals.
 #
 # ring REPEATS FILE [COMPETITOR]  alternates `ring --members 2` with a budget of 2 s and `perf bench sched pipe` of about
 #                                 as long, both on the same CPU; COMPETITOR: cpu (a busy loop on the measured CPU) or
 #                                 sibling (on the other hardware thread of its core, where that is visible)
 # cost REPEATS FILE               `cost --walk chase --array 64K,256K,512K`, default budget shared among the three
-# sum FILE                        coefficients of variation, how many were answered, how many intervals cover the
-#                                 pooled median; exit code 1 if they fall short of what docs/validation.md asks
+# sum FILE                        coefficients of variation, number of answers, number of intervals that contain the
+#                                 pooled median; exit code 1 if one misses the goal in docs/validation.md
 #
-# Every launch starts anew and stores nothing that the others see but the CPU's full speed (its own XDG_STATE_HOME,
-# empty at first). SWITCHCOST is the program (default: built here).
+# Launches share nothing but the CPU's full speed (their own XDG_STATE_HOME, empty at first). SWITCHCOST is the program (default: built here).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 program=${SWITCHCOST:-target/release/switchcost}
@@ -24,7 +23,7 @@ launch() {
     XDG_DATA_HOME=$(mktemp -d -p "$work") "$program" "$@" --quiet --json "$work/found.json" || [[ $? == 1 ]]
 }
 
-# The CPU that a default ring takes.
+# The CPU of a default ring.
 measured_cpu() {
     launch ring --members 2 --rounds 1
     jq '[.header.plan.cases[0].placement | .. | numbers][0]' "$work/found.json"

@@ -61,7 +61,7 @@ async function withoutScript(browser, width, colorScheme) {
   }));
   assert.ok(pictures.length > 0);
   for (const { id, width: wide, height, marks, words } of pictures) {
-    assert.ok(wide > 200 && height > 100 && marks > 0 && words > 0, `${id} has no picture`);
+    assert.ok(wide > 200 && height > 60 && marks > 0 && words > 0, `${id} has no picture`);
   }
   // What is wider than a phone is scrolled in its own box.
   const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);

@@ -1,4 +1,4 @@
-//! Charts before they are drawn: what is on which axis, with which interval, and what it is called.
+//! Charts before they are drawn: axes, series with intervals, names.
 
 /// What the numbers of an axis are. How they are written is up to the layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,18 @@ pub enum Scale {
     /// Equal ratios are equally far apart. Values at or below zero cannot be drawn on it; a drawing says
     /// how many points that left out.
     Log,
+}
+
+impl Scale {
+    /// Maps values so that what is equally far apart on the axis has equal differences.
+    pub(crate) fn on(self, value: f64) -> f64 {
+        if self == Self::Log { value.ln() } else { value }
+    }
+
+    /// The inverse of [`Scale::on`].
+    pub(crate) fn back(self, place: f64) -> f64 {
+        if self == Self::Log { place.exp() } else { place }
+    }
 }
 
 /// An axis.
@@ -95,6 +107,13 @@ pub enum Role {
     Bars,
 }
 
+impl Role {
+    /// Whether it is a line without points of its own.
+    pub(crate) fn is_line(self) -> bool {
+        matches!(self, Self::Law | Self::Projected)
+    }
+}
+
 /// Values that belong together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
@@ -140,8 +159,6 @@ pub struct Region {
 /// A value for every place of a grid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Map {
-    /// What the values are, without the unit.
-    pub label: String,
     /// Unit of the values.
     pub unit: Unit,
     /// Positions on the x axis.
@@ -184,10 +201,10 @@ pub struct Figure {
     pub base: Option<f64>,
 }
 
-/// From this ratio of the greatest to the least value on, a linear axis hides the least.
+/// Ratio of the largest to the least value from which a linear axis hides the least.
 const WIDE: f64 = 20.0;
 
-/// A logarithmic axis must be able to show at least this share of the points.
+/// Share of the points that a logarithmic axis must be able to show.
 const MOSTLY: f64 = 0.75;
 
 impl Figure {
@@ -216,24 +233,27 @@ impl Figure {
 
     /// The same figure of those of the series that have points; none where there are none.
     pub fn of(mut self, series: impl IntoIterator<Item = Series>) -> Option<Self> {
-        let series: Vec<Series> =
-            series.into_iter().filter(|series| !series.points.is_empty()).collect();
-        let any = !series.is_empty();
-        self.body = Body::Series(series);
-        any.then_some(self)
+        let series = series.into_iter().filter(|series| !series.points.is_empty());
+        self.body = Body::Series(series.collect());
+        (!self.series().is_empty()).then_some(self)
     }
 
-    /// The same with a vertical axis that suits its values: logarithmic where nearly all are above zero,
-    /// and those far apart.
+    /// The same with a vertical axis that suits its values: logarithmic if at least three quarters of them are
+    /// above zero and the largest is at least 20 times the least of these.
     pub fn with_fitting_scale(mut self) -> Self {
         let values = || self.series().iter().flat_map(|series| &series.points).map(|point| point.y);
         let positive = || values().filter(|value| *value > 0.0);
-        let least = positive().fold(f64::INFINITY, f64::min);
-        let most = positive().fold(f64::NEG_INFINITY, f64::max);
+        let (least, most) = extremes(positive());
         let enough = positive().count() as f64 >= MOSTLY * values().count() as f64;
         if enough && most / least >= WIDE {
             self.y.scale = Scale::Log;
         }
         self
     }
+}
+
+/// The least and the largest of these; infinite ends, in the wrong order, if there are none.
+pub(crate) fn extremes(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
+    let wider = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
+    values.into_iter().fold((f64::INFINITY, f64::NEG_INFINITY), wider)
 }

@@ -1,15 +1,19 @@
-//! A chart in pixels: what SVG, PNG and HTML have in common. Each of them writes down these elements.
+//! A chart in pixels: what SVG, PNG and HTML have in common. Each of them writes these elements.
+
+use std::sync::OnceLock;
+
+use tiny_skia::{Path, PathBuilder};
+use ttf_parser::{Face, OutlineBuilder};
 
 use crate::figure::Role;
-use crate::font;
-use crate::layout::{Anchor, At, Axes, Cell, Chart, Item, Kind, Medium, Sample, Text};
+use crate::page::{Anchor, At, Axes, Cell, Chart, Item, Kind, Medium, Sample, Text};
 use crate::shapes::{Part, Shape};
 
 /// The sizes of a picture for a paper: 7.2 inches at 100 pixels to the inch.
 pub(crate) const PAPER: Medium = Medium {
     width: 720.0,
     margin: 14.0,
-    row,
+    row: |kind| size(kind).0,
     plot: 340.0,
     name: (24.0, 14.0),
     below: 14.0,
@@ -19,30 +23,32 @@ pub(crate) const PAPER: Medium = Medium {
     longest: 210.0,
     rows: 8,
     bare: false,
-    measure: |text, kind| font::width(&micro(text), letters(kind)),
+    measure: |text, kind| width(&micro(text), kind),
     cut: "…",
 };
 
-fn row(kind: Kind) -> f64 {
+/// Pixels of a row of text and of its letters.
+fn size(kind: Kind) -> (f64, f64) {
     match kind {
-        Kind::Title | Kind::Nothing => 24.0,
-        Kind::Key | Kind::Across => 17.0,
-        Kind::Upright => 18.0,
-        Kind::Mark | Kind::Region | Kind::Note | Kind::Value | Kind::Tick => 13.0,
-        Kind::Cell => 11.0,
+        Kind::Title | Kind::Nothing => (24.0, 14.0),
+        Kind::Upright => (18.0, 11.0),
+        Kind::Across => (17.0, 11.0),
+        Kind::Key => (17.0, 10.0),
+        Kind::Tick => (13.0, 10.0),
+        Kind::Mark | Kind::Region | Kind::Value => (13.0, 9.5),
+        Kind::Note => (13.0, 9.0),
+        Kind::Cell(_) => (11.0, 8.5),
     }
 }
 
-/// Pixels of a text, and whether it is bold.
-pub(crate) fn letters(kind: Kind) -> (f64, bool) {
-    match kind {
-        Kind::Title | Kind::Nothing => (14.0, true),
-        Kind::Upright | Kind::Across => (11.0, false),
-        Kind::Key | Kind::Tick => (10.0, false),
-        Kind::Mark | Kind::Region | Kind::Value => (9.5, false),
-        Kind::Note => (9.0, false),
-        Kind::Cell => (8.5, false),
-    }
+/// Pixels of the letters of a text.
+pub(crate) fn letters(kind: Kind) -> f64 {
+    size(kind).1
+}
+
+/// Unicode for the `us` of texts that are also written for terminals with ASCII only.
+pub(crate) fn micro(text: &str) -> String {
+    text.replace(" us", " µs").replace("(us)", "(µs)")
 }
 
 /// What something is drawn with.
@@ -52,56 +58,47 @@ pub(crate) enum Ink {
     Soft,
     Grid,
     Paper,
-    /// Of the series of that number. The colours are those that the colour-blind tell apart (Okabe and Ito
-    /// 2008), without the yellow, which paper hides.
+    /// Of the series of that number. The colours are safe for colour-blind readers (Okabe and Ito
+    /// 2008), without the yellow, which is faint on paper.
     Series(usize),
-    /// Of a cell with that share of the greatest value.
+    /// Of a cell at that position on the colour scale.
     Cell(Option<f64>),
+    /// Of the value in such a cell: black or white.
+    OnCell(f64),
 }
 
-const SERIES: [[u8; 3]; 7] = [
-    [0, 114, 178],
-    [213, 94, 0],
-    [0, 158, 115],
-    [204, 121, 167],
-    [230, 159, 0],
-    [86, 180, 233],
-    [90, 90, 90],
-];
+const SERIES: [u32; 7] =
+    [0x00_72b2, 0xd5_5e00, 0x00_9e73, 0xcc_79a7, 0xe6_9f00, 0x56_b4e9, 0x5a_5a5a];
 
 /// Five steps of the colour map viridis, evenly spaced.
-const VIRIDIS: [[u8; 3]; 5] =
-    [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
+const VIRIDIS: [u32; 5] = [0x44_0154, 0x3b_528b, 0x21_918c, 0x5e_c962, 0xfd_e725];
+
+/// Position on the colour scale from which black has more contrast than white (WCAG's relative luminance).
+const BRIGHT: f64 = 0.43;
 
 impl Ink {
-    /// Red, green, blue.
-    pub(crate) fn colour(self) -> [u8; 3] {
+    /// Red, green and blue, a byte each.
+    pub(crate) fn colour(self) -> u32 {
         match self {
-            Self::Black => [20, 20, 20],
-            Self::Soft => [95, 95, 95],
-            Self::Grid => [226, 226, 226],
-            Self::Paper => [255, 255, 255],
+            Self::Black => 0x14_1414,
+            Self::Soft => 0x5f_5f5f,
+            Self::Grid => 0xe2_e2e2,
+            Self::Paper => 0xff_ffff,
             Self::Series(number) => SERIES[number % SERIES.len()],
-            Self::Cell(None) => [236, 236, 236],
+            Self::Cell(None) => 0xec_ecec,
             Self::Cell(Some(share)) => {
                 let place = share.clamp(0.0, 1.0) * (VIRIDIS.len() - 1) as f64;
                 let first = (place as usize).min(VIRIDIS.len() - 2);
-                let mix = |k: usize| {
-                    let (one, other) =
-                        (f64::from(VIRIDIS[first][k]), f64::from(VIRIDIS[first + 1][k]));
-                    (one + (other - one) * (place - first as f64)).round() as u8
+                let mix = |byte: u32| {
+                    let of = |step: usize| f64::from((VIRIDIS[step] >> byte) & 0xff);
+                    let part = place - first as f64;
+                    ((of(first) * (1.0 - part) + of(first + 1) * part).round() as u32) << byte
                 };
-                [mix(0), mix(1), mix(2)]
+                mix(16) | mix(8) | mix(0)
             }
+            Self::OnCell(share) if share < BRIGHT => 0xff_ffff,
+            Self::OnCell(_) => 0,
         }
-    }
-
-    /// Black or white, whichever is read better on it (WCAG's relative luminance).
-    fn readable_on(self) -> [u8; 3] {
-        let linear = |part: u8| (f64::from(part) / 255.0).powf(2.2);
-        let [red, green, blue] = self.colour().map(linear);
-        let luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-        if luminance > 0.18 { [0, 0, 0] } else { [255, 255, 255] }
     }
 }
 
@@ -118,23 +115,44 @@ pub(crate) enum Draw {
 const DASHED: Option<(f64, f64)> = Some((6.0, 3.5));
 const DOTTED: Option<(f64, f64)> = Some((1.4, 2.6));
 
-/// Paths that look alike.
+/// What an element is for: a browser draws it again on other axes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source<'a> {
+    /// A shape, and the corners around each of its points.
+    Shape(&'a Shape, &'static [At]),
+    Cell(&'a Cell),
+    /// A part of the frame, by the name of its class.
+    Frame(&'static str),
+    /// A sample of the legend, or text.
+    Other,
+}
+
+/// A path and its look.
 #[derive(Clone, Debug)]
 pub(crate) struct Element<'a> {
-    pub(crate) paths: Vec<Vec<At>>,
+    /// None if nothing is drawn.
+    pub(crate) path: Option<Path>,
     pub(crate) draw: Draw,
     pub(crate) ink: Ink,
     pub(crate) alpha: f64,
-    /// What it is of the frame; empty within the plot.
-    pub(crate) class: &'static str,
-    /// The shape that it draws, and the corners around each of its stamps.
-    pub(crate) of: Option<(&'a Shape, &'static [At])>,
+    pub(crate) source: Source<'a>,
 }
 
-impl Element<'_> {
-    fn new(paths: Vec<Vec<At>>, draw: Draw, ink: Ink, alpha: f64) -> Self {
-        Self { paths, draw, ink, alpha, class: "", of: None }
+fn element<'a>(paths: &[Vec<At>], look: (Draw, f64), ink: Ink, source: Source<'a>) -> Element<'a> {
+    let mut path = PathBuilder::new();
+    for places in paths {
+        let mut places = places.iter().map(|(x, y)| (*x as f32, *y as f32));
+        let Some((x, y)) = places.next() else { continue };
+        path.move_to(x, y);
+        places.for_each(|(x, y)| path.line_to(x, y));
+        match look.0 {
+            Draw::Fill => path.close(),
+            // A line without length is a dot.
+            Draw::Dots(_) => path.line_to(x, y),
+            Draw::Line(..) => {}
+        }
     }
+    Element { path: path.finish(), draw: look.0, ink, alpha: look.1, source }
 }
 
 /// The symbols by which series are told apart without colours; the first is a dot.
@@ -146,40 +164,34 @@ const SYMBOLS: [&[At]; 5] = [
     &[(0.0, 3.8), (3.4, -2.4), (-3.4, -2.4)],
 ];
 
-/// How a part of a series looks: how it is drawn, how strong, with which corners.
-fn look(part: Part, role: Role, number: usize, turned: bool) -> (Draw, f64, &'static [At]) {
+/// How a part of a series looks: how it is drawn, its opacity, and the corners around each point.
+fn look(part: Part, role: Role, number: usize) -> ((Draw, f64), &'static [At]) {
     let symbol = SYMBOLS[number % SYMBOLS.len()];
     // Beside a symbol that is used again stands another line.
     let beside = if (number / SYMBOLS.len()).is_multiple_of(2) { DOTTED } else { DASHED };
-    let (draw, alpha) = match (part, role) {
+    let look = match (part, role) {
         (Part::Band, _) => (Draw::Fill, 0.2),
         (Part::Steps, _) => (Draw::Fill, 0.16),
         (Part::Bar, _) => (Draw::Fill, 0.55),
         (Part::Shade, _) => (Draw::Fill, 0.1),
         (Part::Outline, _) => (Draw::Line(1.4, None), 1.0),
-        (Part::Whisker | Part::Cap, _) => (Draw::Line(1.2, None), 1.0),
+        (Part::Whisker, _) => (Draw::Line(1.2, None), 1.0),
         (Part::Mark, _) => (Draw::Line(0.8, DASHED), 0.75),
         // A law of the same colour may lie over it.
         (Part::Line, Role::Measured) => (Draw::Line(1.0, None), 0.6),
         (Part::Line, Role::Projected) => (Draw::Line(1.6, DASHED), 1.0),
         (Part::Line, Role::Published) => (Draw::Line(1.0, beside), 1.0),
         (Part::Line, _) => (Draw::Line(2.2, None), 1.0),
-        (_, Role::Raw) => return (Draw::Dots(3.4), 0.55, &[]),
+        (_, Role::Raw) => return ((Draw::Dots(3.4), 0.55), &[]),
         _ if symbol.is_empty() => (Draw::Dots(6.0), 1.0),
         _ => (Draw::Fill, 1.0),
     };
-    let corners: &[At] = match part {
-        Part::Cap if turned => &[(0.0, -3.0), (0.0, 3.0)],
-        Part::Cap => &[(-3.0, 0.0), (3.0, 0.0)],
-        Part::Points => symbol,
-        _ => &[],
-    };
-    (draw, alpha, corners)
+    (look, if part == Part::Points { symbol } else { &[] })
 }
 
 fn ink(part: Part, role: Role, number: usize) -> Ink {
     match (part, role) {
-        (Part::Whisker | Part::Cap, Role::Bars) => Ink::Black,
+        (Part::Whisker, Role::Bars) => Ink::Black,
         // Published ones are many, and no measured one is to have the colour of one.
         (_, Role::Published) => Ink::Soft,
         _ => Ink::Series(number),
@@ -197,82 +209,64 @@ fn stamped(paths: Vec<Vec<At>>, corners: &[At]) -> Vec<Vec<At>> {
 
 /// All that is drawn of a chart but its texts and its legend, from back to front.
 pub(crate) fn elements<'a>(chart: &'a Chart) -> Vec<Element<'a>> {
-    let axes = &chart.axes;
-    let (mut behind, mut before) = (Vec::new(), Vec::new());
-    for shape in chart.shapes.iter().filter(|shape| shape.part != Part::Hidden) {
-        let entry = shape.series.and_then(|index| chart.entries.get(index));
-        let (role, number) = entry.map_or((Role::Law, 0), |e| (e.series.role, e.colour));
-        let (draw, alpha, corners) = look(shape.part, role, number, axes.turned);
-        let ink = if entry.is_some() { ink(shape.part, role, number) } else { Ink::Soft };
-        let paths = stamped(axes.paths(shape), corners);
-        let of = Some((shape, corners));
-        let is_shade = shape.part == Part::Shade;
-        let to = if is_shade { &mut behind } else { &mut before };
-        to.push(Element { of, ..Element::new(paths, draw, ink, alpha) });
-    }
-    behind.extend(grid(chart));
-    for cell in &chart.cells {
-        let ink = Ink::Cell(cell.share);
-        let (low, high) = (cell.low, (cell.high.0 - 0.7, cell.high.1 + 0.7));
-        behind.push(Element::new(vec![block(low, high)], Draw::Fill, ink, 1.0));
-    }
-    behind.extend(before);
-    behind.extend(frame(chart));
-    behind
+    let (shades, shapes): (Vec<&Shape>, Vec<&Shape>) =
+        chart.shapes.iter().partition(|shape| shape.part == Part::Shade);
+    let draw = |shape| of_shape(chart, shape);
+    let cell = |cell: &'a Cell| {
+        // A thin line of paper is left between neighbours.
+        let area = block(cell.low, (cell.high.0 - 0.7, cell.high.1 + 0.7));
+        element(&[area], (Draw::Fill, 1.0), Ink::Cell(cell.share), Source::Cell(cell))
+    };
+    let behind = shades.into_iter().map(draw).chain(frame(chart));
+    behind.chain(chart.cells.iter().map(cell)).chain(shapes.into_iter().map(draw)).collect()
+}
+
+fn of_shape<'a>(chart: &Chart, shape: &'a Shape) -> Element<'a> {
+    let entry = shape.series.and_then(|index| chart.entries.get(index));
+    let (role, number) = entry.map_or((Role::Law, 0), |e| (e.series.role, e.colour));
+    let (look, corners) = look(shape.part, role, number);
+    let ink = if entry.is_some() { ink(shape.part, role, number) } else { Ink::Soft };
+    let paths = stamped(chart.axes.paths(shape), corners);
+    element(&paths, look, ink, Source::Shape(shape, corners))
 }
 
 fn block(low: At, high: At) -> Vec<At> {
     vec![low, (high.0, low.1), high, (low.0, high.1)]
 }
 
-/// Lines at the ticks; names have none.
-fn grid<'a>(chart: &Chart) -> Option<Element<'a>> {
-    let Axes { left, right, top, bottom, turned, .. } = chart.axes;
-    let up = chart.up.iter().filter(|_| !turned).map(|y| vec![(left, *y), (right, *y)]);
-    let across = chart.across.iter().map(|x| vec![(*x, top), (*x, bottom)]);
-    let paths = across.chain(up).collect();
-    let element = Element::new(paths, Draw::Line(0.6, None), Ink::Grid, 1.0);
-    chart.cells.is_empty().then_some(Element { class: "grid", ..element })
-}
-
-/// Both axes with their ticks, and lines from labels down to the plot, which pass behind other labels.
+/// Lines at the ticks (names have none, nor has a map), both axes with their ticks, and lines from labels
+/// down to the plot.
 fn frame<'a>(chart: &Chart) -> [Element<'a>; 3] {
-    let Axes { left, right, top, bottom, .. } = chart.axes;
-    let mut paths = vec![vec![(left, top), (left, bottom), (right, bottom)]];
-    paths.extend(chart.across.iter().map(|x| vec![(*x, bottom), (*x, bottom + 4.0)]));
-    paths.extend(chart.up.iter().map(|y| vec![(left - 4.0, *y), (left, *y)]));
-    let axes = Element::new(paths, Draw::Line(1.0, None), Ink::Black, 1.0);
+    let Axes { left, right, top, bottom, turned, .. } = chart.axes;
+    let mut axes = vec![vec![(left, top), (left, bottom), (right, bottom)]];
+    axes.extend(chart.across.iter().map(|x| vec![(*x, bottom), (*x, bottom + 4.0)]));
+    axes.extend(chart.up.iter().map(|y| vec![(left - 4.0, *y), (left, *y)]));
+    let up = chart.up.iter().filter(|_| !turned).map(|y| vec![(left, *y), (right, *y)]);
+    let grid = chart.across.iter().map(|x| vec![(*x, top), (*x, bottom)]).chain(up);
+    let grid: Vec<Vec<At>> = grid.filter(|_| chart.cells.is_empty()).collect();
+    let marks = chart.texts.iter().filter(|text| text.kind == Kind::Mark);
     let leader = |text: &Text| {
-        let (from, _) = text.of.filter(|_| text.kind == Kind::Mark)?;
-        let x = chart.axes.at((from, 0.0)).0;
+        let x = chart.axes.across(text.of?.0);
         Some(vec![(x, text.at.1 + 5.0), (x, top)])
     };
-    let leaders = chart.texts.iter().filter_map(leader).collect();
-    let leaders = Element::new(leaders, Draw::Line(0.8, DASHED), Ink::Soft, 0.75);
-    let behind = |text: &Text| {
-        let (x, y) = start(text);
-        let wide = font::width(&micro(&text.words), letters(text.kind));
-        block((x - 1.0, y + 2.0), (x + wide + 1.0, y - 9.0))
-    };
-    let labels = chart.texts.iter().filter(|text| text.of.is_some()).map(behind).collect();
-    let behind = Element::new(labels, Draw::Fill, Ink::Paper, 1.0);
+    let leaders: Vec<Vec<At>> = marks.filter_map(leader).collect();
+    let dashed = (Draw::Line(0.8, DASHED), 0.75);
     [
-        Element { class: "frame", ..axes },
-        Element { class: "leaders", ..leaders },
-        Element { class: "behind", ..behind },
+        element(&grid, (Draw::Line(0.6, None), 1.0), Ink::Grid, Source::Frame("grid")),
+        element(&axes, (Draw::Line(1.0, None), 1.0), Ink::Black, Source::Frame("frame")),
+        element(&leaders, dashed, Ink::Soft, Source::Frame("leaders")),
     ]
 }
 
-/// What stands before a name in the legend.
+/// What is written before a name in the legend.
 pub(crate) fn sample<'a>(item: &Item) -> Vec<Element<'a>> {
     let (x, y) = item.at;
     let (ends, area) = (vec![(x, y), (x + 22.0, y)], block((x, y - 4.0), (x + 22.0, y + 4.0)));
-    let (role, number, all) = match item.sample {
+    let (role, number) = match item.sample {
         Sample::Shade(share) => {
-            return vec![Element::new(vec![area], Draw::Fill, Ink::Cell(share), 1.0)];
+            return vec![element(&[area], (Draw::Fill, 1.0), Ink::Cell(share), Source::Other)];
         }
-        Sample::Series(role, number) => (role, number, false),
-        Sample::All(role) => (role, 0, true),
+        Sample::Series(role, number) => (role, number),
     };
     let parts: &[Part] = match role {
         Role::Measured => &[Part::Band, Part::Line, Part::Points],
@@ -282,52 +276,127 @@ pub(crate) fn sample<'a>(item: &Item) -> Vec<Element<'a>> {
         Role::Steps => &[Part::Steps, Part::Outline],
         Role::Bars => &[Part::Bar],
     };
-    let element = |part: &Part| {
-        let (draw, alpha, corners) = look(*part, role, number, false);
+    let of_part = |part: &Part| {
+        let (look, corners) = look(*part, role, number.unwrap_or(0));
         let paths = match part {
             Part::Band | Part::Steps | Part::Bar => vec![area.clone()],
             Part::Points => stamped(vec![vec![(x + 11.0, y)]], corners),
             _ => vec![ends.clone()],
         };
-        let ink = if all { Ink::Soft } else { ink(*part, role, number) };
-        Element::new(paths, draw, ink, alpha)
+        let ink = number.map_or(Ink::Soft, |number| ink(*part, role, number));
+        element(&paths, look, ink, Source::Other)
     };
-    parts.iter().map(element).collect()
+    parts.iter().map(of_part).collect()
 }
 
-/// The ink of a kind of text, but for those in cells.
+/// The whole picture: elements, legend and texts as outlines.
+pub(crate) fn picture<'a>(chart: &'a Chart) -> impl Iterator<Item = Element<'a>> {
+    // Lines from labels pass behind other labels.
+    let behind = |text: &Text| {
+        let (x, y) = start(text);
+        let wide = width(&micro(&text.words), text.kind);
+        block((x - 1.0, y + 2.0), (x + wide + 1.0, y - 9.0))
+    };
+    let behind: Vec<Vec<At>> =
+        chart.texts.iter().filter(|text| text.of.is_some()).map(behind).collect();
+    let behind = element(&behind, (Draw::Fill, 1.0), Ink::Paper, Source::Other);
+    let samples = chart.items.iter().flat_map(sample);
+    let all = elements(chart).into_iter().chain([behind]).chain(samples);
+    all.chain(chart.texts.iter().map(outline)).filter(|element| element.path.is_some())
+}
+
+/// The ink of a kind of text.
 pub(crate) fn ink_of(kind: Kind) -> Ink {
     match kind {
         Kind::Upright | Kind::Across | Kind::Region | Kind::Note | Kind::Nothing => Ink::Soft,
+        Kind::Cell(share) => Ink::OnCell(share),
         _ => Ink::Black,
     }
 }
 
-/// All texts with their colours, those in cells among them.
-pub(crate) fn texts(chart: &Chart) -> Vec<(Text, [u8; 3])> {
-    let of_cell = |cell: &Cell| {
-        let at = ((cell.low.0 + cell.high.0) / 2.0, (cell.low.1 + cell.high.1) / 2.0);
-        let (words, anchor, kind) = (cell.words.clone(), Anchor::Middle, Kind::Cell);
-        (Text { words, at, anchor, kind, of: None }, Ink::Cell(cell.share).readable_on())
-    };
-    let cells = chart.cells.iter().filter(|cell| !cell.words.is_empty()).map(of_cell);
-    let own = chart.texts.iter().map(|text| (text.clone(), ink_of(text.kind).colour()));
-    own.chain(cells).collect()
+/// The font, DejaVu Sans (free licence), bold for titles: pictures look the same where it is not installed.
+fn face(kind: Kind) -> &'static Face<'static> {
+    static FACES: OnceLock<[Face<'static>; 2]> = OnceLock::new();
+    let parse = |data| Face::parse(data, 0).expect("the font in this program can be read");
+    let faces = || [parse(dejavu::sans::regular()), parse(dejavu::sans::bold())];
+    let is_bold = matches!(kind, Kind::Title | Kind::Nothing);
+    &FACES.get_or_init(faces)[usize::from(is_bold)]
 }
 
-/// Program texts write `us`, as terminals may have no more than ASCII.
-pub(crate) fn micro(text: &str) -> String {
-    text.replace(" us", " µs").replace("(us)", "(µs)")
+/// Pixels of a text on paper.
+pub(crate) fn width(text: &str, kind: Kind) -> f64 {
+    let (face, mut wide) = (face(kind), 0.0);
+    for letter in text.chars() {
+        wide += advance(face, letter);
+    }
+    wide * letters(kind) / f64::from(face.units_per_em())
 }
 
-/// Where a text begins: its left end, and the line that its letters stand on.
+fn advance(face: &Face, letter: char) -> f64 {
+    let glyph = face.glyph_index(letter).unwrap_or_default();
+    face.glyph_hor_advance(glyph).unwrap_or_default().into()
+}
+
+/// Where a text begins on paper: its left end, and its baseline.
 pub(crate) fn start(text: &Text) -> At {
-    let (pixels, bold) = letters(text.kind);
-    let wide = font::width(&micro(&text.words), (pixels, bold));
+    let wide = width(&micro(&text.words), text.kind);
     let left = match text.anchor {
         Anchor::Left => text.at.0,
         Anchor::Middle => text.at.0 - wide / 2.0,
         Anchor::Right => text.at.0 - wide,
     };
-    (left, text.at.1 + 0.36 * pixels)
+    (left, text.at.1 + 0.36 * letters(text.kind))
+}
+
+fn outline<'a>(text: &Text) -> Element<'a> {
+    let face = face(text.kind);
+    let scale = letters(text.kind) / f64::from(face.units_per_em());
+    let mut outline = Outline { path: PathBuilder::new(), start: start(text), scale };
+    for letter in micro(&text.words).chars() {
+        face.outline_glyph(face.glyph_index(letter).unwrap_or_default(), &mut outline);
+        outline.start.0 += advance(face, letter) * scale;
+    }
+    let (path, ink) = (outline.path.finish(), ink_of(text.kind));
+    Element { path, draw: Draw::Fill, ink, alpha: 1.0, source: Source::Other }
+}
+
+struct Outline {
+    path: PathBuilder,
+    /// Where the present letter begins.
+    start: At,
+    /// Pixels for each of the font's units.
+    scale: f64,
+}
+
+impl Outline {
+    fn x(&self, x: f32) -> f32 {
+        (self.start.0 + f64::from(x) * self.scale) as f32
+    }
+
+    fn y(&self, y: f32) -> f32 {
+        (self.start.1 - f64::from(y) * self.scale) as f32
+    }
+}
+
+impl OutlineBuilder for Outline {
+    fn move_to(&mut self, x: f32, y: f32) {
+        self.path.move_to(self.x(x), self.y(y));
+    }
+
+    fn line_to(&mut self, x: f32, y: f32) {
+        self.path.line_to(self.x(x), self.y(y));
+    }
+
+    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
+        self.path.quad_to(self.x(x1), self.y(y1), self.x(x), self.y(y));
+    }
+
+    /// TrueType has none of these.
+    fn curve_to(&mut self, x1: f32, y1: f32, _: f32, _: f32, x: f32, y: f32) {
+        self.quad_to(x1, y1, x, y);
+    }
+
+    fn close(&mut self) {
+        self.path.close();
+    }
 }

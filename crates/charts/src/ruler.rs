@@ -1,38 +1,36 @@
-//! An axis with both ends: where a value lies between them, and its ticks.
+//! An axis between its ends: where a value lies on it, and its ticks. A heat map has two, and one of colours.
 
-use crate::figure::{Axis, Scale, Unit};
+use crate::figure::{Axis, Figure, Map, Scale, Unit, extremes};
 use crate::text::clean;
 use crate::ticks::{self, Notation, written};
 
-/// Beyond this, differences and ratios of what is finite are not.
+/// Beyond this, differences and ratios of finite values may be infinite.
 const HUGE: f64 = 1e280;
 
-/// A tick and what stands at it.
+/// A tick and its label.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tick {
-    /// Where.
     pub(crate) at: f64,
-    /// Its label.
     pub(crate) label: String,
 }
 
 /// An axis as it is drawn.
 #[derive(Clone, Debug)]
 pub(crate) struct Ruler {
-    /// What is on it, with the unit where the ticks have none: `CPU time (ms)`.
+    /// Its label, with the unit where the ticks have none: `CPU time (ms)`.
     pub(crate) title: String,
-    /// How it is divided. Linear for an axis on which logarithms would have left nothing.
+    /// Linear for a logarithmic axis that could show no value.
     pub(crate) scale: Scale,
-    /// Its ends.
+    /// The lower end.
     pub(crate) low: f64,
-    /// The upper one.
+    /// The upper end.
     pub(crate) high: f64,
     unit: Unit,
     names: Vec<String>,
 }
 
 impl Ruler {
-    /// A ruler as long as `values` need.
+    /// A ruler with room for all `values`.
     pub(crate) fn new(axis: &Axis, values: &[f64]) -> Self {
         let mut ruler = Self {
             title: clean(&axis.label),
@@ -42,18 +40,16 @@ impl Ruler {
             unit: axis.unit,
             names: axis.names.iter().map(|name| clean(name)).collect(),
         };
-        if axis.unit == Unit::Names {
-            ruler.scale = Scale::Linear;
-            let last = values.iter().copied().filter(|value| drawable(Scale::Linear, *value));
-            let last = last.fold(ruler.names.len().max(1) as f64 - 1.0, f64::max);
-            (ruler.low, ruler.high) = (-0.5, last.round() + 0.5);
-            return ruler;
-        }
-        if !values.iter().any(|value| drawable(Scale::Log, *value)) {
+        let is_log = |value: &f64| drawable(Scale::Log, *value);
+        if axis.unit == Unit::Names || !values.iter().any(is_log) {
             ruler.scale = Scale::Linear;
         }
         let (low, high) = ruler.extremes(values);
         (ruler.low, ruler.high) = match ruler.scale {
+            _ if axis.unit == Unit::Names => {
+                let last = ruler.names.len().max(1) as f64 - 1.0;
+                (-0.5, last.max(high).round() + 0.5)
+            }
             _ if low > high => (0.0, 1.0),
             Scale::Linear => linear_ends(low, high),
             Scale::Log => log_ends(low, high),
@@ -65,19 +61,8 @@ impl Ruler {
         ruler
     }
 
-    /// A ruler that ends at the least and the greatest value.
-    pub(crate) fn exact(axis: &Axis, values: &[f64]) -> Self {
-        let mut ruler = Self::new(axis, values);
-        let (low, high) = ruler.extremes(values);
-        if high - low > high.abs() * 1e-9 {
-            (ruler.low, ruler.high) = (low, high);
-        }
-        ruler
-    }
-
     fn extremes(&self, values: &[f64]) -> (f64, f64) {
-        let usable = values.iter().copied().filter(|value| self.draws(*value));
-        usable.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)))
+        extremes(values.iter().copied().filter(|value| self.draws(*value)))
     }
 
     /// Whether the value can be drawn at all.
@@ -85,12 +70,13 @@ impl Ruler {
         drawable(self.scale, value)
     }
 
-    /// Where the value lies: 0 at the lower end, 1 at the upper; beyond them, at them. What cannot be
-    /// drawn is at the lower end.
+    /// Where the value lies: 0 at the lower end, 1 at the upper. What lies beyond an end is at that end; what
+    /// cannot be drawn is at the lower end.
     pub(crate) fn position(&self, value: f64) -> f64 {
-        let (low, high, value) = match self.scale {
-            Scale::Linear => (self.low, self.high, value),
-            Scale::Log => (self.low.ln(), self.high.ln(), value.max(f64::MIN_POSITIVE).ln()),
+        let [low, high] = [self.low, self.high].map(|end| self.scale.on(end));
+        let value = match self.scale {
+            Scale::Linear => value,
+            Scale::Log => self.scale.on(value.max(f64::MIN_POSITIVE)),
         };
         let position = (value - low) / (high - low);
         if position.is_nan() { 0.0 } else { position.clamp(0.0, 1.0) }
@@ -98,10 +84,8 @@ impl Ruler {
 
     /// The value at a position from 0 to 1.
     pub(crate) fn value(&self, position: f64) -> f64 {
-        match self.scale {
-            Scale::Linear => self.low + position * (self.high - self.low),
-            Scale::Log => self.low * (self.high / self.low).powf(position),
-        }
+        let [low, high] = [self.low, self.high].map(|end| self.scale.on(end));
+        self.scale.back(low + position * (high - low))
     }
 
     /// Whether the value lies between the ends.
@@ -111,30 +95,28 @@ impl Ruler {
 
     /// About `most` ticks at the most.
     pub(crate) fn ticks(&self, most: usize) -> Vec<Tick> {
+        let said = |at: f64| Tick { at, label: self.say(at) };
         if self.unit == Unit::Names {
-            let names = self.names.iter().enumerate();
-            return names.map(|(k, name)| Tick { at: k as f64, label: name.clone() }).collect();
+            let every = self.names.len().div_ceil(most).max(1);
+            return (0..self.names.len()).step_by(every).map(|at| said(at as f64)).collect();
         }
-        match self.scale {
-            Scale::Linear => {
-                let (ticks, step) = ticks::linear(self.unit, self.low, self.high, most);
-                let notation = self.notation();
-                let label = |at: &f64| Tick { at: *at, label: notation.number(*at, step) };
-                ticks.iter().map(label).collect()
-            }
-            Scale::Log => {
-                let ticks = ticks::log(self.unit, self.low, self.high, most);
-                let label = |at: &f64| Tick { at: *at, label: written(self.unit, *at) };
-                ticks.iter().map(label).collect()
-            }
+        if self.scale == Scale::Log {
+            return ticks::log(self.unit, self.low, self.high, most)
+                .into_iter()
+                .map(said)
+                .collect();
         }
+        let (ticks, step) = ticks::linear(self.unit, self.low, self.high, most);
+        let notation = self.notation();
+        let number = |at: f64| Tick { at, label: notation.number(at, step) };
+        ticks.into_iter().map(number).collect()
     }
 
     fn notation(&self) -> Notation {
         Notation::of(self.unit, self.low.abs().max(self.high.abs()))
     }
 
-    /// The value as a person says it.
+    /// The value with its unit, or the name.
     pub(crate) fn say(&self, value: f64) -> String {
         match self.unit {
             Unit::Names => self.names.get(value as usize).cloned().unwrap_or_default(),
@@ -148,7 +130,7 @@ fn drawable(scale: Scale, value: f64) -> bool {
     size < HUGE && (scale == Scale::Linear || (value > 0.0 && size > 1.0 / HUGE))
 }
 
-/// From zero if that takes less than half of the axis away; else a margin at both ends.
+/// Includes zero if that takes less than half of the axis away; a margin at each other end.
 fn linear_ends(low: f64, high: f64) -> (f64, f64) {
     let low = if low > 0.0 && low < 0.6 * high { 0.0 } else { low };
     let high = if high < 0.0 && high > 0.6 * low { 0.0 } else { high };
@@ -168,9 +150,56 @@ fn log_ends(low: f64, high: f64) -> (f64, f64) {
     (low / margin.exp(), high * margin.exp())
 }
 
+/// From this ratio of the largest to the least value on, equal steps of colour hide the least.
+const WIDE: f64 = 30.0;
+
+/// The rulers of a heat map. Columns and rows are as wide as their neighbours, whatever their places are.
+#[derive(Clone, Debug)]
+pub(crate) struct Grid<'a> {
+    pub(crate) map: &'a Map,
+    /// Of the columns, by their numbers.
+    pub(crate) x: Ruler,
+    /// Of the rows.
+    pub(crate) y: Ruler,
+    /// Of the values: from the least to the largest.
+    pub(crate) values: Ruler,
+}
+
+impl<'a> Grid<'a> {
+    /// None where the places are not in order, are none, or do not fit the values.
+    pub(crate) fn of(figure: &Figure, map: &'a Map) -> Option<Self> {
+        let is_sound = |at: &[f64]| {
+            let ordered = at.windows(2).all(|two| two[0] < two[1]);
+            ordered && !at.is_empty() && at.iter().all(|at| drawable(Scale::Linear, *at))
+        };
+        let fits = map.values.len() == map.ys.len()
+            && map.values.iter().all(|row| row.len() == map.xs.len());
+        if !(fits && is_sound(&map.xs) && is_sound(&map.ys)) {
+            return None;
+        }
+        let known: Vec<f64> = map.values.iter().flatten().flatten().copied().collect();
+        let (least, most) = extremes(known.iter().copied());
+        let scale = if least > 0.0 && most / least >= WIDE { Scale::Log } else { Scale::Linear };
+        let mut values = Ruler::new(&Axis::new("", map.unit, scale), &known);
+        let (low, high) = values.extremes(&known);
+        if high - low > high.abs() * 1e-9 {
+            (values.low, values.high) = (low, high);
+        }
+        let numbered = |axis: &Axis, at: &[f64]| {
+            let own = Ruler::new(axis, at);
+            let names = at.iter().map(|at| own.say(*at)).collect();
+            Ruler::new(&Axis::of_names(&axis.label, names), &[])
+        };
+        let (x, y) = (numbered(&figure.x, &map.xs), numbered(&figure.y, &map.ys));
+        Some(Self { map, x, y, values })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figure::Body;
+    use crate::samples;
 
     fn axis(unit: Unit, scale: Scale) -> Axis {
         Axis { label: "time".into(), unit, scale, names: Vec::new() }
@@ -233,5 +262,27 @@ mod tests {
         assert_eq!(ruler.position(f64::INFINITY), 1.0);
         assert!((ruler.value(ruler.position(8.0)) - 8.0).abs() < 1e-9);
         assert_eq!(ruler.say(1.5), "1.5");
+    }
+
+    #[test]
+    fn a_map_has_a_number_for_each_column_and_row() {
+        let figure = samples::map();
+        let Body::Map(map) = &figure.body else { panic!("no map") };
+        let grid = Grid::of(&figure, map).unwrap();
+        assert_eq!((grid.x.low, grid.x.high), (-0.5, map.xs.len() as f64 - 0.5));
+        assert_eq!((&*grid.x.say(1.0), &*grid.y.say(0.0)), ("16 KiB", "8 B"));
+    }
+
+    #[test]
+    fn a_map_that_is_none_has_no_grid() {
+        let figure = samples::map();
+        let Body::Map(map) = &figure.body else { panic!("no map") };
+        let broken = [
+            Map { values: Vec::new(), ..map.clone() },
+            Map { xs: vec![4.0, 2.0, 1.0, 0.5], ..map.clone() },
+            Map { xs: vec![f64::NAN; map.xs.len()], ..map.clone() },
+            Map { xs: Vec::new(), ys: Vec::new(), values: Vec::new(), ..map.clone() },
+        ];
+        assert!(broken.iter().all(|map| Grid::of(&figure, map).is_none()));
     }
 }

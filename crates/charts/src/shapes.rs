@@ -1,10 +1,80 @@
-//! What is drawn between the axes, in places of the figure: no pixels, no colours.
+//! What is drawn between the axes, in units of the figure: no pixels, no colours.
 
-use crate::figure::{Figure, Point, Role, Scale, Unit};
-use crate::legend::Entry;
+use crate::figure::{Figure, Point, Role, Scale, Series, Unit};
+use crate::text::clean;
 
-/// Of the room of a name, the part that its bars take.
+/// The part of a name's width on the axis that its bars take.
 const BARS: f64 = 0.72;
+
+/// A series and how it is told from others.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry<'a> {
+    pub(crate) series: &'a Series,
+    /// Its points, those of the same name on an axis of names side by side.
+    pub(crate) points: Vec<Point>,
+    /// Its name, with that of its run where there are several.
+    pub(crate) name: String,
+    /// The number of its colour and symbol: for a line that of the series that it is fitted to.
+    pub(crate) colour: usize,
+    /// Whether it is a line of another series: such lines share an item of the legend.
+    pub(crate) follows: bool,
+}
+
+/// One entry for each series, in their order. `runs` are the names of the runs that the figure is of.
+pub(crate) fn entries<'a>(all: &'a [Series], runs: &[String]) -> Vec<Entry<'a>> {
+    let leaders: Vec<Option<usize>> = all.iter().map(|series| leader(all, series)).collect();
+    // Lines come last, so that they do not use up colours.
+    let mut owners: Vec<usize> = (0..all.len()).filter(|at| leaders[*at].is_none()).collect();
+    owners.sort_by_key(|at| all[*at].role.is_line());
+    let colour = |owner| owners.iter().position(|known| *known == owner).unwrap_or_default();
+    let entry = |(place, series): (usize, &'a Series)| Entry {
+        series,
+        points: series.points.clone(),
+        name: name(series, runs),
+        colour: colour(leaders[place].unwrap_or(place)),
+        follows: leaders[place].is_some(),
+    };
+    all.iter().enumerate().map(entry).collect()
+}
+
+/// The measured series that a line is of: the one whose name it begins with, or the only one of its run.
+fn leader(all: &[Series], line: &Series) -> Option<usize> {
+    let measured = || {
+        let places = 0..all.len();
+        places.filter(|at| all[*at].role == Role::Measured && all[*at].run == line.run)
+    };
+    let begins = |at: &usize| line.name.starts_with(&all[*at].name);
+    let named = measured().filter(begins).max_by_key(|at| all[*at].name.len());
+    let only = || measured().next().filter(|_| measured().count() == 1);
+    named.or_else(only).filter(|_| line.role.is_line())
+}
+
+fn name(series: &Series, runs: &[String]) -> String {
+    let run = series.run.filter(|_| runs.len() > 1).and_then(|run| runs.get(run));
+    let run = run.map_or(String::new(), |run| format!("{}: ", clean(run)));
+    run + &clean(&series.name)
+}
+
+/// Puts points of the same name side by side; `names` are the names on the axis. Gives the largest
+/// number of points of a name.
+pub(crate) fn side_by_side(entries: &mut [Entry], names: usize) -> usize {
+    let mut taken = vec![0; names];
+    let mut lanes = Vec::new();
+    for point in entries.iter().flat_map(|entry| &entry.points) {
+        // NaN and negative positions are taken for the first name.
+        lanes.push(taken.get_mut(point.x as usize).map_or(0, |taken| {
+            *taken += 1;
+            *taken - 1
+        }));
+    }
+    let most = taken.iter().copied().fold(1, usize::max);
+    let points = entries.iter_mut().flat_map(|entry| &mut entry.points);
+    for (point, lane) in points.zip(lanes) {
+        let own = taken.get(point.x as usize).copied().unwrap_or(1);
+        point.x += BARS / most as f64 * (lane as f64 - (own as f64 - 1.0) / 2.0);
+    }
+    most
+}
 
 /// Which part of a drawing a shape is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,187 +83,134 @@ pub(crate) enum Part {
     Shade,
     /// The intervals of a curve.
     Band,
-    /// Counts by class.
+    /// Counts by class, filled.
     Steps,
+    /// Their outline.
     Outline,
     Bar,
     Line,
     Whisker,
-    /// The end of a whisker.
-    Cap,
     /// The symbols of values.
     Points,
-    /// Values that are read but not seen.
+    /// Values for the tooltip that are not drawn.
     Hidden,
     Mark,
 }
 
-/// A shape in places of the figure.
+/// A shape in units of the figure.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub(crate) part: Part,
     /// Index of its series.
     pub(crate) series: Option<usize>,
-    pub(crate) form: Form,
+    /// Lines or areas; a symbol is a path of one point. An infinite coordinate is the end of its axis.
+    pub(crate) paths: Vec<Vec<Point>>,
 }
 
-/// Where a shape is.
-#[derive(Clone, Debug)]
-pub(crate) enum Form {
-    /// Lines or areas. An infinite place lies at the end of its axis.
-    Paths(Vec<Vec<(f64, f64)>>),
-    /// The same small thing at each point.
-    Stamps(Vec<Point>),
-}
-
-impl Shape {
-    /// All places.
-    pub(crate) fn places(&self) -> Vec<(f64, f64)> {
-        match &self.form {
-            Form::Paths(paths) => paths.concat(),
-            Form::Stamps(points) => points.iter().map(|point| (point.x, point.y)).collect(),
-        }
-    }
-}
-
-/// All shapes of a figure, from back to front.
-pub(crate) fn shapes(figure: &Figure, entries: &[Entry]) -> Vec<Shape> {
-    let paths = |part, paths| Shape { part, series: None, form: Form::Paths(paths) };
-    let mut all = Vec::new();
-    // Every second one, so that neighbours are told apart.
-    for region in figure.regions.iter().skip(1).step_by(2).filter(|of| of.from < of.to) {
-        all.push(paths(Part::Shade, vec![block(region.from, region.to)]));
-    }
-    for mark in &figure.marks {
-        if let Some((from, to)) = mark.between.filter(|(from, to)| from < to) {
-            all.push(paths(Part::Shade, vec![block(from, to)]));
-        }
-    }
-    let lanes = Lanes::of(figure, entries);
-    let of_entry = |(index, entry)| of_series(figure, &lanes, index, entry);
-    let drawn: Vec<Shape> = entries.iter().enumerate().flat_map(of_entry).collect();
+/// All shapes of a figure, from back to front. `lanes` is the largest number of points of a name.
+pub(crate) fn shapes(figure: &Figure, entries: &[Entry], lanes: usize) -> Vec<Shape> {
+    let loose = |part, path| Shape { part, series: None, paths: vec![path] };
+    let (low, high) = (f64::NEG_INFINITY, f64::INFINITY);
+    // Every second region, so that neighbours are told apart.
+    let regions = figure.regions.iter().skip(1).step_by(2).map(|region| (region.from, region.to));
+    let shades = regions.chain(figure.marks.iter().filter_map(|mark| mark.between));
+    let shade =
+        |(from, to)| loose(Part::Shade, places([(from, low), (from, high), (to, high), (to, low)]));
+    let mut all: Vec<Shape> = shades.filter(|(from, to)| from < to).map(shade).collect();
+    let of_entry = |(index, entry)| of_series(figure, lanes, index, entry);
+    let mut drawn: Vec<Shape> = entries.iter().enumerate().flat_map(of_entry).collect();
     // Bands first, so that no line is under one.
-    let (behind, before): (Vec<Shape>, Vec<Shape>) =
-        drawn.into_iter().partition(|shape| shape.part == Part::Band);
-    all.extend(behind);
-    all.extend(before);
-    for mark in figure.marks.iter().filter(|mark| mark.x.is_finite()) {
-        let line = vec![(mark.x, f64::NEG_INFINITY), (mark.x, f64::INFINITY)];
-        all.push(paths(Part::Mark, vec![line]));
-    }
+    drawn.sort_by_key(|shape| shape.part != Part::Band);
+    all.extend(drawn);
+    let marks = figure.marks.iter().filter(|mark| mark.x.is_finite());
+    all.extend(marks.map(|mark| loose(Part::Mark, places([(mark.x, low), (mark.x, high)]))));
     all
 }
 
-fn block(from: f64, to: f64) -> Vec<(f64, f64)> {
-    let (low, high) = (f64::NEG_INFINITY, f64::INFINITY);
-    vec![(from, low), (from, high), (to, high), (to, low)]
+fn places(all: impl IntoIterator<Item = (f64, f64)>) -> Vec<Point> {
+    all.into_iter().map(|(x, y)| Point::bare(x, y)).collect()
 }
 
-fn of_series(figure: &Figure, lanes: &Lanes, index: usize, entry: &Entry) -> Vec<Shape> {
+fn of_series(figure: &Figure, lanes: usize, index: usize, entry: &Entry) -> Vec<Shape> {
     let mut shapes = Vec::new();
-    let mut add = |part, form| shapes.push(Shape { part, series: Some(index), form });
-    let points = lanes.points(index, entry);
-    let line = || Form::Paths(vec![points.iter().map(|point| (point.x, point.y)).collect()]);
+    let mut add = |part, paths| shapes.push(Shape { part, series: Some(index), paths });
+    let (role, points) = (entry.series.role, &entry.points);
+    let stamps = || points.iter().map(|point| vec![*point]).collect();
     let by_name = figure.x.unit == Unit::Names;
-    match entry.series.role {
+    match role {
         Role::Steps => {
-            let outline = steps(&points, figure.x.scale);
-            add(Part::Steps, Form::Paths(vec![outline.clone()]));
-            add(Part::Outline, Form::Paths(vec![outline]));
-            add(Part::Hidden, Form::Stamps(points));
+            let outline = steps(points, figure.x.scale);
+            add(Part::Steps, vec![outline.clone()]);
+            add(Part::Outline, vec![outline]);
+            add(Part::Hidden, stamps());
             return shapes;
         }
-        Role::Law | Role::Projected => add(Part::Line, line()),
-        Role::Measured | Role::Published if !by_name => add(Part::Line, line()),
         Role::Bars => {
-            let half = lanes.width * 0.46;
+            let half = BARS / lanes as f64 * 0.46;
             let bar = |p: &Point| {
                 let (left, right) = (p.x - half, p.x + half);
-                vec![(left, 0.0), (left, p.y), (right, p.y), (right, 0.0)]
+                places([(left, 0.0), (left, p.y), (right, p.y), (right, 0.0)])
             };
-            add(Part::Bar, Form::Paths(points.iter().map(bar).collect()));
+            add(Part::Bar, points.iter().map(bar).collect());
         }
-        _ => {}
+        Role::Raw => {}
+        _ if by_name && !role.is_line() => {}
+        _ => add(Part::Line, vec![places(points.iter().map(|point| (point.x, point.y)))]),
     }
-    let is_band = !by_name && entry.series.role == Role::Measured;
     for stretch in points.split(|point| point.interval().is_none()) {
-        let ends = |point: &Point| (point.x, point.interval().unwrap_or((point.y, point.y)));
-        let ends: Vec<(f64, (f64, f64))> = stretch.iter().map(ends).collect();
-        if is_band && ends.len() > 1 {
-            let above = ends.iter().map(|(x, (_, high))| (*x, *high));
-            let below = ends.iter().rev().map(|(x, (low, _))| (*x, *low));
-            add(Part::Band, Form::Paths(vec![above.chain(below).collect()]));
-        } else if !ends.is_empty() {
-            let whisker = |(x, (low, high)): &(f64, (f64, f64))| vec![(*x, *low), (*x, *high)];
-            let whiskers: Vec<Vec<(f64, f64)>> = ends.iter().map(whisker).collect();
-            let caps = whiskers.concat().into_iter().map(|(x, y)| Point::bare(x, y));
-            add(Part::Cap, Form::Stamps(caps.collect()));
-            add(Part::Whisker, Form::Paths(whiskers));
+        let ends = || stretch.iter().filter_map(|point| Some((point.x, point.interval()?)));
+        if !by_name && role == Role::Measured && stretch.len() > 1 {
+            let above = ends().map(|(x, (_, high))| (x, high));
+            let below = ends().rev().map(|(x, (low, _))| (x, low));
+            add(Part::Band, vec![places(above.chain(below))]);
+        } else if !stretch.is_empty() {
+            let whisker = |(x, (low, high))| places([(x, low), (x, high)]);
+            add(Part::Whisker, ends().map(whisker).collect());
         }
     }
-    if !matches!(entry.series.role, Role::Law | Role::Projected) {
-        add(Part::Points, Form::Stamps(points));
+    if !role.is_line() {
+        add(Part::Points, stamps());
     }
     shapes
 }
 
 /// The outline of counts by class; the last class is as wide as the one before it.
-fn steps(points: &[Point], scale: Scale) -> Vec<(f64, f64)> {
+fn steps(points: &[Point], scale: Scale) -> Vec<Point> {
     let end = match points {
-        [.., before, last] if scale == Scale::Log => last.x * (last.x / before.x),
-        [.., before, last] => last.x + (last.x - before.x),
+        [.., before, last] => scale.back(2.0 * scale.on(last.x) - scale.on(before.x)),
         [only] => only.x,
         [] => return Vec::new(),
     };
     let ends = points.iter().skip(1).map(|next| next.x).chain([end]);
-    let mut outline = vec![(points[0].x, 0.0)];
-    outline.extend(points.iter().zip(ends).flat_map(|(p, end)| [(p.x, p.y), (end, p.y)]));
-    outline.push((end, 0.0));
-    outline
+    let tops = points.iter().zip(ends).flat_map(|(p, end)| [(p.x, p.y), (end, p.y)]);
+    places([(points[0].x, 0.0)].into_iter().chain(tops).chain([(end, 0.0)]))
 }
 
-/// Values of the same name stand side by side.
-pub(crate) struct Lanes {
-    /// How many values the name with the most has.
-    pub(crate) count: usize,
-    /// The room of one, where names are one apart.
-    width: f64,
-    /// The places of each series' points.
-    places: Vec<Vec<f64>>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Lanes {
-    pub(crate) fn of(figure: &Figure, entries: &[Entry]) -> Self {
-        if figure.x.unit != Unit::Names {
-            return Self { count: 1, width: BARS, places: Vec::new() };
-        }
-        let mut taken = vec![0; figure.x.names.len()];
-        let mut lane = |point: &Point| {
-            // NaN and what is below zero is the first.
-            let Some(taken) = taken.get_mut(point.x as usize) else { return 0 };
-            *taken += 1;
-            *taken - 1
-        };
-        let of_entry = |e: &Entry| e.series.points.iter().map(&mut lane).collect::<Vec<usize>>();
-        let lanes: Vec<Vec<usize>> = entries.iter().map(of_entry).collect();
-        let count = lanes.iter().flatten().max().map_or(1, |last| last + 1);
-        let width = BARS / count as f64;
-        let place = |(point, lane): (&Point, &usize)| {
-            let own = taken.get(point.x as usize).copied().unwrap_or(1) as f64;
-            point.x + width * (*lane as f64 - (own - 1.0) / 2.0)
-        };
-        let places = entries.iter().zip(&lanes);
-        let places =
-            places.map(|(e, lanes)| e.series.points.iter().zip(lanes).map(place).collect());
-        Self { count, width, places: places.collect() }
+    fn series(name: &str, run: usize, role: Role) -> Series {
+        Series { name: name.into(), run: Some(run), role, points: Vec::new() }
     }
 
-    /// The points of a series, each in its lane.
-    pub(crate) fn points(&self, index: usize, entry: &Entry) -> Vec<Point> {
-        let mut points = entry.series.points.clone();
-        for (point, place) in points.iter_mut().zip(self.places.get(index).into_iter().flatten()) {
-            point.x = *place;
-        }
-        points
+    #[test]
+    fn a_law_has_the_colour_of_what_it_is_fitted_to() {
+        let all = [
+            series("pipe", 0, Role::Measured),
+            series("pipe, threads", 0, Role::Measured),
+            series("pipe, threads, law", 0, Role::Law),
+            series("pipe, law", 0, Role::Law),
+            series("pipe", 1, Role::Measured),
+            series("law", 1, Role::Law),
+            series("elsewhere", 2, Role::Law),
+        ];
+        let found = entries(&all, &["a".into(), "b\x1b".into()]);
+        let colours: Vec<usize> = found.iter().map(|entry| entry.colour).collect();
+        assert_eq!(colours, [0, 1, 1, 0, 2, 2, 3]);
+        let follows: Vec<bool> = found.iter().map(|entry| entry.follows).collect();
+        assert_eq!(follows, [false, false, true, true, false, true, false]);
+        assert_eq!(found[4].name, "b: pipe");
+        assert_eq!(entries(&all, &["a".into()])[4].name, "pipe");
     }
 }

@@ -3,12 +3,9 @@
 /// Without control characters (a terminal obeys them, XML forbids them) and without those that change
 /// the direction of writing; white space becomes single blanks.
 pub fn clean(text: &str) -> String {
-    let visible: String = text
-        .chars()
-        .map(|c| if c.is_whitespace() { ' ' } else { c })
-        .filter(|c| !c.is_control() && !directs(*c))
-        .collect();
-    visible.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    let visible = |c: &char| c.is_whitespace() || !(c.is_control() || directs(*c));
+    let text: String = text.chars().filter(visible).collect();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The same for whole lines, of which nothing else changes. For text without colours.
@@ -25,20 +22,10 @@ fn directs(c: char) -> bool {
 
 /// Text between tags of HTML or SVG, or in an attribute with quotation marks.
 pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            // A terminal's colours and the like have no meaning here.
-            control if control.is_control() && !matches!(control, '\n' | '\t') => {}
-            other => escaped.push(other),
-        }
-    }
-    escaped
+    let visible = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t'));
+    let text = visible.collect::<String>().replace('&', "&amp;");
+    let others = [('<', "&lt;"), ('>', "&gt;"), ('"', "&quot;"), ('\'', "&#39;")];
+    others.into_iter().fold(text, |text, (plain, escaped)| text.replace(plain, escaped))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ const TIMES: &[(f64, &str)] = &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"
 const SIZES: &[(f64, &str)] =
     &[(1_073_741_824.0, "GiB"), (1_048_576.0, "MiB"), (1024.0, "KiB"), (1.0, "B")];
 const COUNTS: &[(f64, &str)] = &[(1e9, "G"), (1e6, "M"), (1e4, "k"), (1.0, "")];
+const NONE: &[(f64, &str)] = &[(1.0, "")];
 
 /// One scale for all numbers of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,11 +25,10 @@ impl Notation {
             Unit::Nanoseconds => TIMES,
             Unit::Bytes => SIZES,
             Unit::Count => COUNTS,
-            Unit::Ratio | Unit::Names => return Self { divisor: 1.0, unit: "" },
+            Unit::Ratio | Unit::Names => NONE,
         };
         let fits = |(least, _): &&(f64, &str)| size.abs() >= *least * (1.0 - 1e-9);
-        let chosen = units.iter().find(fits).or(units.last());
-        let (divisor, unit) = chosen.copied().unwrap_or((1.0, ""));
+        let (divisor, unit) = *units.iter().find(fits).unwrap_or(&units[units.len() - 1]);
         // From ten thousand on, a count is in thousands.
         Self { divisor: if divisor == 1e4 { 1e3 } else { divisor }, unit }
     }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use probe::classic::{Block, Whose, first_primes, usage};
 use threadclock::{CpuTime, ThreadClock, getpinfo, time_stamp_ordered};
 
-use crate::{Call, print};
+use crate::{Call, Ended, print};
 
 /// Trials of each, by default and at most: each one's outcome is kept.
 const TRIALS: (u32, u32) = (1_000, 1_000_000);
@@ -60,32 +60,20 @@ const WARM_UP: u32 = 100;
 
 /// `test_cycles [trials]`: what getrusage() and getpinfo() cost, in ticks of the time-stamp counter
 /// read before and after each (section 4, Table 1).
-pub(crate) fn test_cycles(call: &Call) -> ExitCode {
-    let trials = match call.counts("[trials]", [TRIALS]) {
-        Ok([trials]) => trials,
-        Err(code) => return code,
-    };
+pub(crate) fn test_cycles(call: &Call) -> Ended {
+    let [trials] = call.counts("[trials]", [TRIALS])?;
     if time_stamp_ordered().is_none() {
-        return call.fail("this processor has no time-stamp counter that user space can read", 1);
+        let why = "this processor has no time-stamp counter that user space can read";
+        return Err(call.fail(why, 1));
     }
-    let rows = [
-        (
-            "getrusage()",
-            ticks(trials, || {
-                black_box(usage(Whose::Own));
-            }),
-        ),
-        (
-            "getpinfo()",
-            ticks(trials, || {
-                let _ = black_box(getpinfo(0));
-            }),
-        ),
-    ];
-    match print(&cycles_table(&rows)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(code) => code,
-    }
+    let getrusage = ticks(trials, || {
+        black_box(usage(Whose::Own));
+    });
+    let getpinfo = ticks(trials, || {
+        let _ = black_box(getpinfo(0));
+    });
+    print(&cycles_table(&[("getrusage()", getrusage), ("getpinfo()", getpinfo)]))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Measured code.
@@ -124,24 +112,20 @@ const LARGEST: u32 = 10_000_000;
 
 /// `primes [primes [trials]]`: the first N primes, computed many times and timed by getrusage() and by
 /// getpinfo() (section 4, Figure 2).
-pub(crate) fn primes(call: &Call) -> ExitCode {
-    let told = sizes(call, "[primes [trials]]", LARGEST)
-        .and_then(|(sizes, trials)| time_primes(&sizes, trials));
-    told.err().unwrap_or(ExitCode::SUCCESS)
-}
-
-fn time_primes(sizes: &[u32], trials: u32) -> Result<(), ExitCode> {
+pub(crate) fn primes(call: &Call) -> Ended {
+    let (sizes, trials) = sizes(call, "[primes [trials]]", LARGEST)?;
     print(
         "             getrusage() us           getpinfo() us\nprimes    average  std. dev.    average  std. dev.\n",
     )?;
     ask_the_kernel_rarely();
     let mut ratios = Vec::new();
     for primes in sizes {
-        let (by_getrusage, by_getpinfo) = time(*primes as usize, trials);
-        print(&primes_row(*primes, &by_getrusage, &by_getpinfo))?;
+        let (by_getrusage, by_getpinfo) = time(primes as usize, trials);
+        print(&primes_row(primes, &by_getrusage, &by_getpinfo))?;
         ratios.extend(by_getrusage.sd.zip(by_getpinfo.sd).map(|(rusage, pinfo)| rusage / pinfo));
     }
-    print(&gain(&ratios))
+    print(&gain(&ratios))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// CPU time of each trial in nanoseconds, by getrusage() and by getpinfo(). Each has all its trials in
@@ -187,30 +171,24 @@ fn gain(ratios: &[f64]) -> String {
 
 /// `malloc_stats [bytes [trials]]`: what malloc costs by size of the block, by getpinfo() (section 4,
 /// Table 2).
-pub(crate) fn malloc_stats(call: &Call) -> ExitCode {
-    let told = sizes(call, "[bytes [trials]]", u32::MAX)
-        .and_then(|(sizes, trials)| time_malloc(call, &sizes, trials));
-    told.err().unwrap_or(ExitCode::SUCCESS)
-}
-
-fn time_malloc(call: &Call, sizes: &[u32], trials: u32) -> Result<(), ExitCode> {
+pub(crate) fn malloc_stats(call: &Call) -> Ended {
+    let (sizes, trials) = sizes(call, "[bytes [trials]]", u32::MAX)?;
     ask_the_kernel_rarely();
     let nothing = of_nothing(trials);
     print("  bytes  average cycles  std. dev.  without getpinfo()       us\n")?;
     let mut all = Vec::new();
-    for bytes in sizes {
+    for bytes in &sizes {
         let Some(times) = allocate(*bytes as usize, trials) else {
             let blocks = format!("malloc gave no {trials} blocks of {bytes} bytes");
             return Err(call.fail(&format!("{blocks}: ask for smaller or fewer ones"), 1));
         };
-        let figures = Figures::of(&times, &nothing);
-        print(&figures.row(&bytes.to_string()))?;
+        print(&malloc_row(&bytes.to_string(), &times, &nothing))?;
         all.extend(times);
     }
     if sizes.len() > 1 {
-        print(&Figures::of(&all, &nothing).row("all"))?;
+        print(&malloc_row("all", &all, &nothing))?;
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 fn now() -> CpuTime {
@@ -262,35 +240,18 @@ impl Taken {
     }
 }
 
-struct Figures {
-    mean: Option<f64>,
-    sd: Option<f64>,
-    net_cycles: Option<f64>,
-    net_us: Option<f64>,
-}
-
-impl Figures {
-    fn of(taken: &[Taken], nothing: &[Taken]) -> Self {
-        let tally = |all: &[Taken], of: fn(&Taken) -> i64| Tally::from_iter(all.iter().map(of));
-        let (cycles, ns) = (tally(taken, |t| t.cycles), tally(taken, |t| t.ns));
-        let net = |all: &Tally, of: fn(&Taken) -> i64| Some(all.mean? - tally(nothing, of).mean?);
-        Self {
-            mean: cycles.mean,
-            sd: cycles.sd,
-            net_cycles: net(&cycles, |t| t.cycles),
-            net_us: net(&ns, |t| t.ns).map(|ns| ns / 1e3),
-        }
-    }
-
-    fn row(&self, name: &str) -> String {
-        format!(
-            "{name:>7}  {:>14}  {:>9}  {:>18}  {:>7}\n",
-            or_dash(self.mean, 1),
-            or_dash(self.sd, 1),
-            or_dash(self.net_cycles, 1),
-            or_dash(self.net_us, 3)
-        )
-    }
+/// Without what getpinfo() itself takes in the last two columns.
+fn malloc_row(name: &str, taken: &[Taken], nothing: &[Taken]) -> String {
+    let tally = |all: &[Taken], of: fn(&Taken) -> i64| Tally::from_iter(all.iter().map(of));
+    let net = |of: fn(&Taken) -> i64| Some(tally(taken, of).mean? - tally(nothing, of).mean?);
+    let cycles = tally(taken, |taken| taken.cycles);
+    format!(
+        "{name:>7}  {:>14}  {:>9}  {:>18}  {:>7}\n",
+        or_dash(cycles.mean, 1),
+        or_dash(cycles.sd, 1),
+        or_dash(net(|taken| taken.cycles), 1),
+        or_dash(net(|taken| taken.ns).map(|ns| ns / 1e3), 3)
+    )
 }
 
 #[cfg(test)]
@@ -333,14 +294,12 @@ getpinfo()                       213                   -
         let all = |values: &[i64]| -> Vec<Taken> {
             values.iter().map(|v| Taken { cycles: *v, ns: *v * 10 }).collect()
         };
-        let figures = Figures::of(&all(&[600, 800]), &all(&[100, 120]));
         assert_eq!(
-            figures.row("100"),
+            malloc_row("100", &all(&[600, 800]), &all(&[100, 120])),
             "    100           700.0      141.4               590.0    5.900\n"
         );
-        let figures = Figures::of(&all(&[100]), &all(&[110]));
         assert_eq!(
-            figures.row("all"),
+            malloc_row("all", &all(&[100]), &all(&[110])),
             "    all           100.0          -               -10.0   -0.100\n"
         );
     }

@@ -26,7 +26,10 @@ struct Call {
     parent: Option<i32>,
 }
 
-type Program = (&'static str, fn(&Call) -> ExitCode);
+/// The exit code, either way; the error is that of a program that ends early and has said why.
+type Ended = Result<ExitCode, ExitCode>;
+
+type Program = (&'static str, fn(&Call) -> Ended);
 
 const PROGRAMS: [Program; 9] = [
     ("pipeline", pipeline::run),
@@ -51,18 +54,17 @@ pub fn by_link(mut words: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let base = Path::new(&name).file_name()?;
     let (_, run) = PROGRAMS.iter().find(|(program, _)| base == *program)?;
     let name = name.to_string_lossy().into_owned();
-    Some(run(&Call { name, args: words.collect(), parent: None }))
+    let ended = run(&Call { name, args: words.collect(), parent: None });
+    Some(ended.unwrap_or_else(|code| code))
 }
 
 /// Acts as a program by its name. With `parent` it ends with that process.
 pub fn by_name(name: &str, args: Vec<OsString>, parent: Option<i32>) -> ExitCode {
-    match PROGRAMS.iter().find(|(program, _)| *program == name) {
-        Some((_, run)) => run(&Call { name: name.to_string(), args, parent }),
-        None => {
-            say(&format!("error: there is no program '{name}'"));
-            ExitCode::from(2)
-        }
-    }
+    let Some((_, run)) = PROGRAMS.iter().find(|(program, _)| *program == name) else {
+        say(&format!("error: there is no program '{name}'"));
+        return ExitCode::from(2);
+    };
+    run(&Call { name: name.to_string(), args, parent }).unwrap_or_else(|code| code)
 }
 
 impl Call {
@@ -85,15 +87,13 @@ impl Call {
         let mut counts = known.map(|(default, _)| default);
         for ((count, word), (_, most)) in counts.iter_mut().zip(&self.args).zip(known) {
             let text = word.to_string_lossy();
-            *count = match text.parse() {
-                Ok(number @ 1..) if number <= most => number,
-                _ => {
-                    let accepted = format!("accepted: whole numbers from 1 to {most}");
-                    say(&format!("{}: '{text}' ({accepted})", self.name));
+            *count = text.parse().ok().filter(|number| (1..=most).contains(number)).ok_or_else(
+                || {
+                    self.fail(&format!("'{text}' (accepted: whole numbers from 1 to {most})"), 2);
                     say(&format!("usage: {} {words}", self.name));
-                    return Err(ExitCode::from(2));
-                }
-            };
+                    ExitCode::from(2)
+                },
+            )?;
         }
         Ok(counts)
     }
@@ -116,8 +116,8 @@ fn printable(text: &str) -> String {
 }
 
 /// What perror(3) prints.
-fn perror(call: &str, error: impl Into<io::Error>) {
-    let error = error.into().to_string();
+fn perror(call: &str, errno: Errno) {
+    let error = io::Error::from(errno).to_string();
     let words = error.split_once(" (os error").map_or(&*error, |(words, _)| words);
     say(&format!("{call}: {words}"));
 }
@@ -125,21 +125,18 @@ fn perror(call: &str, error: impl Into<io::Error>) {
 /// Prints to standard output. The error is the exit code of a program that cannot: a reader that has
 /// had enough (`| head`) ends it without a message.
 fn print(text: &str) -> Result<(), ExitCode> {
+    let mut out = io::stdout().lock();
     let written = match probe::output_was_closed() {
         true => Err(Errno::BADF.into()),
-        false => {
-            let mut out = io::stdout().lock();
-            out.write_all(text.as_bytes()).and_then(|()| out.flush())
-        }
+        false => out.write_all(text.as_bytes()).and_then(|()| out.flush()),
     };
-    match written {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(ExitCode::SUCCESS),
-        Err(error) => {
-            say(&format!("error: cannot write to standard output: {error}"));
-            Err(ExitCode::FAILURE)
+    written.map_err(|error| {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return ExitCode::SUCCESS;
         }
-    }
+        say(&format!("error: cannot write to standard output: {error}"));
+        ExitCode::FAILURE
+    })
 }
 
 /// A wait status in words (wait(2)).

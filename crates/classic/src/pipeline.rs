@@ -12,7 +12,7 @@ use rustix::io::{Errno, read, write};
 use rustix::pipe::pipe;
 use rustix::process::Pid;
 
-use crate::{Call, end_in_words, perror, say};
+use crate::{Call, Ended, end_in_words, perror, say};
 
 const CANNOT_MAKE_LOOP: u8 = 4;
 const CANNOT_MAKE_PIPE: u8 = 5;
@@ -44,10 +44,10 @@ impl Left {
     }
 }
 
-pub(crate) fn run(call: &Call) -> ExitCode {
+pub(crate) fn run(call: &Call) -> Ended {
     let [chars, count] = call.args.as_slice() else {
         say(&format!("usage: {} chars count", call.name));
-        return ExitCode::from(1);
+        return Err(ExitCode::from(1));
     };
     let number = |name: &str, word: &std::ffi::OsStr, least: i64, code: u8| {
         let text = word.to_string_lossy();
@@ -57,11 +57,8 @@ pub(crate) fn run(call: &Call) -> ExitCode {
             Err(_) => Err(call.fail(&format!("{name} '{text}' is no whole number"), code)),
         }
     };
-    let numbers = number("chars", chars, 1, 2).and_then(|c| Ok((c, number("count", count, 2, 3)?)));
-    match numbers {
-        Ok((chars, count)) => ExitCode::from(ring(call, chars, count)),
-        Err(code) => code,
-    }
+    let (chars, count) = (number("chars", chars, 1, 2)?, number("count", count, 2, 3)?);
+    Ok(ExitCode::from(ring(call, chars, count)))
 }
 
 /// Makes the ring, is its first process and waits for the others; gives the exit code.
@@ -97,14 +94,16 @@ fn ring(call: &Call, chars: i64, count: i64) -> u8 {
 
 /// Starts all but the first process, each with its two ends alone; gives the first one's.
 fn build(count: i64, others: &mut Vec<Pid>) -> Result<(OwnedFd, OwnedFd), u8> {
-    let told = |call: &str, errno: Errno, code: u8| {
-        perror(call, errno);
-        code
+    let told = |call: &'static str, code: u8| {
+        move |errno| {
+            perror(call, errno);
+            code
+        }
     };
-    let (mut input, loop_output) = pipe().map_err(|errno| told("pipe", errno, CANNOT_MAKE_LOOP))?;
+    let (mut input, loop_output) = pipe().map_err(told("pipe", CANNOT_MAKE_LOOP))?;
     for _ in 1..count {
-        let (next_input, output) = pipe().map_err(|errno| told("pipe", errno, CANNOT_MAKE_PIPE))?;
-        match fork().map_err(|errno| told("fork", errno, CANNOT_FORK_OR_START))? {
+        let (next_input, output) = pipe().map_err(told("pipe", CANNOT_MAKE_PIPE))?;
+        match fork().map_err(told("fork", CANNOT_FORK_OR_START))? {
             Forked::Child => {
                 drop((loop_output, next_input));
                 exit_now(i32::from(follow(input, output)));

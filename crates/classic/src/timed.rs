@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -18,59 +18,49 @@ use crate::{Call, perror, say};
 
 /// `getrusage program [argument ...]`: runs a program and prints every field of its getrusage
 /// structure (appendix 3).
-pub(crate) fn getrusage(call: &Call) -> ExitCode {
-    let ended = match run(call) {
-        Ok(ended) => ended,
-        Err(code) => return code,
-    };
+pub(crate) fn getrusage(call: &Call) -> crate::Ended {
+    let ended = run(call)?;
     getrusage_lines(&ended).iter().for_each(|line| say(line));
-    ended.code()
+    Ok(ExitCode::from(ended.code))
 }
 
 /// Names, spaces and order are the original's.
 fn getrusage_lines(ended: &Ended) -> Vec<String> {
-    let used = &ended.end;
-    let times = [
-        ("rtime", ended.real.as_micros() as i64),
-        ("utime", used.utime_us),
-        ("stime", used.stime_us),
-        ("total", used.stime_us + used.utime_us),
+    let (time, used) = (ended.end.usage.read(), &ended.end.usage.0);
+    let (user_us, system_us) = (time.user_ns as i64 / 1000, time.system_ns as i64 / 1000);
+    let all = [
+        ("rtime", ended.real.as_micros() as i64, "usec"),
+        ("utime", user_us, "usec"),
+        ("stime", system_us, "usec"),
+        ("total", system_us + user_us, "usec"),
+        ("maxrss", used.ru_maxrss, ""),
+        ("ixrss", used.ru_ixrss, ""),
+        ("idrss", used.ru_idrss, ""),
+        ("isrss", used.ru_isrss, ""),
+        ("minflt", used.ru_minflt, ""),
+        ("majflt", used.ru_majflt, ""),
+        ("nswap", used.ru_nswap, ""),
+        ("inblock", used.ru_inblock, ""),
+        ("oublock", used.ru_oublock, ""),
+        ("msgsnd", used.ru_msgsnd, ""),
+        ("msgrcv", used.ru_msgrcv, ""),
+        ("nsignals", used.ru_nsignals, ""),
+        ("nvcsw", used.ru_nvcsw, ""),
+        ("nivcsw", used.ru_nivcsw, ""),
     ];
-    let counts = [
-        ("maxrss", used.maxrss),
-        ("ixrss", used.ixrss),
-        ("idrss", used.idrss),
-        ("isrss", used.isrss),
-        ("minflt", used.minflt),
-        ("majflt", used.majflt),
-        ("nswap", used.nswap),
-        ("inblock", used.inblock),
-        ("oublock", used.oublock),
-        ("msgsnd", used.msgsnd),
-        ("msgrcv", used.msgrcv),
-        ("nsignals", used.nsignals),
-        ("nvcsw", used.nvcsw),
-        ("nivcsw", used.nivcsw),
-    ];
-    let line = |name: &str, value: i64, unit: &str| {
-        format!("{}: {name}          {value}{unit}", ended.pid)
-    };
-    let times = times.iter().map(|(name, us)| line(name, *us, "usec"));
-    times.chain(counts.iter().map(|(name, count)| line(name, *count, ""))).collect()
+    let line = |(name, value, unit)| format!("{}: {name}          {value}{unit}", ended.pid);
+    all.map(line).to_vec()
 }
 
 /// `times program [argument ...]`: runs a program and prints what times(2) says of it, in ticks and
 /// converted (appendix 4).
-pub(crate) fn times(call: &Call) -> ExitCode {
-    let ended = match run(call) {
-        Ok(ended) => ended,
-        Err(code) => return code,
-    };
+pub(crate) fn times(call: &Call) -> crate::Ended {
+    let ended = run(call)?;
     let (ticks, per_second) = (child_ticks(), rustix::param::clock_ticks_per_second());
     let pid = ended.pid;
     say(&format!("{pid}: rtime      {}usec", ended.real.as_micros()));
     times_lines(pid, ticks, per_second).iter().for_each(|line| say(line));
-    ended.code()
+    Ok(ExitCode::from(ended.code))
 }
 
 fn times_lines(pid: i32, ticks: ChildTicks, per_second: u64) -> Vec<String> {
@@ -96,65 +86,46 @@ struct Ended {
     pid: i32,
     real: Duration,
     end: ChildEnd,
+    /// The command's own; that a signal ended it is no code of its own.
+    code: u8,
 }
 
 /// Runs the command that the arguments are, and tells of its start, its end and its exit.
 fn run(call: &Call) -> Result<Ended, ExitCode> {
-    let failed = || ExitCode::from(FAILED);
     if call.args.is_empty() {
         say(&format!("usage: {} program [argument ...]", call.name));
-        return Err(failed());
+        return Err(ExitCode::from(FAILED));
     }
     if call.parent.is_some_and(|parent| set_parent_death_signal(parent) != Ok(true)) {
         return Err(call.fail("--parent is for the sweep, not for use by hand", FAILED));
     }
     let (started_at, clock) = (SystemTime::now(), Instant::now());
     let own = getpid().as_raw_pid();
-    let pid = match fork() {
-        Err(errno) => {
-            perror("fork", errno);
-            return Err(failed());
+    let told = |step: &'static str| {
+        move |errno| {
+            perror(step, errno);
+            ExitCode::from(FAILED)
         }
-        Ok(Forked::Child) => {
+    };
+    let pid = match fork().map_err(told("fork"))? {
+        Forked::Child => {
             if call.parent.is_some() && set_parent_death_signal(own) != Ok(true) {
                 exit_now(i32::from(FAILED));
             }
             become_command(call);
         }
-        Ok(Forked::Parent(pid)) => pid.as_raw_pid(),
+        Forked::Parent(pid) => pid.as_raw_pid(),
     };
     say(&format!("{pid}: start      {}", local(started_at)));
-    let end = wait_for(pid).map_err(|errno| {
-        perror("wait4", errno);
-        failed()
-    })?;
+    let end = wait_for(pid).map_err(told("wait4"))?;
     let real = clock.elapsed();
     say(&format!("{pid}: stop          {}", local(SystemTime::now())));
-    let ended = Ended { pid, real, end };
-    let (word, number) = ended.exit();
-    say(&format!("{pid}: {word} {number}"));
-    Ok(ended)
-}
-
-impl Ended {
-    fn signal(&self) -> Option<i32> {
-        Some(self.end.status & 0x7f).filter(|signal| *signal != 0)
-    }
-
-    fn exit(&self) -> (&'static str, i32) {
-        match self.signal() {
-            Some(signal) => ("signal", signal),
-            None => ("exit ", (self.end.status >> 8) & 0xff),
-        }
-    }
-
-    /// The command's own code; that a signal ended it is no code of its own.
-    fn code(&self) -> ExitCode {
-        match self.signal() {
-            Some(_) => ExitCode::from(FAILED),
-            None => ExitCode::from(self.exit().1 as u8),
-        }
-    }
+    let (words, code) = match (end.status & 0x7f, (end.status >> 8) & 0xff) {
+        (0, code) => (format!("exit  {code}"), code as u8),
+        (signal, _) => (format!("signal {signal}"), FAILED),
+    };
+    say(&format!("{pid}: {words}"));
+    Ok(Ended { pid, real, end, code })
 }
 
 fn local(moment: SystemTime) -> String {
@@ -164,13 +135,12 @@ fn local(moment: SystemTime) -> String {
 
 /// Becomes the command.
 fn become_command(call: &Call) -> ! {
-    let words: Vec<&OsStr> = call.args.iter().map(OsString::as_os_str).collect();
     // Arguments come from an execve: none has a zero in it.
-    let strings = words.iter().filter_map(|word| CString::new(word.as_bytes()).ok());
-    let strings: Vec<CString> = strings.collect();
-    let strings: Vec<&CStr> = strings.iter().map(CString::as_c_str).collect();
-    let errno = strings.first().map_or(Errno::NOENT, |path| execute(path, &strings));
-    let name = words.first().copied().unwrap_or_default();
+    let words = call.args.iter().filter_map(|word| CString::new(word.as_bytes()).ok());
+    let words: Vec<CString> = words.collect();
+    let words: Vec<&CStr> = words.iter().map(CString::as_c_str).collect();
+    let errno = words.first().map_or(Errno::NOENT, |path| execute(path, &words));
+    let name = call.args.first().map(OsString::as_os_str).unwrap_or_default();
     perror("execve", errno);
     let hint = hint(name, errno);
     say(&format!("{}: '{}' was not run{hint}", call.name, name.to_string_lossy()));
@@ -181,9 +151,8 @@ fn become_command(call: &Call) -> ! {
 fn hint(name: &OsStr, errno: Errno) -> String {
     let elsewhere = || {
         let search = std::env::var_os("PATH").unwrap_or_default();
-        let all: Vec<PathBuf> =
-            std::env::split_paths(&search).map(|folder| folder.join(name)).collect();
-        all.into_iter().find(|file| file.is_file())
+        let mut folders = std::env::split_paths(&search);
+        folders.find_map(|folder| Some(folder.join(name)).filter(|file| file.is_file()))
     };
     let path = Path::new(name);
     match errno {
@@ -203,30 +172,35 @@ fn hint(name: &OsStr, errno: Errno) -> String {
 
 #[cfg(test)]
 mod tests {
+    use probe::classic::{Whose, usage};
+
     use super::*;
 
     #[test]
     fn a_sum_of_whole_seconds_is_carried() {
-        let end = ChildEnd {
-            status: 0,
-            utime_us: 1_400_000,
-            stime_us: 600_000,
-            maxrss: 1,
-            ixrss: 2,
-            idrss: 3,
-            isrss: 4,
-            minflt: 5,
-            majflt: 6,
-            nswap: 7,
-            inblock: 8,
-            oublock: 9,
-            msgsnd: 10,
-            msgrcv: 11,
-            nsignals: 12,
-            nvcsw: 13,
-            nivcsw: 14,
-        };
-        let ended = Ended { pid: 77, real: Duration::from_micros(5_000_001), end };
+        let mut usage = usage(Whose::Own);
+        let raw = &mut usage.0;
+        (raw.ru_utime.tv_sec, raw.ru_utime.tv_usec) = (1, 400_000);
+        (raw.ru_stime.tv_sec, raw.ru_stime.tv_usec) = (0, 600_000);
+        let counts = [
+            &mut raw.ru_maxrss,
+            &mut raw.ru_ixrss,
+            &mut raw.ru_idrss,
+            &mut raw.ru_isrss,
+            &mut raw.ru_minflt,
+            &mut raw.ru_majflt,
+            &mut raw.ru_nswap,
+            &mut raw.ru_inblock,
+            &mut raw.ru_oublock,
+            &mut raw.ru_msgsnd,
+            &mut raw.ru_msgrcv,
+            &mut raw.ru_nsignals,
+            &mut raw.ru_nvcsw,
+            &mut raw.ru_nivcsw,
+        ];
+        counts.into_iter().zip(1..).for_each(|(count, number)| *count = number);
+        let end = ChildEnd { status: 0, usage };
+        let ended = Ended { pid: 77, real: Duration::from_micros(5_000_001), end, code: 0 };
         let lines = getrusage_lines(&ended);
         assert_eq!(lines[0], "77: rtime          5000001usec");
         assert_eq!(lines[3], "77: total          2000000usec");

@@ -5,22 +5,20 @@ use std::hint::black_box;
 use std::process::ExitCode;
 
 use probe::classic::{
-    Forked, Hangups, Usage, Whose, answer_hangups, catch_hangups, exit_now, fork, hang_up,
-    hangups_left, send_signal, usage, wait_for,
+    Forked, Hangup, OwnSignal, Pause, Whose, caught, exit_now, fork, send_signal, usage, wait_for,
+    watch_members,
 };
+use rustix::io::Errno;
 use rustix::process::{Signal, getpid, getuid};
 
-use crate::{Call, end_in_words, perror, print, say};
+use crate::{Call, Ended, end_in_words, perror, print, say};
 
 /// `simsyscall [loops]`: a system call that does next to nothing.
-pub(crate) fn simsyscall(call: &Call) -> ExitCode {
-    let loops = match call.counts("[loops]", [(10_000, u32::MAX)]) {
-        Ok([loops]) => loops,
-        Err(code) => return code,
-    };
-    let before = Used::now();
+pub(crate) fn simsyscall(call: &Call) -> Ended {
+    let [loops] = call.counts("[loops]", [(10_000, u32::MAX)])?;
+    let before = used();
     ask(loops);
-    display(call, "'getuid' system call", loops, Used::since(&before))
+    display(call, "'getuid' system call", loops, since(before))
 }
 
 /// Measured code.
@@ -31,31 +29,41 @@ fn ask(loops: u32) {
     }
 }
 
-/// `simsig [loops]`: a signal sent to oneself, caught by a handler that installs itself again.
-pub(crate) fn simsig(call: &Call) -> ExitCode {
-    let loops = match call.counts("[loops]", [(10_000, u32::MAX)]) {
-        Ok([loops]) => loops,
-        Err(code) => return code,
-    };
-    catch_hangups(i64::from(loops));
-    let before = Used::now();
-    send(loops, getpid().as_raw_pid());
-    let used = Used::since(&before);
-    match hangups_left() {
-        0 => display(call, "simple kill-catch-signal", loops, used),
-        left if left > 0 => {
-            call.fail(&format!("{left} of {loops} signals were not caught (seccomp?)"), 1)
-        }
-        left => call.fail(&format!("somebody else sent {} signals more", -left), 1),
+/// A step that failed, reported as perror(3) does.
+fn failed(step: &'static str) -> impl Fn(Errno) -> ExitCode {
+    move |errno| {
+        perror(step, errno);
+        ExitCode::FAILURE
     }
+}
+
+/// `simsig [loops]`: a signal sent to oneself, caught by a handler that installs itself again.
+pub(crate) fn simsig(call: &Call) -> Ended {
+    let [loops] = call.counts("[loops]", [(10_000, u32::MAX)])?;
+    let signal = OwnSignal::<Hangup>::new().map_err(failed("signal"))?;
+    let before = used();
+    send(loops, &signal);
+    let used = since(before);
+    let why = match left_of(loops) {
+        0 => return display(call, "simple kill-catch-signal", loops, used),
+        left if left > 0 => format!("{left} of {loops} signals were not caught (seccomp?)"),
+        left => format!("{} more signals came from other processes", -left),
+    };
+    Err(call.fail(&why, 1))
 }
 
 /// A signal to oneself is caught before the call returns. Measured code.
 #[inline(never)]
-fn send(loops: u32, pid: i32) {
+fn send(loops: u32, signal: &OwnSignal<Hangup>) {
     for _ in 0..loops {
-        hang_up(pid);
+        // What is not caught is missed at the end.
+        let _ = signal.send();
     }
+}
+
+/// How many of so many signals this process has not caught yet.
+fn left_of(loops: u32) -> i64 {
+    i64::from(loops) - caught() as i64
 }
 
 /// `twosig [loops]`: a signal that goes to and fro between two processes.
@@ -63,122 +71,62 @@ fn send(loops: u32, pid: i32) {
 /// The original tests its counter and then pauses: a signal between the two is lost for ever, and one
 /// too many takes the counter past the zero that it waits for. Here signals come in within the wait
 /// alone, and each process sends as many as the other one catches.
-pub(crate) fn twosig(call: &Call) -> ExitCode {
-    let loops = match call.counts("[loops]", [(2_000, u32::MAX)]) {
-        Ok([loops]) => loops,
-        Err(code) => return code,
-    };
-    let before = Used::now();
-    let hangups = match answer_hangups(i64::from(loops)) {
-        Ok(hangups) => hangups,
-        Err(errno) => {
-            perror("sigaction", errno);
-            return ExitCode::FAILURE;
-        }
-    };
-    let first = getpid();
-    // As the child finds it: it answers all that it catches.
-    hangups.answer(first.as_raw_pid(), -1);
-    let second = match fork() {
-        Err(errno) => {
-            perror("fork", errno);
-            return ExitCode::FAILURE;
-        }
-        Ok(Forked::Child) => {
-            if probe::set_parent_death_signal(first.as_raw_pid()) == Ok(true) {
-                catch_all(&hangups);
+pub(crate) fn twosig(call: &Call) -> Ended {
+    let [loops] = call.counts("[loops]", [(2_000, u32::MAX)])?;
+    let before = used();
+    let pause = watch_members().and_then(|()| Pause::<Hangup>::new());
+    let pause = pause.map_err(failed("sigaction"))?;
+    let first = getpid().as_raw_pid();
+    let second = match fork().map_err(failed("fork"))? {
+        Forked::Child => {
+            let has_parent = probe::set_parent_death_signal(first) == Ok(true);
+            if has_parent {
+                pause.answer(first, u64::from(loops));
             }
-            exit_now(0);
+            exit_now(i32::from(!has_parent));
         }
-        Ok(Forked::Parent(pid)) => pid.as_raw_pid(),
+        Forked::Parent(pid) => pid.as_raw_pid(),
     };
     // The first signal starts it, and the last that is caught here is not answered.
-    hangups.answer(second, 0);
-    hang_up(second);
-    catch_all(&hangups);
-    if hangups_left() > 0 {
-        // It should have ended; if it has not, nobody is to wait for it.
+    if pause.exchange(second, loops).is_err() {
+        // It should have ended; if it has not, it must not be waited for.
         send_signal(second, Signal::KILL.as_raw());
     }
-    let status = match wait_for(second) {
-        Ok(account) => account.status,
-        Err(errno) => {
-            perror("wait4", errno);
-            return ExitCode::FAILURE;
-        }
-    };
-    match (hangups_left(), status) {
-        (0, 0) => {
-            let message = "two process catch-signal-kill loop";
-            display(call, message, loops, Used::since(&before))
-        }
-        (left, _) => {
-            let how = end_in_words(status);
-            call.fail(&format!("the other process {how} with {left} of {loops} loops left"), 1)
-        }
+    let status = wait_for(second).map_err(failed("wait4"))?.status;
+    let left = left_of(loops);
+    if (left, status) == (0, 0) {
+        return display(call, "two process catch-signal-kill loop", loops, since(before));
     }
-}
-
-/// Measured code, with the handler.
-#[inline(never)]
-fn catch_all(hangups: &Hangups) {
-    while hangups_left() > 0 && !hangups.abandoned() {
-        hangups.wait();
-    }
+    let how = end_in_words(status);
+    Err(call.fail(&format!("the other process {how} with {left} of {loops} loops left"), 1))
 }
 
 /// The tick samples user and system time, at the slowest every 10 ms: shares of less than this are
 /// hardly more than chance.
 const ENOUGH_NS: u64 = 1_000_000_000;
 
-/// CPU time of this process and of the children that it waited for.
-struct Used {
-    own: Usage,
-    children: Usage,
+/// CPU time in nanoseconds: system and user, and of the children that were waited for system and user.
+type Used = [u64; 4];
+
+fn used() -> Used {
+    let (own, children) = (usage(Whose::Own).read(), usage(Whose::Children).read());
+    [own.system_ns, own.user_ns, children.system_ns, children.user_ns]
 }
 
-impl Used {
-    fn now() -> Self {
-        Self { own: usage(Whose::Own).read(), children: usage(Whose::Children).read() }
-    }
-
-    /// From `before` until now: the start of the program is no loop.
-    fn since(before: &Self) -> Shares {
-        let now = Self::now();
-        Shares {
-            system_ns: now.own.system_ns.saturating_sub(before.own.system_ns),
-            user_ns: now.own.user_ns.saturating_sub(before.own.user_ns),
-            child_system_ns: now.children.system_ns.saturating_sub(before.children.system_ns),
-            child_user_ns: now.children.user_ns.saturating_sub(before.children.user_ns),
-        }
-    }
-}
-
-/// Whose CPU time it was, in nanoseconds.
-#[derive(Clone, Copy)]
-struct Shares {
-    system_ns: u64,
-    user_ns: u64,
-    child_system_ns: u64,
-    child_user_ns: u64,
-}
-
-impl Shares {
-    fn total_ns(&self) -> u64 {
-        self.system_ns + self.user_ns + self.child_system_ns + self.child_user_ns
-    }
+/// From `before` until now: the start of the program is no loop.
+fn since(before: Used) -> Used {
+    let now = used();
+    std::array::from_fn(|index| now[index].saturating_sub(before[index]))
 }
 
 /// Prints the two lines (display of the appendix) for `loops` loops.
-fn display(call: &Call, message: &str, loops: u32, used: Shares) -> ExitCode {
-    let Some(text) = lines(message, loops, used) else {
+fn display(call: &Call, message: &str, loops: u32, used: Used) -> Ended {
+    let text = lines(message, loops, used).ok_or_else(|| {
         let more = format!("no CPU time was counted in {loops} loops: it takes more of them");
-        return call.fail(&more, 1);
-    };
-    if let Err(code) = print(&text) {
-        return code;
-    }
-    let total_ns = used.total_ns();
+        call.fail(&more, 1)
+    })?;
+    print(&text)?;
+    let total_ns: u64 = used.iter().sum();
     if total_ns < ENOUGH_NS {
         let more = u128::from(loops) * u128::from(ENOUGH_NS) / u128::from(total_ns);
         say(&format!(
@@ -188,21 +136,20 @@ fn display(call: &Call, message: &str, loops: u32, used: Shares) -> ExitCode {
             two_digits(more)
         ));
     }
-    ExitCode::SUCCESS
+    Ok(ExitCode::SUCCESS)
 }
 
 /// `None` where nothing was used: shares of nothing do not exist.
-fn lines(message: &str, loops: u32, used: Shares) -> Option<String> {
-    let total_ns = used.total_ns();
-    let percent = |ns: u64| (ns * 100).checked_div(total_ns);
+fn lines(message: &str, loops: u32, used: Used) -> Option<String> {
+    let total_ns: u64 = used.iter().sum();
+    let [system, user, child_system, child_user] =
+        used.map(|ns| (ns * 100).checked_div(total_ns).unwrap_or(0));
     let ms = total_ns as f64 / f64::from(loops) / 1e6;
-    Some(format!(
-        "{message}: {ms:.6} ms per loop.\n System {}%, user {}%, child sys {}%, child user {}%\n",
-        percent(used.system_ns)?,
-        percent(used.user_ns)?,
-        percent(used.child_system_ns)?,
-        percent(used.child_user_ns)?
-    ))
+    (total_ns > 0).then(|| {
+        format!(
+            "{message}: {ms:.6} ms per loop.\n System {system}%, user {user}%, child sys {child_system}%, child user {child_user}%\n"
+        )
+    })
 }
 
 /// Rounded up to two digits.
@@ -218,9 +165,7 @@ mod tests {
     #[test]
     fn a_system_call_of_today_shows() {
         // 10,000 loops of 143 ns, of which the original would have made "0.00 ms".
-        let used =
-            Shares { system_ns: 1_000_000, user_ns: 430_000, child_system_ns: 0, child_user_ns: 0 };
-        let text = lines("'getuid' system call", 10_000, used).unwrap();
+        let text = lines("'getuid' system call", 10_000, [1_000_000, 430_000, 0, 0]).unwrap();
         let expected = "'getuid' system call: 0.000143 ms per loop.\n System 69%, user 30%, child sys 0%, child user 0%\n";
         assert_eq!(text, expected);
     }
@@ -228,12 +173,7 @@ mod tests {
     #[test]
     fn the_memorandums_own_figure() {
         // 80186, two processes: 5.4 ms a loop.
-        let used = Shares {
-            system_ns: 5_400_000_000,
-            user_ns: 0,
-            child_system_ns: 5_400_000_000,
-            child_user_ns: 0,
-        };
+        let used = [5_400_000_000, 0, 5_400_000_000, 0];
         let text = lines("two process catch-signal-kill loop", 2_000, used).unwrap();
         assert!(text.starts_with("two process catch-signal-kill loop: 5.400000 ms per loop.\n"));
         assert!(text.ends_with(" System 50%, user 0%, child sys 50%, child user 0%\n"), "{text}");
@@ -241,8 +181,7 @@ mod tests {
 
     #[test]
     fn of_no_time_there_are_no_shares() {
-        let none = Shares { system_ns: 0, user_ns: 0, child_system_ns: 0, child_user_ns: 0 };
-        assert_eq!(lines("x", 1, none), None);
+        assert_eq!(lines("x", 1, [0; 4]), None);
     }
 
     #[test]

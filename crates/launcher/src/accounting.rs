@@ -29,10 +29,11 @@ pub(crate) struct ThreadSamples {
     folder: PathBuf,
     first_thread: i32,
     started: Instant,
-    pause: Duration,
+    /// Time to the next look.
+    pub(crate) pause: Duration,
     threads: Threads,
     /// By thread id: what was seen last, on top of what earlier threads with that id had.
-    seen: BTreeMap<i32, (Schedstat, Schedstat)>,
+    seen: BTreeMap<i32, (Delay, Delay)>,
 }
 
 impl ThreadSamples {
@@ -47,45 +48,34 @@ impl ThreadSamples {
         }
     }
 
-    /// Time to the next look.
-    pub(crate) fn next(&self) -> Duration {
-        self.pause
-    }
-
     /// Looks at all threads, but stops once `ended` is true: a look at thousands of threads takes longer
     /// than the command's end may go unseen.
     pub(crate) fn look(&mut self, ended: impl Fn() -> bool) {
         let before = Instant::now();
-        let folder = self.folder.clone();
-        let Ok(entries) = fs::read_dir(&folder) else { return };
+        let folder = &self.folder;
+        let Ok(entries) = fs::read_dir(folder) else { return };
         let mut count = 0;
         for tid in entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()) {
             count += 1;
             if ended() {
                 break;
             }
-            self.see(tid, &folder);
+            // One that has just ended was seen before, or never. The first is read at the end.
+            if tid != self.first_thread
+                && let Reading::Known(now) = schedstat(&folder.join(format!("{tid}/schedstat")))
+            {
+                let (banked, last) = self.seen.entry(tid).or_default();
+                if now.covered_cpu_ns < last.covered_cpu_ns {
+                    // Another thread has the id now.
+                    *banked = sum(*banked, *last);
+                }
+                *last = now;
+            }
         }
         self.threads.peak_seen = self.threads.peak_seen.max(count);
         self.threads.looks += 1;
         let sparing = before.elapsed() * SPARING;
         self.pause = (self.started.elapsed() / GROWTH).clamp(FIRST, RARELY).max(sparing);
-    }
-
-    fn see(&mut self, tid: i32, folder: &Path) {
-        if tid == self.first_thread {
-            return;
-        }
-        // One that has just ended was seen before, or never.
-        let Reading::Known(now) = schedstat(&folder.join(format!("{tid}/schedstat"))) else {
-            return;
-        };
-        let (banked, last) = self.seen.entry(tid).or_default();
-        if now.cpu_ns < last.cpu_ns {
-            // Another thread has the id now.
-            *banked = sum(*banked, *last);
-        }
-        *last = now;
     }
 
     pub(crate) fn threads(&self) -> Reading<Threads> {
@@ -96,24 +86,17 @@ impl ThreadSamples {
     }
 
     /// The run delay of the first thread, as it was at the end, and of all others that were seen.
-    pub(crate) fn delay(&self, first: Reading<Schedstat>) -> Reading<Delay> {
-        first.map(|first| {
-            let others = self.seen.values().map(|(banked, last)| sum(*banked, *last));
-            let all = others.fold(first, sum);
-            Delay { run_delay_ns: all.run_delay_ns, covered_cpu_ns: all.cpu_ns }
-        })
+    pub(crate) fn delay(&self, first: Reading<Delay>) -> Reading<Delay> {
+        let others = self.seen.values().map(|(banked, last)| sum(*banked, *last));
+        first.map(|first| others.fold(first, sum))
     }
 }
 
-fn sum(a: Schedstat, b: Schedstat) -> Schedstat {
-    Schedstat { cpu_ns: a.cpu_ns + b.cpu_ns, run_delay_ns: a.run_delay_ns + b.run_delay_ns }
-}
-
-/// CPU time and run delay of a thread in nanoseconds (proc_pid_schedstat: the first two numbers).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Schedstat {
-    pub(crate) cpu_ns: u64,
-    pub(crate) run_delay_ns: u64,
+fn sum(a: Delay, b: Delay) -> Delay {
+    Delay {
+        run_delay_ns: a.run_delay_ns + b.run_delay_ns,
+        covered_cpu_ns: a.covered_cpu_ns + b.covered_cpu_ns,
+    }
 }
 
 /// Figures of a process that has ended and was not reaped: they go with it.
@@ -123,7 +106,7 @@ pub(crate) struct Zombie {
     /// Of all its threads.
     pub(crate) sampled: Reading<Sampled>,
     /// Of its first thread alone: the others' are lost with them.
-    pub(crate) first_thread: Reading<Schedstat>,
+    pub(crate) first_thread: Reading<Delay>,
     /// Of its first thread alone.
     pub(crate) migrations: Reading<u64>,
     /// Of all its threads and of the children that it waited for.
@@ -175,11 +158,12 @@ pub(crate) fn of_zombie(pid: i32, io: Option<OwnedFd>) -> Zombie {
 
 const MIGRATIONS: &str = "se.nr_migrations";
 
-fn schedstat(path: &Path) -> Reading<Schedstat> {
+/// CPU time and run delay of a thread (proc_pid_schedstat: the first two numbers).
+fn schedstat(path: &Path) -> Reading<Delay> {
     parsed("schedstat", open_file(path), "CPU time and run delay", |text| {
         let mut numbers = text.split_whitespace().map(str::parse);
-        let (cpu_ns, run_delay_ns) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
-        Some(Schedstat { cpu_ns, run_delay_ns })
+        let (covered_cpu_ns, run_delay_ns) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+        Some(Delay { run_delay_ns, covered_cpu_ns })
     })
 }
 
@@ -239,7 +223,7 @@ mod tests {
         write(8, "40 4 1");
         samples.look(|| false);
         assert_eq!(samples.threads(), Reading::Known(Threads { peak_seen: 3, looks: 3 }));
-        let first = Schedstat { cpu_ns: 1000, run_delay_ns: 100 };
+        let first = Delay { covered_cpu_ns: 1000, run_delay_ns: 100 };
         let delay = samples.delay(Reading::Known(first));
         let expected =
             Delay { run_delay_ns: 100 + 10 + 4 + 5, covered_cpu_ns: 1000 + 100 + 40 + 50 };
@@ -263,7 +247,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("schedstat");
         fs::write(&file, "54757230 53315812 17\n").unwrap();
-        let read = Schedstat { cpu_ns: 54_757_230, run_delay_ns: 53_315_812 };
+        let read = Delay { covered_cpu_ns: 54_757_230, run_delay_ns: 53_315_812 };
         assert_eq!(schedstat(&file), Reading::Known(read));
         fs::write(&file, "").unwrap();
         assert!(schedstat(&file).why().unwrap().contains("no readable"), "empty");

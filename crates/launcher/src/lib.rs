@@ -6,26 +6,26 @@
 #![forbid(unsafe_code)]
 
 mod accounting;
-mod not_started;
 mod series;
 mod serve;
 mod used;
 
+use std::ffi::{CString, OsString};
+use std::fmt::Display;
 use std::io::{self, BufRead, BufReader};
 use std::net::Shutdown;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use probe::command::{BlockedStopSignals, StopHandlers, start_again, stop_signal};
+use probe::command::{BlockedStopSignals, Inherited, StopHandlers, start_again, stop_signal};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, waitpid};
 
-pub use not_started::NotStarted;
 pub use probe::command::KeptActions;
-use series::Request;
-pub use series::{Answer, Series, order};
+pub use series::Series;
+use series::{Answer, NAME, Request};
 pub use serve::serve_if_asked;
 pub use used::{AtExec, Delay, Ending, IoBytes, Orphans, Run, Sampled, Threads, Usage, Used};
 
@@ -35,70 +35,114 @@ pub struct Launcher {
     _handlers: StopHandlers,
     answers: BufReader<UnixStream>,
     process: Option<Pid>,
+    commands: Vec<Vec<OsString>>,
+    /// The last signal that reached the launcher, once the series is done.
+    signal: Option<u8>,
 }
 
-/// The launcher failed.
+/// A command could not be started, or the launcher failed.
 #[derive(Debug, thiserror::Error)]
-pub enum LauncherError {
-    /// It could not be started.
-    #[error("cannot start the launcher: {step}: {errno}{}", not_started::limit(*.errno))]
-    Start {
-        /// The system call.
-        step: &'static str,
-        /// Its errno.
-        errno: Errno,
-    },
-    /// It ended before its series.
-    #[error(
-        "the launcher has ended ({how}): a command that was running goes on, and nothing is known of it"
-    )]
-    Gone {
-        /// How it ended.
-        how: String,
-    },
-    /// What it wrote is not an answer.
-    #[error("cannot read the launcher's answer: {0}")]
-    Answer(#[source] io::Error),
+#[error("{message}")]
+pub struct LauncherError {
+    message: String,
+    /// The exit code that says so: 127 where the command is not there, 126 where it cannot be run (env(1)), else 1.
+    pub exit_code: u8,
+}
+
+impl LauncherError {
+    fn new(message: String) -> Self {
+        Self { message, exit_code: 1 }
+    }
 }
 
 impl Launcher {
     /// Starts the launcher, which begins at once. Until this is dropped, signals that ask to stop do not
     /// end this program: they are noted, and reach the command that runs. For a program with one thread.
-    pub fn start(series: &Series) -> Result<Self, LauncherError> {
-        let cannot = |step| move |errno| LauncherError::Start { step, errno };
+    pub fn start(series: Series) -> Result<Self, LauncherError> {
+        let cannot = |step| {
+            move |errno| {
+                let limit = series::limit(errno);
+                LauncherError::new(format!("cannot start the launcher: {step}: {errno}{limit}"))
+            }
+        };
         let io = |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
-        // Until the handlers are there, nobody would pass one on.
+        // Until the handlers are installed, none would be forwarded.
         let blocked = BlockedStopSignals::block();
         let (ours, theirs) = UnixStream::pair().map_err(io).map_err(cannot("socketpair"))?;
         let words = series.write_words().map_err(cannot("memfd_create"))?;
-        let request = Request::of(series, blocked.before(), theirs.as_fd(), words.as_fd());
-        let process = request
-            .in_words()
-            .and_then(|[own, name, request]| {
-                start_again(&[&own, &name, &request], &[theirs.as_fd(), words.as_fd()])
-            })
-            .map_err(cannot("fork"))?;
+        let commands = series.commands.clone();
+        let request = Request {
+            parent: std::process::id().cast_signed(),
+            socket: theirs.as_raw_fd(),
+            words: words.as_raw_fd(),
+            series,
+            blocked: blocked.before(),
+            inherited: Inherited::own(),
+        };
+        // Numbers and flags only: it has a form in JSON, and no zero.
+        let request = serde_json::to_vec(&request).unwrap_or_default();
+        let request = CString::new(request).unwrap_or_default();
+        let again = [c"switchcost", NAME, &request];
+        let process =
+            start_again(&again, &[theirs.as_fd(), words.as_fd()]).map_err(cannot("fork"))?;
         let socket = ours.try_clone().map_err(io).map_err(cannot("dup"))?;
         let handlers = StopHandlers::install(Some(socket.into())).map_err(cannot("sigaction"))?;
-        Ok(Self { _handlers: handlers, answers: BufReader::new(ours), process: Some(process) })
+        let (answers, process) = (BufReader::new(ours), Some(process));
+        Ok(Self { _handlers: handlers, answers, process, commands, signal: None })
     }
 
     /// The last signal that asked to stop, if one came.
     pub fn signal(&self) -> Option<u8> {
-        stop_signal().and_then(|signal| u8::try_from(signal).ok())
+        stop_signal().and_then(|signal| u8::try_from(signal).ok()).or(self.signal)
     }
 
-    /// The next answer.
-    pub fn answer(&mut self) -> Result<Answer, LauncherError> {
+    /// The process id of the command that is started first, of an announced series; none where there is none.
+    pub fn started(&mut self) -> Result<Option<u32>, LauncherError> {
+        match self.answer()? {
+            Answer::Started(pid) => Ok(Some(pid)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The next run that has ended; none at the end of the series.
+    pub fn run(&mut self) -> Result<Option<Run>, LauncherError> {
+        loop {
+            match self.answer()? {
+                Answer::Started(_) => {}
+                Answer::Ran(run) => return Ok(Some(*run)),
+                _ => return Ok(None),
+            }
+        }
+    }
+
+    fn answer(&mut self) -> Result<Answer, LauncherError> {
+        let unreadable = |error: &dyn Display| {
+            LauncherError::new(format!("cannot read the launcher's answer: {error}"))
+        };
         let mut line = Vec::new();
         match self.answers.read_until(b'\n', &mut line) {
-            Ok(0) => Err(LauncherError::Gone { how: self.wait() }),
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
-                Err(LauncherError::Gone { how: self.wait() })
+            Ok(1..) => {}
+            Err(error) if error.kind() != io::ErrorKind::ConnectionReset => {
+                return Err(unreadable(&error));
             }
-            Err(error) => Err(LauncherError::Answer(error)),
-            Ok(_) => {
-                serde_json::from_slice(&line).map_err(|error| LauncherError::Answer(error.into()))
+            Ok(0) | Err(_) => {
+                return Err(LauncherError::new(format!(
+                    "the launcher has ended ({}): a command that was running goes on, and nothing is known of it",
+                    self.wait()
+                )));
+            }
+        }
+        match serde_json::from_slice(&line).map_err(|error| unreadable(&error))? {
+            Answer::NotStarted { command, failure } => {
+                let words = self.commands.get(command).map_or(&[][..], Vec::as_slice);
+                let (message, exit_code) = failure.explain(words);
+                Err(LauncherError { message, exit_code })
+            }
+            answer => {
+                if let Answer::Done(signal) = answer {
+                    self.signal = signal;
+                }
+                Ok(answer)
             }
         }
     }

@@ -1,9 +1,10 @@
 //! What the launcher is asked for, all runs of a series at once, and what it answers. Between two runs
-//! it waits for nobody.
+//! it waits for no other process.
 
-use std::ffi::{CString, OsStr, OsString};
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{CStr, OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 
 use probe::command::{Inherited, Texts, write_words};
 use rand::SeedableRng;
@@ -12,19 +13,19 @@ use rand_chacha::ChaCha8Rng;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::NotStarted;
 use crate::used::Run;
 
 /// Runs of one command, or of several in turn.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
-    /// The commands, in words.
+    /// The commands, in words. The launcher has them in a file: on its heap they would be charged to every command.
+    #[serde(skip)]
     pub commands: Vec<Vec<OsString>>,
     /// Rounds beforehand that are not reported.
     pub warmup: u32,
     /// Rounds after them.
     pub runs: u32,
-    /// Seed of the order within rounds ([`order`]).
+    /// Seed of the order within rounds (`order`).
     pub seed: u64,
     /// Whether orphans that end within a second after a command are waited for and counted.
     pub tree: bool,
@@ -34,32 +35,20 @@ pub struct Series {
 
 /// What happened to a command of a series: a line of JSON on the socket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Answer {
+pub(crate) enum Answer {
     /// It has a process id; only in an announced series.
-    Started {
-        /// The id.
-        pid: u32,
-    },
+    Started(u32),
     /// It has ended. Rounds count from 0 after the warm-up.
     Ran(Box<Run>),
     /// It could not be started; no other will be.
-    NotStarted {
-        /// Which command.
-        command: usize,
-        /// Why.
-        failure: NotStarted,
-    },
-    /// The end of the series.
-    Done {
-        /// The last signal that asked to stop.
-        signal: Option<u8>,
-    },
+    NotStarted { command: usize, failure: NotStarted },
+    /// The end of the series, and the last signal that asked to stop.
+    Done(Option<u8>),
 }
 
 /// The order in which so many commands run in round `round`: shuffled anew in each (Fisher-Yates by
 /// ChaCha8 with the seed, stream `round`).
-#[must_use]
-pub fn order(commands: usize, seed: u64, round: u32) -> Vec<usize> {
+pub(crate) fn order(commands: usize, seed: u64, round: u32) -> Vec<usize> {
     let mut order: Vec<usize> = (0..commands).collect();
     if commands > 1 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -73,7 +62,7 @@ pub fn order(commands: usize, seed: u64, round: u32) -> Vec<usize> {
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// The argument that makes this program the launcher.
-pub(crate) const NAME: &str = "launcher";
+pub(crate) const NAME: &CStr = c"launcher";
 
 /// Longest name of a file, without and with its directory (limits.h).
 const NAME_MAX: usize = 255;
@@ -111,8 +100,7 @@ fn candidates(name: &[u8], path: Option<&OsStr>) -> Vec<Vec<u8>> {
     folders.map(within).collect()
 }
 
-/// What the launcher is started with, as JSON in its one argument. The commands' words are in a file of
-/// their own: on the launcher's heap they would be charged to every command.
+/// What the launcher is started with, as JSON in its one argument.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Request {
     /// The program's process id.
@@ -120,36 +108,69 @@ pub(crate) struct Request {
     /// Descriptors of the socket and of the words.
     pub(crate) socket: i32,
     pub(crate) words: i32,
-    pub(crate) warmup: u32,
-    pub(crate) runs: u32,
-    pub(crate) seed: u64,
-    pub(crate) tree: bool,
-    pub(crate) announce: bool,
+    pub(crate) series: Series,
     /// Signals that the program was started with blocked.
     pub(crate) blocked: u64,
-    /// What else it was started with ([`Inherited::bits`]).
-    pub(crate) inherited: u64,
+    /// What else it was started with ([`Inherited`]).
+    pub(crate) inherited: Inherited,
 }
 
-impl Request {
-    pub(crate) fn of(
-        series: &Series,
-        blocked: u64,
-        socket: BorrowedFd<'_>,
-        words: BorrowedFd<'_>,
-    ) -> Self {
-        let Series { warmup, runs, seed, tree, announce, .. } = *series;
-        let parent = std::process::id().cast_signed();
-        let (socket, words) = (socket.as_raw_fd(), words.as_raw_fd());
-        let inherited = Inherited::own().bits();
-        Self { parent, socket, words, warmup, runs, seed, tree, announce, blocked, inherited }
+/// A system call on the way to a command that failed, and its errno.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct NotStarted {
+    pub(crate) step: String,
+    pub(crate) errno: i32,
+}
+
+impl NotStarted {
+    pub(crate) fn at(step: &str, errno: Errno) -> Self {
+        Self { step: step.to_owned(), errno: errno.raw_os_error() }
     }
 
-    /// The launcher's command line.
-    pub(crate) fn in_words(&self) -> Result<[CString; 3], Errno> {
-        let json = serde_json::to_vec(self).map_err(|_| Errno::INVAL)?;
-        let json = CString::new(json).map_err(|_| Errno::INVAL)?;
-        Ok([c"switchcost".to_owned(), CString::new(NAME).map_err(|_| Errno::INVAL)?, json])
+    /// A line for the command `words`, and the exit code: 127 where the command is not there, 126 where
+    /// it cannot be run (env(1)), 1 where nothing could be.
+    pub(crate) fn explain(&self, words: &[OsString]) -> (String, u8) {
+        let name = words.first().map(OsString::as_os_str).unwrap_or_default();
+        let errno = Errno::from_raw_os_error(self.errno);
+        let (step, shown) = (&self.step, name.display());
+        if step != "execve" {
+            return (format!("cannot run '{shown}': {step}: {errno}{}", limit(errno)), 1);
+        }
+        let path = std::env::var_os("PATH");
+        let candidates = candidates(name.as_bytes(), path.as_deref()).into_iter();
+        // The file that was meant, if there is any.
+        let found = candidates
+            .map(|path| PathBuf::from(OsString::from_vec(path)))
+            .find(|path| path.exists());
+        let (why, code) = match (errno, &found) {
+            (_, Some(path)) if path.is_dir() => ("it is a directory", 126),
+            (Errno::NOENT, Some(_)) => {
+                ("its interpreter (after #!, or the dynamic loader) was not found", 126)
+            }
+            (Errno::NOENT, None) if name.is_empty() => ("an empty name", 127),
+            (Errno::NOENT, None) if name.as_bytes().contains(&b'/') => ("no such file", 127),
+            (Errno::NOENT, None) => ("command not found in PATH", 127),
+            (Errno::ACCESS, Some(_)) => {
+                ("it may not be executed (chmod +x, or a noexec mount)", 126)
+            }
+            (Errno::NOEXEC, _) => ("not a program for this machine", 126),
+            (Errno::TOOBIG, _) => ("arguments and environment are too long (getconf ARG_MAX)", 126),
+            _ => ("", 126),
+        };
+        let why = if why.is_empty() { errno.to_string() } else { format!("{why} ({errno})") };
+        (format!("cannot run '{shown}': {why}"), code)
+    }
+}
+
+/// What ran out, where a call says so, to be put behind its errno.
+pub(crate) fn limit(errno: Errno) -> &'static str {
+    match errno {
+        Errno::AGAIN => {
+            ": no more processes are allowed (ulimit -u, pids.max of the control group)"
+        }
+        Errno::NOMEM => ": out of memory",
+        Errno::MFILE | Errno::NFILE => ": no more descriptors are allowed (ulimit -n)",
+        _ => "",
     }
 }
 
@@ -209,16 +230,31 @@ mod tests {
         };
         let failure = NotStarted { step: "execve".to_owned(), errno: 2 };
         let all = [
-            Answer::Started { pid: 77 },
+            Answer::Started(77),
             run(used, Some(15)),
             run(exited, None),
             Answer::NotStarted { command: 0, failure },
-            Answer::Done { signal: Some(2) },
+            Answer::Done(Some(2)),
         ];
         for answer in all {
             let line = serde_json::to_string(&answer).unwrap();
             assert!(!line.contains('\n'), "{line}");
             assert_eq!(serde_json::from_str::<Answer>(&line).unwrap(), answer);
+        }
+    }
+
+    #[test]
+    fn what_ran_out_has_its_limit_named() {
+        for (step, errno, limit) in [
+            ("clone", Errno::AGAIN, "ulimit -u"),
+            ("clone", Errno::NOMEM, "out of memory"),
+            ("mmap", Errno::NOMEM, "out of memory"),
+            ("clone", Errno::MFILE, "ulimit -n"),
+        ] {
+            let (line, code) = NotStarted::at(step, errno).explain(&["x".into()]);
+            assert!(line.starts_with(&format!("cannot run 'x': {step}: ")), "{line}");
+            assert!(line.contains(limit), "{line}");
+            assert_eq!(code, 1);
         }
     }
 }

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use model::reading::Reading;
 use probe::command::{
-    ForwardedSignal, HighWater, Inherited, Started, Starter, StopHandlers, Words, ended_child,
-    inherited, monotonic_raw_ns, send_signal, stop_signal, unblock_stop_signals, wait_for,
+    FORWARDED_BYTES, HighWater, Started, Starter, StopHandlers, Words, ended_child, inherited,
+    monotonic_raw_ns, note_forwarded, send_signal, stop_signal, unblock_stop_signals, wait_for,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -23,10 +23,8 @@ use rustix::process::{
     Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open, set_child_subreaper, waitid,
 };
 
-use crate::NotStarted;
 use crate::accounting::{self, ThreadSamples};
-use crate::series::NAME;
-use crate::series::{Answer, Request, order};
+use crate::series::{Answer, NAME, NotStarted, Request, Series, order};
 use crate::used::{AtExec, Ending, Orphans, Run, Usage, Used};
 
 /// Longest wait for orphans with `--tree`, and the time between two looks.
@@ -42,7 +40,7 @@ const GATHER_BYTES: usize = 16 << 10;
 /// parsing of arguments among it: all memory of this process is charged to every command.
 pub fn serve_if_asked() -> Option<io::Result<()>> {
     let mut words = std::env::args_os().skip(1);
-    (words.next()? == NAME).then(|| serve(words.next()))
+    (words.next()?.as_bytes() == NAME.to_bytes()).then(|| serve(words.next()))
 }
 
 fn serve(request: Option<OsString>) -> io::Result<()> {
@@ -88,11 +86,10 @@ impl Answers {
     }
 
     /// A signal that reached the program alone.
-    fn forwarded(&mut self) -> Option<ForwardedSignal> {
-        let mut bytes = [0; ForwardedSignal::BYTES];
+    fn forwarded(&mut self) -> Option<[u8; FORWARDED_BYTES]> {
+        let mut bytes = [0; FORWARDED_BYTES];
         // The program writes all of it at once.
-        self.socket.read_exact(&mut bytes).ok()?;
-        Some(ForwardedSignal::from_bytes(bytes))
+        self.socket.read_exact(&mut bytes).ok().map(|()| bytes)
     }
 }
 
@@ -123,7 +120,7 @@ fn failed(command: usize, step: &str) -> impl Fn(Errno) -> Answer + '_ {
 
 /// The answer of a series that is done, or was asked to stop.
 fn done() -> Answer {
-    Answer::Done { signal: stop_signal().map(|signal| signal as u8) }
+    Answer::Done(stop_signal().map(|signal| signal as u8))
 }
 
 impl<'a> Server<'a> {
@@ -137,12 +134,11 @@ impl<'a> Server<'a> {
         unblock_stop_signals(request.blocked);
         // Without it orphans are init's: fewer are seen.
         let _ = set_child_subreaper(Some(Pid::INIT));
-        let inherited = Inherited::from_bits(request.inherited);
         Ok(Self {
             request,
             words,
             answers,
-            starter: Starter::new(inherited).map_err(failed(0, "mmap"))?,
+            starter: Starter::new(request.inherited).map_err(failed(0, "mmap"))?,
             handlers,
             high_water: HighWater::own().ok(),
             rehearsal: false,
@@ -154,7 +150,7 @@ impl<'a> Server<'a> {
 
     /// All runs; gives the last answer.
     fn series(&mut self) -> io::Result<Answer> {
-        let Request { warmup, runs, seed, .. } = *self.request;
+        let Series { warmup, runs, seed, .. } = self.request.series;
         for round in 0..warmup.saturating_add(runs) {
             for command in order(self.found.len(), seed, round) {
                 if stop_signal().is_some() {
@@ -194,22 +190,21 @@ impl<'a> Server<'a> {
     /// Runs a command to its end. The error is the last answer.
     fn run(&mut self, number: usize) -> Result<Used, Answer> {
         let rehearsal = self.rehearsal;
-        let command = self.words.command(number).ok_or(Errno::INVAL);
-        let command = command.map_err(failed(number, "execve"))?;
+        let command = self.words.command(number).map_err(failed(number, "execve"))?;
         let mut orphans =
-            Orphans { usage: self.request.tree.then(Usage::default), ..Orphans::default() };
+            Orphans { usage: self.request.series.tree.then(Usage::default), ..Orphans::default() };
         let strangers = !self.old.is_empty();
         if let Some(high_water) = &self.high_water {
             high_water.reset();
         }
         let before_ns = monotonic_raw_ns();
         let found = self.found[number];
-        let started = self.starter.start(command, found, rehearsal, &self.handlers);
+        let started = self.starter.start(&command, found, rehearsal, &self.handlers);
         let Started { pid: child, handle, before_exec } =
             started.map_err(failed(number, "clone"))?;
         let pid = child.as_raw_pid();
-        if self.request.announce && !rehearsal {
-            self.answers.add(&Answer::Started { pid: pid.unsigned_abs() });
+        if self.request.series.announce && !rehearsal {
+            self.answers.add(&Answer::Started(pid.unsigned_abs()));
             // Where the program is gone, the end of the series finds so too.
             let _ = self.answers.send();
         }
@@ -254,11 +249,14 @@ impl<'a> Server<'a> {
             migrations: own.migrations,
             io: own.io,
             orphans,
-            at_exec: AtExec {
-                resident_bytes: before_exec.resident_bytes,
-                minor_faults: before_exec.minor_faults,
-                cpu_ns: before_exec.cpu_ns,
-            },
+            at_exec: before_exec.usage.map_or_else(AtExec::default, |usage| {
+                let used = usage.read();
+                AtExec {
+                    resident_bytes: usage.max_resident_kib() * 1024,
+                    minor_faults: used.minor_faults,
+                    cpu_ns: used.total_ns(),
+                }
+            }),
         })
     }
 
@@ -274,27 +272,29 @@ impl<'a> Server<'a> {
     ) -> Result<(), (&'static str, Errno)> {
         let mut connected = true;
         loop {
-            let socket = connected.then_some(&self.answers.socket);
-            let event = wait_for_either(handle, socket, samples.next());
-            match event.map_err(|errno| ("poll", errno))? {
-                Event::Ended => return Ok(()),
-                Event::Signal => match self.answers.forwarded() {
-                    Some(signal) => {
-                        if let Some(signal) = signal.note() {
-                            send_signal(pid, signal);
-                        }
-                    }
-                    // The program is gone, and this process goes with it.
-                    None => connected = false,
-                },
-                Event::Interrupted => {}
-                Event::Timeout => {
+            let timeout = Timespec::try_from(samples.pause).map_err(|_| ("poll", Errno::INVAL))?;
+            let mut both = vec![PollFd::new(handle, PollFlags::IN)];
+            both.extend(connected.then(|| PollFd::new(&self.answers.socket, PollFlags::IN)));
+            match poll(&mut both, Some(&timeout)) {
+                Ok(0) => {
                     samples.look(|| has_ended(handle));
                     // Zombies would gather while a command runs for days.
                     let reaped = self.reap_orphans(Some(pid), orphans, strangers);
                     reaped.map_err(|errno| ("waitid", errno))?;
                     let _ = self.answers.send();
+                    continue;
                 }
+                Err(Errno::INTR) => continue,
+                ready => ready.map_err(|errno| ("poll", errno))?,
+            };
+            // A signal goes before: it may be why the command has ended.
+            if both.get(1).is_none_or(|socket| socket.revents().is_empty()) {
+                return Ok(());
+            }
+            match self.answers.forwarded().map(note_forwarded) {
+                Some(signal) => signal.into_iter().for_each(|signal| send_signal(pid, signal)),
+                // The program is gone, and this process goes with it.
+                None => connected = false,
             }
         }
     }
@@ -328,7 +328,7 @@ impl<'a> Server<'a> {
 
     /// What the command has left, once it has ended.
     fn adopt(&mut self, orphans: &mut Orphans, strangers: bool) {
-        let (tree, end) = (self.request.tree, Instant::now() + ORPHANS_LONGEST);
+        let (tree, end) = (self.request.series.tree, Instant::now() + ORPHANS_LONGEST);
         orphans.left_behind = loop {
             if self.reap_orphans(None, orphans, strangers).is_err() {
                 // ECHILD.
@@ -347,35 +347,6 @@ impl<'a> Server<'a> {
             }
         };
         self.old.extend(orphans.left_behind.known().into_iter().flatten());
-    }
-}
-
-/// What ended a wait for a command.
-enum Event {
-    Ended,
-    Signal,
-    Interrupted,
-    Timeout,
-}
-
-/// `handle` is the command's, `socket` the program's.
-fn wait_for_either(
-    handle: &OwnedFd,
-    socket: Option<&UnixStream>,
-    timeout: Duration,
-) -> Result<Event, Errno> {
-    let timeout = Timespec::try_from(timeout).map_err(|_| Errno::INVAL)?;
-    let mut both = vec![PollFd::new(handle, PollFlags::IN)];
-    both.extend(socket.map(|socket| PollFd::new(socket, PollFlags::IN)));
-    match poll(&mut both, Some(&timeout)) {
-        Ok(0) => return Ok(Event::Timeout),
-        Err(Errno::INTR) => return Ok(Event::Interrupted),
-        ready => ready?,
-    };
-    // A signal goes before: it may be why the command has ended.
-    match both.get(1).is_some_and(|socket| !socket.revents().is_empty()) {
-        true => Ok(Event::Signal),
-        false => Ok(Event::Ended),
     }
 }
 

@@ -33,16 +33,17 @@ pub struct Usage {
 
 impl From<&ChildEnd> for Usage {
     fn from(end: &ChildEnd) -> Self {
+        let (used, raw) = (end.usage.read(), &end.usage.0);
         Self {
-            user_ns: end.utime_us as u64 * 1000,
-            system_ns: end.stime_us as u64 * 1000,
-            max_resident_bytes: end.maxrss as u64 * 1024,
-            minor_faults: end.minflt as u64,
-            major_faults: end.majflt as u64,
-            input_blocks: end.inblock as u64,
-            output_blocks: end.oublock as u64,
-            voluntary: end.nvcsw as u64,
-            involuntary: end.nivcsw as u64,
+            user_ns: used.user_ns,
+            system_ns: used.system_ns,
+            max_resident_bytes: end.usage.max_resident_kib() * 1024,
+            minor_faults: used.minor_faults,
+            major_faults: raw.ru_majflt as u64,
+            input_blocks: raw.ru_inblock as u64,
+            output_blocks: raw.ru_oublock as u64,
+            voluntary: raw.ru_nvcsw as u64,
+            involuntary: raw.ru_nivcsw as u64,
         }
     }
 }
@@ -51,11 +52,6 @@ impl Usage {
     /// User and system time in nanoseconds: by the scheduler's precise sum, whatever the split is.
     pub fn cpu_ns(&self) -> u64 {
         self.user_ns.saturating_add(self.system_ns)
-    }
-
-    /// Voluntary and involuntary switches.
-    pub fn switches(&self) -> u64 {
-        self.voluntary.saturating_add(self.involuntary)
     }
 
     /// Both together: sums, of the resident memory the greater one.
@@ -189,7 +185,7 @@ pub struct Orphans {
     pub ended: u32,
     /// What they and the children that they had waited for used; only with `--tree`.
     pub usage: Option<Usage>,
-    /// Those that had ended while processes of an earlier run were still there: whose they were is not
+    /// Those that had ended while processes of an earlier run were still there: of which run they were is not
     /// known, and they are counted nowhere.
     #[serde(default)]
     pub of_unknown_origin: u32,
@@ -268,6 +264,6 @@ mod tests {
         let a = Usage { user_ns: 1, max_resident_bytes: 10, voluntary: 2, ..Usage::default() };
         let b = Usage { user_ns: 4, max_resident_bytes: 7, voluntary: 3, ..Usage::default() };
         let both = a.and(&b);
-        assert_eq!((both.user_ns, both.max_resident_bytes, both.switches()), (5, 10, 5));
+        assert_eq!((both.user_ns, both.max_resident_bytes, both.voluntary), (5, 10, 5));
     }
 }

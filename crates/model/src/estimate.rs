@@ -3,8 +3,20 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::speed::Speed;
-use stats::{Center, Interval, bootstrap, normal_quantile, student_quantile};
+use stats::{Center, Interval, bootstrap, median, normal_quantile, student_quantile};
+
+/// At which speed of the CPU a figure was measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Speed {
+    /// Of clean slices only: at full speed, with nobody else on the core.
+    Full,
+    /// Too few slices were clean: of all slices, without an interval.
+    Contended,
+    /// Nobody looked: no reference quanta, or slices too long to be judged by them.
+    #[default]
+    NotJudged,
+}
 
 /// A figure and how far it is known. Signed: a difference below zero stays below zero.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -49,9 +61,9 @@ impl Estimate {
     /// The median of `figures`, one a round, with a bootstrap interval from `minimum_rounds` on. Absent
     /// without figures. It says nothing of other launches.
     pub fn over(figures: &[f64], minimum_rounds: u32, confidence: f64, seed: u64) -> Option<Self> {
-        let value = Center::Median.of(figures)?;
-        let bare = Self::bare(value, figures.len() as u32, confidence, Speed::NotJudged);
-        let found = (figures.len() >= minimum_rounds as usize)
+        let rounds = figures.len() as u32;
+        let bare = Self::bare(median(figures)?, rounds, confidence, Speed::NotJudged);
+        let found = (rounds >= minimum_rounds)
             .then(|| bootstrap(figures, Center::Median, confidence, seed))
             .flatten();
         Some(found.map_or(bare, |found| {
@@ -78,8 +90,7 @@ impl Estimate {
     /// The median of `figures`, one a round, of what was judged and had too few clean slices: without an
     /// interval. Absent without figures.
     pub fn contended(figures: &[f64], confidence: f64) -> Option<Self> {
-        let value = Center::Median.of(figures)?;
-        Some(Self::bare(value, figures.len() as u32, confidence, Speed::Contended))
+        Some(Self::bare(median(figures)?, figures.len() as u32, confidence, Speed::Contended))
     }
 
     /// The same in another unit; none for a factor that is not above zero.
@@ -105,6 +116,11 @@ impl Estimate {
         let half = self.interval()?.half_width();
         (self.value != 0.0).then(|| half / self.value.abs())
     }
+}
+
+/// The widest of these relative half-widths; absent as long as one has no interval.
+pub(crate) fn widest(widths: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    widths.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
 }
 
 #[cfg(test)]

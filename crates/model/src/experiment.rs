@@ -1,14 +1,40 @@
-//! What can be measured: the subcommands that make plans.
+//! What can be measured: the subcommands that make plans. And the names of enums on the command line, in CSV and in JSON.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::named::named;
+/// Gives the values of an enum the names that the command line, CSV and JSON share.
+macro_rules! named {
+    ($type:ty, $what:literal, $($variant:ident => $name:literal),+) => {
+        impl $type {
+            /// Every value, in the order in which help lists them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+            /// The name used on the command line, in CSV and in JSON.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+        }
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+        impl std::str::FromStr for $type {
+            type Err = String;
+            fn from_str(text: &str) -> Result<Self, String> {
+                Self::ALL.iter().copied().find(|one| one.name() == text).ok_or_else(|| {
+                    let accepted = [$($name),+].join(", ");
+                    format!(concat!("'{}' is not a ", $what, " (accepted: {})"), text, accepted)
+                })
+            }
+        }
+    };
+}
+
+pub(crate) use named;
 
 /// An experiment.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Experiment {
     /// `ring`: what a switch costs by the size of the ring.
@@ -29,18 +55,9 @@ pub enum Experiment {
     ClockSampling,
 }
 
-named!(
-    Experiment,
-    "known experiment",
-    Ring => "ring",
-    Cost => "cost",
-    Interference => "interference",
-    Response => "response",
-    ClockOverhead => "clock-overhead",
-    ClockPrimes => "clock-primes",
-    ClockMalloc => "clock-malloc",
-    ClockSampling => "clock-sampling"
-);
+named!(Experiment, "known experiment", Ring => "ring", Cost => "cost",
+    Interference => "interference", Response => "response", ClockOverhead => "clock-overhead",
+    ClockPrimes => "clock-primes", ClockMalloc => "clock-malloc", ClockSampling => "clock-sampling");
 
 /// Which cases an experiment has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,24 +76,7 @@ impl Experiment {
         match self {
             Self::Ring | Self::Cost => Takes::Rings,
             Self::Response => Takes::Both,
-            Self::Interference
-            | Self::ClockOverhead
-            | Self::ClockPrimes
-            | Self::ClockMalloc
-            | Self::ClockSampling => Takes::Trials,
+            _ => Takes::Trials,
         }
     }
-}
-
-/// A value in a run file. Where the experiment has cases of one kind it is a ring's or a trial's and stands bare;
-/// where it has both it stands under the name of its kind.
-#[derive(Serialize, JsonSchema)]
-#[serde(untagged)]
-pub(crate) enum Stored<Ring, Trial, Named> {
-    /// Of a ring.
-    Ring(Ring),
-    /// Of a trial.
-    Trial(Trial),
-    /// Of either, under its name.
-    Named(Named),
 }

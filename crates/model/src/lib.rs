@@ -1,28 +1,25 @@
 //! The nouns of switchcost and all its arithmetic. No unsafe code, no input or output, and no
 //! randomness without a seed: the same samples always give the same record.
 //!
-//! Data flows one way: [`plan::Plan`] -> [`case::Case`]s in shuffled rounds -> [`sample::Sample`]s
+//! Data flows one way: [`plan::Plan`] -> [`case::Case`]s in shuffled rounds -> [`case::Sample`]s
 //! -> [`run::Run`] -> [`record::Record`].
 #![forbid(unsafe_code)]
 
 pub mod case;
-pub mod company;
 pub mod comparison;
+pub mod competing;
 pub mod cost;
+pub mod curve;
 pub mod estimate;
 pub mod experiment;
-pub mod glance;
+pub mod findings;
 pub mod grid;
-pub mod interference;
-pub mod levels;
 pub mod looks;
 pub mod machine;
-mod named;
 pub mod noise;
 pub mod pairing;
 pub mod placement;
 pub mod plan;
-pub mod policy;
 pub mod published;
 pub mod reading;
 pub mod record;
@@ -30,11 +27,10 @@ pub mod regions;
 pub mod response;
 pub mod ring;
 pub mod run;
-pub mod sample;
 pub mod scaling;
 pub mod speed;
-pub mod state;
 pub mod subject;
 mod summary;
+pub mod summary_line;
 pub mod trial;
 pub mod words;

@@ -1,13 +1,20 @@
 //! What is asked of a run's samples while it goes on: how precise they are, and which cases need more of them.
 
-use crate::levels::with_shared_level;
+use crate::case::{Sample, rings, trials};
+use crate::estimate::{Estimate, widest};
+use crate::findings::{self, ByCase};
 use crate::pairing::Grouped;
-use crate::plan::Plan;
+use crate::plan::{FEWEST_ROUNDS, Plan};
 use crate::run::Failure;
-use crate::sample::{Sample, rings, trials};
-use crate::speed::{CaseSlices, FEWEST_ROUNDS};
+use crate::speed::{CaseSlices, with_shared_level};
 use crate::summary::{summaries, widths};
-use crate::trial::{self, ByCase};
+
+/// Whether the precision is looked at after `rounds` rounds. Looks are spaced by half as much
+/// again (8, 12, 18, 27, ...): a rule asked after every round stops too soon by luck.
+pub fn is_look(rounds: u32) -> bool {
+    let looks = std::iter::successors(Some(FEWEST_ROUNDS), |look| Some(look + look.div_ceil(2)));
+    looks.take_while(|look| *look <= rounds).last() == Some(rounds)
+}
 
 /// The widest relative half-width among the cases that are still measured; absent as long as one of them has no
 /// interval.
@@ -15,9 +22,7 @@ pub fn worst_precision(plan: &Plan, samples: &[Sample], failures: &[Failure]) ->
     let plan = &with_shared_level(plan, samples);
     let of_rings = summaries(plan, &Grouped::new(plan, rings(samples)), failures);
     let by_case = ByCase::new(plan, trials(samples));
-    let all =
-        widths(&of_rings).chain(trial::widths(&by_case, failures)).collect::<Option<Vec<f64>>>()?;
-    all.into_iter().reduce(f64::max)
+    widest(widths(&of_rings).chain(findings::widths(&by_case, failures)))
 }
 
 /// Numbers of the cases that have too few clean slices for a figure at full speed, though the CPU's speed was
@@ -26,11 +31,10 @@ pub fn lacking(plan: &Plan, samples: &[Sample]) -> Vec<usize> {
     let plan = &with_shared_level(plan, samples);
     let grouped = Grouped::new(plan, rings(samples));
     let by_case = ByCase::new(plan, trials(samples));
-    let of_rings = plan.rings().map(|(case, _)| case);
-    let of_rings =
-        of_rings.filter(|case| grouped.is_judged(*case) && !grouped.has_full_speed(*case));
+    let lacks = |case: &usize| grouped.is_judged(*case) && !grouped.has_full_speed(*case);
+    let of_rings = plan.rings().map(|(case, _)| case).filter(lacks);
     let of_trials = plan.trials().map(|(case, _)| case);
-    of_rings.chain(of_trials.filter(|case| trial::lacks_clean(&by_case, *case))).collect()
+    of_rings.chain(of_trials.filter(|case| findings::lacks_clean(&by_case, *case))).collect()
 }
 
 /// Numbers of the cases that the coming round, of that number, is for, where it is not for all: of working sets,
@@ -43,17 +47,25 @@ pub fn focus(plan: &Plan, samples: &[Sample], round: u32) -> Option<Vec<usize>> 
     let grouped = Grouped::new(plan, rings(samples));
     let width = |case: usize| {
         let estimate = grouped.above_solo(case, 0);
-        estimate.and_then(|estimate| estimate.relative_half_width()).unwrap_or(f64::INFINITY)
+        estimate.as_ref().and_then(Estimate::relative_half_width).unwrap_or(f64::INFINITY)
     };
-    let all: Vec<usize> = plan.rings().map(|(case, _)| case).collect();
+    let all = || plan.rings().map(|(case, _)| case);
     let is_judged = |case: &usize| grouped.slices(*case).is_some_and(CaseSlices::is_mostly_judged);
-    let mut judged: Vec<usize> = all.iter().copied().filter(is_judged).collect();
-    if judged.is_empty() {
-        judged = all;
-    }
-    let mut widths: Vec<(usize, f64)> =
-        judged.into_iter().map(|case| (case, width(case))).collect();
+    let any = !all().any(|case| is_judged(&case));
+    let judged = all().filter(|case| any || is_judged(case));
+    let mut widths: Vec<(usize, f64)> = judged.map(|case| (case, width(case))).collect();
     widths.sort_by(|one, other| other.1.total_cmp(&one.1));
     widths.truncate(widths.len().div_ceil(2));
     Some(widths.into_iter().map(|(case, _)| case).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_are_spaced() {
+        let looks: Vec<u32> = (0..50).filter(|rounds| is_look(*rounds)).collect();
+        assert_eq!(looks, [8, 12, 18, 27, 41]);
+    }
 }

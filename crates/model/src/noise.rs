@@ -1,42 +1,33 @@
 //! Was the machine quiet enough for the figures to mean something?
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::experiment::named;
 use crate::pairing::Grouped;
 use crate::plan::Plan;
 use crate::ring::{Disturbance, Sample};
-use crate::speed::{CleanCounts, LEAST_SHARE, Level};
+use crate::speed::{CaseSlices, CleanCounts, LEAST_SHARE, Level, Levels};
 use stats::{mad_sigma, median};
 
-/// How quiet the machine was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// How quiet the machine was, from what cannot be told to the worst.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum NoiseLevel {
+    /// Too few rounds to tell.
+    Unknown,
     /// Differences of a few percent can be seen.
     Quiet,
     /// Figures stand, within their intervals; small differences drown.
     Noisy,
     /// The figures say more about the neighbours than about switching.
     Unusable,
-    /// Too few rounds to tell.
-    Unknown,
 }
 
-impl NoiseLevel {
-    /// The worse of two; what cannot be told gives way.
-    fn worse(self, other: Self) -> Self {
-        let rank = |level: Self| match level {
-            Self::Unknown => 0,
-            Self::Quiet => 1,
-            Self::Noisy => 2,
-            Self::Unusable => 3,
-        };
-        if rank(other) > rank(self) { other } else { self }
-    }
-}
+named!(NoiseLevel, "level of noise", Unknown => "unknown", Quiet => "quiet", Noisy => "noisy",
+    Unusable => "unusable");
 
 /// The verdict on the machine's noise and what it rests on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,7 +36,6 @@ pub struct NoiseVerdict {
     pub level: NoiseLevel,
     /// Share of the slices that ran at full speed with nobody else on the core as the machine was found, 0 to
     /// 1. The verdict rests on it where it is there; absent where nobody looked.
-    #[serde(default)]
     pub clean_share: Option<f64>,
     /// Relative scatter of a case from round to round (MAD times 1.4826 over median), the median
     /// over cases. Absent below two rounds.
@@ -60,7 +50,7 @@ pub struct NoiseVerdict {
 
 /// Below this share of clean slices a machine is called noisy; unusable if below [`LEAST_SHARE`] of all were
 /// clean, those that were waited for included.
-pub const QUIET_SHARE: f64 = 0.5;
+const QUIET_SHARE: f64 = 0.5;
 
 /// Above this scatter between rounds a machine is called noisy, above [`UNUSABLE_SPREAD`] unusable. Where
 /// nobody looked at its speed.
@@ -73,6 +63,37 @@ pub const NOISY_DISTURBED: f64 = 0.10;
 /// See [`NOISY_DISTURBED`].
 pub const UNUSABLE_DISTURBED: f64 = 0.50;
 
+/// Shares of the time below this are not told.
+const TOLD_SHARE: f64 = 0.02;
+
+/// What a disturbed sample did, by [`kind`].
+const KINDS: [&str; 4] = [
+    "lost time to the hypervisor (steal)",
+    "shared the CPU with other work",
+    "waited for pages",
+    "saw a pinned member move",
+];
+
+fn kind(disturbance: &Disturbance) -> usize {
+    match disturbance {
+        Disturbance::Steal(_) => 0,
+        Disturbance::OtherWork(_) => 1,
+        Disturbance::MajorFaults(_) => 2,
+        Disturbance::Migrations(_) => 3,
+    }
+}
+
+/// Disturbed samples by what disturbed them, in words.
+pub(crate) fn in_words(disturbed: &[usize], samples: usize) -> Vec<String> {
+    let kinds = disturbed.iter().zip(KINDS).filter(|(count, _)| **count > 0);
+    kinds.map(|(count, what)| format!("{count} of {samples} samples {what}")).collect()
+}
+
+/// Scatter of figures relative to their median.
+pub(crate) fn spread(figures: &[f64]) -> Option<f64> {
+    Some(mad_sigma(figures)? / median(figures).filter(|middle| *middle != 0.0)?)
+}
+
 /// Judges the noise of a run from all samples of its rings: by the share of clean slices and what kept the others from
 /// being so, or where nobody looked by the scatter of rounds and the disturbed samples.
 pub fn judge<'a>(
@@ -80,32 +101,49 @@ pub fn judge<'a>(
     samples: impl IntoIterator<Item = &'a Sample>,
     grouped: &Grouped,
 ) -> NoiseVerdict {
-    let samples: Vec<&Sample> = samples.into_iter().collect();
-    let verdict = judge_rounds(plan, &samples, grouped);
-    let slices = (0..plan.cases.len()).filter_map(|case| grouped.slices(case));
-    let clean = slices.fold(CleanCounts::default(), |all, slices| all.plus(slices.clean_counts()));
-    let kinds = Kinds::count(plan, &samples).in_words(samples.len());
-    verdict.by_clean_slices(clean, grouped.levels(), kinds)
+    let (mut kinds, mut count) = ([0; KINDS.len()], 0);
+    let mut by_case = vec![(0_u32, 0_u32); plan.cases.len()];
+    for sample in samples {
+        count += 1;
+        let Some(case) = plan.ring(sample.case) else { continue };
+        let disturbances = sample.disturbances(case);
+        disturbances.iter().for_each(|disturbance| kinds[kind(disturbance)] += 1);
+        let (disturbed, all) = &mut by_case[sample.case];
+        *disturbed += u32::from(!disturbances.is_empty());
+        *all += 1;
+    }
+    let share = |case: usize| f64::from(by_case[case].0) / f64::from(by_case[case].1).max(1.0);
+    let rings = || plan.rings().map(|(case, _)| case);
+    let by_round = |case| grouped.as_found_by_round(case, Sample::ns_per_hop).into_values();
+    let spreads = rings().filter_map(|case| spread(&by_round(case).collect::<Vec<f64>>()));
+    let spreads = median(&spreads.collect::<Vec<f64>>());
+    let disturbed = rings().map(share).fold(0.0, f64::max);
+    let clean = rings().filter_map(|case| grouped.slices(case)).map(CaseSlices::clean_counts);
+    let clean = clean.fold(CleanCounts::default(), CleanCounts::plus);
+    let mut verdict = verdict(spreads, disturbed, in_words(&kinds, count), clean, grouped.levels());
+    let solo = plan.rings().filter(|(_, case)| case.members == 1);
+    let solo = solo.map(|(case, _)| share(case)).fold(0.0, f64::max);
+    if solo > NOISY_DISTURBED && verdict.clean_share.is_none() {
+        verdict.reasons.push(format!(
+            "{:.0} % of the solo ring's: what lies above it by real time is biased, mostly down",
+            solo * 100.0
+        ));
+    }
+    verdict
 }
 
 /// What the quanta say of the clock and of who shared the core.
-fn speed_in_words(levels: &BTreeMap<Vec<u32>, Level>) -> Vec<String> {
-    let several = levels.len() > 1;
+fn speed_in_words(levels: &Levels) -> Vec<String> {
     let words = |(cpus, level): (&Vec<u32>, &Level)| {
-        let on = match several {
-            true => {
-                let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
-                format!(" on CPU {}", cpus.join(","))
-            }
-            false => String::new(),
-        };
+        let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
+        let one = levels.len() == 1;
+        let on = if one { String::new() } else { format!(" on CPU {}", cpus.join(",")) };
         let shared = 1.0 - level.unshared_share;
         let slowdown = level.shared_slowdown.filter(|_| shared >= TOLD_SHARE);
         let core = slowdown.map(|slowdown| {
             format!(
-                "the core was shared{on} for {:.0} % of the time and then {:.2} times as slow",
-                shared * 100.0,
-                slowdown
+                "the core was shared{on} for {:.0} % of the time and then {slowdown:.2} times as slow",
+                shared * 100.0
             )
         });
         let clock = (level.other_clock_share >= TOLD_SHARE).then(|| {
@@ -117,149 +155,53 @@ fn speed_in_words(levels: &BTreeMap<Vec<u32>, Level>) -> Vec<String> {
     levels.iter().flat_map(words).collect()
 }
 
-/// Shares of the time below this are not worth a word.
-const TOLD_SHARE: f64 = 0.02;
-
-fn judge_rounds(plan: &Plan, samples: &[&Sample], grouped: &Grouped) -> NoiseVerdict {
-    let spreads: Vec<f64> = plan.rings().filter_map(|(case, _)| spread(grouped, case)).collect();
-    let round_spread = median(&spreads);
-    let kinds = Kinds::count(plan, samples);
-    let shares = shares(plan, samples);
-    let disturbed_share = shares.iter().copied().fold(0.0, f64::max);
-    let mut reasons = kinds.in_words(samples.len());
-    let solo = plan.rings().filter(|(_, case)| case.members == 1);
-    let solo_share = solo.map(|(number, _)| shares[number]).fold(0.0, f64::max);
-    if solo_share > NOISY_DISTURBED {
-        reasons.push(format!(
-            "{:.0} % of the solo ring's: what lies above it by real time is biased, mostly down",
-            solo_share * 100.0
-        ));
-    }
-    verdict(round_spread, disturbed_share, reasons)
-}
-
-/// The verdict from a relative scatter between rounds and a share of disturbed samples; `reasons`
-/// are those of the disturbances.
-pub fn verdict(
+/// The verdict by the clean ones of the judged slices, where there are such, else by a relative scatter between
+/// rounds and a share of disturbed samples; `reasons` are the disturbances in words.
+pub(crate) fn verdict(
     round_spread: Option<f64>,
     disturbed_share: f64,
     mut reasons: Vec<String>,
+    clean: CleanCounts,
+    levels: &Levels,
 ) -> NoiseVerdict {
-    let level = match round_spread {
-        None => NoiseLevel::Unknown,
-        Some(s) if s > UNUSABLE_SPREAD || disturbed_share > UNUSABLE_DISTURBED => {
-            NoiseLevel::Unusable
-        }
-        Some(s) if s > NOISY_SPREAD || disturbed_share > NOISY_DISTURBED => NoiseLevel::Noisy,
-        Some(_) => NoiseLevel::Quiet,
+    let clean_share = clean.share_as_found();
+    let level = match (clean_share, round_spread) {
+        // Too few of all, waited for or not: no figure at full speed comes of them.
+        (Some(_), _) if clean.share().is_some_and(|all| all < LEAST_SHARE) => NoiseLevel::Unusable,
+        (Some(share), _) if share < QUIET_SHARE => NoiseLevel::Noisy,
+        (Some(_), _) => NoiseLevel::Quiet,
+        (None, None) => NoiseLevel::Unknown,
+        (None, Some(spread)) => match disturbed_share {
+            share if spread > UNUSABLE_SPREAD || share > UNUSABLE_DISTURBED => NoiseLevel::Unusable,
+            share if spread > NOISY_SPREAD || share > NOISY_DISTURBED => NoiseLevel::Noisy,
+            _ => NoiseLevel::Quiet,
+        },
     };
-    match round_spread {
-        None => reasons.insert(0, "one round is too few to judge it".to_string()),
-        Some(s) if s > NOISY_SPREAD => {
-            reasons.insert(0, format!("rounds scatter by {:.0} %", s * 100.0));
+    let first = match (clean_share, round_spread) {
+        (Some(_), _) => speed_in_words(levels),
+        (None, None) => vec!["one round is too few to judge it".to_string()],
+        (None, Some(spread)) if spread > NOISY_SPREAD => {
+            vec![format!("rounds scatter by {:.0} %", spread * 100.0)]
         }
-        Some(_) => {}
-    }
-    NoiseVerdict { level, clean_share: None, round_spread, disturbed_share, reasons }
-}
-
-fn spread(grouped: &Grouped, case: usize) -> Option<f64> {
-    let figures: Vec<f64> =
-        grouped.as_found_by_round(case, Sample::ns_per_hop).into_values().collect();
-    Some(mad_sigma(&figures)? / median(&figures)?)
-}
-
-/// Share of disturbed samples of each case, 0 for a case without samples.
-fn shares(plan: &Plan, samples: &[&Sample]) -> Vec<f64> {
-    let mut counts = vec![(0_u32, 0_u32); plan.cases.len()];
-    for sample in samples {
-        let Some((case, count)) = plan.ring(sample.case).zip(counts.get_mut(sample.case)) else {
-            continue;
-        };
-        count.0 += u32::from(!sample.disturbances(case).is_empty());
-        count.1 += 1;
-    }
-    let share = |(disturbed, all): &(u32, u32)| f64::from(*disturbed) / f64::from(*all).max(1.0);
-    counts.iter().map(share).collect()
-}
-
-/// Disturbed samples by what disturbed them.
-#[derive(Default)]
-struct Kinds {
-    steal: usize,
-    other_work: usize,
-    major_faults: usize,
-    migrations: usize,
-}
-
-impl Kinds {
-    fn count(plan: &Plan, samples: &[&Sample]) -> Self {
-        let mut kinds = Self::default();
-        for sample in samples {
-            let Some(case) = plan.ring(sample.case) else { continue };
-            for disturbance in sample.disturbances(case) {
-                *match disturbance {
-                    Disturbance::Steal { .. } => &mut kinds.steal,
-                    Disturbance::OtherWork { .. } => &mut kinds.other_work,
-                    Disturbance::MajorFaults { .. } => &mut kinds.major_faults,
-                    Disturbance::Migrations { .. } => &mut kinds.migrations,
-                } += 1;
-            }
-        }
-        kinds
-    }
-
-    fn in_words(&self, samples: usize) -> Vec<String> {
-        [
-            (self.steal, "lost time to the hypervisor (steal)"),
-            (self.other_work, "shared the CPU with other work"),
-            (self.major_faults, "waited for pages"),
-            (self.migrations, "saw a pinned member move"),
-        ]
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} of {samples} samples {what}"))
-        .collect()
-    }
+        _ => Vec::new(),
+    };
+    reasons.splice(..0, first);
+    NoiseVerdict { level, clean_share, round_spread, disturbed_share, reasons }
 }
 
 impl NoiseVerdict {
-    /// The verdict by the clean ones of the judged slices, where there are such: `kinds` are the disturbances
-    /// of the samples in words.
-    pub(crate) fn by_clean_slices(
-        self,
-        clean: CleanCounts,
-        levels: &BTreeMap<Vec<u32>, Level>,
-        kinds: Vec<String>,
-    ) -> Self {
-        let Some((share, share_of_all)) = clean.share_as_found().zip(clean.share()) else {
-            return self;
-        };
-        let level = match share {
-            // Too few of all, waited for or not: no figure at full speed comes of them.
-            _ if share_of_all < LEAST_SHARE => NoiseLevel::Unusable,
-            share if share < QUIET_SHARE => NoiseLevel::Noisy,
-            _ => NoiseLevel::Quiet,
-        };
-        let reasons = speed_in_words(levels).into_iter().chain(kinds).collect();
-        Self { level, clean_share: Some(share), reasons, ..self }
-    }
-
     /// The verdict on several groups of cases, each with its name: the worst of theirs.
     pub fn together<'a>(groups: impl IntoIterator<Item = (&'a str, Self)>) -> Self {
-        let mut all = Self {
-            level: NoiseLevel::Unknown,
-            clean_share: None,
-            round_spread: None,
-            disturbed_share: 0.0,
-            reasons: Vec::new(),
-        };
+        let (level, reasons) = (NoiseLevel::Unknown, Vec::new());
+        let (clean_share, round_spread, disturbed_share) = (None, None, 0.0);
+        let mut all = Self { level, clean_share, round_spread, disturbed_share, reasons };
         for (name, group) in groups {
-            all.level = all.level.worse(group.level);
-            all.round_spread =
-                [all.round_spread, group.round_spread].into_iter().flatten().reduce(f64::max);
-            all.clean_share =
-                [all.clean_share, group.clean_share].into_iter().flatten().reduce(f64::min);
+            let both = |one: Option<f64>, other, of: fn(f64, f64) -> f64| {
+                [one, other].into_iter().flatten().reduce(of)
+            };
+            all.level = all.level.max(group.level);
+            all.round_spread = both(all.round_spread, group.round_spread, f64::max);
+            all.clean_share = both(all.clean_share, group.clean_share, f64::min);
             all.disturbed_share = all.disturbed_share.max(group.disturbed_share);
             all.reasons.extend(group.reasons.iter().map(|reason| format!("{name}: {reason}")));
         }
@@ -268,12 +210,6 @@ impl NoiseVerdict {
 
     /// One sentence: the level and why.
     pub fn in_words(&self) -> String {
-        let level = match self.level {
-            NoiseLevel::Quiet => "quiet",
-            NoiseLevel::Noisy => "noisy",
-            NoiseLevel::Unusable => "unusable",
-            NoiseLevel::Unknown => "unknown",
-        };
         let mut facts = Vec::new();
         if let Some(share) = self.clean_share {
             facts.push(format!("{:.0} % of the time at full speed and undisturbed", share * 100.0));
@@ -281,7 +217,7 @@ impl NoiseVerdict {
             facts.push(format!("rounds scatter by {:.1} %", spread * 100.0));
         }
         facts.extend(self.reasons.iter().cloned());
-        format!("{level} ({})", facts.join("; "))
+        format!("{} ({})", self.level, facts.join("; "))
     }
 }
 
@@ -403,7 +339,8 @@ mod tests {
     fn steady_rounds_are_quiet_and_one_round_cannot_tell() {
         let quiet = judged(0, 10, 1);
         assert_eq!((quiet.level, quiet.reasons.len()), (NoiseLevel::Quiet, 0));
-        let one = judge(&plan(&[case(1)]), &[], &Grouped::default());
+        let plan = plan(&[case(1)]);
+        let one = judge(&plan, &[], &Grouped::new(&plan, &[]));
         assert_eq!(one.level, NoiseLevel::Unknown);
     }
 

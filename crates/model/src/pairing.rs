@@ -3,11 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::case::Case;
 use crate::estimate::Estimate;
 use crate::plan::{MINIMUM_ROUNDS, Plan};
-use crate::ring::Sample;
-use crate::speed::{CaseSlices, LAUNCH_SCATTER, Level, Triples, slices_by_case};
+use crate::ring::{Sample, Triples};
+use crate::speed::{CaseSlices, Levels, slices_by_case};
 use stats::{Pooled, mean, median};
 
 /// Samples of one case in one round.
@@ -17,23 +16,13 @@ type Batch<'a> = Vec<&'a Sample>;
 pub type Figures = BTreeMap<u32, f64>;
 
 /// All samples of a run's rings by case and round, with their clean slices.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Grouped<'a> {
-    cases: BTreeMap<usize, BTreeMap<u32, Batch<'a>>>,
+    plan: &'a Plan,
+    cases: Vec<BTreeMap<u32, Batch<'a>>>,
     solos: Vec<Option<Solo>>,
-    levels: BTreeMap<Vec<u32>, Level>,
+    levels: Levels,
     slices: Vec<CaseSlices>,
-    /// Of each case the number of rings before it.
-    ranks: Vec<u64>,
-    terms: Terms,
-}
-
-/// What estimates need of a plan.
-#[derive(Clone, Copy, Debug, Default)]
-struct Terms {
-    confidence: f64,
-    seed: u64,
-    launch_scatter: f64,
 }
 
 /// What is subtracted from the hop of a ring.
@@ -45,10 +34,10 @@ enum Solo {
     Own,
 }
 
-/// A figure of clean slices that estimates are sums of.
+/// A figure of clean slices that estimates are sums of, by its case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Figure {
-    /// Time of a hop of a case.
+    /// Time of a hop.
     Hop(usize),
     /// What a hop takes above the members' own solos.
     AboveOwnSolos(usize),
@@ -61,19 +50,14 @@ impl<'a> Grouped<'a> {
     /// Groups `samples`, whatever their order. Samples without a hop or without time say nothing
     /// and are passed over.
     pub fn new(
-        plan: &Plan,
+        plan: &'a Plan,
         samples: impl IntoIterator<Item = &'a Sample, IntoIter: Clone>,
     ) -> Self {
         let sound = samples.into_iter().filter(|s| s.hops > 0 && s.elapsed_ns > 0);
-        let (levels, slices) = slices_by_case(&plan.cases, sound.clone(), &plan.reference);
-        let terms = Terms {
-            confidence: plan.stopping.confidence,
-            seed: plan.seed,
-            launch_scatter: plan.reference.launch_scatter.unwrap_or(LAUNCH_SCATTER),
-        };
-        let mut cases: BTreeMap<usize, BTreeMap<u32, Batch>> = BTreeMap::new();
+        let (levels, slices) = slices_by_case(plan, sound.clone());
+        let mut cases = vec![BTreeMap::<u32, Batch>::new(); plan.cases.len()];
         for sample in sound {
-            let rounds = cases.entry(sample.case).or_default();
+            let Some(rounds) = cases.get_mut(sample.case) else { continue };
             rounds.entry(sample.round).or_default().push(sample);
         }
         let solo = |case: usize| match plan.batching.ring.triples {
@@ -81,38 +65,36 @@ impl<'a> Grouped<'a> {
             None => plan.solo_of(case).filter(|solo| *solo != case).map(Solo::Case),
         };
         let solos = (0..plan.cases.len()).map(solo).collect();
-        let rank = |before: &mut u64, case: &Case| {
-            let rank = *before;
-            *before += u64::from(case.ring().is_some());
-            Some(rank)
-        };
-        let ranks = plan.cases.iter().scan(0, rank).collect();
-        Self { cases, solos, levels, slices, ranks, terms }
+        Self { plan, cases, solos, levels, slices }
     }
 
     /// The number of a ring among the rings of its plan, by which its random streams are told apart.
     pub fn rank(&self, case: usize) -> u64 {
-        self.ranks.get(case).copied().unwrap_or(case as u64)
+        self.plan.rings().take_while(|(number, _)| *number < case).count() as u64
+    }
+
+    fn batches(&self, case: usize) -> impl Iterator<Item = (u32, &Batch<'a>)> {
+        self.cases.get(case).into_iter().flatten().map(|(round, batch)| (*round, batch))
     }
 
     /// Samples of a case in the order of rounds.
     pub fn samples(&self, case: usize) -> impl Iterator<Item = &'a Sample> + '_ {
-        self.cases.get(&case).into_iter().flat_map(|rounds| rounds.values().flatten().copied())
+        self.batches(case).flat_map(|(_, batch)| batch.iter().copied())
     }
 
     /// Number of rounds in which a case was measured.
     pub fn rounds(&self, case: usize) -> u32 {
-        self.cases.get(&case).map_or(0, |rounds| rounds.len() as u32)
+        self.batches(case).count() as u32
     }
 
     /// Hops of a case in each round.
     pub fn hops_by_round(&self, case: usize) -> Vec<(u32, u64)> {
-        let of = |(round, batch): (&u32, &Batch)| (*round, batch.iter().map(|s| s.hops).sum());
-        self.cases.get(&case).into_iter().flatten().map(of).collect()
+        let hops = |batch: &Batch| batch.iter().map(|sample| sample.hops).sum();
+        self.batches(case).map(|(round, batch)| (round, hops(batch))).collect()
     }
 
     /// The level of an unshared core, by the CPUs that quanta ran on.
-    pub fn levels(&self) -> &BTreeMap<Vec<u32>, Level> {
+    pub fn levels(&self) -> &Levels {
         &self.levels
     }
 
@@ -136,39 +118,34 @@ impl<'a> Grouped<'a> {
     }
 
     fn solo(&self, case: usize) -> Option<Solo> {
-        self.solos.get(case).copied().flatten()
+        *self.solos.get(case)?
     }
 
     fn has_figure(&self, figure: Figure) -> bool {
-        match figure {
-            Figure::Hop(case) => self.slices(case).is_some_and(CaseSlices::has_full_speed),
-            Figure::AboveOwnSolos(case) => {
-                self.slices(case).is_some_and(CaseSlices::has_full_speed_above)
-            }
-        }
+        let (Figure::Hop(case) | Figure::AboveOwnSolos(case)) = figure;
+        self.slices(case).is_some_and(match figure {
+            Figure::Hop(_) => CaseSlices::has_full_speed,
+            Figure::AboveOwnSolos(_) => CaseSlices::has_full_speed_above,
+        })
+    }
+
+    /// The median of what a round's samples say, by rounds.
+    fn middles(&self, case: usize, of: impl Fn(&Sample) -> Option<f64>) -> Figures {
+        let figures = |batch: &Batch| batch.iter().filter_map(|s| of(s)).collect::<Vec<f64>>();
+        let middle = |(round, batch): (u32, &Batch)| Some((round, median(&figures(batch))?));
+        self.batches(case).filter_map(middle).collect()
     }
 
     /// A figure of one case by rounds: the median of the round's samples.
     pub fn by_round(&self, case: usize, of: fn(&Sample) -> f64) -> Figures {
-        self.middles(case, of, |_| true)
+        self.middles(case, |sample| Some(of(sample)))
     }
 
     /// The same of the samples that were timed as the machine was found: rounds without one have no figure. Of
     /// a case that is not judged of all samples: waiting changed nothing in it that anybody knows of.
     pub fn as_found_by_round(&self, case: usize, of: fn(&Sample) -> f64) -> Figures {
-        match self.is_judged(case) {
-            true => self.middles(case, of, Sample::is_as_found),
-            false => self.by_round(case, of),
-        }
-    }
-
-    fn middles(&self, case: usize, of: fn(&Sample) -> f64, is_one: fn(&Sample) -> bool) -> Figures {
-        let middle = |(round, batch): (&u32, &Batch)| {
-            let values: Vec<f64> =
-                batch.iter().filter(|sample| is_one(sample)).map(|sample| of(sample)).collect();
-            Some((*round, median(&values)?))
-        };
-        self.cases.get(&case).into_iter().flatten().filter_map(middle).collect()
+        let any = !self.is_judged(case);
+        self.middles(case, |sample| (any || sample.is_as_found()).then(|| of(sample)))
     }
 
     /// Time of a hop by rounds, as the estimates take it: the median of the round's clean slices where the
@@ -183,15 +160,13 @@ impl<'a> Grouped<'a> {
     /// Cost of a counted switch above the solo ring, by the rounds in which both were measured and
     /// in which the ring switched at all. By real time of clean slices where there are enough of them.
     pub fn above_solo_by_round(&self, case: usize) -> Figures {
+        let full = self.has_full_speed(case);
         match (self.solo(case), self.slices(case)) {
-            (Some(Solo::Case(solo)), _)
-                if self.has_full_speed(case) && self.has_full_speed(solo) =>
-            {
-                self.above(case, &self.hop_by_round(case), &self.hop_by_round(solo))
+            (Some(Solo::Case(solo)), _) if full && self.has_full_speed(solo) => {
+                self.per_switch(case, less(&self.hop_by_round(case), &self.hop_by_round(solo)))
             }
-            (Some(Solo::Own), Some(slices)) if slices.has_full_speed_above() => {
-                let above = medians(&slices.clean_above);
-                self.per_switch(case, above.into_iter())
+            (Some(Solo::Own), Some(slices)) if full => {
+                self.per_switch(case, medians(&slices.clean_above))
             }
             _ => self.above_solo_of_all(case, Sample::ns_per_hop),
         }
@@ -200,48 +175,32 @@ impl<'a> Grouped<'a> {
     /// The same of all samples, at whatever speed. `of` is the cost of a hop: by real or by CPU time. The
     /// members' own solos are known by real time only.
     pub fn above_solo_of_all(&self, case: usize, of: fn(&Sample) -> f64) -> Figures {
-        match self.solo(case) {
+        let above = match self.solo(case) {
             None => Figures::new(),
             Some(Solo::Case(solo)) => {
-                let ring = self.as_found_by_round(case, of);
-                self.above(case, &ring, &self.as_found_by_round(solo, of))
+                less(&self.as_found_by_round(case, of), &self.as_found_by_round(solo, of))
             }
-            Some(Solo::Own) => {
-                let of_round = |(round, batch): (&u32, &Batch)| {
-                    let triples = batch.iter().filter_map(|sample| sample.triples.as_ref());
-                    let all: Vec<f64> =
-                        triples.filter_map(Triples::above_solos_as_found_ns).collect();
-                    Some((*round, median(&all)?))
-                };
-                let rounds = self.cases.get(&case).into_iter().flatten();
-                self.per_switch(case, rounds.filter_map(of_round))
-            }
-        }
-    }
-
-    fn above(&self, case: usize, ring: &Figures, solo: &Figures) -> Figures {
-        let less = |(round, hop): (&u32, &f64)| Some((*round, hop - solo.get(round)?));
-        self.per_switch(case, ring.iter().filter_map(less))
+            Some(Solo::Own) => self
+                .middles(case, |s| s.triples.as_ref().and_then(Triples::above_solos_as_found_ns)),
+        };
+        self.per_switch(case, above)
     }
 
     /// Costs of a hop by rounds / the switches that the kernel counted in each.
-    fn per_switch(&self, case: usize, hops: impl Iterator<Item = (u32, f64)>) -> Figures {
+    fn per_switch(&self, case: usize, hops: Figures) -> Figures {
         let of = |(round, above): (u32, f64)| {
-            let batch = self.cases.get(&case)?.get(&round)?;
+            let batch = self.cases.get(case)?.get(&round)?;
             let switches: u64 = batch.iter().map(|s| s.switches()).sum();
             let hops: u64 = batch.iter().map(|s| s.hops).sum();
             (switches > 0).then_some((round, above * hops as f64 / switches as f64))
         };
-        hops.filter_map(of).collect()
+        hops.into_iter().filter_map(of).collect()
     }
 
     /// Time of a hop.
     pub fn hop(&self, case: usize, stream: u64) -> Option<Estimate> {
-        self.estimate(
-            &[(Figure::Hop(case), 1.0)],
-            || self.as_found_by_round(case, Sample::ns_per_hop),
-            stream,
-        )
+        let of_all = || self.as_found_by_round(case, Sample::ns_per_hop);
+        self.estimate(&[(Figure::Hop(case), 1.0)], of_all, stream)
     }
 
     /// Cost of a counted switch above the solo ring. Absent where there is no solo, or nothing switched.
@@ -253,22 +212,24 @@ impl<'a> Grouped<'a> {
     /// The cost of a switch of one ring less that of another, each above its solo: what a working set
     /// or registers in use add. By the rounds in which both were measured and switched, or of all clean slices.
     pub fn difference(&self, one: usize, other: usize, stream: u64) -> Option<Estimate> {
-        let of_all = || {
-            let others = self.above_solo_of_all(other, Sample::ns_per_hop);
-            let own = self.above_solo_of_all(one, Sample::ns_per_hop);
-            let less = |(round, cost): (u32, f64)| Some((round, cost - others.get(&round)?));
-            own.into_iter().filter_map(less).collect()
-        };
+        let of_all = |case: usize| self.above_solo_of_all(case, Sample::ns_per_hop);
         let others = self.switch(other)?.into_iter().map(|(figure, times)| (figure, -times));
         let parts: Vec<Part> = self.switch(one)?.into_iter().chain(others).collect();
-        self.estimate(&parts, of_all, stream)
+        self.estimate(&parts, || less(&of_all(one), &of_all(other)), stream)
     }
 
     /// Any figure by rounds: the median over rounds with its interval. At no particular speed.
     pub fn over_rounds(&self, by_round: &Figures, stream: u64) -> Option<Estimate> {
         let figures: Vec<f64> = by_round.values().copied().collect();
-        let seed = self.terms.seed.wrapping_add(stream);
-        Estimate::over(&figures, MINIMUM_ROUNDS, self.terms.confidence, seed)
+        Estimate::over(&figures, MINIMUM_ROUNDS, self.confidence(), self.seed(stream))
+    }
+
+    fn confidence(&self) -> f64 {
+        self.plan.stopping.confidence
+    }
+
+    fn seed(&self, stream: u64) -> u64 {
+        self.plan.seed.wrapping_add(stream)
     }
 
     /// At full speed where all figures that it is made of have clean slices enough; of all slices and without
@@ -279,18 +240,16 @@ impl<'a> Grouped<'a> {
         of_all: impl Fn() -> Figures,
         stream: u64,
     ) -> Option<Estimate> {
-        let is_judged = |(figure, _): &Part| match figure {
-            Figure::Hop(case) | Figure::AboveOwnSolos(case) => self.is_judged(*case),
-        };
+        let is_judged =
+            |(Figure::Hop(case) | Figure::AboveOwnSolos(case), _): &Part| self.is_judged(*case);
         if !parts.iter().all(is_judged) {
             return self.over_rounds(&of_all(), stream);
         }
         let full = parts.iter().all(|(figure, _)| self.has_figure(*figure));
-        if let Some(estimate) = full.then(|| self.full_speed(parts)).flatten() {
-            return Some(estimate);
-        }
-        let figures: Vec<f64> = of_all().into_values().collect();
-        Estimate::contended(&figures, self.terms.confidence)
+        full.then(|| self.full_speed(parts)).flatten().or_else(|| {
+            let figures: Vec<f64> = of_all().into_values().collect();
+            Estimate::contended(&figures, self.confidence())
+        })
     }
 
     /// (hop(N) - hop(1)) / counted switches a hop, as parts. None where there is no solo or nothing switched.
@@ -307,9 +266,8 @@ impl<'a> Grouped<'a> {
     fn switches_per_hop(&self, case: usize) -> Option<f64> {
         let of = |(switches, hops): &(u64, u64)| *switches as f64 / *hops as f64;
         let clean: Vec<f64> = self.slices(case)?.switches.values().map(of).collect();
-        let all =
-            || self.by_round(case, Sample::switches_per_hop).into_values().collect::<Vec<_>>();
-        let mean = mean(&clean).or_else(|| mean(&all()));
+        let all = || self.by_round(case, Sample::switches_per_hop).into_values();
+        let mean = mean(&clean).or_else(|| mean(&all().collect::<Vec<f64>>()));
         mean.filter(|per_hop| *per_hop > 0.0)
     }
 
@@ -327,34 +285,32 @@ impl<'a> Grouped<'a> {
             variance += (factor * pooled.standard_error).powi(2);
             rounds = rounds.min(pooled.rounds);
         }
-        Estimate::at_full_speed(
-            value,
-            variance.sqrt(),
-            rounds,
-            self.terms.launch_scatter,
-            self.terms.confidence,
-        )
+        let scatter = self.plan.reference.scatter();
+        Estimate::at_full_speed(value, variance.sqrt(), rounds, scatter, self.confidence())
     }
 
     fn pooled(&self, figure: Figure) -> Option<Pooled> {
-        let seed = |stream: u64| self.terms.seed.wrapping_add(stream);
+        let seed = |stream: u64, case: usize| self.seed((stream << 32) + self.rank(case));
         match figure {
-            Figure::Hop(case) => {
-                Pooled::of(&self.slices(case)?.clean, seed((5 << 32) + self.rank(case)))
-            }
+            Figure::Hop(case) => Pooled::of(&self.slices(case)?.clean, seed(5, case)),
             // A worker's memory is its own: each counts once, by its median.
             Figure::AboveOwnSolos(case) => {
                 let medians = medians(&self.slices(case)?.clean_above).into_iter();
                 let workers = medians.map(|(round, median)| (round, vec![median])).collect();
-                Pooled::of(&workers, seed((6 << 32) + self.rank(case)))
+                Pooled::of(&workers, seed(6, case))
             }
         }
     }
 }
 
 fn medians(by_round: &BTreeMap<u32, Vec<f64>>) -> Figures {
-    let of = |(round, all): (&u32, &Vec<f64>)| Some((*round, median(all)?));
-    by_round.iter().filter_map(of).collect()
+    by_round.iter().filter_map(|(round, all)| Some((*round, median(all)?))).collect()
+}
+
+/// One less the other, of the rounds that have both.
+fn less(one: &Figures, other: &Figures) -> Figures {
+    let less = |(round, figure): (&u32, &f64)| Some((*round, figure - other.get(round)?));
+    one.iter().filter_map(less).collect()
 }
 
 #[cfg(test)]
@@ -380,7 +336,7 @@ mod tests {
         Plan {
             experiment: Experiment::Ring,
             cases: [case(1, "pipe"), case(2, "pipe"), case(1, "futex"), case(2, "futex")]
-                .map(Case::Ring)
+                .map(crate::case::Case::Ring)
                 .to_vec(),
             seed: 7,
             batching: Batching::default(),

@@ -1,21 +1,28 @@
 //! All cases of a run, how they are sampled, in which order, and when the run may stop.
 
+use std::collections::BTreeSet;
+
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use serde_json::Value;
+use serde_json::{Value, from_value};
 
-use crate::case::Case;
-use crate::experiment::{Experiment, Stored, Takes};
-use crate::speed::{FEWEST_ROUNDS, Reference};
-use crate::state::State;
-use crate::{ring, trial};
+use crate::case::{Case, Stored};
+use crate::experiment::{Experiment, Takes};
+use crate::ring::{self, State};
+use crate::trial;
 
 /// Rounds before an interval is given of what no reference quanta judge.
 pub const MINIMUM_ROUNDS: u32 = 5;
+
+/// Rounds before an interval is given of clean slices, and that these must come from.
+pub const FEWEST_ROUNDS: u32 = 8;
+/// tau, the relative scatter between launches where these have not said otherwise: 1 % of a figure, as
+/// launches of one hour scatter on the test machine (docs/validation.md).
+pub const LAUNCH_SCATTER: f64 = 0.01;
 
 /// When a run may stop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +55,29 @@ impl Batching {
     /// Of a plan that has trials only.
     pub fn of_trials(trial: trial::Repeats) -> Self {
         Self { trial, ..Self::default() }
+    }
+}
+
+/// What is known of the CPU, and of launches, before a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Reference {
+    /// k0: time of the throughput-bound loop over that of the latency-bound one on a core that nobody
+    /// shares, from the program's table or earlier launches. Absent on a CPU that nobody has measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unshared_ratio: Option<f64>,
+    /// Whether enough launches agree on it, or the program's table has it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub established: bool,
+    /// tau: standard deviation between launches as a share of a figure; 1 % when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub launch_scatter: Option<f64>,
+}
+
+impl Reference {
+    /// tau, as known or assumed.
+    pub(crate) fn scatter(&self) -> f64 {
+        self.launch_scatter.unwrap_or(LAUNCH_SCATTER)
     }
 }
 
@@ -105,11 +135,7 @@ impl Plan {
     fn blocks(&self) -> Vec<Vec<usize>> {
         let mut blocks: Vec<Vec<usize>> = Vec::new();
         for (index, case) in self.cases.iter().enumerate() {
-            let joins = |block: &&mut Vec<usize>| {
-                let first = block.first().map(|first| &self.cases[*first]);
-                first.is_some_and(|first| first.belongs_to(case))
-            };
-            match blocks.iter_mut().find(joins) {
+            match blocks.iter_mut().find(|block| self.cases[block[0]].belongs_to(case)) {
                 Some(block) => block.push(index),
                 None => blocks.push(vec![index]),
             }
@@ -119,20 +145,17 @@ impl Plan {
 
     /// Every CPU that is measured on, sorted, each once.
     pub fn cpus(&self) -> Vec<u32> {
-        let mut all: Vec<u32> = self.cases.iter().flat_map(Case::cpus).collect();
-        all.sort_unstable();
-        all.dedup();
-        all
+        self.cases.iter().flat_map(Case::cpus).collect::<BTreeSet<u32>>().into_iter().collect()
     }
 
     /// The ring of that number, if the plan has one there.
     pub fn ring(&self, case: usize) -> Option<&ring::Case> {
-        self.cases.get(case).and_then(Case::ring)
+        self.cases.get(case)?.ring()
     }
 
     /// The trial of that number, if the plan has one there.
     pub fn trial(&self, case: usize) -> Option<&trial::Case> {
-        self.cases.get(case).and_then(Case::trial)
+        self.cases.get(case)?.trial()
     }
 
     /// All rings with their numbers.
@@ -167,14 +190,12 @@ impl Plan {
     pub fn with_solos(mut self) -> Self {
         let mut solos: Vec<ring::Case> = Vec::new();
         for (_, case) in self.rings() {
-            let all = self.rings().map(|(_, case)| case);
-            let is_known = all.chain(&solos).any(|other| other.is_solo_of(case));
-            if !is_known {
+            let mut all = self.rings().map(|(_, case)| case).chain(&solos);
+            if !all.any(|other| other.is_solo_of(case)) {
                 solos.push(case.solo());
             }
         }
-        let solos = solos.into_iter().map(Case::Ring);
-        self.cases = solos.chain(std::mem::take(&mut self.cases)).collect();
+        self.cases.splice(..0, solos.into_iter().map(Case::Ring));
         self
     }
 }
@@ -182,14 +203,7 @@ impl Plan {
 impl Serialize for Plan {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let takes = self.experiment.takes();
-        let mut cases = Vec::with_capacity(self.cases.len());
-        for case in &self.cases {
-            cases.push(match (takes, case) {
-                (Takes::Both, case) => Stored::Named(case),
-                (_, Case::Ring(case)) => Stored::Ring(case),
-                (_, Case::Trial(case)) => Stored::Trial(case),
-            });
-        }
+        let cases: Vec<_> = self.cases.iter().map(|case| case.stored(takes)).collect();
         let batching = match takes {
             Takes::Rings => Stored::Ring(&self.batching.ring),
             Takes::Trials => Stored::Trial(&self.batching.trial),
@@ -224,35 +238,20 @@ impl<'de> Deserialize<'de> for Plan {
             Unread::deserialize(deserializer)?;
         let takes = experiment.takes();
         let case = |value: Value| match takes {
-            Takes::Rings => serde_json::from_value(value).map(Case::Ring),
-            Takes::Trials => serde_json::from_value(value).map(Case::Trial),
-            Takes::Both => serde_json::from_value(value),
+            Takes::Rings => from_value(value).map(Case::Ring),
+            Takes::Trials => from_value(value).map(Case::Trial),
+            Takes::Both => from_value(value),
         };
+        let cases: Result<_, _> = cases.into_iter().map(case).collect();
         let batching = match takes {
-            Takes::Rings => serde_json::from_value(batching).map(Batching::of_rings),
-            Takes::Trials => serde_json::from_value(batching).map(Batching::of_trials),
-            Takes::Both => serde_json::from_value(batching),
+            Takes::Rings => from_value(batching).map(Batching::of_rings),
+            Takes::Trials => from_value(batching).map(Batching::of_trials),
+            Takes::Both => from_value(batching),
         };
-        let cases = cases.into_iter().map(case).collect::<Result<_, _>>();
-        Ok(Self {
-            experiment,
-            cases: cases.map_err(de::Error::custom)?,
-            seed,
-            batching: batching.map_err(de::Error::custom)?,
-            stopping,
-            reference,
-        })
+        let (cases, batching) =
+            cases.and_then(|cases| Ok((cases, batching?))).map_err(de::Error::custom)?;
+        Ok(Self { experiment, cases, seed, batching, stopping, reference })
     }
-}
-
-/// Whether the precision is looked at after `rounds` rounds. Looks are spaced by half as much
-/// again (8, 12, 18, 27, ...): a rule asked after every round stops too soon by luck.
-pub fn is_look(rounds: u32) -> bool {
-    let mut look = FEWEST_ROUNDS;
-    while look < rounds {
-        look += look.div_ceil(2);
-    }
-    look == rounds
 }
 
 #[cfg(test)]
@@ -366,11 +365,5 @@ mod tests {
         assert_eq!(plan.clone().with_solos(), plan);
         assert_eq!(plan.solo_of(2), Some(0));
         assert_eq!(plan.solo_of(9), None);
-    }
-
-    #[test]
-    fn looks_are_spaced() {
-        let looks: Vec<u32> = (0..50).filter(|rounds| is_look(*rounds)).collect();
-        assert_eq!(looks, [8, 12, 18, 27, 41]);
     }
 }

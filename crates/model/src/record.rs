@@ -3,14 +3,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::company::Company;
-use crate::cost::Cost;
+use crate::case::rings;
+use crate::competing::CompetingTasks;
+use crate::cost::{Cost, alike};
+use crate::curve::{Point, point};
 use crate::experiment::Experiment;
 use crate::noise::{self, NoiseVerdict};
 use crate::pairing::Grouped;
 use crate::ring::Case;
 use crate::run::{End, Header, Run};
-use crate::sample::rings;
 use crate::scaling;
 use crate::speed::Level;
 
@@ -46,11 +47,11 @@ pub struct Record {
     pub cost: Option<Cost>,
     /// The verdict on the machine's noise.
     pub noise: NoiseVerdict,
-    /// The CPUs' own speed, by the CPUs that the leaders ran on; empty where nobody looked.
+    /// The CPUs' own speed, by the CPUs that the leaders ran on; empty where it was not measured.
     pub speed: Vec<CpuSpeed>,
-    /// Who else ran on the measured CPUs; absent where nobody looked.
+    /// What else ran on the measured CPUs; absent where it was not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub company: Option<Company>,
+    pub company: Option<CompetingTasks>,
     /// What could not be measured or read.
     pub warnings: Vec<String>,
 }
@@ -102,30 +103,20 @@ fn speeds(grouped: &Grouped, target: &str) -> Vec<CpuSpeed> {
 /// Laws for the cases that differ in nothing but their size; of solo rings and of what does not
 /// switch there is none.
 fn series(cases: &[CaseSummary]) -> Vec<Series> {
-    let mut groups: Vec<(Case, Vec<usize>)> = Vec::new();
-    let switches = |summary: &CaseSummary| summary.case.members > 1 && !summary.does_not_switch;
-    for (index, summary) in cases.iter().enumerate().filter(|(_, s)| switches(s)) {
-        let key = Case { members: 1, ..summary.case.clone() };
-        match groups.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, members)) => members.push(index),
-            None => groups.push((key, vec![index])),
-        }
-    }
-    let law_of = |mut indices: Vec<usize>| {
+    let key =
+        |of: &CaseSummary| (!of.does_not_switch).then(|| Case { members: 1, ..of.case.clone() });
+    let law_of = |(_, mut indices): (Case, Vec<usize>)| {
         indices.sort_by_key(|index| cases[*index].case.members);
-        let points: Vec<scaling::Point> =
-            indices.iter().filter_map(|index| point(&cases[*index])).collect();
+        let points: Vec<Point> = indices.iter().filter_map(|index| cases[*index].point()).collect();
         let law = scaling::law(&points);
         Series { cases: indices, in_words: law.in_words(), law }
     };
-    groups.into_iter().map(|(_, indices)| law_of(indices)).collect()
+    alike(cases, key).into_iter().map(law_of).collect()
 }
 
-fn point(summary: &CaseSummary) -> Option<scaling::Point> {
-    let cost = summary.ns_per_switch_above_solo.as_ref()?;
-    Some(scaling::Point {
-        members: summary.case.members,
-        cost_ns: cost.value,
-        standard_error_ns: cost.standard_error,
-    })
+impl CaseSummary {
+    /// The cost of a switch over the size of the ring.
+    pub(crate) fn point(&self) -> Option<Point> {
+        Some(point(self.case.members.into(), self.ns_per_switch_above_solo.as_ref()?))
+    }
 }

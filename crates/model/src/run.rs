@@ -1,17 +1,17 @@
 //! The run file: JSON Lines, a header, a line per sample as each arrives, an end line.
 //!
 //! Reading is forgiving where nothing is lost by it: a file without its end line is a run that was
-//! killed; a last line that was cut off is passed over with a word.
+//! killed; a last line that was cut off is skipped with a warning.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::case::Case;
-use crate::company::Company;
-use crate::experiment::{Experiment, Stored, Takes};
+use crate::case::{Either, Sample, Stored};
+use crate::competing::CompetingTasks;
+use crate::experiment::{Experiment, Takes, named};
 use crate::machine::Machine;
 use crate::plan::{Plan, Stopping};
-use crate::sample::Sample;
 use crate::{ring, trial};
 
 /// Version of the format that this program writes. Older ones stay readable. 2: samples of rings in slices
@@ -79,15 +79,7 @@ pub enum Arm {
     B,
 }
 
-impl Arm {
-    /// As in files and tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::A => "A",
-            Self::B => "B",
-        }
-    }
-}
+named!(Arm, "half", A => "A", B => "B");
 
 /// A run that was measured interleaved with another: round by round, each case of both next to each
 /// other, so that what is common to a round is common to both.
@@ -168,14 +160,14 @@ pub enum Line {
     /// The run went on after an earlier end.
     Resumed(Resumed),
     /// Who else ran on the measured CPUs while this session measured; before its end.
-    Company(Box<Company>),
+    Company(Box<CompetingTasks>),
     /// Always the last of a run that was not killed.
     End(End),
 }
 
-/// A sample that stands bare in its line.
+/// The line of a sample.
 #[derive(Serialize, Deserialize)]
-struct Bare<S> {
+struct SampleLine<S> {
     sample: S,
 }
 
@@ -183,11 +175,8 @@ impl Line {
     /// The line of a run file of that experiment, without its end.
     pub fn to_text(&self, experiment: Experiment) -> serde_json::Result<String> {
         match self {
-            Self::Sample(Sample::Ring(sample)) if experiment.takes() != Takes::Both => {
-                serde_json::to_string(&Bare { sample })
-            }
-            Self::Sample(Sample::Trial(sample)) if experiment.takes() != Takes::Both => {
-                serde_json::to_string(&Bare { sample })
+            Self::Sample(sample) => {
+                serde_json::to_string(&SampleLine { sample: sample.stored(experiment.takes()) })
             }
             line => serde_json::to_string(line),
         }
@@ -195,17 +184,15 @@ impl Line {
 
     /// Reads a line of a run file of that experiment.
     pub fn from_text(text: &str, experiment: Experiment) -> serde_json::Result<Self> {
-        match experiment.takes() {
+        Ok(match experiment.takes() {
             Takes::Rings if is_sample(text) => {
-                let line: Bare<ring::Sample> = serde_json::from_str(text)?;
-                Ok(Self::Sample(line.sample.into()))
+                Self::Sample(Either::Ring(serde_json::from_str::<SampleLine<_>>(text)?.sample))
             }
             Takes::Trials if is_sample(text) => {
-                let line: Bare<trial::Sample> = serde_json::from_str(text)?;
-                Ok(Self::Sample(line.sample.into()))
+                Self::Sample(Either::Trial(serde_json::from_str::<SampleLine<_>>(text)?.sample))
             }
-            _ => serde_json::from_str(text),
-        }
+            _ => serde_json::from_str(text)?,
+        })
     }
 }
 
@@ -230,7 +217,7 @@ pub struct Run {
     pub resumed: Vec<Resumed>,
     /// Who else ran on the measured CPUs, all sessions together; absent of a run that was killed and
     /// of one that is older than the line.
-    pub company: Option<Company>,
+    pub company: Option<CompetingTasks>,
     /// Lines that could not be read, in words.
     pub warnings: Vec<String>,
 }
@@ -289,7 +276,7 @@ impl Run {
     /// Takes up the next line of the file.
     pub fn push(&mut self, line: Line) {
         match line {
-            Line::Header(_) => self.warnings.push("a second header was passed over".to_string()),
+            Line::Header(_) => self.warnings.push("a second header was skipped".to_string()),
             Line::Sample(sample) => self.samples.push(sample),
             Line::Failure(failure) => self.failures.push(failure),
             Line::Resumed(resumed) => {
@@ -313,16 +300,12 @@ impl Run {
     fn drop_foreign_samples(&mut self) {
         let cases = &self.header.plan.cases;
         let before = self.samples.len();
-        self.samples.retain(|sample| {
-            matches!(
-                (sample, cases.get(sample.case())),
-                (Sample::Ring(_), Some(Case::Ring(_))) | (Sample::Trial(_), Some(Case::Trial(_)))
-            )
-        });
+        let is_ring = |case: usize| cases.get(case).map(|case| case.ring().is_some());
+        self.samples.retain(|sample| is_ring(sample.case()) == Some(sample.ring().is_some()));
         self.failures.retain(|failure| failure.case < cases.len());
         if self.samples.len() < before {
             let lost = before - self.samples.len();
-            self.warnings.push(format!("{lost} samples of cases not in the plan were passed over"));
+            self.warnings.push(format!("{lost} samples of cases not in the plan were skipped"));
         }
     }
 
@@ -343,37 +326,28 @@ pub fn header_of(text: &str) -> Result<Header, RunError> {
     parse_header(text.lines().find(|line| !line.trim().is_empty()).ok_or(RunError::Empty)?)
 }
 
+/// The version first: a newer header may not be readable as ours at all.
 fn parse_header(line: &str) -> Result<Header, RunError> {
     let not_a_run = |error: serde_json::Error| RunError::NotARun(error.to_string());
-    match serde_json::from_value::<Line>(versioned(line)?).map_err(not_a_run)? {
+    let lacks = |what: &str| RunError::NotARun(what.to_string());
+    let value: Value = serde_json::from_str(line).map_err(not_a_run)?;
+    let schema = value.pointer("/header/schema").and_then(Value::as_u64);
+    let found = schema.ok_or_else(|| lacks("no schema version"))?;
+    if found > u64::from(SCHEMA) {
+        return Err(RunError::Newer { found });
+    }
+    let experiment = value.pointer("/header/plan/experiment").and_then(Value::as_str);
+    let experiment = experiment.ok_or_else(|| lacks("no experiment"))?;
+    experiment.parse::<Experiment>().map_err(RunError::UnknownExperiment)?;
+    match serde_json::from_value(value).map_err(not_a_run)? {
         Line::Header(header) => Ok(*header),
-        _ => Err(RunError::NotARun("another kind of line".to_string())),
-    }
-}
-
-/// A first line of a version and an experiment that this program reads.
-fn versioned(line: &str) -> Result<serde_json::Value, RunError> {
-    let not_a_run = |error: serde_json::Error| RunError::NotARun(error.to_string());
-    let value: serde_json::Value = serde_json::from_str(line).map_err(not_a_run)?;
-    let schema = value.pointer("/header/schema").and_then(serde_json::Value::as_u64);
-    // The version first: a newer header may not be readable as ours at all.
-    match schema {
-        None => return Err(RunError::NotARun("no schema version".to_string())),
-        Some(found) if found > u64::from(SCHEMA) => return Err(RunError::Newer { found }),
-        Some(_) => {}
-    }
-    let experiment = value.pointer("/header/plan/experiment").and_then(serde_json::Value::as_str);
-    match experiment.map(str::parse::<Experiment>) {
-        None => Err(RunError::NotARun("no experiment".to_string())),
-        Some(Err(error)) => Err(RunError::UnknownExperiment(error)),
-        Some(Ok(_)) => Ok(value),
+        _ => Err(lacks("another kind of line")),
     }
 }
 
 fn unreadable(number: usize, line: &str, error: &serde_json::Error) -> String {
-    if error.is_eof() {
-        format!("line {number} is cut off after {} bytes and was passed over", line.len())
-    } else {
-        format!("line {number} cannot be read and was passed over: {error}")
+    match error.is_eof() {
+        true => format!("line {number} is cut off after {} bytes and was skipped", line.len()),
+        false => format!("line {number} cannot be read and was skipped: {error}"),
     }
 }

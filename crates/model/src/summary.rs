@@ -3,13 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::Estimate;
+use crate::estimate::{Estimate, widest};
 use crate::pairing::{Figures, Grouped};
 use crate::plan::Plan;
 use crate::ring::{Case, Sample};
 use crate::run::Failure;
 use crate::scaling;
-use crate::speed::CaseSlices;
 use stats::{mean, quantile};
 
 /// Switches per hop further than this from one are flagged.
@@ -96,7 +95,6 @@ pub struct CaseSummary {
     pub cpu_ns_per_switch_above_solo: Option<Estimate>,
     /// What the registers in use add to a switch: `ns_per_switch_above_solo` less that of the same ring
     /// with `state` none, in the same round; absent without such a ring beside it.
-    #[serde(default)]
     pub ns_per_switch_above_none: Option<Estimate>,
     /// Share of the samples, 0 to 1, whose members were given huge pages for all of their arrays; absent where
     /// none were asked for, and where the kernel does not tell.
@@ -125,22 +123,15 @@ impl CaseSummary {
 
 /// Summaries of all rings of a plan; also used for the looks while a run is going on.
 pub fn summaries(plan: &Plan, grouped: &Grouped, failures: &[Failure]) -> Vec<CaseSummary> {
-    let mut all: Vec<CaseSummary> = plan
-        .rings()
-        .map(|(number, case)| summarise(plan, grouped, failures, number, case))
-        .collect();
+    let summary = |(number, case)| summarise(plan, grouped, failures, number, case);
+    let mut all: Vec<CaseSummary> = plan.rings().map(summary).collect();
     for index in 0..all.len() {
-        let two = Case { members: 2, ..all[index].case.clone() };
-        let cpu_per_lap = all
-            .iter()
-            .find(|s| s.case == two)
-            .and_then(|s| s.totals)
-            .map(|t| t.cpu_ns as f64 / t.laps as f64);
         let members = all[index].case.members;
-        all[index].projected_cpu_ns_per_lap = (members > 1)
-            .then_some(cpu_per_lap)
-            .flatten()
-            .map(|cpu| scaling::projected(cpu, members));
+        let two = Case { members: 2, ..all[index].case.clone() };
+        let two = all.iter().find(|summary| summary.case == two).filter(|_| members > 1);
+        all[index].projected_cpu_ns_per_lap = two
+            .and_then(|two| two.totals)
+            .map(|of| scaling::projected(of.cpu_ns as f64 / of.laps as f64, members));
     }
     all
 }
@@ -157,46 +148,47 @@ fn summarise(
     let stream = |estimate: u64| 1 + 4 * grouped.rank(index) + estimate;
     let counted = grouped.by_round(index, Sample::switches_per_hop);
     let switches_per_hop = grouped.over_rounds(&counted, stream(1));
-    let does_not_switch =
-        case.members > 1 && switches_per_hop.is_some_and(|e| e.value < HARDLY_SWITCHES_PER_HOP);
-    let of_all =
-        |of: fn(&Sample) -> f64| (!does_not_switch).then(|| grouped.above_solo_of_all(index, of));
-    let is_judged = grouped.is_judged(index);
+    let several = switches_per_hop.filter(|_| case.members > 1).map(|estimate| estimate.value);
+    let does_not_switch = several.is_some_and(|per_hop| per_hop < HARDLY_SWITCHES_PER_HOP);
+    let switching = (!does_not_switch).then_some(());
+    let of_all = |of: fn(&Sample) -> f64| switching.map(|()| grouped.above_solo_of_all(index, of));
+    let slices = grouped.slices(index).filter(|slices| slices.is_judged());
     let judged_middle = |figures: Figures| {
-        let figures: Vec<f64> = figures.into_values().collect();
-        Spread::of(&figures).filter(|_| is_judged)
+        Spread::of(&figures.into_values().collect::<Vec<f64>>()).filter(|_| slices.is_some())
     };
-    let counts_disagree = case.members > 1
-        && switches_per_hop.is_some_and(|e| (e.value - 1.0).abs() > COUNT_TOLERANCE);
     let disturbed = samples.iter().filter(|s| !s.disturbances(case).is_empty()).count();
-    let slices = grouped.slices(index).filter(|_| is_judged);
+    let none = plan.none_of(index).filter(|_| case.members > 1);
     CaseSummary {
         rounds: grouped.rounds(index),
         samples: samples.len() as u32,
         disturbed_samples: disturbed as u32,
-        clean_slices: slices.map(CaseSlices::clean_count),
+        clean_slices: slices.map(|slices| slices.clean_counts().clean),
         clean_share: slices.and_then(|slices| slices.clean_counts().share_as_found()),
         totals: totals(&samples),
         projected_cpu_ns_per_lap: None,
         ns_per_hop: grouped.hop(index, stream(0)),
         contended_ns_per_hop: judged_middle(grouped.as_found_by_round(index, Sample::ns_per_hop)),
         switches_per_hop,
-        ns_per_switch_above_solo: (!does_not_switch)
-            .then(|| grouped.above_solo(index, stream(2)))
-            .flatten(),
+        ns_per_switch_above_solo: switching.and_then(|()| grouped.above_solo(index, stream(2))),
         contended_ns_per_switch_above_solo: of_all(Sample::ns_per_hop).and_then(judged_middle),
         cpu_ns_per_switch_above_solo: of_all(Sample::cpu_ns_per_hop)
             .filter(|_| case.placement.is_one_cpu() && plan.batching.ring.triples.is_none())
             .and_then(|figures| grouped.over_rounds(&figures, stream(3))),
-        ns_per_switch_above_none: (!does_not_switch)
-            .then(|| above_none(plan, grouped, index, case))
-            .flatten(),
+        // A double difference of four rings, as the indirect cost of a working set is one.
+        ns_per_switch_above_none: switching
+            .and(none)
+            .and_then(|none| grouped.difference(index, none, (2 << 32) + grouped.rank(index))),
         huge_page_share: huge_page_share(case, &samples),
-        counts_disagree,
+        counts_disagree: several.is_some_and(|per_hop| (per_hop - 1.0).abs() > COUNT_TOLERANCE),
         does_not_switch,
-        failure: failures.iter().rev().find(|f| f.case == index).map(|f| f.message.clone()),
+        failure: failure_of(failures, index),
         case: case.clone(),
     }
+}
+
+/// Why a case was not measured (any further).
+pub(crate) fn failure_of(failures: &[Failure], case: usize) -> Option<String> {
+    failures.iter().rev().find(|failure| failure.case == case).map(|f| f.message.clone())
 }
 
 fn huge_page_share(case: &Case, samples: &[&Sample]) -> Option<f64> {
@@ -206,46 +198,35 @@ fn huge_page_share(case: &Case, samples: &[&Sample]) -> Option<f64> {
     mean(&given.map(|given| f64::from(u8::from(given))).collect::<Vec<f64>>())
 }
 
-/// A double difference of four rings, as the indirect cost of a working set is one.
-fn above_none(plan: &Plan, grouped: &Grouped, index: usize, case: &Case) -> Option<Estimate> {
-    let none = plan.none_of(index).filter(|_| case.members > 1)?;
-    grouped.difference(index, none, (2 << 32) + grouped.rank(index))
-}
-
 fn totals(samples: &[&Sample]) -> Option<Totals> {
     if samples.is_empty() {
         return None;
     }
-    let mut totals = Totals::default();
-    let (mut user_ns, mut split_ns) = (0_i64, 0_i64);
-    for sample in samples {
-        let counters = &sample.counters;
-        totals.laps += sample.laps;
-        totals.hops += sample.hops;
-        totals.real_ns += sample.elapsed_ns;
-        totals.cpu_ns += sample.cpu_ns();
-        totals.voluntary += counters.voluntary;
-        totals.involuntary += counters.involuntary;
-        if let Some((user, system)) = sample.user_system_ns() {
-            user_ns += user;
-            split_ns += user + system;
-        }
-    }
+    let sum = |of: fn(&Sample) -> u64| samples.iter().map(|sample| of(sample)).sum();
+    let cpu_ns: u64 = sum(Sample::cpu_ns);
     // The split of the samples that have one stands for all. So few ticks that the quanta's share of them is
     // more than all that were seen in user mode are no user time.
-    if split_ns > 0 {
-        let share = (user_ns as f64 / split_ns as f64).max(0.0);
-        let user = (totals.cpu_ns as f64 * share).round() as u64;
-        totals.user_ns = Some(user);
-        totals.system_ns = Some(totals.cpu_ns.saturating_sub(user));
-    }
-    Some(totals)
+    let splits = || samples.iter().filter_map(|sample| sample.user_system_ns());
+    let user: i64 = splits().map(|(user, _)| user).sum();
+    let split: i64 = splits().map(|(user, system)| user + system).sum();
+    let share = (split > 0).then(|| (user as f64 / split as f64).max(0.0));
+    let user_ns = share.map(|share| (cpu_ns as f64 * share).round() as u64);
+    Some(Totals {
+        laps: sum(|sample| sample.laps),
+        hops: sum(|sample| sample.hops),
+        real_ns: sum(|sample| sample.elapsed_ns),
+        cpu_ns,
+        user_ns,
+        system_ns: user_ns.map(|user| cpu_ns.saturating_sub(user)),
+        voluntary: sum(|sample| sample.counters.voluntary),
+        involuntary: sum(|sample| sample.counters.involuntary),
+    })
 }
 
 /// The widest relative half-width among the cases that are still measured; absent as long as one
 /// of them has no interval.
 pub fn worst_precision(cases: &[CaseSummary]) -> Option<f64> {
-    widths(cases).collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
+    widest(widths(cases))
 }
 
 /// The relative half-width of each case that is still measured; none of one without an interval.

@@ -37,20 +37,14 @@ pub fn bytes(bytes: u64) -> String {
 
 /// Two sizes in bytes, the unit once where both have the same: `128 to 256 KiB`.
 pub fn byte_range(low: u64, high: u64) -> String {
-    let ((scale, unit), (_, above)) = (byte_unit(low), byte_unit(high));
-    match unit == above {
-        true => format!("{} to {}", plain(low as f64 / scale), bytes(high)),
-        false => format!("{} to {}", bytes(low), bytes(high)),
-    }
+    let (scale, unit) = byte_unit(low);
+    let low = if unit == byte_unit(high).1 { plain(low as f64 / scale) } else { bytes(low) };
+    format!("{low} to {}", bytes(high))
 }
 
 fn byte_unit(bytes: u64) -> (f64, &'static str) {
-    match bytes {
-        0..1024 => (1.0, "B"),
-        1024..1_048_576 => (1024.0, "KiB"),
-        1_048_576..1_073_741_824 => (1_048_576.0, "MiB"),
-        _ => (1_073_741_824.0, "GiB"),
-    }
+    let power = bytes.checked_ilog(1024).unwrap_or(0).min(3);
+    (1024_f64.powi(power as i32), ["B", "KiB", "MiB", "GiB"][power as usize])
 }
 
 /// Three significant digits without trailing zeros; whole numbers stay whole.
@@ -58,11 +52,11 @@ pub fn plain(value: f64) -> String {
     if value.fract() == 0.0 {
         return format!("{value:.0}");
     }
-    let text = three_digits(value);
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
-        false => text,
+    let mut text = three_digits(value);
+    if text.contains('.') {
+        text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
     }
+    text
 }
 
 /// Two significant digits, without trailing zeros.

@@ -1,8 +1,8 @@
 //! Run files: one of every schema version stays readable, whatever befell it.
 
+use model::case::{Sample, rings};
 use model::record::Record;
 use model::run::{Run, RunError, StopReason};
-use model::sample::{Sample, rings};
 use proptest::prelude::*;
 
 /// Two rings and their solo, 6 rounds of 3 samples of 200 laps, on the 2-CPU test machine.

@@ -3,7 +3,8 @@
 // Clippy takes only functions marked as tests for tests, not their helpers.
 #![allow(clippy::unwrap_used)]
 
-use model::scaling::{KneeKind, Point, Shape, Verdict, law, projected};
+use model::curve::{Kind, Point};
+use model::scaling::{Shape, Verdict, law, projected};
 
 struct Row {
     machine: String,
@@ -37,9 +38,9 @@ fn cpu_s(machine: &str, members: u32) -> f64 {
 fn verdict(machine: &str) -> Verdict {
     let of_machine = |row: Row| {
         (row.machine == machine).then(|| Point {
-            members: row.members,
-            cost_ns: 1000.0 * row.cpu_s / f64::from(row.members),
-            standard_error_ns: None,
+            x: f64::from(row.members),
+            y: 1000.0 * row.cpu_s / f64::from(row.members),
+            error: None,
         })
     };
     let points: Vec<Point> = rows().into_iter().filter_map(of_machine).collect();
@@ -66,12 +67,12 @@ fn the_file_is_whole() {
 fn sun_4_280_jumps_between_10_and_16() {
     let verdict = verdict("Sun-4/280 SunOS 4.1.1");
     let [knee] = &verdict.knees[..] else {
-        panic!("{verdict}");
+        panic!("{verdict:?}");
     };
-    assert_eq!((knee.low_members, knee.high_members), (10, 16), "{verdict}");
-    assert_eq!(knee.kind, KneeKind::Step);
+    assert_eq!((knee.low_members, knee.high_members), (10, 16), "{verdict:?}");
+    assert_eq!(knee.kind, Kind::Step);
     let factor = knee.factor.unwrap();
-    assert!((2.9..3.5).contains(&factor), "{verdict}");
+    assert!((2.9..3.5).contains(&factor), "{verdict:?}");
     assert!(knee.factor_low.unwrap() > 2.5 && knee.factor_high.unwrap() < 4.0);
 }
 
@@ -79,44 +80,44 @@ fn sun_4_280_jumps_between_10_and_16() {
 fn sun_4_470_has_its_knee_after_32() {
     let verdict = verdict("Sun-4/470 SunOS 4.1_PSR");
     let [knee] = &verdict.knees[..] else {
-        panic!("{verdict}");
+        panic!("{verdict:?}");
     };
-    assert!(knee.low_members >= 32 && knee.high_members <= 64, "{verdict}");
-    assert!(knee.factor_low.unwrap() > 1.0, "{verdict}");
+    assert!(knee.low_members >= 32 && knee.high_members <= 64, "{verdict:?}");
+    assert!(knee.factor_low.unwrap() > 1.0, "{verdict:?}");
     assert!(verdict.in_words().contains("seen at one size only"));
 }
 
 #[test]
 fn aix_3_2_is_flat_where_aix_3_1_is_not() {
     let new = verdict("RS6000/530 AIX 3.2");
-    assert_eq!(new.shape(), Some(Shape::Constant), "{new}");
-    assert!(new.trend_below.unwrap() < 0.10, "{new}");
+    assert_eq!(new.shape(), Some(Shape::Constant), "{new:?}");
+    assert!(new.trend_below.unwrap() < 0.10, "{new:?}");
     let old = verdict("RS6000/530 AIX 3.1");
     // It rises and levels off; by nine points without errors a logarithm and a plateau are about as near.
-    assert!(matches!(old.shape(), Some(Shape::Logarithmic | Shape::Saturating)), "{old}");
-    assert!(growth(&old) > 1.3, "{old}");
+    assert!(matches!(old.shape(), Some(Shape::Logarithmic | Shape::Saturating)), "{old:?}");
+    assert!(growth(&old) > 1.3, "{old:?}");
 }
 
 #[test]
 fn sun_4_630_is_flat() {
     let verdict = verdict("Sun-4/630 SunOS 4.1.2");
-    assert_eq!(verdict.shape(), Some(Shape::Constant), "{verdict}");
-    assert!(verdict.trend_below.unwrap() < 0.15, "{verdict}");
+    assert_eq!(verdict.shape(), Some(Shape::Constant), "{verdict:?}");
+    assert!(verdict.trend_below.unwrap() < 0.15, "{verdict:?}");
 }
 
 /// The paper draws these curves and says nothing of their law; only what is plain is asserted.
 #[test]
 fn the_other_machines_get_modest_verdicts() {
     let aviion = verdict("AViiON AV400 DG/UX 5.4");
-    assert_eq!(aviion.shape(), Some(Shape::Logarithmic), "{aviion}");
+    assert_eq!(aviion.shape(), Some(Shape::Logarithmic), "{aviion:?}");
     for (machine, most) in [("HP 9000/720 HP-UX A.B8.05", 1.25), ("370/4381 VM AIX/370 1.2", 1.15)]
     {
         let verdict = verdict(machine);
-        assert!(verdict.knees.is_empty(), "{verdict}");
-        assert!((1.0..most).contains(&growth(&verdict)), "{verdict}");
+        assert!(verdict.knees.is_empty(), "{verdict:?}");
+        assert!((1.0..most).contains(&growth(&verdict)), "{verdict:?}");
     }
     let solbourne = verdict("702/E SunOS 4.1.1");
-    assert_eq!(solbourne.shape(), None, "{solbourne}");
+    assert_eq!(solbourne.shape(), None, "{solbourne:?}");
 }
 
 #[test]

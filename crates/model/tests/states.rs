@@ -7,8 +7,8 @@ use model::machine::Relation;
 use model::pairing::Grouped;
 use model::plan::{Batching, Plan, Stopping};
 use model::record::{CaseSummary, summaries};
+use model::ring::State;
 use model::ring::{Case, Counters, Kind, Placement, Policy, Sample};
-use model::state::State;
 
 fn case(placement: Placement, state: Option<State>) -> Case {
     Case {

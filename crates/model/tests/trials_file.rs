@@ -1,10 +1,10 @@
 //! A run of trials that was written before there were slices says what it said then.
 
+use model::case::trials;
+use model::findings::{Findings, Record};
 use model::noise::NoiseLevel;
 use model::run::Run;
-use model::sample::trials;
 use model::speed::Speed;
-use model::trial::{Findings, Record};
 
 /// `clock overhead --calls time-stamp,monotonic --trials 100 --rounds 6` of schema 1.
 const V1: &str = include_str!("fixtures/trials-v1.jsonl");

@@ -1,16 +1,16 @@
-//! What a worker is told, and what it says when it cannot.
+//! What a worker gets, and what it reports when it fails.
 
 use std::time::Duration;
 
 use model::case::Case;
+use model::case::Sample;
 use model::plan::Batching;
-use model::sample::Sample;
 use model::trial::Trial;
 use serde::{Deserialize, Serialize};
 
 use crate::{ring, trial};
 
-/// What a worker is told: one case, one round.
+/// What a worker gets: one case, one round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assignment {
     /// Number of the case in the plan.
@@ -27,7 +27,7 @@ pub struct Assignment {
 }
 
 /// Why a case gave no (further) samples.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Unmeasured {
     /// What happened: the value, the limit or errno, the next step.
@@ -37,7 +37,7 @@ pub struct Unmeasured {
 }
 
 /// All steps of a worker have deadlines of their own, of a minute and more each.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 impl Assignment {
     /// Takes the samples in the calling process, which is single-threaded and for this alone; each goes to `sink`
@@ -46,16 +46,13 @@ impl Assignment {
         let Self { case_number, round, .. } = *self;
         match &self.case {
             Case::Ring(case) => {
-                let told = self.of_ring(case);
-                ring::run(&told, &mut |sample| sink(sample.into())).map_err(|error| Unmeasured {
-                    message: error.to_string(),
-                    exhausted: error.is_exhaustion(),
+                let assignment = self.of_ring(case);
+                ring::run(&assignment, &mut |sample| sink(sample.into())).map_err(|error| {
+                    Unmeasured { message: error.to_string(), exhausted: error.is_exhaustion() }
                 })
             }
             Case::Trial(case) => {
-                let (case, trials) = (case.clone(), self.batching.trial.trials);
-                let told = trial::Assignment { case_number, case, round, trials };
-                let sample = trial::run(&told)
+                let sample = trial::run(case_number, case, round, self.batching.trial.trials)
                     .map_err(|error| Unmeasured { message: error.to_string(), exhausted: false })?;
                 sink(sample.into());
                 Ok(())
@@ -63,18 +60,18 @@ impl Assignment {
         }
     }
 
-    /// Longer than any sound worker takes: whoever started it ends it then.
-    pub fn patience(&self) -> Duration {
+    /// Longer than any working worker takes: its parent kills it then.
+    pub fn timeout(&self) -> Duration {
         match &self.case {
-            Case::Ring(case) => PATIENCE.saturating_add(ring::slowest(&self.of_ring(case))),
-            Case::Trial(_) => PATIENCE,
+            Case::Ring(case) => TIMEOUT.saturating_add(ring::slowest(&self.of_ring(case))),
+            Case::Trial(_) => TIMEOUT,
         }
     }
 
     /// What the worker's environment must hold for the case, or must not, beside what this process was given.
     pub fn environment(&self) -> Vec<(&'static str, Option<String>)> {
         match self.case.trial().map(|case| &case.trial) {
-            // Also none is said: whoever measures the C library's must not measure another.
+            // Also without one: a measurement of the C library's must not be of another.
             Some(Trial::Malloc { preload, .. }) => vec![("LD_PRELOAD", preload.clone())],
             _ => Vec::new(),
         }

@@ -2,17 +2,18 @@
 //! nothing is measured. Needs no privilege. Reads below a root folder, so that it can be given a
 //! captured tree.
 
-mod proc;
-
+use std::array::from_fn;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::Path;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use model::company::{Companion, Company, Interrupts, On};
+use model::competing::{CompetingTasks as Company, Interrupts, On, Task as Companion};
 use model::machine::Machine;
 
-use self::proc::{Proc, Stat, Ticks};
 use crate::machine::{Sources, interrupt_sources};
+use crate::procfs::{self, Stat, ids_in, read_at_most};
 
 /// Shortest time between two looks.
 const SHORTEST: Duration = Duration::from_millis(250);
@@ -21,12 +22,21 @@ const SHORTEST: Duration = Duration::from_millis(250);
 const REST: u32 = 49;
 
 /// Parents of a task that are asked for: more than any sound tree has, and an end in an unsound one.
-const MOST_PARENTS: u32 = 64;
+const MOST_PARENTS: usize = 64;
+
+/// No file of one task that is read here comes near.
+const MOST_BYTES: u64 = 4096;
+
+/// /proc/stat of thousands of CPUs and interrupts stays below.
+const MOST_BYTES_OF_ALL: u64 = 4 << 20;
+
+/// The first of all kernel threads: process 2 wherever they are visible.
+const KTHREADD: i32 = 2;
 
 /// Looks at the tasks of the machine from the start of a run to its end.
 pub struct Watcher {
-    proc: Proc,
-    /// This program, whose descendants are nobody's company.
+    root: PathBuf,
+    /// This program, whose descendants do not compete.
     own: i32,
     cpus: Vec<u32>,
     siblings: Vec<u32>,
@@ -38,51 +48,32 @@ pub struct Watcher {
     looks: u32,
     /// CPU time of every task at the last look, by thread id.
     times: HashMap<i32, u64>,
-    had: BTreeMap<Name, Had>,
+    /// Tasks by name, kind and CPU, with the processes of that name.
+    had: BTreeMap<(String, bool, u32), (Companion, BTreeSet<i32>)>,
     /// CPU time on the measured CPUs that own threads and others were seen to have.
     seen_ns: u64,
     hidden: Option<String>,
     at_start: Counts,
 }
 
-/// Tasks that are told as one.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Name {
-    name: String,
-    kernel: bool,
-    cpu: u32,
-}
-
-/// What they had.
-struct Had {
-    first: i32,
-    pids: BTreeSet<i32>,
-    ns: u64,
-}
-
-/// What only grows: its first and last value say it all.
+/// What only grows: its first and last value are enough.
 struct Counts {
-    ticks: Option<Ticks>,
+    /// As [`procfs::cpu_times_ns`].
+    cpu_times_ns: [Option<u64>; 4],
+    /// CPU time of all children of this program that it has waited for, and of theirs.
     children_ns: Option<u64>,
     interrupts: Option<Sources>,
 }
 
-/// A task whose CPU time grew.
-struct Grown {
-    pid: i32,
-    tid: i32,
-    ns: u64,
-}
+/// A task whose CPU time grew: its process, its thread id, and by how many nanoseconds.
+type Grown = (i32, i32, u64);
 
 impl Watcher {
     /// Takes the first look, below `root`. `own` is the process that measures, `cpus` where.
     pub fn begin(root: &Path, own: u32, cpus: &[u32], machine: &Machine) -> Self {
         let now = Instant::now();
-        let proc = Proc::below(root);
-        let at_start = Counts::read(&proc, own as i32, cpus);
         let mut watcher = Self {
-            hidden: proc.hidden(),
-            proc,
+            root: root.to_owned(),
             own: own as i32,
             cpus: cpus.to_vec(),
             siblings: siblings(cpus, machine),
@@ -94,10 +85,11 @@ impl Watcher {
             times: HashMap::new(),
             had: BTreeMap::new(),
             seen_ns: 0,
-            at_start,
+            hidden: hidden(root),
+            at_start: Counts::read(root, own as i32, cpus),
         };
         // Whatever they had before is not of this run: nothing has grown yet.
-        watcher.times = watcher.walk(|_| {});
+        (watcher.times, _) = watcher.walk();
         watcher.close(now);
         watcher
     }
@@ -112,25 +104,26 @@ impl Watcher {
     /// Looks for the last time, and gives what was seen since the first.
     pub fn end(&mut self) -> Company {
         self.look();
-        let now = Counts::read(&self.proc, self.own, &self.cpus);
-        let ticks = now.ticks.zip(self.at_start.ticks).map(|(now, then)| now.since(then));
-        let children_ns = now.children_ns.zip(self.at_start.children_ns);
-        let children_ns = children_ns.map(|(now, then)| now.saturating_sub(then));
-        let interrupts = now.interrupts.zip(self.at_start.interrupts.as_ref());
-        let [irq_ns, softirq_ns, steal_ns] = ticks.map_or([None; 3], Ticks::other_ns);
-        let unseen = |ticks: Ticks, children_ns: u64| {
-            let known = children_ns.saturating_add(self.seen_ns);
-            ticks.busy_ns().saturating_sub(known)
-        };
+        let (now, then) = (Counts::read(&self.root, self.own, &self.cpus), &self.at_start);
+        let grown = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
+        let [busy_ns, irq_ns, softirq_ns, steal_ns] =
+            from_fn(|which| grown(now.cpu_times_ns[which], then.cpu_times_ns[which]));
+        let known_ns = grown(now.children_ns, then.children_ns)
+            .map(|children_ns| children_ns.saturating_add(self.seen_ns));
+        let interrupts = now.interrupts.zip(then.interrupts.as_ref());
+        let tasks = self.had.values().map(|(companion, pids)| {
+            let processes = u32::try_from(pids.len()).unwrap_or(u32::MAX);
+            Companion { processes, ..companion.clone() }
+        });
         Company {
             cpus: self.cpus.clone(),
             siblings: self.siblings.clone(),
-            elapsed_ns: nanoseconds(self.looked.duration_since(self.began)),
+            elapsed_ns: self.looked.duration_since(self.began).as_nanos() as u64,
             looks: self.looks,
-            looking_ns: nanoseconds(self.looking),
-            tasks: self.had.iter().map(|(name, had)| self.companion(name, had)).collect(),
+            looking_ns: self.looking.as_nanos() as u64,
+            tasks: tasks.collect(),
             other_tasks_ns: 0,
-            unseen_ns: ticks.zip(children_ns).map(|(ticks, children)| unseen(ticks, children)),
+            unseen_ns: busy_ns.zip(known_ns).map(|(busy, known)| busy.saturating_sub(known)),
             hidden: self.hidden.clone(),
             interrupts: interrupts.map(|(now, then)| since(now, then)),
             irq_ns,
@@ -140,20 +133,14 @@ impl Watcher {
         .shortened()
     }
 
-    fn companion(&self, name: &Name, had: &Had) -> Companion {
-        let Name { name, kernel, cpu } = name.clone();
-        let on = if self.cpus.contains(&cpu) { On::Measured } else { On::Sibling };
-        let processes = u32::try_from(had.pids.len()).unwrap_or(u32::MAX);
-        Companion { name, pid: had.first, processes, kernel, cpu, on, cpu_ns: had.ns }
-    }
-
     fn look(&mut self) {
         let began = Instant::now();
-        let mut grown = Vec::new();
-        self.times = self.walk(|task| grown.push(task));
+        let (times, grown) = self.walk();
+        self.times = times;
         let mut own = HashMap::new();
-        for task in &grown {
-            self.take(task, &mut own);
+        for task in grown {
+            // One that has just ended cannot be read any more.
+            let _ = self.take(task, &mut own);
         }
         self.close(began);
     }
@@ -165,53 +152,73 @@ impl Watcher {
         self.looks = self.looks.saturating_add(1);
     }
 
-    /// The CPU time of every task, of which little more is read; `grown` is told of each that had some
-    /// since the last look.
-    fn walk(&self, mut grown: impl FnMut(Grown)) -> HashMap<i32, u64> {
-        let mut times = HashMap::with_capacity(self.times.len());
-        for pid in self.proc.processes() {
-            for tid in self.proc.tasks(pid) {
-                // One that has just ended is not there any more.
-                let Some(now) = self.proc.cpu_ns(pid, tid) else { continue };
+    /// The CPU time of every task, of which little more is read, and those that had some since the last look.
+    fn walk(&self) -> (HashMap<i32, u64>, Vec<Grown>) {
+        let (mut times, mut grown) = (HashMap::with_capacity(self.times.len()), Vec::new());
+        for pid in ids_in(&self.root.join("proc")) {
+            for tid in ids_in(&self.root.join(format!("proc/{pid}/task"))) {
+                let Some(now) = self.cpu_ns(pid, tid) else { continue };
                 // Less than before is another task of the same number.
                 let before = self.times.get(&tid).copied().filter(|before| *before <= now);
                 let ns = now - before.unwrap_or(0);
                 if ns > 0 {
-                    grown(Grown { pid, tid, ns });
+                    grown.push((pid, tid, ns));
                 }
                 times.insert(tid, now);
             }
         }
-        times
+        (times, grown)
     }
 
-    /// Enters what a task had, by the CPU on which it ran last: the kernel tells of no other.
-    fn take(&mut self, task: &Grown, own: &mut HashMap<i32, bool>) {
-        let Some(stat) = self.proc.stat(task.pid, task.tid) else { return };
-        let measured = self.cpus.contains(&stat.cpu);
-        if !measured && !self.siblings.contains(&stat.cpu) {
-            return;
+    /// CPU time of a thread in nanoseconds: the scheduler's precise sum, or where the kernel does not
+    /// show that by ticks.
+    fn cpu_ns(&self, pid: i32, tid: i32) -> Option<u64> {
+        let by_ticks = || self.stat(pid, tid)?.cpu_ns([14, 15]);
+        match read(&self.root, &format!("{pid}/task/{tid}/schedstat")) {
+            // Also what a kernel without SCHEDSTATS says of every task (sched_info_on).
+            Ok(text) if text.trim() == "0 0 0" => by_ticks(),
+            Ok(text) => text.split_whitespace().next()?.parse().ok(),
+            // Built without SCHED_INFO.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => by_ticks(),
+            Err(_) => None,
         }
-        if measured {
-            self.seen_ns = self.seen_ns.saturating_add(task.ns);
-        }
-        if self.is_own(task.pid, own) {
-            return;
-        }
-        let name = self.name_of(task, &stat);
-        let had = self.had.entry(Name { name, kernel: stat.kernel, cpu: stat.cpu });
-        let had = had.or_insert_with(|| Had { first: task.pid, pids: BTreeSet::new(), ns: 0 });
-        had.pids.insert(task.pid);
-        had.ns = had.ns.saturating_add(task.ns);
     }
 
-    fn name_of(&self, task: &Grown, stat: &Stat) -> String {
-        match stat.kernel {
-            true => without_number(&stat.name),
+    fn stat(&self, pid: i32, tid: i32) -> Option<Stat> {
+        Stat::parse(read(&self.root, &format!("{pid}/task/{tid}/stat")).ok()?)
+    }
+
+    /// Enters what a task had, by the CPU on which it ran last: the kernel shows no other.
+    fn take(&mut self, (pid, tid, ns): Grown, own: &mut HashMap<i32, bool>) -> Option<()> {
+        let stat = self.stat(pid, tid)?;
+        let (kernel, cpu) = (stat.is_kernel_thread()?, stat.number(39)?);
+        let on = if self.cpus.contains(&cpu) { On::Measured } else { On::Sibling };
+        match on {
+            On::Measured => self.seen_ns = self.seen_ns.saturating_add(ns),
+            On::Sibling if !self.siblings.contains(&cpu) => return None,
+            On::Sibling => {}
+        }
+        if self.is_own(pid, own) {
+            return None;
+        }
+        let comm = || {
+            Some(read(&self.root, &format!("{pid}/comm")).ok()?.trim_end_matches('\n').to_string())
+        };
+        let name = match kernel {
+            true => without_number(stat.name()),
             // A thread may have a name of its own, which says little without its process.
-            false if task.tid == task.pid => stat.name.clone(),
-            false => self.proc.name(task.pid).unwrap_or_else(|| stat.name.clone()),
-        }
+            false => (tid != pid)
+                .then(comm)
+                .flatten()
+                .filter(|name| !name.is_empty())
+                .unwrap_or_else(|| stat.name().to_string()),
+        };
+        let (companion, pids) = self.had.entry((name.clone(), kernel, cpu)).or_insert_with(|| {
+            (Companion { name, pid, processes: 0, kernel, cpu, on, cpu_ns: 0 }, BTreeSet::new())
+        });
+        pids.insert(pid);
+        companion.cpu_ns = companion.cpu_ns.saturating_add(ns);
+        Some(())
     }
 
     /// Whether a process is this program or descends from it. `known` are the answers of this look.
@@ -222,11 +229,11 @@ impl Watcher {
             match known.get(&at) {
                 Some(answer) => break *answer,
                 None if at == self.own => break true,
-                None if at <= 1 || asked.len() as u32 >= MOST_PARENTS => break false,
+                None if at <= 1 || asked.len() >= MOST_PARENTS => break false,
                 None => asked.push(at),
             }
-            match self.proc.stat(at, at) {
-                Some(stat) => at = stat.parent,
+            match self.stat(at, at).and_then(|stat| stat.number(4)) {
+                Some(parent) => at = parent,
                 None => break false,
             }
         };
@@ -236,23 +243,45 @@ impl Watcher {
 }
 
 impl Counts {
-    fn read(proc: &Proc, own: i32, cpus: &[u32]) -> Self {
+    fn read(root: &Path, own: i32, cpus: &[u32]) -> Self {
+        let text = read_at_most(&root.join("proc/stat"), MOST_BYTES_OF_ALL).unwrap_or_default();
+        let stat = read(root, &format!("{own}/stat")).ok().and_then(Stat::parse);
         Self {
-            ticks: proc.ticks(cpus),
-            children_ns: proc.children_ns(own),
-            interrupts: interrupt_sources(proc.root(), cpus),
+            cpu_times_ns: procfs::cpu_times_ns(&text, cpus),
+            children_ns: stat.and_then(|stat| stat.cpu_ns([16, 17])),
+            interrupts: interrupt_sources(root, cpus),
         }
+    }
+}
+
+/// A file of one task.
+fn read(root: &Path, path: &str) -> io::Result<String> {
+    read_at_most(&root.join("proc").join(path), MOST_BYTES)
+}
+
+/// Why not all tasks are visible, if they are not: hidepid (proc(5)) or a PID namespace.
+fn hidden(root: &Path) -> Option<String> {
+    if let Err(error) = fs::read_dir(root.join("proc")) {
+        return Some(format!("/proc: {error}"));
+    }
+    let first = read(root, &format!("{KTHREADD}/stat"));
+    match first.map(|text| Stat::parse(text).and_then(|stat| stat.is_kernel_thread())) {
+        Ok(Some(true)) => None,
+        Ok(_) => Some("no kernel threads: a container".to_string()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Some("no kernel threads: a container, or hidepid".to_string())
+        }
+        Err(error) => Some(format!("hidepid: /proc/{KTHREADD}/stat: {error}")),
     }
 }
 
 /// What came of each source.
 fn since(now: Sources, then: &Sources) -> Vec<Interrupts> {
-    let grown = |((source, name), count): ((String, String), u64)| {
-        let key = (source, name);
+    let grown = now.into_iter().map(|(key, count)| {
         let count = count.saturating_sub(then.get(&key).copied().unwrap_or(0));
-        (count > 0).then_some(Interrupts { source: key.0, name: key.1, count })
-    };
-    now.into_iter().filter_map(grown).collect()
+        Interrupts { source: key.0, name: key.1, count }
+    });
+    grown.filter(|of| of.count > 0).collect()
 }
 
 /// Whether it is time for a look after the last, which took so long.
@@ -267,7 +296,7 @@ fn siblings(cpus: &[u32], machine: &Machine) -> Vec<u32> {
     all.into_iter().filter(|cpu| !cpus.contains(cpu)).collect()
 }
 
-/// The name of a kernel thread without what tells it from its like: the CPU's number
+/// The name of a kernel thread without what distinguishes it from similar ones: the CPU's number
 /// (`ksoftirqd/1`), and of workers all but the queue whose work they do (`kworker/u8:0-events`).
 fn without_number(name: &str) -> String {
     let Some((before, after)) = name.split_once('/') else { return name.to_string() };
@@ -277,10 +306,6 @@ fn without_number(name: &str) -> String {
     }
     let is_number = !after.is_empty() && after.bytes().all(|byte| byte.is_ascii_digit());
     if is_number { before.to_string() } else { name.to_string() }
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

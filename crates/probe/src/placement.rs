@@ -43,13 +43,15 @@ fn set_of(cpus: &[u32]) -> Result<CpuSet, Errno> {
     Ok(set)
 }
 
+fn is_isolated(cpu: u32, machine: &Machine) -> bool {
+    machine.cpu.isolated.known().is_some_and(|isolated| isolated.contains(cpu))
+}
+
 /// The CPU for a ring on one CPU: an isolated one if there is one, else the highest but 0, which
 /// serves most of the kernel's own business; 0 only when there is no other.
 pub fn choose_one(allowed: &[u32], machine: &Machine) -> Option<u32> {
-    let isolated = machine.cpu.isolated.known().map(|list| list.as_slice().to_vec());
-    let isolated = isolated.unwrap_or_default();
-    let rank = |cpu: &u32| (isolated.contains(cpu), *cpu != 0, *cpu);
-    allowed.iter().copied().max_by_key(|cpu| rank(cpu))
+    let rank = |cpu: &u32| (is_isolated(*cpu, machine), *cpu != 0, *cpu);
+    allowed.iter().copied().max_by_key(rank)
 }
 
 /// The CPU for a ring that is to be disturbed as little as the machine allows: an isolated one if there
@@ -60,13 +62,12 @@ pub fn choose_quiet(allowed: &[u32], machine: &Machine) -> Option<u32> {
         let all = machine.interrupts.known()?;
         all.iter().find(|of| of.cpu == cpu).map(|of| of.devices)
     };
-    let isolated = machine.cpu.isolated.known();
-    let is_isolated = |cpu: u32| isolated.is_some_and(|list| list.contains(cpu));
     let counted: Option<Vec<(u32, u64)>> =
         allowed.iter().map(|cpu| served(*cpu).map(|devices| (*cpu, devices))).collect();
     let Some(counted) = counted else { return choose_one(allowed, machine) };
     // Of equals the highest: the kernel's own business is mostly on the lowest.
-    let rank = |(cpu, devices): &(u32, u64)| (!is_isolated(*cpu), *devices, u32::MAX - cpu);
+    let rank =
+        |(cpu, devices): &(u32, u64)| (!is_isolated(*cpu, machine), *devices, u32::MAX - cpu);
     counted.into_iter().min_by_key(rank).map(|(cpu, _)| cpu)
 }
 

@@ -1,10 +1,23 @@
-//! Scheduling policies: taking one, and what that needs.
+//! Scheduling: policies, taking one and what that needs; as what a process was started.
+
+use std::io;
 
 use model::case::Policy;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
+use serde::{Deserialize, Serialize};
 
+use crate::placement;
+use crate::procfs::Stat;
 use crate::sys;
+
+/// The kernel's numbers of the policies (sched(7)).
+const NUMBERS: [(Policy, i32); 4] = [
+    (Policy::Other, libc::SCHED_OTHER),
+    (Policy::Batch, libc::SCHED_BATCH),
+    (Policy::Fifo, libc::SCHED_FIFO),
+    (Policy::Rr, libc::SCHED_RR),
+];
 
 /// Gives the calling thread, and all that it forks or starts from now on, a policy at the priority
 /// that the policy has here.
@@ -14,14 +27,14 @@ pub fn take(policy: Policy) -> Result<(), Errno> {
 
 /// As [`take`], at a priority of the caller's choice.
 pub fn take_at(policy: Policy, priority: i32) -> Result<(), Errno> {
-    let number = match policy {
-        // Also the normal policy is set: the program may have been started under another.
-        Policy::Other => libc::SCHED_OTHER,
-        Policy::Batch => libc::SCHED_BATCH,
-        Policy::Fifo => libc::SCHED_FIFO,
-        Policy::Rr => libc::SCHED_RR,
-    };
-    sys::set_policy(number, priority)
+    let number = NUMBERS.into_iter().find(|(of, _)| *of == policy).map(|(_, number)| number);
+    // Also the normal policy is set: the program may have been started under another.
+    sys::set_policy(number.ok_or(Errno::INVAL)?, priority)
+}
+
+/// That a policy was refused, what it needs, and what there is of that.
+pub fn refused(policy: Policy, errno: Errno) -> String {
+    format!("policy {policy} was refused ({errno}): {}", needs(policy))
 }
 
 /// What a policy needs, and what there is of it.
@@ -38,15 +51,12 @@ pub fn needs(policy: Policy) -> String {
 /// kernel's highest, or what RLIMIT_RTPRIO allows without the privilege. Tried on a thread of its own.
 pub fn highest(policy: Policy) -> Result<u32, Errno> {
     let may = |priority: u32| {
-        let attempt = move || take_at(policy, i32::try_from(priority).unwrap_or(i32::MAX));
-        on_own_thread(attempt)
+        on_own_thread(move || take_at(policy, priority.cast_signed())).map(|()| priority)
     };
     let granted = getrlimit(Resource::Rtprio).current.unwrap_or(0).min(HIGHEST_PRIORITY.into());
-    let granted = u32::try_from(granted).unwrap_or(0);
-    match may(HIGHEST_PRIORITY) {
-        Ok(()) => Ok(HIGHEST_PRIORITY),
-        Err(_) if granted > 0 && may(granted).is_ok() => Ok(granted),
-        Err(errno) => Err(errno),
+    match (may(HIGHEST_PRIORITY), granted as u32) {
+        (Err(errno), granted) if granted > 0 => may(granted).map_err(|_| errno),
+        (highest, _) => highest,
     }
 }
 
@@ -64,4 +74,68 @@ fn on_own_thread(
     let attempt = std::thread::Builder::new().spawn(attempt);
     let attempt = attempt.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::AGAIN))?;
     attempt.join().unwrap_or(Err(Errno::INVAL))
+}
+
+/// What a process has from the process that started it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// Its id.
+    pub pid: u32,
+    /// The CPUs that it may run on, sorted.
+    pub cpus: Vec<u32>,
+    /// Its policy, by the kernel's number (sched(7)).
+    pub policy: i32,
+    /// Its real-time priority; 0 under a normal policy.
+    pub priority: u32,
+    /// Its nice value.
+    pub nice: i32,
+}
+
+impl Standing {
+    /// That of the calling process.
+    pub fn own() -> io::Result<Self> {
+        let stat = std::fs::read_to_string("/proc/self/stat")?;
+        let [nice, priority, policy] = fields(&stat).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidData, "/proc/self/stat: fields are missing")
+        })?;
+        Ok(Self {
+            pid: std::process::id(),
+            cpus: placement::allowed_cpus()?,
+            policy,
+            priority: u32::try_from(priority).unwrap_or(0),
+            nice,
+        })
+    }
+
+    /// Its policy, where members of a ring can have it.
+    pub fn policy(&self) -> Option<Policy> {
+        NUMBERS.into_iter().find(|(_, number)| *number == self.policy).map(|(policy, _)| policy)
+    }
+}
+
+/// Fields 19, 40 and 41 of proc_pid_stat(5): nice value, real-time priority, policy.
+fn fields(stat: &str) -> Option<[i32; 3]> {
+    let stat = Stat::parse(stat)?;
+    Some([stat.number(19)?, stat.number(40)?, stat.number(41)?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_counted_behind_the_name() {
+        let numbers: Vec<String> = (4..=52).map(|number| number.to_string()).collect();
+        let stat = format!("7 (a ) b) S {}", numbers.join(" "));
+        assert_eq!(fields(&stat), Some([19, 40, 41]));
+        assert_eq!(fields("7 (a) S 1 2"), None);
+        assert_eq!(fields(""), None);
+    }
+
+    #[test]
+    fn this_process_stands_somewhere() {
+        let own = Standing::own().expect("/proc/self/stat is readable");
+        assert_eq!(own.pid, std::process::id());
+        assert!(!own.cpus.is_empty());
+    }
 }

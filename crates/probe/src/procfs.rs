@@ -1,36 +1,50 @@
 //! Pieces of the files of /proc, in the forms that proc(5) gives.
 
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::str::FromStr;
 
 /// Nanoseconds of a tick in these files: USER_HZ is 100 on every architecture in use but Alpha
 /// (`include/asm-generic/param.h`).
-pub(crate) const TICK_NS: u64 = 10_000_000;
+const TICK_NS: u64 = 10_000_000;
 
 /// PF_KTHREAD of `include/linux/sched.h`, in field 9 of `stat`: a thread of the kernel.
-pub(crate) const KERNEL_THREAD: u64 = 0x0020_0000;
+const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// A task's `stat` file (proc_pid_stat(5)).
-pub(crate) struct Stat<'a> {
-    pub(crate) name: &'a str,
-    behind_name: Vec<&'a str>,
+pub(crate) struct Stat {
+    text: String,
+    name_end: usize,
 }
 
-impl<'a> Stat<'a> {
+impl Stat {
     /// The name in parentheses may itself hold blanks and parentheses: it ends with the last one.
-    pub(crate) fn parse(text: &'a str) -> Option<Self> {
-        let (before, behind_name) = text.rsplit_once(')')?;
-        let (_, name) = before.split_once('(')?;
-        Some(Self { name, behind_name: behind_name.split_whitespace().collect() })
+    pub(crate) fn parse(text: impl Into<String>) -> Option<Self> {
+        let text = text.into();
+        let name_end = text.rfind(')').filter(|end| text[..*end].contains('('))?;
+        Some(Self { text, name_end })
     }
 
-    /// Field 3, one letter.
-    pub(crate) fn state(&self) -> Option<char> {
-        self.behind_name.first()?.chars().next()
+    pub(crate) fn name(&self) -> &str {
+        let name = self.text[..self.name_end].split_once('(');
+        name.map_or("", |(_, name)| name)
     }
 
-    /// A field from 4 on, numbered as in the manual.
+    /// A field from 3 on, numbered as in the manual; 3 is the state, one letter.
     pub(crate) fn number<T: FromStr>(&self, field: usize) -> Option<T> {
-        self.behind_name.get(field - 3)?.parse().ok()
+        self.text[self.name_end + 1..].split_whitespace().nth(field - 3)?.parse().ok()
+    }
+
+    pub(crate) fn is_kernel_thread(&self) -> Option<bool> {
+        Some(self.number::<u64>(9)? & KERNEL_THREAD != 0)
+    }
+
+    /// The sum of two fields that count ticks, in nanoseconds. In old kernels children's ticks may be negative.
+    pub(crate) fn cpu_ns(&self, [user, system]: [usize; 2]) -> Option<u64> {
+        let ticks = |field| Some(self.number::<i64>(field)?.max(0) as u64);
+        Some(ticks(user)?.saturating_add(ticks(system)?).saturating_mul(TICK_NS))
     }
 }
 
@@ -45,9 +59,52 @@ pub(crate) fn kilobytes(value: &str) -> Option<u64> {
     value.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The line of one CPU in /proc/stat (proc_stat(5)): its name, then ticks since boot.
-pub(crate) fn cpu_line(text: &str, cpu: u32) -> Option<Vec<&str>> {
-    let name = format!("cpu{cpu}");
-    let line = text.lines().find(|line| line.split_whitespace().next() == Some(&name))?;
-    Some(line.split_whitespace().collect())
+/// Time of all `cpus` together since boot by /proc/stat (proc_stat(5)), in nanoseconds: of tasks, in interrupts,
+/// in soft interrupts, stolen. Absent where the file lacks one of the CPUs or the column.
+pub(crate) fn cpu_times_ns(text: &str, cpus: &[u32]) -> [Option<u64>; 4] {
+    // Behind the name user, nice, system; then idle and iowait.
+    [1..4, 6..7, 7..8, 8..9].map(|columns| {
+        let mut ticks = 0_u64;
+        for cpu in cpus {
+            let name = format!("cpu{cpu}");
+            let line = text.lines().find(|line| line.split_whitespace().next() == Some(&name))?;
+            for field in line.split_whitespace().collect::<Vec<_>>().get(columns.clone())? {
+                ticks = ticks.saturating_add(field.parse().ok()?);
+            }
+        }
+        Some(ticks.saturating_mul(TICK_NS))
+    })
+}
+
+/// The entries of a folder that are ids of tasks. There may be thousands.
+pub(crate) fn ids_in(folder: &Path) -> Vec<i32> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    ids.filter(|id| *id > 0).collect()
+}
+
+/// The text of a file, with what is not UTF-8 replaced: a task may call itself anything.
+pub(crate) fn read_at_most(path: &Path, most_bytes: u64) -> io::Result<String> {
+    // In a captured tree a FIFO would be waited for.
+    let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let mut bytes = Vec::with_capacity(512);
+    file.take(most_bytes).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steal_is_the_sum_over_the_cpus_asked() {
+        let text =
+            "cpu  1 1 1 1 1 1 1 99 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\ncpu1 0 0 0 0 0 0 0 5 0 0\n";
+        let steal = |text, cpus: &[u32]| cpu_times_ns(text, cpus)[3].map(|ns| ns / TICK_NS);
+        assert_eq!(steal(text, &[0]), Some(8));
+        assert_eq!(steal(text, &[0, 1]), Some(13));
+        assert_eq!(steal(text, &[2]), None);
+        assert_eq!(steal("cpu0 1 2 3 4", &[0]), None);
+    }
 }

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+use statrs::distribution::{ContinuousCDF, Normal};
 
-use crate::location::{Center, Interval, sorted_quantile};
-use crate::student::Summary;
+use crate::location::{Center, Interval, Summary, sorted_quantile, student_quantile};
 
 /// Resamples behind every interval: the quantiles in use are then stable to about a tenth of the
 /// interval's half-width.
-pub const RESAMPLES: usize = 2000;
+const RESAMPLES: usize = 2000;
 
 /// What resampled rounds say of their middle.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,17 +30,7 @@ pub fn bootstrap(
     confidence: f64,
     seed: u64,
 ) -> Option<Bootstrapped> {
-    bootstrap_by(figures, center, confidence, seed, RESAMPLES)
-}
-
-fn bootstrap_by(
-    figures: &[f64],
-    center: Center,
-    confidence: f64,
-    seed: u64,
-    resamples: usize,
-) -> Option<Bootstrapped> {
-    let mut middles = resampled_middles(figures, center, seed, resamples)?;
+    let mut middles = resampled_middles(figures, center, seed)?;
     middles.sort_by(f64::total_cmp);
     let tail = expanded_tail(figures.len(), center, confidence)?;
     let low = sorted_quantile(&middles, tail)?;
@@ -50,34 +39,24 @@ fn bootstrap_by(
     Some(Bootstrapped { interval: Interval { low, high, confidence }, standard_error })
 }
 
-/// The middles of so many resamples, in the order in which they were drawn. Absent below two figures.
-pub(crate) fn resampled_middles(
-    figures: &[f64],
-    center: Center,
-    seed: u64,
-    resamples: usize,
-) -> Option<Vec<f64>> {
+/// The middles of all resamples, in the order in which they were drawn. Absent below two figures.
+pub(crate) fn resampled_middles(figures: &[f64], center: Center, seed: u64) -> Option<Vec<f64>> {
     let count = figures.len();
-    if count < 2 {
-        return None;
-    }
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut drawn = vec![0.0; count];
-    let mut middles = Vec::with_capacity(resamples);
-    for _ in 0..resamples {
+    let mut middle = |_| {
         drawn.fill_with(|| figures[rng.random_range(0..count)]);
-        middles.push(center.of(&drawn)?);
-    }
-    Some(middles)
+        center.of(&drawn)
+    };
+    (count > 1).then(|| (0..RESAMPLES).map(&mut middle).collect())?
 }
 
 /// The percentile at which a bootstrap of `count` units must be cut so that a mean's interval is
-/// as wide as Student's: Phi(-sqrt(n / (n - 1)) * t). The root mends that a resampled mean scatters
+/// as wide as Student's: Phi(-sqrt(n / (n - 1)) * t). The root corrects for that a resampled mean scatters
 /// by the variance with denominator n; a resampled median does not, so it goes without.
 fn expanded_tail(count: usize, center: Center, confidence: f64) -> Option<f64> {
     let n = count as f64;
-    let student = StudentsT::new(0.0, 1.0, n - 1.0).ok()?;
-    let t = student.inverse_cdf(1.0 - (1.0 - confidence) / 2.0);
+    let t = student_quantile(confidence, n - 1.0)?;
     let deflated = match center {
         Center::Mean | Center::Midmean => (n / (n - 1.0)).sqrt(),
         Center::Median => 1.0,
@@ -108,11 +87,8 @@ impl Pooled {
         for (index, figures) in by_round.values().enumerate() {
             sorted.extend(figures.iter().map(|figure| (*figure, index)));
         }
-        if rounds < 2 {
-            return None;
-        }
         sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let value = weighted_median(&sorted, &vec![1; rounds])?;
+        let value = weighted_median(&sorted, &vec![1; rounds]).filter(|_| rounds > 1)?;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut resampled = || {
             let mut weights = vec![0; rounds];
@@ -129,18 +105,15 @@ impl Pooled {
 /// where their number is even.
 fn weighted_median(sorted: &[(f64, usize)], weights: &[usize]) -> Option<f64> {
     let count: usize = sorted.iter().map(|(_, round)| weights[*round]).sum();
-    let (low, high) = (count.checked_sub(1)? / 2, count / 2);
-    let (mut seen, mut below) = (0, None);
-    for (figure, round) in sorted {
-        seen += weights[*round];
-        if below.is_none() && seen > low {
-            below = Some(*figure);
-        }
-        if seen > high {
-            return Some((below? + figure) / 2.0);
-        }
-    }
-    None
+    let of_rank = |rank: usize| {
+        let mut seen = 0;
+        let reaches = |(_, round): &&(f64, usize)| {
+            seen += weights[*round];
+            seen > rank
+        };
+        sorted.iter().find(reaches).map(|(figure, _)| *figure)
+    };
+    Some((of_rank(count.checked_sub(1)? / 2)? + of_rank(count / 2)?) / 2.0)
 }
 
 #[cfg(test)]
@@ -161,7 +134,7 @@ mod tests {
         let covered = (0..TRIALS).filter(|trial| {
             let mut rng = ChaCha8Rng::seed_from_u64(1992 + trial);
             let figures = simulated(&mut rng, rounds, 1.0);
-            let found = bootstrap_by(&figures, center, 0.95, *trial, 400).unwrap();
+            let found = bootstrap(&figures, center, 0.95, *trial).unwrap();
             found.interval.includes_zero()
         });
         100.0 * covered.count() as f64 / TRIALS as f64
@@ -193,9 +166,7 @@ mod tests {
                 let mut rng = ChaCha8Rng::seed_from_u64(2007 + trial);
                 let figures = simulated(&mut rng, 27, scatter);
                 let at = |look: usize| {
-                    bootstrap_by(&figures[..look], Center::Median, 0.95, *trial, 400)
-                        .unwrap()
-                        .interval
+                    bootstrap(&figures[..look], Center::Median, 0.95, *trial).unwrap().interval
                 };
                 // Figures around zero stand for figures around one: 1 % is 0.01.
                 let narrow = LOOKS.into_iter().map(at).find(|i| i.half_width() <= 0.01);

@@ -21,13 +21,9 @@ pub struct Bin {
 impl Bin {
     /// Its lower edge: `5 us`.
     pub fn label(&self) -> String {
-        let (scale, unit) = match self.from_ns {
-            0..1000 => (1, "ns"),
-            1000..1_000_000 => (1000, "us"),
-            1_000_000..1_000_000_000 => (1_000_000, "ms"),
-            _ => (1_000_000_000, "s"),
-        };
-        format!("{} {unit}", self.from_ns / scale)
+        let thousands = self.from_ns.checked_ilog(1000).unwrap_or(0).min(3);
+        let unit = ["ns", "us", "ms", "s"][thousands as usize];
+        format!("{} {unit}", self.from_ns / 1000_u64.pow(thousands))
     }
 }
 

@@ -26,20 +26,15 @@ pub struct Solution<const T: usize> {
 impl<const T: usize> Solution<T> {
     /// Variance of a linear combination of the coefficients, for standard errors as given.
     pub fn variance_of(&self, combination: [f64; T]) -> f64 {
-        let mut projected = [0.0; T];
-        for (weight, row) in combination.iter().zip(&self.inverse) {
-            for (sum, value) in projected.iter_mut().zip(row) {
-                *sum += weight * value;
-            }
-        }
-        projected.iter().map(|value| value * value).sum()
+        let projected = |column: usize| -> f64 {
+            combination.iter().zip(&self.inverse).map(|(weight, row)| weight * row[column]).sum()
+        };
+        (0..T).map(|column| projected(column).powi(2)).sum()
     }
 
     /// Standard error of a coefficient, for standard errors as given. None of one that is not used.
     pub fn deviation(&self, which: usize) -> Option<f64> {
-        let mut one = [0.0; T];
-        one[which] = 1.0;
-        let variance = self.variance_of(one);
+        let variance = self.variance_of(std::array::from_fn(|i| f64::from(i == which)));
         (variance > 0.0 && variance.is_finite()).then(|| variance.sqrt())
     }
 }
@@ -50,8 +45,7 @@ pub fn least_squares<const T: usize>(
     rows: impl Iterator<Item = Row<T>>,
     terms: usize,
 ) -> Option<Solution<T>> {
-    let used: Vec<usize> = (0..terms).collect();
-    fit(rows, &used)
+    fit(rows, &(0..terms).collect::<Vec<_>>())
 }
 
 /// The best coefficients of which only the first may be below zero. With so few every set of those above

@@ -18,15 +18,13 @@ mod location;
 mod periods;
 pub mod ratio;
 mod scatter;
-mod spectrum;
-mod student;
 
 pub use bootstrap::{Bootstrapped, Pooled, bootstrap};
 pub use histogram::{Bin, Histogram};
 pub use least_squares::{Row, Solution, least_squares, nonnegative};
 pub use location::{
-    Center, Interval, mad_sigma, mean, median, median_interval, midmean, quantile, quantile_ranks,
+    Center, Interval, Moved, Summary, mad_sigma, mean, median, median_interval, midmean,
+    normal_quantile, quantile, quantile_ranks, student_quantile,
 };
 pub use periods::{Period, Windows, find_period};
 pub use scatter::{Group, Growth, Permutation, PooledGrowth, scatter_between};
-pub use student::{Moved, Summary, normal_quantile, student_quantile};

@@ -1,15 +1,16 @@
 //! Periods in the moments at which something happened, found without knowing what to look for.
 
 use std::collections::BTreeMap;
+use std::f64::consts::TAU;
 
 use statrs::distribution::{ContinuousCDF, Gamma};
 
-use crate::spectrum::{HARMONICS, Spectrum, refine};
+use crate::location::median;
 
 /// Most moments that are looked at; further windows are left out of the search.
 const MOST_MOMENTS: usize = 6000;
 /// Periods that a window must hold.
-const LEAST_PERIODS: u32 = 4;
+const LEAST_PERIODS: usize = 4;
 /// Shortest period: some less than that of the fastest tick.
 const SHORTEST_NS: f64 = 800_000.0;
 /// Chance at which moments without a period would look as if they had one.
@@ -18,6 +19,8 @@ const FALSE_ALARM: f64 = 0.01;
 const LEAST_HIT: f64 = 0.5;
 /// Factor by which more moments must lie near slots than would by chance.
 const ABOVE_CHANCE: f64 = 1.5;
+/// How far from its slot a moment may be, as a share of the period.
+const TOLERANCE: f64 = 0.05;
 
 /// Moments in windows of `span_ns`, each list from the start of its window, ascending. Windows need
 /// not be in phase with one another.
@@ -31,6 +34,24 @@ pub struct Windows<'a> {
     pub span_ns: f64,
 }
 
+/// A period and what is of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Period {
+    /// From one to the next, in nanoseconds.
+    pub period_ns: f64,
+    /// Share of the slots (multiples of the period within a window, but for those where nothing could
+    /// be seen) in which something happened.
+    pub hit: f64,
+    /// How clear it is: its score over the one that chance reaches.
+    pub strength: f64,
+    /// For each window the numbers of the moments that are of the period: one a slot, the nearest.
+    pub members: Vec<Vec<usize>>,
+    /// Moments near slots over those that would be near by chance.
+    above_chance: f64,
+    /// Share of the moments that are near slots beyond chance, times the square of `hit`.
+    explains: f64,
+}
+
 /// The period of moments. None where chance alone would do.
 ///
 /// The periodogram of points (Schuster 1898; Rayleigh's statistic), R(f) = |sum exp(2 pi i f t)|^2 / n,
@@ -41,22 +62,18 @@ pub struct Windows<'a> {
 /// would not do: two combs of one period, a quarter of it apart, are highest at four times their frequency.
 pub fn find_period(windows: Windows) -> Option<Period> {
     let used = windows_used(windows.moments);
-    let spectrum = Spectrum::of(used, LEAST_PERIODS, 1.0 / SHORTEST_NS, windows.span_ns)?;
+    let spectrum = Spectrum::of(used, windows.span_ns)?;
     let with_moments = used.iter().filter(|moments| !moments.is_empty()).count();
     let gamma = Gamma::new(with_moments as f64, 1.0).ok()?;
     // Chance must be as high at all harmonics at once.
     let alarm = (FALSE_ALARM / spectrum.independent()).powf(1.0 / HARMONICS as f64);
     let (level, middle) = (gamma.inverse_cdf(1.0 - alarm), gamma.inverse_cdf(0.5));
-    let scores = spectrum.scores(middle);
-    let peaks = spectrum.peaks(&scores);
-    let period = |(frequency, score): (f64, f64)| {
-        let refined = refine(used, frequency, spectrum.step());
-        of_period(&windows, 1.0 / refined, score / level)
-    };
+    let period =
+        |(frequency, score): (f64, f64)| of_period(&windows, 1.0 / frequency, score / level);
     let is_one = |period: &Period| period.hit >= LEAST_HIT && period.above_chance >= ABOVE_CHANCE;
-    let found = peaks.into_iter().filter(|(_, score)| *score >= level).map(period).filter(is_one);
+    let peaks = spectrum.peaks(middle).into_iter().filter(|(_, score)| *score >= level);
     // Of equals the last: the highest frequency. A multiple of the right one has fewer hits.
-    found.max_by(|a, b| a.explains.total_cmp(&b.explains))
+    peaks.map(period).filter(is_one).max_by(|a, b| a.explains.total_cmp(&b.explains))
 }
 
 /// As many windows, from the first, as the search has time for.
@@ -67,27 +84,6 @@ fn windows_used(windows: &[Vec<f64>]) -> &[Vec<f64>] {
         all <= MOST_MOMENTS
     });
     &windows[..many.count().max(1).min(windows.len())]
-}
-
-/// How far from its slot a moment may be, as a share of the period.
-const TOLERANCE: f64 = 0.05;
-
-/// A period and what is of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Period {
-    /// From one to the next, in nanoseconds.
-    pub period_ns: f64,
-    /// Share of the slots (multiples of the period within a window, but for those where nothing could
-    /// be seen) in which something happened.
-    pub hit: f64,
-    /// Moments near slots over those that would be near by chance.
-    pub above_chance: f64,
-    /// Share of the moments that are near slots beyond chance, times the square of `hit`.
-    pub explains: f64,
-    /// How clear it is: its score over the one that chance reaches.
-    pub strength: f64,
-    /// For each window the numbers of the moments that are of the period: one a slot, the nearest.
-    pub members: Vec<Vec<usize>>,
 }
 
 /// What is of a period in one window.
@@ -106,14 +102,14 @@ fn of_period(windows: &Windows, roughly_ns: f64, strength: f64) -> Period {
     let own = |period_ns: f64| -> Vec<OfWindow> {
         windows.moments.iter().map(|moments| of_window(moments, period_ns)).collect()
     };
-    let period_ns = slope(windows.moments, &own(roughly_ns)).unwrap_or(roughly_ns);
+    let closer = |period_ns: f64| slope(windows.moments, &own(period_ns)).unwrap_or(period_ns);
+    let period_ns = closer(closer(roughly_ns));
     let all = own(period_ns);
     let (mut hit, mut slots) = (0, 0);
     for (number, of) in all.iter().enumerate().filter(|(_, of)| !of.by_slot.is_empty()) {
         let blind = windows.blind.get(number).map_or(&[][..], Vec::as_slice);
-        let (seen, could) = seen_slots(of, blind, windows.span_ns, period_ns);
-        hit += seen;
-        slots += could;
+        slots += seen_slots(of, blind, windows.span_ns, period_ns);
+        hit += of.by_slot.len();
     }
     let moments: usize = windows.moments.iter().map(Vec::len).sum();
     let near: usize = all.iter().map(|of| of.near).sum();
@@ -129,23 +125,18 @@ fn of_period(windows: &Windows, roughly_ns: f64, strength: f64) -> Period {
     }
 }
 
-/// Slots of a window that were hit, and slots that were hit or could have been.
-fn seen_slots(of: &OfWindow, blind: &[(f64, f64)], span_ns: f64, period_ns: f64) -> (usize, usize) {
-    let (mut hit, mut could) = (0, 0);
+/// Slots of a window that were hit or could have been.
+fn seen_slots(of: &OfWindow, blind: &[(f64, f64)], span_ns: f64, period_ns: f64) -> usize {
     let margin_ns = TOLERANCE * period_ns;
-    let mut slot = -1_i64;
-    loop {
-        let moment = (slot as f64 + of.phase) * period_ns;
-        if moment.is_nan() || moment >= span_ns {
-            return (hit, could);
-        }
-        let is_hit = of.by_slot.contains_key(&slot);
-        let is_blind =
-            blind.iter().any(|(from, to)| moment >= from - margin_ns && moment <= to + margin_ns);
-        hit += usize::from(is_hit);
-        could += usize::from(is_hit || (moment >= 0.0 && !is_blind));
-        slot += 1;
-    }
+    let could_be = |slot: &i64| {
+        let moment = (*slot as f64 + of.phase) * period_ns;
+        let hides = |(from, to): &(f64, f64)| (from - margin_ns..=to + margin_ns).contains(&moment);
+        of.by_slot.contains_key(slot) || (moment >= 0.0 && !blind.iter().any(hides))
+    };
+    let inside = |slot: &i64| {
+        (*slot as f64 + of.phase) * period_ns < span_ns || of.by_slot.contains_key(slot)
+    };
+    (-1..).take_while(inside).filter(could_be).count()
 }
 
 /// Moments near slots in a window where so many have no period, about: as slots lie where the most are,
@@ -162,24 +153,15 @@ fn densest_phase(moments: &[f64], period_ns: f64) -> f64 {
     phases.retain(|phase| phase.is_finite());
     phases.sort_by(f64::total_cmp);
     let many = phases.len();
-    let around: Vec<f64> =
-        phases.iter().copied().chain(phases.iter().map(|phase| phase + 1.0)).collect();
-    let (mut best, mut end) = (0..0, 0);
-    for start in 0..many {
-        while around.get(end).is_some_and(|phase| phase - around[start] <= 2.0 * TOLERANCE)
-            && end < start + many
-        {
-            end += 1;
-        }
-        if end - start > best.len() {
-            best = start..end;
-        }
-    }
-    let inside = &around[best];
-    let middle = match (inside.first(), inside.last()) {
-        (Some(first), Some(last)) => (first + last) / 2.0,
-        _ => 0.0,
+    let next = phases.iter().map(|phase| phase + 1.0);
+    let around: Vec<f64> = phases.iter().copied().chain(next).collect();
+    let last = |start: &usize| {
+        let near = |phase: &f64| phase - around[*start] <= 2.0 * TOLERANCE;
+        around.partition_point(near).clamp(start + 1, start + many) - 1
     };
+    // Of equals the first.
+    let densest = (0..many).rev().max_by_key(|start| last(start) - start);
+    let middle = densest.map_or(0.0, |start| (around[start] + around[last(&start)]) / 2.0);
     middle.rem_euclid(1.0)
 }
 
@@ -217,6 +199,99 @@ fn slope(windows: &[Vec<f64>], own: &[OfWindow]) -> Option<f64> {
         }
     }
     (squares > 0.0 && products > 0.0).then(|| products / squares)
+}
+
+/// Grid points within one resolution width 1 / span: between two of them a peak loses about 1 %.
+const OVERSAMPLING: usize = 8;
+/// Most grid points: a span of some seconds.
+const MOST_FREQUENCIES: f64 = 100_000.0;
+/// A frequency and how many of its multiples, itself included, make its score.
+const HARMONICS: usize = 3;
+/// Grid points on each side whose median is the level of a neighbourhood: several lines wide, so that
+/// a line does not raise it, and narrow enough for what rises towards low frequencies.
+const NEIGHBOURHOOD: usize = 8 * OVERSAMPLING;
+
+/// The periodogram of points, summed over windows, at frequencies that are multiples of a step, from the
+/// `first`-th, in 1 / ns.
+struct Spectrum {
+    first: usize,
+    step: f64,
+    /// Those that can be a fundamental; the powers go on to its last harmonic.
+    fundamentals: usize,
+    powers: Vec<f64>,
+}
+
+impl Spectrum {
+    /// From [`LEAST_PERIODS`] in a span to [`SHORTEST_NS`] and its harmonics. None where the range is empty, too
+    /// wide, or not of numbers.
+    fn of(windows: &[Vec<f64>], span_ns: f64) -> Option<Self> {
+        let step = 1.0 / (OVERSAMPLING as f64 * span_ns);
+        let first = OVERSAMPLING * LEAST_PERIODS;
+        let fundamentals = (1.0 / SHORTEST_NS / step).floor() - first as f64;
+        let finite = windows.iter().flatten().all(|moment| moment.is_finite());
+        if !finite || !(2.0..=MOST_FREQUENCIES).contains(&fundamentals) {
+            return None;
+        }
+        let fundamentals = fundamentals as usize;
+        let many = HARMONICS * (first + fundamentals) - first;
+        let powers = powers(windows, first as f64 * step, step, many);
+        Some(Self { first, step, fundamentals, powers })
+    }
+
+    /// Frequencies whose powers are independent of one another, about.
+    fn independent(&self) -> f64 {
+        (2.0 * self.fundamentals as f64 / OVERSAMPLING as f64).max(1.0)
+    }
+
+    /// The least power at the harmonics of each fundamental, where those of a neighbourhood whose
+    /// median is above `middle` are scaled down to it.
+    fn scores(&self, middle: f64) -> Vec<f64> {
+        let scaled = |(index, power): (usize, &f64)| {
+            let to = (index + NEIGHBOURHOOD + 1).min(self.powers.len());
+            let near = median(&self.powers[index.saturating_sub(NEIGHBOURHOOD)..to]);
+            power * (middle / near.unwrap_or(middle).max(middle))
+        };
+        let scaled: Vec<f64> = self.powers.iter().enumerate().map(scaled).collect();
+        let harmonic =
+            |of: usize, multiple: usize| scaled[multiple * (self.first + of) - self.first];
+        let score =
+            |of| (1..=HARMONICS).map(|multiple| harmonic(of, multiple)).fold(f64::MAX, f64::min);
+        (0..self.fundamentals).map(score).collect()
+    }
+
+    /// Fundamentals whose score is higher than both neighbours', with it, ascending.
+    fn peaks(&self, middle: f64) -> Vec<(f64, f64)> {
+        let scores = self.scores(middle);
+        let is_peak = |&of: &usize| {
+            let below = of.checked_sub(1).is_none_or(|left| scores[left] <= scores[of]);
+            below && scores.get(of + 1).is_none_or(|above| *above < scores[of])
+        };
+        let peaks = (0..scores.len()).filter(is_peak);
+        peaks.map(|of| (self.step * (self.first + of) as f64, scores[of])).collect()
+    }
+}
+
+/// At so many frequencies. Each moment's phase turns by the same angle from frequency to frequency, so
+/// that there are no sines in the loop.
+fn powers(windows: &[Vec<f64>], first: f64, step: f64, many: usize) -> Vec<f64> {
+    let mut powers = vec![0.0; many];
+    for moments in windows.iter().filter(|moments| !moments.is_empty()) {
+        let turned = |frequency: f64| {
+            moments.iter().map(move |moment| (TAU * (frequency * moment).fract()).sin_cos())
+        };
+        let mut phases: Vec<(f64, f64)> = turned(first).collect();
+        let turns: Vec<(f64, f64)> = turned(step).collect();
+        for power in &mut powers {
+            let (mut sine, mut cosine) = (0.0, 0.0);
+            for ((s, c), (turn_s, turn_c)) in phases.iter_mut().zip(&turns) {
+                sine += *s;
+                cosine += *c;
+                (*s, *c) = (*s * turn_c + *c * turn_s, *c * turn_c - *s * turn_s);
+            }
+            *power += (sine * sine + cosine * cosine) / moments.len() as f64;
+        }
+    }
+    powers
 }
 
 #[cfg(test)]
@@ -395,7 +470,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
         #[test]
-        fn any_moments_are_borne(
+        fn any_moments_have_a_finite_period_or_none(
             windows: Vec<Vec<f64>>,
             span_ns in prop::num::f64::ANY.prop_filter("short", |span| span.is_nan() || *span <= 1e9),
         ) {

@@ -3,9 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bootstrap::{RESAMPLES, resampled_middles};
-use crate::location::{Center, midmean, midmean_cut};
-use crate::student::{Summary, normal_quantile, student_quantile};
+use crate::bootstrap::resampled_middles;
+use crate::location::{Center, Summary, midmean, midmean_cut, normal_quantile, student_quantile};
 
 /// New cost / base cost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,8 +27,7 @@ impl Ratio {
     /// one of 1 at 0.95 to 1.05.
     pub fn relative_half_width(&self) -> Option<f64> {
         let (low, high) = self.interval()?;
-        let value = self.value.filter(|value| *value != 0.0)?;
-        Some((high - low) / 2.0 / value.abs())
+        self.value.filter(|value| *value != 0.0).map(|value| (high - low) / 2.0 / value.abs())
     }
 }
 
@@ -129,8 +127,8 @@ impl Costs {
             Self::Apart(apart) => apart.ends(confidence),
             Self::Within(within) => within.ends(confidence),
         };
-        let ends = ends.filter(|(low, high)| low.is_finite() && high.is_finite());
-        Ratio { value, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1) }
+        let (low, high) = ends.filter(|(low, high)| low.is_finite() && high.is_finite()).unzip();
+        Ratio { value, low, high }
     }
 
     /// The side that is not resolved from zero, of costs that have what an interval takes and have none.
@@ -148,46 +146,33 @@ impl Costs {
     /// others did.
     pub fn with_more(&self, more: u32) -> Self {
         match self {
-            Self::Apart(Apart { base, new, between }) => Self::Apart(Apart {
-                base: base.with_more(more),
-                new: new.with_more(more),
-                between: *between,
-            }),
+            Self::Apart(apart) => {
+                let (base, new) = (apart.base.with_more(more), apart.new.with_more(more));
+                Self::Apart(Apart { base, new, ..*apart })
+            }
             Self::Within(within) => {
                 let rounds = within.rounds.saturating_add(more);
                 let shrink = f64::from(within.rounds) / f64::from(rounds.max(1));
-                let variance = within.variance.map(|variance| variance * shrink);
+                let variance = within.variance.map(|v| v * shrink);
                 Self::Within(Within { rounds, variance, ..*within })
             }
         }
     }
 
-    /// The least number more with which the interval would exclude 1, or lie within `limit` of it. None if
-    /// that takes about `most` or more.
+    /// The least number more, up to `most`, with which the interval would exclude 1, or lie within `limit` of it.
     pub fn more_needed(&self, limit: f64, confidence: f64, most: u32) -> Option<u32> {
-        let tells = |more: u32| {
+        let suffices = |more: u32| {
             let ends = self.with_more(more).ratio(confidence).interval();
             ends.is_some_and(|(low, high)| {
                 low > 1.0 || high < 1.0 || (1.0 / (1.0 + limit) <= low && high <= 1.0 + limit)
             })
         };
-        let mut enough = 1;
-        while !tells(enough) {
-            enough *= 2;
-            if enough > most {
-                return None;
-            }
-        }
-        // Doubling went past it: it lies between the last two tries.
-        let mut few = enough / 2;
+        let (mut few, mut enough) = (0, most);
         while enough - few > 1 {
             let middle = few + (enough - few) / 2;
-            match tells(middle) {
-                true => enough = middle,
-                false => few = middle,
-            }
+            *if suffices(middle) { &mut enough } else { &mut few } = middle;
         }
-        Some(enough)
+        suffices(enough).then_some(enough)
     }
 }
 
@@ -209,8 +194,7 @@ impl Cost {
         let Some(groups) = self.groups else { return *self };
         let useful = u64::from(more) * u64::from(groups) / u64::from(self.of.max(1));
         let grown = groups.saturating_add(u32::try_from(useful).unwrap_or(u32::MAX));
-        let shrink = f64::from(groups) / f64::from(grown);
-        let variance = self.variance.map(|variance| variance * shrink);
+        let variance = self.variance.map(|v| v * f64::from(groups) / f64::from(grown));
         Self { groups: Some(grown), variance, ..*self }
     }
 }
@@ -246,8 +230,9 @@ impl Within {
     }
 
     fn ends(&self, confidence: f64) -> Option<(f64, f64)> {
-        let t = student_quantile(confidence, freedom(self.rounds))?;
-        let half = t * self.variance?.sqrt();
+        // One less than the rounds that the middle is the mean of (Yuen 1974, after Tukey and McLaughlin 1963).
+        let left = self.rounds as usize - 2 * midmean_cut(self.rounds as usize);
+        let half = student_quantile(confidence, left as f64 - 1.0)? * self.variance?.sqrt();
         let fit = self.unfit.is_none() && self.base > 0.0;
         let is_ratio = fit && self.difference.abs() + half < MOST_DIFFERENCE;
         is_ratio.then(|| (as_ratio(self.difference - half), as_ratio(self.difference + half)))
@@ -255,19 +240,12 @@ impl Within {
 }
 
 /// Variance of the middle of all rounds from its resamples. A resampled mean scatters by the variance
-/// with the denominator n, which n / (n - 1) mends. Unknown below two rounds.
+/// with the denominator n, which n / (n - 1) corrects. Unknown below two rounds.
 fn variance(figures: &[f64], seed: u64) -> Option<f64> {
-    let middles = resampled_middles(figures, Center::Midmean, seed, RESAMPLES)?;
+    let middles = resampled_middles(figures, Center::Midmean, seed)?;
     let deviation = Summary::of(&middles)?.deviation;
     let count = figures.len() as f64;
     Some(deviation * deviation * count / (count - 1.0)).filter(|variance| variance.is_finite())
-}
-
-/// Degrees of freedom of a middle's variance: one less than the rounds that it is the mean of (Yuen
-/// 1974, after Tukey and McLaughlin 1963).
-fn freedom(rounds: u32) -> f64 {
-    let left = rounds as usize - 2 * midmean_cut(rounds as usize);
-    left as f64 - 1.0
 }
 
 /// The relative difference of two costs of which one is nothing. No two costs have a greater one: in a
@@ -281,12 +259,11 @@ fn as_ratio(difference: f64) -> f64 {
 }
 
 fn unfit(pairs: &[(f64, f64)]) -> Option<Side> {
-    let different = || pairs.iter().filter(|(base, new)| base != new);
-    let base_below = different().filter(|(base, _)| *base <= 0.0).count();
-    let new_below = different().filter(|(_, new)| *new <= 0.0).count();
-    let below = different().filter(|(base, new)| base.min(*new) <= 0.0).count();
-    let side = if new_below > base_below { Side::New } else { Side::Base };
-    (below > midmean_cut(pairs.len())).then_some(side)
+    let below = |cost: fn(f64, f64) -> f64| {
+        pairs.iter().filter(|(base, new)| base != new && cost(*base, *new) <= 0.0).count()
+    };
+    let side = if below(|_, new| new) > below(|base, _| base) { Side::New } else { Side::Base };
+    (below(f64::min) > midmean_cut(pairs.len())).then_some(side)
 }
 
 fn relative(base: f64, new: f64) -> f64 {
@@ -294,9 +271,8 @@ fn relative(base: f64, new: f64) -> f64 {
     if base == new {
         return 0.0;
     }
-    let sum = base + new;
-    match sum > 0.0 {
-        true => (2.0 * (new - base) / sum).clamp(-MOST_DIFFERENCE, MOST_DIFFERENCE),
-        false => MOST_DIFFERENCE.copysign(new - base),
+    match base + new {
+        sum if sum > 0.0 => (2.0 * (new - base) / sum).clamp(-MOST_DIFFERENCE, MOST_DIFFERENCE),
+        _ => MOST_DIFFERENCE.copysign(new - base),
     }
 }

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 use statrs::function::gamma::digamma;
 
-use crate::location::median;
-use crate::student::{Summary, normal_quantile};
+use crate::location::{Summary, median, normal_quantile};
 
 /// A ratio of two scatters and its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -31,12 +30,10 @@ impl Growth {
     /// if a scatter is zero: then nothing is known of it.
     pub fn of(before: &Summary, after: &Summary, confidence: f64) -> Option<Self> {
         let ratio = after.deviation / before.deviation;
-        if !(ratio.is_finite() && ratio > 0.0) {
-            return None;
-        }
         let down = f_quantile(confidence, after.freedom(), before.freedom())?.sqrt();
         let up = f_quantile(confidence, before.freedom(), after.freedom())?.sqrt();
-        Some(Self { ratio, low: ratio / down, high: ratio * up, confidence })
+        let sound = ratio.is_finite() && ratio > 0.0;
+        sound.then_some(Self { ratio, low: ratio / down, high: ratio * up, confidence })
     }
 
     /// Whether the interval excludes 1, no change.
@@ -69,12 +66,11 @@ impl PooledGrowth {
     /// differently. Absent without a pair, or if a scatter is zero.
     pub fn of(pairs: &[(Summary, Summary)]) -> Option<Self> {
         let count = pairs.len() as f64;
-        let (mut log, mut variance) = (0.0, 0.0);
-        for (before, after) in pairs {
-            log += (log_deviation(after) - log_deviation(before)) / count;
-            let spread = |s: &Summary| trigamma(s.freedom() / 2.0) / 4.0;
-            variance += (spread(before) + spread(after)) / (count * count);
-        }
+        let spread = |s: &Summary| trigamma(s.freedom() / 2.0) / 4.0;
+        let log: f64 =
+            pairs.iter().map(|(a, b)| (log_deviation(b) - log_deviation(a)) / count).sum();
+        let spreads: f64 = pairs.iter().map(|(before, after)| spread(before) + spread(after)).sum();
+        let variance = spreads / (count * count);
         let sound = !pairs.is_empty() && log.is_finite() && variance.is_finite();
         sound.then_some(Self { log, variance })
     }
@@ -116,7 +112,7 @@ fn trigamma(x: f64) -> f64 {
 }
 
 /// Ways to swap that are tried.
-const WAYS: u32 = 2000;
+const WAYS: usize = 2000;
 
 /// Which ways: the answer must not change from reading to reading.
 const SEED: u64 = 2007;
@@ -153,19 +149,14 @@ impl Permutation {
         let distances: Vec<Vec<(f64, f64)>> =
             series.iter().map(|rounds| around(rounds)).collect::<Option<_>>()?;
         let found = statistic(&distances, || false);
-        if series.is_empty() || !found.is_finite() {
-            return None;
-        }
         let mut random = ChaCha8Rng::seed_from_u64(SEED);
-        let (mut up, mut down) = (1_u32, 1_u32);
-        for _ in 0..WAYS {
-            let by_chance = statistic(&distances, || random.random());
-            // Rounded sums of the same distances are the same.
-            up += u32::from(by_chance >= found - 1e-9);
-            down += u32::from(by_chance <= found + 1e-9);
-        }
-        let share = |count: u32| f64::from(count) / f64::from(WAYS + 1);
-        Some(Self { up: share(up), down: share(down) })
+        let ways: Vec<f64> = (0..WAYS).map(|_| statistic(&distances, || random.random())).collect();
+        let share = |is: &dyn Fn(f64) -> bool| {
+            (1 + ways.iter().filter(|by_chance| is(**by_chance)).count()) as f64 / (WAYS + 1) as f64
+        };
+        // Rounded sums of the same distances are the same.
+        let (up, down) = (share(&|way| way >= found - 1e-9), share(&|way| way <= found + 1e-9));
+        (!series.is_empty() && found.is_finite()).then_some(Self { up, down })
     }
 }
 
@@ -179,12 +170,9 @@ fn around(rounds: &[(f64, f64)]) -> Option<Vec<(f64, f64)>> {
 
 fn statistic(series: &[Vec<(f64, f64)>], mut swapped: impl FnMut() -> bool) -> f64 {
     let of_one = |rounds: &Vec<(f64, f64)>| {
-        let (mut before, mut after) = (0.0, 0.0);
-        for (a, b) in rounds {
-            let (a, b) = if swapped() { (b, a) } else { (a, b) };
-            before += a;
-            after += b;
-        }
+        let labelled = rounds.iter().map(|&(a, b)| if swapped() { (b, a) } else { (a, b) });
+        let (before, after) =
+            labelled.fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
         (after / before).ln()
     };
     series.iter().map(of_one).sum()
@@ -207,15 +195,15 @@ pub struct Group {
 /// groups scatter less than their own errors say. Absent below five groups, or with
 /// a median that is not above zero.
 pub fn scatter_between(groups: &[Group]) -> Option<f64> {
-    let sound =
+    let is_sound =
         |g: &&Group| g.value.is_finite() && g.standard_error > 0.0 && g.standard_error.is_finite();
-    let sound: Vec<&Group> = groups.iter().filter(sound).collect();
-    let middle = median(&sound.iter().map(|g| g.value).collect::<Vec<_>>())?;
-    if sound.len() < FEWEST_GROUPS || middle <= 0.0 {
+    let sound = || groups.iter().filter(is_sound);
+    let middle = median(&sound().map(|g| g.value).collect::<Vec<_>>()).filter(|m| *m > 0.0)?;
+    let relative: Vec<(f64, f64)> =
+        sound().map(|g| (g.value / middle, (g.standard_error / middle).powi(2))).collect();
+    if relative.len() < FEWEST_GROUPS {
         return None;
     }
-    let relative: Vec<(f64, f64)> =
-        sound.iter().map(|g| (g.value / middle, (g.standard_error / middle).powi(2))).collect();
     let excess = |tau2: f64| {
         let weight = |variance: f64| 1.0 / (variance + tau2);
         let total: f64 = relative.iter().map(|(_, v)| weight(*v)).sum();
@@ -233,10 +221,7 @@ pub fn scatter_between(groups: &[Group]) -> Option<f64> {
     }
     for _ in 0..200 {
         let middle = (low + high) / 2.0;
-        match excess(middle) > 0.0 {
-            true => low = middle,
-            false => high = middle,
-        }
+        *if excess(middle) > 0.0 { &mut low } else { &mut high } = middle;
     }
     Some(high.sqrt())
 }

@@ -8,12 +8,13 @@ use stats::changepoint::{Analysis, Errors, Form, Nesting, Point, Settings, Term,
 
 const STEP: usize = 2;
 const HINGE: usize = 3;
+const HALVES: &[Turn] = &[Turn::Hinge(&[0.0, 0.5])];
 
 static FORMS: [Form; 4] = [
     Form::new(&[Term::One], &[]),
     Form::new(&[Term::One, Term::X], &[]),
     Form::new(&[Term::One, Term::Step(0)], &[Turn::Step]),
-    Form::new(&[Term::One, Term::X, Term::Beyond(0)], &[Turn::Hinge(&[0.0, 0.5])]).before(2),
+    Form { before: 2, ..Form::new(&[Term::One, Term::X, Term::Beyond(0)], HALVES) },
 ];
 
 static SETTINGS: Settings = Settings {

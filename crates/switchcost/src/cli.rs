@@ -2,23 +2,24 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::classic::{self, ClassicCommand};
-use crate::clock::args::ClockCommand;
+use crate::clock::ClockCommand;
 use crate::compare::{self, CompareArgs};
-use crate::cost::args::CostArgs;
+use crate::cost::CostArgs;
 use crate::history::{self, HistoryArgs};
 use crate::links::{self, LinksArgs};
 use crate::measure::{self, MeasureArgs};
+use crate::output::print;
 use crate::report::{self, ReportArgs};
-use crate::response::args::ResponseArgs;
-use crate::ring::args::RingArgs;
-use crate::run::args::RunArgs;
+use crate::response::ResponseArgs;
+use crate::ring::RingArgs;
+use crate::run::RunArgs;
 use crate::runs::{self, RunsCommand};
-use crate::{clock, cost, response, ring, run, schema, shell, worker};
+use crate::{experiments, launch, run, schema};
 
 /// What a context switch costs here, at your scale, with your working set, and whether the number
 /// can be trusted.
@@ -30,7 +31,7 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// What was typed; or the end, with a word on what cannot be typed.
+    /// What was typed; where that is not accepted, the program ends with a message.
     pub(crate) fn of_arguments() -> Self {
         // Flags of rings say nothing about runs that are stored. Declared where all have them by name,
         // they would have to be declared twice.
@@ -139,21 +140,51 @@ pub(crate) enum Command {
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     match cli.command {
         Command::Measure(args) => measure::run(&args),
-        Command::Ring(args) => ring::run(&args),
-        Command::Cost(args) => cost::run(&args),
-        Command::Clock(command) => clock::run(&command),
+        Command::Ring(args) => experiments::ring(&args),
+        Command::Cost(args) => experiments::cost(&args),
+        Command::Clock(command) => experiments::clock(&command),
         Command::Classic(command) => classic::run(command),
-        Command::Response(args) => response::run(&args),
+        Command::Response(args) => experiments::response(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::History(args) => history::run(&args),
         Command::Links(args) => links::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Runs(command) => runs::run(command),
-        Command::Completions { shell } => shell::completions(shell),
-        Command::Man => shell::manual(),
+        Command::Completions { shell } => completions(shell),
+        Command::Man => manual(),
         Command::Schema { name } => schema::run(name.as_deref()),
-        Command::Worker { look: true, .. } => worker::look(),
-        Command::Worker { parent, .. } => worker::run(parent),
+        Command::Worker { look: true, .. } => launch::worker_look(),
+        Command::Worker { parent, .. } => launch::worker(parent),
     }
+}
+
+fn completions(shell: Shell) -> Result<ExitCode> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "switchcost", &mut script);
+    print(&script).context("cannot print the script")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn manual() -> Result<ExitCode> {
+    let mut page = Vec::new();
+    for command in pages(Cli::command()) {
+        clap_mangen::Man::new(command).render(&mut page).context("cannot write the manual page")?;
+    }
+    print(&page).context("cannot print the manual page")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The program's page, then one for each subcommand that is not hidden, and for each of its own.
+fn pages(mut command: clap::Command) -> Vec<clap::Command> {
+    command.build();
+    with_subcommands(command)
+}
+
+fn with_subcommands(command: clap::Command) -> Vec<clap::Command> {
+    let name = command.get_name().to_string();
+    let visible = |c: &&clap::Command| !c.is_hide_set() && c.get_name() != "help";
+    let named = |c: &clap::Command| c.clone().name(format!("{name}-{}", c.get_name()));
+    let below: Vec<_> = command.get_subcommands().filter(visible).map(named).collect();
+    std::iter::once(command).chain(below.into_iter().flat_map(with_subcommands)).collect()
 }

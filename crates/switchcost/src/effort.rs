@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use clap::Args;
-use model::plan::Stopping;
+use model::case::Case;
+use model::experiment::Experiment;
+use model::plan::{Batching, Plan, Stopping};
+use model::speed::Reference;
 
-use crate::values::{above_zero, duration, seed, share};
+use crate::values::{above_zero, duration, nanoseconds, seed, share};
 
 /// Confidence of all intervals.
 pub(crate) const CONFIDENCE: f64 = 0.95;
@@ -38,11 +41,23 @@ pub(crate) struct Effort<const BUDGET: u64 = 20> {
 }
 
 impl<const BUDGET: u64> Effort<BUDGET> {
+    /// A plan of these cases, in this order, with the seed and the stopping rule as typed.
+    pub(crate) fn plan<C: Into<Case>>(
+        &self,
+        experiment: Experiment,
+        cases: impl IntoIterator<Item = C>,
+        batching: Batching,
+    ) -> Plan {
+        let cases = cases.into_iter().map(Into::into).collect();
+        let (seed, stopping) = (self.seed, self.stopping());
+        Plan { experiment, cases, seed, batching, stopping, reference: Reference::default() }
+    }
+
     /// The stopping rule as typed.
     pub(crate) fn stopping(&self) -> Stopping {
         Stopping {
             precision: self.precision,
-            budget_ns: u64::try_from(self.budget.as_nanos()).unwrap_or(u64::MAX),
+            budget_ns: nanoseconds(self.budget),
             rounds: self.rounds,
             confidence: CONFIDENCE,
         }

@@ -4,99 +4,96 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
+use clap::Args;
+use model::case::Sample;
 use model::experiment::Experiment;
 use model::machine::Machine;
 use model::plan::{Plan, Stopping};
 use model::run::{self, Build, End, Failure, Header, Line, Resumed, Run, SCHEMA, StopReason};
-use model::sample::Sample;
 use probe::assignment::Assignment;
 use probe::company::Watcher;
 use probe::placement;
 
-use crate::experiments;
 use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
-use crate::launch::{Away, Launch, LaunchError, Workers};
-use crate::output::{self, Output};
+use crate::launch::{LaunchError, Workers};
 use crate::progress::Progress;
-use crate::schedule::{Outcome, Schedule, State, Watch};
-use crate::setting::Here;
+use crate::schedule::{self, Course, Event, Outcome};
+use crate::setting::{Here, Planned};
 use crate::store::{Folder, RunFile, speed};
+use crate::values::{above_zero, duration, nanoseconds, share};
 
-/// A plan, and what could not be had for it.
-pub(crate) type Planned = (Plan, Vec<String>);
-
-/// Measures a plan, stores it, prints it.
-pub(crate) fn new_run(planned: Planned, here: Here, output: &Output) -> Result<ExitCode> {
-    let progress = Progress::new(&planned.0, output.quiet);
-    take(planned, here, &Interrupt::watch()?, progress, None).print(output)
+/// Measures a plan and stores it.
+pub(crate) fn new_run(planned: Planned, here: Here, quiet: bool) -> Result<Taken> {
+    let progress = Progress::new(&planned.0, quiet);
+    Ok(take(planned, here, &Interrupt::watch()?, progress, None))
 }
 
 /// Measures a plan and stores it, maybe as one of several launches.
 pub(crate) fn take(
     (plan, notices): Planned,
-    Here { allowed, machine }: Here,
+    here: Here,
     interrupt: &Interrupt,
     progress: Progress,
     launch: Option<run::Launch>,
 ) -> Taken {
     let started = SystemTime::now();
-    let plan = speed::with_reference(plan, &machine);
-    let mut header = Header {
-        schema: SCHEMA,
-        run: match &launch {
-            None => run_name(plan.experiment, started),
-            Some(launch) => format!("{}-{}", launch.set, launch.number),
-        },
-        started: humantime::format_rfc3339_seconds(started).to_string(),
-        invocation: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
-        build: build_info(),
-        plan,
-        machine,
-        notices,
-        session: None,
-        launch,
+    let plan = speed::with_reference(plan, &here.machine);
+    let name = match &launch {
+        None => run_name(plan.experiment, started),
+        Some(launch) => format!("{}-{}", launch.set, launch.number),
     };
-    header.notices.extend(move_controller(&header.plan, &allowed, &header.machine));
-    let (file, store_error) =
-        split(Folder::of_user().and_then(|folder| RunFile::create(folder.path(), &header)));
-    if let Some(error) = &store_error {
-        say(&format!(
-            "error: the run is not stored: {error:#}; it is measured and printed all the same"
-        ));
-    }
-    let store = Store { file, lost: store_error.is_some() };
-    finish(Run::new(header), allowed, store, interrupt, progress)
+    let notices = [notices, move_controller(&plan, &here)].concat();
+    let header = Header { launch, ..header(name, started, plan, &here.machine, notices) };
+    finish(Stored::create(header), &here, interrupt, progress)
 }
 
-/// A run that has come to its end, and what became of it.
+/// The header of a run of its own.
+pub(crate) fn header(
+    run: String,
+    started: SystemTime,
+    plan: Plan,
+    machine: &Machine,
+    notices: Vec<String>,
+) -> Header {
+    Header {
+        schema: SCHEMA,
+        run,
+        started: humantime::format_rfc3339_seconds(started).to_string(),
+        invocation: invocation(),
+        build: build_info(),
+        plan,
+        machine: machine.clone(),
+        notices,
+        session: None,
+        launch: None,
+    }
+}
+
+/// The command line.
+pub(crate) fn invocation() -> Vec<String> {
+    std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect()
+}
+
+/// A run that has come to its end.
 pub(crate) struct Taken {
     pub(crate) run: Run,
-    /// Where it is stored.
+    /// Where all of it is stored.
     pub(crate) path: Option<PathBuf>,
-    /// It is not stored, or not as a whole.
-    lost: bool,
     interrupt: Interrupt,
 }
 
 impl Taken {
-    /// Writes the outputs and the report.
-    fn print(self, output: &Output) -> Result<ExitCode> {
-        let record = experiments::record(&self.run);
-        output::write(&self.run, &*record, self.path.as_deref(), output)?;
-        // Asked for last: a report takes seconds, in which somebody may lose patience.
-        Ok(match self.interrupt.exit_code() {
-            Some(code) => ExitCode::from(code),
-            None if self.is_whole() => ExitCode::SUCCESS,
-            None => ExitCode::FAILURE,
-        })
+    /// By it a script knows whether all was measured and stored, or who asked to stop.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        self.interrupt.exit_code().unwrap_or(u8::from(!self.is_whole())).into()
     }
 
     /// Whether all cases were measured and all samples are stored.
     pub(crate) fn is_whole(&self) -> bool {
         let failed = self.run.end.as_ref().is_none_or(|end| end.reason == StopReason::Failed);
-        !self.lost && self.run.failures.is_empty() && !failed
+        self.path.is_some() && self.run.failures.is_empty() && !failed
     }
 }
 
@@ -105,18 +102,15 @@ impl Taken {
 pub(crate) fn rehearse(assignment: &Assignment) -> Result<Result<Vec<Sample>, ExitCode>> {
     let interrupt = Interrupt::watch()?;
     let mut samples = Vec::new();
-    let mut sink = |sample| samples.push(sample);
-    match Workers::new(interrupt.clone()).launch(assignment, &mut sink) {
-        Err(LaunchError::Interrupted) => {
-            Ok(Err(ExitCode::from(interrupt.exit_code().unwrap_or(128))))
-        }
-        Err(LaunchError::Case { message, .. }) => Err(anyhow!(message)),
+    match Workers::new(interrupt.clone()).launch(assignment, &mut |sample| samples.push(sample)) {
+        Err(LaunchError::Interrupted) => Ok(Err(interrupt.exit_code().unwrap_or(128).into())),
+        Err(LaunchError::Case(error)) => Err(error.into()),
         Ok(()) => Ok(Ok(samples)),
     }
 }
 
 /// Goes on with a stored run.
-pub(crate) fn resume(path: &Path, more: &More, output: &Output) -> Result<ExitCode> {
+pub(crate) fn resume(path: &Path, more: &More, quiet: bool) -> Result<Taken> {
     let (mut file, mut run) = RunFile::reopen(path)?;
     if run.header.session.is_some() {
         return Err(usage(format!(
@@ -127,51 +121,52 @@ pub(crate) fn resume(path: &Path, more: &More, output: &Output) -> Result<ExitCo
     }
     let here = Here::detect()?;
     run.header.plan.cpus().into_iter().try_for_each(|cpu| here.check_cpu("the run", cpu))?;
-    let Here { allowed, machine } = here;
     let spent_ns = run.spent_ns();
     let stopping = more.stopping(&run, spent_ns)?;
-    let differences: Vec<String> = run
-        .header
-        .machine
-        .differences(&machine)
+    let differences = run.header.machine.differences(&here.machine);
+    let differences: Vec<String> = differences
         .iter()
         .map(|d| format!("{}: {} then, {} now", d.field, d.base, d.other))
         .collect();
     for difference in &differences {
         say(&format!("warning: the machine differs from the run's: {difference}"));
     }
-    move_controller(&run.header.plan, &allowed, &machine);
+    move_controller(&run.header.plan, &here);
     let at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let resumed = Line::Resumed(Resumed { at, spent_ns, stopping, differences });
     file.write(&resumed)?;
     run.push(resumed);
-    let progress = Progress::new(&run.header.plan, output.quiet);
-    let store = Store { file: Some(file), lost: false };
-    finish(run, allowed, store, &Interrupt::watch()?, progress).print(output)
+    let progress = Progress::new(&run.header.plan, quiet);
+    let interrupt = Interrupt::watch()?;
+    Ok(finish(Stored { run, file: Some(file) }, &here, &interrupt, progress))
 }
 
 /// What a resumed run may have beyond its own plan.
+#[derive(Debug, Args)]
 pub(crate) struct More {
-    /// Time on top of what is spent.
-    pub(crate) budget: Option<Duration>,
-    /// Another precision.
-    pub(crate) precision: Option<f64>,
-    /// Rounds on top of those done.
-    pub(crate) rounds: Option<u32>,
+    /// More time than the run's own budget has left
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    budget: Option<Duration>,
+    /// Another precision than the run's own
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    precision: Option<f64>,
+    /// Rounds on top of those done, instead of the run's own limit
+    #[arg(long, value_name = "COUNT", value_parser = above_zero::<u32>)]
+    rounds: Option<u32>,
 }
 
 impl More {
     /// The stopping rule from here on, or what is missing for anything to be left to do.
     fn stopping(&self, run: &Run, spent_ns: u64) -> Result<Stopping> {
-        let mut stopping = run.header.plan.stopping.clone();
-        stopping.precision = self.precision.unwrap_or(stopping.precision);
-        if let Some(more) = self.budget {
-            stopping.budget_ns = spent_ns.saturating_add(nanoseconds(more));
-        }
         let done = run.rounds();
-        if let Some(more) = self.rounds {
-            stopping.rounds = Some(done.saturating_add(more));
-        }
+        let own = run.header.plan.stopping.clone();
+        let budget_ns = self.budget.map(|more| spent_ns.saturating_add(nanoseconds(more)));
+        let stopping = Stopping {
+            precision: self.precision.unwrap_or(own.precision),
+            budget_ns: budget_ns.unwrap_or(own.budget_ns),
+            rounds: self.rounds.map(|more| done.saturating_add(more)).or(own.rounds),
+            ..own
+        };
         if spent_ns >= stopping.budget_ns {
             return Err(usage(format!(
                 "the run's budget of {} is spent: give it more with --budget",
@@ -185,30 +180,18 @@ impl More {
     }
 }
 
-pub(crate) fn split<T>(result: Result<T>) -> (Option<T>, Option<anyhow::Error>) {
-    match result {
-        Ok(value) => (Some(value), None),
-        Err(error) => (None, Some(error)),
-    }
-}
-
-pub(crate) fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// Names sort by time; the process id tells two runs of one moment apart.
+/// Names sort by time; the process id distinguishes two runs of one moment.
 pub(crate) fn run_name(experiment: Experiment, started: SystemTime) -> String {
     let time = humantime::format_rfc3339_millis(started).to_string();
     let time: String = time.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
     format!("{time}-{experiment}-{}", std::process::id())
 }
 
-/// Moves this process with all its threads off the CPUs that are measured.
-/// Gives what could not be had.
-pub(crate) fn move_controller(plan: &Plan, allowed: &[u32], machine: &Machine) -> Vec<String> {
+/// Moves this process with all its threads off the CPUs that are measured. Gives what was not possible.
+pub(crate) fn move_controller(plan: &Plan, here: &Here) -> Vec<String> {
     let measured = plan.cpus();
     let mut notices = Vec::new();
-    if allowed.iter().all(|cpu| measured.contains(cpu)) {
+    if here.allowed.iter().all(|cpu| measured.contains(cpu)) {
         notices.push(
             "what is measured may use every CPU that this program may, which wakes up there to take \
              each sample; for a CPU of its own measure on fewer (--placement, --cpu) or allow it one \
@@ -216,7 +199,7 @@ pub(crate) fn move_controller(plan: &Plan, allowed: &[u32], machine: &Machine) -
                 .to_string(),
         );
     }
-    let away = placement::for_controller(allowed, &measured, machine);
+    let away = placement::for_controller(&here.allowed, &measured, &here.machine);
     if let Err(errno) = placement::pin_process(&away) {
         notices
             .push(format!("this program could not move off the CPUs that are measured: {errno}"));
@@ -224,98 +207,154 @@ pub(crate) fn move_controller(plan: &Plan, allowed: &[u32], machine: &Machine) -
     notices
 }
 
-/// Measures, then writes the end.
-fn finish(
-    mut run: Run,
-    allowed: Vec<u32>,
-    store: Store,
-    interrupt: &Interrupt,
-    progress: Progress,
-) -> Taken {
-    let away = Away::new(allowed, run.header.machine.clone());
-    let mut workers = Workers::with_way(interrupt.clone(), away);
-    let plan = run.header.plan.clone();
-    let company = company_of(&plan, &run.header.machine);
-    let mut recorder = Recorder { store, progress, plan: &plan, company };
-    let spent = Duration::from_nanos(run.spent_ns());
-    let samples = std::mem::take(&mut run.samples);
-    let schedule = Schedule::new(&plan, samples, spent, &mut workers, &mut recorder);
-    let Outcome { samples, failures, reason, spent } = schedule.run();
-    recorder.progress.end();
-    run.samples = samples;
-    run.failures = failures;
-    let end = End {
-        reason,
-        finished: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        spent_ns: nanoseconds(spent),
-    };
-    let company = Line::Company(Box::new(recorder.company.end()));
-    for line in [company, Line::End(end)] {
-        recorder.keep(&line);
-        run.push(line);
-    }
-    recorder.with_file(RunFile::sync);
-    speed::learn(&run);
-    let Store { file, lost } = recorder.store;
-    let path = file.map(|file| file.path().to_path_buf());
-    Taken { run, path, lost, interrupt: interrupt.clone() }
-}
-
-/// Looks for the first time who else runs on the CPUs of a plan.
-pub(crate) fn company_of(plan: &Plan, machine: &Machine) -> Watcher {
-    Watcher::begin(Path::new("/"), std::process::id(), &plan.cpus(), machine)
-}
-
-/// Where a run is kept.
-struct Store {
+/// A run that is measured, and its file: none where it is not stored, or not as a whole.
+pub(crate) struct Stored {
+    pub(crate) run: Run,
     file: Option<RunFile>,
-    /// Not all of it is kept.
-    lost: bool,
 }
 
-/// Keeps every sample as it arrives, and shows how far the run is.
-struct Recorder<'a> {
-    store: Store,
-    progress: Progress,
-    plan: &'a Plan,
-    company: Watcher,
-}
-
-impl Recorder<'_> {
-    /// A file that cannot be written any more is given up with a word; measuring goes on.
-    fn keep(&mut self, line: &Line) {
-        self.with_file(|file| file.write(line));
+impl Stored {
+    /// Makes the file; without one measuring continues.
+    pub(crate) fn create(header: Header) -> Self {
+        let file = Folder::of_user().and_then(|folder| RunFile::create(&folder.path, &header));
+        let file = file.inspect_err(|error| {
+            say(&format!("error: the run is not stored: {error:#}; measuring continues"));
+        });
+        Self { run: Run::new(header), file: file.ok() }
     }
+}
 
-    fn with_file(&mut self, act: impl FnOnce(&mut RunFile) -> Result<()>) {
-        let Some(file) = &mut self.store.file else { return };
-        if let Err(error) = act(file) {
-            self.progress.say(&format!(
-                "error: the run is not stored any further: {error:#}; it is measured and printed all the same"
-            ));
-            self.store = Store { file: None, lost: true };
+/// Measures one run from where it is.
+fn finish(stored: Stored, here: &Here, interrupt: &Interrupt, progress: Progress) -> Taken {
+    let plan = stored.run.header.plan.clone();
+    let workers = [Workers::new(interrupt.clone())];
+    let [taken] = measure([stored], workers, &plan, Course::of(&plan), here, progress, interrupt);
+    speed::learn(&taken.run);
+    taken
+}
+
+/// Measures `runs` by one schedule, each by its own workers. The cases of `plan` are those of all runs, one after
+/// the other, each of as many.
+pub(crate) fn measure<const N: usize>(
+    runs: [Stored; N],
+    workers: [Workers; N],
+    plan: &Plan,
+    course: Course<'_>,
+    here: &Here,
+    progress: Progress,
+    interrupt: &Interrupt,
+) -> [Taken; N] {
+    let cases = plan.cases.len() / N;
+    let mut recorder = Recorder {
+        runs,
+        plan,
+        progress,
+        tasks: Watcher::begin(Path::new("/"), std::process::id(), &plan.cpus(), &here.machine),
+    };
+    // Only a run of its own is resumed.
+    let first = &mut recorder.runs[0].run;
+    let earlier = (std::mem::take(&mut first.samples), Duration::from_nanos(first.spent_ns()));
+    let mut measured = Vec::new();
+    let mut launch = |assignment: &Assignment, sink: &mut dyn FnMut(Sample)| {
+        let cpus = assignment.case.cpus();
+        if cpus != measured {
+            // This thread wakes up for each sample. A refusal was reported before the first worker.
+            let away = placement::for_controller(&here.allowed, &cpus, &here.machine);
+            let _ = placement::pin(&away);
+            measured = cpus;
+        }
+        workers[assignment.case_number / cases].launch(assignment, sink)
+    };
+    let outcome =
+        schedule::run(plan, course, earlier, &mut launch, &mut |event| recorder.note(event));
+    recorder.end(outcome, interrupt)
+}
+
+/// Adds samples and failures to their runs, each numbered as in its own plan.
+pub(crate) fn fill(
+    runs: &mut [&mut Run],
+    samples: impl IntoIterator<Item = Sample>,
+    failures: impl IntoIterator<Item = Failure>,
+) {
+    let cases = runs[0].header.plan.cases.len();
+    for sample in samples {
+        let case = sample.case();
+        runs[case / cases].samples.push(sample.of_case(case % cases));
+    }
+    for failure in failures {
+        let run = failure.case / cases;
+        runs[run].failures.push(Failure { case: failure.case % cases, ..failure });
+    }
+}
+
+/// Keeps every sample in the file of its run as it arrives, and shows how far they are.
+struct Recorder<'a, const N: usize> {
+    runs: [Stored; N],
+    plan: &'a Plan,
+    progress: Progress,
+    /// Who else runs on the CPUs that are measured.
+    tasks: Watcher,
+}
+
+impl<const N: usize> Recorder<'_, N> {
+    fn note(&mut self, event: Event<'_>) {
+        let cases = self.plan.cases.len() / N;
+        match event {
+            Event::Case(state) => self.progress.show(&state),
+            Event::Sample(sample) => {
+                let own = sample.clone().of_case(sample.case() % cases);
+                self.keep(sample.case() / cases, &Line::Sample(own));
+            }
+            Event::Pause => {
+                (0..N).for_each(|run| self.with_file(run, RunFile::sync));
+                self.tasks.look_if_due();
+            }
+            Event::Failure(failure) => {
+                let (run, case) = (failure.case / cases, failure.case % cases);
+                let title = self.plan.cases[failure.case].title();
+                let session = self.runs[run].run.header.session.as_ref();
+                let arm = session.map_or(String::new(), |of| format!("{}: ", of.arm.name()));
+                self.progress.say(&format!("error: {arm}{title}: {}", failure.message));
+                self.keep(run, &Line::Failure(Failure { case, ..failure.clone() }));
+            }
         }
     }
-}
 
-impl Watch for Recorder<'_> {
-    fn case(&mut self, state: &State) {
-        self.progress.show(state);
+    fn keep(&mut self, run: usize, line: &Line) {
+        self.with_file(run, |file| file.write(line));
     }
 
-    fn sample(&mut self, sample: &Sample) {
-        self.keep(&Line::Sample(sample.clone()));
+    /// A file that cannot be written any more is given up with an error message; measuring goes on.
+    fn with_file(&mut self, run: usize, act: impl FnOnce(&mut RunFile) -> Result<()>) {
+        let Some(file) = &mut self.runs[run].file else { return };
+        if let Err(error) = act(file) {
+            self.progress.say(&format!(
+                "error: the run is not stored any further: {error:#}; measuring continues"
+            ));
+            self.runs[run].file = None;
+        }
     }
 
-    fn pause(&mut self) {
-        self.with_file(RunFile::sync);
-        self.company.look_if_due();
-    }
-
-    fn failure(&mut self, failure: &Failure) {
-        let title = self.plan.cases[failure.case].title();
-        self.progress.say(&format!("error: {title}: {}", failure.message));
-        self.keep(&Line::Failure(failure.clone()));
+    fn end(mut self, outcome: Outcome, interrupt: &Interrupt) -> [Taken; N] {
+        let Outcome { samples, failures, reason, spent } = outcome;
+        self.progress.end();
+        fill(&mut self.runs.each_mut().map(|stored| &mut stored.run), samples, failures);
+        let finished = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        let end = Line::End(End { reason, finished, spent_ns: nanoseconds(spent) });
+        // All were measured in turn all the time: who ran beside one ran beside all.
+        let lines = [Line::Company(Box::new(self.tasks.end())), end];
+        for run in 0..N {
+            for line in &lines {
+                self.keep(run, line);
+                self.runs[run].run.push(line.clone());
+            }
+            self.with_file(run, RunFile::sync);
+        }
+        self.runs.map(|Stored { run, file }| Taken {
+            run,
+            path: file.map(|file| file.path),
+            interrupt: interrupt.clone(),
+        })
     }
 }
 

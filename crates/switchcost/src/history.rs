@@ -6,12 +6,11 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use comfy_table::CellAlignment;
-use model::subject::{Published, Quantity, published};
+use model::subject::{PREFIX, Published, Quantity, published};
 use model::words;
-use serde::Serialize;
 
+use crate::failure::usage;
 use crate::output::{print, put_json};
-use crate::subjects::find_published;
 use crate::terminal;
 use crate::values::Destination;
 
@@ -26,40 +25,62 @@ pub(crate) struct HistoryArgs {
 }
 
 pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode> {
-    match &args.machine {
+    let text = match &args.machine {
         None => {
             let all = published().context("the published figures")?;
-            tell(&all, list(&all), args)?;
+            put_json(&all, args.json.as_ref())?;
+            list(&all)
         }
         Some(name) => {
             let machine = find_published(name)?;
-            tell(&machine, one(&machine), args)?;
+            put_json(&machine, args.json.as_ref())?;
+            one(&machine)
         }
+    };
+    if args.json != Some(Destination::Stdout) {
+        print(text.as_bytes()).context("cannot print the figures")?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell<T: Serialize>(what: &T, text: String, args: &HistoryArgs) -> Result<()> {
-    put_json(what, args.json.as_ref())?;
-    if args.json != Some(Destination::Stdout) {
-        print(text.as_bytes()).context("cannot print the figures")?;
+/// The published machine meant by a name, or by the start of one that no other shares.
+pub(crate) fn find_published(wanted: &str) -> Result<Published> {
+    let wanted = wanted.to_lowercase();
+    let mut all = published().context("the published figures")?;
+    let names =
+        |all: &[Published]| all.iter().map(|of| of.name.clone()).collect::<Vec<_>>().join(", ");
+    let known = names(&all);
+    let is_exact = all.iter().any(|machine| machine.name == wanted);
+    all.retain(|machine| match is_exact {
+        true => machine.name == wanted,
+        false => !wanted.is_empty() && machine.name.starts_with(&wanted),
+    });
+    let meant = names(&all);
+    match (all.pop(), all.is_empty()) {
+        (Some(machine), true) => Ok(machine),
+        (Some(_), false) => {
+            Err(usage(format!("{PREFIX}{wanted}: the start of several names: {meant}")))
+        }
+        (None, _) => Err(usage(format!(
+            "{PREFIX}{wanted}: no such machine (accepted: {known}; see `switchcost history`)"
+        ))),
     }
-    Ok(())
 }
 
 /// All of them, a line each.
 fn list(all: &[Published]) -> String {
-    let mut table = terminal::table(["name", "year", "machine", "system", "cases", "cost"]);
-    for machine in all {
-        table.add_row([
+    let row = |machine: &Published| {
+        [
             machine.name.clone(),
             machine.year.to_string(),
             machine.machine.clone(),
             machine.system.clone(),
             machine.cases.len().to_string(),
             costs(machine),
-        ]);
-    }
+        ]
+    };
+    let columns = ["name", "year", "machine", "system", "cases", "cost"];
+    let mut table = terminal::table(columns, all.iter().map(row));
     for column in table.column_iter_mut() {
         column.set_cell_alignment(CellAlignment::Left);
         column.set_padding((0, 2));
@@ -70,33 +91,26 @@ fn list(all: &[Published]) -> String {
 /// The cost of its smallest case that is a pair, or of whatever it has.
 fn costs(machine: &Published) -> String {
     let pair = machine.cases.iter().find(|case| case.ring.as_ref().is_some_and(|r| r.members == 2));
-    let case = pair.or(machine.cases.first());
-    let words = |(of, ns): (&Quantity, &f64)| format!("{} a {}", words::time(*ns), of.in_words());
-    let Some(case) = case else { return String::new() };
-    case.figures
-        .first_key_value()
-        .map_or(String::new(), |figure| format!("{} ({})", words(figure), case.title))
+    let words = || {
+        let case = pair.or(machine.cases.first())?;
+        let (of, ns) = case.figures.first_key_value()?;
+        Some(format!("{} a {} ({})", words::time(*ns), of.in_words(), case.title))
+    };
+    words().unwrap_or_default()
 }
 
 /// One machine with all that is known of it.
 fn one(machine: &Published) -> String {
-    let mut text = String::new();
+    let Published { machine: name, system, year, source, .. } = machine;
+    let of = |case: &str, (of, ns): (&Quantity, &f64)| {
+        [case.to_string(), of.in_words().to_string(), format!("{ns:.0}"), words::time(*ns)]
+    };
+    let cases = machine.cases.iter();
+    let rows =
+        cases.flat_map(|case| case.figures.iter().map(move |figure| of(&case.title, figure)));
+    let table = terminal::table(["case", "cost of", "ns", ""], rows);
+    let mut text = format!("{name}, {system} ({year})\n{source}\n\n{table}\n\n");
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "{}, {} ({})", machine.machine, machine.system, machine.year);
-    let _ = writeln!(text, "{}\n", machine.source);
-    let mut table = terminal::table(["case", "cost of", "ns", ""]);
-    for case in &machine.cases {
-        for (of, ns) in &case.figures {
-            table.add_row([
-                case.title.clone(),
-                of.in_words().to_string(),
-                format!("{ns:.0}"),
-                words::time(*ns),
-            ]);
-        }
-    }
-    terminal::align(&mut table);
-    let _ = writeln!(text, "{table}\n");
     for range in &machine.ranges {
         let ns = match range.low_ns == range.high_ns {
             true => words::time(range.low_ns),

@@ -1,6 +1,5 @@
 //! Links as typed and as this machine has them, and `switchcost links`.
 
-use std::fmt::Write;
 use std::process::ExitCode;
 use std::str::FromStr;
 
@@ -14,7 +13,7 @@ use crate::failure::usage;
 use crate::output::{print, put_json};
 use crate::values::Destination;
 
-/// Names of links: all that can be had here, or a list.
+/// Names of links: all that are available here, or a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LinkNames {
     All,
@@ -28,9 +27,9 @@ impl FromStr for LinkNames {
             return Ok(Self::All);
         }
         let mut names: Vec<String> = Vec::new();
-        for name in text.split(',').map(str::trim) {
-            if !names.iter().any(|known| known == name) {
-                names.push(name.to_string());
+        for name in text.split(',').map(|name| name.trim().to_string()) {
+            if !names.contains(&name) {
+                names.push(name);
             }
         }
         Ok(Self::These(names))
@@ -44,8 +43,8 @@ pub(crate) struct LinksArgs {
     pub(crate) json: Option<Destination>,
 }
 
-/// The links, and a word on each that was left out of all. `case` is the ring without its link. One
-/// that was asked for by name and cannot be had is an error.
+/// The links, and why each of the others was left out of all. `case` is the ring without its link. One
+/// that was asked for by name and is not available is an error.
 pub(crate) fn choose(
     asked: &LinkNames,
     case: &Case,
@@ -94,31 +93,23 @@ struct Listed {
 }
 
 pub(crate) fn run(args: &LinksArgs) -> Result<ExitCode> {
-    let list = |link: &probe::ring::Registered| {
+    let list = |link: &Registered| {
         let why_not = link.available().err();
         let (name, summary, needs) = (link.name, link.summary, link.needs);
         Listed { name, summary, needs, available: why_not.is_none(), why_not }
     };
     let links: Vec<Listed> = LINKS.iter().map(list).collect();
     put_json(&links, args.json.as_ref())?;
+    let width = links.iter().map(|link| link.name.len()).max().unwrap_or(0);
+    // Two lines a link: sentences do not fit into columns.
+    let lines = |Listed { name, summary, needs, why_not, .. }: &Listed| {
+        let why = why_not.as_ref().map(|why| format!("not available: {why}"));
+        let here = why.unwrap_or("available".to_string());
+        format!("{name:width$}  {summary}\n{:width$}  needs {needs}; {here}\n", "")
+    };
     if args.json != Some(Destination::Stdout) {
-        print(text(&links).as_bytes()).context("cannot print the links")?;
+        let text: String = links.iter().map(lines).collect();
+        print(text.as_bytes()).context("cannot print the links")?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Two lines a link: sentences do not fit into columns.
-fn text(links: &[Listed]) -> String {
-    let width = links.iter().map(|link| link.name.len()).max().unwrap_or(0);
-    let mut text = String::new();
-    // Writing to a String cannot fail.
-    for Listed { name, summary, needs, why_not, .. } in links {
-        let here = match why_not {
-            None => "available".to_string(),
-            Some(why) => format!("not available: {why}"),
-        };
-        let _ = writeln!(text, "{name:width$}  {summary}");
-        let _ = writeln!(text, "{:width$}  needs {needs}; {here}", "");
-    }
-    text
 }

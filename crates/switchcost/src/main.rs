@@ -1,23 +1,20 @@
 //! switchcost: what a context switch costs here, and whether the number can be trusted.
 //!
-//! The program assembles `model` (arithmetic) and `probe` (kernel). Each experiment is a folder: `args` is
-//! what may be typed, `plan` the plan from it, `table` and `figures` what is shown. `cli` is the root of all
-//! arguments, `execute` runs a plan from its first case to its report, `experiments` is the registry. Called by
-//! the name of one of the papers' programs it acts as that (`classic`).
+//! The program assembles `model` (arithmetic) and `probe` (kernel). Each experiment is a folder: its `mod` is
+//! what may be typed, `plan` the plan from it, `table` and `figures` what is shown. `experiments` is the registry
+//! above them: it runs their plans by `execute` and prints, draws and exports what came of them. `cli` is the root
+//! of all arguments. Called by the name of one of the papers' programs it acts as that (`classic`).
 
 mod classic;
 mod cli;
 mod clock;
 mod compare;
 mod cost;
-mod deadline;
 mod effort;
-mod event;
 mod execute;
 mod experiments;
 mod failure;
 mod figures;
-mod hearing;
 mod history;
 mod interference;
 mod interrupt;
@@ -35,13 +32,11 @@ mod schedule;
 mod schema;
 mod session;
 mod setting;
-mod shell;
 mod store;
-mod subjects;
 mod terminal;
 mod values;
 mod watch;
-mod worker;
+mod worker_output;
 
 use std::process::ExitCode;
 

@@ -1,8 +1,6 @@
 //! `switchcost runs`: what is stored.
 
-use std::fmt::Write;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use charts::printable;
@@ -11,10 +9,10 @@ use comfy_table::{Table, presets};
 use model::run::{End, StopReason};
 
 use crate::execute::{self, More};
-use crate::experiments;
+use crate::experiments::{self, Record};
 use crate::output::{self, ExportFormat, Output};
 use crate::store::{Entry, Folder, read};
-use crate::values::{Destination, above_zero, duration, share};
+use crate::values::Destination;
 
 /// RUN is a name from `runs list`, the start of one that no other shares, `last`, or a file.
 #[derive(Debug, Subcommand)]
@@ -44,15 +42,8 @@ pub(crate) enum RunsCommand {
     Resume {
         /// Name, start of a name, `last`, or a file
         run: String,
-        /// More time than the run's own budget has left
-        #[arg(long, value_name = "TIME", value_parser = duration)]
-        budget: Option<Duration>,
-        /// Another precision than the run's own
-        #[arg(long, value_name = "SHARE", value_parser = share)]
-        precision: Option<f64>,
-        /// Rounds on top of those done, instead of the run's own limit
-        #[arg(long, value_name = "COUNT", value_parser = above_zero::<u32>)]
-        rounds: Option<u32>,
+        #[command(flatten)]
+        more: More,
         /// No progress and no table
         #[arg(long, short)]
         quiet: bool,
@@ -72,18 +63,17 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
         RunsCommand::Show { run, plot } => {
             let path = folder.find(&run)?.path;
             let run = read(&path)?;
-            output::show(&run, &*experiments::record(&run), &path, plot)?;
+            Record::of(&run).show(&run, &path, plot)?;
             Ok(ExitCode::SUCCESS)
         }
         RunsCommand::Export { run, format, output } => {
             let run = read(&folder.find(&run)?.path)?;
-            output::export(&run, &*experiments::record(&run), format, &output)?;
+            Record::of(&run).export(&run, format, &output)?;
             Ok(ExitCode::SUCCESS)
         }
-        RunsCommand::Resume { run, budget, precision, rounds, quiet } => {
+        RunsCommand::Resume { run, more, quiet } => {
             let output = Output { json: None, csv: None, plot: false, quiet };
-            let more = More { budget, precision, rounds };
-            execute::resume(&folder.find(&run)?.path, &more, &output)
+            experiments::tell(&execute::resume(&folder.find(&run)?.path, &more, quiet)?, &output)
         }
         RunsCommand::Remove { runs } => remove(&folder, &runs),
     }
@@ -94,36 +84,28 @@ fn list(folder: &Folder) -> Result<ExitCode> {
     table.load_style(presets::NOTHING);
     table.set_header(["name", "experiment", "cases", "rounds", "samples", "state"]);
     for entry in folder.entries()? {
-        table.add_row(list_row(&entry));
+        table.add_row(match read(&entry.path) {
+            Ok(run) => [
+                entry.name.clone(),
+                run.header.plan.experiment.to_string(),
+                run.header.plan.cases.len().to_string(),
+                run.rounds().to_string(),
+                run.samples.len().to_string(),
+                state(&entry, run.end.as_ref()).to_string(),
+            ],
+            // It is still there.
+            Err(error) => {
+                let [a, b, c, d] = ["-"; 4].map(String::from);
+                [entry.name, a, b, c, d, format!("{error:#}")]
+            }
+        });
     }
-    let mut text = String::new();
-    // Writing to a String cannot fail.
-    let _ = match table.is_empty() {
-        true => writeln!(text, "no runs in {}", folder.path().display()),
-        false => writeln!(text, "{table}"),
+    let text = match table.is_empty() {
+        true => format!("no runs in {}\n", folder.path.display()),
+        false => format!("{table}\n"),
     };
     output::print(printable(&text).as_bytes()).context("cannot print the list")?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// A file that cannot be read is listed with the reason: it is still there.
-fn list_row(entry: &Entry) -> Vec<String> {
-    readable_row(entry).unwrap_or_else(|error| {
-        let dash = || "-".to_string();
-        vec![entry.name.clone(), dash(), dash(), dash(), dash(), format!("{error:#}")]
-    })
-}
-
-fn readable_row(entry: &Entry) -> Result<Vec<String>> {
-    let run = read(&entry.path)?;
-    Ok(vec![
-        entry.name.clone(),
-        run.header.plan.experiment.to_string(),
-        run.header.plan.cases.len().to_string(),
-        run.rounds().to_string(),
-        run.samples.len().to_string(),
-        state(entry, run.end.as_ref()).to_string(),
-    ])
 }
 
 fn state(entry: &Entry, end: Option<&End>) -> &'static str {

@@ -4,33 +4,33 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use model::case::Sample;
 use model::looks;
-use model::plan::{Plan, is_look};
+use model::looks::is_look;
+use model::plan::Plan;
 use model::run::{Failure, StopReason};
-use model::sample::Sample;
 use model::speed::FEWEST_ROUNDS;
-use probe::assignment::Assignment;
+use probe::assignment::{Assignment, Unmeasured};
 
 use crate::launch::{Launch, LaunchError};
 
-/// What is told while the rounds go on.
-pub(crate) trait Watch {
+/// What happens while the rounds go on.
+pub(crate) enum Event<'a> {
     /// A case is about to be measured.
-    fn case(&mut self, state: &State);
-    /// A sample has arrived.
-    fn sample(&mut self, sample: &Sample);
+    Case(State),
+    Sample(&'a Sample),
     /// A worker has ended: nothing is being measured.
-    fn pause(&mut self);
+    Pause,
     /// A case cannot be measured.
-    fn failure(&mut self, failure: &Failure);
+    Failure(&'a Failure),
 }
 
-/// How far a run is.
+/// How far a run is before a case.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct State {
     /// Number of the coming case.
     pub(crate) case: usize,
-    /// Round, from 0.
+    /// From 0.
     pub(crate) round: u32,
     /// Time spent measuring.
     pub(crate) spent: Duration,
@@ -38,20 +38,53 @@ pub(crate) struct State {
     pub(crate) precision: Option<f64>,
 }
 
+/// Numbers of the cases of a round, by its number, in their order.
+type Order<'a> = dyn Fn(&[Sample], u32) -> Vec<usize> + 'a;
+type Precision<'a> = dyn Fn(&[Sample], &[Failure]) -> Option<f64> + 'a;
+type Lacking<'a> = dyn Fn(&[Sample]) -> Vec<usize> + 'a;
+
+/// Which cases a round has, and by what the run may stop for being precise.
+pub(crate) struct Course<'a> {
+    pub(crate) order: Box<Order<'a>>,
+    /// The widest relative half-width; absent as long as something has no interval.
+    pub(crate) precision: Box<Precision<'a>>,
+    /// Numbers of the cases that have too few clean slices, for whose sake the budget is extended.
+    pub(crate) lacking: Box<Lacking<'a>>,
+}
+
+impl<'a> Course<'a> {
+    /// The plan's own.
+    pub(crate) fn of(plan: &'a Plan) -> Self {
+        let order = move |samples: &[Sample], round| {
+            let mut order = plan.order(round);
+            if let Some(focus) = looks::focus(plan, samples, round) {
+                order.retain(|case| focus.contains(case));
+            }
+            order
+        };
+        Self {
+            order: Box::new(order),
+            precision: Box::new(move |samples, failed| {
+                looks::worst_precision(plan, samples, failed)
+            }),
+            lacking: Box::new(move |samples| looks::lacking(plan, samples)),
+        }
+    }
+}
+
 /// Runs the rounds of a plan.
-pub(crate) struct Schedule<'a> {
+struct Schedule<'a> {
     plan: &'a Plan,
-    launch: &'a mut dyn Launch,
-    watch: &'a mut dyn Watch,
+    course: Course<'a>,
+    launch: &'a mut Launch<'a>,
+    watch: &'a mut dyn FnMut(Event<'_>),
     samples: Vec<Sample>,
     failures: Vec<Failure>,
-    first_round: u32,
     spent_before: Duration,
     started: Instant,
     precision: Option<f64>,
     last_took: BTreeMap<usize, Duration>,
     retired: BTreeSet<usize>,
-    course: Course<'a>,
     /// Where the budget ends: later than the plan's while clean slices are missing.
     limit: Duration,
     /// The cases that are still measured beyond the plan's budget.
@@ -59,27 +92,6 @@ pub(crate) struct Schedule<'a> {
     /// The most rounds of each case, once the plan's budget is spent.
     most_rounds: Option<BTreeMap<usize, usize>>,
     failed_in_a_row: BTreeMap<usize, u32>,
-}
-
-/// How precise what was measured is; absent as long as something has no interval.
-pub(crate) type Precision<'a> = dyn Fn(&[Sample], &[Failure]) -> Option<f64> + 'a;
-
-/// Numbers of the cases for whose sake the budget is extended.
-pub(crate) type Lacking<'a> = dyn Fn(&[Sample]) -> Vec<usize> + 'a;
-
-/// Numbers of the cases that the round of that number is for; none where it is for all.
-pub(crate) type Focus<'a> = dyn Fn(&[Sample], u32) -> Option<Vec<usize>> + 'a;
-
-/// In which order the cases of a round come, and by what the run may stop for being precise.
-pub(crate) struct Course<'a> {
-    /// The numbers of the cases, of the round of that number.
-    pub(crate) order: Box<dyn Fn(u32) -> Vec<usize> + 'a>,
-    /// The widest relative half-width.
-    pub(crate) precision: Box<Precision<'a>>,
-    /// The cases that have too few clean slices.
-    pub(crate) lacking: Box<Lacking<'a>>,
-    /// The cases that a round is for, where it is not for all.
-    pub(crate) focus: Box<Focus<'a>>,
 }
 
 /// A run that lacks clean slices takes at most so many times its budget, and each of its cases as many times the
@@ -99,72 +111,51 @@ pub(crate) struct Outcome {
     pub(crate) samples: Vec<Sample>,
     /// Cases that could not be measured.
     pub(crate) failures: Vec<Failure>,
-    /// Why it ended.
     pub(crate) reason: StopReason,
     /// Time spent measuring, earlier sessions included.
     pub(crate) spent: Duration,
 }
 
-enum Step {
-    Tried,
-    /// Did not fit into the budget, or was given up before.
-    Skipped,
-    Stop(StopReason),
+/// Runs rounds until a reason to stop comes up, after the samples of earlier sessions, which took `spent_before`.
+pub(crate) fn run<'a>(
+    plan: &'a Plan,
+    course: Course<'a>,
+    (samples, spent_before): (Vec<Sample>, Duration),
+    launch: &'a mut Launch<'a>,
+    watch: &'a mut dyn FnMut(Event<'_>),
+) -> Outcome {
+    let schedule = Schedule {
+        plan,
+        course,
+        launch,
+        watch,
+        samples,
+        failures: Vec::new(),
+        spent_before,
+        started: Instant::now(),
+        precision: None,
+        last_took: BTreeMap::new(),
+        retired: BTreeSet::new(),
+        limit: Duration::from_nanos(plan.stopping.budget_ns),
+        only: None,
+        most_rounds: None,
+        failed_in_a_row: BTreeMap::new(),
+    };
+    schedule.run()
 }
 
-impl<'a> Schedule<'a> {
-    /// A schedule that goes on after `samples` of earlier sessions, which took `spent`.
-    pub(crate) fn new(
-        plan: &'a Plan,
-        samples: Vec<Sample>,
-        spent: Duration,
-        launch: &'a mut dyn Launch,
-        watch: &'a mut dyn Watch,
-    ) -> Self {
-        let first_round = samples.iter().map(|s| s.round().saturating_add(1)).max().unwrap_or(0);
-        Self {
-            plan,
-            launch,
-            watch,
-            samples,
-            failures: Vec::new(),
-            first_round,
-            spent_before: spent,
-            started: Instant::now(),
-            precision: None,
-            last_took: BTreeMap::new(),
-            retired: BTreeSet::new(),
-            course: Course {
-                order: Box::new(|round| plan.order(round)),
-                precision: Box::new(|samples, failures| {
-                    looks::worst_precision(plan, samples, failures)
-                }),
-                lacking: Box::new(|samples| looks::lacking(plan, samples)),
-                focus: Box::new(|samples, round| looks::focus(plan, samples, round)),
-            },
-            limit: Duration::from_nanos(plan.stopping.budget_ns),
-            only: None,
-            most_rounds: None,
-            failed_in_a_row: BTreeMap::new(),
-        }
-    }
-
-    /// The same on another course than the plan's own.
-    pub(crate) fn on(self, course: Course<'a>) -> Self {
-        Self { course, ..self }
-    }
-
-    /// Runs rounds until a reason to stop comes up.
-    pub(crate) fn run(mut self) -> Outcome {
-        let mut round = self.first_round;
+impl Schedule<'_> {
+    fn run(mut self) -> Outcome {
+        let last = self.samples.iter().map(Sample::round).max();
+        let mut round = last.map_or(0, |last| last.saturating_add(1));
         let reason = loop {
             if self.plan.stopping.rounds.is_some_and(|most| round >= most) {
                 break StopReason::RoundsDone;
             }
             match self.round(round) {
-                Some(StopReason::BudgetSpent) if self.extend() => {}
-                Some(reason) => break reason,
-                None => {}
+                Err(StopReason::BudgetSpent) if self.extend() => {}
+                Err(reason) => break reason,
+                Ok(()) => {}
             }
             round += 1;
             if is_look(round) && self.is_precise() {
@@ -175,27 +166,19 @@ impl<'a> Schedule<'a> {
         Outcome { samples: self.samples, failures: self.failures, reason, spent }
     }
 
-    /// One round; a reason to stop if there is one.
-    fn round(&mut self, round: u32) -> Option<StopReason> {
+    /// One round, or a reason to stop.
+    fn round(&mut self, round: u32) -> Result<(), StopReason> {
         if self.only.is_some() && !self.extend() {
-            return Some(StopReason::BudgetSpent);
+            return Err(StopReason::BudgetSpent);
         }
-        let mut tried = 0;
-        let focus = (self.course.focus)(&self.samples, round);
-        for case in (self.course.order)(round) {
-            if focus.as_ref().is_some_and(|focus| !focus.contains(&case)) {
-                continue;
-            }
-            match self.case(case, round) {
-                Step::Tried => tried += 1,
-                Step::Skipped => {}
-                Step::Stop(reason) => return Some(reason),
-            }
+        let mut tried = false;
+        for case in (self.course.order)(&self.samples, round) {
+            tried |= self.case(case, round)?;
         }
         match (0..self.plan.cases.len()).all(|case| self.retired.contains(&case)) {
-            true => Some(StopReason::Failed),
-            false if tried == 0 => Some(StopReason::BudgetSpent),
-            false => None,
+            true => Err(StopReason::Failed),
+            false if !tried => Err(StopReason::BudgetSpent),
+            false => Ok(()),
         }
     }
 
@@ -203,65 +186,57 @@ impl<'a> Schedule<'a> {
     /// clean slices. Asked for before each round then.
     fn extend(&mut self) -> bool {
         let budget = Duration::from_nanos(self.plan.stopping.budget_ns);
-        let limit = budget.saturating_mul(MOST_BUDGETS);
-        let rounds = self.rounds_by_case();
+        self.limit = budget.saturating_mul(MOST_BUDGETS);
+        let measured: BTreeSet<_> =
+            self.samples.iter().map(|one| (one.case(), one.round())).collect();
+        let mut rounds: BTreeMap<usize, usize> = BTreeMap::new();
+        for (case, _) in measured {
+            *rounds.entry(case).or_default() += 1;
+        }
         let most = self.most_rounds.get_or_insert_with(|| {
             let most = |count: usize| (count * MOST_BUDGETS as usize).max(LEAST_ROUNDS);
             rounds.iter().map(|(case, count)| (*case, most(*count))).collect()
         });
-        let has_time = |case: &usize| rounds.get(case) < most.get(case);
-        let lacking: BTreeSet<usize> = (self.course.lacking)(&self.samples)
-            .into_iter()
-            .filter(|case| !self.retired.contains(case) && has_time(case))
-            .collect();
-        let extends = !lacking.is_empty() && self.spent() < limit;
-        (self.limit, self.only) = (limit, Some(lacking));
+        let mut lacking = BTreeSet::from_iter((self.course.lacking)(&self.samples));
+        lacking.retain(|case| !self.retired.contains(case) && rounds.get(case) < most.get(case));
+        let extends = !lacking.is_empty() && self.spent() < self.limit;
+        self.only = Some(lacking);
         extends
     }
 
-    fn rounds_by_case(&self) -> BTreeMap<usize, usize> {
-        let all: BTreeSet<_> = self.samples.iter().map(|one| (one.case(), one.round())).collect();
-        let mut rounds = BTreeMap::new();
-        for (case, _) in all {
-            *rounds.entry(case).or_default() += 1;
-        }
-        rounds
-    }
-
-    fn case(&mut self, case: usize, round: u32) -> Step {
+    /// Whether the case was tried: not where it was given up or does not fit into the budget.
+    fn case(&mut self, case: usize, round: u32) -> Result<bool, StopReason> {
         let is_left_out = self.only.as_ref().is_some_and(|only| !only.contains(&case));
         if is_left_out || self.retired.contains(&case) {
-            return Step::Skipped;
+            return Ok(false);
         }
-        let budget = self.limit;
+        let spent = self.spent();
         // The first round is always finished: every size is measured once.
-        if round > 0 && self.spent() >= budget {
-            return Step::Stop(StopReason::BudgetSpent);
+        if round > 0 && spent >= self.limit {
+            return Err(StopReason::BudgetSpent);
         }
         // A large ring that no longer fits leaves the rest of the time to the small ones.
         let took = self.last_took.get(&case).copied().unwrap_or_default();
-        if round > 0 && self.spent() + took > budget {
-            return Step::Skipped;
+        if round > 0 && spent + took > self.limit {
+            return Ok(false);
         }
-        let spent = self.spent();
-        self.watch.case(&State { case, round, spent, precision: self.precision });
+        (self.watch)(Event::Case(State { case, round, spent, precision: self.precision }));
         let result = self.measure(case, round);
         self.last_took.insert(case, self.spent().saturating_sub(spent));
-        self.watch.pause();
+        (self.watch)(Event::Pause);
         match result {
             Ok(()) => {
                 self.failed_in_a_row.remove(&case);
-                Step::Tried
             }
-            Err(LaunchError::Interrupted) => Step::Stop(StopReason::Interrupted),
-            Err(LaunchError::Case { message, exhausted }) => {
+            Err(LaunchError::Interrupted) => return Err(StopReason::Interrupted),
+            Err(LaunchError::Case(Unmeasured { message, exhausted })) => {
                 let failure = Failure { case, round, message };
-                self.watch.failure(&failure);
+                (self.watch)(Event::Failure(&failure));
                 self.failures.push(failure);
                 self.count_failure(case, exhausted);
-                Step::Tried
             }
         }
+        Ok(true)
     }
 
     /// A case at which the machine ran out is not tried again, nor is one that needs as much. Any
@@ -288,8 +263,8 @@ impl<'a> Schedule<'a> {
             unshared_ratio: self.plan.reference.unshared_ratio,
         };
         let (samples, watch) = (&mut self.samples, &mut *self.watch);
-        self.launch.launch(&assignment, &mut |sample| {
-            watch.sample(&sample);
+        (self.launch)(&assignment, &mut |sample| {
+            watch(Event::Sample(&sample));
             samples.push(sample);
         })
     }
@@ -333,7 +308,7 @@ mod tests {
         }
     }
 
-    impl Launch for Fake {
+    impl Fake {
         fn launch(
             &mut self,
             assignment: &Assignment,
@@ -346,11 +321,11 @@ mod tests {
             self.asked.push((assignment.round, assignment.case_number));
             if members > self.most_members {
                 let message = "out of members".to_string();
-                return Err(LaunchError::Case { message, exhausted: true });
+                return Err(LaunchError::Case(Unmeasured { message, exhausted: true }));
             }
             if self.fail.contains(&(assignment.round, members)) {
                 let message = "once".to_string();
-                return Err(LaunchError::Case { message, exhausted: false });
+                return Err(LaunchError::Case(Unmeasured { message, exhausted: false }));
             }
             let turn = self.asked.len() as u64 % 7;
             let ns_per_hop = if members == 1 { 1000 } else { 3000 } + self.wobble * turn;
@@ -374,17 +349,6 @@ mod tests {
         }
     }
 
-    #[derive(Default)]
-    struct Quiet(Vec<Failure>);
-    impl Watch for Quiet {
-        fn case(&mut self, _: &State) {}
-        fn sample(&mut self, _: &Sample) {}
-        fn pause(&mut self) {}
-        fn failure(&mut self, failure: &Failure) {
-            self.0.push(failure.clone());
-        }
-    }
-
     fn plan(budget_ns: u64, rounds: Option<u32>) -> Plan {
         let case = |members| Case {
             members,
@@ -405,7 +369,18 @@ mod tests {
     }
 
     fn run(plan: &Plan, fake: &mut Fake) -> Outcome {
-        Schedule::new(plan, Vec::new(), Duration::ZERO, fake, &mut Quiet::default()).run()
+        run_from(plan, Course::of(plan), (Vec::new(), Duration::ZERO), fake)
+    }
+
+    fn run_from<'a>(
+        plan: &'a Plan,
+        course: Course<'a>,
+        earlier: (Vec<Sample>, Duration),
+        fake: &mut Fake,
+    ) -> Outcome {
+        let mut launch =
+            |assignment: &Assignment, sink: &mut dyn FnMut(Sample)| fake.launch(assignment, sink);
+        super::run(plan, course, earlier, &mut launch, &mut |_| {})
     }
 
     const LONG: u64 = 3_600_000_000_000;
@@ -458,19 +433,16 @@ mod tests {
     /// The same after samples of an earlier session.
     fn lack_after(
         plan: &Plan,
-        (samples, spent): (Vec<Sample>, Duration),
+        earlier: (Vec<Sample>, Duration),
         fake: &mut Fake,
         lacking: impl Fn(usize) -> Vec<usize>,
     ) -> Outcome {
-        let mut watch = Quiet::default();
-        let schedule = Schedule::new(plan, samples, spent, fake, &mut watch);
         let course = Course {
-            order: Box::new(|round| plan.order(round)),
+            order: Box::new(|_, round| plan.order(round)),
             precision: Box::new(|_, _| None),
             lacking: Box::new(move |samples: &[Sample]| lacking(samples.len())),
-            focus: Box::new(|_, _| None),
         };
-        schedule.on(course).run()
+        run_from(plan, course, earlier, fake)
     }
 
     #[test]
@@ -507,15 +479,12 @@ mod tests {
     #[test]
     fn a_round_may_be_for_some_cases_only() {
         let (plan, mut fake) = (plan(LONG, Some(2)), Fake::default());
-        let mut watch = Quiet::default();
-        let schedule = Schedule::new(&plan, Vec::new(), Duration::ZERO, &mut fake, &mut watch);
-        let course = Course {
-            order: Box::new(|round| plan.order(round)),
-            precision: Box::new(|_, _| None),
-            lacking: Box::new(|_| Vec::new()),
-            focus: Box::new(|_, round| (round == 1).then(|| vec![2, 4])),
+        let order = |_: &[Sample], round| match round {
+            1 => vec![2, 4],
+            _ => plan.order(round),
         };
-        schedule.on(course).run();
+        let course = Course { order: Box::new(order), ..Course::of(&plan) };
+        run_from(&plan, course, (Vec::new(), Duration::ZERO), &mut fake);
         let mut second: Vec<usize> =
             fake.asked.iter().filter(|(round, _)| *round == 1).map(|(_, case)| *case).collect();
         second.sort_unstable();
@@ -569,9 +538,7 @@ mod tests {
         let mut fake = Fake { wobble: 300, interrupt_after: 9, ..Fake::default() };
         let earlier = run(&plan, &mut fake).samples;
         let mut fake = Fake { wobble: 300, ..Fake::default() };
-        let mut quiet = Quiet::default();
-        let schedule = Schedule::new(&plan, earlier, Duration::ZERO, &mut fake, &mut quiet);
-        let outcome = schedule.run();
+        let outcome = run_from(&plan, Course::of(&plan), (earlier, Duration::ZERO), &mut fake);
         assert_eq!(fake.asked.first().map(|(round, _)| *round), Some(2));
         assert_eq!(outcome.samples.len(), 9 + 5 * 6);
     }

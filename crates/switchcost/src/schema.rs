@@ -18,62 +18,37 @@ enum Record {
     /// Of `ring` and `cost`.
     Rings(Box<model::record::Record>),
     /// Of `clock` and `cost --interference`.
-    Trials(Box<model::trial::Record>),
+    Trials(Box<model::findings::Record>),
     /// Of `response`.
     Response(Box<model::response::Record>),
 }
 
-/// A schema and what it is of.
-struct Named {
-    /// Its name.
-    name: &'static str,
-    /// What it is of.
-    of: &'static str,
-    /// The schema.
-    schema: fn() -> Schema,
-}
+/// A schema's name, what it is of, and itself.
+type Named = (&'static str, &'static str, fn() -> Schema);
 
-/// All schemas.
 const ALL: [Named; 6] = [
-    Named {
-        name: "run-line",
-        of: "a line of a run file",
-        schema: || schema_for!(model::run::Line),
-    },
-    Named {
-        name: "record",
-        of: "a run of ring, cost, response or clock with --json, and runs export --format json",
-        schema: || schema_for!(Record),
-    },
-    Named {
-        name: "comparison",
-        of: "compare --json",
-        schema: || schema_for!(model::comparison::Comparison),
-    },
-    Named {
-        name: "history",
-        of: "history --json",
-        schema: || schema_for!(Vec<model::subject::Published>),
-    },
-    Named {
-        name: "program",
-        of: "cost --pid and cost -- CMD with --json",
-        schema: || schema_for!(watch::findings::Report),
-    },
-    Named { name: "command-use", of: "run --json", schema: || schema_for!(run::record::Record) },
+    ("run-line", "a line of a run file", || schema_for!(model::run::Line)),
+    (
+        "record",
+        "a run of ring, cost, response or clock with --json, and runs export --format json",
+        || schema_for!(Record),
+    ),
+    ("comparison", "compare --json", || schema_for!(model::comparison::Comparison)),
+    ("history", "history --json", || schema_for!(Vec<model::subject::Published>)),
+    ("program", "cost --pid and cost -- CMD with --json", || schema_for!(watch::findings::Report)),
+    ("command-use", "run --json", || schema_for!(run::record::Record)),
 ];
 
 pub(crate) fn run(wanted: Option<&str>) -> Result<ExitCode> {
     let text = match wanted {
-        None => ALL.iter().map(|Named { name, of, .. }| format!("{name:<12} {of}\n")).collect(),
+        None => ALL.iter().map(|(name, of, _)| format!("{name:<12} {of}\n")).collect(),
         Some(wanted) => {
-            let found = ALL.iter().find(|schema| schema.name == wanted);
-            let found = found.ok_or_else(|| {
-                let names: Vec<&str> = ALL.iter().map(|schema| schema.name).collect();
-                usage(format!("'{wanted}': no such schema (accepted: {})", names.join(", ")))
+            let found = ALL.iter().find(|(name, ..)| *name == wanted);
+            let (_, _, schema) = found.ok_or_else(|| {
+                let names = ALL.map(|(name, ..)| name).join(", ");
+                usage(format!("'{wanted}': no such schema (accepted: {names})"))
             })?;
-            let text = serde_json::to_string_pretty(&(found.schema)());
-            text.context("cannot write the schema")? + "\n"
+            serde_json::to_string_pretty(&schema()).context("cannot write the schema")? + "\n"
         }
     };
     print(text.as_bytes()).context("cannot print the schema")?;

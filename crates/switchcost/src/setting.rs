@@ -4,8 +4,10 @@ use std::path::Path;
 use std::str::FromStr;
 
 use anyhow::{Context, Result};
-use model::case::{Placement, Policy};
-use model::machine::{CpuInterrupts, Machine};
+use model::case::{Kind, Placement, Policy};
+use model::machine::Machine;
+use model::plan::Plan;
+use model::ring::Case;
 use probe::{placement, policy};
 use rustix::io::Errno;
 
@@ -23,18 +25,27 @@ pub(crate) enum PlacementArg {
 impl FromStr for PlacementArg {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let cpu = |item: &str| item.trim().parse::<u32>();
-        match text {
-            "same" => Ok(Self::Same),
-            "free" => Ok(Self::Free),
-            "sweep" => Ok(Self::Sweep),
+        Ok(match text {
+            "same" => Self::Same,
+            "free" => Self::Free,
+            "sweep" => Self::Sweep,
             list => {
-                list.split(',').map(cpu).collect::<Result<_, _>>().map(Self::Cpus).map_err(|_| {
-                    "accepted: same, free, sweep, or CPU numbers such as 1 or 0,2".to_string()
-                })
+                let cpus = list.split(',').map(|item| item.trim().parse());
+                let accepted = "accepted: same, free, sweep, or CPU numbers such as 1 or 0,2";
+                Self::Cpus(cpus.collect::<Result<_, _>>().map_err(|_| accepted)?)
             }
-        }
+        })
     }
+}
+
+/// A plan, and what was not available for it.
+pub(crate) type Planned = (Plan, Vec<String>);
+
+/// Two processes that pass a token by the pipe, without work, under the normal policy: rings differ from it.
+pub(crate) fn pair(placement: Placement) -> Case {
+    let (kind, policy) = (Kind::Process, Policy::Other);
+    let (work, priority, state) = (None, None, None);
+    Case { members: 2, kind, link: "pipe".to_string(), work, placement, policy, priority, state }
 }
 
 /// Where a plan is to run.
@@ -52,15 +63,12 @@ impl Here {
         Ok(Self { allowed, machine: probe::machine::read(Path::new("/")) })
     }
 
-    /// The CPU asked for, if it can be had, or the one that suits best.
+    /// The CPU asked for, if it is available, or the one that suits best.
     pub(crate) fn cpu(&self, asked: Option<u32>) -> Result<u32> {
-        match asked {
-            Some(cpu) => self.check_cpu("--cpu", cpu).map(|()| cpu),
-            None => {
-                let cpu = placement::choose_one(&self.allowed, &self.machine);
-                cpu.context("no CPU is allowed")
-            }
+        if let Some(cpu) = asked {
+            return self.check_cpu("--cpu", cpu).map(|()| cpu);
         }
+        placement::choose_one(&self.allowed, &self.machine).context("no CPU is allowed")
     }
 
     /// Where members run that were told where: `same` is for the experiment to choose.
@@ -85,36 +93,34 @@ impl Here {
         asked: &PlacementArg,
         same: Option<u32>,
     ) -> Result<Vec<Placement>> {
-        match asked {
-            PlacementArg::Sweep => {
-                let same = same.context("no CPU is allowed")?;
-                Ok(model::placement::sweep(&self.machine, &self.allowed, same))
-            }
-            one => Ok(vec![self.placement(one, same)?]),
+        if *asked != PlacementArg::Sweep {
+            return Ok(vec![self.placement(asked, same)?]);
         }
+        let same = same.context("no CPU is allowed")?;
+        Ok(model::placement::sweep(&self.machine, &self.allowed, same))
     }
 
-    /// Why a CPU cannot be used, told apart: it is not there, it is off, or it is not ours.
+    /// Why a CPU cannot be used: it is not present, it is offline, or it is not allowed.
     pub(crate) fn check_cpu(&self, flag: &str, cpu: u32) -> Result<()> {
         if self.allowed.contains(&cpu) {
             return Ok(());
         }
         let have = self.allowed.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
         let of = &self.machine.cpu;
-        if let Some(present) = of.present.known().filter(|list| !list.contains(cpu)) {
-            return Err(usage(format!(
+        let present = of.present.known().filter(|list| !list.contains(cpu));
+        let online = of.online.known().filter(|list| !list.contains(cpu));
+        Err(usage(match (present, online) {
+            (Some(present), _) => format!(
                 "{flag}: CPU {cpu} is not present (this machine has {present}; accepted here: {have})"
-            )));
-        }
-        if let Some(online) = of.online.known().filter(|list| !list.contains(cpu)) {
-            return Err(usage(format!(
-                "{flag}: CPU {cpu} is offline (online: {online}; accepted here: {have})"
-            )));
-        }
-        Err(usage(format!(
-            "{flag}: CPU {cpu} is not in this process's cpuset or affinity mask (accepted here: {have}; \
-             see taskset -p $$ and the control group's cpuset)"
-        )))
+            ),
+            (None, Some(online)) => {
+                format!("{flag}: CPU {cpu} is offline (online: {online}; accepted here: {have})")
+            }
+            (None, None) => format!(
+                "{flag}: CPU {cpu} is not in this process's cpuset or affinity mask (accepted here: {have}; \
+                 see taskset -p $$ and the control group's cpuset)"
+            ),
+        }))
     }
 
     /// What does not fit into memory would be ended by the out-of-memory killer, or end others. `what`
@@ -141,25 +147,22 @@ pub(crate) fn chosen_cpu(cpu: u32, machine: &Machine) -> String {
     if machine.cpu.isolated.known().is_some_and(|list| list.contains(cpu)) {
         return format!("setting: members on CPU {cpu}, which is isolated");
     }
-    match machine.interrupts.known() {
-        Some(all) => {
-            let of = |of: &CpuInterrupts| format!("CPU {}: {}", of.cpu, of.devices);
-            // Many CPUs: the busiest say enough.
-            let mut busiest = all.clone();
-            busiest.sort_by_key(|of| std::cmp::Reverse(of.devices));
-            let rest = busiest.iter().filter(|of| of.cpu != cpu).take(3);
-            let own = busiest.iter().filter(|of| of.cpu == cpu);
-            let counts: Vec<String> = own.chain(rest).map(of).collect();
-            format!(
-                "setting: members on CPU {cpu}, by the interrupts of devices since the start of the machine ({})",
-                counts.join(", ")
-            )
-        }
-        None => format!(
+    let Some(all) = machine.interrupts.known() else {
+        return format!(
             "setting: members on CPU {cpu}; which CPU serves most interrupts could not be read: {}",
             machine.interrupts.why().unwrap_or("unknown")
-        ),
-    }
+        );
+    };
+    let mut counts = all.clone();
+    counts.sort_by_key(|of| (of.cpu != cpu, std::cmp::Reverse(of.devices)));
+    // Many CPUs: the busiest beside it say enough.
+    counts.truncate(4);
+    let counts: Vec<String> =
+        counts.iter().map(|of| format!("CPU {}: {}", of.cpu, of.devices)).collect();
+    format!(
+        "setting: members on CPU {cpu}, by the interrupts of devices since the start of the machine ({})",
+        counts.join(", ")
+    )
 }
 
 /// A real-time policy that was had.

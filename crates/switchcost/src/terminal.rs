@@ -2,23 +2,28 @@
 
 use std::fmt::Write;
 use std::path::Path;
-use std::time::Duration;
 
 use comfy_table::{CellAlignment, LineStyle, Row, Table, TableStyle};
-use model::company::Company;
+use model::competing::CompetingTasks;
 use model::estimate::Estimate;
+use model::machine::Machine;
+use model::noise::NoiseVerdict;
 use model::record::CpuSpeed;
-use model::run::{End, Header, StopReason};
+use model::run::{Header, Run, StopReason};
 use model::speed::Speed;
-use model::trial::{Record, Summary};
 use stats::Histogram;
+
+/// `AMD EPYC, Linux 6.1`.
+pub(crate) fn machine_words(machine: &Machine) -> String {
+    let cpu = machine.cpu.models.known().and_then(|models| models.first());
+    let cpu = cpu.and_then(|model| model.name.known()).map_or("unknown CPU", String::as_str);
+    let kernel = machine.kernel.release.known().map_or("unknown", String::as_str);
+    format!("{cpu}, Linux {kernel}")
+}
 
 /// What was measured on what: `ring on AMD EPYC, Linux 6.1`.
 pub(crate) fn heading(header: &Header) -> String {
-    let cpu = header.machine.cpu.models.known().and_then(|models| models.first());
-    let cpu = cpu.and_then(|model| model.name.known()).map_or("unknown CPU", String::as_str);
-    let kernel = header.machine.kernel.release.known().map_or("unknown", String::as_str);
-    format!("{} on {cpu}, Linux {kernel}", header.plan.experiment)
+    format!("{} on {}", header.plan.experiment, machine_words(&header.machine))
 }
 
 /// The last line: where the run is kept.
@@ -27,73 +32,58 @@ pub(crate) fn place(path: Option<&Path>) -> String {
     format!("run file: {file}")
 }
 
-/// An empty table with these columns, all to the right.
-pub(crate) fn table(columns: impl Into<Row>) -> Table {
+/// Rows below their columns, all to the right.
+pub(crate) fn table(
+    columns: impl Into<Row>,
+    rows: impl IntoIterator<Item = impl Into<Row>>,
+) -> Table {
     let mut table = Table::new();
     let below_header = LineStyle::none().fill('-').junction('-');
     table.load_style(TableStyle::new().header_separator(below_header));
-    table.set_header(columns);
-    table
-}
-
-/// Puts the columns of a full table in place.
-pub(crate) fn align(table: &mut Table) {
+    table.set_header(columns).add_rows(rows);
     for column in table.column_iter_mut() {
         column.set_cell_alignment(CellAlignment::Right);
         column.set_padding((0, 1));
     }
+    table
 }
 
 /// Three significant digits or all before the point; a dash for what is not known.
-pub(crate) fn figure(value: Option<f64>) -> String {
-    match value {
-        None => "-".to_string(),
-        Some(value) => {
-            let decimals = match value.abs() {
-                size if size >= 100.0 || size == 0.0 => 0,
-                size if size >= 10.0 => 1,
-                size if size >= 1.0 => 2,
-                _ => 3,
-            };
-            format!("{value:.decimals$}")
-        }
-    }
+pub(crate) fn figure(value: impl Into<Option<f64>>) -> String {
+    let Some(value) = value.into() else { return "-".to_string() };
+    let decimals = match value.abs() {
+        size if size >= 100.0 || size == 0.0 => 0,
+        size if size >= 10.0 => 1,
+        size if size >= 1.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$}")
 }
 
-/// The interval, or why there is none.
-pub(crate) fn interval_words(estimate: &Estimate) -> String {
-    match estimate.interval() {
+/// An estimate without its interval; a dash where there is none.
+pub(crate) fn value(estimate: Option<Estimate>) -> String {
+    figure(estimate.map(|estimate| estimate.value))
+}
+
+/// The interval of an estimate, or why there is none; a dash without an estimate.
+pub(crate) fn interval(estimate: Option<Estimate>) -> String {
+    let Some(estimate) = estimate else { return "-".to_string() };
+    match estimate.interval().map(|i| format!("{} to {}", figure(i.low), figure(i.high))) {
         None if estimate.speed == Speed::Contended => "full speed not seen".to_string(),
         None => format!("not resolved ({})", rounds_words(estimate.rounds)),
-        Some(i) if estimate.resolved => {
-            format!("{} to {}", figure(Some(i.low)), figure(Some(i.high)))
-        }
-        Some(i) => {
-            format!("not resolved ({} to {})", figure(Some(i.low)), figure(Some(i.high)))
-        }
+        Some(range) if estimate.resolved => range,
+        Some(range) => format!("not resolved ({range})"),
     }
 }
 
-/// How fast the CPU was, and how sure its full speed is.
-pub(crate) fn speed_words(speeds: &[CpuSpeed]) -> Vec<String> {
-    let words = |speed: &CpuSpeed| {
-        let cpus: Vec<String> = speed.cpus.iter().map(u32::to_string).collect();
-        let clock = speed.clock_ghz.map_or(String::new(), |ghz| format!(" at {ghz:.2} GHz"));
-        let known = match speed.level.established {
-            true => "its full speed is known (from the table or three earlier runs)",
-            false => "its full speed is provisional (fewer than three runs have seen it)",
-        };
-        format!("speed: CPU {}{clock}; {known}", cpus.join(","))
-    };
-    speeds.iter().map(words).collect()
+/// An estimate with its interval; a dash where there is none.
+pub(crate) fn estimate_words(estimate: Option<Estimate>) -> String {
+    estimate.map_or("-".to_string(), |_| format!("{} ({})", value(estimate), interval(estimate)))
 }
 
-/// What a tick is, below every table that has some.
-pub(crate) fn ticks(ns: f64) -> String {
-    let mhz = 1000.0 / ns;
-    format!(
-        "ticks: of the time-stamp counter, {ns:.4} ns each ({mhz:.0} MHz), whatever the core's clock"
-    )
+/// CPUs as a list: `0,2`.
+pub(crate) fn cpu_list(cpus: &[u32]) -> String {
+    cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// `1 round`, `7 rounds`.
@@ -101,61 +91,74 @@ fn rounds_words(rounds: u32) -> String {
     if rounds == 1 { "1 round".to_string() } else { format!("{rounds} rounds") }
 }
 
-/// A figure with its interval, or a dash.
-pub(crate) fn estimate_words(estimate: Option<&Estimate>) -> String {
-    match estimate {
-        None => "-".to_string(),
-        Some(e) => format!("{} ({})", figure(Some(e.value)), interval_words(e)),
+/// What an experiment prints of its run, between what the reports of all have.
+pub(crate) struct Told {
+    /// What follows the machine in the heading.
+    pub(crate) heading: String,
+    /// Tables and their legends, ending with an empty line.
+    pub(crate) body: String,
+    /// Lines of its own below them, before those on the machine and the end.
+    pub(crate) findings: Vec<String>,
+}
+
+/// What the records of all experiments have beside their findings.
+pub(crate) struct Common<'a> {
+    pub(crate) noise: &'a NoiseVerdict,
+    pub(crate) speed: &'a [CpuSpeed],
+    pub(crate) ns_per_tick: Option<f64>,
+    /// Widest relative half-width; none as long as a case has no interval.
+    pub(crate) precision: Option<f64>,
+    /// Rounds of each case, in the order of the plan.
+    pub(crate) rounds: Vec<u32>,
+}
+
+/// The report of a run, ending with a newline.
+pub(crate) fn report(run: &Run, told: Told, common: &Common, path: Option<&Path>) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let cases = run.header.plan.cases.iter().zip(&common.rounds).enumerate();
+    for (number, (case, rounds)) in cases {
+        if let Some(failure) = run.failures.iter().rev().find(|failure| failure.case == number) {
+            let further = if *rounds > 0 { "failed in some rounds" } else { "not measured" };
+            lines.push(format!("{further}: {}: {}", case.title(), failure.message));
+        }
     }
-}
-
-/// The report of a run of trials, ending with a newline: what was found stands in the middle.
-pub(crate) fn of_trials(record: &Record, findings: &str, path: Option<&Path>) -> String {
-    let cpu = record.cases.first().map(|case| case.case.cpu);
-    let cpu = cpu.map_or(String::new(), |cpu| format!(", on CPU {cpu}"));
-    let failure = |case: &Summary| {
-        Some(failed(&case.case.trial.to_string(), case.rounds, case.failure.as_ref()?))
-    };
-    let mut lines: Vec<String> = record.cases.iter().filter_map(failure).collect();
-    lines.extend(record.ns_per_tick.map(ticks));
-    lines.push(format!("machine: {}", record.noise.in_words()));
-    lines.extend(record.company.as_ref().and_then(Company::line));
-    let rounds = record.cases.iter().map(|case| case.rounds).max().unwrap_or(0);
-    let (header, end_line) = (&record.header, record.end.as_ref());
-    lines.extend(end(header, end_line, rounds, record.worst_precision, &record.warnings));
+    lines.extend(told.findings);
+    lines.extend(common.ns_per_tick.map(|ns| {
+        let mhz = 1000.0 / ns;
+        format!(
+            "ticks: of the time-stamp counter, {ns:.4} ns each ({mhz:.0} MHz), whatever the core's clock"
+        )
+    }));
+    lines.push(format!("machine: {}", common.noise.in_words()));
+    lines.extend(common.speed.iter().map(speed_words));
+    lines.extend(run.company.as_ref().and_then(CompetingTasks::line));
+    lines.push(format!("stopped: {}", stop_words(run, common)));
+    lines.extend(run.header.notices.iter().map(|notice| format!("note: {notice}")));
+    lines.extend(run.warnings.iter().map(|warning| format!("warning: {warning}")));
     lines.push(place(path));
-    format!("{}{cpu}\n\n{findings}{}\n", heading(header), lines.join("\n"))
+    format!("{}{}\n\n{}{}\n", heading(&run.header), told.heading, told.body, lines.join("\n"))
 }
 
-/// A case that was not measured, or not in all rounds.
-pub(crate) fn failed(case: &str, rounds: u32, failure: &str) -> String {
-    let further = if rounds > 0 { "failed in some rounds" } else { "not measured" };
-    format!("{further}: {case}: {failure}")
-}
-
-/// Why a run ended, what is noted of it and what is to be warned of.
-pub(crate) fn end(
-    header: &Header,
-    end: Option<&End>,
-    rounds: u32,
-    widest: Option<f64>,
-    warnings: &[String],
-) -> Vec<String> {
-    let stopped = format!("stopped: {}", stop_words(header, end, rounds, widest));
-    let notes = header.notices.iter().map(|notice| format!("note: {notice}"));
-    let warnings = warnings.iter().map(|warning| format!("warning: {warning}"));
-    std::iter::once(stopped).chain(notes).chain(warnings).collect()
+/// How fast the CPU was, and how sure its full speed is.
+fn speed_words(speed: &CpuSpeed) -> String {
+    let clock = speed.clock_ghz.map_or(String::new(), |ghz| format!(" at {ghz:.2} GHz"));
+    let known = match speed.level.established {
+        true => "its full speed is known (from the table or three earlier runs)",
+        false => "its full speed is provisional (fewer than three runs have seen it)",
+    };
+    format!("speed: CPU {}{clock}; {known}", cpu_list(&speed.cpus))
 }
 
 /// Why a run ended, after how many rounds, and how precise it is.
-fn stop_words(header: &Header, end: Option<&End>, rounds: u32, widest: Option<f64>) -> String {
-    let stopping = &header.plan.stopping;
-    let Some(end) = end else {
+fn stop_words(run: &Run, common: &Common) -> String {
+    let stopping = &run.header.plan.stopping;
+    let Some(end) = &run.end else {
         return "no end line: the run was killed or is still going on".to_string();
     };
-    let spent = Duration::from_millis(end.spent_ns / 1_000_000);
-    let spent = format!("{:.1} s", spent.as_secs_f64());
-    let widest = match widest {
+    if end.reason == StopReason::Failed {
+        return reason_words(end.reason).to_string();
+    }
+    let widest = match common.precision {
         Some(widest) => format!("widest interval +-{:.1} %", widest * 100.0),
         None => "not every case has an interval: more time (--budget) gives it".to_string(),
     };
@@ -164,11 +167,9 @@ fn stop_words(header: &Header, end: Option<&End>, rounds: u32, widest: Option<f6
         true => format!("; {widest}, +-{:.1} % asked", stopping.precision * 100.0),
         false => String::new(),
     };
-    let facts = format!("{} in {spent}{precision}", rounds_words(rounds));
-    match end.reason {
-        StopReason::Failed => reason_words(end.reason).to_string(),
-        reason => format!("{} ({facts})", reason_words(reason)),
-    }
+    let rounds = rounds_words(common.rounds.iter().copied().max().unwrap_or(0));
+    let seconds = (end.spent_ns / 1_000_000) as f64 / 1e3;
+    format!("{} ({rounds} in {seconds:.1} s{precision})", reason_words(end.reason))
 }
 
 /// Why a run ended.

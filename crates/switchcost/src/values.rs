@@ -37,7 +37,7 @@ impl FromStr for Destination {
 }
 
 /// Largest ring: the kernel has no more process ids (PID_MAX_LIMIT, proc_sys_kernel(5)).
-const MOST_MEMBERS: u64 = 4_194_304;
+const MOST_MEMBERS: u32 = 4_194_304;
 
 /// Ring sizes; a list that is one argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,14 +46,19 @@ pub(crate) struct Sizes(pub(crate) Vec<u32>);
 impl FromStr for Sizes {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let one = |item: &str| match item.parse::<u64>() {
-            Ok(size @ 1..=MOST_MEMBERS) => Ok(size),
-            Ok(_) => Err(format!("a ring has 1 to {MOST_MEMBERS} members")),
-            Err(_) => Err("not a whole number".to_string()),
-        };
-        let sizes = grid::parse(text, one).map_err(|error| error.to_string())?;
-        Ok(Self(sizes.into_iter().filter_map(|size| u32::try_from(size).ok()).collect()))
+        counts(text, MOST_MEMBERS, &format!("a ring has 1 to {MOST_MEMBERS} members")).map(Self)
     }
+}
+
+/// A list of numbers from 1 to `most`; `refused` is said of others.
+fn counts(text: &str, most: u32, refused: &str) -> Result<Vec<u32>, String> {
+    let one = |item: &str| match item.parse::<u64>() {
+        Ok(count) if (1..=u64::from(most)).contains(&count) => Ok(count),
+        Ok(_) => Err(refused.to_string()),
+        Err(_) => Err("not a whole number".to_string()),
+    };
+    let all = grid::parse(text, one).map_err(|error| error.to_string())?;
+    Ok(all.into_iter().filter_map(|count| u32::try_from(count).ok()).collect())
 }
 
 /// Sizes in bytes; a list that is one argument.
@@ -68,7 +73,7 @@ impl FromStr for ByteSizes {
 }
 
 /// Largest count of things tried: no machine has the memory or the patience for more.
-const MOST_COUNTS: u64 = 1 << 30;
+const MOST_COUNTS: u32 = 1 << 30;
 
 /// Counts or sizes above zero; a list that is one argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,13 +82,7 @@ pub(crate) struct Counts(pub(crate) Vec<u32>);
 impl FromStr for Counts {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let one = |item: &str| match item.parse::<u64>() {
-            Ok(count @ 1..=MOST_COUNTS) => Ok(count),
-            Ok(_) => Err(format!("accepted are 1 to {MOST_COUNTS}")),
-            Err(_) => Err("not a whole number".to_string()),
-        };
-        let counts = grid::parse(text, one).map_err(|error| error.to_string())?;
-        Ok(Self(counts.into_iter().filter_map(|count| u32::try_from(count).ok()).collect()))
+        counts(text, MOST_COUNTS, &format!("accepted are 1 to {MOST_COUNTS}")).map(Self)
     }
 }
 
@@ -126,6 +125,22 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         Ok(duration) => Ok(duration),
         Err(error) => Err(format!("{error} {accepted}")),
     }
+}
+
+/// Each once, in the order of the first.
+pub(crate) fn each_once<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for one in all {
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    found
+}
+
+/// As many nanoseconds as fit.
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A seed.

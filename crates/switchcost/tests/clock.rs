@@ -56,8 +56,8 @@ fn overhead_times_every_call_that_there_is() {
     if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
         assert_slices(&home, &[("call_ticks", 50), ("batch_ticks", 1)]);
     }
-    // What is not to be had here is said, not left out: all calls are in the one or the other.
-    let absent = said.out.lines().filter(|line| line.contains("is not to be had here")).count();
+    // What is not available here is said, not left out: all calls are in the one or the other.
+    let absent = said.out.lines().filter(|line| line.contains("is not available here")).count();
     assert_eq!(cases + absent, probe::trial::CALLS.len(), "{}", said.out);
 }
 

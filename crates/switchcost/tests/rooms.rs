@@ -20,33 +20,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 ];
 
 /// Rooms that still stand in a circle. None may join them, and one that left it leaves this list.
-const IN_A_CIRCLE: &[&str] = &[
-    "model::case",
-    "model::estimate",
-    "model::levels",
-    "model::looks",
-    "model::noise",
-    "model::pairing",
-    "model::plan",
-    "model::ring",
-    "model::run",
-    "model::sample",
-    "model::speed",
-    "model::summary",
-    "model::trial",
-    "switchcost::cli",
-    "switchcost::clock",
-    "switchcost::cost",
-    "switchcost::execute",
-    "switchcost::experiments",
-    "switchcost::figures",
-    "switchcost::interference",
-    "switchcost::report",
-    "switchcost::response",
-    "switchcost::ring",
-    "switchcost::shell",
-    "switchcost::watch",
-];
+const IN_A_CIRCLE: &[&str] = &[];
 
 fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

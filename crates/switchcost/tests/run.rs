@@ -374,7 +374,7 @@ fn what_an_earlier_run_has_left_is_not_charged_to_the_next() {
         );
     }
     assert!(later.iter().any(|run| number(&run["orphans"]["of_unknown_origin"]) > 0), "{record}");
-    assert!(said.err.contains("whose they were is not known"), "{}", said.err);
+    assert!(said.err.contains("of which run is not known"), "{}", said.err);
     home.wait_until_alone();
 }
 

@@ -31,7 +31,7 @@ fn signals_reach_the_command() {
         let said = Said::at_end(child);
         assert_eq!(said.code, Some(code), "{}", said.err);
         assert!(said.err.contains("max resident"), "the figures all the same: {}", said.err);
-        let told = format!("signal {} came while it ran", signal.as_raw());
+        let told = format!("signal {} arrived during the run", signal.as_raw());
         assert!(said.err.contains(&told), "{}", said.err);
     }
 }
@@ -94,7 +94,8 @@ fn ctrl_c_reaches_the_command_once() {
         let said = Said::at_end(child);
         drop(keys);
         assert_eq!(said.code, Some(code), "{said:?}");
-        let words = if code == 9 { "signal 2 came while it ran" } else { "interrupted: these are" };
+        let words =
+            if code == 9 { "signal 2 arrived during the run" } else { "interrupted: these are" };
         assert!(said.out.contains(words), "{said:?}");
     }
     let told = fs::read_to_string(&ready).expect("a file");
@@ -228,7 +229,7 @@ fn ctrl_c_arrives_once() {
     keys.write_all(b"\x03").expect("typed");
     assert_eq!(counter.count(), "1\n");
     let said = Said::at_end(child);
-    assert!(said.out.contains("signal 2 came while it ran"), "{said:?}");
+    assert!(said.out.contains("signal 2 arrived during the run"), "{said:?}");
 }
 
 #[test]
@@ -284,7 +285,7 @@ fn signals_that_the_caller_ignores_do_not_end_a_series() {
     let said = Said::at_end(child);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert_eq!(runs(&read(Path::new(&json))).len(), 20);
-    assert!(!said.err.contains("came while it ran"), "{}", said.err);
+    assert!(!said.err.contains("arrived during the run"), "{}", said.err);
 }
 
 #[test]

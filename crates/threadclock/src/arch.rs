@@ -2,14 +2,26 @@
 
 pub(crate) use processor::*;
 
+/// Whether this processor has a counter that user space can read.
+pub(crate) const HAS_COUNTER: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
+
+/// Whether [`read_counter`] reads one. On AArch64 the event counters need another register per counter.
+pub(crate) const HAS_READ_COUNTER: bool = cfg!(target_arch = "x86_64");
+
+/// Not offered.
+///
+/// # Safety
+/// None needed: it reads nothing.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) unsafe fn read_counter(_index: u32) -> u64 {
+    0
+}
+
 /// x86-64: RDTSC. Intel SDM vol. 2B "RDTSC", vol. 3B 19.17; AMD APM vol. 2, 13.2.
 #[cfg(target_arch = "x86_64")]
 mod processor {
     use core::arch::asm;
     use core::arch::x86_64::__cpuid;
-
-    /// Whether this processor has a counter that user space can read.
-    pub(crate) const HAS_COUNTER: bool = true;
 
     /// `RSEQ_SIG` of glibc and librseq: the kernel wants it in the four bytes before `abort_ip`.
     pub(crate) const RSEQ_SIG: u32 = 0x5305_3053;
@@ -66,18 +78,12 @@ mod processor {
         }
         high << 32 | low
     }
-
-    /// Whether `read_counter` exists here.
-    pub(crate) const HAS_READ_COUNTER: bool = true;
 }
 
 /// AArch64: CNTVCT_EL0, the virtual counter. Arm ARM D12; Linux enables it for EL0.
 #[cfg(target_arch = "aarch64")]
 mod processor {
     use core::arch::asm;
-
-    /// Whether this processor has a counter that user space can read.
-    pub(crate) const HAS_COUNTER: bool = true;
 
     /// `RSEQ_SIG` of glibc and librseq (a BRK instruction): the four bytes before `abort_ip`.
     pub(crate) const RSEQ_SIG: u32 = 0xd428_bc00;
@@ -116,25 +122,11 @@ mod processor {
         };
         pointer
     }
-
-    /// Not offered: the event counters need another register per counter.
-    ///
-    /// # Safety
-    /// None needed: it reads nothing.
-    pub(crate) unsafe fn read_counter(_index: u32) -> u64 {
-        0
-    }
-
-    /// Whether `read_counter` exists here.
-    pub(crate) const HAS_READ_COUNTER: bool = false;
 }
 
 /// Any other processor: no counter, so every tier but the kernel clock is refused.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod processor {
-    /// Whether this processor has a counter that user space can read.
-    pub(crate) const HAS_COUNTER: bool = false;
-
     /// Never registered here.
     pub(crate) const RSEQ_SIG: u32 = 0;
 
@@ -159,15 +151,4 @@ mod processor {
     pub(crate) fn thread_pointer() -> usize {
         0
     }
-
-    /// Not offered.
-    ///
-    /// # Safety
-    /// None needed: it reads nothing.
-    pub(crate) unsafe fn read_counter(_index: u32) -> u64 {
-        0
-    }
-
-    /// Whether `read_counter` exists here.
-    pub(crate) const HAS_READ_COUNTER: bool = false;
 }

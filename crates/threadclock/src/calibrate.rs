@@ -51,7 +51,7 @@ fn publish() {
     RATE.store(rate as u64, Relaxed);
 }
 
-/// Takes the anchor, if nobody has.
+/// Takes the anchor, if there is none yet.
 pub(crate) fn start() {
     if SEQUENCE.compare_exchange(0, 1, Acquire, Relaxed).is_ok() {
         write_anchor();

@@ -2,8 +2,8 @@
 
 use crate::slot::{self, Resyncs, Slot, kind};
 use crate::thread::{self, Thread};
-use crate::{CpuTime, Tier, WhyNot, arch, calibrate, sys};
-use core::cell::Cell;
+use crate::types::{CpuTime, Tier, WhyNot};
+use crate::{arch, sys};
 use core::fmt;
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::Relaxed;
@@ -19,12 +19,11 @@ use core::sync::atomic::Ordering::Relaxed;
 /// ```
 ///
 /// It may be read in a signal handler (make it before), and goes on in the child of a fork, where
-/// it tells the child's time.
+/// it gives the child's time.
 pub struct ThreadClock {
     slot: *const Slot,
-    /// `None` if no memory could be mapped.
-    thread: Option<&'static Thread>,
-    no_memory: Option<WhyNot>,
+    /// An error if no memory could be mapped.
+    thread: Result<&'static Thread, WhyNot>,
     asked: bool,
     not_send: PhantomData<*mut ()>,
 }
@@ -33,31 +32,21 @@ impl ThreadClock {
     /// The best clock that is available here; at worst the kernel's. The first in a process takes some
     /// 300 us (it lets itself be switched out, to see that it notices), the first in a thread some 10.
     pub fn for_this_thread() -> Self {
-        match Thread::current() {
-            Ok(thread) => Self::on(thread, thread.best(), false),
-            Err(why) => Self {
-                slot: thread::bare(),
-                thread: None,
-                no_memory: Some(why),
-                asked: false,
-                not_send: PhantomData,
-            },
-        }
+        let thread = Thread::current();
+        Self::on(thread, thread.map_or_else(|_| thread::bare(), Thread::best), false)
     }
 
     /// A clock of this tier, or why it is not available.
     pub fn with_tier(tier: Tier) -> Result<Self, WhyNot> {
-        if tier == Tier::CoreCycles {
-            return Err(crate::CoreClock::for_this_thread().err().unwrap_or(WhyNot::OtherUnit));
-        }
         let thread = Thread::current()?;
-        Ok(Self::on(thread, thread.slot(tier)?, true))
+        Ok(Self::on(Ok(thread), thread.slot(tier)?, true))
     }
 
-    fn on(thread: &'static Thread, slot: &Slot, asked: bool) -> Self {
-        thread.hold();
-        let thread = Some(thread);
-        Self { slot, thread, no_memory: None, asked, not_send: PhantomData }
+    fn on(thread: Result<&'static Thread, WhyNot>, slot: &Slot, asked: bool) -> Self {
+        if let Ok(thread) = thread {
+            thread.hold();
+        }
+        Self { slot, thread, asked, not_send: PhantomData }
     }
 
     #[inline(always)]
@@ -70,17 +59,20 @@ impl ThreadClock {
     /// of instructions around the call may be counted or not.
     #[inline(always)]
     pub fn now(&self) -> CpuTime {
-        match self.slot().read(arch::stamp) {
-            Ok(time) => time,
-            Err(stamp) => self.ask(stamp),
-        }
+        self.now_by(arch::stamp)
     }
 
     /// The thread's CPU time after everything before the call is done and before anything after it
     /// has begun.
     #[inline(always)]
     pub fn now_ordered(&self) -> CpuTime {
-        match self.slot().read(arch::stamp_ordered) {
+        self.now_by(arch::stamp_ordered)
+    }
+
+    /// With the stamp from `take_stamp`: tests put things between the parts of a read.
+    #[inline(always)]
+    fn now_by(&self, take_stamp: impl FnOnce() -> u64) -> CpuTime {
+        match self.slot().read(take_stamp) {
             Ok(time) => time,
             Err(stamp) => self.ask(stamp),
         }
@@ -89,13 +81,13 @@ impl ThreadClock {
     #[cold]
     #[inline(never)]
     fn ask(&self, stamp: u64) -> CpuTime {
-        slow_read(self.thread, self.slot(), stamp)
+        slow_read(self.thread.ok(), self.slot(), stamp)
     }
 
     /// Starts a stopwatch.
     #[inline]
     pub fn stopwatch(&self) -> Stopwatch<'_> {
-        Stopwatch::start(self)
+        Stopwatch { clock: self, started: self.now() }
     }
 
     /// How this clock reads the time.
@@ -115,20 +107,11 @@ impl ThreadClock {
     /// The tiers better than this clock's, and why each was not taken.
     pub fn not_taken(&self) -> impl Iterator<Item = (Tier, WhyNot)> {
         let own = self.tier();
-        let (thread, asked, no_memory) = (self.thread, self.asked, self.no_memory);
+        let (thread, not_asked) = (self.thread, self.asked.then_some(WhyNot::NotAsked));
         Tier::ALL.into_iter().filter(move |&tier| tier < own).filter_map(move |tier| {
-            let refused = thread.and_then(|thread| thread.refused(tier));
-            let not_asked = asked.then_some(WhyNot::NotAsked);
-            Some((tier, refused.or(no_memory).or(not_asked)?))
+            let refused = thread.map_or_else(Some, |thread| thread.refused(tier));
+            Some((tier, refused.or(not_asked)?))
         })
-    }
-
-    /// The smallest step that a reading can show, in ns.
-    pub fn resolution_ns(&self) -> u64 {
-        match self.tier() {
-            Tier::Kernel => 1,
-            _ => (calibrate::ns_per_tick() >> 32).max(1),
-        }
     }
 
     /// What one [`now`](Self::now) costs here and now: the least of some batches of reads, without
@@ -137,18 +120,16 @@ impl ThreadClock {
     pub fn read_cost(&self) -> CpuTime {
         const BATCHES: usize = 16;
         const READS: u64 = 64;
-        let mut least: Option<CpuTime> = None;
-        for _ in 0..BATCHES {
+        let batch = |_| {
             let (first_ns, first) = (sys::monotonic_raw_ns(), arch::stamp_ordered());
             for _ in 0..READS {
                 core::hint::black_box(self.now());
             }
             let cycles = arch::stamp_ordered().wrapping_sub(first);
             let ns = sys::monotonic_raw_ns().wrapping_sub(first_ns);
-            let each = CpuTime { ns: ns.div_ceil(READS), cycles: cycles.div_ceil(READS) };
-            least = Some(least.map_or(each, |least| if each < least { each } else { least }));
-        }
-        least.unwrap_or_default()
+            CpuTime { ns: ns.div_ceil(READS), cycles: cycles.div_ceil(READS) }
+        };
+        (0..BATCHES).map(batch).min().unwrap_or_default()
     }
 
     /// How far a reading can be from `CLOCK_THREAD_CPUTIME_ID` read around it, in ns. 0 on the
@@ -182,15 +163,6 @@ impl ThreadClock {
     pub fn resyncs(&self) -> Resyncs {
         self.slot().resyncs()
     }
-
-    /// As `now`, with the stamp from `take_stamp`: to put things between the parts of a read.
-    #[cfg(test)]
-    pub(crate) fn now_by(&self, take_stamp: impl FnOnce() -> u64) -> CpuTime {
-        match self.slot().read(take_stamp) {
-            Ok(time) => time,
-            Err(stamp) => self.ask(stamp),
-        }
-    }
 }
 
 impl fmt::Debug for ThreadClock {
@@ -204,7 +176,7 @@ impl fmt::Debug for ThreadClock {
 
 impl Drop for ThreadClock {
     fn drop(&mut self) {
-        if let Some(thread) = self.thread {
+        if let Ok(thread) = self.thread {
             thread.release();
         }
     }
@@ -239,55 +211,11 @@ pub struct Stopwatch<'a> {
     started: CpuTime,
 }
 
-impl<'a> Stopwatch<'a> {
-    /// Starts now.
-    #[inline]
-    pub fn start(clock: &'a ThreadClock) -> Self {
-        Self { clock, started: clock.now() }
-    }
-
+impl Stopwatch<'_> {
     /// The thread's CPU time since the start.
     #[inline]
     pub fn elapsed(&self) -> CpuTime {
         self.clock.now() - self.started
-    }
-
-    /// As `elapsed`, and starts again at the same reading: laps add up to the whole.
-    #[inline]
-    pub fn lap(&mut self) -> CpuTime {
-        let now = self.clock.now();
-        let lap = now - self.started;
-        self.started = now;
-        lap
-    }
-
-    /// Adds the time until the guard is dropped to `total`.
-    ///
-    /// ```
-    /// let clock = threadclock::ThreadClock::for_this_thread();
-    /// let total = std::cell::Cell::default();
-    /// {
-    ///     let _timed = clock.stopwatch().until_dropped(&total);
-    ///     std::hint::black_box((0..1_000u64).sum::<u64>());
-    /// }
-    /// assert!(total.get().ns > 0);
-    /// ```
-    #[must_use = "the time stops when the guard is dropped"]
-    pub fn until_dropped(self, total: &'a Cell<CpuTime>) -> Scope<'a> {
-        Scope { stopwatch: self, total }
-    }
-}
-
-/// Adds its life's CPU time to a total: see [`Stopwatch::until_dropped`].
-#[derive(Debug)]
-pub struct Scope<'a> {
-    stopwatch: Stopwatch<'a>,
-    total: &'a Cell<CpuTime>,
-}
-
-impl Drop for Scope<'_> {
-    fn drop(&mut self) {
-        self.total.set(self.total.get() + self.stopwatch.elapsed());
     }
 }
 

@@ -1,6 +1,8 @@
 //! The C interface: include/threadclock.h says what each does.
 
-use crate::{CpuTime, Error, ThreadClock, sys};
+use crate::clock::{self, ThreadClock};
+use crate::sys;
+use crate::types::{CpuTime, Error};
 use libc::{c_char, c_int, pid_t};
 
 /// `struct threadclock_time`.
@@ -14,21 +16,17 @@ pub struct ThreadclockTime {
 }
 
 fn answer(time: Result<CpuTime, Error>, out: *mut ThreadclockTime) -> c_int {
-    if out.is_null() {
-        sys::set_errno(libc::EINVAL);
-        return -1;
-    }
-    match time {
+    let errno = match time {
+        _ if out.is_null() => libc::EINVAL,
+        Err(error) => error.errno(),
         Ok(CpuTime { ns, cycles }) => {
             // SAFETY: not null, and the header asks for a valid pointer.
             unsafe { out.write(ThreadclockTime { ns, cycles }) };
-            0
+            return 0;
         }
-        Err(error) => {
-            sys::set_errno(error.errno());
-            -1
-        }
-    }
+    };
+    sys::set_errno(errno);
+    -1
 }
 
 /// [`getpinfo`](crate::getpinfo()) for C.
@@ -37,7 +35,7 @@ fn answer(time: Result<CpuTime, Error>, out: *mut ThreadclockTime) -> c_int {
 /// `out` is null or points to a `struct threadclock_time`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getpinfo(id: pid_t, out: *mut ThreadclockTime) -> c_int {
-    answer(crate::getpinfo(id), out)
+    answer(crate::getpinfo::getpinfo(id), out)
 }
 
 /// [`getpinfo_process`](crate::getpinfo_process()) for C.
@@ -46,13 +44,13 @@ pub unsafe extern "C" fn getpinfo(id: pid_t, out: *mut ThreadclockTime) -> c_int
 /// `out` is null or points to a `struct threadclock_time`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn getpinfo_process(pid: pid_t, out: *mut ThreadclockTime) -> c_int {
-    answer(crate::getpinfo_process(pid), out)
+    answer(crate::getpinfo::getpinfo_process(pid), out)
 }
 
 /// The calling thread's CPU time in nanoseconds.
 #[unsafe(no_mangle)]
 pub extern "C" fn threadclock_now_ns() -> u64 {
-    crate::now().ns
+    clock::now().ns
 }
 
 /// The name of the calling thread's tier, a static string.

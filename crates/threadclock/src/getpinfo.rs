@@ -1,8 +1,8 @@
 //! The CPU time of any thread or process, after the system call of Hines et al. (2000), section 3.
 
-use crate::{CpuTime, calibrate, sys};
+use crate::types::{CpuTime, Error};
+use crate::{calibrate, clock, sys};
 use core::ffi::CStr;
-use core::fmt;
 use libc::{clockid_t, pid_t};
 
 /// `CPUCLOCK_SCHED` and `CPUCLOCK_PERTHREAD_MASK` of include/linux/posix-timers_types.h.
@@ -22,12 +22,13 @@ const LARGEST_ID: pid_t = (1 << 28) - 1;
 /// # Errors
 /// Negative ids, ids of no task, tasks that the kernel hides.
 pub fn getpinfo(id: pid_t) -> Result<CpuTime, Error> {
-    match id {
-        0 => Ok(crate::now()),
-        ..0 => Err(Error::InvalidId { id }),
-        _ if id > LARGEST_ID => Err(Error::NoSuchTask { id }),
-        _ => own_thread(id).map_or_else(|| schedstat(id), Ok),
+    check(id)?;
+    if id == 0 {
+        return Ok(clock::now());
     }
+    // A thread of this process, by the clock that the kernel keeps for siblings only.
+    let sibling = sys::clock_ns((!id << 3) | CLOCK_PER_THREAD | CLOCK_SCHED);
+    sibling.or_else(|_| schedstat(id)).map(with_cycles)
 }
 
 /// The CPU time of all threads of a process, those that have ended included: `pid` 0 is the
@@ -36,12 +37,7 @@ pub fn getpinfo(id: pid_t) -> Result<CpuTime, Error> {
 /// # Errors
 /// As [`getpinfo`]. `EINVAL`, if `pid` is a thread that is not its process's first.
 pub fn getpinfo_process(pid: pid_t) -> Result<CpuTime, Error> {
-    if pid < 0 {
-        return Err(Error::InvalidId { id: pid });
-    }
-    if pid > LARGEST_ID {
-        return Err(Error::NoSuchTask { id: pid });
-    }
+    check(pid)?;
     let clock = match pid {
         0 => libc::CLOCK_PROCESS_CPUTIME_ID,
         _ => (!pid << 3) | CLOCK_SCHED,
@@ -57,17 +53,19 @@ pub fn getpinfo_process(pid: pid_t) -> Result<CpuTime, Error> {
     }
 }
 
-/// A thread of this process, by the clock that the kernel keeps for siblings only.
-fn own_thread(id: pid_t) -> Option<CpuTime> {
-    sys::clock_ns((!id << 3) | CLOCK_PER_THREAD | CLOCK_SCHED).ok().map(with_cycles)
+/// Whether a task may have this id.
+fn check(id: pid_t) -> Result<(), Error> {
+    match id {
+        ..0 => Err(Error::InvalidId { id }),
+        0..=LARGEST_ID => Ok(()),
+        _ => Err(Error::NoSuchTask { id }),
+    }
 }
 
-fn schedstat(id: pid_t) -> Result<CpuTime, Error> {
-    let mut path = [0u8; 32];
-    let path = schedstat_path(id, &mut path);
-    let mut buffer = [0; 96];
-    match sys::read_start(path, &mut buffer) {
-        Ok(line) => first_number(line).map(with_cycles).ok_or(Error::Unreadable { id }),
+fn schedstat(id: pid_t) -> Result<u64, Error> {
+    let (mut path, mut buffer) = ([0; 32], [0; 96]);
+    match sys::read_start(schedstat_path(id, &mut path), &mut buffer) {
+        Ok(line) => first_number(line).ok_or(Error::Unreadable { id }),
         // hidepid hides what is there; ESRCH comes from a task that died between open and read.
         Err(libc::ENOENT | libc::ESRCH) => Err(match exists(id) {
             Err(libc::ESRCH) => Error::NoSuchTask { id },
@@ -99,22 +97,9 @@ fn with_cycles(ns: u64) -> CpuTime {
 
 /// `/proc/ID/schedstat`, without an allocation.
 fn schedstat_path(id: pid_t, buffer: &mut [u8; 32]) -> &CStr {
-    let mut digits = [0u8; 10];
-    let mut first = digits.len();
-    let mut rest = id.unsigned_abs();
-    loop {
-        first -= 1;
-        digits[first] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    let parts: [&[u8]; 4] = [b"/proc/", &digits[first..], b"/schedstat", b"\0"];
-    let bytes = parts.into_iter().flatten();
-    for (to, from) in buffer.iter_mut().zip(bytes) {
-        *to = *from;
-    }
+    let (start, room) = (buffer.as_mut_ptr().cast(), buffer.len());
+    // SAFETY: writes at most `room` bytes, the last a NUL; the format takes one int.
+    unsafe { libc::snprintf(start, room, c"/proc/%d/schedstat".as_ptr(), id) };
     CStr::from_bytes_until_nul(buffer).unwrap_or_default()
 }
 
@@ -123,72 +108,6 @@ fn first_number(line: &[u8]) -> Option<u64> {
     let end = line.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(line.len());
     core::str::from_utf8(&line[..end]).ok()?.parse().ok()
 }
-
-/// A failed [`getpinfo`](crate::getpinfo()).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Error {
-    /// `id` is negative (EINVAL).
-    InvalidId {
-        /// What was asked for.
-        id: pid_t,
-    },
-    /// No task has this id (ESRCH).
-    NoSuchTask {
-        /// What was asked for.
-        id: pid_t,
-    },
-    /// The task is there and the kernel will not tell (EPERM).
-    NotPermitted {
-        /// What was asked for.
-        id: pid_t,
-    },
-    /// Something else failed.
-    Os {
-        /// The call.
-        call: &'static str,
-        /// What was asked for.
-        id: pid_t,
-        /// Its errno.
-        errno: i32,
-    },
-    /// `/proc/ID/schedstat` did not hold a number.
-    Unreadable {
-        /// What was asked for.
-        id: pid_t,
-    },
-    /// This object belongs to the parent of a fork: make a new one in the child.
-    Forked,
-}
-
-impl Error {
-    /// The errno that C callers see.
-    pub fn errno(self) -> i32 {
-        match self {
-            Self::InvalidId { .. } => libc::EINVAL,
-            Self::NoSuchTask { .. } => libc::ESRCH,
-            Self::NotPermitted { .. } => libc::EPERM,
-            Self::Os { errno, .. } => errno,
-            Self::Unreadable { .. } => libc::EIO,
-            Self::Forked => libc::EBADF,
-        }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::InvalidId { id } => write!(f, "{id} is not a task id"),
-            Self::NoSuchTask { id } => write!(f, "no task {id}"),
-            Self::NotPermitted { id } => write!(f, "not permitted to read the time of task {id}"),
-            Self::Os { call, id, errno } => write!(f, "{call} of task {id}: errno {errno}"),
-            Self::Unreadable { id } => write!(f, "/proc/{id}/schedstat: not a number"),
-            Self::Forked => f.write_str("made before a fork, used after it"),
-        }
-    }
-}
-
-impl core::error::Error for Error {}
 
 #[cfg(test)]
 mod tests {

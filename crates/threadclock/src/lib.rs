@@ -28,20 +28,17 @@ pub mod ffi;
 mod getpinfo;
 mod perf;
 pub mod pinfo;
-mod rseq;
 mod slot;
 mod sys;
 mod thread;
-mod tier;
-mod time;
+mod types;
 mod witness;
 
-pub use clock::{Scope, Stopwatch, ThreadClock, now};
-pub use getpinfo::{Error, getpinfo, getpinfo_process};
+pub use clock::{Stopwatch, ThreadClock, now};
+pub use getpinfo::{getpinfo, getpinfo_process};
 pub use perf::CoreClock;
 pub use slot::Resyncs;
-pub use tier::{Tier, WhyNot};
-pub use time::{CoreCycles, CpuTime};
+pub use types::{CoreCycles, CpuTime, Error, Tier, WhyNot};
 
 /// The bare time stamp of this processor (TSC, CNTVCT_EL0); `None` where user space has none.
 ///

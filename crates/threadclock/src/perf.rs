@@ -1,7 +1,8 @@
 //! perf events of the calling thread: a page whose `lock` word moves at each switch, and the
 //! hardware cycle counter. perf_event_open(2), include/uapi/linux/perf_event.h.
 
-use crate::{CoreCycles, Error, WhyNot, arch, sys};
+use crate::types::{CoreCycles, Error, WhyNot};
+use crate::{arch, sys};
 use core::marker::PhantomData;
 use core::ptr;
 use core::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering::*, compiler_fence};
@@ -21,34 +22,30 @@ struct Attributes {
     kind: u32,
     size: u32,
     config: u64,
-    sample_period: u64,
-    sample_type: u64,
-    read_format: u64,
+    /// sample_period, sample_type, read_format.
+    samples: [u64; 3],
     flags: u64,
-    wakeup_events: u32,
-    breakpoint_kind: u32,
-    config1: u64,
+    /// wakeup_events, bp_type, config1.
+    rest: [u64; 2],
 }
 
 /// The start of `struct perf_event_mmap_page`.
 #[repr(C)]
 pub(crate) struct Page {
-    pub(crate) version: AtomicU32,
-    pub(crate) compat_version: AtomicU32,
+    versions: [u32; 2],
     /// Moves by two whenever the kernel updates the page: at each switch to the thread.
-    pub(crate) lock: AtomicU32,
-    pub(crate) index: AtomicU32,
-    pub(crate) offset: AtomicI64,
-    pub(crate) time_enabled: AtomicU64,
-    pub(crate) time_running: AtomicU64,
-    pub(crate) capabilities: AtomicU64,
-    pub(crate) counter_width: AtomicU16,
+    lock: AtomicU32,
+    index: AtomicU32,
+    offset: AtomicI64,
+    times: [u64; 2],
+    capabilities: AtomicU64,
+    counter_width: AtomicU16,
 }
 
-impl Page {
-    /// Bit 2 of the capabilities: user space may use RDPMC.
-    pub(crate) const CAP_USER_RDPMC: u64 = 1 << 2;
+/// Bit 2 of the capabilities: user space may use RDPMC.
+const CAP_USER_RDPMC: u64 = 1 << 2;
 
+impl Page {
     /// `lock` in the lower and `index` in the upper half (or the other way round): as the dummy
     /// event has no index, the whole changes exactly when `lock` does.
     pub(crate) fn generation(page: *const Self) -> *const AtomicU64 {
@@ -64,39 +61,21 @@ pub(crate) fn switch_page() -> Result<*const Page, WhyNot> {
     Ok(page)
 }
 
-/// The page and descriptor of the calling thread's cycle counter, user mode only.
-pub(crate) fn cycle_counter() -> Result<(*const Page, i32), WhyNot> {
-    open(TYPE_HARDWARE, HW_CPU_CYCLES).map_err(|errno| match errno {
-        libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV => WhyNot::CountersUnreadable,
-        _ => WhyNot::PerfRefused(errno),
-    })
-}
-
 fn open(kind: u32, config: u64) -> Result<(*const Page, i32), i32> {
     let attributes = Attributes {
         kind,
         size: size_of::<Attributes>() as u32,
         config,
-        sample_period: 0,
-        sample_type: 0,
-        read_format: 0,
+        samples: [0; 3],
         // What an unprivileged user may ask for at perf_event_paranoid = 2.
         flags: EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
-        wakeup_events: 0,
-        breakpoint_kind: 0,
-        config1: 0,
+        rest: [0; 2],
     };
     let (this_thread, any_cpu, no_group) = (0, -1, -1);
     // SAFETY: the kernel reads `size` bytes of the attributes.
     let file = unsafe {
-        libc::syscall(
-            libc::SYS_perf_event_open,
-            &raw const attributes,
-            this_thread,
-            any_cpu,
-            no_group,
-            FLAG_FD_CLOEXEC,
-        ) as i32
+        let (call, attributes) = (libc::SYS_perf_event_open, &raw const attributes);
+        libc::syscall(call, attributes, this_thread, any_cpu, no_group, FLAG_FD_CLOEXEC) as i32
     };
     if file < 0 {
         return Err(sys::errno());
@@ -133,22 +112,22 @@ impl CoreClock {
         if !arch::HAS_READ_COUNTER {
             return Err(WhyNot::CountersUnreadable);
         }
-        let (page, file) = cycle_counter()?;
-        let bytes = sys::page_bytes();
-        let here = sys::map_zeroed(bytes).map_err(WhyNot::NoMemory);
-        let wiped = here.and_then(|here| {
-            sys::wipe_on_fork(here, bytes).map(|()| here).map_err(WhyNot::NoMemory)
-        });
-        let here = here.unwrap_or(core::ptr::null_mut()).cast_const().cast();
-        let clock = Self { page, file, here, not_send: PhantomData };
-        if !clock.here.is_null() {
-            clock.here().store(1, Relaxed);
+        // User mode only.
+        let (page, file) = open(TYPE_HARDWARE, HW_CPU_CYCLES).map_err(|errno| match errno {
+            libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV => WhyNot::CountersUnreadable,
+            _ => WhyNot::PerfRefused(errno),
+        })?;
+        let here = sys::map_pages(1).inspect_err(|_| {
+            sys::close(file);
+            // SAFETY: nothing points there yet.
+            unsafe { sys::unmap(page.cast_mut().cast(), 1) };
+        })?;
+        let clock = Self { page, file, here: here.cast(), not_send: PhantomData };
+        clock.here().store(1, Relaxed);
+        match clock.page().capabilities.load(Relaxed) & CAP_USER_RDPMC {
+            0 => Err(WhyNot::CountersUnreadable),
+            _ => Ok(clock),
         }
-        wiped?;
-        if clock.page().capabilities.load(Relaxed) & Page::CAP_USER_RDPMC == 0 {
-            return Err(WhyNot::CountersUnreadable);
-        }
-        Ok(clock)
     }
 
     /// The cycles until now. Follows the protocol that perf_event.h gives for its page.
@@ -201,17 +180,14 @@ impl CoreClock {
 impl Drop for CoreClock {
     fn drop(&mut self) {
         sys::close(self.file);
-        let bytes = sys::page_bytes();
-        let forked = !self.here.is_null() && self.here().load(Relaxed) == 0;
+        let forked = self.here().load(Relaxed) == 0;
         // SAFETY: nothing borrows from a clock being dropped. In the child of a fork something
         // else may lie where the page was.
         unsafe {
             if !forked {
-                sys::unmap(self.page.cast_mut().cast(), bytes);
+                sys::unmap(self.page.cast_mut().cast(), 1);
             }
-            if !self.here.is_null() {
-                sys::unmap(self.here.cast_mut().cast(), bytes);
-            }
+            sys::unmap(self.here.cast_mut().cast(), 1);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! `getpinfo` as a system call: the kernel of Hines et al. (2000), section 3, as kernel/patches makes
 //! it of a current one. Elsewhere there is no such call.
 
-use crate::tier::Verdict;
-use crate::{Error, WhyNot, arch, sys};
+use crate::types::{Error, Verdict, WhyNot};
+use crate::{arch, sys};
 use libc::{c_long, pid_t};
 
 /// The number of the call, ours and not upstream's (arch/x86/entry/syscalls/syscall_64.tbl and
@@ -74,13 +74,13 @@ pub(crate) fn own() -> Option<Pinfo> {
     call(0, 0, size_of::<Pinfo>()).ok()
 }
 
-/// The system call. `size` is what it is told of the struct's.
+/// The system call. `size` is its argument for the size of the struct.
 #[inline]
 fn call(id: pid_t, flags: u32, size: usize) -> Result<Pinfo, i32> {
     let mut info = Pinfo::default();
     // A longer one than ours would be written past its end.
     let size = size.min(size_of::<Pinfo>());
-    // Of no bytes no address is told: what it is to another call nobody knows.
+    // No address with no bytes: another call may use it in its own way.
     let out = if size == 0 { core::ptr::null_mut() } else { &raw mut info };
     // SAFETY: the kernel, whatever call has this number there, is given a struct of `size` bytes.
     let status = unsafe { libc::syscall(NUMBER, id, flags, out, size) };
@@ -104,19 +104,19 @@ fn probe(call: impl Fn(pid_t, u32, usize) -> Result<Pinfo, i32>) -> Result<(), W
     let (first, second) = (call(0, 0, size), call(0, 0, size));
     let elapsed = arch::stamp_ordered().wrapping_sub(before);
     let whole = call(0, PROCESS, size);
-    let good = match (first, second, whole) {
-        (Ok(first), Ok(second), Ok(whole)) => {
-            let ticks = second.cycles.wrapping_sub(first.cycles);
-            refuses
+    match (first, second, whole) {
+        (Ok(first), Ok(second), Ok(whole))
+            if refuses
                 && sound(&first)
                 && sound(&second)
-                && (1..=elapsed).contains(&ticks)
+                && (1..=elapsed).contains(&second.cycles.wrapping_sub(first.cycles))
                 && second.swapins >= first.swapins
-                && whole.cycles >= second.cycles
+                && whole.cycles >= second.cycles =>
+        {
+            Ok(())
         }
-        _ => false,
-    };
-    if good { Ok(()) } else { Err(WhyNot::OtherSystemCall) }
+        _ => Err(WhyNot::OtherSystemCall),
+    }
 }
 
 #[cfg(test)]

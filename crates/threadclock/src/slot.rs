@@ -10,7 +10,8 @@
 //! - A handler that interrupts a re-sync does not touch the slot: it asks the kernel ([`Slot::busy_read`]).
 //! - The slot lies in memory that the kernel zeroes in a fork's child, and a zero limit refuses all.
 
-use crate::{CpuTime, arch, calibrate, pinfo, sys};
+use crate::types::CpuTime;
+use crate::{arch, calibrate, pinfo, sys};
 use core::sync::atomic::{AtomicIsize, AtomicU64, Ordering::*, compiler_fence};
 
 /// The kinds of slot, and what each takes for its stamp.
@@ -91,7 +92,7 @@ pub(crate) struct Slot {
     phase: AtomicU64,
     floor_ns: AtomicU64,
     floor_cycles: AtomicU64,
-    /// What the system call told last: the witness, where stamps are taken by it.
+    /// The last answer of the system call: the witness, where stamps are taken by it.
     pub(crate) swapins: AtomicU64,
     /// The highest figure given to a handler that interrupted a re-sync.
     handler_ns: AtomicU64,
@@ -100,12 +101,6 @@ pub(crate) struct Slot {
     switched: AtomicU64,
     expired: AtomicU64,
     unset: AtomicU64,
-}
-
-enum Cause {
-    Switched,
-    Expired,
-    Unset,
 }
 
 /// A pair of kernel figure and stamp.
@@ -130,32 +125,11 @@ impl Slot {
 
     /// A slot that is never synced.
     pub(crate) const fn bare() -> Self {
-        #[expect(clippy::declare_interior_mutable_const, reason = "each use is a new word")]
-        const ZERO: AtomicU64 = AtomicU64::new(0);
-        Self {
-            witness_offset: AtomicIsize::new(0),
-            expected: AtomicU64::new(NEVER),
-            kind: AtomicU64::new(kind::BARE),
-            base_ns: ZERO,
-            base_cycles: ZERO,
-            ns_per_tick: ZERO,
-            limit: ZERO,
-            base_stamp: ZERO,
-            last_stamp: ZERO,
-            token: ZERO,
-            bound_ns: ZERO,
-            synced_stamp: ZERO,
-            phase: ZERO,
-            floor_ns: ZERO,
-            floor_cycles: ZERO,
-            swapins: ZERO,
-            handler_ns: ZERO,
-            stretch_ns: ZERO,
-            stretch_stamp: ZERO,
-            switched: ZERO,
-            expired: ZERO,
-            unset: ZERO,
-        }
+        // SAFETY: all fields are atomics, for which zero is a value.
+        let mut slot: Self = unsafe { core::mem::zeroed() };
+        slot.expected = AtomicU64::new(NEVER);
+        slot.kind = AtomicU64::new(kind::BARE);
+        slot
     }
 
     /// As `set_up`, without a witness.
@@ -219,7 +193,7 @@ impl Slot {
         }
         loop {
             let reading = self.take_base();
-            // A handler that interrupted this was told more: catch up before anyone reads again.
+            // A handler that interrupted this got a later time: catch up before anyone reads again.
             if self.handler_ns.load(Relaxed) <= reading.ns {
                 return reading;
             }
@@ -243,14 +217,12 @@ impl Slot {
     /// The most that any read has returned. Only while the fields are whole.
     fn reached(&self) -> CpuTime {
         let last = self.last_stamp.load(Relaxed);
-        let since_base = |stamp: u64| {
-            let ticks = stamp.wrapping_sub(self.base_stamp.load(Relaxed));
-            if (ticks as i64) < 0 { 0 } else { ticks.min(self.limit.load(Relaxed)) }
-        };
         // A read that a signal interrupted before its last store leaves a stamp from before the
         // handler's sync. What the handler read after that is not known: assume a read just now.
         let stale = last < self.synced_stamp.load(Relaxed);
-        let ticks = since_base(if stale { self.stamp() } else { last });
+        let stamp = if stale { self.stamp() } else { last };
+        let ticks = stamp.wrapping_sub(self.base_stamp.load(Relaxed));
+        let ticks = if (ticks as i64) < 0 { 0 } else { ticks.min(self.limit.load(Relaxed)) };
         let base = self.base();
         CpuTime {
             ns: base.ns.wrapping_add(ticks.wrapping_mul(self.ns_per_tick.load(Relaxed)) >> 32),
@@ -266,42 +238,36 @@ impl Slot {
         } else {
             CpuTime { ns: self.floor_ns.load(Relaxed), cycles: self.floor_cycles.load(Relaxed) }
         };
-        let told = self.handler_ns.load(Relaxed);
-        let ns = sys::thread_cpu_ns().max(floor.ns).max(told);
+        let given = self.handler_ns.load(Relaxed);
+        let ns = sys::thread_cpu_ns().max(floor.ns).max(given);
         self.handler_ns.store(ns, Relaxed);
         CpuTime { ns, cycles: floor.cycles.wrapping_add(calibrate::ticks_of(ns - floor.ns)) }
     }
 
-    /// Counts why the base would not do.
-    fn note_cause(&self) -> Cause {
-        let add = |counter: &AtomicU64| counter.store(counter.load(Relaxed) + 1, Relaxed);
-        if self.expected.load(Relaxed) == NEVER {
-            add(&self.unset);
-            Cause::Unset
-        } else if self.witness().load(Relaxed) != self.expected.load(Relaxed) {
-            add(&self.switched);
-            Cause::Switched
-        } else {
-            add(&self.expired);
-            Cause::Expired
-        }
+    /// Counts why the base would not do. Whether it was only its age.
+    fn note_cause(&self) -> bool {
+        let expected = self.expected.load(Relaxed);
+        let switched = self.witness().load(Relaxed) != expected;
+        let counter = match expected {
+            NEVER => &self.unset,
+            _ if switched => &self.switched,
+            _ => &self.expired,
+        };
+        counter.store(counter.load(Relaxed) + 1, Relaxed);
+        expected != NEVER && !switched
     }
 
     /// Asks the kernel and takes a new base. The order of the stores is what a handler relies on.
     fn take_base(&self) -> CpuTime {
-        self.phase.store(CLOSING, Relaxed);
-        compiler_fence(SeqCst);
-        let cause = self.note_cause();
-        self.expected.store(NEVER, Relaxed);
-        compiler_fence(SeqCst);
+        in_order(&self.phase, CLOSING);
+        let unbroken = self.note_cause();
+        in_order(&self.expected, NEVER);
         let reached = self.reached();
         let floor_ns = reached.ns.max(self.handler_ns.load(Relaxed));
         let floor_cycles = reached.cycles.wrapping_add(calibrate::ticks_of(floor_ns - reached.ns));
         self.floor_ns.store(floor_ns, Relaxed);
         self.floor_cycles.store(floor_cycles, Relaxed);
-        compiler_fence(SeqCst);
-        self.phase.store(WRITING, Relaxed);
-        compiler_fence(SeqCst);
+        in_order(&self.phase, WRITING);
 
         let pair = self.pair();
         let kernel_ns = pair.as_ref().map_or_else(sys::thread_cpu_ns, |pair| pair.kernel_ns);
@@ -317,7 +283,7 @@ impl Slot {
                 0
             }
             Some(pair) => {
-                self.watch_rate(&cause, &pair);
+                self.watch_rate(unbroken, &pair);
                 self.store_period(&pair, base.ns - kernel_ns);
                 pair.token
             }
@@ -326,11 +292,8 @@ impl Slot {
                 NEVER
             }
         };
-        compiler_fence(SeqCst);
-        self.expected.store(token, Relaxed);
-        compiler_fence(SeqCst);
-        self.phase.store(FREE, Relaxed);
-        compiler_fence(SeqCst);
+        in_order(&self.expected, token);
+        in_order(&self.phase, FREE);
         base
     }
 
@@ -385,9 +348,8 @@ impl Slot {
     }
 
     /// Feeds the rate of long stretches without a switch to the calibration.
-    fn watch_rate(&self, cause: &Cause, pair: &Pair) {
+    fn watch_rate(&self, unbroken: bool, pair: &Pair) {
         let ticks = pair.stamp.wrapping_sub(self.stretch_stamp.load(Relaxed));
-        let unbroken = matches!(cause, Cause::Expired);
         if unbroken && ticks < calibrate::ticks_of(RATE_STRETCH_NS) {
             return;
         }
@@ -423,9 +385,7 @@ impl Slot {
             unset: self.unset.load(Relaxed),
         }
     }
-}
 
-impl Slot {
     /// The stamp by which this slot's time goes.
     fn stamp(&self) -> u64 {
         if self.kind.load(Relaxed) == kind::CALL { self.call() } else { arch::stamp() }
@@ -447,5 +407,84 @@ impl Slot {
     }
 }
 
+/// A store that a handler finds after all those before it, and before all those behind it.
+fn in_order(word: &AtomicU64, value: u64) {
+    compiler_fence(SeqCst);
+    word.store(value, Relaxed);
+    compiler_fence(SeqCst);
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    /// A slot whose witness is a word of the test's.
+    fn slot(witness: &AtomicU64) -> Slot {
+        assert!(calibrate::finish());
+        let slot = Slot::bare();
+        slot.set_up(kind::COUNT, witness, 0);
+        slot
+    }
+
+    fn now(slot: &Slot) -> CpuTime {
+        slot.read(arch::stamp).unwrap_or_else(|stamp| slot.resync(stamp))
+    }
+
+    #[test]
+    fn a_clock_ahead_of_the_kernel_is_held_and_not_set_back() {
+        let witness = AtomicU64::new(0);
+        let slot = slot(&witness);
+        let ahead = CpuTime { ns: now(&slot).ns + 30_000, cycles: 0 };
+        slot.base_ns.store(ahead.ns, Relaxed);
+        slot.forget();
+        let mut last = CpuTime::default();
+        for _ in 0..10_000 {
+            let time = now(&slot);
+            assert!(time.ns >= ahead.ns && time >= last && time.cycles >= last.cycles);
+            last = time;
+        }
+        // 10,000 reads take longer than 30 us: the kernel has caught up, and the clock goes on.
+        assert!(last.ns > ahead.ns);
+    }
+
+    #[test]
+    fn a_handler_in_a_resync_leaves_the_slot_alone_and_is_not_overtaken() {
+        let witness = AtomicU64::new(0);
+        for phase in [CLOSING, WRITING] {
+            let slot = slot(&witness);
+            let before = now(&slot);
+            slot.expected.store(NEVER, Relaxed);
+            slot.floor_ns.store(before.ns, Relaxed);
+            slot.floor_cycles.store(before.cycles, Relaxed);
+            slot.phase.store(phase, Relaxed);
+            let base = slot.base();
+            let in_handler = now(&slot);
+            assert!(in_handler.ns >= before.ns && in_handler.cycles >= before.cycles);
+            assert_eq!(slot.base(), base);
+            slot.phase.store(FREE, Relaxed);
+            // What the handler got becomes the floor, were it ahead of the kernel.
+            slot.handler_ns.store(in_handler.ns + 20_000, Relaxed);
+            assert!(now(&slot).ns >= in_handler.ns + 20_000);
+        }
+    }
+
+    /// A read that was interrupted before its last store has left a stamp from before the sync.
+    #[test]
+    fn a_late_store_of_an_old_stamp_does_not_set_the_clock_back() {
+        let witness = AtomicU64::new(0);
+        let slot = slot(&witness);
+        let old = arch::stamp();
+        now(&slot);
+        let read = now(&slot);
+        slot.last_stamp.store(old, Relaxed);
+        assert!(slot.reached().ns >= read.ns);
+    }
+
+    #[test]
+    fn a_wiped_slot_refuses() {
+        // SAFETY: what a fork leaves; all fields are atomics, for which zero is a value.
+        let wiped: Slot = unsafe { core::mem::zeroed() };
+        assert!(wiped.read(arch::stamp).is_err());
+        assert!(wiped.read(|| 0).is_err());
+    }
+}

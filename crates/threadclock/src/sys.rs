@@ -1,5 +1,6 @@
 //! The system calls that the crate makes, each as one plain function.
 
+use crate::types::WhyNot;
 use core::ffi::CStr;
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -21,12 +22,11 @@ pub(crate) fn set_errno(errno: i32) {
 pub(crate) fn clock_ns(clock: clockid_t) -> Result<u64, i32> {
     let mut time = MaybeUninit::<libc::timespec>::uninit();
     // SAFETY: the kernel fills `time`, which outlives the call.
-    let status = unsafe { libc::clock_gettime(clock, time.as_mut_ptr()) };
-    if status != 0 {
-        return Err(errno());
-    }
-    // SAFETY: filled, as the call succeeded.
-    let time = unsafe { time.assume_init() };
+    let time = match unsafe { libc::clock_gettime(clock, time.as_mut_ptr()) } {
+        // SAFETY: filled, as the call succeeded.
+        0 => unsafe { time.assume_init() },
+        _ => return Err(errno()),
+    };
     Ok((time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64))
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn sleep_ns(ns: i64) {
     unsafe { libc::nanosleep(&time, ptr::null_mut()) };
 }
 
-/// Times that this thread gave the CPU up of itself.
+/// Voluntary switches of this thread.
 pub(crate) fn voluntary_switches() -> libc::c_long {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel fills `usage`; zeroes are a valid rusage if it does not.
@@ -59,29 +59,34 @@ pub(crate) fn voluntary_switches() -> libc::c_long {
     }
 }
 
-/// A private, zeroed mapping of `bytes`, or errno.
-pub(crate) fn map_zeroed(bytes: usize) -> Result<*mut u8, i32> {
+/// A private, zeroed mapping of `pages`, of which a fork's child finds the last zeroed again (Linux 4.14).
+pub(crate) fn map_pages(pages: usize) -> Result<*mut u8, WhyNot> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    let bytes = pages * page_bytes();
     // SAFETY: a new anonymous mapping overlaps nothing.
-    let address = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, -1, 0) };
-    if address == libc::MAP_FAILED { Err(errno()) } else { Ok(address.cast()) }
+    let start = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, -1, 0) };
+    if start == libc::MAP_FAILED {
+        return Err(WhyNot::NoMemory(errno()));
+    }
+    let last = start.wrapping_byte_add(bytes - page_bytes());
+    // SAFETY: changes what fork does with the page, not its contents.
+    if unsafe { libc::madvise(last, page_bytes(), libc::MADV_WIPEONFORK) } == 0 {
+        return Ok(start.cast());
+    }
+    let refused = WhyNot::NoMemory(errno());
+    // SAFETY: nothing points there yet.
+    unsafe { unmap(start, pages) };
+    Err(refused)
 }
 
-/// Has a fork's child find zeroes in this mapping (Linux 4.14), or errno.
-pub(crate) fn wipe_on_fork(address: *mut u8, bytes: usize) -> Result<(), i32> {
-    // SAFETY: changes what fork does with the mapping, not its contents.
-    let status = unsafe { libc::madvise(address.cast(), bytes, libc::MADV_WIPEONFORK) };
-    if status == 0 { Ok(()) } else { Err(errno()) }
-}
-
-/// Unmaps what `map_zeroed` or a file mapping gave.
+/// Unmaps so many pages.
 ///
 /// # Safety
 /// Nothing may point into the mapping any longer.
-pub(crate) unsafe fn unmap(address: *mut u8, bytes: usize) {
+pub(crate) unsafe fn unmap(start: *mut c_void, pages: usize) {
     // SAFETY: the caller vouches that it is unused.
-    unsafe { libc::munmap(address.cast::<c_void>(), bytes) };
+    unsafe { libc::munmap(start, pages * page_bytes()) };
 }
 
 /// Closes a descriptor.
@@ -97,20 +102,16 @@ pub(crate) fn page_bytes() -> usize {
     usize::try_from(bytes).unwrap_or(4096)
 }
 
-/// The start of a file, or errno. Interrupted reads are tried again.
+/// The start of a file of the kernel's, or errno.
 pub(crate) fn read_start<'a>(path: &CStr, buffer: &'a mut [u8]) -> Result<&'a [u8], i32> {
     // SAFETY: a CStr ends in NUL.
     let file = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
     if file < 0 {
         return Err(errno());
     }
-    let length = loop {
-        // SAFETY: `buffer` is writable for its length.
-        let length = unsafe { libc::read(file, buffer.as_mut_ptr().cast(), buffer.len()) };
-        if length >= 0 || errno() != libc::EINTR {
-            break if length < 0 { Err(errno()) } else { Ok(length as usize) };
-        }
-    };
+    // SAFETY: `buffer` is writable for its length.
+    let length = unsafe { libc::read(file, buffer.as_mut_ptr().cast(), buffer.len()) };
+    let length = usize::try_from(length).map_err(|_| errno());
     close(file);
     length.map(|length| &buffer[..length.min(buffer.len())])
 }

@@ -3,8 +3,10 @@
 //! The first page survives a fork (the rseq descriptor and area, which the child's kernel state still
 //! points to); the second holds the slots and is zeroed in the child.
 
+use crate::perf::{self, CoreClock};
 use crate::slot::{self, Slot, kind};
-use crate::{Tier, WhyNot, arch, calibrate, perf, rseq, sys, witness};
+use crate::types::{Tier, WhyNot};
+use crate::{arch, calibrate, sys, witness};
 use core::cell::Cell;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
@@ -12,9 +14,9 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
 /// The page that a fork copies.
 #[repr(C)]
 pub(crate) struct Thread {
-    descriptor: rseq::Descriptor,
-    area: rseq::Area,
-    registered: Cell<Option<rseq::Registered>>,
+    descriptor: witness::Descriptor,
+    area: witness::Area,
+    registered: Cell<Option<witness::Registered>>,
     /// Clocks that point here.
     clocks: Cell<usize>,
     ended: Cell<bool>,
@@ -58,13 +60,7 @@ impl Thread {
         let key = make_key().map_err(WhyNot::NoMemory)?;
         let bytes = sys::page_bytes();
         debug_assert!(size_of::<Self>() <= bytes && size_of::<Wiped>() <= bytes);
-        let start = sys::map_zeroed(2 * bytes).map_err(WhyNot::NoMemory)?;
-        let second = start.wrapping_add(bytes);
-        if let Err(errno) = sys::wipe_on_fork(second, bytes) {
-            // SAFETY: nothing points there yet.
-            unsafe { sys::unmap(start, 2 * bytes) };
-            return Err(WhyNot::NoMemory(errno));
-        }
+        let start = sys::map_pages(2)?;
         let thread = start.cast::<Self>();
         // SAFETY: the page is mapped, zeroed, aligned and large enough, and not shared yet.
         let thread = unsafe {
@@ -72,17 +68,14 @@ impl Thread {
             ptr::write(&raw mut (*thread).registered, Cell::new(None));
             // What a signal handler finds until the choice is made.
             ptr::write(&raw mut (*thread).best, Cell::new(bare()));
-            ptr::write(
-                &raw mut (*thread).refused,
-                [const { Cell::new(None) }; Tier::ALL.len() - 1],
-            );
+            ptr::write(&raw mut (*thread).refused, Default::default());
             &*thread
         };
         // SAFETY: the key exists; its destructor takes exactly this pointer.
         let status = unsafe { libc::pthread_setspecific(key, start.cast()) };
         if status != 0 {
             // SAFETY: `thread` is not used again.
-            unsafe { sys::unmap(start, 2 * bytes) };
+            unsafe { sys::unmap(start.cast(), 2) };
             return Err(WhyNot::NoMemory(status));
         }
         thread.best.set(thread.choose());
@@ -98,18 +91,12 @@ impl Thread {
 
     fn choose(&self) -> &Slot {
         for (tier, refused) in Tier::ALL.into_iter().zip(&self.refused) {
-            let found = match tier {
-                Tier::CoreCycles => {
-                    Err(crate::CoreClock::for_this_thread().err().unwrap_or(WhyNot::OtherUnit))
-                }
-                _ => self.slot(tier),
-            };
-            match found {
+            match self.slot(tier) {
                 Ok(slot) => return slot,
                 Err(why) => refused.set(Some(why)),
             }
         }
-        self.kernel()
+        self.slot(Tier::Kernel).unwrap_or(bare())
     }
 
     /// Why a tier was not taken for this thread, if it was not.
@@ -123,40 +110,34 @@ impl Thread {
         unsafe { &*second.cast() }
     }
 
-    fn kernel(&self) -> &Slot {
-        let [.., slot] = &self.wiped().slots;
-        if slot.kind.load(Relaxed) == kind::WIPED {
-            slot.set_up_asking();
-        }
-        slot
-    }
-
     /// The slot of a tier, set up if it is not (or no longer, in the child of a fork).
     pub(crate) fn slot(&self, tier: Tier) -> Result<&Slot, WhyNot> {
-        if tier == Tier::Kernel {
-            return Ok(self.kernel());
-        }
-        let index = SLOTS.iter().position(|&of| of == tier).ok_or(WhyNot::OtherUnit)?;
+        let Some(index) = SLOTS.iter().position(|&of| of == tier) else {
+            return Err(CoreClock::for_this_thread().err().unwrap_or(WhyNot::OtherUnit));
+        };
         let slot = &self.wiped().slots[index];
-        if slot.kind.load(Relaxed) == kind::WIPED {
+        if slot.kind.load(Relaxed) != kind::WIPED {
+            return Ok(slot);
+        }
+        if tier != Tier::Kernel {
             witness::counter_is_good()?;
-            match tier {
-                Tier::Rseq => self.set_up_rseq(slot)?,
-                Tier::PerfPage => self.set_up_perf(slot)?,
-                _ => {
-                    witness::pinfo_shows_switches()?;
-                    slot.set_up(kind::CALL, &raw const slot.swapins, 0);
-                }
+        }
+        match tier {
+            Tier::Rseq => self.set_up_rseq(slot)?,
+            Tier::PerfPage => self.set_up_perf(slot)?,
+            Tier::SystemCall => {
+                witness::pinfo_shows_switches()?;
+                slot.set_up(kind::CALL, &raw const slot.swapins, 0);
             }
+            _ => slot.set_up_asking(),
         }
         Ok(slot)
     }
 
     /// Sets a slot up again in the child of a fork. A tier that is not available there asks.
     pub(crate) fn revive(&self, slot: &Slot) {
-        let slots = self.wiped().slots.iter().zip(SLOTS);
-        let tier = slots.filter(|(of, _)| ptr::eq(slot, *of)).map(|(_, tier)| tier).next();
-        if tier.is_none_or(|tier| self.slot(tier).is_err()) {
+        let index = self.wiped().slots.iter().position(|of| ptr::eq(slot, of));
+        if index.is_none_or(|index| self.slot(SLOTS[index]).is_err()) {
             slot.set_up_asking();
         }
     }
@@ -165,14 +146,14 @@ impl Thread {
         &raw const self.descriptor as u64
     }
 
-    fn own_area(&self) -> *mut rseq::Area {
+    fn own_area(&self) -> *mut witness::Area {
         (&raw const self.area).cast_mut()
     }
 
     fn set_up_rseq(&self, slot: &Slot) -> Result<(), WhyNot> {
         let registered = match self.registered.get() {
             Some(registered) => registered,
-            None => rseq::find_or_register(self.own_area())?,
+            None => witness::find_or_register(self.own_area())?,
         };
         self.registered.set(Some(registered));
         witness::rseq_shows_switches(registered.rseq_cs, self.token())?;
@@ -185,7 +166,7 @@ impl Thread {
         let generation = perf::Page::generation(page);
         if let Err(why) = witness::perf_shows_switches(generation) {
             // SAFETY: the slot does not point there yet.
-            unsafe { sys::unmap(page.cast_mut().cast(), sys::page_bytes()) };
+            unsafe { sys::unmap(page.cast_mut().cast(), 1) };
             return Err(why);
         }
         self.wiped().perf_page.store(page.cast_mut(), Relaxed);
@@ -215,18 +196,17 @@ impl Thread {
                 word.store(0, Relaxed);
             }
             // The kernel goes on writing to an area that it will not let go: leave it mapped.
-            if registered.by_us && rseq::unregister(self.own_area()).is_err() {
+            if registered.by_us && witness::unregister(self.own_area()).is_err() {
                 return;
             }
         }
-        let bytes = sys::page_bytes();
         let page = self.wiped().perf_page.load(Relaxed);
         // SAFETY: no clock points here, the key is cleared, and the kernel has been told.
         unsafe {
             if !page.is_null() {
-                sys::unmap(page.cast(), bytes);
+                sys::unmap(page.cast(), 1);
             }
-            sys::unmap((&raw const *self).cast_mut().cast(), 2 * bytes);
+            sys::unmap((&raw const *self).cast_mut().cast(), 2);
         }
     }
 }

@@ -1,15 +1,14 @@
 "use strict";
-// The page is drawn before this runs. Here a reader points at values, zooms, switches axes, base and series:
-// then the shapes of a chart, which say in data-d where they are in its own units, are drawn again between
-// other ends. What is measured is computed before. Ends, ticks and numbers are those of ruler.rs, ticks.rs
-// and notation.rs.
+// The page is drawn before this runs. It shows values under the pointer, zooms, and switches axes, base and
+// series: the shapes of a chart, whose data-d has their places in its own units, are drawn again between other
+// ends. All values are computed before. Ends, ticks and numbers are those of ruler.rs and ticks.rs.
 (() => {
   const byId = (id) => document.getElementById(id);
   const [base, axes, published] = ["base", "axes", "published"].map(byId);
   const [WIDTH, MARGIN, GAP, LETTER] = [720, 6, 7, 6];
-  // Parts that stand on the lower end of an axis which cannot show all of them; of others points are left out.
+  // Parts that are drawn from the lower end of an axis that cannot show all of them; of others points are left out.
   const ON_FLOOR = new Set(["band", "bar", "steps", "outline", "whisker"]);
-  // From so many times the least value on a linear axis hides it; a logarithmic one must show so many of them.
+  // Ratio from which a linear axis hides the least value; share of the points that a logarithmic one must show.
   const [WIDE, MOSTLY] = [20, 0.75];
   const NEAR = 40;
 
@@ -136,7 +135,7 @@
     return ticks.map((at) => ({ at, label: exactTo(step / divisor, at / divisor) }));
   }
 
-  // As many ticks as have room side by side.
+  // As many ticks as fit side by side.
   function ticksThatFit(along, room) {
     const touch = (ticks) => ticks.some((tick, k) => k > 0
       && (along.position(tick.at) - along.position(ticks[k - 1].at)) * room
@@ -157,7 +156,7 @@
       element, part: element.dataset.part,
       series: element.dataset.series === undefined ? null : Number(element.dataset.series),
       corners: list(element.dataset.corners).map((corner) => corner.split(",").map(Number)),
-      isStamp: ["points", "hidden", "cap"].includes(element.dataset.part),
+      isStamp: ["points", "hidden"].includes(element.dataset.part),
       isFilled: element.getAttribute("fill") !== "none",
       paths: (element.dataset.d ? element.dataset.d.split(";") : [])
         .map((path) => path.split(" ").map((place) => place.split(",").map(Number))),
@@ -196,7 +195,7 @@
 
   function fittingScale(chart, { y, isRelative }, values) {
     if (!isRelative && chart.published.size === 0) return y.scale;
-    // Published values are far off: without them, or as multiples, another scale may suit.
+    // Published values may be far off: without them, or for multiples, another scale may be better.
     const above = values.filter((value) => value > 0);
     const [least, most] = above.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, 0]);
     return above.length >= MOSTLY * values.length && most >= WIDE * least ? "log" : "linear";
@@ -205,7 +204,7 @@
   function rulersOf(chart, now, shapes) {
     const wanted = (scale) => (axes.value === "fitting" ? scale : axes.value);
     const places = shapes.flatMap((shape) => shape.paths.flat());
-    const isValue = ({ part }) => !["band", "cap", "whisker"].includes(part);
+    const isValue = ({ part }) => !["band", "whisker"].includes(part);
     const values = shapes.filter(isValue).flatMap((shape) => shape.paths.flat().map(([, y]) => y));
     const points = shapes.filter(({ part }) => part === "points" || part === "line").flatMap((shape) => shape.paths.flat().map(([, y]) => y));
     const x = chart.kind === "names"
@@ -253,7 +252,7 @@
     return made;
   }
 
-  // Labels above the plot keep their rows; what has no room in any is left to the words below the chart.
+  // Labels above the plot keep their rows; those without room in any are hidden.
   function drawLabels(chart, { x }) {
     let leaders = "";
     for (const kind of ["mark", "region"]) {
@@ -339,7 +338,7 @@
     tell(chart, now, shown, rulers);
   }
 
-  // What the reader would otherwise miss without a word.
+  // The number of points that are not drawn, and why.
   function tell(chart, now, shown, { x, y }) {
     const withPoints = new Set(shown.filter(({ part }) => ["points", "hidden"].includes(part)).map(({ series }) => series));
     const points = shown.filter(({ part, series }) => ["points", "hidden"].includes(part) || (part === "line" && !withPoints.has(series)))
@@ -359,7 +358,7 @@
   tip.hidden = true;
   document.body.append(tip);
 
-  // All values that are drawn, by x: where, and what they say.
+  // All values that are drawn, by x: place and text.
   function seenOf(chart) {
     if (chart.seen) return chart.seen;
     const now = present(chart);
@@ -488,7 +487,7 @@
     }
   }
 
-  // A chart that is much wider than its room is drawn for less.
+  // Redraws a chart for a narrow page.
   function fit(chart) {
     const room = chart.box.clientWidth;
     const width = room > 0 && room < 560 && chart.kind !== "map" ? Math.max(room, 340) : WIDTH;

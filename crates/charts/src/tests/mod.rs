@@ -1,7 +1,256 @@
 //! Figures with known drawings, and figures that nobody should make.
 
 mod html;
-mod overlay;
 mod picture;
-pub(crate) mod samples;
 mod terminal;
+
+use crate::figure::{Axis, Body, Figure, Map, Mark, Point, Region, Role, Scale, Series, Unit};
+
+fn axis(label: &str, unit: Unit, scale: Scale) -> Axis {
+    Axis { label: label.into(), unit, scale, names: Vec::new() }
+}
+
+fn points(values: &[(f64, f64)], half_width: f64) -> Vec<Point> {
+    let point = |(x, y): &(f64, f64)| Point {
+        x: *x,
+        y: *y,
+        low: (half_width > 0.0).then_some(y * (1.0 - half_width)),
+        high: (half_width > 0.0).then_some(y * (1.0 + half_width)),
+    };
+    values.iter().map(point).collect()
+}
+
+fn series(name: &str, role: Role, points: Vec<Point>) -> Series {
+    Series { name: name.into(), run: Some(0), role, points }
+}
+
+/// Cost against the size of the ring: a knee, its law, a published machine.
+pub(crate) fn ring() -> Figure {
+    let sizes: Vec<f64> = (1..=6).map(|k| 2f64.powi(k)).collect();
+    let cost = |n: f64| if n < 8.0 { 1900.0 } else { 1900.0 + 420.0 * (n / 8.0).log2() };
+    let measured: Vec<(f64, f64)> = sizes
+        .iter()
+        .enumerate()
+        .map(|(k, n)| (*n, cost(*n) * (1.0 + 0.02 * (k % 3) as f64)))
+        .collect();
+    let law: Vec<(f64, f64)> = [2.0, 8.0, 16.0, 32.0, 64.0].map(|n| (n, cost(n))).to_vec();
+    let published: Vec<(f64, f64)> = sizes.iter().map(|n| (*n, 2600.0 + 8.0 * n)).collect();
+    let mut published =
+        series("Sun 4/280 (1992), thousandths", Role::Published, points(&published, 0.0));
+    published.run = None;
+    Figure {
+        id: "ring-cost".into(),
+        title: "Cost of a switch by the size of the ring".into(),
+        in_words: "Rises from 1.9 us at 2 members.".into(),
+        x: axis("members of the ring", Unit::Count, Scale::Log),
+        y: axis("cost of a switch", Unit::Nanoseconds, Scale::Linear),
+        body: Body::Series(vec![
+            series("pipe", Role::Measured, points(&measured, 0.05)),
+            series("law", Role::Law, points(&law, 0.0)),
+            published,
+        ]),
+        marks: vec![Mark { x: 8.0, between: Some((6.0, 11.0)), label: "knee 1.2x".into() }],
+        regions: Vec::new(),
+        base: Some(2.0),
+    }
+}
+
+/// Cost against the array: three strides, caches, regions.
+pub(crate) fn cost() -> Figure {
+    let arrays: Vec<f64> = (0..=14).map(|k| 1024.0 * 2f64.powi(k)).collect();
+    let of = |by: f64| -> Vec<(f64, f64)> {
+        let refill = |bytes: f64| 900.0 + bytes.min(4e6) * by + (bytes - 4e6).max(0.0) * by * 0.05;
+        arrays.iter().map(|bytes| (*bytes, refill(*bytes))).collect()
+    };
+    let mark = |x: f64, label: &str| Mark { x, between: None, label: label.into() };
+    let region = |from: f64, to: f64, label: &str| Region { from, to, label: label.into() };
+    Figure {
+        id: "cost-by-array".into(),
+        title: "Cost of a switch by working set".into(),
+        in_words: String::new(),
+        x: axis("array of each member", Unit::Bytes, Scale::Log),
+        y: axis("cost of a switch", Unit::Nanoseconds, Scale::Log),
+        body: Body::Series(vec![
+            series("read by 128 B", Role::Measured, points(&of(0.012), 0.12)),
+            series("write by 128 B", Role::Measured, points(&of(0.021), 0.08)),
+            series("rmw by 16 B", Role::Measured, points(&of(0.055), 0.2)),
+            series(
+                "rmw by 16 B, course",
+                Role::Law,
+                points(&[(1024.0, 950.0), (5e5, 29e3), (1.6e7, 3e5)], 0.0),
+            ),
+        ]),
+        marks: vec![
+            mark(32768.0, "L1 data 32 KiB"),
+            mark(49152.0, "break, rmw by 16 B"),
+            mark(1_048_576.0, "L2 1 MiB"),
+            mark(1_441_792.0, "TLB 352 pages"),
+            mark(1e9, "L3 1 GiB"),
+        ],
+        regions: vec![
+            region(1024.0, 32768.0, "all fits"),
+            region(32768.0, 1_048_576.0, "combined working sets exceed the cache"),
+            region(1_048_576.0, 1.7e7, "one alone does not fit"),
+        ],
+        base: None,
+    }
+}
+
+/// Links side by side.
+pub(crate) fn bars() -> Figure {
+    let names = ["futex", "eventfd", "pipe", "unix stream socket", "signal"];
+    let values = [(0.0, 1650.0), (1.0, 1810.0), (2.0, 1900.0), (3.0, 3120.0), (4.0, -80.0)];
+    let mut x = axis("", Unit::Names, Scale::Linear);
+    x.names = names.map(String::from).to_vec();
+    let mut all = points(&values, 0.1);
+    (all[4].low, all[4].high) = (Some(-400.0), Some(240.0));
+    Figure {
+        id: "links".into(),
+        title: "Links compared".into(),
+        in_words: String::new(),
+        x,
+        y: axis("cost of a switch", Unit::Nanoseconds, Scale::Linear),
+        body: Body::Series(vec![series("measured", Role::Bars, all)]),
+        marks: Vec::new(),
+        regions: Vec::new(),
+        base: None,
+    }
+}
+
+/// How late a sleeper is woken.
+pub(crate) fn histogram() -> Figure {
+    let classes =
+        [(1e3, 3.0), (2e3, 120.0), (5e3, 9000.0), (1e4, 700.0), (2e4, 0.0), (5e4, 2.0), (1e5, 0.0)];
+    Figure {
+        id: "wake-ups".into(),
+        title: "How late a sleeper is woken".into(),
+        in_words: String::new(),
+        x: axis("late by", Unit::Nanoseconds, Scale::Log),
+        y: axis("wake-ups", Unit::Count, Scale::Log),
+        body: Body::Series(vec![series("idle", Role::Steps, points(&classes, 0.0))]),
+        marks: vec![Mark { x: 7e3, between: None, label: "99 %".into() }],
+        regions: Vec::new(),
+        base: None,
+    }
+}
+
+/// Cost by array and stride.
+pub(crate) fn map() -> Figure {
+    let xs: Vec<f64> = (0..8).map(|k| 4096.0 * 4f64.powi(k)).collect();
+    let ys: Vec<f64> = (3..9).map(|k| 2f64.powi(k)).collect();
+    let value = |x: f64, y: f64| (x < 6e7 || y > 8.0).then_some(900.0 + x.min(8e6) * 0.6 / y);
+    let values = ys.iter().map(|y| xs.iter().map(|x| value(*x, *y)).collect()).collect();
+    Figure {
+        id: "cost-map-rmw-2".into(),
+        title: "Cost of a switch by array and stride (rmw)".into(),
+        in_words: String::new(),
+        x: axis("array of each member", Unit::Bytes, Scale::Log),
+        y: axis("stride", Unit::Bytes, Scale::Log),
+        body: Body::Map(Map { unit: Unit::Nanoseconds, xs, ys, values }),
+        marks: Vec::new(),
+        regions: Vec::new(),
+        base: None,
+    }
+}
+
+/// Samples by round, one of them bad.
+pub(crate) fn raw() -> Figure {
+    let sample = |k: usize| {
+        (
+            f64::from((k / 8) as u32),
+            4000.0 + 60.0 * ((k * 37) % 11) as f64 + if k == 61 { 2500.0 } else { 0.0 },
+        )
+    };
+    let solo = |k: usize| (f64::from((k / 8) as u32), 880.0 + 20.0 * ((k * 29) % 7) as f64);
+    let of = |f: &dyn Fn(usize) -> (f64, f64)| (0..160).map(f).collect::<Vec<_>>();
+    Figure {
+        id: "samples".into(),
+        title: "Samples by round".into(),
+        in_words: String::new(),
+        x: axis("round", Unit::Count, Scale::Linear),
+        y: axis("time of a hop", Unit::Nanoseconds, Scale::Linear),
+        body: Body::Series(vec![
+            series("2 members", Role::Raw, points(&of(&sample), 0.0)),
+            series("solo", Role::Raw, points(&of(&solo), 0.0)),
+        ]),
+        marks: Vec::new(),
+        regions: Vec::new(),
+        base: None,
+    }
+}
+
+/// CPU time with the projected line.
+pub(crate) fn projected() -> Figure {
+    let sizes = [2.0, 8.0, 16.0, 24.0, 32.0, 48.0, 64.0];
+    let real: Vec<(f64, f64)> = sizes.map(|n| (n, 4000.0 * n + 12.0 * n * n)).to_vec();
+    let line: Vec<(f64, f64)> = sizes.map(|n| (n, 4000.0 * n)).to_vec();
+    Figure {
+        id: "ring-cpu".into(),
+        title: "CPU time of a lap".into(),
+        in_words: String::new(),
+        x: axis("members of the ring", Unit::Count, Scale::Linear),
+        y: axis("CPU time of a lap", Unit::Nanoseconds, Scale::Linear),
+        body: Body::Series(vec![
+            series("pipe", Role::Measured, points(&real, 0.04)),
+            series("projected", Role::Projected, points(&line, 0.0)),
+        ]),
+        marks: Vec::new(),
+        regions: Vec::new(),
+        base: None,
+    }
+}
+
+/// All of them.
+pub(crate) fn all() -> Vec<Figure> {
+    vec![ring(), cost(), projected(), bars(), histogram(), map(), raw()]
+}
+
+/// Figures that nobody should make, but that a run file may lead to.
+pub(crate) fn hostile() -> Vec<Figure> {
+    let values: [&[(f64, f64)]; 9] = [
+        &[],
+        &[(f64::NAN, f64::NAN)],
+        &[(4.0, 7.0)],
+        &[(1.0, -3.0), (2.0, -2.0), (-3.0, -1.0)],
+        &[(1e-300, 1e300), (f64::MAX, f64::MIN), (1e279, -1e279)],
+        &[(5.0, 5.0), (5.0, 5.0), (5.0, 5.0)],
+        &[(0.0, 0.0), (0.0, 0.0)],
+        &[(1.0, f64::INFINITY), (f64::NEG_INFINITY, 2.0), (3.0, 4.0)],
+        &[(1.0, 1.0), (1.0 + 1e-15, 1.0 + 1e-15)],
+    ];
+    let mut all = Vec::new();
+    for mut figure in self::all() {
+        for part in values {
+            figure.marks = vec![Mark {
+                x: f64::NAN,
+                between: Some((f64::NAN, -1.0)),
+                label: "x\x1b[31m".into(),
+            }];
+            figure.regions =
+                vec![Region { from: f64::INFINITY, to: -1.0, label: "\u{202e}".into() }];
+            figure.title = "<&\"\x00>]]> ".repeat(8);
+            figure.x.label = "wide 大".repeat(20);
+            figure.y.label = "\n\t\x1b]0;".repeat(9);
+            let points: Vec<Point> = part
+                .iter()
+                .map(|(x, y)| Point { x: *x, y: *y, low: Some(-y), high: Some(f64::NAN) })
+                .collect();
+            match &mut figure.body {
+                Body::Series(all) => {
+                    all.iter_mut().for_each(|series| series.points.clone_from(&points));
+                    all.iter_mut().for_each(|series| series.name = "名\x07前".repeat(20));
+                }
+                Body::Map(map) => {
+                    map.xs = part.iter().map(|(x, _)| *x).collect();
+                    map.values = map
+                        .ys
+                        .iter()
+                        .map(|_| part.iter().map(|(_, y)| Some(*y)).collect())
+                        .collect();
+                }
+            }
+            all.push(figure.clone());
+        }
+    }
+    all
+}

@@ -2,9 +2,10 @@
 
 use tiny_skia::{Pixmap, PremultipliedColorU8};
 
-use crate::layout::{Kind, Text, layout};
-use crate::picture::{PAPER, letters, start};
-use crate::{Body, Figure, Role, Scale, font, png, samples, svg, terminal};
+use crate::layout::layout;
+use crate::page::{Kind, Text};
+use crate::picture::{Ink, PAPER, Source, elements, start, width};
+use crate::{Body, Figure, Role, Scale, png, samples, svg, terminal};
 
 const NOTE: &str = "AMD EPYC 7B13, Linux 6.1.0; ring: 7 cases, 12 rounds, seed 1992.";
 
@@ -49,7 +50,7 @@ fn caches_regions_and_sizes_are_named() {
 /// Left end, right end, and the middle of its height.
 fn span(text: &Text) -> (f64, f64, f64) {
     let (left, _) = start(text);
-    (left, left + font::width(&text.words, letters(text.kind)), text.at.1)
+    (left, left + width(&text.words, text.kind), text.at.1)
 }
 
 #[test]
@@ -134,8 +135,8 @@ fn published_values_have_no_colour_of_a_series() {
     let figure = samples::ring();
     let chart = layout(&figure, &[], NOTE, &PAPER);
     let published = chart.entries.iter().position(|e| e.series.role == Role::Published);
-    let of = |shape: &crate::shapes::Shape| shape.series == published;
-    let elements = crate::picture::elements(&chart);
-    let mut own = elements.iter().filter(|element| element.of.is_some_and(|(shape, _)| of(shape)));
-    assert!(own.all(|element| element.ink == crate::picture::Ink::Soft));
+    let is_own = |source| matches!(source, Source::Shape(shape, _) if shape.series == published);
+    let drawn = elements(&chart);
+    let mut own = drawn.iter().filter(|element| is_own(element.source));
+    assert!(own.all(|element| element.ink == Ink::Soft));
 }

@@ -119,7 +119,7 @@ fn body() -> impl Strategy<Value = Body> {
         |(mut xs, mut ys, values)| {
             xs.sort_by(f64::total_cmp);
             ys.sort_by(f64::total_cmp);
-            Body::Map(Map { label: String::new(), unit: Unit::Nanoseconds, xs, ys, values })
+            Body::Map(Map { unit: Unit::Nanoseconds, xs, ys, values })
         },
     );
     prop_oneof![3 => prop::collection::vec(series(), 0..6).prop_map(Body::Series), 1 => map]

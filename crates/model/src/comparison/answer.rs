@@ -1,4 +1,4 @@
-//! What can be said of a pair of costs.
+//! What can be said of a pair of costs, and in words.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::ratio::{self, Ratio, Side};
 
-use super::costs::Costs;
+use super::pair::Costs;
+use crate::plan::MINIMUM_ROUNDS;
 use crate::subject::Quantity;
+use crate::words::{plain, three_digits};
 
-/// More rounds than this nobody will measure; the number would say nothing.
+/// Rounds above which the number needed is not told.
 const MOST_ROUNDS: u32 = 1_000_000;
 
 /// The same of launches.
@@ -92,7 +94,7 @@ pub enum Reason {
     TooWide,
     /// Too few rounds on a side for an interval.
     FewRounds,
-    /// A side was not seen at the CPU's full speed, or nobody looked.
+    /// A side was not seen at the CPU's full speed, or that was not measured.
     NoFullSpeed,
     /// The base's cost is not clearly above zero, so that nothing is a multiple of it.
     BaseNotResolved,
@@ -175,21 +177,18 @@ impl Change {
 /// change, however well it is resolved.
 pub(super) fn answer(costs: &Costs, ratio: &Ratio, limit: f64, confidence: f64) -> Answer {
     let cannot_tell = |reason, more| Answer::CannotTell { reason, more };
-    let missing = missing_rounds(costs);
+    let (most, of, rounds): (u32, fn(u32) -> More, _) = match costs.of {
+        ratio::Costs::Apart(_) => (MOST_LAUNCHES, More::Launches, None),
+        ratio::Costs::Within(_) => (MOST_ROUNDS, More::Rounds, costs.rounds.0),
+    };
+    let missing = rounds.map_or(0, |rounds| MINIMUM_ROUNDS.saturating_sub(rounds));
     if missing > 0 {
         return cannot_tell(Reason::FewRounds, Some(More::Rounds(missing)));
     }
     if !costs.at_full_speed {
         return cannot_tell(Reason::NoFullSpeed, None);
     }
-    let more = || match costs.of {
-        ratio::Costs::Apart(_) => {
-            costs.of.more_needed(limit, confidence, MOST_LAUNCHES).map(More::Launches)
-        }
-        ratio::Costs::Within(_) => {
-            costs.of.more_needed(limit, confidence, MOST_ROUNDS).map(More::Rounds)
-        }
-    };
+    let more = || costs.of.more_needed(limit, confidence, most).map(of);
     let Some((low, high)) = ratio.interval() else {
         return match (costs.of.has_interval(), costs.of.unresolved(), costs.rounds) {
             (true, Side::Base, _) => cannot_tell(Reason::BaseNotResolved, more()),
@@ -198,24 +197,89 @@ pub(super) fn answer(costs: &Costs, ratio: &Ratio, limit: f64, confidence: f64) 
             _ => cannot_tell(Reason::FewRounds, None),
         };
     };
-    let (lowest, highest) = (1.0 / (1.0 + limit), 1.0 + limit);
-    if lowest <= low && high <= highest {
+    let unchanged = 1.0 / (1.0 + limit)..=1.0 + limit;
+    if unchanged.contains(&low) && unchanged.contains(&high) {
         return Answer::NotChanged;
     }
-    if low > 1.0 || high < 1.0 {
-        let is_beyond = |value: f64| value > highest || value < lowest;
-        let beyond_limit = ratio.value.is_some_and(is_beyond);
-        return Answer::Changed { worse: low > 1.0, beyond_limit };
+    if low <= 1.0 && high >= 1.0 {
+        return cannot_tell(Reason::TooWide, more());
     }
-    cannot_tell(Reason::TooWide, more())
+    let beyond_limit = ratio.value.is_some_and(|value| !unchanged.contains(&value));
+    Answer::Changed { worse: low > 1.0, beyond_limit }
 }
 
-/// Of a session, up to the least number with which there is an interval.
-fn missing_rounds(costs: &Costs) -> u32 {
-    match (costs.of, costs.rounds) {
-        (ratio::Costs::Within(_), (Some(rounds), _)) => {
-            crate::plan::MINIMUM_ROUNDS.saturating_sub(rounds)
-        }
-        _ => 0,
+impl Answer {
+    /// The answer in words.
+    pub(super) fn in_words(&self, ratio: &Ratio, limit: f64) -> String {
+        let (reason, more) = match self {
+            Self::NotChanged => return format!("not changed within {}", percent(limit)),
+            Self::Changed { worse, beyond_limit } => {
+                let direction = if *worse { "slower" } else { "faster" };
+                let beyond = match (beyond_limit, worse) {
+                    (true, true) => format!(", beyond {}", percent(limit)),
+                    (true, false) => String::new(),
+                    (false, _) => format!(", by less than {}", percent(limit)),
+                };
+                return format!("changed: {}{direction}{beyond}", change(ratio.value));
+            }
+            Self::CannotTell { reason, more } => (reason, more),
+        };
+        let more = match more {
+            Some(More::Launches(1)) => "1 more launch of each would tell".to_string(),
+            Some(More::Launches(count)) => {
+                format!("about {count} more launches of each would tell")
+            }
+            Some(More::Rounds(1)) => "about 1 more round would tell".to_string(),
+            Some(More::Rounds(count)) => format!("about {count} more rounds would tell"),
+            None => "more measurements would not tell".to_string(),
+        };
+        let why = match reason {
+            Reason::TooWide => more,
+            Reason::FewRounds => "too few rounds for an interval".to_string(),
+            Reason::NoFullSpeed => "not both were seen at the CPU's full speed".to_string(),
+            Reason::BaseNotResolved => format!("the base is not resolved from zero, {more}"),
+            Reason::NewNotResolved => format!("the new cost is not resolved from zero, {more}"),
+            Reason::NoInterval => "published figures have no interval".to_string(),
+        };
+        format!("inconclusive: {why}")
     }
+}
+
+/// `3 %`, `0.5 %`.
+fn percent(limit: f64) -> String {
+    format!("{} %", plain(limit * 100.0))
+}
+
+/// A ratio as a change, with a blank behind it: in percent up to twice the cost or half of it, then as
+/// a factor. Nothing where no factor says it: of a cost that came out at or below zero.
+fn change(ratio: Option<f64>) -> String {
+    match ratio {
+        Some(ratio @ 2.0..) => format!("{}x ", three_digits(ratio)),
+        Some(ratio @ 0.5..2.0) => format!("{:.1} % ", (ratio - 1.0).abs() * 100.0),
+        Some(ratio) if ratio > 0.0 => format!("{}x ", three_digits(1.0 / ratio)),
+        _ => String::new(),
+    }
+}
+
+/// All cases together.
+pub(super) fn summary(changes: &[Change], limit: f64) -> String {
+    if changes.is_empty() {
+        return "no case is in both: nothing was compared".to_string();
+    }
+    let count = |is: fn(&Change) -> bool| changes.iter().filter(|change| is(change)).count();
+    let beyond = match count(Change::is_worse_beyond_limit) {
+        0 => String::new(),
+        many => format!(" ({many} beyond {})", percent(limit)),
+    };
+    let counts = [
+        (count(|c| matches!(c.answer, Answer::Changed { worse: true, .. })), "slower", beyond),
+        (count(|c| matches!(c.answer, Answer::Changed { worse: false, .. })), "faster", "".into()),
+        (count(|c| c.answer == Answer::NotChanged), "not changed within ", percent(limit)),
+        (count(|c| c.reason().is_some()), "inconclusive", "".into()),
+    ];
+    let some = counts.into_iter().filter(|(count, ..)| *count > 0);
+    let parts: Vec<String> =
+        some.map(|(count, what, how)| format!("{count} {what}{how}")).collect();
+    let of = if changes.len() == 1 { "case" } else { "cases" };
+    format!("of {} {of}: {}", changes.len(), parts.join(", "))
 }

@@ -2,9 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::machine::{Difference, Machine};
+use crate::machine::{Difference, Machine, differences};
 use crate::noise::NoiseLevel;
 use crate::run::Build;
 use crate::subject::{Origin, Subcase, Subject};
@@ -12,7 +11,7 @@ use crate::subject::{Origin, Subcase, Subject};
 /// What differs beside the figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conditions {
-    /// What differs in the machines and bears on the cost of a switch: what is listed first.
+    /// What differs in the machines and affects the cost of a switch: what is listed first.
     pub bearing: Vec<Difference>,
     /// What else differs in them.
     pub others: Vec<Difference>,
@@ -22,7 +21,7 @@ pub struct Conditions {
     pub warnings: Vec<String>,
 }
 
-/// What bears on the cost of a switch, by the start of its field, in the order in which it is listed; and
+/// What affects the cost of a switch, by the start of its field, in the order in which it is listed; and
 /// what it is in words.
 const BEARING: &[(&str, &str)] = &[
     ("cpu.models", "CPU"),
@@ -53,10 +52,10 @@ fn rank(difference: &Difference) -> Option<usize> {
 }
 
 fn kind(difference: &Difference) -> Option<&'static str> {
-    if difference.field.ends_with(MICROCODE) {
-        return Some("microcode");
+    match difference.field.ends_with(MICROCODE) {
+        true => Some("microcode"),
+        false => rank(difference).map(|rank| BEARING[rank].1),
     }
-    rank(difference).map(|rank| BEARING[rank].1)
 }
 
 impl Conditions {
@@ -68,7 +67,7 @@ impl Conditions {
                 let all = base.machine.differences(&new.machine);
                 (bearing, others) = all.into_iter().partition(|d| rank(d).is_some());
                 bearing.sort_by_key(rank);
-                program = differences_of(one, other);
+                program = differences("build", one, other);
                 if base.name == new.name {
                     warnings.push(format!("{}: both are this run", base.name));
                 }
@@ -78,100 +77,65 @@ impl Conditions {
             }
             _ => warnings.push(of_publications(base, new)),
         }
-        warnings.extend([base, new].iter().flat_map(|subject| of_file(subject)));
-        warnings.extend([base, new].iter().filter_map(|subject| of_noise(subject)));
+        warnings.extend([base, new].into_iter().flat_map(of_subject));
         warnings.extend(of_details(base, new, paired));
         Self { bearing, others, program, warnings }
     }
 }
 
-/// The kinds of what differs, each once, in their order.
-fn kinds(bearing: &[Difference]) -> Vec<&'static str> {
-    let mut all: Vec<&str> = Vec::new();
+fn of_machines(bearing: &[Difference]) -> Option<String> {
+    // Each once, in their order.
+    let mut kinds: Vec<&str> = Vec::new();
     for kind in bearing.iter().filter_map(kind) {
-        if !all.contains(&kind) {
-            all.push(kind);
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
         }
     }
-    all
-}
-
-fn of_machines(bearing: &[Difference]) -> Option<String> {
-    let kinds = kinds(bearing);
-    if kinds.contains(&"CPU") {
-        return Some(format!(
-            "not fair as a test of one change: these are different machines ({} differ)",
-            kinds.join(", ")
-        ));
-    }
-    (kinds.len() > 1).then(|| {
-        format!(
-            "not fair as a test of one change: {} differ together, and a ratio does not say which of them did it",
-            kinds.join(", ")
-        )
-    })
-}
-
-fn differences_of(base: &Build, new: &Build) -> Vec<Difference> {
-    let field = |name: &str, base: Value, other: Value| {
-        (base != other).then(|| Difference { field: format!("build.{name}"), base, other })
+    let all = kinds.join(", ");
+    let how = match (kinds.contains(&"CPU"), kinds.len()) {
+        (true, _) => format!("these are different machines ({all} differ)"),
+        (false, 0..=1) => return None,
+        _ => format!("{all} differ together, and a ratio does not say which of them did it"),
     };
-    [
-        field("version", base.version.clone().into(), new.version.clone().into()),
-        field("commit", base.commit.clone().into(), new.commit.clone().into()),
-        field("profile", base.profile.clone().into(), new.profile.clone().into()),
-        field("target", base.target.clone().into(), new.target.clone().into()),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    Some(format!("not fair as a test of one change: {how}"))
 }
 
 fn of_builds(base: &Build, new: &Build) -> Option<String> {
-    if base.profile != new.profile {
+    let (one, other) = (&base.profile, &new.profile);
+    if one != other {
         return Some(format!(
-            "not fair: one was measured by a {} build, the other by a {} build of this program",
-            base.profile, new.profile
+            "not fair: one was measured by a {one} build, the other by a {other} build of this program"
         ));
     }
-    (base.version != new.version || base.commit != new.commit).then(|| {
-        "measured by different builds of this program: a change of the measured code would be in the ratio"
-            .to_string()
-    })
+    let why = "measured by different builds of this program: a change of the measured code would be in the ratio";
+    (base.version != new.version || base.commit != new.commit).then(|| why.to_string())
 }
 
 fn of_publications(base: &Subject, new: &Subject) -> String {
     let is_published = |subject: &Subject| matches!(subject.origin, Origin::Publication { .. });
-    let whose = match (is_published(base), is_published(new)) {
-        (true, true) => {
-            return "published figures have no interval: nothing can be told".to_string();
-        }
-        (true, false) => "the new one's",
-        _ => "the base's",
-    };
-    format!(
-        "different machines; a published figure has no interval: the ratio's is {whose} alone, and holds for \
-         the figure as printed"
-    )
-}
-
-fn of_file(subject: &Subject) -> impl Iterator<Item = String> {
-    subject.warnings.iter().map(|warning| format!("{}: {warning}", subject.name))
-}
-
-fn of_noise(subject: &Subject) -> Option<String> {
-    let noise = subject.noise.as_ref()?;
-    let why = match noise.reasons.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", noise.reasons.join("; ")),
-    };
-    match noise.level {
-        NoiseLevel::Unusable => {
-            Some(format!("{}: the machine was unusable{why}: measure again", subject.name))
-        }
-        NoiseLevel::Noisy => Some(format!("{}: the machine was noisy{why}", subject.name)),
-        NoiseLevel::Quiet | NoiseLevel::Unknown => None,
+    let whose = if is_published(base) { "the new one's" } else { "the base's" };
+    match is_published(base) && is_published(new) {
+        true => "published figures have no interval: nothing can be told".to_string(),
+        false => format!(
+            "different machines; a published figure has no interval: the ratio's is {whose} alone, and holds for \
+             the figure as printed"
+        ),
     }
+}
+
+/// What its file could not tell, and the noise of its machine.
+fn of_subject(subject: &Subject) -> impl Iterator<Item = String> {
+    let noise = subject.noise.iter().filter_map(|noise| {
+        let reasons = noise.reasons.join("; ");
+        let why = if reasons.is_empty() { reasons } else { format!(" ({reasons})") };
+        match noise.level {
+            NoiseLevel::Unusable => Some(format!("the machine was unusable{why}: measure again")),
+            NoiseLevel::Noisy => Some(format!("the machine was noisy{why}")),
+            NoiseLevel::Quiet | NoiseLevel::Unknown => None,
+        }
+    });
+    let all = subject.warnings.iter().cloned().chain(noise);
+    all.map(move |what| format!("{}: {what}", subject.name))
 }
 
 /// Clocks that differ by more than this share are told: turbo, throttling, a governor.
@@ -180,9 +144,9 @@ const CLOCK_DIFFERS: f64 = 0.01;
 fn of_clocks(base: &Subject, new: &Subject) -> Option<String> {
     let (one, other) = base.clock_ghz.zip(new.clock_ghz)?;
     let percent = 100.0 * (other / one - 1.0);
-    (percent.abs() > 100.0 * CLOCK_DIFFERS).then(|| {
-        format!("the CPU's clock was another: {one:.2} and {other:.2} GHz ({percent:+.1} %)")
-    })
+    let words =
+        format!("the CPU's clock was another: {one:.2} and {other:.2} GHz ({percent:+.1} %)");
+    (percent.abs() > 100.0 * CLOCK_DIFFERS).then_some(words)
 }
 
 /// Pairs that did not run on the same CPU, or not at the same priority: each kind once. A session's

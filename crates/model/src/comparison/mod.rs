@@ -2,14 +2,12 @@
 //! one of three answers.
 //!
 //! All intervals hold together with the asked confidence, however many cases there are: each is taken
-//! at 1 - (1 - confidence) / pairs (Dunn 1961). `docs/method.md` has the formulas and what they were
-//! measured to do.
+//! at 1 - (1 - confidence) / pairs (Dunn 1961). `docs/method.md` has the formulas, `docs/validation.md`
+//! their measured error rates.
 
 mod answer;
-mod costs;
 mod fair;
 mod pair;
-mod words;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -83,7 +81,7 @@ impl Comparison {
     pub fn of(base: &Subject, new: &Subject, terms: Terms) -> Self {
         let paired = pair::are_halves(base, new);
         let (pairs, unpaired) = pair::pairs(base, new, terms.wanted, paired);
-        let measurable = pairs.iter().filter(|pair| pair.has_interval()).count();
+        let measurable = pairs.iter().filter(|pair| pair.costs.of.has_interval()).count();
         let confidence_each = 1.0 - (1.0 - terms.confidence) / measurable.max(1) as f64;
         let changes: Vec<Change> =
             pairs.iter().map(|pair| pair.change(&terms, confidence_each)).collect();
@@ -95,7 +93,7 @@ impl Comparison {
             paired,
             conditions: Conditions::of(base, new, paired),
             confidence_each,
-            in_words: words::summary(&changes, &terms),
+            in_words: answer::summary(&changes, terms.limit),
             changes,
             unpaired,
         }

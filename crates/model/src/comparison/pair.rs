@@ -1,14 +1,17 @@
-//! Which cases belong to each other, and what is said of a pair.
+//! Which cases belong to each other, the costs of a pair, and what is said of it.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::mean;
+use stats::ratio::{self, Apart, Cost, Within};
 
 use super::answer::{Change, Terms, Wanted, answer};
-use super::costs::Costs;
-use super::words;
-use crate::subject::{Figure, Labels, Quantity, Subcase, Subject, Values};
+use crate::estimate::Estimate;
+use crate::plan::MINIMUM_ROUNDS;
+use crate::speed::Speed;
+use crate::subject::{Measured, Quantity, Subcase, Subject, Values};
 
 /// A case that one side has and the other has not, or not with a figure to compare.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,23 +35,21 @@ pub(super) struct Pair<'a> {
     base: &'a Subcase,
     new: &'a Subcase,
     of: Quantity,
-    costs: Costs,
+    pub(super) costs: Costs,
 }
 
 impl Pair<'_> {
-    pub(super) fn has_interval(&self) -> bool {
-        self.costs.of.has_interval()
-    }
-
     pub(super) fn change(&self, terms: &Terms, confidence: f64) -> Change {
         let ratio = self.costs.of.ratio(confidence);
         let (base_ns, new_ns) = self.costs.of.both();
-        let (base_rounds, new_rounds) = self.costs.rounds;
-        let (base_launches, new_launches) = self.costs.launches();
+        let (base_launches, new_launches) = match &self.costs.of {
+            ratio::Costs::Apart(apart) => (apart.base.groups, apart.new.groups),
+            ratio::Costs::Within(_) => (None, None),
+        };
         let answer = answer(&self.costs, &ratio, terms.limit, confidence);
         Change {
             title: self.new.title.clone(),
-            labels: by_name(&self.new.labels),
+            labels: self.new.labels.iter().cloned().collect(),
             base_case: self.base.number,
             new_case: self.new.number,
             of: self.of,
@@ -56,22 +57,21 @@ impl Pair<'_> {
             new_ns,
             base_launches,
             new_launches,
-            base_rounds,
-            new_rounds,
+            base_rounds: self.costs.rounds.0,
+            new_rounds: self.costs.rounds.1,
             base_failure: self.base.failure.clone(),
             new_failure: self.new.failure.clone(),
             ratio,
             answer,
-            in_words: words::answer(&answer, &ratio, terms),
+            in_words: answer.in_words(&ratio, terms.limit),
         }
     }
 }
 
 /// Whether these are the halves of one session.
 pub(super) fn are_halves(base: &Subject, new: &Subject) -> bool {
-    base.session()
-        .zip(new.session())
-        .is_some_and(|(one, other)| one.id == other.id && one.arm != other.arm)
+    let sessions = base.session().zip(new.session());
+    sessions.is_some_and(|(one, other)| one.id == other.id && one.arm != other.arm)
 }
 
 /// What a prefix may change: the halves of a session are the same cases in spite of it.
@@ -90,74 +90,121 @@ pub(super) fn pairs<'a>(
     halves: bool,
 ) -> (Vec<Pair<'a>>, Vec<Unpaired>) {
     let (mut pairs, mut unpaired) = (Vec::new(), Vec::new());
-    let mut taken = vec![false; base.cases.len()];
+    let launch_scatter = base.launch_scatter.max(new.launch_scatter);
+    let mut left: Vec<&Subcase> = base.cases.iter().collect();
     for case in &new.cases {
-        let partner = base
-            .cases
-            .iter()
-            .enumerate()
-            .position(|(index, candidate)| !taken[index] && is_same(candidate, case, halves));
-        let Some(partner) = partner else {
+        let Some(partner) = left.iter().position(|other| is_same(other, case, halves)) else {
             unpaired.push(left_over(false, case, "the base has no such case".to_string()));
             continue;
         };
-        taken[partner] = true;
+        let partner = left.remove(partner);
         let seed =
             base.seed.wrapping_add(new.seed).wrapping_add((3 << 32) + 2 * case.number as u64);
-        let launch_scatter = base.launch_scatter.max(new.launch_scatter);
-        let costs = |base: &Figure, new: &Figure| match (&base.values, &new.values) {
+        let costs = |base: &Values, new: &Values| match (base, new) {
             (Values::Measured(base), Values::Measured(new)) if halves => {
                 let halves = base.first().zip(new.first());
                 let costs = halves.and_then(|(base, new)| Costs::paired(base, new, seed));
                 costs.ok_or("no round has both halves of it")
             }
-            (base, new) => {
-                Costs::apart(base, new, launch_scatter).ok_or("a figure of it is no number")
-            }
+            _ => Costs::apart(base, new, launch_scatter).ok_or("a figure of it is no number"),
         };
-        match pair(&base.cases[partner], case, wanted, costs) {
+        match pair(partner, case, wanted, costs) {
             Ok(pair) => pairs.push(pair),
             Err(why) => {
-                let lost = case.figures.is_empty() && !base.cases[partner].figures.is_empty();
+                let lost = case.figures.is_empty() && !partner.figures.is_empty();
                 unpaired.push(Unpaired { lost, ..left_over(false, case, why) });
             }
         }
     }
-    let rest = base.cases.iter().zip(taken).filter(|(_, taken)| !taken);
     let why = || "the new one has no such case".to_string();
-    unpaired.extend(rest.map(|(case, _)| left_over(true, case, why())));
+    unpaired.extend(left.into_iter().map(|case| left_over(true, case, why())));
     (pairs, unpaired)
 }
 
-fn by_name(labels: &Labels) -> BTreeMap<String, String> {
-    labels.iter().cloned().collect()
-}
-
 fn left_over(in_base: bool, case: &Subcase, why: String) -> Unpaired {
-    let (title, labels) = (case.title.clone(), by_name(&case.labels));
-    Unpaired { in_base, case: case.number, title, labels, why, lost: false }
+    let labels = case.labels.iter().cloned().collect();
+    Unpaired { in_base, case: case.number, title: case.title.clone(), labels, why, lost: false }
 }
 
 fn pair<'a>(
     base: &'a Subcase,
     new: &'a Subcase,
     wanted: Wanted,
-    costs: impl Fn(&Figure, &Figure) -> Result<Costs, &'static str>,
+    costs: impl Fn(&Values, &Values) -> Result<Costs, &'static str>,
 ) -> Result<Pair<'a>, String> {
-    let both = |of: &Quantity| Some((*of, base.figure(*of)?, new.figure(*of)?));
-    let Some((of, one, other)) = wanted.quantities().iter().find_map(both) else {
-        return Err(match (base.figures.is_empty(), new.figures.is_empty()) {
-            (true, _) => nothing("in the base", base),
-            (_, true) => nothing("in the new one", new),
-            _ => "there is no such figure that both have".to_string(),
-        });
+    let both = |of: &Quantity| Some((*of, base.figures.get(of)?, new.figures.get(of)?));
+    let nothing = |whose: &str, case: &Subcase| {
+        let why = case.failure.iter().map(|failure| format!(": {failure}")).collect::<String>();
+        Err(format!("nothing was measured of it in the {whose}{why}"))
     };
-    Ok(Pair { base, new, of, costs: costs(one, other)? })
+    match wanted.quantities().iter().find_map(both) {
+        Some((of, one, other)) => Ok(Pair { base, new, of, costs: costs(one, other)? }),
+        None if base.figures.is_empty() => nothing("base", base),
+        None if new.figures.is_empty() => nothing("new one", new),
+        None => Err("there is no such figure that both have".to_string()),
+    }
 }
 
-fn nothing(whose: &str, case: &Subcase) -> String {
-    match &case.failure {
-        Some(failure) => format!("nothing was measured of it {whose}: {failure}"),
-        None => format!("nothing was measured of it {whose}"),
+/// What is known of a pair of costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Costs {
+    /// The numbers.
+    pub(super) of: ratio::Costs,
+    /// Rounds behind base and new: none of a published figure.
+    pub(super) rounds: (Option<u32>, Option<u32>),
+    /// Whether both sides were measured at full speed, published ones left aside: without that no
+    /// difference is a change.
+    pub(super) at_full_speed: bool,
+}
+
+impl Costs {
+    /// Of two that were measured apart. Absent without a figure on each side.
+    pub(super) fn apart(base: &Values, new: &Values, launch_scatter: f64) -> Option<Self> {
+        let (base, new) = (side(base)?, side(new)?);
+        Some(Self {
+            of: ratio::Costs::Apart(Apart { base: base.0, new: new.0, between: launch_scatter }),
+            rounds: (base.1, new.1),
+            at_full_speed: base.2 && new.2,
+        })
     }
+
+    /// Of two that were measured in the same rounds of one session. Absent without a round that has both.
+    pub(super) fn paired(base: &Measured, new: &Measured, seed: u64) -> Option<Self> {
+        let both = |(round, base): (&u32, &f64)| Some((*base, *new.by_round.get(round)?));
+        let pairs: Vec<(f64, f64)> = base.by_round.iter().filter_map(both).collect();
+        let rounds = u32::try_from(pairs.len()).ok();
+        let is_full = |of: &Measured| of.estimate.is_some_and(|e| e.speed == Speed::Full);
+        Some(Self {
+            of: ratio::Costs::Within(Within::of(&pairs, MINIMUM_ROUNDS, seed)?),
+            rounds: (rounds, rounds),
+            at_full_speed: is_full(base) && is_full(new),
+        })
+    }
+}
+
+/// Cost, rounds of all its launches together, and whether it was measured at full speed: the mean of the
+/// launches that saw full speed, or of all where none did, or as published.
+fn side(values: &Values) -> Option<(Cost, Option<u32>, bool)> {
+    let launches = match values {
+        Values::Published(cost) => {
+            return cost.is_finite().then(|| (Cost::exact(*cost), None, true));
+        }
+        Values::Measured(launches) => launches,
+    };
+    let mut estimates: Vec<_> = launches.iter().filter_map(|launch| launch.estimate).collect();
+    let is_full = |estimate: &Estimate| estimate.speed == Speed::Full;
+    let at_full_speed = estimates.iter().any(is_full);
+    // A launch that did not see full speed says nothing of it, and takes nothing from those that did.
+    estimates.retain(|estimate| is_full(estimate) || !at_full_speed);
+    let count = estimates.len() as f64;
+    let costs: Vec<f64> = estimates.iter().map(|estimate| estimate.value).collect();
+    let squares: Option<f64> = estimates.iter().map(|e| Some(e.standard_error?.powi(2))).sum();
+    let cost = Cost {
+        // A sample of no hops, which only a damaged run file has, has no cost of one.
+        value: mean(&costs).filter(|cost| cost.is_finite())?,
+        groups: u32::try_from(estimates.len()).ok(),
+        of: u32::try_from(launches.len()).ok()?,
+        variance: squares.map(|squares| squares / (count * count)),
+    };
+    Some((cost, Some(estimates.iter().map(|estimate| estimate.rounds).sum()), at_full_speed))
 }

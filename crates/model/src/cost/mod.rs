@@ -4,21 +4,19 @@
 //! c1 = (hop(N) - hop(1)) / switches without work, c2 the same with work, both with their solo ring;
 //! indirect = c2 - c1. All are taken within rounds ([`crate::pairing`]).
 
-mod curves;
-pub mod levels;
-
 #[cfg(test)]
 mod tests;
-
-pub use curves::{CostPoint, Curve, MembersCurve, Outcome};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::case::{Kind, Walk, Work};
+use crate::curve::{Point, point};
 use crate::estimate::Estimate;
 use crate::machine::Machine;
 use crate::pairing::Grouped;
 use crate::plan::Plan;
+use crate::regions::{self, Axis, Beside, Breaks, Level, Regions, beside};
 use crate::summary::CaseSummary;
 
 /// The direct cost c1 of one ring size.
@@ -51,31 +49,29 @@ impl Cost {
         cases: &[CaseSummary],
         machine: &Machine,
     ) -> Self {
-        let bare = cases.iter().enumerate().filter(|(_, of)| is_pair(of) && of.case.work.is_none());
-        let mut direct: Vec<Direct> = bare
-            .map(|(case, of)| Direct {
-                members: of.case.members,
-                case,
-                cost_ns: of.ns_per_switch_above_solo,
-            })
-            .collect();
+        let bare = |(case, of): (usize, &CaseSummary)| {
+            let (members, cost_ns) = (of.case.members, of.ns_per_switch_above_solo);
+            let is_bare = members > 1 && of.case.work.is_none();
+            is_bare.then_some(Direct { members, case, cost_ns })
+        };
+        let mut direct: Vec<Direct> = cases.iter().enumerate().filter_map(bare).collect();
         direct.sort_by_key(|of| of.members);
-        let levels = levels::of(machine, plan);
+        let levels = Levels::of(machine, plan);
         Self {
-            curves: curves::by_array(grouped, cases, &direct, &levels),
-            by_members: curves::by_members(cases, &levels),
+            curves: by_array(grouped, cases, &direct, &levels),
+            by_members: by_members(cases, &levels),
             direct,
         }
     }
 }
 
 /// Numbers of the cases of several members that have the same key, in the order of the first of each.
-fn alike<K: PartialEq>(
+pub(crate) fn alike<K: PartialEq>(
     cases: &[CaseSummary],
     key: impl Fn(&CaseSummary) -> Option<K>,
 ) -> Vec<(K, Vec<usize>)> {
     let mut groups: Vec<(K, Vec<usize>)> = Vec::new();
-    for (index, of) in cases.iter().enumerate().filter(|(_, of)| is_pair(of)) {
+    for (index, of) in cases.iter().enumerate().filter(|(_, of)| of.case.members > 1) {
         let Some(key) = key(of) else { continue };
         match groups.iter_mut().find(|(known, _)| *known == key) {
             Some((_, indices)) => indices.push(index),
@@ -85,7 +81,213 @@ fn alike<K: PartialEq>(
     groups
 }
 
-/// A ring of several, of which a solo ring is taken.
-fn is_pair(summary: &CaseSummary) -> bool {
-    summary.case.members > 1
+/// What a switch costs at one array size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CostPoint {
+    /// Number of the ring.
+    pub case: usize,
+    /// Array of each member in bytes.
+    pub array_bytes: u64,
+    /// c2 in ns; absent where it was not measured or never switched.
+    pub total_ns: Option<Estimate>,
+    /// c2 - c1 in ns, within rounds; absent as `total_ns`, or without c1.
+    pub indirect_ns: Option<Estimate>,
+    /// Switches per hop of the ring, as the kernel counted them.
+    pub switches_per_hop: Option<Estimate>,
+}
+
+/// What is read from a curve.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Of two members that touch every element: the regions of Li, Ding and Shen.
+    Regions(Regions),
+    /// Of others: the course of the cost only.
+    Breaks(Breaks),
+}
+
+impl Outcome {
+    /// The course of the cost.
+    pub fn breaks(&self) -> &Breaks {
+        match self {
+            Self::Regions(regions) => &regions.breaks,
+            Self::Breaks(breaks) => breaks,
+        }
+    }
+
+    /// The regions, where they were asked for.
+    pub fn regions(&self) -> Option<&Regions> {
+        match self {
+            Self::Regions(regions) => Some(regions),
+            Self::Breaks(_) => None,
+        }
+    }
+}
+
+/// c2 and the indirect cost against the array, for cases that differ in nothing else.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Curve {
+    /// Ring size.
+    pub members: u32,
+    /// How the array is walked; its `bytes` are those of the smallest array.
+    pub work: Work,
+    /// The points, by array.
+    pub points: Vec<CostPoint>,
+    /// Where the course of c2 breaks.
+    pub outcome: Outcome,
+    /// For each break, what of the machine lies there; absent where nothing is known of it.
+    pub beside: Vec<Option<Beside>>,
+    /// The outcome in a sentence.
+    pub in_words: String,
+}
+
+fn by_array(
+    grouped: &Grouped,
+    cases: &[CaseSummary],
+    direct: &[Direct],
+    levels: &Levels,
+) -> Vec<Curve> {
+    let bytes = |index: usize| cases[index].case.work.map_or(0, |work| work.bytes);
+    let key = |of: &CaseSummary| Some((of.case.members, Work { bytes: 0, ..of.case.work? }));
+    let curve = |((members, work), mut indices): ((u32, Work), Vec<usize>)| {
+        indices.sort_by_key(|index| bytes(*index));
+        let direct = direct.iter().find(|direct| direct.members == members);
+        let points: Vec<CostPoint> = indices
+            .iter()
+            .map(|index| CostPoint {
+                case: *index,
+                array_bytes: bytes(*index),
+                total_ns: cases[*index].ns_per_switch_above_solo,
+                // A random stream of its own, apart from those of the summaries.
+                indirect_ns: direct
+                    .and_then(|d| grouped.difference(*index, d.case, (1 << 32) + *index as u64)),
+                switches_per_hop: cases[*index].switches_per_hop,
+            })
+            .collect();
+        let work = Work { bytes: bytes(indices[0]), ..work };
+        read(members, work, points, direct.and_then(|d| d.cost_ns.as_ref()), levels)
+    };
+    alike(cases, key).into_iter().map(curve).collect()
+}
+
+fn read(
+    members: u32,
+    work: Work,
+    points: Vec<CostPoint>,
+    direct: Option<&Estimate>,
+    levels: &Levels,
+) -> Curve {
+    let sparse = work.walk == Walk::Sparse;
+    let measured = |of: &CostPoint| {
+        let touches = || Work { bytes: of.array_bytes, ..work }.touches();
+        Some(point(if sparse { touches() } else { of.array_bytes }, of.total_ns.as_ref()?))
+    };
+    let found: Vec<Point> = points.iter().filter_map(measured).collect();
+    let direct = direct.map(|direct| regions::Direct {
+        cost_ns: direct.value,
+        low_ns: direct.low,
+        high_ns: direct.high,
+    });
+    let outcome = match (sparse, members) {
+        (false, 2) => Outcome::Regions(regions::regions(&found, direct)),
+        (false, _) => Outcome::Breaks(regions::breaks(Axis::ARRAY, &found)),
+        (true, _) => Outcome::Breaks(regions::breaks(Axis::PAGES, &found)),
+    };
+    let regions = outcome.regions().map(Regions::in_words);
+    let in_words = regions.unwrap_or_else(|| outcome.breaks().in_words());
+    let levels = if sparse { levels.for_pages() } else { levels.for_arrays() };
+    let beside = outcome.breaks().breaks.iter().map(|found| beside(found, &levels)).collect();
+    Curve { members, work, points, outcome, beside, in_words }
+}
+
+/// The fewest sizes that are a course and no mere comparison.
+const FEWEST: usize = 3;
+
+/// c2 (without work c1) against the size of the ring, for cases that differ in nothing else.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MembersCurve {
+    /// What each member touches per hop; nothing when absent.
+    pub work: Option<Work>,
+    /// Numbers of the rings, by size.
+    pub cases: Vec<usize>,
+    /// The course of the cost.
+    pub breaks: Breaks,
+    /// For each break, what of the machine lies there; absent where nothing is known of it.
+    pub beside: Vec<Option<Beside>>,
+    /// The course in a sentence.
+    pub in_words: String,
+}
+
+fn by_members(cases: &[CaseSummary], levels: &Levels) -> Vec<MembersCurve> {
+    let curve = |(work, mut indices): (Option<Work>, Vec<usize>)| {
+        indices.sort_by_key(|index| cases[*index].case.members);
+        let points: Vec<Point> = indices.iter().filter_map(|index| cases[*index].point()).collect();
+        let breaks = regions::breaks(Axis::MEMBERS, &points);
+        let levels = levels.for_members(work.map_or(0, |work| work.fetched_bytes()));
+        let beside = breaks.breaks.iter().map(|found| beside(found, &levels)).collect();
+        MembersCurve { work, cases: indices, in_words: breaks.in_words(), breaks, beside }
+    };
+    let groups = alike(cases, |of| Some(of.case.work)).into_iter();
+    groups.filter(|(_, indices)| indices.len() >= FEWEST).map(curve).collect()
+}
+
+/// Address spaces that Linux on x86 keeps apart in a CPU's TLB (TLB_NR_DYN_ASIDS,
+/// arch/x86/include/asm/tlbflush.h).
+const X86_ADDRESS_SPACES: u64 = 6;
+
+/// The data caches of the CPU that was measured on, and what else limits it.
+pub struct Levels {
+    caches: Vec<Cache>,
+    address_spaces: Option<u64>,
+}
+
+struct Cache {
+    level: u32,
+    bytes: u64,
+    lines: Option<u64>,
+}
+
+impl Levels {
+    /// The levels that one CPU of those measured on reaches.
+    pub fn of(machine: &Machine, plan: &Plan) -> Self {
+        let cpu = plan.cpus().first().copied().unwrap_or(0);
+        let all = machine.cpu.caches.known().map(Vec::as_slice).unwrap_or_default();
+        let serving = all.iter().filter(|cache| cache.holds_data() && cache.serves(cpu));
+        let known = serving.filter_map(|cache| {
+            let (level, bytes) = (*cache.level.known()?, *cache.size_bytes.known()?);
+            let lines = cache.line_bytes.known().and_then(|line| bytes.checked_div(*line));
+            Some(Cache { level, bytes, lines })
+        });
+        let vendor = machine.cpu.models.known().and_then(|models| models.first()?.vendor.known());
+        let is_x86 =
+            vendor.is_some_and(|vendor| ["AuthenticAMD", "GenuineIntel"].contains(&&**vendor));
+        let processes = plan.rings().next().is_some_and(|(_, case)| case.kind == Kind::Process);
+        let address_spaces = (is_x86 && processes).then_some(X86_ADDRESS_SPACES);
+        Self { caches: known.collect(), address_spaces }
+    }
+
+    fn each(&self, what: &str, size: impl Fn(&Cache) -> Option<u64>) -> Vec<Level> {
+        let level = |cache: &Cache| {
+            Some(Level { name: format!("{what}L{}", cache.level), size: size(cache)? })
+        };
+        self.caches.iter().filter_map(level).collect()
+    }
+
+    /// For bytes of one array.
+    pub fn for_arrays(&self) -> Vec<Level> {
+        self.each("", |cache| Some(cache.bytes))
+    }
+
+    /// For pages of which one line is touched.
+    pub fn for_pages(&self) -> Vec<Level> {
+        self.each("lines of ", |cache| cache.lines)
+    }
+
+    /// For members that touch so many bytes each.
+    fn for_members(&self, bytes: u64) -> Vec<Level> {
+        let mut all = self.each("arrays in ", |cache| cache.bytes.checked_div(bytes));
+        let name = "address spaces in the TLB".to_string();
+        all.extend(self.address_spaces.map(|size| Level { name, size }));
+        all
+    }
 }

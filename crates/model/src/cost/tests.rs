@@ -128,7 +128,7 @@ fn regions_are_found_without_the_caches_and_set_beside_them() {
     assert!((192 * 1024..=384 * 1024).contains(&found.at), "{found:?}");
     let level = curve.beside[0].as_ref().unwrap();
     assert_eq!((&*level.level.name, level.level.size), ("L2", 512 * 1024));
-    let (low, high) = curve.second_over_first().unwrap();
+    let (low, high) = curve.outcome.regions().unwrap().second_over_first().unwrap();
     assert!(low < high && high > 50.0, "{low} to {high}");
 }
 

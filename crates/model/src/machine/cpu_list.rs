@@ -9,7 +9,7 @@ use thiserror::Error;
 
 /// CPU numbers at or above this are refused; the largest `CONFIG_NR_CPUS` of any architecture is
 /// 8,192. Without a bound, `0-4294967295` in a damaged file would fill the memory.
-pub const MAX_CPUS: u32 = 65_536;
+const MAX_CPUS: u32 = 65_536;
 
 /// A set of CPU numbers, sorted and each once. Text and JSON hold it in the kernel's list format
 /// (`0-3,8`; empty for none), see "List format" in cpuset(7).
@@ -20,19 +20,10 @@ pub const MAX_CPUS: u32 = 65_536;
 #[schemars(with = "String")]
 pub struct CpuList(Vec<u32>);
 
-/// Why a text is not a CPU list; every message names the bad item.
+/// Why a text is not a CPU list; the message names the bad item.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum CpuListError {
-    /// Neither a number nor a range of two numbers.
-    #[error("'{0}' is neither a CPU number nor a range")]
-    NotANumber(String),
-    /// A range that ends before it begins.
-    #[error("the range '{0}' ends before it begins")]
-    Reversed(String),
-    /// A number of [`MAX_CPUS`] or more.
-    #[error("'{0}' names a CPU of {MAX_CPUS} or more")]
-    TooLarge(String),
-}
+#[error("{0}")]
+pub struct CpuListError(String);
 
 impl CpuList {
     /// The CPU numbers, rising.
@@ -86,7 +77,7 @@ impl FromStr for CpuList {
         // A set, not a list of ranges: `0-65535` a thousand times over stays small.
         let mut present = Vec::new();
         for item in text.split(',') {
-            let (first, last) = parse_item(item.trim())?;
+            let (first, last) = parse_item(item.trim()).map_err(CpuListError)?;
             if present.len() <= last as usize {
                 present.resize(last as usize + 1, false);
             }
@@ -96,34 +87,27 @@ impl FromStr for CpuList {
     }
 }
 
-fn parse_item(item: &str) -> Result<(u32, u32), CpuListError> {
+fn parse_item(item: &str) -> Result<(u32, u32), String> {
     let number = |text: &str| match text.parse::<u64>() {
         Ok(cpu) if cpu < u64::from(MAX_CPUS) => Ok(cpu as u32),
-        Ok(_) => Err(CpuListError::TooLarge(item.to_owned())),
-        Err(_) => Err(CpuListError::NotANumber(item.to_owned())),
+        Ok(_) => Err(format!("'{item}' names a CPU of {MAX_CPUS} or more")),
+        Err(_) => Err(format!("'{item}' is neither a CPU number nor a range")),
     };
-    let (first, last) = match item.split_once('-') {
-        Some((first, last)) => (number(first)?, number(last)?),
-        None => (number(item)?, number(item)?),
-    };
-    if first > last {
-        return Err(CpuListError::Reversed(item.to_owned()));
+    let (first, last) = item.split_once('-').unwrap_or((item, item));
+    match (number(first)?, number(last)?) {
+        (first, last) if first > last => Err(format!("the range '{item}' ends before it begins")),
+        range => Ok(range),
     }
-    Ok((first, last))
 }
 
 impl fmt::Display for CpuList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let runs = self.0.chunk_by(|a, b| a + 1 == *b);
-        for (index, run) in runs.enumerate() {
-            let comma = if index > 0 { "," } else { "" };
-            match run {
-                [first, .., last] => write!(f, "{comma}{first}-{last}")?,
-                [only] => write!(f, "{comma}{only}")?,
-                [] => {}
-            }
-        }
-        Ok(())
+        let item = |run: &[u32]| match run {
+            [first, .., last] => format!("{first}-{last}"),
+            _ => run[0].to_string(),
+        };
+        f.write_str(&runs.map(item).collect::<Vec<_>>().join(","))
     }
 }
 

@@ -1,11 +1,10 @@
 //! How two CPUs lie to each other.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Cache, CpuList, Machine};
+use crate::experiment::named;
 
 /// How two different CPUs lie to each other, from near to far.
 #[derive(
@@ -25,22 +24,17 @@ pub enum Relation {
     Unknown,
 }
 
+named!(
+    Relation,
+    "relation of two CPUs",
+    Smt => "smt",
+    SharedCache => "shared-cache",
+    OtherCache => "other-cache",
+    OtherNode => "other-node",
+    Unknown => "unknown"
+);
+
 impl Relation {
-    /// All, in their order.
-    pub const ALL: [Self; 5] =
-        [Self::Smt, Self::SharedCache, Self::OtherCache, Self::OtherNode, Self::Unknown];
-
-    /// The name in tables, CSV and JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Smt => "smt",
-            Self::SharedCache => "shared-cache",
-            Self::OtherCache => "other-cache",
-            Self::OtherNode => "other-node",
-            Self::Unknown => "unknown",
-        }
-    }
-
     /// What it means, for reports.
     pub fn in_words(self) -> &'static str {
         match self {
@@ -50,12 +44,6 @@ impl Relation {
             Self::OtherNode => "two memory nodes",
             Self::Unknown => "two CPUs of which it could not be read what they share",
         }
-    }
-}
-
-impl fmt::Display for Relation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

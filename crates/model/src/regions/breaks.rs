@@ -1,8 +1,9 @@
 //! The course of the cost: its pieces and breaks, or why the points are inconclusive.
 
-use stats::changepoint::{self, Analysis, Errors, Fit, Form, Nesting, Settings, Term, Turn};
+use stats::changepoint::{Analysis, Data, Errors, Fit, Form, Nesting, Settings, Term, Turn};
 
-use super::{Axis, Break, BreakKind, Breaks, Course, EQUIVALENCE, Finding, Piece, Point};
+use super::{Answer, Axis, Break, Breaks, Course, EQUIVALENCE, Piece};
+use crate::curve::{self, Place, Point};
 use crate::words::percent;
 
 /// Fewer sizes than this say nothing about a course.
@@ -31,8 +32,8 @@ static FORMS: [Form; 14] = {
         Form::new(&[One, Step(0)], &[STEP]),
         Form::new(&[One, Beyond(0)], &[HINGE]),
         Form::new(&[One, Step(0), Beyond(0)], &[STEP]),
-        Form::new(&[One, X, Step(0)], &[STEP]).before(2),
-        Form::new(&[One, X, Beyond(0)], &[HINGE]).before(2),
+        Form { before: 2, ..Form::new(&[One, X, Step(0)], &[STEP]) },
+        Form { before: 2, ..Form::new(&[One, X, Beyond(0)], &[HINGE]) },
         Form::new(&[One, Step(0), Step(1)], &[STEP, STEP]),
         Form::new(&[One, Ramp], &[HINGE, HINGE]),
         Form::new(&[One, Beyond(0), Beyond(1)], &[HINGE, HINGE]),
@@ -43,7 +44,7 @@ static FORMS: [Form; 14] = {
     ]
 };
 
-static SETTINGS: Settings = Settings {
+pub(super) static SETTINGS: Settings = Settings {
     forms: &FORMS,
     tolerance: EQUIVALENCE,
     relative: true,
@@ -60,34 +61,14 @@ static SETTINGS: Settings = Settings {
 ///
 /// Points may come in any order, and several may have the same size. Deterministic. Multiplying all costs, or
 /// all sizes, by a positive number changes nothing but the unit of the answer.
-#[must_use]
 pub fn breaks(axis: Axis, points: &[Point]) -> Breaks {
-    read(axis, &analysis(points))
-}
-
-pub(super) fn analysis(points: &[Point]) -> Analysis {
-    let point = |point: &Point| changepoint::Point {
-        x: point.size as f64,
-        y: point.cost_ns,
-        error: point.standard_error_ns,
-    };
-    Analysis::of(&points.iter().map(point).collect::<Vec<_>>(), &SETTINGS)
+    read(axis, &Analysis::of(points, &SETTINGS))
 }
 
 pub(super) fn read(axis: Axis, all: &Analysis) -> Breaks {
-    let silent = Breaks {
-        finding: Finding::Found,
-        pieces: Vec::new(),
-        breaks: Vec::new(),
-        support: None,
-        jump_below: None,
-        smallest: all.data.places.first().map_or(0, |size| *size as u64),
-        largest: all.data.places.last().map_or(0, |size| *size as u64),
-        ignored: all.data.ignored,
-        axis,
-    };
+    let silent = empty(axis, &all.data);
     match choose(all, &silent.axis) {
-        Err(why) => Breaks { finding: Finding::CannotTell { why }, ..silent },
+        Err(why) => Breaks { finding: Answer::CannotTell { why }, ..silent },
         Ok((chosen, pieces, jump_below)) => Breaks {
             pieces,
             breaks: found(all, chosen),
@@ -98,44 +79,59 @@ pub(super) fn read(axis: Axis, all: &Analysis) -> Breaks {
     }
 }
 
+/// Without pieces.
+pub(super) fn empty(axis: Axis, data: &Data) -> Breaks {
+    Breaks {
+        axis,
+        finding: Answer::Found,
+        pieces: Vec::new(),
+        breaks: Vec::new(),
+        support: None,
+        jump_below: None,
+        smallest: data.places.first().map_or(0, |size| *size as u64),
+        largest: data.places.last().map_or(0, |size| *size as u64),
+        ignored: data.ignored,
+    }
+}
+
+/// The sizes from one number to another, with their fitted costs in units of the data.
+pub(super) fn piece(
+    data: &Data,
+    (first, last): (usize, usize),
+    cost: impl Fn(f64) -> f64,
+    course: Course,
+) -> Piece {
+    let cost_ns = |at: usize| (cost(data.xs[at]) * data.unit).clamp(-f64::MAX, f64::MAX);
+    Piece {
+        first: data.places[first] as u64,
+        last: data.places[last] as u64,
+        sizes: last - first + 1,
+        cost_at_first_ns: cost_ns(first),
+        cost_at_last_ns: cost_ns(last),
+        course,
+    }
+}
+
 /// The fit, its pieces, and of a flat one the largest jump that is not excluded.
 type Chosen<'a> = (&'a Fit, Vec<Piece>, Option<f64>);
 
 fn choose<'a>(all: &'a Analysis, axis: &Axis) -> Result<Chosen<'a>, String> {
-    let count = all.data.places.len();
-    if count < FEWEST_SIZES {
-        let sizes = if count == 1 { "size" } else { "sizes" };
-        let are = if count == 1 { "is" } else { "are" };
-        return Err(format!(
-            "{count} {sizes} with a standard error {are} too few ({FEWEST_SIZES} are needed)"
-        ));
-    }
-    if all.data.unit <= 0.0 {
-        return Err("all costs are zero".into());
-    }
-    let chosen = all.chosen().ok_or("the errors are too large")?;
-    if let Some(why) = misfit(all, chosen) {
-        return Err(why);
-    }
+    let chosen = curve::best(all, FEWEST_SIZES, " with a standard error")?;
+    misfit(all, chosen).map_or(Ok(()), Err)?;
     let mut pieces = pieces(all, chosen);
-    let mut jump_below = None;
-    if let [piece] = &mut pieces[..]
-        && piece.course == Course::Flat
-    {
-        let (last, bound) = flatness(all, chosen, axis)?;
-        *piece = Piece { last: all.data.places[last] as u64, sizes: last + 1, ..*piece };
-        jump_below = Some(bound);
-    }
-    Ok((chosen, pieces, jump_below))
+    let [piece @ Piece { course: Course::Flat, .. }] = &mut pieces[..] else {
+        return Ok((chosen, pieces, None));
+    };
+    let (last, bound) = flatness(all, chosen, axis)?;
+    *piece = Piece { last: all.data.places[last] as u64, sizes: last + 1, ..*piece };
+    Ok((chosen, pieces, Some(bound)))
 }
 
 /// Why even the best course does not describe the points.
 fn misfit(all: &Analysis, fit: &Fit) -> Option<String> {
-    let squares = all.data.observations.iter().map(|seen| {
-        let off = (seen.y - fit.at(seen.x)) / seen.level;
-        off * off
-    });
-    let n = all.data.observations.len() as f64;
+    let observed = all.data.observations.iter();
+    let n = observed.len() as f64;
+    let squares = observed.map(|seen| ((seen.y - fit.at(seen.x)) / seen.level).powi(2));
     let off = (squares.sum::<f64>() / n).sqrt();
     let errors = (fit.solution.chi2 / n).sqrt();
     (off > FAR && errors > FAR_ERRORS)
@@ -146,57 +142,38 @@ fn misfit(all: &Analysis, fit: &Fit) -> Option<String> {
 /// they do not exclude up to there, as a part of the level; or why they are not flat enough.
 fn flatness(all: &Analysis, chosen: &Fit, axis: &Axis) -> Result<(usize, f64), String> {
     let sizes = &all.data.places;
-    let level = chosen.at(1.0).abs();
-    let unresolved = all.half_width(chosen, [1.0, 0.0, 0.0, 0.0]);
-    if unresolved.is_none_or(|half| half >= level) {
-        return Err("the costs are not resolved from zero".into());
-    }
-    let jump = |fit: &Fit| {
-        let half = all.half_width(fit, [0.0, 1.0, 0.0, 0.0]).unwrap_or(f64::INFINITY);
-        (fit.solution.coefficients[1].abs() + half) / level
-    };
+    let level = curve::level(all, chosen, 1.0)?;
     // A jump before the second size or at the last would be an outlier: two are needed on each side.
     let inner = 1..sizes.len() - 2;
     let steps = all.fits.iter().filter(|fit| fit.number == ONE_STEP);
     let mut below = 0.0_f64;
     for fit in steps.filter(|fit| inner.contains(&fit.brackets[0])) {
-        let (bracket, bound) = (fit.brackets[0], jump(fit));
-        if bound <= FLAT_LIMIT {
-            below = below.max(bound);
-        } else if bracket + 1 < FEWEST_SIZES {
-            return Err(format!(
-                "no break is resolved, but a jump of up to {} between {} would not be either",
-                percent(bound),
-                axis.range(sizes[bracket] as u64, sizes[bracket + 1] as u64),
-            ));
-        } else {
-            return Ok((bracket, below));
+        let half = all.half_width(fit, [0.0, 1.0, 0.0, 0.0]).unwrap_or(f64::INFINITY);
+        let bound = (fit.solution.coefficients[1].abs() + half) / level;
+        let bracket = fit.brackets[0];
+        let place = axis.range(sizes[bracket] as u64, sizes[bracket + 1] as u64);
+        match bound <= FLAT_LIMIT {
+            true => below = below.max(bound),
+            false if bracket + 1 >= FEWEST_SIZES => return Ok((bracket, below)),
+            false => {
+                let up_to = percent(bound);
+                return Err(format!(
+                    "no break is resolved, but a jump of up to {up_to} between {place} would not be either"
+                ));
+            }
         }
     }
     Ok((sizes.len() - 1, below))
 }
 
-/// Indices of the first and last size of each piece.
-fn spans(all: &Analysis, fit: &Fit) -> Vec<(usize, usize)> {
+fn pieces(all: &Analysis, fit: &Fit) -> Vec<Piece> {
     let firsts = std::iter::once(0).chain(fit.brackets.iter().map(|bracket| bracket + 1));
     let lasts = fit.brackets.iter().copied().chain([all.data.places.len() - 1]);
-    firsts.zip(lasts).collect()
-}
-
-fn pieces(all: &Analysis, fit: &Fit) -> Vec<Piece> {
-    let cost = |x: f64| (fit.at(x) * all.data.unit).clamp(-f64::MAX, f64::MAX);
-    let piece = |(first, last): (usize, usize)| {
-        let (start, end) = (all.data.xs[first], all.data.xs[last]);
-        Piece {
-            first: all.data.places[first] as u64,
-            last: all.data.places[last] as u64,
-            sizes: last - first + 1,
-            cost_at_first_ns: cost(start),
-            cost_at_last_ns: cost(end),
-            course: course(all, fit, start, end),
-        }
+    let of = |(first, last)| {
+        let course = course(all, fit, all.data.xs[first], all.data.xs[last]);
+        piece(&all.data, (first, last), |x| fit.at(x), course)
     };
-    spans(all, fit).into_iter().map(piece).collect()
+    firsts.zip(lasts).map(of).collect()
 }
 
 fn course(all: &Analysis, fit: &Fit, start: f64, end: f64) -> Course {
@@ -208,19 +185,11 @@ fn course(all: &Analysis, fit: &Fit, start: f64, end: f64) -> Course {
 }
 
 fn found(all: &Analysis, fit: &Fit) -> Vec<Break> {
-    let spans = spans(all, fit);
-    let sizes = &all.data.places;
-    let found = |(which, turn): (usize, &Turn)| {
-        let (first, last) = all.brackets(fit, which);
-        let (low, high) = (sizes[first] as u64, sizes[last + 1] as u64);
-        let (start, end) = spans[which + 1];
-        Break {
-            kind: if *turn == Turn::Step { BreakKind::Step } else { BreakKind::Hinge },
-            at: ((fit.turns[which] * sizes[0]).round() as u64).clamp(low, high),
-            low,
-            high,
-            sizes_after: end - start + 1,
-        }
+    let found = |which: usize| {
+        let Place { kind, low, high, sizes_after, .. } = Place::of(all, fit, which);
+        let (low, high) = (low as u64, high as u64);
+        let at = ((fit.turns[which] * all.data.places[0]).round() as u64).clamp(low, high);
+        Break { kind, at, low, high, sizes_after }
     };
-    fit.form.turns.iter().enumerate().map(found).collect()
+    (0..fit.turns.len()).map(found).collect()
 }

@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use stats::changepoint::{Analysis, sound_error};
 
-use super::breaks::{analysis, read};
-use super::refill::Refill;
-use super::{Axis, Breaks, Course, Piece, Point, refill};
-use crate::words::two_digits;
+use super::breaks::{SETTINGS, read};
+use super::refill::{self, Refill};
+use super::{Answer, Axis, Breaks, Course, Piece};
+use crate::curve::Point;
+use crate::words::{bytes, percent, two_digits};
 
 /// A first piece up to so many times the direct cost counts as close to it: the first region of
 /// the paper reaches from 1.1 to 2.3 times its c1.
@@ -22,9 +23,6 @@ const LEAST_BELOW: usize = 10;
 
 /// Standard errors: see [`rises_above`].
 const CLEARLY_ABOVE: f64 = 4.0;
-
-/// See [`third_is_alone`].
-const TWICE: f64 = 2.0;
 
 /// The direct cost c1, measured without work.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -62,24 +60,6 @@ pub struct Extent {
     pub over_direct_high: Option<f64>,
 }
 
-/// What the points say of regions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "answer", rename_all = "snake_case")]
-pub enum Answer {
-    /// There are some.
-    Seen,
-    /// One flat or straight course: nothing ceases to fit up to this array, or it does not show.
-    NoThreshold {
-        /// The largest array of which that is known, in bytes.
-        up_to_bytes: u64,
-    },
-    /// The points are inconclusive.
-    CannotTell {
-        /// Why not, in words that follow a colon.
-        why: String,
-    },
-}
-
 /// The answer of [`regions`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Regions {
@@ -104,45 +84,40 @@ pub struct Regions {
 ///
 /// A single cache is looked for first. Where free breaks describe the points about as well, they are read
 /// instead.
-#[must_use]
 pub fn regions(points: &[Point], direct: Option<Direct>) -> Regions {
     let direct = direct.filter(|direct| direct.cost_ns.is_finite());
-    let all = analysis(points);
+    let all = Analysis::of(points, &SETTINGS);
     let whole = Regions::read(&all, direct);
     below_a_further_level(points, &all.data.places, &whole).unwrap_or(whole)
 }
 
 /// Regions up to some size, where all sizes together have not all three: beyond, where the next level
-/// overflows as well, costs can rise and scatter so much that the rest drowns, or takes one of the breaks. Of
+/// overflows as well, costs can rise and scatter so much that the rest is lost in the scatter, or takes one of the breaks. Of
 /// the cuts above whose last piece all other costs lie, the one that says most counts, if it says more than
 /// the whole; of equal ones that of the most sizes.
 fn below_a_further_level(points: &[Point], sizes: &[f64], whole: &Regions) -> Option<Regions> {
-    if whole.extents.len() == ALL_REGIONS {
-        return None;
-    }
+    let most = if whole.extents.len() == ALL_REGIONS { 0 } else { sizes.len() };
     let up_to = |count: usize| {
-        let (last, next) = (sizes[count - 1] as u64, sizes[count] as u64);
+        let (last, next) = (sizes[count - 1], sizes[count] as u64);
         let (below, above): (Vec<Point>, Vec<Point>) =
-            points.iter().partition(|point| point.size <= last);
-        let read = Regions::read(&analysis(&below), whole.direct);
+            points.iter().partition(|point| point.x <= last);
+        let read = Regions::read(&Analysis::of(&below, &SETTINGS), whole.direct);
         let more = read.says() > whole.says() && read.answer == Answer::Seen;
         let piece = *read.breaks.pieces.last().filter(|_| more)?;
         let further_level_from = Some(next);
         rises_above(&above, &piece).then_some(Regions { further_level_from, ..read })
     };
     // Of equal ones `max_by_key` takes the last: the most sizes.
-    (LEAST_BELOW..sizes.len()).filter_map(up_to).max_by_key(Regions::says)
+    (LEAST_BELOW..most).filter_map(up_to).max_by_key(Regions::says)
 }
 
 /// Whether all these costs lie above the piece, were it to go on, and clearly so together (the sum of their
 /// distances in standard errors over the root of their number: Stouffer et al. 1949, The American Soldier).
 fn rises_above(points: &[Point], piece: &Piece) -> bool {
-    let rise = (piece.cost_at_last_ns - piece.cost_at_first_ns).max(0.0);
-    let per_byte = rise / (piece.last - piece.first).max(1) as f64;
     let distance = |point: &Point| {
-        let error = sound_error(point.standard_error_ns)?;
-        let beyond = point.size.saturating_sub(piece.last) as f64;
-        Some((point.cost_ns - piece.cost_at_last_ns - per_byte * beyond) / error)
+        let beyond = (point.x - piece.last as f64).max(0.0);
+        let above_ns = point.y - piece.cost_at_last_ns - piece.ns_per_byte().max(0.0) * beyond;
+        Some(above_ns / sound_error(point.error)?)
     };
     let distances: Vec<f64> = points.iter().filter_map(distance).collect();
     let sum: f64 = distances.iter().sum();
@@ -153,67 +128,65 @@ fn rises_above(points: &[Point], piece: &Piece) -> bool {
 /// Why the pieces cannot be called by the paper's names.
 fn unlike_the_paper(breaks: &Breaks, cache: bool, direct: Option<Direct>) -> Option<String> {
     let first = breaks.pieces.first()?;
-    let start = first.cost_at_first_ns;
-    if let Some(direct) = direct {
-        let reference = direct.high_ns.unwrap_or(direct.cost_ns).max(direct.cost_ns);
-        if start > CLOSE_TO_DIRECT * reference && reference > 0.0 {
-            return Some(format!(
-                "at the smallest array the cost is already {}x the direct cost, so where all working sets fit was not measured",
-                two_digits(start / reference)
-            ));
-        }
+    let direct =
+        direct.map_or(0.0, |direct| direct.cost_ns.max(direct.high_ns.unwrap_or(f64::MIN)));
+    if direct > 0.0 && first.cost_at_first_ns > CLOSE_TO_DIRECT * direct {
+        let times = two_digits(first.cost_at_first_ns / direct);
+        return Some(format!(
+            "at the smallest array the cost is already {times}x the direct cost, so where all working sets fit was not \
+             measured"
+        ));
     }
-    let Some(second) = breaks.pieces.get(1) else {
-        let falls = first.course == Course::Falls;
-        return falls.then(|| "the cost falls with the array".to_string());
-    };
-    // A cache begins to overflow before it is full; without one, a rise from the start is no region.
-    if first.course == Course::Rises && !cache {
-        return Some(
+    let why = match (first.course, breaks.pieces.get(1)) {
+        (Course::Falls, None) => "the cost falls with the array",
+        (_, None) => return None,
+        // A cache begins to overflow before it is full; without one, a rise from the start is no region.
+        (Course::Rises, Some(_)) if !cache => {
             "the cost rises from the smallest array on, so where all working sets fit was not seen"
-                .into(),
-        );
-    }
-    let highest = second.cost_at_first_ns.max(second.cost_at_last_ns);
-    (highest <= first.cost_at_last_ns).then(|| {
-        "the cost falls at the first break, which larger working sets do not explain".into()
-    })
+        }
+        (_, Some(second)) if second.highest_ns() <= first.cost_at_last_ns => {
+            "the cost falls at the first break, which larger working sets do not explain"
+        }
+        _ => return None,
+    };
+    Some(why.to_string())
 }
 
 fn extents(breaks: &Breaks, direct: Option<Direct>) -> Vec<Extent> {
     let names = [Region::AllFit, Region::TogetherTooLarge, Region::AloneTooLarge];
-    let over = |cost: f64| {
-        let direct = direct?.cost_ns;
-        (direct > 0.0).then(|| cost / direct).filter(|ratio| ratio.is_finite())
-    };
+    let direct = direct.map(|direct| direct.cost_ns).filter(|cost| *cost > 0.0);
+    let over = |cost: f64| Some(cost / direct?).filter(|ratio| ratio.is_finite());
     let extent = |(region, piece): (Region, &Piece)| Extent {
         region,
         piece: *piece,
         over_direct_low: over(piece.lowest_ns()),
         over_direct_high: over(piece.highest_ns()),
     };
-    let named = if third_is_alone(breaks) { 3 } else { 2 };
+    // One array alone fills a cache at twice the size at which two fill it: a second break elsewhere is
+    // another level's.
+    let named = match &breaks.breaks[..] {
+        [one, two]
+            if two.low <= one.high.saturating_mul(2) && one.low.saturating_mul(2) <= two.high =>
+        {
+            ALL_REGIONS
+        }
+        _ => 2,
+    };
     names.into_iter().zip(&breaks.pieces).take(named).map(extent).collect()
 }
 
-/// One array alone fills a cache at twice the size at which two fill it: a second break elsewhere is
-/// another level's.
-fn third_is_alone(breaks: &Breaks) -> bool {
-    let [first, second] = &breaks.breaks[..] else { return false };
-    let least = second.low as f64 / first.high.max(1) as f64;
-    let most = second.high as f64 / first.low.max(1) as f64;
-    least <= TWICE && TWICE <= most
-}
-
 impl Piece {
+    fn ns_per_byte(&self) -> f64 {
+        let rise = self.cost_at_last_ns - self.cost_at_first_ns;
+        rise / (self.last - self.first).max(1) as f64
+    }
+
     /// The lower of the fitted costs at its ends, in ns.
-    #[must_use]
     pub fn lowest_ns(&self) -> f64 {
         self.cost_at_first_ns.min(self.cost_at_last_ns)
     }
 
     /// The higher of them.
-    #[must_use]
     pub fn highest_ns(&self) -> f64 {
         self.cost_at_first_ns.max(self.cost_at_last_ns)
     }
@@ -224,16 +197,14 @@ impl Regions {
     fn read(all: &Analysis, direct: Option<Direct>) -> Self {
         let (breaks, refill) = match refill::find(all) {
             Some((breaks, refill)) => (breaks, Some(refill)),
-            None => (read(Axis::array(), all), None),
+            None => (read(Axis::ARRAY, all), None),
         };
-        let why = match breaks.why() {
-            Some(why) => Some(why.to_owned()),
-            None => unlike_the_paper(&breaks, refill.is_some(), direct),
-        };
-        let answer = match (why, &breaks.pieces[..]) {
-            (Some(why), _) => Answer::CannotTell { why },
-            (None, [piece]) => Answer::NoThreshold { up_to_bytes: piece.last },
-            (None, _) => Answer::Seen,
+        let why = unlike_the_paper(&breaks, refill.is_some(), direct);
+        let answer = match (&breaks.finding, why, &breaks.pieces[..]) {
+            (silent @ Answer::CannotTell { .. }, ..) => silent.clone(),
+            (_, Some(why), _) => Answer::CannotTell { why },
+            (_, None, [piece]) => Answer::NoThreshold { up_to_bytes: piece.last },
+            _ => Answer::Seen,
         };
         let seen = answer == Answer::Seen;
         let extents = if seen { extents(&breaks, direct) } else { Vec::new() };
@@ -246,7 +217,6 @@ impl Regions {
     }
 
     /// The extent of a region, if it was seen.
-    #[must_use]
     pub fn of(&self, region: Region) -> Option<&Extent> {
         self.extents.iter().find(|extent| extent.region == region)
     }
@@ -255,7 +225,6 @@ impl Regions {
     /// highest to the highest over the lowest, as the paper's ranges give it
     /// ([`crate::published::li2007::Figures::second_over_first`]). `None` if a region was not seen or a cost
     /// is not above zero.
-    #[must_use]
     pub fn second_over_first(&self) -> Option<(f64, f64)> {
         let first = self.of(Region::AllFit)?.piece;
         let second = self.of(Region::TogetherTooLarge)?.piece;
@@ -263,5 +232,71 @@ impl Regions {
         let ratios =
             (second.lowest_ns() / first.highest_ns(), second.highest_ns() / first.lowest_ns());
         (positive && ratios.1.is_finite()).then_some(ratios)
+    }
+
+    /// The regions in one sentence, without a full stop.
+    pub fn in_words(&self) -> String {
+        match &self.answer {
+            Answer::CannotTell { why } => return format!("inconclusive: {why}"),
+            Answer::NoThreshold { up_to_bytes } => return self.without_threshold(*up_to_bytes),
+            Answer::Seen | Answer::Found => {}
+        }
+        let mut told: Vec<String> = self.extents.iter().enumerate().map(|e| self.tell(e)).collect();
+        if self.extents.len() == 2 {
+            told.push(match self.breaks.breaks.get(1) {
+                Some(further) => format!("a further break at {}", further.place(&self.breaks.axis)),
+                None => "where one working set exceeds the cache was not seen".into(),
+            });
+        }
+        told.extend(self.refill.map(|refill| refill.in_words()));
+        told.extend(self.further_level_from.map(|from| {
+            format!("from {} on costs rise above all that: a further level overflows", bytes(from))
+        }));
+        told.join("; ")
+    }
+
+    /// `no threshold up to 2 MiB: flat at 3.00 us, any jump below 8 %`, or how a straight cost rises.
+    fn without_threshold(&self, up_to_bytes: u64) -> String {
+        let up_to = bytes(up_to_bytes);
+        match &self.breaks.pieces[..] {
+            [piece] if piece.course == Course::Rises => {
+                let by = two_digits(piece.ns_per_byte() * 1024.0);
+                format!("rises by {by} ns a KiB, no threshold up to {up_to}")
+            }
+            [piece] => {
+                let bound =
+                    self.breaks.jump_below.map(|b| format!(", any jump below {}", percent(b)));
+                let is_all = piece.last == self.breaks.largest;
+                let beyond = if is_all { "" } else { "; inconclusive beyond it" };
+                let bound = bound.unwrap_or_default();
+                format!("no threshold up to {up_to}: {}{bound}{beyond}", piece.in_words())
+            }
+            _ => format!("no threshold up to {up_to}"),
+        }
+    }
+
+    fn tell(&self, (which, extent): (usize, &Extent)) -> String {
+        let mut told = extent.region.in_words().to_string();
+        if which > 0 {
+            told += &format!(" from {}", self.breaks.breaks[which - 1].place(&self.breaks.axis));
+        }
+        told += &format!(": {}", extent.piece.in_words());
+        if let Some((low, high)) = extent.over_direct_low.zip(extent.over_direct_high) {
+            let [low, high] = [low, high].map(two_digits);
+            let range = if low == high { low } else { format!("{low} to {high}") };
+            told += &format!(", {range} of c1");
+        }
+        told
+    }
+}
+
+impl Region {
+    /// What it says of the working sets.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Region::AllFit => "all working sets fit",
+            Region::TogetherTooLarge => "combined working sets exceed the cache",
+            Region::AloneTooLarge => "one working set exceeds the cache",
+        }
     }
 }

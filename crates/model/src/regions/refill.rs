@@ -1,4 +1,4 @@
-//! The course that a cache prescribes: both places of a cache's doing hang on one number, what it holds.
+//! The course that a cache prescribes: both breaks that a cache causes depend on one number, what it holds.
 //!
 //! What a switch has to fetch again is what the other member has driven out: nothing while both arrays fit
 //! (2 x below C), the whole array once they do not, and no longer all of it once the array alone does
@@ -9,7 +9,7 @@
 //!
 //! p is what fetching a byte again costs, s C what is left of it beyond C, b x a cost of each byte
 //! without a threshold. One place is searched for instead of two, which finds it in data where
-//! two free breaks drown (Li, Ding and Shen 2007, section 3.1, draw the same three regions).
+//! two free breaks are lost in the scatter (Li, Ding and Shen 2007, section 3.1, draw the same three regions).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,10 @@ use stats::changepoint::{
 };
 use stats::{Row, Solution, nonnegative};
 
-use super::{Axis, Break, BreakKind, Breaks, Course, EQUIVALENCE, Finding, Piece};
+use super::breaks::{empty, piece};
+use super::{Axis, Break, Breaks, Course, EQUIVALENCE};
+use crate::curve::Kind;
+use crate::words::{byte_range, bytes, two_digits};
 
 /// Where F leaves 0 and where it reaches 1, straight in the logarithm between. Pages fall into the sets of
 /// a cache by chance, so that some sets are full long before the cache is (wide), unless pages are huge
@@ -45,17 +48,6 @@ struct Trial {
     fit: Solution<TERMS>,
 }
 
-/// A cache that explains the points better than anything else.
-struct Cache<'a> {
-    trial: &'a Trial,
-    /// The least and the most that C may be, over the smallest size.
-    range: (f64, f64),
-    /// Half-width of the interval of p.
-    per_size_half: f64,
-    /// Criterion of the best course without a threshold above this one's.
-    support: f64,
-}
-
 /// The cache that explains both breaks (the formula: `docs/method.md`, "One cache").
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Refill {
@@ -73,6 +65,18 @@ pub struct Refill {
     pub ns_per_kib_high: f64,
 }
 
+impl Refill {
+    pub(super) fn in_words(&self) -> String {
+        let [cost, low, high] =
+            [self.ns_per_kib, self.ns_per_kib_low, self.ns_per_kib_high].map(two_digits);
+        let holds = bytes(self.holds_bytes);
+        let range = byte_range(self.holds_bytes_low, self.holds_bytes_high);
+        format!(
+            "a cache of {holds} ({range}) explains both, with {cost} ns ({low} to {high}) for each KiB fetched again"
+        )
+    }
+}
+
 /// Looks for the cache in the points: both its places as breaks, with the pieces around them. None where a
 /// course without a threshold describes them as well, or one with free breaks about as well, or where no size
 /// lies between the places.
@@ -82,24 +86,21 @@ pub(super) fn find(all: &Analysis) -> Option<(Breaks, Refill)> {
     if xs.len() < SIZES_BEFORE + TERMS + 1 {
         return None;
     }
-    let without: Vec<Trial> = [false, true]
-        .into_iter()
-        .filter_map(|line| solve(all, largest, WIDTHS[0], [true, false, false, line]))
-        .collect();
+    let flat = |line| solve(all, largest, WIDTHS[0], [true, false, false, line]);
+    let without: Vec<Trial> = [false, true].into_iter().filter_map(flat).collect();
     let mut with = Vec::new();
     for (holds, width) in places(smallest, largest).flat_map(|h| WIDTHS.map(|w| (h, w))) {
-        let before = xs.iter().filter(|x| 2.0 * **x < holds * width.0).count();
-        let after = xs.iter().filter(|x| 2.0 * **x >= holds * width.1).count();
-        if before < SIZES_BEFORE || after < SIZES_BEFORE {
-            continue;
-        }
+        let are_enough =
+            |is: &dyn Fn(f64) -> bool| xs.iter().filter(|x| is(**x)).count() >= SIZES_BEFORE;
+        let before = are_enough(&|x| 2.0 * x < holds * width.0);
         // What is left beyond C is only seen where the array was measured well beyond it.
-        let beyond = xs.iter().filter(|x| **x >= holds * width.1).count() >= SIZES_BEFORE;
-        for line in [false, true] {
-            with.extend(solve(all, holds, width, [true, true, beyond, line]));
+        let beyond = are_enough(&|x| x >= holds * width.1);
+        if before && are_enough(&|x| 2.0 * x >= holds * width.1) {
+            let fit = |line| solve(all, holds, width, [true, true, beyond, line]);
+            with.extend([false, true].into_iter().filter_map(fit));
         }
     }
-    choose(all, &without, &with)?.breaks(&all.data)
+    choose(all, &without, &with)
 }
 
 /// With the terms in use; the second stands for the cache, and counts as a place.
@@ -131,7 +132,7 @@ fn filled(z: f64, (from, to): (f64, f64)) -> f64 {
     ((z / from).ln() / (to / from).ln()).clamp(0.0, 1.0)
 }
 
-fn choose<'a>(all: &Analysis, without: &[Trial], with: &'a [Trial]) -> Option<Cache<'a>> {
+fn choose(all: &Analysis, without: &[Trial], with: &[Trial]) -> Option<(Breaks, Refill)> {
     let count = all.data.observations.len();
     let free = || all.fits.iter().filter(|fit| !fit.turns.is_empty());
     // One dispersion for all, from the best description (Burnham and Anderson 2002, section 2.5):
@@ -158,74 +159,55 @@ fn choose<'a>(all: &Analysis, without: &[Trial], with: &'a [Trial]) -> Option<Ca
     let (low, high) = credible_span(akaike_weights(&scored), best.holds);
     // Nothing was tried between two places.
     let half_step = (0.5 / PLACES_A_DOUBLING).exp2();
-    Some(Cache { trial: best, range: (low / half_step, high * half_step), per_size_half, support })
+    let (least, most) = (low / half_step, high * half_step);
+    let data = &all.data;
+    let bytes = |x: f64| (x * data.places[0]).round() as u64;
+    let per_kib = |off: f64| (best.fit.coefficients[1] + off) * data.unit / data.places[0] * 1024.0;
+    let refill = Refill {
+        holds_bytes: bytes(best.holds),
+        holds_bytes_low: bytes(least),
+        holds_bytes_high: bytes(most),
+        ns_per_kib: per_kib(0.0),
+        ns_per_kib_low: per_kib(-per_size_half),
+        ns_per_kib_high: per_kib(per_size_half),
+    };
+    Some((best.breaks(data, (least, most), support)?, refill))
 }
 
-impl Cache<'_> {
-    fn breaks(&self, data: &Data) -> Option<(Breaks, Refill)> {
-        let Trial { holds, beyond, .. } = *self.trial;
-        let (least, most) = self.range;
+impl Trial {
+    /// Both places as breaks where C lies in the range (over the smallest size).
+    fn breaks(&self, data: &Data, (least, most): (f64, f64), support: f64) -> Option<Breaks> {
         let count = data.xs.len();
-        let size = |index: usize| data.places[index] as u64;
         let starts_at = |place: f64| data.xs.iter().position(|x| *x >= place).unwrap_or(count);
-        let mut starts = vec![0, starts_at(holds / 2.0)];
-        if beyond {
-            starts.push(starts_at(holds));
-        }
+        let mut starts = vec![0, starts_at(self.holds / 2.0)];
+        starts.extend(self.beyond.then(|| starts_at(self.holds)));
         starts.push(count);
         if !starts.is_sorted_by(|a, b| a < b) {
             return None;
         }
-        let bytes = |x: f64| (x * data.places[0]).round() as u64;
         let found = |(which, ends): (usize, &[usize])| {
             let part = 0.5 * (which + 1) as f64;
+            let at = (part * self.holds * data.places[0]).round() as u64;
             let before = data.xs.iter().rposition(|x| *x <= part * least).unwrap_or(0);
             let after = starts_at(part * most).min(count - 1);
-            Break {
-                kind: BreakKind::Hinge,
-                at: bytes(part * holds),
-                low: size(before),
-                high: size(after).max(bytes(part * holds)),
-                sizes_after: ends[1] - ends[0],
-            }
+            let (low, high) = (data.places[before] as u64, (data.places[after] as u64).max(at));
+            Break { kind: Kind::Hinge, at, low, high, sizes_after: ends[1] - ends[0] }
         };
-        let breaks = Breaks {
-            axis: Axis::array(),
-            finding: Finding::Found,
-            pieces: starts.windows(2).map(|ends| self.piece(data, ends[0], ends[1] - 1)).collect(),
+        let cost = |x: f64| {
+            let basis = basis(x, self.holds, self.width);
+            self.fit.coefficients.iter().zip(basis).map(|(c, b)| c * b).sum::<f64>()
+        };
+        let of = |ends: &[usize]| {
+            let (first, last) = (ends[0], ends[1] - 1);
+            let (start, end) = (cost(data.xs[first]), cost(data.xs[last]));
+            let course = Course::of(end - start, EQUIVALENCE * start.abs().max(end.abs()));
+            piece(data, (first, last), cost, course)
+        };
+        Some(Breaks {
+            pieces: starts.windows(2).map(of).collect(),
             breaks: starts[1..].windows(2).enumerate().map(found).collect(),
-            support: Some(self.support),
-            jump_below: None,
-            smallest: size(0),
-            largest: size(count - 1),
-            ignored: data.ignored,
-        };
-        let per_kib =
-            |off: f64| (self.trial.fit.coefficients[1] + off) * data.unit / data.places[0] * 1024.0;
-        let refill = Refill {
-            holds_bytes: bytes(holds),
-            holds_bytes_low: bytes(least),
-            holds_bytes_high: bytes(most),
-            ns_per_kib: per_kib(0.0),
-            ns_per_kib_low: per_kib(-self.per_size_half),
-            ns_per_kib_high: per_kib(self.per_size_half),
-        };
-        Some((breaks, refill))
-    }
-
-    fn piece(&self, data: &Data, first: usize, last: usize) -> Piece {
-        let cost = |at: usize| {
-            let basis = basis(data.xs[at], self.trial.holds, self.trial.width);
-            self.trial.fit.coefficients.iter().zip(basis).map(|(c, b)| c * b).sum::<f64>()
-        };
-        let (start, end) = (cost(first), cost(last));
-        Piece {
-            first: data.places[first] as u64,
-            last: data.places[last] as u64,
-            sizes: last - first + 1,
-            cost_at_first_ns: start * data.unit,
-            cost_at_last_ns: end * data.unit,
-            course: Course::of(end - start, EQUIVALENCE * start.abs().max(end.abs())),
-        }
+            support: Some(support),
+            ..empty(Axis::ARRAY, data)
+        })
     }
 }

@@ -4,18 +4,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::loops::Figures;
-use super::memorandum;
-use super::signals::ring_switch_ns;
+use super::signals::{interrupt_latency, ring_switch_ns};
+use super::{REFERENCE, call_ns};
 use crate::estimate::Estimate;
+use crate::findings::{ByCase, ByRound};
 use crate::pairing::Grouped;
-use crate::policy::Policy;
+use crate::ring::Policy;
 use crate::trial::loops::GETUID;
-use crate::trial::wakeup::Load;
-use crate::trial::{ByCase, ByRound, Case, Sample, Trial, wakeup};
-
-/// The link whose switch stands in the budget: c1 of a pipe.
-const LINK: &str = super::links::REFERENCE;
+use crate::trial::wakeup::{LATE_NS, Load};
+use crate::trial::{Case, Sample, Trial};
 
 /// The parts, in nanoseconds. Each is absent where it was not measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,66 +47,33 @@ pub struct Against {
     pub unexplained_ns: Option<Estimate>,
 }
 
-/// The parts by round.
-struct Parts {
-    entry_and_handler: ByRound,
-    switch: ByRound,
-    back: ByRound,
-}
-
-impl Parts {
-    fn of(figures: Figures, grouped: &Grouped, ticks: ByRound) -> Self {
-        let call = figures.call_ns(GETUID);
-        Self {
-            entry_and_handler: ticks,
-            switch: ring_switch_ns(figures.plan, grouped, LINK),
-            back: ByRound::together([&call], |[call]| memorandum::interrupt_latency(call)),
-        }
-    }
-
-    fn sum(&self) -> ByRound {
-        let parts = [&self.entry_and_handler, &self.switch];
-        ByRound::together(parts, |parts| parts.iter().sum())
-    }
-}
-
-fn late_ns(by_case: &ByCase, case: usize) -> ByRound {
-    let late = |sample: &&Sample| Some((sample.round, wakeup::median_ns(sample)?));
-    by_case.of(case).iter().filter_map(late).collect()
-}
-
 /// The budget; absent where no wake-up was measured. `ticks`: the length of the tick's gaps.
-pub(super) fn find(figures: Figures, grouped: &Grouped, ticks: ByRound) -> Option<Budget> {
-    let wakeups: Vec<(usize, &Case, Load)> = figures
-        .plan
-        .trials()
-        .filter_map(|(number, case)| match &case.trial {
-            Trial::Wakeup(wakeup) => Some((number, case, wakeup.load)),
-            _ => None,
-        })
-        .collect();
-    if wakeups.is_empty() {
-        return None;
-    }
-    let parts = Parts::of(figures, grouped, ticks);
-    let sum = parts.sum();
-    let estimate = |figure: &ByRound| figures.estimate(figure);
-    let against = |(number, case, load): (usize, &Case, Load)| {
-        let late = late_ns(figures.by_case, number);
-        Against {
-            case: number,
-            policy: case.policy,
-            load,
+pub(super) fn find(by_case: &ByCase, grouped: &Grouped, ticks: ByRound) -> Option<Budget> {
+    let switch = ring_switch_ns(by_case.plan, grouped, REFERENCE);
+    let call = call_ns(by_case, GETUID);
+    let back = ByRound::together([&call], |[call]| interrupt_latency(call));
+    let sum = ByRound::together([&ticks, &switch], |parts| parts.iter().sum());
+    let estimate = |figure: &ByRound| figure.estimate(by_case.plan);
+    let against = |(case, of): (usize, &Case)| {
+        let Trial::Wakeup(wakeup) = &of.trial else { return None };
+        // Of all slices: a wake-up has none.
+        let late = |sample: &&Sample| Some((sample.round, sample.median(LATE_NS)?));
+        let late: ByRound = by_case.of(case).iter().filter_map(late).collect();
+        Some(Against {
+            case,
+            policy: of.policy,
+            load: wakeup.load,
             measured_ns: estimate(&late),
             unexplained_ns: estimate(&ByRound::together([&late, &sum], |[late, sum]| late - sum)),
-        }
+        })
     };
-    Some(Budget {
-        entry_and_handler_ns: estimate(&parts.entry_and_handler),
-        switch_ns: estimate(&parts.switch),
-        return_ns: estimate(&parts.back),
+    let against: Vec<Against> = by_case.plan.trials().filter_map(against).collect();
+    (!against.is_empty()).then(|| Budget {
+        entry_and_handler_ns: estimate(&ticks),
+        switch_ns: estimate(&switch),
+        return_ns: estimate(&back),
         sum_ns: estimate(&sum),
-        against: wakeups.into_iter().map(against).collect(),
+        against,
     })
 }
 
@@ -119,8 +83,8 @@ mod tests {
 
     use super::super::{Record, tests};
     use super::*;
+    use crate::case::Sample;
     use crate::run::Run;
-    use crate::sample::Sample;
     use crate::trial::wakeup::Wakeup;
     use crate::trial::{self, Gap, Tally, gaps};
 
@@ -184,7 +148,7 @@ mod tests {
         run.header.plan.cases.extend(trials.map(case));
         for round in 0..6 {
             let late = [20_000 + 100 * i64::from(round)].into_iter().collect();
-            let late = BTreeMap::from([(wakeup::LATE_NS.to_string(), late)]);
+            let late = BTreeMap::from([(LATE_NS.to_string(), late)]);
             run.samples.push(ticks(first, round, 3000 + 100 * u64::from(round)));
             run.samples.push(trial(first + 1, round, Vec::new(), late, &[]));
         }
@@ -226,7 +190,7 @@ mod tests {
         let mut run = run();
         for sample in &mut run.samples {
             if let Sample::Trial(sample) = sample
-                && let Some(late) = sample.tallies.get_mut(wakeup::LATE_NS)
+                && let Some(late) = sample.tallies.get_mut(LATE_NS)
             {
                 *late = late.shifted(-20_000);
             }

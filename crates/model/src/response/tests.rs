@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::case::Sample;
 use crate::case::{Case, Kind, Placement, Policy};
 use crate::estimate::Estimate;
 use crate::experiment::Experiment;
-use crate::levels;
 use crate::looks;
 use crate::machine::Machine;
 use crate::plan::{Batching, Plan, Stopping};
 use crate::ring::{self, Counters};
 use crate::run::{Build, Failure, Header, Line, Run, SCHEMA};
-use crate::sample::Sample;
 use crate::speed::{self, Speed};
 use crate::trial::overhead::BATCH_TICKS;
 use crate::trial::{self, Repeats, Trial, loops};
@@ -335,7 +334,7 @@ fn the_formulas_are_of_clean_slices_where_all_their_parts_are() {
 fn both_halves_are_judged_by_the_level_that_their_quanta_share() {
     let run = in_slices(10, 0);
     assert_eq!(looks::lacking(&run.header.plan, &run.samples), [0, 3, 6]);
-    let levels = levels::levels(&run.header.plan, &run.samples);
+    let levels = speed::levels(&run.header.plan, &run.samples);
     let [level] = levels.values().collect::<Vec<_>>()[..] else { panic!("{levels:?}") };
     assert!((0.3..0.7).contains(&level.unshared_share), "{level:?}");
     let system_call = Record::of(&run).signals.and_then(|signals| signals.system_call_ns);

@@ -1,4 +1,5 @@
-//! One timed batch of laps, as the worker saw it. Raw figures only.
+//! One timed batch of laps, as the worker saw it; its slices and the reference quanta between them; the ring
+//! between two solos of each of its members, all on the same memory. Raw figures only.
 
 use std::fmt;
 
@@ -6,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Case;
-use crate::speed::{Slices, Triples};
+use crate::placement::Placement;
 
 /// What the kernel counted for all members of a ring between two moments at which the ring stood
 /// still. A figure that the kernel did not give is absent, never zero.
@@ -77,38 +78,26 @@ pub struct Sample {
 }
 
 /// What disturbed a sample.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "by", rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Disturbance {
-    /// The hypervisor ran something else.
-    Steal {
-        /// For how long, in nanoseconds.
-        ns: u64,
-    },
-    /// On the ring's one CPU something else ran: other tasks, interrupts, unreported steal.
-    OtherWork {
-        /// Share of the elapsed time, 0 to 1.
-        share: f64,
-    },
-    /// Members waited for pages.
-    MajorFaults {
-        /// How often.
-        count: u64,
-    },
-    /// A pinned member changed its CPU.
-    Migrations {
-        /// How often.
-        count: u64,
-    },
+    /// The hypervisor ran something else: for how long, in nanoseconds.
+    Steal(u64),
+    /// On the ring's one CPU something else ran: other tasks, interrupts, unreported steal. Share of the elapsed
+    /// time, 0 to 1.
+    OtherWork(f64),
+    /// Members waited for pages: how often.
+    MajorFaults(u64),
+    /// A pinned member changed its CPU: how often.
+    Migrations(u64),
 }
 
 impl fmt::Display for Disturbance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Steal { ns } => write!(f, "steal:{ns}ns"),
-            Self::OtherWork { share } => write!(f, "other-work:{:.0}%", share * 100.0),
-            Self::MajorFaults { count } => write!(f, "major-faults:{count}"),
-            Self::Migrations { count } => write!(f, "migrations:{count}"),
+            Self::Steal(ns) => write!(f, "steal:{ns}ns"),
+            Self::OtherWork(share) => write!(f, "other-work:{:.0}%", share * 100.0),
+            Self::MajorFaults(count) => write!(f, "major-faults:{count}"),
+            Self::Migrations(count) => write!(f, "migrations:{count}"),
         }
     }
 }
@@ -153,7 +142,7 @@ impl Sample {
 
     /// Whether a member that was to stay on its CPU moved.
     pub fn has_moved(&self, case: &Case) -> bool {
-        let pinned = !matches!(case.placement, crate::placement::Placement::Free { .. });
+        let pinned = !matches!(case.placement, Placement::Free { .. });
         pinned && self.counters.migrations.is_some_and(|count| count > 0)
     }
 
@@ -175,30 +164,225 @@ impl Sample {
 
     /// By what the sample was disturbed, as far as the kernel's counts tell.
     pub fn disturbances(&self, case: &Case) -> Vec<Disturbance> {
-        let mut all = Vec::new();
-        if let Some(ns) = self.steal_ns.filter(|ns| *ns > 0) {
-            all.push(Disturbance::Steal { ns });
-        }
-        if case.placement.is_one_cpu() && self.elapsed_ns > 0 {
-            let share = 1.0 - self.cpu_ns() as f64 / self.elapsed_ns as f64;
-            if share > OTHER_WORK_LIMIT {
-                all.push(Disturbance::OtherWork { share });
-            }
-        }
-        if self.counters.major_faults > 0 {
-            all.push(Disturbance::MajorFaults { count: self.counters.major_faults });
-        }
-        if let Some(count) = self.counters.migrations.filter(|_| self.has_moved(case)) {
-            all.push(Disturbance::Migrations { count });
-        }
-        all
+        let other_work = 1.0 - self.cpu_ns() as f64 / self.elapsed_ns as f64;
+        let one_cpu = case.placement.is_one_cpu() && self.elapsed_ns > 0;
+        let faults = Some(self.counters.major_faults);
+        let some = |count: &u64| *count > 0;
+        let all = [
+            self.steal_ns.filter(some).map(Disturbance::Steal),
+            (one_cpu && other_work > OTHER_WORK_LIMIT)
+                .then_some(Disturbance::OtherWork(other_work)),
+            faults.filter(some).map(Disturbance::MajorFaults),
+            self.counters.migrations.filter(|_| self.has_moved(case)).map(Disturbance::Migrations),
+        ];
+        all.into_iter().flatten().collect()
     }
+}
+
+/// A longer slice is not judged: the quanta around it are too far apart to say what was between them.
+pub const LONGEST_SLICE_NS: u64 = 3_000_000;
+
+/// Quanta before a slice and behind it that tell whether it is clean.
+pub const QUANTA_AROUND: usize = 4;
+
+/// Multiplications in one turn of the latency-bound loop, each waiting for the one before.
+pub const MULTIPLIES_PER_TURN: u32 = 16;
+/// Turns of the latency-bound loop: 7,200 multiplications, 6 us at 3 cycles each and 3.6 GHz.
+pub const MULTIPLY_TURNS: u32 = 450;
+/// Additions in one turn of the throughput-bound loop, in eight chains.
+pub const ADDS_PER_TURN: u32 = 64;
+/// Turns of the throughput-bound loop: 86,400 additions, as long as the other loop where four are made a
+/// cycle.
+pub const ADD_TURNS: u32 = 1350;
+
+/// A timed batch in slices, with a reference quantum before the first, between all and behind the last:
+/// two where a slice has no neighbour, so that slice i lies between quanta i, i + 1 and i + 2, i + 3.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Slices {
+    /// Laps of each slice; the last has what is left of the batch.
+    pub laps: u64,
+    /// Time of each slice's laps, in nanoseconds (CLOCK_MONOTONIC_RAW).
+    pub elapsed_ns: Vec<u64>,
+    /// Time of the latency-bound loop of each quantum, in nanoseconds: three more than slices.
+    pub latency_ns: Vec<u32>,
+    /// Time of the throughput-bound loop of each quantum, in nanoseconds: three more than slices.
+    pub throughput_ns: Vec<u32>,
+    /// The waits for a core that nobody shares, in the order of time. Absent of a batch that was timed as the
+    /// machine was found: it waited for nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Vec<Wait>>,
+}
+
+/// A wait for a core that nobody shares: quanta without anything between them, until two in a row were those of
+/// such a core, or the time for waiting was over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Wait {
+    /// The slice that it came before.
+    pub slice: u32,
+    /// How long it took, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// CPU time of it, in nanoseconds: less where something else ran meanwhile.
+    pub cpu_ns: u64,
+    /// Switches of the leader during it: something else ran.
+    pub switches: u64,
+    /// Time of the latency-bound loop of its last quantum, in nanoseconds.
+    pub latency_ns: u32,
+    /// Time of the throughput-bound loop of its last quantum, in nanoseconds.
+    pub throughput_ns: u32,
+}
+
+impl Slices {
+    /// Room for a batch of so many slices. All of it has been touched: filling it faults no page.
+    pub fn with_room_for(slices: usize, laps: u64) -> Self {
+        fn touched<T: Clone>(value: T, count: usize) -> Vec<T> {
+            let mut room = vec![value; count];
+            room.clear();
+            room
+        }
+        let quanta = slices + QUANTA_AROUND - 1;
+        Self {
+            laps,
+            elapsed_ns: touched(u64::MAX, slices),
+            latency_ns: touched(u32::MAX, quanta),
+            throughput_ns: touched(u32::MAX, quanta),
+            waits: None,
+        }
+    }
+
+    /// The same of a batch that waits for a core that nobody shares, with room for a wait before each slice.
+    pub fn that_wait(slices: usize, laps: u64) -> Self {
+        let mut waits = vec![Wait { slice: u32::MAX, ..Wait::default() }; slices];
+        waits.clear();
+        Self { waits: Some(waits), ..Self::with_room_for(slices, laps) }
+    }
+
+    /// The two quanta before slice `index` and the two behind it, in the order of time. Before the slice after
+    /// one that was waited for, the first of them is the last of the wait. None of a slice that was waited for:
+    /// it warms up what has lain still, or was left by a neighbour, and never counts.
+    pub fn around(&self, index: usize) -> Option<[(u32, u32); QUANTA_AROUND]> {
+        let quantum = |at: usize| Some((*self.latency_ns.get(at)?, *self.throughput_ns.get(at)?));
+        let before = match index.checked_sub(1).and_then(|before| self.wait_for(before)) {
+            Some(wait) => (wait.latency_ns, wait.throughput_ns),
+            None => quantum(index)?,
+        };
+        let around = [before, quantum(index + 1)?, quantum(index + 2)?, quantum(index + 3)?];
+        self.wait_for(index).is_none().then_some(around)
+    }
+
+    fn wait_for(&self, slice: usize) -> Option<&Wait> {
+        self.waits.as_ref()?.iter().find(|wait| wait.slice as usize == slice)
+    }
+
+    /// All quanta whose times are known: latency-bound and throughput-bound loop.
+    pub fn quanta(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let between = self.latency_ns.iter().copied().zip(self.throughput_ns.iter().copied());
+        let last = self.waits.iter().flatten().map(|wait| (wait.latency_ns, wait.throughput_ns));
+        between.chain(last)
+    }
+
+    /// Whether the batch was timed as the machine was found, waiting for nothing.
+    pub fn are_as_found(&self) -> bool {
+        self.waits.is_none()
+    }
+
+    /// Keeps a quantum's two times.
+    #[inline]
+    pub fn push_quantum(&mut self, latency_ns: u64, throughput_ns: u64) {
+        self.latency_ns.push(u32::try_from(latency_ns).unwrap_or(u32::MAX));
+        self.throughput_ns.push(u32::try_from(throughput_ns).unwrap_or(u32::MAX));
+    }
+
+    /// Time of all quanta and CPU time of all waits, in nanoseconds: it is in the counters' CPU time and in no
+    /// slice.
+    pub fn reference_ns(&self) -> u64 {
+        let quanta = self.latency_ns.iter().chain(&self.throughput_ns).map(|ns| u64::from(*ns));
+        let waits = self.waits.iter().flatten().map(|wait| wait.cpu_ns);
+        quanta.chain(waits).fold(0, u64::saturating_add)
+    }
+
+    /// Switches of the leader during all waits: they are in the counters, and no part of the ring.
+    pub fn switches_in_waits(&self) -> u64 {
+        self.waits.iter().flatten().map(|wait| wait.switches).fold(0, u64::saturating_add)
+    }
+
+    /// Time of all waits, in nanoseconds; absent of a batch that was timed as the machine was found.
+    pub fn waited_ns(&self) -> Option<u64> {
+        let waits = self.waits.as_ref()?.iter();
+        Some(waits.map(|wait| wait.elapsed_ns).fold(0, u64::saturating_add))
+    }
+
+    /// Laps of slice `index` of a batch of `laps` laps.
+    pub fn laps_of(&self, index: usize, laps: u64) -> u64 {
+        let before = self.laps.saturating_mul(index as u64);
+        let is_last = index + 1 == self.elapsed_ns.len();
+        if is_last { laps.saturating_sub(before) } else { self.laps }
+    }
+
+    /// Whether the quanta around each slice say what was in it: they are all there, and what a slice holds takes
+    /// no longer than [`LONGEST_SLICE_NS`]. The shortest tells: others may have waited for the CPU. The last has
+    /// what is left of the batch.
+    pub fn can_be_judged(&self) -> bool {
+        let whole = self.elapsed_ns.len().saturating_sub(1).max(1);
+        let shortest = self.elapsed_ns.iter().take(whole).min();
+        self.are_whole() && shortest.is_some_and(|ns| *ns <= LONGEST_SLICE_NS)
+    }
+
+    /// Whether there are three more quanta than slices, and of each loop as many.
+    pub fn are_whole(&self) -> bool {
+        let quanta = self.elapsed_ns.len() + QUANTA_AROUND - 1;
+        let all = [&self.latency_ns, &self.throughput_ns];
+        !self.elapsed_ns.is_empty() && all.iter().all(|times| times.len() == quanta)
+    }
+}
+
+/// What one worker measured on the same memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Triples {
+    /// Members of the ring.
+    pub members: u32,
+    /// Timed laps of each slice of a ring.
+    pub ring_laps: u64,
+    /// Timed laps of each solo.
+    pub solo_laps: u64,
+    /// In the order of time.
+    pub all: Vec<Triple>,
+    /// The first so many were timed as the machine was found, the others after waiting for a core that nobody
+    /// shares; absent where none waited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_found: Option<u32>,
+    /// The places of the members' memory that were tried before; absent where they had one only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub places: Option<Places>,
+}
+
+/// How many places of the members' memory were tried, of which the best was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Places {
+    /// All of them.
+    pub tried: u32,
+    /// Those that were tried on a core that nobody shared; absent of a CPU whose k0 nobody knew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unshared: Option<u32>,
+}
+
+/// Each member's solo, the ring, each member's solo again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Triple {
+    /// Time of each slice of the ring, in nanoseconds.
+    pub ring_ns: Vec<u64>,
+    /// Time of each member's solo laps in nanoseconds, those before the ring first.
+    pub solos_ns: Vec<u64>,
+    /// Time of the latency-bound loop of each quantum in nanoseconds, in the order of time: before and behind each
+    /// solo, before and between the slices of the ring and behind them.
+    pub latency_ns: Vec<u32>,
+    /// Time of the throughput-bound loop there, in nanoseconds.
+    pub throughput_ns: Vec<u32>,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ring::{Kind, Placement, Policy};
+    use crate::ring::{Kind, Policy};
 
     fn sample() -> Sample {
         Sample {

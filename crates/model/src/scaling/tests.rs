@@ -34,9 +34,8 @@ fn trial(
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let point = |&members: &u32| {
         let level = truth(f64::from(members));
-        let cost_ns = level * (1.0 + noise * normal(&mut random));
-        let standard_error_ns = (errors == Errors::Given).then_some(noise * level);
-        Point { members, cost_ns, standard_error_ns }
+        let y = level * (1.0 + noise * normal(&mut random));
+        Point { x: members.into(), y, error: (errors == Errors::Given).then_some(noise * level) }
     };
     sizes.iter().map(point).collect()
 }
@@ -173,8 +172,8 @@ fn the_factor_of_a_step_is_covered_by_its_interval() {
 
 /// Points with 95 % intervals of half-width `half`.
 fn points(costs: &[(u32, f64)], half: f64) -> Vec<Point> {
-    let standard_error_ns = Some(half / 1.96);
-    let point = |&(members, cost_ns): &(u32, f64)| Point { members, cost_ns, standard_error_ns };
+    let error = Some(half / 1.96);
+    let point = |&(members, y): &(u32, f64)| Point { x: members.into(), y, error };
     costs.iter().map(point).collect()
 }
 
@@ -182,10 +181,10 @@ fn points(costs: &[(u32, f64)], half: f64) -> Vec<Point> {
 fn a_small_difference_is_no_law_however_exact() {
     let wiggle = [(2, 1000.0), (4, 1000.0), (8, 1000.0), (16, 1020.0), (32, 1020.0), (64, 1020.0)];
     let verdict = law(&points(&wiggle, 0.1));
-    assert_eq!(verdict.shape(), Some(Shape::Constant), "{verdict}");
+    assert_eq!(verdict.shape(), Some(Shape::Constant), "{verdict:?}");
     let step = wiggle.map(|(n, cost)| (n, if cost > 1000.0 { 1200.0 } else { cost }));
     let verdict = law(&points(&step, 0.1));
-    assert_eq!(verdict.shape(), Some(Shape::Step), "{verdict}");
+    assert_eq!(verdict.shape(), Some(Shape::Step), "{verdict:?}");
     assert!((verdict.knees[0].factor.unwrap() - 1.2).abs() < 1e-9);
 }
 
@@ -198,17 +197,17 @@ fn sentences() {
     );
     let knee = points(&[(2, 500.0), (8, 500.0), (32, 500.0), (48, 950.0), (64, 950.0)], 5.0);
     assert_eq!(
-        law(&knee).to_string(),
+        law(&knee).in_words(),
         "flat from 2 to 32 members, then a knee between 32 and 48: 1.90x slower (1.83x to 1.97x)"
     );
     let log = [2, 4, 8, 16, 32].map(|n| (n, 300.0 + 63.0 * f64::from(n).log2()));
     assert_eq!(
-        law(&points(&log, 2.0)).to_string(),
+        law(&points(&log, 2.0)).in_words(),
         "grows with the logarithm of the ring: +63.0 ns for each doubling \
          (from 363 ns at 2 to 615 ns at 32 members)"
     );
-    assert_eq!(law(&flat[..3]).to_string(), "inconclusive: 3 sizes are too few (4 are needed)");
-    assert_eq!(law(&[]).to_string(), "inconclusive: 0 sizes are too few (4 are needed)");
+    assert_eq!(law(&flat[..3]).in_words(), "inconclusive: 3 sizes are too few (4 are needed)");
+    assert_eq!(law(&[]).in_words(), "inconclusive: 0 sizes are too few (4 are needed)");
     let three_sizes = [flat[0], flat[0], flat[1], flat[2], flat[2]];
     assert_eq!(law(&three_sizes).shape(), None);
 }
@@ -219,7 +218,7 @@ fn wide_intervals_are_not_called_flat() {
     let verdict = law(&points(&sizes, 300.0));
     assert!(
         verdict.in_words().starts_with("inconclusive: a flat cost and a trend of up to"),
-        "{verdict}"
+        "{verdict:?}"
     );
     let around_zero = sizes.map(|(n, cost)| (n, cost - 1000.0));
     let verdict = law(&points(&around_zero, 300.0));
@@ -245,14 +244,12 @@ fn what_follows_no_law_gets_none() {
     let words = law(&points(&jagged, 20.0)).in_words();
     assert!(words.starts_with("inconclusive: no law fits; the best is "), "{words}");
     let wide = law(&points(&jagged, 3000.0));
-    assert!(!wide.in_words().contains("no law fits"), "{wide}");
+    assert!(!wide.in_words().contains("no law fits"), "{wide:?}");
     // Scatter that the errors are estimated from cannot be tested with them.
-    let bare: Vec<Point> = jagged
-        .iter()
-        .map(|&(members, cost_ns)| Point { members, cost_ns, standard_error_ns: None })
-        .collect();
+    let bare: Vec<Point> =
+        jagged.iter().map(|&(members, y)| Point { x: members.into(), y, error: None }).collect();
     let verdict = law(&bare);
-    assert!(verdict.fit_p.is_none() && !verdict.in_words().contains("no law fits"), "{verdict}");
+    assert!(verdict.fit_p.is_none() && !verdict.in_words().contains("no law fits"), "{verdict:?}");
 }
 
 #[test]
@@ -284,8 +281,7 @@ fn all_candidates_are_judged_by_one_dispersion() {
 
 #[test]
 fn few_points_without_errors_claim_nothing() {
-    let rising =
-        |n: u32| Point { members: n, cost_ns: 100.0 * f64::from(n), standard_error_ns: None };
+    let rising = |n: u32| Point { x: n.into(), y: 100.0 * f64::from(n), error: None };
     let words = law(&[2, 4, 8, 16].map(rising)).in_words();
     assert!(words.starts_with("inconclusive: 4 points without standard errors"), "{words}");
 }
@@ -294,8 +290,8 @@ fn few_points_without_errors_claim_nothing() {
 fn senseless_points_are_left_out() {
     let mut costs = points(&[(2, 500.0), (8, 500.0), (32, 500.0), (48, 500.0)], 5.0);
     let sound = law(&costs);
-    for (members, cost_ns) in [(0, 500.0), (4, f64::NAN), (4, f64::INFINITY), (64, f64::MAX)] {
-        costs.push(Point { members, cost_ns, ..costs[0] });
+    for (x, y) in [(0.0, 500.0), (4.0, f64::NAN), (4.0, f64::INFINITY), (64.0, f64::MAX)] {
+        costs.push(Point { x, y, ..costs[0] });
     }
     let verdict = law(&costs);
     assert_eq!(verdict.ignored, 4);
@@ -306,9 +302,9 @@ fn senseless_points_are_left_out() {
 fn a_falling_cost_keeps_its_sign() {
     let falls = [2, 4, 8, 16, 32, 64].map(|n| (n, 900.0 - 20.0 * f64::from(n)));
     let verdict = law(&points(&falls, 3.0));
-    assert_eq!(verdict.shape(), Some(Shape::Linear), "{verdict}");
+    assert_eq!(verdict.shape(), Some(Shape::Linear), "{verdict:?}");
     assert!((verdict.cost_at(64.0).unwrap() + 380.0).abs() < 1.0);
-    assert!(verdict.in_words().contains("falls linearly with the ring: -20.0 ns"), "{verdict}");
+    assert!(verdict.in_words().contains("falls linearly with the ring: -20.0 ns"), "{verdict:?}");
 }
 
 #[test]
@@ -344,8 +340,10 @@ fn any_cost() -> impl Strategy<Value = f64> {
 fn any_points() -> impl Strategy<Value = Vec<Point>> {
     let error = proptest::option::of(any_cost());
     let members = prop_oneof![4 => 0_u32..70, 1 => any::<u32>()];
-    let point = (members, any_cost(), error).prop_map(|(members, cost_ns, standard_error_ns)| {
-        Point { members, cost_ns, standard_error_ns }
+    let point = (members, any_cost(), error).prop_map(|(members, y, error)| Point {
+        x: members.into(),
+        y,
+        error,
     });
     proptest::collection::vec(point, 0..=30)
 }
@@ -354,9 +352,8 @@ fn any_points() -> impl Strategy<Value = Vec<Point>> {
 fn sound_points() -> impl Strategy<Value = Vec<Point>> {
     let point = (1_u32..100, 100.0..1000.0_f64);
     (proptest::collection::vec(point, 0..=14), proptest::option::of(0.25..25.0_f64)).prop_map(
-        |(costs, standard_error_ns)| {
-            let point =
-                |&(members, cost_ns): &(u32, f64)| Point { members, cost_ns, standard_error_ns };
+        |(costs, error)| {
+            let point = |&(members, y): &(u32, f64)| Point { x: members.into(), y, error };
             costs.iter().map(point).collect()
         },
     )
@@ -369,7 +366,7 @@ proptest! {
     fn nothing_panics(points in any_points()) {
         let verdict = law(&points);
         prop_assert!(!verdict.in_words().is_empty());
-        prop_assert!(!verdict.in_words().contains("NaN"), "{}", verdict);
+        prop_assert!(!verdict.in_words().contains("NaN"), "{:?}", verdict);
         for members in [f64::NAN, -1.0, 0.0, 1.0, 7.5, 1e9] {
             prop_assert!(verdict.cost_at(members).is_none_or(f64::is_finite));
         }
@@ -379,9 +376,9 @@ proptest! {
     #[test]
     fn the_unit_does_not_matter(points in sound_points(), scale in 1e-6..1e6_f64) {
         let scaled: Vec<Point> = points.iter().map(|point| Point {
-            members: point.members,
-            cost_ns: point.cost_ns * scale,
-            standard_error_ns: point.standard_error_ns.map(|error| error * scale),
+            x: point.x,
+            y: point.y * scale,
+            error: point.error.map(|error| error * scale),
         }).collect();
         let (a, b) = (law(&points), law(&scaled));
         prop_assert_eq!(&a.law, &b.law);
@@ -392,7 +389,7 @@ proptest! {
 
 /// How often each law gets its own name, none, the right number of knees, and the knees bracketed.
 #[test]
-#[ignore = "prints the table of docs/method.md; run it with --release"]
+#[ignore = "prints the table of docs/validation.md; run it with --release"]
 fn figures() {
     for errors in [Errors::Given, Errors::Absent] {
         for (sizes, noise) in [(&NINE[..], 0.03), (&THIRTEEN[..], 0.03), (&THIRTEEN[..], 0.05)] {

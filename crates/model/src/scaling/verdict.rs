@@ -1,19 +1,123 @@
-//! The points, and what [`super::law`] answers.
+//! The candidate laws; what [`super::law`] answers, and in one plain sentence.
+
+use std::f64::consts::LN_2;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::changepoint::{Form, Must, Term, Turn};
 
-use super::shape::Shape;
+use super::EQUIVALENCE;
+use crate::curve::Kind;
+use crate::words::{percent, signed, time, times};
 
-/// The cost of one switch in a ring of one size.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Point {
-    /// Members of the ring.
-    pub members: u32,
-    /// Cost of one switch; signed, a difference of two rings may be below zero.
-    pub cost_ns: f64,
-    /// Its standard error in ns, if it is known.
-    pub standard_error_ns: Option<f64>,
+/// How cost per switch may depend on the members N of the ring. A step is a jump at a knee, a
+/// hinge a change of slope there; `(x)+` is x where it is positive, else 0.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// a
+    Constant,
+    /// a + b ln N
+    Logarithmic,
+    /// a + b N
+    Linear,
+    /// a + b (1 - exp(-(N - 1) / t)): rises (or falls) to a plateau. N - 1 members that put what they
+    /// touch into random sets of a cache leave this part of the last one's behind (Thiebaut and Stone 1987).
+    Saturating,
+    /// a + b N + c N^2, bending away from the axis (a search of an ever longer list)
+    Quadratic,
+    /// a, from the knee on a + b
+    Step,
+    /// a, from the knee on b ln(N / t) more
+    FlatLogarithmic,
+    /// a + b ln N, from the knee on c more
+    LogarithmicStep,
+    /// a + b N, from the knee on c more
+    LinearStep,
+    /// a + b ln N + c (N - t)+, steeper after the knee
+    LogarithmicHinge,
+    /// a + b N + c (N - t)+, steeper after the knee
+    LinearHinge,
+    /// a, then a + b, then a + b + c
+    TwoSteps,
+    /// a + b ((N - t)+ - (N - u)+): flat, a ramp from t to u, flat again
+    Ramp,
+}
+
+/// Where a hinge is tried within a bracket.
+const PLACES: &[f64] = &[0.0, 0.25, 0.5, 0.75];
+const HINGE: &[Turn] = &[Turn::Hinge(PLACES)];
+const RATIO_HINGE: &[Turn] = &[Turn::RatioHinge(PLACES)];
+const RAMP: &[Turn] = &[Turn::Hinge(&[0.0, 0.5]), Turn::Hinge(&[0.5, 1.0])];
+
+/// The form of each shape, in their order: simpler before richer. A law with a slope needs two sizes before
+/// its knee to have one.
+pub(super) static FORMS: [Form; 13] = {
+    use Term::{Approach, Beyond, Log, LogBeyond, One, Ramp, Square, Step, X};
+    const LINEAR: usize = Shape::Linear as usize;
+    const LOG: usize = Shape::Logarithmic as usize;
+    const KNEE: Form = Form { before: 2, ..Form::new(&[], &[Turn::Step]) };
+    const BEND: Form = Form { must: Must::Steepen, turns: HINGE, ..KNEE };
+    [
+        Form::new(&[One], &[]),
+        Form::new(&[One, Log], &[]),
+        Form::new(&[One, X], &[]),
+        Form { contains: &[LINEAR], ..Form::new(&[One, Approach], &[Turn::Scale(PLACES)]) },
+        Form { must: Must::BendAway, ..Form::new(&[One, X, Square], &[]) },
+        Form::new(&[One, Step(0)], &[Turn::Step]),
+        Form { terms: &[One, LogBeyond], turns: RATIO_HINGE, contains: &[LOG], ..KNEE },
+        Form { terms: &[One, Log, Step(0)], ..KNEE },
+        Form { terms: &[One, X, Step(0)], ..KNEE },
+        Form { terms: &[One, Log, Beyond(0)], ..BEND },
+        Form { terms: &[One, X, Beyond(0)], ..BEND },
+        Form::new(&[One, Step(0), Step(1)], &[Turn::Step, Turn::Step]),
+        // A ramp within one bracket is a step there; one that never ends is none of the candidates.
+        Form { contains: &[Shape::Step as usize, LINEAR], ..Form::new(&[One, Ramp], RAMP) },
+    ]
+};
+
+impl Shape {
+    /// All, in their order, by name.
+    const ALL: [(Shape, &str); 13] = [
+        (Shape::Constant, "a flat cost"),
+        (Shape::Logarithmic, "logarithmic growth"),
+        (Shape::Linear, "linear growth"),
+        (Shape::Saturating, "a plateau"),
+        (Shape::Quadratic, "quadratic growth"),
+        (Shape::Step, "a flat cost with a step"),
+        (Shape::FlatLogarithmic, "a flat cost, then logarithmic growth"),
+        (Shape::LogarithmicStep, "logarithmic growth with a step"),
+        (Shape::LinearStep, "linear growth with a step"),
+        (Shape::LogarithmicHinge, "logarithmic growth with a hinge"),
+        (Shape::LinearHinge, "linear growth with a hinge"),
+        (Shape::TwoSteps, "a flat cost with two steps"),
+        (Shape::Ramp, "a flat cost with a ramp"),
+    ];
+
+    /// The shape of the form of this number.
+    pub(super) fn of(number: usize) -> Self {
+        Self::ALL[number].0
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
+    pub(super) fn form(self) -> &'static Form {
+        &FORMS[self as usize]
+    }
+
+    /// The law before the first knee.
+    fn base(self) -> Shape {
+        match self {
+            Shape::Quadratic | Shape::Saturating => self,
+            _ if self.form().terms.contains(&Term::Log) => Shape::Logarithmic,
+            _ if self.form().terms.contains(&Term::X) => Shape::Linear,
+            _ => Shape::Constant,
+        }
+    }
 }
 
 /// Where the size of the errors is known from.
@@ -63,21 +167,11 @@ impl Curve {
     }
 }
 
-/// How the curve changes at a knee.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum KneeKind {
-    /// The cost jumps.
-    Step,
-    /// The slope changes.
-    Hinge,
-}
-
 /// Where the cost leaves one law for another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Knee {
     /// How the curve changes.
-    pub kind: KneeKind,
+    pub kind: Kind,
     /// Largest measured size surely before the knee: with `high_members` it brackets the knee
     /// with at least 95 % of the criterion's weight.
     pub low_members: u32,
@@ -145,7 +239,6 @@ impl Verdict {
     /// Cost of a switch in a ring of `members` by the fitted law, in the unit of the points.
     /// Outside the measured sizes it is an extrapolation. `None` if the points are inconclusive, or
     /// for less than one member.
-    #[must_use]
     pub fn cost_at(&self, members: f64) -> Option<f64> {
         let curve = self.curve.as_ref()?;
         let sensible = members.is_finite() && members >= 1.0;
@@ -153,11 +246,94 @@ impl Verdict {
     }
 
     /// The shape, if the points could tell.
-    #[must_use]
     pub fn shape(&self) -> Option<Shape> {
         match self.law {
             Law::Follows { shape } => Some(shape),
             Law::CannotTell { .. } => None,
         }
     }
+
+    /// The verdict in one sentence, without a full stop. Costs are taken to be nanoseconds.
+    pub fn in_words(&self) -> String {
+        match (&self.law, &self.curve) {
+            (Law::CannotTell { why }, _) => format!("inconclusive: {why}"),
+            (Law::Follows { .. }, None) => "inconclusive: no curve".into(),
+            (Law::Follows { .. }, Some(curve)) => self.describe(curve),
+        }
+    }
+
+    fn describe(&self, curve: &Curve) -> String {
+        let low = f64::from(self.smallest_members);
+        let high = f64::from(self.largest_members);
+        if self.knees.is_empty() {
+            let [first, last] = [low, high].map(|members| time(curve.at(members)));
+            let slope = slope(curve, low, high);
+            if curve.shape != Shape::Constant {
+                return format!(
+                    "{slope} (from {first} at {low:.0} to {last} at {high:.0} members)"
+                );
+            }
+            let bound = self.trend_below.map(|b| format!(", any trend below {}", percent(b)));
+            let bound = bound.unwrap_or_default();
+            return format!("{slope} from {low:.0} to {high:.0} members: {first} a switch{bound}");
+        }
+        let knees: Vec<String> = self.knees.iter().map(|knee| tell(curve, knee)).collect();
+        let until = self.knees.first().map_or(0, |knee| knee.low_members);
+        let base = slope(curve, low, f64::from(until).max(low + 1.0));
+        let place = match until > self.smallest_members {
+            true => format!("from {low:.0} to {until}"),
+            false => format!("at {low:.0}"),
+        };
+        format!("{base} {place} members, then {}", knees.join(", then "))
+    }
+}
+
+/// The law before the first knee.
+fn slope(curve: &Curve, low: f64, high: f64) -> String {
+    let rate = curve.coefficients.get(1).copied().unwrap_or(0.0);
+    // A slope that nobody would call one: a hinge needs some slope before it.
+    let level = curve.at(low).abs().max(curve.at(high).abs());
+    if curve.shape == Shape::LinearHinge && (rate * (high - low)).abs() <= EQUIVALENCE * level {
+        return "flat".into();
+    }
+    let (change, how) = match curve.shape.base() {
+        Shape::Logarithmic => {
+            let doubling = signed(rate * LN_2);
+            (rate, format!("with the logarithm of the ring: {doubling} for each doubling"))
+        }
+        Shape::Linear => {
+            (rate, format!("linearly with the ring: {} for each further member", signed(rate)))
+        }
+        Shape::Saturating => {
+            let half = 1.0 + LN_2 * curve.turns.first().unwrap_or(&0.0);
+            (rate, format!("to a plateau, half of the way by {half:.0} members"))
+        }
+        Shape::Quadratic => (curve.at(high) - curve.at(low), "with the square of the ring".into()),
+        _ => return "flat".into(),
+    };
+    format!("{} {how}", if change < 0.0 { "falls" } else { "grows" })
+}
+
+fn tell(curve: &Curve, knee: &Knee) -> String {
+    let place = format!("a knee between {} and {}", knee.low_members, knee.high_members);
+    let single = if knee.sizes_after == 1 { " (seen at one size only)" } else { "" };
+    if curve.shape == Shape::Ramp && knee.at_members > curve.turns[1] {
+        return format!("flat again after {place}{single}");
+    }
+    let Some(factor) = knee.factor else {
+        let change = curve.at(knee.at_members) - curve.at(f64::from(knee.low_members));
+        return format!("{place}: {}{single}", signed(change));
+    };
+    if curve.shape == Shape::FlatLogarithmic {
+        let doubling = signed(curve.coefficients[1] * LN_2);
+        return format!("{place}: {doubling} for each doubling from there{single}");
+    }
+    let mut change = times(factor) + if factor < 1.0 { " faster" } else { " slower" };
+    if knee.kind == Kind::Hinge {
+        change += &format!(" by {:.0} members", knee.at_members);
+    }
+    if let Some((low, high)) = knee.factor_low.zip(knee.factor_high) {
+        change += &format!(" ({} to {})", times(low), times(high));
+    }
+    format!("{place}: {change}{single}")
 }

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::level::{Level, Reference, TOLERANCE};
+use super::level::{Level, TOLERANCE};
 use crate::machine::Machine;
+use crate::plan::Reference;
+use crate::reading::Reading;
 
 /// Launches that must agree on a level before it is established.
 const FEWEST_LAUNCHES: u32 = 3;
@@ -12,21 +14,12 @@ const MOST_LEVELS: usize = 8;
 /// A level is one launch's finding only if so large a share of its quanta were at it.
 const LEAST_SHARE: f64 = 0.05;
 
-/// A CPU model's ratio.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct KnownSpeed {
-    /// As [`cpu_key`] says it.
-    pub cpu: &'static str,
-    /// k0.
-    pub unshared_ratio: f64,
-}
-
-/// CPU models that were measured while their cores were seen both shared and not (docs/validation.md).
-pub const KNOWN: &[KnownSpeed] = &[KnownSpeed {
+/// k0 of CPU models, as [`cpu_key`] says them, that were measured while their cores were seen both shared and not
+/// (docs/validation.md).
+pub(super) const KNOWN: &[(&str, f64)] = &[
     // Zen 4 (EPYC 9004): four additions a cycle and three cycles a multiplication would be 1.
-    cpu: "AuthenticAMD family 25 model 17 stepping 1 microcode 0x1000065 capacity 1024",
-    unshared_ratio: 1.010,
-}];
+    ("AuthenticAMD family 25 model 17 stepping 1 microcode 0x1000065 capacity 1024", 1.010),
+];
 
 /// A level that launches have seen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,10 +41,11 @@ pub struct SpeedFile {
 impl SpeedFile {
     /// What is known of a CPU from the table and from launches: the lower of both.
     pub fn reference(&self, cpu: &str) -> Reference {
-        let table = KNOWN.iter().find(|known| known.cpu == cpu).map(|known| known.unshared_ratio);
+        let table = KNOWN.iter().find(|(known, _)| *known == cpu).map(|(_, ratio)| *ratio);
         let seen = self.cpus.get(cpu).map_or(&[][..], Vec::as_slice);
+        let is_sound = |level: &&Seen| level.ratio.is_finite() && level.ratio > 0.0;
         let lowest = |fewest: u32| {
-            let enough = seen.iter().filter(|level| level.launches >= fewest && level.is_sound());
+            let enough = seen.iter().filter(|level| level.launches >= fewest).filter(is_sound);
             enough.map(|level| level.ratio).reduce(f64::min)
         };
         let established = [table, lowest(FEWEST_LAUNCHES)].into_iter().flatten().reduce(f64::min);
@@ -87,32 +81,23 @@ impl SpeedFile {
     }
 }
 
-impl Seen {
-    fn is_sound(&self) -> bool {
-        self.ratio.is_finite() && self.ratio > 0.0
-    }
-}
-
 /// A CPU's model as the table and the file name it: vendor, family, model, stepping and microcode, and of
 /// machines with several kinds of cores the kind's relative capacity. Absent where the vendor is not known.
 pub fn cpu_key(machine: &Machine, cpu: u32) -> Option<String> {
     let models = machine.cpu.models.known()?;
     let model = models.iter().find(|model| model.cpus.contains(cpu)).or_else(|| models.first())?;
-    let part = |reading: &crate::reading::Reading<String>| {
+    let part = |reading: &Reading<String>| {
         reading.known().map_or_else(|| "?".to_string(), |text| text.trim().to_string())
     };
-    let vendor = model.vendor.known()?;
-    let topology =
-        machine.cpu.topology.known().and_then(|all| all.iter().find(|one| one.cpu == cpu));
-    let capacity = topology
-        .and_then(|one| one.capacity.known())
-        .map(|capacity| format!(" capacity {capacity}"));
+    let topology = machine.cpu.topology.known().into_iter().flatten().find(|one| one.cpu == cpu);
+    let capacity = topology.and_then(|one| one.capacity.known());
     Some(format!(
-        "{vendor} family {} model {} stepping {} microcode {}{}",
+        "{} family {} model {} stepping {} microcode {}{}",
+        model.vendor.known()?,
         part(&model.family),
         part(&model.model),
         part(&model.stepping),
         part(&model.microcode),
-        capacity.unwrap_or_default()
+        capacity.map(|capacity| format!(" capacity {capacity}")).unwrap_or_default()
     ))
 }

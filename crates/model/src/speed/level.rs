@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::slices::{ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, Slices};
+use crate::plan::Reference;
+use crate::ring::{ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, Slices};
 use stats::median;
 
 /// A loop within this share of its level is at it. 5 and 10 % add 1.7 % bias.
@@ -22,22 +23,6 @@ const ADDS_PER_CYCLE: (f64, f64) = (1.0, 12.0);
 /// Cycles of a 64-bit multiplication on x86-64 (Agner Fog, instruction tables: 3 on Intel since Nehalem and
 /// on AMD since Zen).
 const X86_MULTIPLY_CYCLES: f64 = 3.0;
-
-/// What is known of the CPU, and of launches, before a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct Reference {
-    /// k0: time of the throughput-bound loop over that of the latency-bound one on a core that nobody
-    /// shares, from the program's table or earlier launches. Absent on a CPU that nobody has measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub unshared_ratio: Option<f64>,
-    /// Whether enough launches agree on it, or the program's table has it.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub established: bool,
-    /// tau: standard deviation between launches as a share of a figure; 1 % when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub launch_scatter: Option<f64>,
-}
 
 impl Reference {
     /// Takes over what is known by now: a lower ratio in the place of a higher one, an established one in the
@@ -65,10 +50,9 @@ pub struct Quanta {
 }
 
 impl Quanta {
-    /// Takes in those of another part of the run.
-    pub(crate) fn add(&mut self, others: Self) {
-        self.as_found.extend(others.as_found);
-        self.waited.extend(others.waited);
+    pub(super) fn add(&mut self, slices: &Slices) {
+        let of = if slices.are_as_found() { &mut self.as_found } else { &mut self.waited };
+        of.extend(slices.quanta());
     }
 }
 
@@ -102,11 +86,8 @@ impl Level {
         // Of the machine as it was found: what waited saw more of the unshared core than there was.
         let quanta = if as_found.is_empty() { all } else { as_found };
         let ratios = steady_ratios(&quanta, latency_ns);
-        let shared: Vec<f64> = ratios
-            .iter()
-            .copied()
-            .filter(|ratio| *ratio > unshared_ratio * (1.0 + TOLERANCE))
-            .collect();
+        let is_shared = |ratio: &f64| *ratio > unshared_ratio * (1.0 + TOLERANCE);
+        let shared: Vec<f64> = ratios.iter().copied().filter(is_shared).collect();
         let unshared = ratios.iter().filter(|ratio| near(**ratio, unshared_ratio)).count();
         // Both loops slower or faster by one factor: that is the clock. What slows one of them is not.
         let other_clock = quanta.iter().filter(|(latency, throughput)| {
@@ -131,9 +112,8 @@ impl Level {
 
     /// Whether the quanta around slice `index` are all clean.
     pub fn is_clean_slice(&self, slices: &Slices, index: usize) -> bool {
-        slices.around(index).is_some_and(|quanta| {
-            quanta.iter().all(|(latency, throughput)| self.is_clean(*latency, *throughput))
-        })
+        let is_clean = |quantum: &(u32, u32)| self.is_clean(quantum.0, quantum.1);
+        slices.around(index).is_some_and(|quanta| quanta.iter().all(is_clean))
     }
 
     /// The core's clock in GHz, where the cycles of a multiplication are known: on x86-64.

@@ -1,64 +1,17 @@
-//! The ring between two solos of each of its members, all on the same memory. Raw figures, and what one says.
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+//! What a hop takes above the members' own solos, all on the same memory.
 
 use super::level::Level;
+use crate::ring::{Triple, Triples};
 use stats::{mean, median};
-
-/// What one worker measured on the same memory.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Triples {
-    /// Members of the ring.
-    pub members: u32,
-    /// Timed laps of each slice of a ring.
-    pub ring_laps: u64,
-    /// Timed laps of each solo.
-    pub solo_laps: u64,
-    /// In the order of time.
-    pub all: Vec<Triple>,
-    /// The first so many were timed as the machine was found, the others after waiting for a core that nobody
-    /// shares; absent where none waited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub as_found: Option<u32>,
-    /// The places of the members' memory that were tried before; absent where they had one only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub places: Option<Places>,
-}
-
-/// How many places of the members' memory were tried, of which the best was taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Places {
-    /// All of them.
-    pub tried: u32,
-    /// Those that were tried on a core that nobody shared; absent of a CPU whose k0 nobody knew.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unshared: Option<u32>,
-}
-
-/// Each member's solo, the ring, each member's solo again.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Triple {
-    /// Time of each slice of the ring, in nanoseconds.
-    pub ring_ns: Vec<u64>,
-    /// Time of each member's solo laps in nanoseconds, those before the ring first.
-    pub solos_ns: Vec<u64>,
-    /// Time of the latency-bound loop of each quantum in nanoseconds, in the order of time: before and behind each
-    /// solo, before and between the slices of the ring and behind them.
-    pub latency_ns: Vec<u32>,
-    /// Time of the throughput-bound loop there, in nanoseconds.
-    pub throughput_ns: Vec<u32>,
-}
 
 impl Triples {
     /// What a hop of the ring takes above the mean of its members' solos, in nanoseconds; signed.
-    pub fn above_solos_ns(&self, triple: &Triple) -> Option<f64> {
-        let slices = triple.ring_ns.len() as f64;
-        let ring_hops = self.ring_laps as f64 * f64::from(self.members) * slices;
-        let ring_ns: f64 = triple.ring_ns.iter().map(|ns| *ns as f64).sum();
-        let solo_hops = self.solo_laps as f64 * triple.solos_ns.len() as f64;
-        let solos_ns: f64 = triple.solos_ns.iter().map(|ns| *ns as f64).sum();
-        let above = ring_ns / ring_hops - solos_ns / solo_hops;
+    fn above_solos_ns(&self, triple: &Triple) -> Option<f64> {
+        let mean = |times: &[u64], laps: u64| {
+            times.iter().map(|ns| *ns as f64).sum::<f64>() / (laps as f64 * times.len() as f64)
+        };
+        let ring = mean(&triple.ring_ns, self.ring_laps) / f64::from(self.members);
+        let above = ring - mean(&triple.solos_ns, self.solo_laps);
         (self.is_whole(triple) && above.is_finite()).then_some(above)
     }
 
@@ -77,8 +30,7 @@ impl Triples {
     /// one.
     pub fn above_solos_as_found_ns(&self) -> Option<f64> {
         let (as_found, _) = self.as_found_and_waited();
-        let above: Vec<f64> = as_found.iter().filter_map(|one| self.above_solos_ns(one)).collect();
-        median(&above)
+        median(&as_found.iter().filter_map(|one| self.above_solos_ns(one)).collect::<Vec<f64>>())
     }
 
     /// What a hop takes above the members' solos in each clean part of the ring, in nanoseconds: less the mean
@@ -141,6 +93,7 @@ impl Triple {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ring::Places;
 
     const ALONE: (u32, u32) = (6000, 6060);
     const SHARED: (u32, u32) = (6000, 8400);

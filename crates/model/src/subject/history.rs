@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Figure, Labels, Origin, Quantity, Subcase, Subject, Values, rings};
+use super::{Labels, Origin, Quantity, Subcase, Subject, Values, runs};
 use crate::experiment::Experiment;
 use crate::machine::{CpuModel, Machine};
 use crate::published::{PublishedError, hines2000, li2007, sloan1992, venix1984};
@@ -72,25 +72,19 @@ pub fn published() -> Result<Vec<Published>, PublishedError> {
     Ok(all)
 }
 
-impl PublishedCase {
-    /// The labels in the order in which runs have them.
-    fn labels_in_order(&self) -> Labels {
-        match &self.ring {
-            Some(ring) => rings::labels(ring),
-            None => self.labels.clone().into_iter().collect(),
-        }
-    }
-}
-
 impl Published {
     /// The figures as what comparisons take.
     pub fn subject(&self) -> Subject {
         let subcase = |(number, case): (usize, &PublishedCase)| Subcase {
             number,
             title: case.title.clone(),
-            labels: case.labels_in_order(),
+            // In the order in which runs have them.
+            labels: match &case.ring {
+                Some(ring) => runs::labels(ring),
+                None => case.labels.clone().into_iter().collect(),
+            },
             details: Labels::new(),
-            figures: case.figures.iter().map(figure).collect(),
+            figures: case.figures.iter().map(|(of, ns)| (*of, Values::Published(*ns))).collect(),
             failure: None,
             iterations: Vec::new(),
         };
@@ -112,19 +106,63 @@ impl Published {
             cases: self.cases.iter().enumerate().map(subcase).collect(),
         }
     }
+
+    /// A machine and what it ran, without figures.
+    fn of(paper: &Paper, name: &str, machine: String, system: &str) -> Self {
+        Self {
+            name: name.to_lowercase().split_whitespace().collect::<Vec<_>>().join("-"),
+            machine,
+            system: system.to_string(),
+            year: paper.year,
+            source: paper.source.to_string(),
+            experiment: paper.experiment,
+            cases: Vec::new(),
+            ranges: Vec::new(),
+            notes: vec![paper.note.to_string()],
+        }
+    }
 }
 
-fn figure((quantity, value): (&Quantity, &f64)) -> Figure {
-    Figure { quantity: *quantity, values: Values::Published(*value) }
+/// What all machines of a publication have in common.
+struct Paper {
+    year: u32,
+    source: &'static str,
+    experiment: Experiment,
+    note: &'static str,
 }
 
-fn ring(case: Case, figures: Vec<(Quantity, f64)>) -> PublishedCase {
-    let (title, labels) = (case.title(), rings::labels(&case).into_iter().collect());
-    PublishedCase { title, labels, figures: figures.into_iter().collect(), ring: Some(case) }
-}
+const VENIX: Paper = Paper {
+    year: 1984,
+    source: "VenturCom, VENIX Kernel Response Time",
+    experiment: Experiment::Ring,
+    note: "compare with `ring --members 2 --link handler-signal`",
+};
 
-/// Processes without work under the normal policy; of several CPUs the scheduler chose.
-fn bare(members: u32, link: &str, cpus: u32) -> Case {
+const SLOAN: Paper = Paper {
+    year: 1992,
+    source: "Sloan, Context Switch Time Scalability: Benchmark Results",
+    experiment: Experiment::Ring,
+    note: "seconds are printed whole; there was no ring of one, so that a hop is compared, with all that it costs beside \
+           the switch",
+};
+
+const HINES: Paper = Paper {
+    year: 2000,
+    source: "Hines, Wyatt and Chang, Increasing Timing Resolution for Processes and Threads in Linux",
+    experiment: Experiment::ClockOverhead,
+    note: "means of single calls; today's are compared by calls in a row, and getpinfo, a call of their kernel, has no \
+           counterpart",
+};
+
+const LI: Paper = Paper {
+    year: 2007,
+    source: "Li, Ding and Shen, Quantifying the Cost of Context Switch",
+    experiment: Experiment::Cost,
+    note: "measured under SCHED_FIFO on one CPU, as `switchcost cost` does where it may",
+};
+
+/// A ring of processes without work under the normal policy; of several CPUs the scheduler chose.
+fn ring(members: u32, link: &str, cpus: u32) -> Case {
     let placement = match cpus {
         1 => Placement::Same { cpu: 0 },
         many => Placement::Free { cpus: (0..many).collect() },
@@ -141,77 +179,51 @@ fn bare(members: u32, link: &str, cpus: u32) -> Case {
     }
 }
 
-/// Lower case, without blanks.
-fn name_of(text: &str) -> String {
-    text.to_lowercase().split_whitespace().collect::<Vec<_>>().join("-")
+fn case<const N: usize>(ring: Case, figures: [(Quantity, f64); N]) -> PublishedCase {
+    let (title, labels) = (ring.title(), runs::labels(&ring).into_iter().collect());
+    PublishedCase { title, labels, figures: figures.into(), ring: Some(ring) }
 }
 
 fn sloan() -> Result<Vec<Published>, PublishedError> {
-    let machines = sloan1992::published()?;
-    let is_one = |model: &str| machines.iter().filter(|machine| machine.model == model).count() < 2;
-    let of_machine = |machine: &sloan1992::Machine| {
-        let case = |row: &sloan1992::Row| {
-            let figures = vec![
-                (Quantity::NsPerHop, row.ns_per_hop(row.real_s)),
-                (Quantity::CpuNsPerHop, row.ns_per_hop(row.cpu_s)),
-            ];
-            ring(bare(row.processes, "pipe", machine.cpus), figures)
+    let rows = sloan1992::published()?;
+    let machines: Vec<&[sloan1992::Row]> =
+        rows.chunk_by(|one, other| one.machine() == other.machine()).collect();
+    let of_machine = |rows: &&[sloan1992::Row]| {
+        let sloan1992::Row { vendor, model, os, .. } = &rows[0];
+        let ring = |row: &sloan1992::Row| {
+            let (hop, cpu) = (row.ns_per_hop(row.real_s), row.ns_per_hop(row.cpu_s));
+            let ring = ring(row.processes.get(), "pipe", row.cpus.get());
+            case(ring, [(Quantity::NsPerHop, hop), (Quantity::CpuNsPerHop, cpu)])
         };
-        let name = match is_one(&machine.model) {
-            true => name_of(&machine.model),
-            false => name_of(&format!("{} {}", machine.model, machine.system)),
-        };
-        let notes = vec![
-            "seconds are printed whole; there was no ring of one, so that a hop is compared, with all \
-             that it costs beside the switch"
-                .to_string(),
-        ];
-        Published {
-            name,
-            machine: format!("{} {}", machine.vendor, machine.model),
-            system: machine.system.clone(),
-            year: 1992,
-            source: "Sloan, Context Switch Time Scalability: Benchmark Results".to_string(),
-            experiment: Experiment::Ring,
-            cases: machine.rows.iter().map(case).collect(),
-            ranges: Vec::new(),
-            notes,
-        }
+        let is_one = machines.iter().filter(|other| other[0].model == *model).count() == 1;
+        let name = if is_one { model.clone() } else { format!("{model} {os}") };
+        let machine = Published::of(&SLOAN, &name, format!("{vendor} {model}"), os);
+        Published { cases: rows.iter().map(ring).collect(), ..machine }
     };
     Ok(machines.iter().map(of_machine).collect())
 }
 
 /// simsig is a hop alone, half a loop of twosig one of two, and their difference the switch.
 fn venix() -> Result<Vec<Published>, PublishedError> {
-    const LINK: &str = "handler-signal";
-    let processors = venix1984::published()?;
     let of_processor = |processor: &venix1984::Processor| {
-        let ns = |ms: f64| ms * 1e6;
-        let alone = vec![(Quantity::NsPerHop, ns(processor.signal_ms))];
-        let two = vec![
-            (Quantity::NsPerSwitchAboveSolo, ns(processor.context_switch_ms)),
-            (Quantity::NsPerHop, ns(processor.two_process_loop_ms / 2.0)),
+        let ring = |members| ring(members, "handler-signal", 1);
+        let two = [
+            (Quantity::NsPerSwitchAboveSolo, processor.context_switch_ms * 1e6),
+            (Quantity::NsPerHop, processor.two_process_loop_ms / 2.0 * 1e6),
         ];
+        let alone = case(ring(1), [(Quantity::NsPerHop, processor.signal_ms * 1e6)]);
         let clock = processor.clock_mhz.map_or(String::new(), |mhz| format!(", {mhz} MHz"));
-        Published {
-            name: name_of(&processor.name),
-            machine: format!("{}{clock}", processor.name),
-            system: "VENIX".to_string(),
-            year: 1984,
-            source: "VenturCom, VENIX Kernel Response Time".to_string(),
-            experiment: Experiment::Ring,
-            cases: vec![ring(bare(1, LINK, 1), alone), ring(bare(2, LINK, 1), two)],
-            ranges: Vec::new(),
-            notes: vec!["compare with `ring --members 2 --link handler-signal`".to_string()],
-        }
+        let machine = format!("{}{clock}", processor.name);
+        let machine = Published::of(&VENIX, &processor.name, machine, "VENIX");
+        Published { cases: vec![alone, case(ring(2), two)], ..machine }
     };
-    Ok(processors.iter().map(of_processor).collect())
+    Ok(venix1984::published()?.iter().map(of_processor).collect())
 }
 
 /// Costs in CPU cycles of 166 MHz.
 fn hines() -> Published {
     let ns = |cycles: f64| cycles * 1000.0 / 166.0;
-    let call = |call: &str, published: hines2000::Call| PublishedCase {
+    let call = |(call, published): (&str, hines2000::Call)| PublishedCase {
         title: call.to_string(),
         labels: [("of", "call"), ("call", call), ("policy", Policy::Other.name())]
             .map(|(name, value)| (name.to_string(), value.to_string()))
@@ -219,62 +231,36 @@ fn hines() -> Published {
         figures: [(Quantity::TrialNs, ns(published.mean_cycles))].into(),
         ring: None,
     };
-    let malloc = ns(hines2000::MALLOC_CYCLES);
+    let (of, malloc) = ("malloc of a small block, mean".to_string(), ns(hines2000::MALLOC_CYCLES));
+    let machine = "Pentium Pro, 166 MHz".to_string();
     Published {
-        name: "pentium-pro/166".to_string(),
-        machine: "Pentium Pro, 166 MHz".to_string(),
-        system: "Linux 2.2.14".to_string(),
-        year: 2000,
-        source: "Hines, Wyatt and Chang, Increasing Timing Resolution for Processes and Threads in Linux"
-            .to_string(),
-        experiment: Experiment::ClockOverhead,
-        cases: vec![
-            call("getrusage", hines2000::GETRUSAGE),
-            call("getpinfo", hines2000::GETPINFO),
-        ],
-        ranges: vec![Range {
-            of: "malloc of a small block, mean".to_string(),
-            low_ns: malloc,
-            high_ns: malloc,
-        }],
-        notes: vec![
-            "means of single calls; today's are compared by calls in a row, and getpinfo, a call of \
-             their kernel, has no counterpart"
-                .to_string(),
-        ],
+        cases: [("getrusage", hines2000::GETRUSAGE), ("getpinfo", hines2000::GETPINFO)]
+            .map(call)
+            .into(),
+        ranges: vec![Range { of, low_ns: malloc, high_ns: malloc }],
+        ..Published::of(&HINES, "pentium-pro/166", machine, "Linux 2.2.14")
     }
 }
 
 /// c1; their total costs are ranges over ranges of arrays.
 fn li() -> Result<Published, PublishedError> {
     let figures = li2007::Figures::published()?;
-    let direct = Case { policy: Policy::Fifo, ..bare(2, "pipe", 1) };
+    let direct = Case { policy: Policy::Fifo, ..ring(2, "pipe", 1) };
     let totals = [&figures.first_region, &figures.second_region].into_iter();
-    let range = |total: &li2007::Total| Range {
-        of: format!(
-            "switch with arrays of {}, {}: {}",
-            crate::words::byte_range(total.smallest_bytes, total.largest_bytes),
-            match total.stride {
-                li2007::Stride::Sequential => "sequential".to_string(),
-                li2007::Stride::Bytes(bytes) => format!("stride {bytes} B"),
-            },
-            total.condition
-        ),
-        low_ns: total.low_us * 1e3,
-        high_ns: total.high_us * 1e3,
+    let range = |total: &li2007::Total| {
+        let arrays = crate::words::byte_range(total.smallest_bytes, total.largest_bytes);
+        let stride = total.stride_bytes.map(|bytes| format!("stride {bytes} B"));
+        let stride = stride.unwrap_or_else(|| "sequential".to_string());
+        Range {
+            of: format!("switch with arrays of {arrays}, {stride}: {}", total.condition),
+            low_ns: total.low_us * 1e3,
+            high_ns: total.high_us * 1e3,
+        }
     };
+    let machine = "dual Pentium Xeon, 2.0 GHz, 512 KB L2".to_string();
     Ok(Published {
-        name: "xeon-2.0".to_string(),
-        machine: "dual Pentium Xeon, 2.0 GHz, 512 KB L2".to_string(),
-        system: "Linux 2.6.17".to_string(),
-        year: 2007,
-        source: "Li, Ding and Shen, Quantifying the Cost of Context Switch".to_string(),
-        experiment: Experiment::Cost,
-        cases: vec![ring(direct, vec![(Quantity::NsPerSwitchAboveSolo, figures.direct_us * 1e3)])],
+        cases: vec![case(direct, [(Quantity::NsPerSwitchAboveSolo, figures.direct_us * 1e3)])],
         ranges: totals.chain(&figures.by_stride).map(range).collect(),
-        notes: vec![
-            "measured under SCHED_FIFO on one CPU, as `switchcost cost` does where it may"
-                .to_string(),
-        ],
+        ..Published::of(&LI, "xeon-2.0", machine, "Linux 2.6.17")
     })
 }

@@ -2,8 +2,7 @@
 //! cases by name with their figures by round.
 
 mod history;
-mod rings;
-mod trials;
+mod runs;
 
 use std::collections::BTreeMap;
 
@@ -12,15 +11,14 @@ use serde::{Deserialize, Serialize};
 
 pub use history::{PREFIX, Published, PublishedCase, Range, published};
 
+use crate::case;
 use crate::estimate::Estimate;
-use crate::levels::{levels, with_shared_level};
 use crate::machine::Machine;
 use crate::noise::NoiseVerdict;
 use crate::pairing::Grouped;
 use crate::response::noise_of;
-use crate::run::{Build, Failure, Run, Session};
-use crate::sample;
-use crate::speed::LAUNCH_SCATTER;
+use crate::run::{Build, Run, Session};
+use crate::speed::{LAUNCH_SCATTER, Level, levels, with_shared_level};
 use stats::mean;
 
 /// What a figure is of.
@@ -42,17 +40,6 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// Its name in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NsPerSwitchAboveSolo => "ns_per_switch_above_solo",
-            Self::NsPerHop => "ns_per_hop",
-            Self::CpuNsPerSwitchAboveSolo => "cpu_ns_per_switch_above_solo",
-            Self::CpuNsPerHop => "cpu_ns_per_hop",
-            Self::TrialNs => "trial_ns",
-        }
-    }
-
     /// What it is the cost of, in tables.
     pub fn in_words(self) -> &'static str {
         match self {
@@ -86,43 +73,24 @@ pub enum Values {
 impl Values {
     /// The figure itself: the mean of the launches. Absent without a launch that has it.
     pub fn middle(&self) -> Option<f64> {
+        if let Self::Published(value) = self {
+            return Some(*value);
+        }
+        let values = self.launches().iter().filter_map(|launch| Some(launch.estimate?.value));
+        mean(&values.collect::<Vec<f64>>())
+    }
+
+    /// The launches; none of a published figure.
+    pub fn launches(&self) -> &[Measured] {
         match self {
-            Self::Published(value) => Some(*value),
-            Self::Measured(launches) => {
-                let values = launches.iter().filter_map(|launch| Some(launch.estimate?.value));
-                mean(&values.collect::<Vec<f64>>())
-            }
+            Self::Published(_) => &[],
+            Self::Measured(launches) => launches,
         }
     }
 
     /// The rounds of the only launch, or of the first of several; none of a published figure.
     pub fn by_round(&self) -> Option<&BTreeMap<u32, f64>> {
-        match self {
-            Self::Published(_) => None,
-            Self::Measured(launches) => launches.first().map(|launch| &launch.by_round),
-        }
-    }
-}
-
-/// A figure of a case.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
-    /// What it is of.
-    pub quantity: Quantity,
-    /// What is known of it.
-    pub values: Values,
-}
-
-impl Figure {
-    /// A figure of one run; absent where no round has it.
-    pub(crate) fn measured(
-        quantity: Quantity,
-        by_round: BTreeMap<u32, f64>,
-        estimate: Option<Estimate>,
-    ) -> Option<Self> {
-        estimate?;
-        let values = Values::Measured(vec![Measured { by_round, estimate }]);
-        Some(Self { quantity, values })
+        self.launches().first().map(|launch| &launch.by_round)
     }
 }
 
@@ -141,7 +109,7 @@ pub struct Subcase {
     /// The CPUs that it ran on, and what else may differ between two cases that are paired.
     pub details: Labels,
     /// The one that stands for the case first. None where nothing was measured.
-    pub figures: Vec<Figure>,
+    pub figures: BTreeMap<Quantity, Values>,
     /// Why it could not be measured in some round, as last told.
     pub failure: Option<String>,
     /// Hops or trials by the number of the round, for formats that tell how often something was done.
@@ -149,11 +117,6 @@ pub struct Subcase {
 }
 
 impl Subcase {
-    /// The figure of that quantity.
-    pub fn figure(&self, quantity: Quantity) -> Option<&Figure> {
-        self.figures.iter().find(|figure| figure.quantity == quantity)
-    }
-
     /// What a label stands at.
     pub fn label(&self, name: &str) -> Option<&str> {
         self.labels.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -208,22 +171,18 @@ pub struct Subject {
     pub cases: Vec<Subcase>,
 }
 
-fn clock_ghz(run: &Run) -> Option<f64> {
-    let levels = levels(&run.header.plan, &run.samples);
-    levels.values().find_map(|level| level.clock_ghz(&run.header.build.target))
-}
-
 impl Subject {
     /// A run with the figures of its cases.
     pub fn of_run(run: &Run) -> Self {
         let header = &run.header;
         let plan = with_shared_level(&header.plan, &run.samples);
-        let grouped = Grouped::new(&plan, sample::rings(&run.samples));
-        let mut cases = rings::cases(&plan, &grouped, &run.failures);
-        cases.extend(trials::cases(run));
+        let grouped = Grouped::new(&plan, case::rings(&run.samples));
+        let clock = |level: &Level| level.clock_ghz(&header.build.target);
+        let mut cases = runs::rings(run, &plan, &grouped);
+        cases.extend(runs::trials(run));
         cases.sort_by_key(|case| case.number);
-        let no_end = "it has no end: it was killed, or goes on".to_string();
-        let no_end = run.end.is_none().then_some(no_end);
+        let no_end = || "it has no end: it was killed, or goes on".to_string();
+        let no_end = run.end.is_none().then(no_end);
         Self {
             name: header.run.clone(),
             experiment: header.plan.experiment.to_string(),
@@ -234,7 +193,7 @@ impl Subject {
             },
             machine: header.machine.clone(),
             noise: Some(noise_of(run, &grouped)),
-            clock_ghz: clock_ghz(run),
+            clock_ghz: levels(&header.plan, &run.samples).values().find_map(clock),
             launches: 1,
             seed: header.plan.seed,
             launch_scatter: header.plan.reference.launch_scatter.unwrap_or(LAUNCH_SCATTER),
@@ -256,13 +215,9 @@ impl Subject {
             all.warnings.extend(other.warnings.iter().map(named));
             for case in &mut all.cases {
                 let same = other.cases.iter().find(|candidate| candidate.labels == case.labels);
-                for figure in &mut case.figures {
-                    let more = same.and_then(|same| same.figure(figure.quantity));
-                    if let (
-                        Values::Measured(own),
-                        Some(Figure { values: Values::Measured(more), .. }),
-                    ) = (&mut figure.values, more)
-                    {
+                for (of, values) in &mut case.figures {
+                    let more = same.and_then(|same| same.figures.get(of));
+                    if let (Values::Measured(own), Some(Values::Measured(more))) = (values, more) {
                         own.extend(more.iter().cloned());
                     }
                 }
@@ -281,11 +236,74 @@ impl Subject {
     }
 }
 
-/// What was last told of a case that failed.
-fn failure_of(failures: &[Failure], case: usize) -> Option<String> {
-    let last = failures.iter().rev().find(|failure| failure.case == case);
-    last.map(|failure| failure.message.clone())
-}
-
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_published_machine_has_a_name_of_its_own_and_figures() {
+        let all = published().unwrap();
+        let names: Vec<&str> = all.iter().map(|machine| &*machine.name).collect();
+        assert_eq!(
+            names,
+            [
+                "80186",
+                "8088",
+                "lsi-11/23",
+                "aviion-av400",
+                "hp-9000/720",
+                "370/4381",
+                "rs6000/530-aix-3.1",
+                "rs6000/530-aix-3.2",
+                "702/e",
+                "sun-4/280",
+                "sun-4/470",
+                "sun-4/630",
+                "pentium-pro/166",
+                "xeon-2.0",
+            ]
+        );
+        assert!(all.is_sorted_by_key(|machine| machine.year));
+        assert!(all.iter().all(|machine| !machine.cases.is_empty()));
+        // Of several CPUs the scheduler chose.
+        let solbourne = all.iter().find(|machine| machine.name == "702/e").unwrap();
+        assert_eq!(solbourne.subject().cases[0].label("placement"), Some("free"));
+    }
+
+    /// The memorandum's switch is half a loop less a signal, to the digit that it prints.
+    #[test]
+    fn the_switch_of_1984_is_the_difference_of_its_rings() {
+        for machine in published().unwrap().iter().filter(|machine| machine.year == 1984) {
+            let figure = |case: usize, of: Quantity| {
+                let figures = &machine.cases[case].figures;
+                figures[&of]
+            };
+            let difference = figure(1, Quantity::NsPerHop) - figure(0, Quantity::NsPerHop);
+            let printed = figure(1, Quantity::NsPerSwitchAboveSolo);
+            assert!(
+                (difference - printed).abs() < 0.051e6,
+                "{}: {difference} {printed}",
+                machine.name
+            );
+        }
+    }
+
+    #[test]
+    fn a_run_of_rings_has_the_figures_of_its_record() {
+        let run =
+            crate::run::Run::parse(include_str!("../../tests/fixtures/run-v1.jsonl")).unwrap();
+        let record = crate::record::Record::of(&run);
+        let subject = Subject::of_run(&run);
+        for (case, summary) in subject.cases.iter().zip(&record.cases) {
+            let middle = |of: Quantity| case.figures.get(&of).and_then(Values::middle);
+            let value = |estimate: Option<crate::estimate::Estimate>| estimate.map(|e| e.value);
+            assert_eq!(middle(Quantity::NsPerHop), value(summary.ns_per_hop));
+            let above = value(summary.ns_per_switch_above_solo);
+            assert_eq!(middle(Quantity::NsPerSwitchAboveSolo), above);
+            let by_cpu = value(summary.cpu_ns_per_switch_above_solo);
+            assert_eq!(middle(Quantity::CpuNsPerSwitchAboveSolo), by_cpu);
+        }
+        assert_eq!(subject.cases[1].label("members"), Some("2"));
+        assert_eq!(subject.cases[1].label("work"), None);
+    }
+}

@@ -1,42 +1,235 @@
 //! Trials, which stand beside the ring. Something is done many times in a fresh worker, and the outcome of each
-//! time is kept.
-//!
-//! `case` says what is tried, `sample` what comes back, `record` what all runs say; one file an
-//! experiment reads its samples. The names of tallies and counts stand with the experiment.
+//! time is kept. What is tried, what came back, and the names of the outcomes; `findings` reads them.
 
-mod by_round;
-mod case;
-mod clean;
-mod figures;
-mod gap;
-pub mod gaps;
-mod headline;
-pub mod interference;
-pub mod loops;
-pub mod malloc;
-pub mod overhead;
-pub mod primes;
-mod record;
+mod names;
 mod sample;
-pub mod sampling;
-mod sliced;
-mod tally;
-pub mod wakeup;
 
-#[cfg(test)]
-mod slices_tests;
-#[cfg(test)]
-pub(crate) mod tests;
+use std::fmt;
 
-pub use by_round::ByRound;
-pub use case::{Case, Phase, Repeats, Trial};
-pub(crate) use clean::quanta_by_cpu;
-pub(crate) use figures::ByCase;
-pub use gap::Gap;
-pub use headline::headlines_ns;
-pub(crate) use headline::{lacks_clean, widths};
-pub use record::{Findings, Record, Summary};
-pub(crate) use record::{judge, ns_per_tick, summaries};
-pub use sample::Sample;
-pub use sliced::Sliced;
-pub use tally::{Quantity, Tally};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::named;
+use crate::ring::{Policy, Work};
+use crate::words;
+
+pub use names::{gaps, interference, loops, malloc, overhead, primes, sampling, wakeup};
+pub use sample::{Gap, Quantity, Sample, Sliced, Tally};
+
+/// When a process that sleeps and wakes does so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// It sleeps whenever the timer tick comes: the worst case of sampled accounting.
+    AcrossTicks,
+    /// It sleeps as long, but moves over all phases of the tick: the sampling error averages out.
+    Anywhere,
+}
+
+/// How the program was placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Setting {
+    /// Away from interrupts and other work, under a real-time policy: the paper's dual-processor.
+    Augmented,
+    /// Everything on one CPU under the normal policy: the paper's single-processor.
+    Plain,
+}
+
+/// What else the machine did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Environment {
+    /// Nothing.
+    Quiet,
+    /// The disturbance was on.
+    Disturbed,
+}
+
+named!(Phase, "phase", AcrossTicks => "across ticks", Anywhere => "anywhere");
+named!(Setting, "setting", Augmented => "augmented", Plain => "plain");
+named!(Environment, "environment", Quiet => "quiet", Disturbed => "disturbed");
+
+/// What disturbs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Noise {
+    /// Bursts of work at random moments.
+    Cpu,
+    /// Random short timers, one after the other.
+    Timer,
+    /// Datagrams at random gaps, as the paper's pings.
+    Net,
+}
+
+impl Noise {
+    /// What one event of it is, for several.
+    pub fn events(self) -> &'static str {
+        match self {
+            Self::Cpu => "bursts",
+            Self::Timer => "timers",
+            Self::Net => "packets",
+        }
+    }
+}
+
+named!(Noise, "noise", Cpu => "cpu", Timer => "timer", Net => "net");
+
+/// What packets go through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Wire {
+    /// The loopback, by UDP.
+    #[default]
+    Loopback,
+    /// A pair of virtual Ethernet devices, as frames.
+    Veth,
+}
+
+named!(Wire, "wire", Loopback => "loopback", Veth => "veth");
+
+/// One run of the two-process program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Execution {
+    /// How it is placed.
+    pub setting: Setting,
+    /// What else the machine does.
+    pub environment: Environment,
+    /// What disturbs, where something does.
+    pub noise: Noise,
+    /// The CPU that the noise runs on.
+    pub noise_cpu: u32,
+    /// What each member touches in every hop.
+    pub work: Work,
+    /// Laps: the same in all conditions, so that execution times compare.
+    pub laps: u64,
+    /// Seed of the noise's gaps: with the round and the array it says what they are, in every condition.
+    pub seed: u64,
+    /// Real-time priority of the ring, where the policy is one; absent in older runs, which had the
+    /// policy's lowest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    /// What packets go through, where the noise is packets; older runs had the loopback.
+    #[serde(default)]
+    pub wire: Wire,
+}
+
+impl fmt::Display for Execution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { setting, environment, noise, .. } = self;
+        write!(f, "two of {}, {setting}, {environment}", words::bytes(self.work.bytes))?;
+        if *environment == Environment::Disturbed { write!(f, " by {noise}") } else { Ok(()) }
+    }
+}
+
+/// What else runs on the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Load {
+    /// Nothing of ours: the CPU sleeps when the sleeper does.
+    Idle,
+    /// A process of the normal policy that never waits.
+    Busy,
+}
+
+named!(Load, "load", Idle => "idle", Busy => "busy");
+
+/// Sleeps until a moment, many times (clock_nanosleep(2), TIMER_ABSTIME, CLOCK_MONOTONIC).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Wakeup {
+    /// What else runs on the CPU.
+    pub load: Load,
+    /// How many times.
+    pub wakes: u32,
+    /// From one wake to the next moment asked for: evenly from half of this to three halves, so that
+    /// no phase of the tick is preferred.
+    pub period_ns: u64,
+    /// The timer slack to set (PR_SET_TIMERSLACK); it holds under the normal policy only.
+    pub timer_slack_ns: u64,
+    /// Of the random choice; the round is added.
+    pub seed: u64,
+}
+
+/// What is tried.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "of", rename_all = "snake_case")]
+pub enum Trial {
+    /// One call that reads a clock or a count.
+    Call {
+        /// Its name in the registry of calls.
+        call: String,
+    },
+    /// The first so many primes, by trial division.
+    Primes {
+        /// How many.
+        primes: u32,
+    },
+    /// Blocks of one size, all allocated, then all freed.
+    Malloc {
+        /// Size of a block in bytes.
+        bytes: u64,
+        /// The library that provides malloc, as LD_PRELOAD has it; the C library's when absent.
+        preload: Option<String>,
+    },
+    /// Two processes on one CPU, of which one sleeps and wakes.
+    Sampling {
+        /// When it sleeps.
+        phase: Phase,
+        /// How long they are watched, in nanoseconds.
+        duration_ns: u64,
+    },
+    /// A ring of two runs for a fixed number of laps.
+    Execution(Execution),
+    /// One call or short sequence, many times in a row, above the empty loop.
+    Loop {
+        /// Its name in the registry of system calls or of signal loops.
+        call: String,
+    },
+    /// Two processes send each other a signal; the handler installs itself again and answers.
+    TwoProcesses,
+    /// A loop that reads the time stamp and nothing else, and the gaps in it.
+    Gaps {
+        /// For how long, in nanoseconds.
+        duration_ns: u64,
+    },
+    /// A process sleeps until a moment, many times.
+    Wakeup(Wakeup),
+}
+
+impl fmt::Display for Trial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Call { call } | Self::Loop { call } => f.write_str(call),
+            Self::TwoProcesses => f.write_str("signals between two processes"),
+            Self::Primes { primes } => write!(f, "{primes} primes"),
+            Self::Malloc { bytes, preload } => {
+                let by = preload.as_ref().map(|library| format!(" by {library}"));
+                write!(f, "malloc of {bytes} bytes{}", by.unwrap_or_default())
+            }
+            Self::Sampling { phase, .. } => write!(f, "sleeping {phase}"),
+            Self::Execution(execution) => execution.fmt(f),
+            Self::Gaps { .. } => f.write_str("gaps in a busy loop"),
+            Self::Wakeup(Wakeup { load: Load::Idle, .. }) => f.write_str("wake-up on an idle CPU"),
+            Self::Wakeup(Wakeup { load: Load::Busy, .. }) => f.write_str("wake-up on a busy CPU"),
+        }
+    }
+}
+
+/// A trial.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "TrialCase")]
+pub struct Case {
+    /// What is tried.
+    pub trial: Trial,
+    /// On which CPU.
+    pub cpu: u32,
+    /// Under which scheduling policy.
+    pub policy: Policy,
+}
+
+/// How a worker makes a sample.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Repeats {
+    /// Trials in a sample, of each thing that is compared in it.
+    pub trials: u32,
+}

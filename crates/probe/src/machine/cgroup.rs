@@ -10,102 +10,77 @@ use super::tree::{ReadError, Result, Tree, parse, reading};
 const V1_UNLIMITED_BYTES: u64 = i64::MAX as u64 - 0xffff;
 
 pub(super) fn read(tree: &Tree) -> Cgroup {
-    let places = match Places::read(tree) {
-        Ok(places) => places,
-        Err(error) => return unknown(&error),
-    };
+    let groups = &reading(Groups::read(tree));
     Cgroup {
-        layout: reading(places.layout()),
-        cpu_quota: reading(places.of("cpu").and_then(|place| cpu_quota(tree, &place))),
-        cpuset: reading(places.of("cpuset").and_then(|place| cpuset(tree, &place))),
-        pids_max: reading(places.of("pids").and_then(|place| pids(tree, &place))),
-        memory_max_bytes: reading(places.of("memory").and_then(|place| memory(tree, &place))),
+        layout: groups.as_ref().and_then(|groups| reading(groups.layout())),
+        cpu_quota: limit(groups, "cpu", cpu_quota),
+        cpuset: limit(groups, "cpuset", cpuset),
+        pids_max: limit(groups, "pids", |tree, place| {
+            tightest(tree, place, "pids.max", "pids.current")
+        }),
+        memory_max_bytes: limit(groups, "memory", |tree, place| match place.is_v2 {
+            false => tightest(tree, place, "memory.limit_in_bytes", "memory.usage_in_bytes"),
+            true => tightest(tree, place, "memory.max", "memory.current"),
+        }),
     }
 }
 
-fn unknown(error: &ReadError) -> Cgroup {
-    let why = error.to_string();
-    Cgroup {
-        layout: Reading::unknown(&why),
-        cpu_quota: Reading::unknown(&why),
-        cpuset: Reading::unknown(&why),
-        pids_max: Reading::unknown(&why),
-        memory_max_bytes: Reading::unknown(&why),
-    }
+/// What is read in the folder of this process for a controller.
+fn limit<T>(
+    groups: &Reading<Groups>,
+    controller: &str,
+    read: impl Fn(&Tree, &Place) -> Result<T>,
+) -> Reading<T> {
+    groups.as_ref().and_then(|groups| {
+        reading(groups.place(controller).and_then(|place| read(groups.tree, &place)))
+    })
 }
 
 fn cpu_quota(tree: &Tree, place: &Place) -> Result<Option<CpuQuota>> {
-    let quotas = at_each_level(place, |folder| match place.version {
-        Version::V1 => cpu_quota_v1(tree, folder),
-        Version::V2 => cpu_quota_v2(tree, folder),
+    let quotas = at_each_level(place, |folder| {
+        let (path, of_period) = match place.is_v2 {
+            true => (format!("{folder}/cpu.max"), format!("{folder}/cpu.max")),
+            false => (format!("{folder}/cpu.cfs_quota_us"), format!("{folder}/cpu.cfs_period_us")),
+        };
+        let text = tree.word(&path)?;
+        // `max 100000` or `50000 100000`; in version 1 a file for each number.
+        let (quota, period) = match text.split_once(' ') {
+            Some((quota, period)) => (quota, period.trim().to_owned()),
+            None if place.is_v2 => {
+                return Err(ReadError::invalid(&path, &text, "a quota and a period"));
+            }
+            None => (text.as_str(), tree.word(&of_period)?),
+        };
+        if quota == if place.is_v2 { "max" } else { "-1" } {
+            return Ok(None);
+        }
+        let period_us = parse(&of_period, &period)?;
+        if period_us == 0 {
+            return Err(ReadError::invalid(&of_period, &period, "a period above zero"));
+        }
+        let quota_us = parse(&path, quota)?;
+        Ok(Some(CpuQuota { quota_us, period_us, path: folder.to_owned() }))
     })?;
     // Cross-multiplied, in a type that cannot overflow: the shares are compared exactly.
     let product = |a: &CpuQuota, b: &CpuQuota| u128::from(a.quota_us) * u128::from(b.period_us);
     Ok(quotas.into_iter().min_by(|a, b| product(a, b).cmp(&product(b, a))))
 }
 
-/// `max 100000` or `50000 100000`.
-fn cpu_quota_v2(tree: &Tree, folder: &str) -> Result<Option<CpuQuota>> {
-    let path = format!("{folder}/cpu.max");
-    let text = tree.word(&path)?;
-    let Some((quota, period)) = text.split_once(' ') else {
-        return Err(ReadError::invalid(&path, &text, "a quota and a period"));
-    };
-    if quota == "max" {
-        return Ok(None);
-    }
-    Ok(Some(quota_of(&path, folder, quota, period.trim())?))
-}
-
-fn cpu_quota_v1(tree: &Tree, folder: &str) -> Result<Option<CpuQuota>> {
-    let path = format!("{folder}/cpu.cfs_quota_us");
-    let quota = tree.word(&path)?;
-    if quota == "-1" {
-        return Ok(None);
-    }
-    let path = format!("{folder}/cpu.cfs_period_us");
-    let period = tree.word(&path)?;
-    Ok(Some(quota_of(&path, folder, &quota, &period)?))
-}
-
-fn quota_of(path: &str, folder: &str, quota: &str, period: &str) -> Result<CpuQuota> {
-    let period_us = parse(path, period)?;
-    if period_us == 0 {
-        return Err(ReadError::invalid(path, period, "a period above zero"));
-    }
-    Ok(CpuQuota { quota_us: parse(path, quota)?, period_us, path: folder.to_owned() })
-}
-
 /// The nearest level with the file: what it says already regards those above.
 fn cpuset(tree: &Tree, place: &Place) -> Result<Cpuset> {
-    let names: &[&str] = match place.version {
-        Version::V1 => &["cpuset.effective_cpus", "cpuset.cpus"],
-        Version::V2 => &["cpuset.cpus.effective"],
+    let names: &[&str] = match place.is_v2 {
+        false => &["cpuset.effective_cpus", "cpuset.cpus"],
+        true => &["cpuset.cpus.effective"],
     };
     let mut missing = None;
-    for folder in place.levels() {
-        for name in names {
-            match tree.cpu_list(&format!("{folder}/{name}")) {
-                Ok(cpus) => {
-                    return Ok(Cpuset { cpus, path: folder.to_owned() });
-                }
-                Err(error) if error.is_missing() => missing = missing.or(Some(error)),
-                Err(error) => return Err(error),
-            }
+    for (folder, name) in place.levels().flat_map(|at| names.iter().map(move |name| (at, name))) {
+        match tree.cpu_list(&format!("{folder}/{name}")) {
+            Ok(cpus) => return Ok(Cpuset { cpus, path: folder.to_owned() }),
+            Err(error) if error.is_missing => missing = missing.or(Some(error)),
+            Err(error) => return Err(error),
         }
     }
     Err(missing.unwrap_or_else(|| ReadError::no_item(&place.folder, "cpuset")))
-}
-
-fn pids(tree: &Tree, place: &Place) -> Result<Option<CgroupLimit>> {
-    tightest(tree, place, "pids.max", "pids.current")
-}
-
-fn memory(tree: &Tree, place: &Place) -> Result<Option<CgroupLimit>> {
-    match place.version {
-        Version::V1 => tightest(tree, place, "memory.limit_in_bytes", "memory.usage_in_bytes"),
-        Version::V2 => tightest(tree, place, "memory.max", "memory.current"),
-    }
 }
 
 fn tightest(tree: &Tree, place: &Place, max: &str, current: &str) -> Result<Option<CgroupLimit>> {
@@ -116,7 +91,7 @@ fn tightest(tree: &Tree, place: &Place, max: &str, current: &str) -> Result<Opti
             return Ok(None);
         }
         let max = parse(&path, &text)?;
-        let is_limit = place.version == Version::V2 || max < V1_UNLIMITED_BYTES;
+        let is_limit = place.is_v2 || max < V1_UNLIMITED_BYTES;
         let current = reading(tree.number(&format!("{folder}/{current}")));
         Ok(is_limit.then(|| CgroupLimit { max, current, path: folder.to_owned() }))
     })?;
@@ -127,31 +102,20 @@ fn tightest(tree: &Tree, place: &Place, max: &str, current: &str) -> Result<Opti
 /// has a level without the controller); one that cannot be read might set the tightest, so the
 /// whole is unknown.
 fn at_each_level<T>(place: &Place, read: impl Fn(&str) -> Result<Option<T>>) -> Result<Vec<T>> {
-    let mut limits = Vec::new();
-    for folder in place.levels() {
-        match read(folder) {
-            Ok(limit) => limits.extend(limit),
-            Err(error) if error.is_missing() => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(limits)
+    let found = place.levels().map(read).filter(|limit| match limit {
+        Ok(limit) => limit.is_some(),
+        Err(error) => !error.is_missing,
+    });
+    Ok(found.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
 const CGROUP: &str = "/proc/self/cgroup";
 const MOUNTS: &str = "/proc/self/mountinfo";
 
-/// Which files a hierarchy has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Version {
-    V1,
-    V2,
-}
-
 /// The folder of this process in one hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
-    version: Version,
+    is_v2: bool,
     mount_point: String,
     folder: String,
 }
@@ -167,43 +131,35 @@ impl Place {
     }
 }
 
-/// A line of /proc/self/cgroup: `4:memory:/user`, `0::/user` for version 2.
-struct Membership {
-    version: Version,
+/// A hierarchy, from a line of /proc/self/cgroup or from a mount.
+struct Hierarchy {
+    is_v2: bool,
     controllers: Vec<String>,
+    /// The control group of this process, or the one at the mount point.
     path: String,
 }
 
-/// A mount of a hierarchy.
-struct Mount {
-    version: Version,
-    /// The control group that stands at the mount point.
-    root: String,
-    point: String,
-    options: Vec<String>,
-}
-
 /// All hierarchies and where this process is in them.
-struct Places<'a> {
+struct Groups<'a> {
     tree: &'a Tree,
-    memberships: Vec<Membership>,
-    mounts: Vec<Mount>,
+    memberships: Vec<Hierarchy>,
+    /// With their mount points.
+    mounts: Vec<(Hierarchy, String)>,
 }
 
-impl<'a> Places<'a> {
+impl<'a> Groups<'a> {
     fn read(tree: &'a Tree) -> Result<Self> {
         let memberships = tree.text(CGROUP)?.lines().map(membership).collect::<Result<Vec<_>>>()?;
         let mounts = tree.text(MOUNTS)?.lines().filter_map(mount).collect();
-        Ok(Places { tree, memberships, mounts })
+        Ok(Self { tree, memberships, mounts })
     }
 
     fn layout(&self) -> Result<CgroupLayout> {
-        let mut versions = self.memberships.iter();
-        // A hierarchy without controllers (name=systemd) holds nobody back.
+        // A hierarchy without controllers (name=systemd) limits nothing.
         let has_v1 = self.memberships.iter().any(|of| {
-            of.version == Version::V1 && of.controllers.iter().any(|name| !name.contains('='))
+            !of.is_v2 && of.controllers.iter().any(|controller| !controller.contains('='))
         });
-        match (has_v1, versions.any(|of| of.version == Version::V2)) {
+        match (has_v1, self.memberships.iter().any(|of| of.is_v2)) {
             (true, true) => Ok(CgroupLayout::Hybrid),
             (true, false) => Ok(CgroupLayout::V1),
             (false, true) => Ok(CgroupLayout::V2),
@@ -211,19 +167,18 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// The folder of this process for a controller; it is there.
-    fn of(&self, controller: &str) -> Result<Place> {
-        let v1 = self.memberships.iter().find(|of| of.controllers.iter().any(|n| n == controller));
-        let v2 = self.memberships.iter().find(|of| of.version == Version::V2);
-        let membership = v1.or(v2).ok_or_else(|| ReadError::no_item(CGROUP, controller))?;
-        let fits = |mount: &&Mount| match membership.version {
-            Version::V1 => mount.options.iter().any(|option| option == controller),
-            Version::V2 => true,
+    /// The folder of this process for a controller; it exists.
+    fn place(&self, controller: &str) -> Result<Place> {
+        let is_named = |names: &[String]| names.iter().any(|name| name == controller);
+        let v1 = self.memberships.iter().find(|of| is_named(&of.controllers));
+        let v2 = || self.memberships.iter().find(|of| of.is_v2);
+        let of = v1.or_else(v2).ok_or_else(|| ReadError::no_item(CGROUP, controller))?;
+        let fits = |(mount, _): &&(Hierarchy, String)| {
+            mount.is_v2 == of.is_v2 && (of.is_v2 || is_named(&mount.controllers))
         };
-        let mounts = self.mounts.iter().filter(|mount| mount.version == membership.version);
-        let place = mounts.filter(fits).find_map(|mount| place(mount, membership));
+        let place = self.mounts.iter().filter(fits).find_map(|mount| place(mount, of));
         let place = place.ok_or_else(|| {
-            let wanted = format!("a cgroup mount of '{controller}' that holds {}", membership.path);
+            let wanted = format!("a cgroup mount of '{controller}' that holds {}", of.path);
             ReadError::no_item(MOUNTS, &wanted)
         })?;
         self.tree.folder(&place.folder)?;
@@ -232,61 +187,50 @@ impl<'a> Places<'a> {
 }
 
 /// `None` if the mount shows another part of the hierarchy (a bind mount, another namespace).
-fn place(mount: &Mount, membership: &Membership) -> Option<Place> {
-    let below = membership.path.strip_prefix(mount.root.trim_end_matches('/'))?;
+fn place((mount, point): &(Hierarchy, String), membership: &Hierarchy) -> Option<Place> {
+    let below = membership.path.strip_prefix(mount.path.trim_end_matches('/'))?;
     let is_below = below.is_empty() || below.starts_with('/');
     if !is_below || below.split('/').any(|part| part == "..") {
         return None;
     }
-    let mount_point = mount.point.trim_end_matches('/').to_owned();
+    let mount_point = point.trim_end_matches('/').to_owned();
     let folder = format!("{mount_point}{}", below.trim_end_matches('/'));
-    Some(Place { version: mount.version, mount_point, folder })
+    Some(Place { is_v2: mount.is_v2, mount_point, folder })
 }
 
-fn membership(line: &str) -> Result<Membership> {
-    let mut parts = line.splitn(3, ':');
-    let (Some(id), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next())
-    else {
+/// `4:memory:/user`, `0::/user` for version 2.
+fn membership(line: &str) -> Result<Hierarchy> {
+    let [id, controllers, path] = line.splitn(3, ':').collect::<Vec<_>>()[..] else {
         return Err(ReadError::invalid(CGROUP, line, "id:controllers:path"));
     };
-    let version = if id == "0" && controllers.is_empty() { Version::V2 } else { Version::V1 };
+    let is_v2 = id == "0" && controllers.is_empty();
     let controllers = controllers.split(',').map(str::to_owned).collect();
-    Ok(Membership { version, controllers, path: path.to_owned() })
+    Ok(Hierarchy { is_v2, controllers, path: path.to_owned() })
 }
 
 /// `31 23 0:28 /root /point rw - cgroup2 cgroup2 rw`; `None` for other file systems.
-fn mount(line: &str) -> Option<Mount> {
+fn mount(line: &str) -> Option<(Hierarchy, String)> {
     let (place, kind) = line.split_once(" - ")?;
     let mut place = place.split(' ').skip(3);
-    let (root, point) = (unescape(place.next()?), unescape(place.next()?));
+    let (path, point) = (unescape(place.next()?), unescape(place.next()?));
     let mut kind = kind.split(' ');
-    let version = match kind.next()? {
-        "cgroup" => Version::V1,
-        "cgroup2" => Version::V2,
-        _ => return None,
-    };
-    let options = kind.nth(1).unwrap_or_default().split(',').map(str::to_owned).collect();
-    Some(Mount { version, root, point, options })
+    let name = kind.next()?;
+    let is_v2 = ["cgroup", "cgroup2"].iter().position(|known| name == *known)? == 1;
+    let controllers = kind.nth(1).unwrap_or_default().split(',').map(str::to_owned).collect();
+    Some((Hierarchy { is_v2, controllers, path }, point))
 }
 
 /// mountinfo writes blanks and backslashes as `\040`.
 fn unescape(text: &str) -> String {
     let mut parts = text.split('\\');
-    let mut plain = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |plain, part| {
         let code = part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok());
         match code.filter(u8::is_ascii) {
-            Some(code) => {
-                plain.push(char::from(code));
-                plain.push_str(&part[3..]);
-            }
-            None => {
-                plain.push('\\');
-                plain.push_str(part);
-            }
+            Some(code) => format!("{plain}{}{}", char::from(code), &part[3..]),
+            None => format!("{plain}\\{part}"),
         }
-    }
-    plain
+    })
 }
 
 #[cfg(test)]

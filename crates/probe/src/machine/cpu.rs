@@ -5,13 +5,12 @@ use model::machine::{
 };
 use model::reading::Reading;
 
-use super::tree::{ReadError, Result, Tree, parse, reading, value_of};
+use super::tree::{ReadError, Result, Tree, cpu_list, reading, value_of};
 
 pub(super) const CPUS: &str = "/sys/devices/system/cpu";
 
 pub(super) fn read(tree: &Tree) -> Cpu {
     let set = |name: &str| reading(tree.cpu_list(&format!("{CPUS}/{name}")));
-    let online = reading(online(tree));
     Cpu {
         models: reading(models(tree)),
         online: set("online"),
@@ -21,8 +20,9 @@ pub(super) fn read(tree: &Tree) -> Cpu {
         nohz_full: set("nohz_full"),
         allowed: reading(allowed(tree)),
         smt_control: reading(tree.word(&format!("{CPUS}/smt/control"))),
-        topology: online.as_ref().map(|cpus| topology(tree, cpus)),
-        caches: online.and_then(|cpus| reading(caches(tree, &cpus))),
+        topology: reading(online(tree))
+            .map(|cpus| cpus.into_iter().map(|cpu| logical_cpu(tree, cpu)).collect()),
+        caches: reading(caches(tree)),
     }
 }
 
@@ -35,15 +35,24 @@ pub(super) fn online(tree: &Tree) -> Result<Vec<u32>> {
     Ok(cpus)
 }
 
-fn allowed(tree: &Tree) -> Result<CpuList> {
-    let path = "/proc/self/status";
-    let text = tree.text(path)?;
-    let list = value_of(path, &text, "Cpus_allowed_list")?;
-    list.parse().map_err(|error| ReadError::invalid(path, list, format!("a CPU list: {error}")))
+/// What `read` gives for each online CPU; the first reason if it gives nothing for any.
+fn of_each<T>(tree: &Tree, read: impl Fn(u32) -> Result<T>) -> Result<Vec<(u32, T)>> {
+    let (mut found, mut missing) = (Vec::new(), None);
+    for cpu in online(tree)? {
+        match read(cpu) {
+            Ok(value) => found.push((cpu, value)),
+            Err(error) => missing = missing.or(Some(error)),
+        }
+    }
+    match missing {
+        Some(error) if found.is_empty() => Err(error),
+        _ => Ok(found),
+    }
 }
 
-fn topology(tree: &Tree, cpus: &[u32]) -> Vec<LogicalCpu> {
-    cpus.iter().map(|&cpu| logical_cpu(tree, cpu)).collect()
+fn allowed(tree: &Tree) -> Result<CpuList> {
+    let path = "/proc/self/status";
+    cpu_list(path, value_of(path, &tree.text(path)?, "Cpus_allowed_list")?)
 }
 
 fn logical_cpu(tree: &Tree, cpu: u32) -> LogicalCpu {
@@ -62,27 +71,20 @@ fn logical_cpu(tree: &Tree, cpu: u32) -> LogicalCpu {
     }
 }
 
-fn caches(tree: &Tree, cpus: &[u32]) -> Result<Vec<Cache>> {
-    let mut found: Vec<Cache> = Vec::new();
-    let mut first_error = None;
-    for &cpu in cpus {
+fn caches(tree: &Tree) -> Result<Vec<Cache>> {
+    let all = of_each(tree, |cpu| {
         let folder = format!("{CPUS}/cpu{cpu}/cache");
-        match tree.numbered(&folder, "index") {
-            Ok(indexes) => {
-                for index in indexes {
-                    let new = cache(tree, cpu, &format!("{folder}/index{index}"));
-                    if !found.iter().any(|cache| is_same(cache, &new)) {
-                        found.push(new);
-                    }
-                }
-            }
-            Err(error) => first_error = first_error.or(Some(error)),
+        let indexes = tree.numbered(&folder, "index")?.into_iter();
+        let caches = indexes.map(|index| cache(tree, cpu, &format!("{folder}/index{index}")));
+        Ok(caches.collect::<Vec<_>>())
+    })?;
+    let mut found: Vec<Cache> = Vec::new();
+    for new in all.into_iter().flat_map(|(_, caches)| caches) {
+        if !found.iter().any(|seen| is_same(seen, &new)) {
+            found.push(new);
         }
     }
-    match first_error {
-        Some(error) if found.is_empty() => Err(error),
-        _ => Ok(found),
-    }
+    Ok(found)
 }
 
 fn cache(tree: &Tree, cpu: u32, folder: &str) -> Cache {
@@ -100,13 +102,9 @@ fn cache(tree: &Tree, cpu: u32, folder: &str) -> Cache {
 
 /// Whether a cache seen from another CPU is one seen before.
 fn is_same(seen: &Cache, new: &Cache) -> bool {
-    let is_known =
-        |cache: &Cache| cache.shared_cpus.known().is_some() && cache.level.known().is_some();
-    is_known(seen)
-        && seen.of_cpu != new.of_cpu
-        && seen.shared_cpus == new.shared_cpus
-        && seen.level == new.level
-        && seen.kind == new.kind
+    seen.of_cpu != new.of_cpu
+        && seen.level.known().is_some()
+        && (&seen.shared_cpus, &seen.level, &seen.kind) == (&new.shared_cpus, &new.level, &new.kind)
         && new.shared_cpus.known().is_some_and(|cpus| cpus.contains(seen.of_cpu))
 }
 
@@ -119,17 +117,12 @@ fn kind(tree: &Tree, path: &str) -> Result<CacheKind> {
     }
 }
 
-/// `32K`; the kernel prints no other unit, but its documents allow for them.
+/// `32K`: the kernel prints no other unit (drivers/base/cacheinfo.c, size_show).
 fn size_bytes(tree: &Tree, path: &str) -> Result<u64> {
     let text = tree.word(path)?;
-    let (number, unit) = match text.strip_suffix(['K', 'M', 'G']) {
-        Some(number) if text.ends_with('K') => (number, 1 << 10),
-        Some(number) if text.ends_with('M') => (number, 1 << 20),
-        Some(number) => (number, 1 << 30),
-        None => (text.as_str(), 1),
-    };
-    let size = parse::<u64>(path, number)?.checked_mul(unit);
-    size.ok_or_else(|| ReadError::invalid(path, &text, "a size in range"))
+    let kib = text.strip_suffix('K').and_then(|number| number.parse::<u64>().ok());
+    kib.and_then(|kib| kib.checked_mul(1024))
+        .ok_or_else(|| ReadError::invalid(path, &text, "a size in range"))
 }
 
 /// Its form differs between architectures.
@@ -170,7 +163,7 @@ pub(super) fn hypervisor_flag(tree: &Tree) -> Result<bool> {
 
 fn kind_of(block: &str) -> CpuModel {
     let value = |key: &str| Reading::from(value_of(CPUINFO, block, key).map(str::to_owned));
-    let kind = CpuModel {
+    let model = CpuModel {
         cpus: CpuList::default(),
         vendor: value("vendor_id"),
         name: value("model name"),
@@ -179,19 +172,9 @@ fn kind_of(block: &str) -> CpuModel {
         stepping: value("stepping"),
         microcode: value("microcode"),
     };
-    match value("CPU implementer") {
-        Reading::Known(implementer) => arm_kind(kind, &implementer, value),
-        Reading::Unknown { .. } => kind,
-    }
-}
-
-fn arm_kind(
-    kind: CpuModel,
-    implementer: &str,
-    value: impl Fn(&str) -> Reading<String>,
-) -> CpuModel {
+    let Reading::Known(implementer) = value("CPU implementer") else { return model };
     let part = value("CPU part");
-    let name = part.as_ref().map(|part| match arm_part(implementer, part) {
+    let name = part.as_ref().map(|part| match arm_name(&format!("{implementer} {part}")) {
         Some(name) => name.to_owned(),
         None => format!("implementer {implementer} part {part}"),
     });
@@ -200,67 +183,29 @@ fn arm_kind(
         value("CPU revision").map(|revision| format!("r{variant}p{revision}"))
     });
     CpuModel {
-        vendor: Reading::Known(arm_implementer(implementer).unwrap_or(implementer).to_owned()),
-        name: kind.name.known().cloned().map_or(name, Reading::Known),
+        vendor: Reading::Known(arm_name(&implementer).unwrap_or(&implementer).to_owned()),
+        name: model.name.known().cloned().map_or(name, Reading::Known),
         family: value("CPU architecture"),
         model: part,
         stepping,
-        ..kind
+        ..model
     }
 }
 
-/// arch/arm64/include/asm/cputype.h, ARM_CPU_IMP_*.
-fn arm_implementer(code: &str) -> Option<&'static str> {
-    Some(match code {
-        "0x41" => "ARM",
-        "0x42" => "Broadcom",
-        "0x43" => "Cavium",
-        "0x46" => "Fujitsu",
-        "0x48" => "HiSilicon",
-        "0x4e" => "NVIDIA",
-        "0x50" => "Applied Micro",
-        "0x51" => "Qualcomm",
-        "0x61" => "Apple",
-        "0x6d" => "Microsoft",
-        "0xc0" => "Ampere",
-        _ => return None,
-    })
-}
-
-/// arch/arm64/include/asm/cputype.h, ARM_CPU_PART_*.
-fn arm_part(implementer: &str, part: &str) -> Option<&'static str> {
-    if implementer != "0x41" {
-        return None;
-    }
-    Some(match part {
-        "0xd03" => "Cortex-A53",
-        "0xd04" => "Cortex-A35",
-        "0xd05" => "Cortex-A55",
-        "0xd07" => "Cortex-A57",
-        "0xd08" => "Cortex-A72",
-        "0xd09" => "Cortex-A73",
-        "0xd0a" => "Cortex-A75",
-        "0xd0b" => "Cortex-A76",
-        "0xd0c" => "Neoverse-N1",
-        "0xd0d" => "Cortex-A77",
-        "0xd40" => "Neoverse-V1",
-        "0xd41" => "Cortex-A78",
-        "0xd44" => "Cortex-X1",
-        "0xd46" => "Cortex-A510",
-        "0xd47" => "Cortex-A710",
-        "0xd48" => "Cortex-X2",
-        "0xd49" => "Neoverse-N2",
-        "0xd4d" => "Cortex-A715",
-        "0xd4e" => "Cortex-X3",
-        "0xd4f" => "Neoverse-V2",
-        _ => return None,
-    })
+/// The name of an implementer of Arm CPUs, or of a part (implementer and part with a blank between).
+fn arm_name(code: &str) -> Option<&'static str> {
+    // arch/arm64/include/asm/cputype.h, ARM_CPU_IMP_* and ARM_CPU_PART_*.
+    let mut names = include_str!("arm_cpus.csv").lines().filter_map(|line| line.split_once(','));
+    names.find(|(of, _)| *of == code).map(|(_, name)| name)
 }
 
 pub(super) fn read_frequency(tree: &Tree) -> Frequency {
     Frequency {
         policies: reading(policies(tree)),
-        boost: reading(boost(tree)),
+        // intel_pstate has a file of its own, which says the reverse.
+        boost: reading(flag(tree, &format!("{CPUS}/intel_pstate/no_turbo")))
+            .map(|no_turbo| !no_turbo)
+            .or_else(|| reading(flag(tree, &format!("{CPUS}/cpufreq/boost")))),
         idle_driver: reading(tree.word(&format!("{CPUS}/cpuidle/current_driver"))),
         idle_governor: reading(tree.word(&format!("{CPUS}/cpuidle/current_governor"))).or_else(
             // The name on kernels before 5.8, unless started with cpuidle_sysfs_switch.
@@ -270,42 +215,19 @@ pub(super) fn read_frequency(tree: &Tree) -> Frequency {
 }
 
 fn policies(tree: &Tree) -> Result<Vec<FrequencyPolicy>> {
-    let (mut policies, mut first_error) = (Vec::new(), None);
-    for cpu in online(tree)? {
+    let all = of_each(tree, |cpu| {
         let folder = format!("{CPUS}/cpu{cpu}/cpufreq");
-        match tree.folder(&folder) {
-            Ok(_) => policies.push((cpu, policy(tree, &folder))),
-            Err(error) => first_error = first_error.or(Some(error)),
-        }
-    }
-    match first_error {
-        Some(error) if policies.is_empty() => Err(error),
-        _ => {
-            let with_cpus = |(policy, cpus)| FrequencyPolicy { cpus, ..policy };
-            Ok(grouped(policies).into_iter().map(with_cpus).collect())
-        }
-    }
-}
-
-fn policy(tree: &Tree, folder: &str) -> FrequencyPolicy {
-    let file = |name: &str| format!("{folder}/{name}");
-    FrequencyPolicy {
-        cpus: CpuList::default(),
-        driver: reading(tree.word(&file("scaling_driver"))),
-        governor: reading(tree.word(&file("scaling_governor"))),
-        min_khz: reading(tree.number(&file("scaling_min_freq"))),
-        max_khz: reading(tree.number(&file("scaling_max_freq"))),
-    }
-}
-
-/// `cpufreq/boost`, or the reverse in intel_pstate, which has a file of its own.
-fn boost(tree: &Tree) -> Result<bool> {
-    let no_turbo = flag(tree, &format!("{CPUS}/intel_pstate/no_turbo"));
-    match (no_turbo, flag(tree, &format!("{CPUS}/cpufreq/boost"))) {
-        (Ok(no_turbo), _) => Ok(!no_turbo),
-        (Err(_), Ok(boost)) => Ok(boost),
-        (Err(a), Err(b)) => Err(ReadError::Several { all: format!("{a}; {b}") }),
-    }
+        tree.folder(&folder)?;
+        let file = |name: &str| format!("{folder}/{name}");
+        Ok(FrequencyPolicy {
+            cpus: CpuList::default(),
+            driver: reading(tree.word(&file("scaling_driver"))),
+            governor: reading(tree.word(&file("scaling_governor"))),
+            min_khz: reading(tree.number(&file("scaling_min_freq"))),
+            max_khz: reading(tree.number(&file("scaling_max_freq"))),
+        })
+    })?;
+    Ok(grouped(all).into_iter().map(|(policy, cpus)| FrequencyPolicy { cpus, ..policy }).collect())
 }
 
 fn flag(tree: &Tree, path: &str) -> Result<bool> {

@@ -1,4 +1,4 @@
-//! The kernel: release, command line, configuration, clock source, how it preempts itself and how it tells
+//! The kernel: release, command line, configuration, clock source, how it preempts itself and how it separates
 //! user from system time.
 
 use model::machine::CpuAccounting;
@@ -47,53 +47,37 @@ fn clock_source(tree: &Tree) -> ClockSource {
     }
 }
 
-/// A kernel configuration file, or why each of the places for it has none.
-pub(super) struct Config {
-    found: Option<(String, String)>,
-    tried: Vec<ReadError>,
-}
+/// A kernel configuration file, its path first, or why each of the places for it has none.
+pub(super) struct Config(Result<(String, String)>);
 
 impl Config {
     /// Of the kernel that runs.
     pub(super) fn of(tree: &Tree) -> Self {
-        Self::read(tree, tree.word("/proc/sys/kernel/osrelease").as_deref().ok())
-    }
-
-    fn read(tree: &Tree, release: Option<&str>) -> Self {
-        let mut config = Config { found: None, tried: Vec::new() };
-        config.attempt("/proc/config.gz", |path| tree.gzip_text(path));
-        for path in release.iter().flat_map(|release| {
+        let release = tree.word("/proc/sys/kernel/osrelease").ok();
+        let by_release = release.iter().flat_map(|release| {
             [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")]
-        }) {
-            config.attempt(&path, |path| tree.text(path));
+        });
+        let mut tried = Vec::new();
+        for path in ["/proc/config.gz".to_owned()].into_iter().chain(by_release) {
+            let is_packed = path.ends_with(".gz");
+            match if is_packed { tree.gzip_text(&path) } else { tree.text(&path) } {
+                Ok(text) => return Self(Ok((path, text))),
+                Err(error) => tried.push(error),
+            }
         }
-        config
-    }
-
-    fn attempt(&mut self, path: &str, read: impl FnOnce(&str) -> Result<String>) {
-        if self.found.is_some() {
-            return;
-        }
-        match read(path) {
-            Ok(text) => self.found = Some((path.to_owned(), text)),
-            Err(error) => self.tried.push(error),
-        }
+        Self(Err(ReadError::all_of(&tried)))
     }
 
     /// The value of an option that is set, and the file that says so.
     pub(super) fn value(&self, option: &str) -> Result<(&str, &str)> {
-        let Some((path, text)) = &self.found else {
-            let tried: Vec<String> = self.tried.iter().map(ToString::to_string).collect();
-            return Err(ReadError::Several { all: tried.join("; ") });
-        };
+        let (path, text) = self.0.as_ref().map_err(Clone::clone)?;
         let mut options = text.lines().filter_map(|line| line.split_once('='));
         let value = options.find(|(key, _)| *key == option).map(|(_, value)| value.trim());
         value.map(|value| (path.as_str(), value)).ok_or_else(|| ReadError::no_item(path, option))
     }
 
-    /// The file, if there is one.
-    pub(super) fn path(&self) -> Option<&str> {
-        self.found.as_ref().map(|(path, _)| path.as_str())
+    fn is_known(&self) -> bool {
+        self.0.is_ok()
     }
 
     /// Whether an option is built in.
@@ -106,51 +90,45 @@ const DEBUG: &str = "/sys/kernel/debug/sched/preempt";
 const REALTIME: &str = "/sys/kernel/realtime";
 const VERSION: &str = "/proc/sys/kernel/version";
 
-/// A preemption model and the file that told it. Several files know, each on some kernels only.
-type Told = Reading<(PreemptionModel, String)>;
+/// A preemption model and the file that it is from. Several files have it, each on some kernels only.
+type Found = Reading<(PreemptionModel, String)>;
 
 fn read_preemption(tree: &Tree, kernel: &Kernel, config: &Config) -> Preemption {
-    let words = Words::of(kernel);
-    let dynamic = is_dynamic(&words, config);
-    let told = reading(from_debug(tree))
+    let word = preemption_word(kernel);
+    let dynamic = match config.is_known() {
+        true => Reading::Known(config.has("CONFIG_PREEMPT_DYNAMIC")),
+        false => word.as_ref().and_then(|word| match *word {
+            // Since 6.13 a real-time kernel may be dynamic too, and shows only PREEMPT_RT.
+            "PREEMPT_RT" => Reading::unknown(format!("{VERSION}: PREEMPT_RT hides it")),
+            word => Reading::Known(word == "PREEMPT_DYNAMIC"),
+        }),
+    };
+    let realtime = match &word {
+        _ if tree.number::<u32>(REALTIME).is_ok_and(|is_realtime| is_realtime == 1) => {
+            Reading::Known(true)
+        }
+        Reading::Unknown { .. } if config.is_known() => {
+            Reading::Known(config.has("CONFIG_PREEMPT_RT"))
+        }
+        word => word.as_ref().map(|word| *word == "PREEMPT_RT"),
+    };
+    let found = reading(from_debug(tree))
         .or_else(|| from_command_line(kernel, &dynamic))
         .or_else(|| from_config(config))
-        .or_else(|| from_version(&words));
-    Preemption {
-        model: told.as_ref().map(|(model, _)| *model),
-        source: told.map(|(_, source)| source),
-        realtime: is_realtime(tree, &words, config),
-        dynamic,
-    }
+        .or_else(|| word.and_then(from_version));
+    let model = found.as_ref().map(|(model, _)| *model);
+    Preemption { model, source: found.map(|(_, source)| source), realtime, dynamic }
 }
 
-/// The preemption words of `uname -v` (init/Makefile, scripts/mkcompile_h).
-enum Words {
-    Realtime,
-    Dynamic,
-    Static,
-    /// None of them.
-    No,
-    Unknown(String),
-}
-
-impl Words {
-    fn of(kernel: &Kernel) -> Self {
-        let version = match kernel.version.clone().or_else(|| kernel.banner.clone()) {
-            Reading::Known(version) => version,
-            Reading::Unknown { why } => return Words::Unknown(why),
-        };
-        let words: Vec<&str> = version.split_whitespace().collect();
-        if words.contains(&"PREEMPT_RT") || words.windows(2).any(|pair| pair == ["PREEMPT", "RT"]) {
-            Words::Realtime
-        } else if words.contains(&"PREEMPT_DYNAMIC") {
-            Words::Dynamic
-        } else if words.contains(&"PREEMPT") {
-            Words::Static
-        } else {
-            Words::No
-        }
-    }
+/// The preemption word of `uname -v` (init/Makefile, scripts/mkcompile_h); empty where there is none.
+fn preemption_word(kernel: &Kernel) -> Reading<&'static str> {
+    let version = kernel.version.clone().or_else(|| kernel.banner.clone());
+    version.map(|version| {
+        let version = version.replace("PREEMPT RT", "PREEMPT_RT");
+        let has = |word: &&str| version.split_whitespace().any(|found| found == *word);
+        let all = ["PREEMPT_RT", "PREEMPT_DYNAMIC", "PREEMPT"];
+        all.into_iter().find(has).unwrap_or_default()
+    })
 }
 
 fn from_debug(tree: &Tree) -> Result<(PreemptionModel, String)> {
@@ -161,7 +139,7 @@ fn from_debug(tree: &Tree) -> Result<(PreemptionModel, String)> {
 }
 
 /// The kernel takes the last `preempt=` that it knows, and none if the model is fixed.
-fn from_command_line(kernel: &Kernel, dynamic: &Reading<bool>) -> Told {
+fn from_command_line(kernel: &Kernel, dynamic: &Reading<bool>) -> Found {
     if dynamic.known() != Some(&true) {
         return Reading::unknown(
             "/proc/cmdline: 'preempt' has no effect unless the model is dynamic",
@@ -172,76 +150,44 @@ fn from_command_line(kernel: &Kernel, dynamic: &Reading<bool>) -> Told {
     reading(model).map(|model| (model, "/proc/cmdline".to_owned()))
 }
 
-fn from_config(config: &Config) -> Told {
-    let options = [
-        // With a dynamic model, RT and one of the others are both set: the other is the default.
-        ("CONFIG_PREEMPT_LAZY", PreemptionModel::Lazy),
-        ("CONFIG_PREEMPT", PreemptionModel::Full),
-        ("CONFIG_PREEMPT_VOLUNTARY", PreemptionModel::Voluntary),
-        ("CONFIG_PREEMPT_NONE", PreemptionModel::None),
-        ("CONFIG_PREEMPT_RT", PreemptionModel::Full),
-    ];
-    let told = options.into_iter().find_map(|(option, model)| {
+fn from_config(config: &Config) -> Found {
+    let found = MODELS.into_iter().find_map(|(_, option, model)| {
         let (path, value) = config.value(option).ok()?;
         (value == "y").then(|| (model, format!("{path} ({option})")))
     });
     // None is set: the reason is that of the last, or that there is no file.
-    reading(told.ok_or(()).or_else(|()| {
+    reading(found.ok_or(()).or_else(|()| {
         let (path, value) = config.value("CONFIG_PREEMPT_NONE")?;
         Err(ReadError::invalid(path, value, "a preemption model"))
     }))
 }
 
-fn from_version(words: &Words) -> Told {
-    match words {
-        Words::Realtime | Words::Static => {
-            Reading::Known((PreemptionModel::Full, VERSION.to_owned()))
+fn from_version(word: &str) -> Found {
+    let why = match word {
+        "PREEMPT_RT" | "PREEMPT" => {
+            return Reading::Known((PreemptionModel::Full, VERSION.to_owned()));
         }
-        Words::Dynamic => Reading::unknown(format!("{VERSION}: dynamic, without the choice")),
-        Words::No => {
-            Reading::unknown(format!("{VERSION}: none or voluntary, without saying which"))
-        }
-        Words::Unknown(why) => Reading::unknown(why.clone()),
-    }
+        "PREEMPT_DYNAMIC" => "dynamic, without the choice",
+        _ => "none or voluntary, without saying which",
+    };
+    Reading::unknown(format!("{VERSION}: {why}"))
 }
 
-fn is_dynamic(words: &Words, config: &Config) -> Reading<bool> {
-    if config.path().is_some() {
-        return Reading::Known(config.has("CONFIG_PREEMPT_DYNAMIC"));
-    }
-    match words {
-        Words::Dynamic => Reading::Known(true),
-        Words::Static | Words::No => Reading::Known(false),
-        // Since 6.13 a real-time kernel may be dynamic too, and shows only PREEMPT_RT.
-        Words::Realtime => Reading::unknown(format!("{VERSION}: PREEMPT_RT hides it")),
-        Words::Unknown(why) => Reading::unknown(why.clone()),
-    }
-}
-
-fn is_realtime(tree: &Tree, words: &Words, config: &Config) -> Reading<bool> {
-    if tree.number::<u32>(REALTIME).is_ok_and(|is_realtime| is_realtime == 1) {
-        return Reading::Known(true);
-    }
-    match words {
-        Words::Unknown(_) if config.path().is_some() => {
-            Reading::Known(config.has("CONFIG_PREEMPT_RT"))
-        }
-        Words::Unknown(why) => Reading::unknown(why.clone()),
-        words => Reading::Known(matches!(words, Words::Realtime)),
-    }
-}
+/// Names, options of the configuration, models. With a dynamic model, RT and one of the others are both set: the
+/// other is the default.
+const MODELS: [(&str, &str, PreemptionModel); 5] = [
+    ("lazy", "CONFIG_PREEMPT_LAZY", PreemptionModel::Lazy),
+    ("full", "CONFIG_PREEMPT", PreemptionModel::Full),
+    ("voluntary", "CONFIG_PREEMPT_VOLUNTARY", PreemptionModel::Voluntary),
+    ("none", "CONFIG_PREEMPT_NONE", PreemptionModel::None),
+    ("full", "CONFIG_PREEMPT_RT", PreemptionModel::Full),
+];
 
 fn model_named(name: &str) -> Option<PreemptionModel> {
-    match name {
-        "none" => Some(PreemptionModel::None),
-        "voluntary" => Some(PreemptionModel::Voluntary),
-        "full" => Some(PreemptionModel::Full),
-        "lazy" => Some(PreemptionModel::Lazy),
-        _ => None,
-    }
+    MODELS.into_iter().find(|(of, ..)| *of == name).map(|(.., model)| model)
 }
 
-/// How the kernel tells user from system time, from its configuration; kernel/sched/cputime.c says what each option does. GEN alone does
+/// How the kernel separates user from system time, from its configuration; kernel/sched/cputime.c says what each option does. GEN alone does
 /// nothing: CPUs account so only while they run without a tick (nohz_full).
 pub(super) fn accounting(tree: &Tree, config: &Config) -> Reading<CpuAccounting> {
     // Tells why where there is no configuration at all; every kernel has this option.

@@ -5,7 +5,6 @@
 
 mod cgroup;
 mod cpu;
-mod interrupts;
 mod kernel;
 mod system;
 mod tree;
@@ -22,7 +21,11 @@ use self::tree::{Tree, reading};
 /// How often each source, by its name in /proc/interrupts, has interrupted a CPU since the start of
 /// the machine; absent where that cannot be read.
 pub fn interrupts_of(cpu: u32) -> Option<BTreeMap<String, u64>> {
-    interrupts::by_name(&Tree::new(Path::new("/")), cpu).ok()
+    interrupt_sources(Path::new("/"), &[cpu]).map(by_name)
+}
+
+fn by_name(sources: Sources) -> BTreeMap<String, u64> {
+    sources.into_iter().map(|((source, _), count)| (source, count)).collect()
 }
 
 /// How often each source has interrupted, by its name in the first column and what it is called.
@@ -30,7 +33,7 @@ pub(crate) type Sources = BTreeMap<(String, String), u64>;
 
 /// All sources over several CPUs, below a root folder; absent where they cannot be read.
 pub(crate) fn interrupt_sources(root: &Path, cpus: &[u32]) -> Option<Sources> {
-    interrupts::by_source(&Tree::new(root), cpus).ok()
+    system::by_source(&Tree::new(root), cpus).ok()
 }
 
 /// Reads the machine below a root folder: `/` for this one, or a captured tree. No file outside
@@ -39,7 +42,7 @@ pub fn read(root: &Path) -> Machine {
     read_with_accounting(root).0
 }
 
-/// The same, and how the kernel tells user from system time.
+/// The same, and how the kernel separates user from system time.
 pub fn read_with_accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
     let tree = &Tree::new(root);
     let config = &Config::of(tree);
@@ -54,12 +57,12 @@ pub fn read_with_accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
         cgroup: cgroup::read(tree),
         limits: system::limits(tree),
         load: system::load(tree),
-        interrupts: reading(interrupts::read(tree)),
+        interrupts: reading(system::interrupts(tree)),
     };
     (machine, kernel::accounting(tree, config))
 }
 
-/// How the kernel below a root folder tells user from system time, and of the machine no more than what
+/// How the kernel below a root folder separates user from system time, and of the machine no more than what
 /// goes with it, the rate of its ticks.
 pub fn accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
     let tree = &Tree::new(root);

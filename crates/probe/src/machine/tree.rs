@@ -1,5 +1,6 @@
 //! Files below a root folder, and the errors that reading them gives.
 
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -18,44 +19,42 @@ const MAX_BYTES: u64 = 16 << 20;
 /// Longest piece of a file's content that an error repeats.
 const MAX_ITEM_CHARS: usize = 40;
 
-/// Why a file gave no value. `path` is as seen from the root.
-#[derive(Debug, Error)]
-pub(super) enum ReadError {
-    #[error("{path}: {source}")]
-    Io { path: String, source: io::Error },
-    #[error("{path}: is not a regular file")]
-    NotAFile { path: String },
-    #[error("{path}: leads out of the root folder")]
-    Outside { path: String },
-    #[error("{path}: is larger than {MAX_BYTES} bytes")]
-    TooLarge { path: String },
-    #[error("{path}: is not UTF-8 text")]
-    NotText { path: String },
-    #[error("{path}: is empty")]
-    Empty { path: String },
-    #[error("{path}: has no '{item}'")]
-    NoItem { path: String, item: String },
-    #[error("{path}: {item:?} is not {wanted}")]
-    Invalid { path: String, item: String, wanted: String },
-    #[error("{all}")]
-    Several { all: String },
+/// Why a file gave no value: its path as seen from the root, and what is wrong with it.
+#[derive(Clone, Debug, Error)]
+#[error("{text}")]
+pub(super) struct ReadError {
+    text: String,
+    /// Whether the file does not exist.
+    pub(super) is_missing: bool,
 }
 
 impl ReadError {
+    fn new(path: &str, why: impl Display) -> Self {
+        Self { text: format!("{path}: {why}"), is_missing: false }
+    }
+
+    fn io(path: &str) -> impl Fn(io::Error) -> Self {
+        move |error| {
+            let is_missing = error.kind() == io::ErrorKind::NotFound;
+            Self { is_missing, ..Self::new(path, error) }
+        }
+    }
+
     /// Something in the file that is not what it should be.
-    pub(super) fn invalid(path: &str, item: &str, wanted: impl ToString) -> Self {
-        let item = item.chars().take(MAX_ITEM_CHARS).collect();
-        ReadError::Invalid { path: path.to_owned(), item, wanted: wanted.to_string() }
+    pub(super) fn invalid(path: &str, item: &str, wanted: impl Display) -> Self {
+        let item: String = item.chars().take(MAX_ITEM_CHARS).collect();
+        Self::new(path, format_args!("{item:?} is not {wanted}"))
     }
 
     /// Something that the file should have.
     pub(super) fn no_item(path: &str, item: &str) -> Self {
-        ReadError::NoItem { path: path.to_owned(), item: item.to_owned() }
+        Self::new(path, format_args!("has no '{item}'"))
     }
 
-    /// Whether the file is simply not there.
-    pub(super) fn is_missing(&self) -> bool {
-        matches!(self, ReadError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    /// Several files were tried and none could be used.
+    pub(super) fn all_of(errors: &[Self]) -> Self {
+        let texts: Vec<&str> = errors.iter().map(|error| error.text.as_str()).collect();
+        Self { text: texts.join("; "), is_missing: false }
     }
 }
 
@@ -63,30 +62,29 @@ pub(super) type Result<T> = std::result::Result<T, ReadError>;
 
 /// All that the readers see of the file system.
 pub(super) struct Tree {
-    root: io::Result<PathBuf>,
+    root: PathBuf,
 }
 
 impl Tree {
     pub(super) fn new(root: &Path) -> Self {
-        Tree { root: fs::canonicalize(root) }
+        // A root that does not exist fails again with each file.
+        Tree { root: fs::canonicalize(root).unwrap_or_else(|_| root.to_owned()) }
     }
 
     /// The content without white space (and the NUL of device trees) at its ends; may be empty.
     pub(super) fn text(&self, path: &str) -> Result<String> {
-        let file = self.open(path)?;
-        text_of(path, file)
+        text_of(path, self.open(path)?)
     }
 
     /// As `text`, decompressed.
     pub(super) fn gzip_text(&self, path: &str) -> Result<String> {
-        let file = self.open(path)?;
-        text_of(path, GzDecoder::new(file))
+        text_of(path, GzDecoder::new(self.open(path)?))
     }
 
     /// As `text`, where nothing is not a value.
     pub(super) fn word(&self, path: &str) -> Result<String> {
         match self.text(path)? {
-            empty if empty.is_empty() => Err(ReadError::Empty { path: path.to_owned() }),
+            empty if empty.is_empty() => Err(ReadError::new(path, "is empty")),
             text => Ok(text),
         }
     }
@@ -100,27 +98,23 @@ impl Tree {
     pub(super) fn cpu_list(&self, path: &str) -> Result<CpuList> {
         let text = self.text(path)?;
         // nohz_full without the parameter: the kernel prints a mask that it never allocated.
-        let text = if text == "(null)" { "" } else { &text };
-        text.parse().map_err(|error| ReadError::invalid(path, text, format!("a CPU list: {error}")))
+        cpu_list(path, if text == "(null)" { "" } else { &text })
     }
 
     /// The word in brackets of `always [madvise] never`, or in parentheses.
     pub(super) fn chosen(&self, path: &str) -> Result<String> {
         let text = self.word(path)?;
-        let chosen = text.split_whitespace().find_map(|word| {
-            let bracketed = word.strip_prefix('[').and_then(|word| word.strip_suffix(']'));
-            bracketed.or_else(|| word.strip_prefix('(').and_then(|word| word.strip_suffix(')')))
-        });
-        let chosen = chosen.map(str::to_owned);
+        let is_chosen = |word: &&str| word.starts_with(['[', '(']) && word.ends_with([']', ')']);
+        let chosen = text.split_whitespace().find(is_chosen);
+        let chosen = chosen.map(|word| word[1..word.len() - 1].to_owned());
         chosen.ok_or_else(|| ReadError::invalid(path, &text, "a choice with one in brackets"))
     }
 
     /// The names in a folder, sorted. Names that are not text are left out.
     pub(super) fn folder(&self, path: &str) -> Result<Vec<String>> {
-        let error = |source| ReadError::Io { path: path.to_owned(), source };
-        let entries = fs::read_dir(self.resolve(path)?).map_err(error)?;
+        let entries = fs::read_dir(self.resolve(path)?).map_err(ReadError::io(path))?;
         let names = entries.map(|entry| Ok(entry?.file_name().into_string().ok()));
-        let names = names.collect::<io::Result<Vec<_>>>().map_err(error)?;
+        let names = names.collect::<io::Result<Vec<_>>>().map_err(ReadError::io(path))?;
         let mut names: Vec<String> = names.into_iter().flatten().collect();
         names.sort();
         Ok(names)
@@ -141,23 +135,21 @@ impl Tree {
     }
 
     fn open(&self, path: &str) -> Result<File> {
-        let error = |source| ReadError::Io { path: path.to_owned(), source };
         let found = self.resolve(path)?;
         // Opening a FIFO would wait for its writer.
-        if !fs::metadata(&found).map_err(error)?.is_file() {
-            return Err(ReadError::NotAFile { path: path.to_owned() });
+        if !fs::metadata(&found).map_err(ReadError::io(path))?.is_file() {
+            return Err(ReadError::new(path, "is not a regular file"));
         }
-        File::open(found).map_err(error)
+        File::open(found).map_err(ReadError::io(path))
     }
 
     fn resolve(&self, path: &str) -> Result<PathBuf> {
-        let error = |source| ReadError::Io { path: path.to_owned(), source };
-        let root = self.root.as_ref().map_err(|source| error(copy_of(source)))?;
-        let found = fs::canonicalize(root.join(path.trim_start_matches('/'))).map_err(error)?;
-        if !found.starts_with(root) {
-            return Err(ReadError::Outside { path: path.to_owned() });
+        let found = self.root.join(path.trim_start_matches('/'));
+        let found = fs::canonicalize(found).map_err(ReadError::io(path))?;
+        match found.starts_with(&self.root) {
+            true => Ok(found),
+            false => Err(ReadError::new(path, "leads out of the root folder")),
         }
-        Ok(found)
     }
 }
 
@@ -166,15 +158,20 @@ pub(super) fn parse<T: FromStr>(path: &str, item: &str) -> Result<T> {
     item.parse().map_err(|_| ReadError::invalid(path, item, "a number in range"))
 }
 
+/// A CPU list in a file.
+pub(super) fn cpu_list(path: &str, text: &str) -> Result<CpuList> {
+    text.parse().map_err(|error| ReadError::invalid(path, text, format!("a CPU list: {error}")))
+}
+
 /// The value after `key` and a colon, of lines like `MemTotal:  1 kB`.
 pub(super) fn value_of<'a>(path: &str, text: &'a str, key: &str) -> Result<&'a str> {
     procfs::value(text, key).ok_or_else(|| ReadError::no_item(path, key))
 }
 
-/// Bytes of a value like `123 kB`.
-pub(super) fn kilobytes(path: &str, value: &str) -> Result<u64> {
-    let invalid = || ReadError::invalid(path, value, "a number of kB");
-    procfs::kilobytes(value).ok_or_else(invalid)
+/// Bytes of such a value in kB.
+pub(super) fn bytes_of(path: &str, text: &str, key: &str) -> Result<u64> {
+    let value = value_of(path, text, key)?;
+    procfs::kilobytes(value).ok_or_else(|| ReadError::invalid(path, value, "a number of kB"))
 }
 
 /// A value that is known only if its file says so.
@@ -184,22 +181,12 @@ pub(super) fn reading<T>(result: Result<T>) -> Reading<T> {
 
 fn text_of(path: &str, file: impl Read) -> Result<String> {
     let mut bytes = Vec::new();
-    let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
-    let read = read.map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
+    let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(ReadError::io(path))?;
     if read as u64 > MAX_BYTES {
-        return Err(ReadError::TooLarge { path: path.to_owned() });
+        return Err(ReadError::new(path, format_args!("is larger than {MAX_BYTES} bytes")));
     }
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok(text.trim_matches(|c: char| c.is_whitespace() || c == '\0').to_owned()),
-        Err(_) => Err(ReadError::NotText { path: path.to_owned() }),
-    }
-}
-
-fn copy_of(error: &io::Error) -> io::Error {
-    match error.raw_os_error() {
-        Some(errno) => io::Error::from_raw_os_error(errno),
-        None => error.kind().into(),
-    }
+    let text = String::from_utf8(bytes).map_err(|_| ReadError::new(path, "is not UTF-8 text"))?;
+    Ok(text.trim_matches(|c: char| c.is_whitespace() || c == '\0').to_owned())
 }
 
 #[cfg(test)]

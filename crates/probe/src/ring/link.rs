@@ -1,31 +1,20 @@
-//! What carries the token from one member to the next. One file a link in `links/`; this is what
-//! each provides.
+//! What carries the token from one member to the next, and what can go wrong with it. One file a family of links in
+//! `links/`; this is what each provides.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use model::ring::{Case, Kind};
+use model::ring::Kind;
 use rustix::io::Errno;
 
-pub use super::error::{By, CallError, LinkError};
-use crate::sys::{Aim, SharedArea, member_lost};
+use crate::counters::CountError;
+use crate::limits::Limits;
+use crate::sys::{SharedArea, Task, member_lost};
 
-/// The end that sends.
-pub trait Send {
-    /// Passes the token on. In the timed loop: nothing that the link does not need.
-    fn send(&mut self, token: u8) -> Result<(), LinkError>;
-
-    /// Called in every control lap before the send, when all members have been made: for what can
-    /// only be known then. Not in the timed loop.
-    fn settle(&mut self) -> Result<(), LinkError> {
-        Ok(())
-    }
-}
-
-/// The end that receives.
-pub trait Receive {
+/// One end of a channel between two members: one uses it to send, or to receive.
+pub trait End {
     /// A member waits for the token awake. Such members sleep at a gate between the laps, or their
     /// counters could not be read (`SharedArea::wait_at_gate`).
     const POLLS: bool = false;
@@ -34,91 +23,137 @@ pub trait Receive {
     /// lost (`sys::wait_uninterruptible`).
     const INTERRUPTIBLE: bool = true;
 
+    /// Passes the token on. In the timed loop: nothing that the link does not need.
+    fn send(&mut self, token: u8) -> Result<(), LinkError>;
+
     /// Waits for the token. In the timed loop: nothing that the link does not need.
     fn receive(&mut self) -> Result<u8, LinkError>;
-}
 
-/// What everything that carries a token says of itself.
-pub trait Carrier: 'static {
-    /// Its name on the command line.
-    const NAME: &'static str;
-    /// What carries the token, for lists of links.
-    const SUMMARY: &'static str;
-    /// What it needs of the kernel.
-    const NEEDS: &'static str;
-    /// A member that has passed the token on gives up its CPU by sleeping. Where none ever sleeps,
-    /// no limit on running without a sleep can be set.
-    const SLEEPS: bool = true;
-
-    /// Whether it can carry the token of such a ring: if not, why, and what to do instead.
-    fn suits(_case: &Case) -> Result<(), String> {
+    /// Called in every control lap before the send, when all members have been made: for what can
+    /// only be known then. Not in the timed loop.
+    fn settle(&mut self) -> Result<(), LinkError> {
         Ok(())
     }
-
-    /// What stands behind this refusal of its calls, and what helps, where that is known.
-    fn hint(_errno: Errno) -> Option<String> {
-        None
-    }
-}
-
-/// Whether all members of a ring run on one CPU; if not, why they must and what to do.
-pub fn on_one_cpu(case: &Case, why: &str) -> Result<(), String> {
-    let is_one_cpu = case.placement.is_one_cpu();
-    is_one_cpu.then_some(()).ok_or(format!("{why}: use --placement same or a single CPU"))
 }
 
 /// A kind of link. Channels are made one at a time, before the member behind them exists; an end that
 /// a process does not use is dropped in it, so that what is held stays constant in the ring's size.
-pub trait Link: Carrier {
-    /// The end of the member that passes the token on.
-    type Sender: Send + std::marker::Send + 'static;
-    /// The end of the member that waits for it.
-    type Receiver: Receive + std::marker::Send + 'static;
+pub trait Link: 'static {
+    /// Either end.
+    type End: End + Send + 'static;
 
     /// Done once in the leader before the first channel is made: what the members inherit.
     fn prepare() -> Result<(), CallError> {
         Ok(())
     }
 
-    /// Makes the channel between two neighbours.
-    fn channel(place: &Place) -> Result<(Self::Sender, Self::Receiver), CallError>;
+    /// Makes the channel between two neighbours: the end that sends, and the one that receives.
+    fn channel(place: &Place) -> Result<(Self::End, Self::End), CallError>;
 }
 
 /// Where in the ring a channel is.
-pub struct Place<'a> {
+#[derive(Clone)]
+pub struct Place {
     /// What the ring shares.
-    pub area: &'a Arc<SharedArea>,
+    pub area: Arc<SharedArea>,
     /// What the members are.
     pub kind: Kind,
-    /// The member that receives; the leader is 0.
+    /// The member that receives, who need not exist yet; the leader is 0.
     pub to: u32,
 }
 
-impl Place<'_> {
-    /// The address of the member that receives, who need not exist yet.
-    pub fn address(&self) -> Address {
-        Address { area: Arc::clone(self.area), kind: self.kind, member: self.to }
-    }
-}
-
-/// How a member is found that is addressed by its id.
-pub struct Address {
-    area: Arc<SharedArea>,
-    kind: Kind,
-    member: u32,
-}
-
-impl Address {
-    /// Its process and thread ids, waited for: a thread tells its own once it runs.
-    pub fn find(&self) -> Result<Aim, LinkError> {
-        let cell = &self.area.cells()[self.member as usize];
+impl Place {
+    /// The receiver's process and thread ids, waited for: a thread stores its own once it runs.
+    pub fn find(&self) -> Result<Task, LinkError> {
+        let cell = &self.area.cells()[self.to as usize];
         loop {
             match cell.tid.load(Ordering::Acquire) as i32 {
                 0 if member_lost() => return Err(LinkError::Closed),
                 0 => thread::sleep(Duration::from_micros(50)),
-                tid if self.kind == Kind::Process => return Ok(Aim { pid: tid, tid }),
-                tid => return Ok(Aim { pid: std::process::id() as i32, tid }),
+                tid if self.kind == Kind::Process => return Ok(Task { pid: tid, tid }),
+                tid => return Ok(Task { pid: std::process::id() as i32, tid }),
             }
         }
+    }
+}
+
+/// Why a token did not arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LinkError {
+    /// The other side is gone.
+    #[error("the other end is closed")]
+    Closed,
+    /// A call of the kernel failed.
+    #[error("{0}")]
+    Kernel(#[from] Errno),
+}
+
+/// A call that failed while a ring was made, and its errno.
+pub type CallError = (&'static str, Errno);
+
+/// Says of a failure which call it was.
+pub trait By<T> {
+    /// As a failure of `call`.
+    fn by(self, call: &'static str) -> Result<T, CallError>;
+}
+
+impl<T> By<T> for Result<T, Errno> {
+    fn by(self, call: &'static str) -> Result<T, CallError> {
+        self.map_err(|errno| (call, errno))
+    }
+}
+
+/// Why a ring could not be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum RingError {
+    /// No ring of this case can be made anywhere: why, and what to do.
+    #[error("{0}")]
+    Unsuited(String),
+    /// A call that the link cannot do without was refused, whatever the ring's size.
+    #[error("{}: {}", .0.0, .0.1)]
+    Call(CallError),
+    /// The machine does not let the link be used, or the kernel did not grant a policy or a CPU.
+    #[error("{0}")]
+    Denied(String),
+    /// The machine ran out of something while the ring was set up.
+    #[error(
+        "a ring of {wanted} members could not be set up: {} failed at member {made} with {}. {limits}",
+        .call.0, .call.1
+    )]
+    Refused {
+        /// Ring size.
+        wanted: u32,
+        /// Members that there were.
+        made: u32,
+        /// The call that failed.
+        call: CallError,
+        /// Which limit it was.
+        limits: Box<Limits>,
+    },
+    /// The members' memory cannot be allocated.
+    #[error("{0}")]
+    Memory(String),
+    /// The token was lost.
+    #[error("the token was lost: {0}")]
+    Lost(#[from] LinkError),
+    /// A member ended too early, or did not make its hops.
+    #[error("{0}")]
+    Broken(String),
+    /// A counter could not be read.
+    #[error(transparent)]
+    Count(#[from] CountError),
+}
+
+impl RingError {
+    /// The call that failed when a ring of so many had so many members, and the limits behind it. These are read
+    /// while all members still live: only then do their counts include them.
+    pub(super) fn refused(wanted: u32, made: u32, call: CallError) -> Self {
+        let limits = Box::new(Limits::behind(call.0, call.1));
+        Self::Refused { wanted, made, call, limits }
+    }
+
+    /// Whether the machine ran out of something, so that a larger ring would fail too.
+    pub fn is_exhaustion(&self) -> bool {
+        matches!(self, Self::Refused { .. } | Self::Memory(_))
     }
 }

@@ -2,9 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use super::error::{LeadError, LinkError};
-use super::link::{Receive, Send};
-use super::unshared::WaitBudget;
+use super::link::{End, LinkError, RingError};
+use super::slices::{WaitBudget, in_slices};
 use super::work::Work;
 use crate::sys::{
     Cell, SharedArea, member_lost, monotonic_raw_ns, reference_quantum, wait_uninterruptible,
@@ -35,15 +34,16 @@ fn repeatable(error: LinkError) -> Result<(), LinkError> {
 }
 
 /// A member's two ends and its work.
-pub struct Seat<S, R, W> {
+pub struct Seat<E, W> {
     /// Where the token goes.
-    pub sender: S,
+    pub sender: E,
     /// Where it comes from.
-    pub receiver: R,
+    pub receiver: E,
     /// What is done with it in hand.
     pub work: W,
-    /// A channel of its own, to be alone with, where each member has one.
-    pub own: Option<Ends<S, R>>,
+    /// A channel of its own, to be alone with, where each member has one: what it sends by the first end comes back
+    /// by the second.
+    pub own: Option<(E, E)>,
 }
 
 /// A member as all code around the timed loops sees it, the same for all links and all work: a call by
@@ -57,7 +57,7 @@ pub trait Member {
     fn receive(&mut self) -> Result<u8, LinkError>;
     /// Passes the token on.
     fn send(&mut self, token: u8) -> Result<(), LinkError>;
-    /// [`Send::settle`].
+    /// [`End::settle`].
     fn settle(&mut self) -> Result<(), LinkError>;
     /// Its work.
     fn work(&mut self) -> &mut dyn Work;
@@ -65,13 +65,13 @@ pub trait Member {
     fn exchange(&mut self) -> bool;
     /// Whether it has a channel of its own.
     fn has_own(&self) -> bool;
-    /// [`Receive::POLLS`].
+    /// [`End::POLLS`].
     fn polls(&self) -> bool;
-    /// [`Receive::INTERRUPTIBLE`].
+    /// [`End::INTERRUPTIBLE`].
     fn is_interruptible(&self) -> bool;
 }
 
-impl<S: Send, R: Receive, W: Work> Member for Seat<S, R, W> {
+impl<E: End, W: Work> Member for Seat<E, W> {
     /// Measured code: every instruction here is paid in every hop.
     fn pass(&mut self, laps: u64) -> Result<(), LinkError> {
         for _ in 0..laps {
@@ -121,11 +121,11 @@ impl<S: Send, R: Receive, W: Work> Member for Seat<S, R, W> {
     }
 
     fn polls(&self) -> bool {
-        R::POLLS
+        E::POLLS
     }
 
     fn is_interruptible(&self) -> bool {
-        R::INTERRUPTIBLE
+        E::INTERRUPTIBLE
     }
 }
 
@@ -142,12 +142,10 @@ fn alone(member: &mut dyn Member, laps: u64, cell: &Cell) -> Result<(), LinkErro
         member.drive(token, laps)?;
         let end = monotonic_raw_ns();
         reference_quantum(end, &mut quanta);
-        let [before, behind] = [0, 1].map(|i| (quanta.latency_ns[i], quanta.throughput_ns[i]));
-        let times = [before.0, before.1, behind.0, behind.1].map(u64::from);
-        cell.solo_ns[0].store(end.wrapping_sub(start), Ordering::Release);
-        for (slot, ns) in cell.solo_ns[1..].iter().zip(times) {
-            slot.store(ns, Ordering::Release);
-        }
+        let quanta = quanta.latency_ns.into_iter().zip(quanta.throughput_ns);
+        let quanta = quanta.flat_map(|times| [times.0, times.1].map(u64::from));
+        let times = [end.wrapping_sub(start)].into_iter().chain(quanta);
+        cell.solo_ns.iter().zip(times).for_each(|(slot, ns)| slot.store(ns, Ordering::Release));
         Ok(())
     });
     member.exchange();
@@ -169,16 +167,16 @@ pub fn follow(member: &mut dyn Member, area: &SharedArea, cell: &Cell) -> Result
         rest();
         let token = member.receive()?;
         cell.hops.store(hops, Ordering::Release);
-        let laps = area.laps();
+        let laps = area.laps.get();
         member.settle()?;
         member.send(token.wrapping_add(1))?;
         if laps == 0 {
             return Ok(());
         }
         rest();
-        member.work().move_to(area.place());
+        member.work().move_to(area.place.get() as u32);
         member.work().begin();
-        match area.solo_laps() {
+        match area.solo_laps.get() {
             solo_laps if solo_laps > 0 && member.has_own() => {
                 let token = member.receive()?;
                 alone(member, solo_laps, cell)?;
@@ -189,9 +187,6 @@ pub fn follow(member: &mut dyn Member, area: &SharedArea, cell: &Cell) -> Result
         hops += laps;
     }
 }
-
-/// The ends of a member's own channel: what it sends by the one comes back by the other.
-pub type Ends<S, R> = (S, R);
 
 /// Laps that come before those of a solo, and before those of a ring between two solos.
 const WARM_LAPS: u64 = 2;
@@ -215,28 +210,24 @@ impl<'a> Leader<'a> {
         self.member.has_own()
     }
 
-    /// What each member tells of itself, the leader first.
+    /// What each member reports, the leader first.
     pub fn cells(&self) -> &'a [Cell] {
         self.area.cells()
     }
 
-    fn members(&self) -> usize {
-        self.area.cells().len()
-    }
-
     /// Runs `laps` laps and checks that each member has changed the token in each.
-    fn laps(&mut self, laps: u64) -> Result<(), LeadError> {
-        let changes = (laps as u8).wrapping_mul(self.members() as u8);
+    fn laps(&mut self, laps: u64) -> Result<(), RingError> {
+        let changes = (laps as u8).wrapping_mul(self.area.cells().len() as u8);
         let expected = self.token.wrapping_add(changes);
-        let is_interruptible = self.member.is_interruptible();
-        let mut drive = || self.member.drive(self.token, laps);
-        let driven = match is_interruptible {
-            true => drive(),
-            false => wait_uninterruptible(drive).unwrap_or(Err(LinkError::Closed)),
+        let found = match self.member.is_interruptible() {
+            true => self.member.drive(self.token, laps)?,
+            false => wait_uninterruptible(|| self.member.drive(self.token, laps))
+                .unwrap_or(Err(LinkError::Closed))?,
         };
-        let found = driven?;
         if found != expected {
-            return Err(LeadError::Token { expected, found });
+            return Err(RingError::Broken(format!(
+                "the token came back as {found} instead of {expected}: not every member passed it on"
+            )));
         }
         self.token = found;
         Ok(())
@@ -244,40 +235,39 @@ impl<'a> Leader<'a> {
 
     /// A control lap: announces the laps of the next batch (0: the end) and checks that every
     /// member made all hops of those before.
-    pub fn announce(&mut self, laps: u64) -> Result<(), LeadError> {
-        self.area.set_laps(laps);
+    pub fn announce(&mut self, laps: u64) -> Result<(), RingError> {
+        self.area.laps.set(laps);
         self.member.settle()?;
         self.begin();
         self.laps(1)?;
         for (member, cell) in self.area.cells().iter().enumerate().skip(1) {
             let found = cell.hops.load(Ordering::Acquire);
             if found != self.hops {
-                return Err(LeadError::Hops { member, expected: self.hops, found });
+                let expected = self.hops;
+                return Err(RingError::Broken(format!(
+                    "member {member} made {found} hops instead of {expected}"
+                )));
             }
         }
         Ok(())
     }
 
-    /// A control lap that announces solos: one lap of the ring, in which each member makes `solo_laps` laps
-    /// alone when the token comes to it.
-    pub fn announce_solos(&mut self, solo_laps: u64) -> Result<(), LeadError> {
-        self.area.set_solo_laps(solo_laps);
-        self.announce(1)
-    }
-
-    /// The announced solos, the leader's own first. What they took is in the cells.
-    pub fn solos(&mut self) -> Result<(), LeadError> {
-        alone(&mut *self.member, self.area.solo_laps(), &self.area.cells()[0])?;
+    /// Solos: one lap of the ring, in which each member makes `laps` laps alone when the token comes to it, the
+    /// leader first. What they took is in the cells.
+    pub fn solos(&mut self, laps: u64) -> Result<(), RingError> {
+        self.area.solo_laps.set(laps);
+        self.announce(1)?;
+        alone(&mut *self.member, laps, &self.area.cells()[0])?;
         self.laps(1)?;
         self.hops += 1;
-        self.area.set_solo_laps(0);
+        self.area.solo_laps.set(0);
         Ok(())
     }
 
     /// All members' memory at this of their places, from the control lap on that this announces. Gives the time
     /// of the fastest of so many laps there, after [`WARM_LAPS`], with a quantum before and behind them.
-    pub fn move_to(&mut self, place: u32, laps: u64) -> Result<(u64, Slices), LeadError> {
-        self.area.set_place(place);
+    pub fn move_to(&mut self, place: u32, laps: u64) -> Result<(u64, Slices), RingError> {
+        self.area.place.set(place.into());
         self.announce(WARM_LAPS + laps)?;
         self.member.work().move_to(place);
         self.begin();
@@ -296,24 +286,16 @@ impl<'a> Leader<'a> {
         Ok((fastest_ns, quanta))
     }
 
-    /// The announced slices after [`WARM_LAPS`] laps, all announced together: `count` of so many laps, with a
-    /// quantum before, between and behind them.
-    pub fn between_solos(&mut self, count: u64, slices: &mut Slices) -> Result<(), LeadError> {
+    /// One phase of the ring between two of solos: `count` slices, after [`WARM_LAPS`] laps, all announced together,
+    /// with a quantum before, between and behind them.
+    pub fn between_solos(&mut self, count: u64, slices: &mut Slices) -> Result<(), RingError> {
+        let laps = count * slices.laps;
+        self.announce(laps + WARM_LAPS)?;
         self.laps(WARM_LAPS)?;
-        let mut now = reference_quantum(monotonic_raw_ns(), slices);
-        for _ in 0..count {
-            self.laps(slices.laps)?;
-            let end = monotonic_raw_ns();
-            slices.elapsed_ns.push(end.wrapping_sub(now));
-            now = reference_quantum(end, slices);
-        }
-        self.hops += count * slices.laps + WARM_LAPS;
+        let now = reference_quantum(monotonic_raw_ns(), slices);
+        in_slices(laps, now, slices, |laps| self.laps(laps), |now, _| now)?;
+        self.hops += laps + WARM_LAPS;
         Ok(())
-    }
-
-    /// The control lap before [`Self::between_solos`].
-    pub fn announce_between_solos(&mut self, count: u64, laps: u64) -> Result<(), LeadError> {
-        self.announce(count * laps + WARM_LAPS)
     }
 
     /// Wakes members that sleep between the laps because they do not within.
@@ -331,33 +313,22 @@ impl<'a> Leader<'a> {
         laps: u64,
         slices: &mut Slices,
         budget: &mut WaitBudget,
-    ) -> Result<u64, LeadError> {
+    ) -> Result<u64, RingError> {
         self.member.work().begin();
         let mut now = reference_quantum(monotonic_raw_ns(), slices);
         now = budget.wait(reference_quantum(now, slices), slices);
         self.begin();
-        let (mut left, mut elapsed_ns) = (laps, 0);
-        let polls = self.member.polls();
-        while left > 0 {
-            let now_laps = left.min(slices.laps.max(1));
-            self.laps(now_laps)?;
-            let end = monotonic_raw_ns();
-            elapsed_ns += end.wrapping_sub(now);
-            slices.elapsed_ns.push(end.wrapping_sub(now));
-            now = reference_quantum(end, slices);
-            left -= now_laps;
-            // Members that spin while the leader waits would be what it waits for to end.
-            if !polls && left > 0 {
-                now = budget.wait(now, slices);
-            }
-        }
+        // Members that spin while the leader waits would be what it waits for to end.
+        let waits = !self.member.polls();
+        let pause = |now, slices: &mut _| if waits { budget.wait(now, slices) } else { now };
+        let (elapsed_ns, now) = in_slices(laps, now, slices, |laps| self.laps(laps), pause)?;
         reference_quantum(now, slices);
         self.hops += laps;
         Ok(elapsed_ns)
     }
 
     /// The announced batch, between two readings of `clock` and no more. Gives the time.
-    pub fn batch(&mut self, laps: u64, clock: &mut dyn FnMut() -> u64) -> Result<u64, LeadError> {
+    pub fn batch(&mut self, laps: u64, clock: &mut dyn FnMut() -> u64) -> Result<u64, RingError> {
         self.member.work().begin();
         // The counts are taken already: what wakes the members is in the time as it is in them.
         let start = clock();
@@ -377,13 +348,14 @@ mod tests {
     use crate::ring::links::Pipe;
     use crate::ring::work::NoWork;
     use model::case::Kind;
+    use std::os::fd::OwnedFd;
     use std::sync::Arc;
     use std::sync::atomic::AtomicU64;
     use std::thread;
 
-    fn channel() -> (<Pipe as Link>::Sender, <Pipe as Link>::Receiver) {
+    fn channel() -> (OwnedFd, OwnedFd) {
         let area = Arc::new(SharedArea::new(1).unwrap());
-        Pipe::channel(&Place { area: &area, kind: Kind::Thread, to: 0 }).unwrap()
+        Pipe::channel(&Place { area, kind: Kind::Thread, to: 0 }).unwrap()
     }
 
     /// A ring of threads over pipes; member `skip` passes the token on unchanged, as a
@@ -448,22 +420,19 @@ mod tests {
     #[test]
     fn each_member_is_alone_once_a_phase_and_its_times_are_its_own() {
         with_ring(3, None, |leader| {
-            leader.announce_solos(50).unwrap();
-            leader.solos().unwrap();
+            leader.solos(50).unwrap();
             let times = |leader: &Leader| -> Vec<[u64; 5]> {
                 leader.cells().iter().map(Cell::solo_times_ns).collect()
             };
             let first = times(leader);
             assert!(first.iter().all(|times| times.iter().all(|ns| *ns > 0)), "{first:?}");
             // A batch of the ring between two phases leaves the solos alone.
-            leader.announce_between_solos(4, 5).unwrap();
             let mut slices = Slices::with_room_for(4, 5);
             leader.between_solos(4, &mut slices).unwrap();
             assert!(slices.elapsed_ns.iter().all(|ns| *ns > 0), "{slices:?}");
             let counts = (slices.elapsed_ns.len(), slices.latency_ns.len());
             assert_eq!((counts, times(leader)), ((4, 5), first));
-            leader.announce_solos(50).unwrap();
-            leader.solos().unwrap();
+            leader.solos(50).unwrap();
             leader.announce(7).unwrap();
             leader.batch(7, &mut || 0).unwrap();
             leader.announce(0).unwrap();
@@ -525,12 +494,10 @@ mod tests {
             |leader| {
                 leader.move_to(1, 5).unwrap();
                 let moved = touches()[1];
-                leader.announce_solos(50).unwrap();
-                leader.solos().unwrap();
+                leader.solos(50).unwrap();
                 // Two control laps of the leader: this one, and the lap in which the solos are made.
                 let alone = 3 * (50 + WARM_LAPS) + 2;
                 assert_eq!(touches(), [1, moved + alone, 0]);
-                leader.announce_between_solos(4, 5).unwrap();
                 leader.between_solos(4, &mut Slices::with_room_for(4, 5)).unwrap();
                 leader.announce(0).unwrap();
                 let ring = 3 * (4 * 5 + WARM_LAPS) + 2;
@@ -560,7 +527,7 @@ mod tests {
         let waits = waited.waits.unwrap();
         assert_eq!((waits[0].slice, left.left_ns), (0, 0));
         assert!(waits.iter().map(|wait| wait.elapsed_ns).sum::<u64>() >= 300_000, "{waits:?}");
-        // A batch that is timed as the machine is found does not wait, nor one on a CPU that nobody knows.
+        // A batch that is timed as the machine is found does not wait, nor one on a CPU of unknown k0.
         let (as_found, left) = in_slices(Slices::with_room_for(10, 10), budget);
         assert_eq!((as_found.waits, left), (None, budget));
         let budget = WaitBudget { unshared_ratio: None, ..budget };
@@ -571,7 +538,7 @@ mod tests {
     #[test]
     fn a_member_that_is_left_out_is_an_error() {
         let error = with_ring(4, Some(2), |leader| leader.announce(5)).unwrap_err();
-        assert_eq!(error, LeadError::Token { expected: 4, found: 3 });
+        assert!(error.to_string().starts_with("the token came back as 3 instead of 4"), "{error}");
     }
 
     #[test]
@@ -580,8 +547,8 @@ mod tests {
             leader.announce(5).unwrap();
             leader.batch(5, &mut || 0).unwrap();
             leader.hops += 1;
-            let found = leader.announce(0).unwrap_err();
-            assert_eq!(found, LeadError::Hops { member: 1, expected: 6, found: 5 });
+            let error = leader.announce(0).unwrap_err();
+            assert_eq!(error.to_string(), "member 1 made 5 hops instead of 6");
         });
     }
 
@@ -596,9 +563,9 @@ mod tests {
                     readings * 1000
                 });
                 leader.announce(0).unwrap();
-                elapsed
+                elapsed.unwrap()
             });
-            assert_eq!((elapsed, readings), (Ok(1000), 2), "{laps} laps");
+            assert_eq!((elapsed, readings), (1000, 2), "{laps} laps");
         }
     }
 
@@ -609,6 +576,6 @@ mod tests {
         let (_, receiver) = channel();
         let seat = Seat { sender, receiver, work: NoWork, own: None };
         let mut leader = Leader::new(Box::new(seat), &area);
-        assert!(matches!(leader.announce(1), Err(LeadError::Link(_))));
+        assert!(matches!(leader.announce(1), Err(RingError::Lost(_))));
     }
 }

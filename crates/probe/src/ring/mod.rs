@@ -1,65 +1,30 @@
 //! The ring: members that pass a one-byte token round, and what the kernel counts meanwhile.
 //!
-//! `link` says what a link is, `links` has one file for each and lists them in [`LINKS`]. `member`
-//! has the timed loops, `build` makes the members, `session` takes the samples of one worker, `available`
-//! finds out whether the machine has a link.
+//! `link` says what a link is, `links` has a file for each family and lists them in [`LINKS`]. `member`
+//! has the timed loops, `build` makes the members, `session` takes the samples of one worker.
 
-mod available;
 mod build;
-mod error;
 mod link;
 mod links;
 mod member;
 mod others;
 mod session;
-mod unshared;
+mod slices;
 mod work;
 
-use model::ring::{Batching, Case, Sample};
-use serde::{Deserialize, Serialize};
+use model::ring::Sample;
 
-pub use error::RingError;
-pub use links::{LINKS, Registered};
-pub use session::{check_policy, check_state, slowest};
+pub use build::check_state;
+pub use link::RingError;
+pub use links::{LINKS, Registered, link};
+pub use session::{Assignment, check_policy, run_by_clock, slowest};
+pub(crate) use slices::in_slices;
 
 use crate::sys::monotonic_raw_ns;
-
-/// What a worker is told of a ring: one case, one round.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Assignment {
-    /// Number of the case in the plan.
-    pub case_number: usize,
-    /// The ring.
-    pub case: Case,
-    /// The round.
-    pub round: u32,
-    /// How laps become samples.
-    pub batching: Batching,
-    /// k0 of the CPU that is measured, as far as it is known (`model::speed::Reference`): what is waited for.
-    pub unshared_ratio: Option<f64>,
-}
-
-/// The link of that name.
-pub fn link(name: &str) -> Option<&'static Registered> {
-    LINKS.iter().find(|link| link.name == name)
-}
 
 /// Runs one assignment in the calling process, which must be single-threaded and for this alone:
 /// it forks, changes its policy and its CPUs, and sets itself a deadline. Samples go to `sink` as
 /// soon as every member has proven its part in them.
 pub fn run(assignment: &Assignment, sink: &mut dyn FnMut(Sample)) -> Result<(), RingError> {
     run_by_clock(assignment, &mut monotonic_raw_ns, sink)
-}
-
-/// The same by a clock of the caller's, in nanoseconds: it is read before and after each batch, the last
-/// two times around that of the sample that comes next. What else it does, it does within the sample.
-pub fn run_by_clock(
-    assignment: &Assignment,
-    clock: &mut dyn FnMut() -> u64,
-    sink: &mut dyn FnMut(Sample),
-) -> Result<(), RingError> {
-    let name = &assignment.case.link;
-    let link = link(name).ok_or_else(|| RingError::UnknownLink { name: name.clone() })?;
-    link.suits(&assignment.case)?;
-    (link.run)(assignment, clock, sink)
 }

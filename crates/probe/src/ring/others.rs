@@ -1,16 +1,14 @@
 //! The members besides the leader, seen from the leader: their end, and what they died of.
 
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use model::case::Kind;
 use rustix::io::retry_on_intr;
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
-use super::error::RingError;
-use crate::counters::Task;
-use crate::sys::SharedArea;
-use std::sync::atomic::Ordering;
+use super::link::RingError;
+use crate::sys::{SharedArea, Task};
 
 /// Exit status of a member that lost the token.
 pub const STATUS_LOST: i32 = 3;
@@ -27,138 +25,118 @@ const ATTEMPTS: u32 = 100;
 /// Time before each look.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
 
-/// All members but the leader, in the order of the ring.
-pub enum Others {
-    /// Children of the worker.
-    Processes(Vec<Pid>),
-    /// Threads of the worker.
-    Threads(Vec<JoinHandle<i32>>),
-    /// None that the kernel knows: all run in the leader's own thread.
-    Within,
+/// All members but the leader that the kernel knows, in the order of the ring. None where all run in the leader's
+/// own thread.
+#[derive(Default)]
+pub struct Others(pub Vec<Other>);
+
+/// One of the others.
+pub enum Other {
+    /// A child of the worker.
+    Process(Pid),
+    /// A thread of the worker.
+    Thread(JoinHandle<i32>),
 }
 
 impl Others {
-    /// No members yet, with room for as many as the ring has: a list that grows between forks is
-    /// copied page by page.
-    pub fn none(kind: Kind, members: u32) -> Self {
-        match kind {
-            Kind::Process => Self::Processes(Vec::with_capacity(members as usize)),
-            Kind::Thread => Self::Threads(Vec::with_capacity(members as usize)),
-        }
-    }
-
-    /// Adds the next member.
-    pub fn push_process(&mut self, pid: Pid) {
-        if let Self::Processes(pids) = self {
-            pids.push(pid);
-        }
-    }
-
-    /// Adds the next member.
-    pub fn push_thread(&mut self, handle: JoinHandle<i32>) {
-        if let Self::Threads(handles) = self {
-            handles.push(handle);
-        }
-    }
-
     /// The members as tasks whose counters can be read. All must have started: a lap is proof.
     pub fn tasks(&self, area: &SharedArea) -> Vec<Task> {
         let own = std::process::id() as i32;
         let tids = area.cells().iter().skip(1).map(|cell| cell.tid.load(Ordering::Acquire) as i32);
-        match self {
-            Self::Processes(_) => tids.map(|tid| Task { pid: tid, tid }).collect(),
-            Self::Threads(_) => tids.map(|tid| Task { pid: own, tid }).collect(),
-            Self::Within => Vec::new(),
-        }
+        let task = |(other, tid): (&Other, i32)| match other {
+            Other::Process(_) => Task { pid: tid, tid },
+            Other::Thread(_) => Task { pid: own, tid },
+        };
+        self.0.iter().zip(tids).map(task).collect()
     }
 
-    /// Waits for all after they were told to end.
+    /// Waits for all after the announced end.
     pub fn finish(self) -> Result<(), RingError> {
-        for (member, other) in self.numbered() {
+        for (member, other) in (1..).zip(self.0) {
             if let Some(how) = other.end().description(0) {
-                return Err(RingError::Member { member, how });
+                return Err(ended_early(member, &how));
             }
         }
         Ok(())
     }
 
-    /// Each with its number in the ring.
-    fn numbered(self) -> Vec<(u32, Other)> {
-        match self {
-            Self::Within => Vec::new(),
-            Self::Processes(pids) => (1..).zip(pids.into_iter().map(Other::Process)).collect(),
-            Self::Threads(handles) => (1..).zip(handles.into_iter().map(Other::Thread)).collect(),
+    /// Ends all that are left, and gives the cause of the error: a member that is
+    /// gone shows as a lost token or, between batches, in its counters.
+    pub fn end_after(self, error: RingError, area: &SharedArea) -> RingError {
+        if matches!(error, RingError::Lost(_) | RingError::Count(_)) {
+            return self.post_mortem(area).unwrap_or(error);
         }
+        self.kill();
+        error
     }
 
     /// After the token was lost: which member went first, if any did. Members that only noticed the
     /// loss come after one that was killed or refused. Ends all processes that are left.
-    pub fn post_mortem(self, area: &SharedArea) -> Option<RingError> {
-        let (mut left, mut ends, mut found) = (self.numbered(), Vec::new(), None);
+    fn post_mortem(self, area: &SharedArea) -> Option<RingError> {
+        let mut left: Vec<(u32, Other)> = (1..).zip(self.0).collect();
+        let (mut ends, mut found) = (Vec::new(), None);
         for _ in 0..ATTEMPTS {
             // The loss travels round the ring before it reaches the leader, but deaths are reported
             // when the kernel gets to it.
             std::thread::sleep(BETWEEN_ATTEMPTS);
-            let still = |(member, other): (u32, Other)| match other.try_end() {
-                Ok(end) => {
-                    ends.push((member, end));
-                    None
+            let mut still = Vec::new();
+            for (member, other) in left {
+                match other.try_end() {
+                    Ok(end) => ends.push((member, end)),
+                    Err(other) => still.push((member, other)),
                 }
-                Err(other) => Some((member, other)),
-            };
-            left = left.into_iter().filter_map(still).collect();
+            }
+            left = still;
             found = culprit(&ends, area);
             if found.is_some() || left.is_empty() {
                 break;
             }
         }
-        // A pid that was waited for may be somebody else's by now: only the others are killed.
-        let pids = left.into_iter().filter_map(|(_, other)| match other {
-            Other::Process(pid) => Some(pid),
-            Other::Thread(_) => None,
-        });
-        Self::Processes(pids.collect()).kill();
+        // A pid that was waited for may belong to another process by now: only the others are killed.
+        Self(left.into_iter().map(|(_, other)| other).collect()).kill();
         found
     }
 
     /// Ends all processes and waits for them. Threads end with the worker.
-    pub fn kill(self) {
-        let Self::Processes(pids) = self else { return };
-        for pid in &pids {
-            // One that is gone already is what we want.
-            let _ = kill_process(*pid, Signal::KILL);
+    fn kill(self) {
+        for other in &self.0 {
+            if let Other::Process(pid) = other {
+                // One that is gone already is what we want.
+                let _ = kill_process(*pid, Signal::KILL);
+            }
         }
-        for pid in pids {
-            reap(pid, WaitOptions::empty());
+        for other in self.0 {
+            if let Other::Process(pid) = other {
+                reap(pid, WaitOptions::empty());
+            }
         }
     }
-}
-
-/// One of the others.
-enum Other {
-    Process(Pid),
-    Thread(JoinHandle<i32>),
 }
 
 impl Other {
     /// Its end, waited for.
     fn end(self) -> End {
         match self {
-            Self::Process(pid) => reap(pid, WaitOptions::empty()).map_or(End::Status(0), End::of),
-            Self::Thread(handle) => handle.join().map_or(End::Panic, End::Status),
+            Self::Process(pid) => reap(pid, WaitOptions::empty()).unwrap_or(End::Status(0)),
+            Self::Thread(handle) => End::Status(handle.join().unwrap_or(STATUS_PANIC)),
         }
     }
 
     /// Its end if it has come.
     fn try_end(self) -> Result<End, Self> {
         match self {
-            Self::Process(pid) => {
-                reap(pid, WaitOptions::NOHANG).map(End::of).ok_or(Self::Process(pid))
-            }
+            Self::Process(pid) => reap(pid, WaitOptions::NOHANG).ok_or(Self::Process(pid)),
             Self::Thread(handle) if !handle.is_finished() => Err(Self::Thread(handle)),
             thread => Ok(thread.end()),
         }
     }
+}
+
+fn reap(pid: Pid, options: WaitOptions) -> Option<End> {
+    let (_, status) = retry_on_intr(|| waitpid(Some(pid), options)).ok()??;
+    // Stopped ones are not asked for: it has ended in one of the two ways.
+    let code = || End::Status(status.exit_status().unwrap_or(STATUS_LOST));
+    Some(status.terminating_signal().map_or_else(code, End::Signal))
 }
 
 /// How a member ended.
@@ -166,37 +144,30 @@ impl Other {
 enum End {
     Status(i32),
     Signal(i32),
-    Panic,
 }
 
 impl End {
-    fn of(status: WaitStatus) -> Self {
-        match (status.exit_status(), status.terminating_signal()) {
-            (_, Some(signal)) => Self::Signal(signal),
-            // Stopped ones are not asked for: it has ended in one of the two ways.
-            (code, None) => Self::Status(code.unwrap_or(STATUS_LOST)),
-        }
-    }
-
     /// Absent for one who had done its part. `errno` is what the member left, or 0.
     fn description(self, errno: u32) -> Option<String> {
         let refused = std::io::Error::from_raw_os_error(errno as i32);
-        Some(match (self, errno) {
-            (Self::Status(0), 0) => return None,
-            (Self::Signal(9), _) => {
-                "it was killed by signal 9; if nobody did that, the kernel ran out of memory (see \
-                 dmesg)"
-                    .to_string()
+        Some(match self {
+            Self::Signal(9) => {
+                "it was killed by signal 9; if nobody did that, the kernel ran out of memory (see dmesg)".into()
             }
-            (Self::Signal(signal), _) => format!("it was killed by signal {signal}"),
-            (Self::Panic, _) => "it panicked".to_string(),
-            (Self::Status(status), 0) => status_description(status),
-            (Self::Status(STATUS_PLACE), _) => {
-                format!("{}: {refused}", status_description(STATUS_PLACE))
-            }
-            (Self::Status(_), _) => refused.to_string(),
+            Self::Signal(signal) => format!("it was killed by signal {signal}"),
+            Self::Status(0) if errno == 0 => return None,
+            Self::Status(STATUS_PANIC) => "it panicked".into(),
+            Self::Status(STATUS_PLACE) => format!("it could not be put on its CPU: {refused}"),
+            Self::Status(_) if errno != 0 => refused.to_string(),
+            Self::Status(STATUS_LOST) => "it lost the token".into(),
+            Self::Status(STATUS_ORPHAN) => "its leader was gone".into(),
+            Self::Status(other) => format!("exit status {other}"),
         })
     }
+}
+
+fn ended_early(member: u32, how: &str) -> RingError {
+    RingError::Broken(format!("member {member} ended early: {how}"))
 }
 
 /// Who of those that have ended, or were refused something and are about to, did so first: by what
@@ -210,27 +181,12 @@ fn culprit(ends: &[(u32, End)], area: &SharedArea) -> Option<RingError> {
         End::Signal(_) => 0,
         _ if errno(*member) != 0 => 1,
         End::Status(STATUS_LOST) => 3,
-        End::Panic | End::Status(_) => 2,
+        End::Status(_) => 2,
     };
     let bad = ends.iter().copied().chain(about_to);
     let bad = bad.filter(|(member, end)| end.description(errno(*member)).is_some());
     let (member, end) = bad.min_by_key(|one| (rank(one), one.0))?;
-    Some(RingError::Member { member, how: end.description(errno(member))? })
-}
-
-fn reap(pid: Pid, options: WaitOptions) -> Option<WaitStatus> {
-    let found = retry_on_intr(|| waitpid(Some(pid), options));
-    found.ok().flatten().map(|(_, status)| status)
-}
-
-fn status_description(status: i32) -> String {
-    match status {
-        STATUS_LOST => "it lost the token".to_string(),
-        STATUS_ORPHAN => "its leader was gone".to_string(),
-        STATUS_PLACE => "it could not be put on its CPU".to_string(),
-        STATUS_PANIC => "it panicked".to_string(),
-        other => format!("exit status {other}"),
-    }
+    Some(ended_early(member, &end.description(errno(member))?))
 }
 
 #[cfg(test)]
@@ -254,7 +210,11 @@ mod tests {
         let named = |ends: &[(u32, End)], refused: &[(u32, Errno)], words: &str| {
             assert_eq!(blamed(ends, refused).as_deref(), Some(words));
         };
-        named(&[(1, lost), (2, End::Panic)], &[], "member 2 ended early: it panicked");
+        named(
+            &[(1, lost), (2, End::Status(STATUS_PANIC))],
+            &[],
+            "member 2 ended early: it panicked",
+        );
         named(&[(1, lost), (3, End::Status(101))], &[], "member 3 ended early: it panicked");
         named(&[(3, lost), (1, lost)], &[], "member 1 ended early: it lost the token");
         named(
@@ -281,7 +241,8 @@ mod tests {
         let waits = std::thread::spawn(move || held.recv().map_or(STATUS_LOST, |()| 0));
         let panics =
             std::thread::spawn(|| -> i32 { std::panic::resume_unwind(Box::new("on purpose")) });
-        let error = Others::Threads(vec![waits, panics]).post_mortem(&area).unwrap();
+        let others = Others([waits, panics].map(Other::Thread).into());
+        let error = others.post_mortem(&area).unwrap();
         assert_eq!(error.to_string(), "member 2 ended early: it panicked");
         drop(hold);
     }

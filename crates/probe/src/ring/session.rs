@@ -1,24 +1,38 @@
 //! One worker's round of one case: set-up, warm-up, samples, end.
 
-use std::marker::PhantomData;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use model::ring::{Case, ELEMENT_BYTES, Policy, Sample};
+use model::ring::{Batching, Case, ELEMENT_BYTES, Policy, Sample};
 use model::speed::{LONGEST_SLICE_NS, Places, Slices, Triple, Triples};
-use model::state::State;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde::{Deserialize, Serialize};
 
-use super::Assignment;
-use super::build::{Make, Ring};
-use super::error::{LeadError, RingError};
+use super::build::Ring;
+use super::link::RingError;
+use super::links;
 use super::member::Leader;
-use super::unshared::{self, Tried, WaitBudget};
-use super::work::{NoWork, Work};
-use crate::counters::{Snapshot, Task, steal_ns};
+use super::slices::{ENOUGH_PLACES_NS, FEWEST_PLACES, PLACE_LAPS, WaitBudget, best_place};
+use crate::counters::{Snapshot, steal_ns};
 use crate::placement;
 use crate::policy;
 use crate::program::huge_page_bytes_of_process;
-use crate::sys::{self, Array, Ballast, RegisterKind, Registers, WithRegisters, monotonic_raw_ns};
+use crate::sys::{self, Array, Ballast, Task, monotonic_raw_ns};
+
+/// What a worker gets of a ring: one case, one round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Assignment {
+    /// Number of the case in the plan.
+    pub case_number: usize,
+    /// The ring.
+    pub case: Case,
+    /// The round.
+    pub round: u32,
+    /// How laps become samples.
+    pub batching: Batching,
+    /// k0 of the CPU that is measured, as far as it is known (`model::speed::Reference`): what is waited for.
+    pub unshared_ratio: Option<f64>,
+}
 
 /// Longest time a real-time member may run without waiting once, beyond its work: in a ring of
 /// several each waits in every hop, so one that spins is broken, and must not hold the CPU
@@ -41,7 +55,7 @@ const FEWEST_LAPS: u64 = 3;
 /// A worker makes no further triple once they have lasted this long.
 const ENOUGH_TRIPLES_NS: u64 = 15_000_000;
 
-/// A sample waits for a core that nobody shares for at most so many times as long as it lasts, all its slices
+/// A sample waits for an unshared core at most so many times as long as it lasts, all its slices
 /// together: where the core is shared nine tenths of the time in stays of some milliseconds, two or three moments
 /// at which it is not come in 30 ms.
 const SAMPLE_WAIT_FACTOR: u64 = 3;
@@ -57,126 +71,67 @@ const SLOW_ELEMENT_NS: f64 = 1000.0;
 /// Nanoseconds a hop is taken to last before one was timed: far more than it does anywhere.
 const SLOW_HOP_NS: f64 = 10e6;
 
-/// Runs an assignment over links of kind `M`.
-pub fn run<M: Make>(
+/// Runs one assignment as [`super::run`] does, by a clock of the caller's, in nanoseconds: it is read before and after
+/// each batch, the last two times around that of the sample that comes next. What else it does, it does within the
+/// sample.
+pub fn run_by_clock(
     assignment: &Assignment,
     clock: &mut dyn FnMut() -> u64,
     sink: &mut dyn FnMut(Sample),
 ) -> Result<(), RingError> {
-    match (assignment.case.work, assignment.case.state) {
-        (None, None) => run_with::<M, _>(assignment, clock, sink, || NoWork),
-        (Some(work), None) => {
-            let bytes = work.bytes;
-            Array::check(&work).map_err(|limit| RingError::Work { bytes, limit })?;
-            let seed = page_seed(assignment);
-            run_with::<M, _>(assignment, clock, sink, move || Array::new(&work, seed))
-        }
-        (None, Some(state)) => {
-            let run = RunWithRegisters { assignment, clock, sink, link: PhantomData::<M> };
-            sys::with_registers(state, run)
-                .unwrap_or_else(|why| Err(RingError::State { state, why }))
-        }
-        (Some(_), Some(state)) => {
-            let why = "members have either work or a state of the registers".to_string();
-            Err(RingError::State { state, why })
-        }
-    }
-}
-
-struct RunWithRegisters<'a, M> {
-    assignment: &'a Assignment,
-    clock: &'a mut dyn FnMut() -> u64,
-    sink: &'a mut dyn FnMut(Sample),
-    link: PhantomData<M>,
-}
-
-impl<M: Make> WithRegisters for RunWithRegisters<'_, M> {
-    type Output = Result<(), RingError>;
-
-    fn with<K: RegisterKind>(self, registers: Registers<K>) -> Self::Output {
-        run_with::<M, _>(self.assignment, self.clock, self.sink, move || registers)
-    }
-}
-
-fn run_with<M: Make, W: Work>(
-    assignment: &Assignment,
-    clock: &mut dyn FnMut() -> u64,
-    sink: &mut dyn FnMut(Sample),
-    work: impl Fn() -> W + Copy + std::marker::Send + Sync + 'static,
-) -> Result<(), RingError> {
-    let kind = LinkKind { sleeps: M::SLEEPS, polls: M::POLLS };
-    take(assignment, clock, sink, kind, &|case, alone| M::make(case, work, alone))
-}
-
-/// What a session has to know of a link.
-struct LinkKind {
-    sleeps: bool,
-    polls: bool,
-}
-
-/// The same for all links and all kinds of work.
-fn take(
-    assignment: &Assignment,
-    clock: &mut dyn FnMut() -> u64,
-    sink: &mut dyn FnMut(Sample),
-    LinkKind { sleeps, polls }: LinkKind,
-    make: &dyn Fn(&Case, bool) -> Result<Ring, RingError>,
-) -> Result<(), RingError> {
+    let name = &assignment.case.link;
+    let unknown = || RingError::Unsuited(format!("no link is called '{name}'"));
+    let link = links::link(name).ok_or_else(unknown)?;
+    link.suits(&assignment.case)?;
     let start_ns = monotonic_raw_ns();
     let case = &assignment.case;
     sys::default_alarm();
     let slow_lap_ns = f64::from(case.members) * slow_hop_ns(case);
-    sys::deadline(deadline_s(slow_lap_ns));
+    deadline(slow_lap_ns);
     let cpus = case.placement.cpus_of(0);
-    placement::pin(&cpus).map_err(|errno| RingError::Affinity { member: 0, cpus, errno })?;
-    take_policy(case, sleeps)?;
+    placement::pin(&cpus).map_err(|errno| {
+        RingError::Denied(format!("member 0 could not be put on CPU {cpus:?}: {errno}"))
+    })?;
+    take_policy(case, link.sleeps)?;
     raise_open_files();
     if case.members > 1 {
         // Without it a loss is noticed all the same, where the link has an end or by the deadline.
         let _ = sys::watch_members();
     }
-    let alone = assignment.batching.triples.is_some() && case.members > 1 && !polls;
+    let alone = assignment.batching.triples.is_some() && case.members > 1;
     let ballast_start_ns = monotonic_raw_ns();
-    let ballast = case.work.and_then(|work| Ballast::hold(work.huge_pages, page_seed(assignment)));
+    // Another one in each worker of a run, and the same in each run of a plan.
+    let seed = (u64::from(assignment.round) << 32) + assignment.case_number as u64;
+    let ballast = case.work.and_then(|work| Ballast::hold(work.huge_pages, seed));
     // It is no part of a ring's set-up.
     let ballast_ns = monotonic_raw_ns() - ballast_start_ns;
-    let Ring { leader, area, others } = make(case, alone)?;
+    let Ring { leader, area, others } = link.make(case, seed, alone)?;
     let setup_ns = monotonic_raw_ns() - start_ns - ballast_ns;
     let mut leader = Leader::new(leader, &area);
-    let sampled = leader.announce(1).map_err(RingError::from).and_then(|()| {
+    let sampled = leader.announce(1).and_then(|()| {
         // All members have their memory: they took part in a lap.
         drop(ballast);
         let tasks = others.tasks(&area);
         let huge_page_bytes = case.work.and_then(|_| huge_page_bytes_of(&tasks));
-        let ns_per_lap = slow_lap_ns;
-        let leader = &mut leader;
-        let places = None;
-        let mut sampler = Sampler {
+        let sampler = Sampler {
             assignment,
             clock,
-            leader,
+            leader: &mut leader,
             tasks,
             setup_ns,
-            ns_per_lap,
+            ns_per_lap: slow_lap_ns,
             huge_page_bytes,
-            places,
+            places: None,
         };
         sampler.run(sink)
     });
     // Without the leader's ends the members notice a loss, wherever it happened.
     drop(leader);
     sys::unwatch_members();
-    sys::deadline(deadline_s(slow_lap_ns));
+    deadline(slow_lap_ns);
     match sampled {
         Ok(()) => others.finish(),
-        // A member that is gone shows as a lost token or, between batches, in its counters.
-        Err(error @ (RingError::Lead(LeadError::Link(_)) | RingError::Count(_))) => {
-            Err(others.post_mortem(&area).unwrap_or(error))
-        }
-        Err(error) => {
-            others.kill();
-            Err(error)
-        }
+        Err(error) => Err(others.end_after(error, &area)),
     }
 }
 
@@ -193,27 +148,24 @@ struct Sampler<'a, 'ring> {
 }
 
 impl Sampler<'_, '_> {
-    fn run(&mut self, sink: &mut dyn FnMut(Sample)) -> Result<(), RingError> {
+    fn run(mut self, sink: &mut dyn FnMut(Sample)) -> Result<(), RingError> {
         let batching = &self.assignment.batching;
         self.warm_up()?;
         self.places = self.choose_place()?;
         let calibrated = (batching.sample_ns.max(1) as f64 / self.ns_per_lap).ceil() as u64;
         let slice_laps = self.slice_laps();
-        let laps = batching.laps.unwrap_or_else(|| match slice_laps {
-            Some(slice_laps) => calibrated.next_multiple_of(slice_laps),
-            None => calibrated,
-        });
+        let whole_slices = calibrated.next_multiple_of(slice_laps.unwrap_or(1));
+        let laps = batching.laps.unwrap_or(whole_slices);
         let mut sampled_ns = 0;
-        let mut number = 0;
         // A first snapshot for nothing: its buffers' page faults are not the ring's.
         self.counts_before()?;
         self.announce(laps)?;
-        while number < batching.samples_per_round.max(1) {
+        for number in 0.. {
             let mut sample = self.sample(number, laps, slice_laps)?;
             sample.triples = self.triples(!sample.is_as_found())?;
-            number += 1;
             sampled_ns += sample.elapsed_ns;
-            let enough = number >= batching.samples_per_round || sampled_ns >= batching.enough_ns;
+            let enough =
+                number + 1 >= batching.samples_per_round || sampled_ns >= batching.enough_ns;
             // The next announcement is also the proof that every member made all its hops.
             self.announce(if enough { 0 } else { laps })?;
             sink(sample);
@@ -225,12 +177,8 @@ impl Sampler<'_, '_> {
     }
 
     fn announce(&mut self, laps: u64) -> Result<(), RingError> {
-        sys::deadline(deadline_s((laps + 1) as f64 * self.ns_per_lap));
-        Ok(self.leader.announce(laps)?)
-    }
-
-    fn batch(&mut self, laps: u64) -> Result<u64, RingError> {
-        Ok(self.leader.batch(laps, &mut *self.clock)?)
+        deadline((laps + 1) as f64 * self.ns_per_lap);
+        self.leader.announce(laps)
     }
 
     /// Untimed laps in growing batches until one lasts an eighth of a sample. What a lap takes is reckoned from the
@@ -239,7 +187,7 @@ impl Sampler<'_, '_> {
         let wanted_ns = self.assignment.batching.sample_ns.max(1);
         let mut laps = 1;
         loop {
-            let elapsed_ns = self.batch(laps)?.max(1);
+            let elapsed_ns = self.leader.batch(laps, &mut *self.clock)?.max(1);
             self.ns_per_lap = self.ns_per_lap.min(elapsed_ns as f64 / laps as f64);
             if elapsed_ns >= wanted_ns / 8 {
                 return Ok(());
@@ -258,25 +206,22 @@ impl Sampler<'_, '_> {
         let needed = needed.and_then(|bytes| bytes.checked_mul(case.members.into()));
         let has_places = needed.is_some_and(|needed| self.huge_page_bytes >= Some(needed));
         let start_ns = monotonic_raw_ns();
-        let mut tried = Tried::none(*unshared_ratio);
+        let mut tried = Vec::new();
         for place in 0..batching.places.filter(|_| has_places).unwrap_or(0) {
-            if place >= unshared::FEWEST_PLACES
-                && monotonic_raw_ns() - start_ns > unshared::ENOUGH_PLACES_NS
-            {
+            if place >= FEWEST_PLACES && monotonic_raw_ns() - start_ns > ENOUGH_PLACES_NS {
                 break;
             }
-            let (lap_ns, quanta) = self.move_to(place)?;
-            tried.add(place, lap_ns, &quanta);
+            tried.push(self.move_to(place)?);
         }
-        let Some((best, counts)) = tried.best() else { return Ok(None) };
+        let Some((best, counts)) = best_place(*unshared_ratio, &tried) else { return Ok(None) };
         let (lap_ns, _) = self.move_to(best)?;
         self.ns_per_lap = lap_ns.max(1) as f64;
         Ok(Some(counts))
     }
 
     fn move_to(&mut self, place: u32) -> Result<(u64, Slices), RingError> {
-        sys::deadline(deadline_s((unshared::PLACE_LAPS + 8) as f64 * self.ns_per_lap));
-        Ok(self.leader.move_to(place, unshared::PLACE_LAPS)?)
+        deadline((PLACE_LAPS + 8) as f64 * self.ns_per_lap);
+        self.leader.move_to(place, PLACE_LAPS)
     }
 
     /// Laps of a slice, where the samples are cut into slices: as many as the fastest batch says, at
@@ -289,36 +234,32 @@ impl Sampler<'_, '_> {
         Some(laps.max(fewest).max(1))
     }
 
-    /// Whether a sample waits for a core that nobody shares. The first of a worker is timed as the machine is
-    /// found: what waits is no measure of the machine, nor what comes straight after. Nor does it wait if its
-    /// slices are too long to be judged.
-    fn waits(&self, number: u32, slice_laps: Option<u64>) -> bool {
-        let judged = |laps| laps as f64 * self.ns_per_lap <= LONGEST_SLICE_NS as f64;
-        number > 0 && self.assignment.unshared_ratio.is_some() && slice_laps.is_some_and(judged)
-    }
-
     /// One timed batch with the kernel's counts around it. The members' are read while they all
     /// wait; the leader, which cannot wait, reads its own as the last and the first thing.
+    ///
+    /// A sample waits for an unshared core, except the first of a worker, which is timed as the machine is
+    /// found: what waits is no measure of the machine, nor what comes straight after. Nor does one wait whose
+    /// slices are too long to be judged.
     fn sample(
         &mut self,
         number: u32,
         laps: u64,
         slice_laps: Option<u64>,
     ) -> Result<Sample, RingError> {
-        let case = &self.assignment.case;
-        let waits = self.waits(number, slice_laps);
-        let make = if waits { Slices::that_wait } else { Slices::with_room_for };
-        let mut slices =
-            slice_laps.map(|slice_laps| make(laps.div_ceil(slice_laps) as usize, slice_laps));
-        let mut budget =
-            self.budget(self.assignment.batching.sample_ns.saturating_mul(SAMPLE_WAIT_FACTOR));
-        let before = self.counts_before()?;
+        let Assignment { case, batching, unshared_ratio, .. } = self.assignment;
+        let mut slices = slice_laps.map(|slice_laps| {
+            let is_judged = slice_laps as f64 * self.ns_per_lap <= LONGEST_SLICE_NS as f64;
+            let waits = number > 0 && unshared_ratio.is_some() && is_judged;
+            let make = if waits { Slices::that_wait } else { Slices::with_room_for };
+            make(laps.div_ceil(slice_laps) as usize, slice_laps)
+        });
+        let mut budget = self.budget(batching.sample_ns.saturating_mul(SAMPLE_WAIT_FACTOR));
+        let (before, stolen_before) = self.counts_before()?;
         let elapsed_ns = match &mut slices {
             Some(slices) => self.leader.batch_in_slices(laps, slices, &mut budget)?,
-            None => self.batch(laps)?,
+            None => self.leader.batch(laps, &mut *self.clock)?,
         };
-        let after = self.counts_after()?;
-        let steal = after.steal_ns.zip(before.steal_ns);
+        let (after, stolen_after) = self.counts_after()?;
         Ok(Sample {
             case: self.assignment.case_number,
             round: self.assignment.round,
@@ -326,9 +267,9 @@ impl Sampler<'_, '_> {
             laps,
             hops: laps * u64::from(case.members),
             elapsed_ns,
-            counters: after.ring.since(&before.ring),
-            // A machine that was moved may count from anew: then it is not known.
-            steal_ns: steal.and_then(|(after, before)| after.checked_sub(before)),
+            counters: after.since(&before),
+            // A machine that was moved may count from zero again: then it is not known.
+            steal_ns: stolen_after.zip(stolen_before).and_then(|(now, then)| now.checked_sub(then)),
             setup_ns: self.setup_ns,
             slices,
             triples: None,
@@ -350,19 +291,16 @@ impl Sampler<'_, '_> {
         // A member alone takes less for a hop than the ring does, and all have their turn.
         let solo_laps = laps(TRIPLE_SOLOS_NS).max(FEWEST_LAPS);
         // What comes straight after a wait is not as the machine was found either.
-        let as_found = u32::from(!after_wait);
-        let as_found = self.assignment.unshared_ratio.map(|_| as_found);
-        let places = self.places;
-        let mut found =
-            Triples { members, ring_laps, solo_laps, all: Vec::new(), as_found, places };
+        let as_found = self.assignment.unshared_ratio.map(|_| u32::from(!after_wait));
+        let (all, places) = (Vec::new(), self.places);
+        let mut found = Triples { members, ring_laps, solo_laps, all, as_found, places };
         let mut budget = self.budget(TRIPLES_WAIT_NS);
         let start_ns = monotonic_raw_ns();
         for number in 0..wanted {
             if number > 0 || after_wait {
-                budget.wait_once();
+                budget.spend(0);
             }
-            let triple = self.triple(ring_laps, solo_laps)?;
-            found.all.push(triple);
+            found.all.push(self.triple(ring_laps, solo_laps)?);
             let waited_ns = TRIPLES_WAIT_NS - budget.left_ns;
             if monotonic_raw_ns() - start_ns > ENOUGH_TRIPLES_NS + waited_ns {
                 break;
@@ -379,7 +317,6 @@ impl Sampler<'_, '_> {
         let mut triple = Triple::default();
         self.solos(solo_laps, &mut triple)?;
         let mut slices = Slices::with_room_for(RING_SLICES as usize, ring_laps);
-        self.leader.announce_between_solos(RING_SLICES, ring_laps)?;
         self.leader.between_solos(RING_SLICES, &mut slices)?;
         triple.ring_ns = slices.elapsed_ns;
         triple.latency_ns.extend(slices.latency_ns);
@@ -390,9 +327,8 @@ impl Sampler<'_, '_> {
 
     /// One phase of solos, whose times are added to `to`.
     fn solos(&mut self, solo_laps: u64, to: &mut Triple) -> Result<(), RingError> {
-        sys::deadline(deadline_s((solo_laps + 3) as f64 * self.ns_per_lap));
-        self.leader.announce_solos(solo_laps)?;
-        self.leader.solos()?;
+        deadline((solo_laps + 3) as f64 * self.ns_per_lap);
+        self.leader.solos(solo_laps)?;
         for cell in self.leader.cells() {
             let [solo_ns, quanta @ ..] = cell.solo_times_ns();
             to.solos_ns.push(solo_ns);
@@ -404,38 +340,23 @@ impl Sampler<'_, '_> {
         Ok(())
     }
 
-    fn counts_before(&self) -> Result<Counts, RingError> {
+    /// The kernel's counts of all members, and the time that was stolen from their CPUs.
+    fn counts_before(&self) -> Result<(Snapshot, Option<u64>), RingError> {
         let others = Snapshot::of_resting(&self.tasks)?;
         let steal_ns = steal_ns(&self.assignment.case.placement.cpus());
-        let own = Snapshot::of_self_before(own_task())?;
-        Ok(Counts { ring: others.plus(&own), steal_ns })
+        Ok((others.plus(&Snapshot::of_self_before(own_task())?), steal_ns))
     }
 
-    fn counts_after(&self) -> Result<Counts, RingError> {
+    fn counts_after(&self) -> Result<(Snapshot, Option<u64>), RingError> {
         let own = Snapshot::of_self_after(own_task())?;
         let steal_ns = steal_ns(&self.assignment.case.placement.cpus());
-        let others = Snapshot::of_resting(&self.tasks)?;
-        Ok(Counts { ring: others.plus(&own), steal_ns })
+        Ok((Snapshot::of_resting(&self.tasks)?.plus(&own), steal_ns))
     }
 }
 
-/// The kernel's counts at one moment.
-struct Counts {
-    ring: Snapshot,
-    steal_ns: Option<u64>,
-}
-
-/// Another number in each worker of a run, and the same in each run of a plan.
-fn page_seed(assignment: &Assignment) -> u64 {
-    (u64::from(assignment.round) << 32) + assignment.case_number as u64
-}
-
-/// Bytes of huge pages that the ring's processes were given; absent where the kernel does not tell.
+/// Bytes of huge pages that the ring's processes were given; absent where the kernel does not report them.
 fn huge_page_bytes_of(tasks: &[Task]) -> Option<u64> {
-    let mut pids: Vec<i32> = tasks.iter().map(|task| task.pid).collect();
-    pids.push(own_task().pid);
-    pids.sort_unstable();
-    pids.dedup();
+    let pids: BTreeSet<i32> = tasks.iter().chain([&own_task()]).map(|task| task.pid).collect();
     pids.into_iter().map(huge_page_bytes_of_process).sum()
 }
 
@@ -459,9 +380,9 @@ fn own_task() -> Task {
     Task { pid: std::process::id() as i32, tid: rustix::thread::gettid().as_raw_pid() }
 }
 
-/// Seconds until a step that should last `expected_ns` is taken for hung.
-fn deadline_s(expected_ns: f64) -> u32 {
-    (60.0 + 20.0 * expected_ns / 1e9).min(f64::from(u32::MAX)) as u32
+/// A step that should last `expected_ns` is taken for hung if it lasts far longer.
+fn deadline(expected_ns: f64) {
+    sys::deadline((60.0 + 20.0 * expected_ns / 1e9).min(f64::from(u32::MAX)) as u32);
 }
 
 /// Takes the policy for the worker and all that it forks or starts.
@@ -473,27 +394,13 @@ fn take_policy(case: &Case, sleeps: bool) -> Result<(), RingError> {
         let soft = RT_SPIN_LIMIT_US + members_us + work_us as u64;
         sys::limit_real_time(soft, RT_SPIN_LIMIT_US);
     }
-    set_thread_policy(case.policy, case.priority())
-}
-
-fn set_thread_policy(policy: Policy, priority: i32) -> Result<(), RingError> {
-    let needs = || policy::needs(policy);
-    policy::take_at(policy, priority).map_err(|errno| RingError::Policy {
-        policy,
-        errno,
-        needs: needs(),
-    })
+    let taken = policy::take_at(case.policy, case.priority());
+    taken.map_err(|errno| RingError::Denied(policy::refused(case.policy, errno)))
 }
 
 /// Whether the calling process may use `policy`; tried on a thread of its own, which then ends.
 pub fn check_policy(policy: Policy) -> Result<(), RingError> {
-    let needs = || policy::needs(policy);
-    policy::check(policy).map_err(|errno| RingError::Policy { policy, errno, needs: needs() })
-}
-
-/// Whether this CPU has the registers of `state`; if not, which feature it lacks.
-pub fn check_state(state: State) -> Result<(), RingError> {
-    sys::has_registers(state).map_err(|why| RingError::State { state, why })
+    policy::check(policy).map_err(|errno| RingError::Denied(policy::refused(policy, errno)))
 }
 
 /// Threads of a ring share one table of descriptors: use all of it that is granted.

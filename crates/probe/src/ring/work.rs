@@ -53,7 +53,7 @@ mod tests {
     use std::thread;
 
     use model::case::Kind;
-    use model::state::State;
+    use model::ring::State;
 
     use super::*;
     use crate::placement;
@@ -109,7 +109,7 @@ mod tests {
         }
 
         fn begin(&mut self) {
-            // What the control lap found was nobody's.
+            // What the control lap found does not count.
             self.found.forget();
             self.registers.begin();
         }
@@ -140,7 +140,8 @@ mod tests {
         fn with<K: RegisterKind>(self, registers: Registers<K>) {
             const LAPS: u64 = 200;
             let area = Arc::new(SharedArea::new(2).expect("memory"));
-            let channel = |to| Pipe::channel(&Place { area: &area, kind: Kind::Thread, to });
+            let channel =
+                |to| Pipe::channel(&Place { area: Arc::clone(&area), kind: Kind::Thread, to });
             let (to_follower, from_leader) = channel(1).expect("a pipe");
             let (to_leader, from_follower) = channel(0).expect("a pipe");
             let follower =

@@ -1,17 +1,24 @@
-//! Clocks.
+//! Clocks; what was used so far (getrusage(2), times(2)); a moment in local time; other calls that are timed.
 
+use std::ffi::{CStr, c_int, c_long, c_void};
+use std::hint::black_box;
 use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU32;
 
 use rustix::io::Errno;
 use rustix::thread::{ClockId, clock_nanosleep_absolute};
 use rustix::time::{Timespec, clock_getres};
+
+use super::last_errno;
 
 #[inline(always)]
 fn gettime(clock: libc::clockid_t) -> Result<u64, Errno> {
     let mut time = MaybeUninit::<libc::timespec>::uninit();
     // SAFETY: the kernel writes one timespec to the address given, or fails.
     if unsafe { libc::clock_gettime(clock, time.as_mut_ptr()) } != 0 {
-        return Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL));
+        return Err(last_errno());
     }
     // SAFETY: the call succeeded, so the timespec was written.
     let time = unsafe { time.assume_init() };
@@ -30,8 +37,8 @@ pub fn monotonic_ns() -> u64 {
     gettime(libc::CLOCK_MONOTONIC).unwrap_or(0)
 }
 
-/// From one timer tick to the next in nanoseconds: what the kernel tells as the resolution of its
-/// coarse clock.
+/// From one timer tick to the next in nanoseconds: the resolution of the kernel's coarse
+/// clock.
 pub fn tick_period_ns() -> u64 {
     let period = clock_getres(ClockId::MonotonicCoarse);
     period.tv_sec as u64 * 1_000_000_000 + period.tv_nsec as u64
@@ -77,6 +84,208 @@ pub fn cpu_clock_ns(id: i32, thread: bool, which: CpuClock) -> Result<u64, Errno
     gettime(((!id) << 3) | per_thread | which as libc::clockid_t)
 }
 
+/// Whose usage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// The calling process, all threads.
+    Own = libc::RUSAGE_SELF as isize,
+    /// The calling thread.
+    Thread = libc::RUSAGE_THREAD as isize,
+    /// All children that were waited for.
+    Children = libc::RUSAGE_CHILDREN as isize,
+}
+
+/// What getrusage(2) gives, as far as it is used here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// User time in nanoseconds, in steps of a microsecond.
+    pub user_ns: u64,
+    /// System time in nanoseconds, in steps of a microsecond.
+    pub system_ns: u64,
+    /// Page faults served without input or output.
+    pub minor_faults: u64,
+    /// Switches, voluntary and involuntary.
+    pub switches: u64,
+}
+
+impl Usage {
+    /// User and system time in nanoseconds.
+    pub fn total_ns(&self) -> u64 {
+        self.user_ns + self.system_ns
+    }
+}
+
+/// What getrusage(2) wrote, not looked at yet: the call alone is what is timed.
+#[derive(Clone, Copy, Debug)]
+pub struct Raw(pub libc::rusage);
+
+/// getrusage(2).
+#[inline(always)]
+pub fn usage(whose: Whose) -> Raw {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel fills one rusage. With a valid address and `who` it cannot fail, and
+    // zeroes are a valid rusage.
+    unsafe {
+        libc::getrusage(whose as c_int, usage.as_mut_ptr());
+        Raw(usage.assume_init())
+    }
+}
+
+impl Raw {
+    /// Greatest resident memory in KiB (ru_maxrss).
+    pub fn max_resident_kib(&self) -> u64 {
+        self.0.ru_maxrss as u64
+    }
+
+    /// The figures in it.
+    pub fn read(&self) -> Usage {
+        let ns =
+            |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+        Usage {
+            user_ns: ns(self.0.ru_utime),
+            system_ns: ns(self.0.ru_stime),
+            minor_faults: self.0.ru_minflt as u64,
+            switches: (self.0.ru_nvcsw + self.0.ru_nivcsw) as u64,
+        }
+    }
+}
+
+/// times(2), and what it returns.
+#[inline(always)]
+fn tms() -> (c_long, libc::tms) {
+    let mut times = MaybeUninit::<libc::tms>::zeroed();
+    // SAFETY: the kernel fills one tms; zeroes are a valid one. With a valid address it cannot fail:
+    // -1 is a moment like others (times(2), BUGS).
+    unsafe { (libc::times(times.as_mut_ptr()), times.assume_init()) }
+}
+
+/// times(2): user and system time of the process in ticks of the clock (sysconf(_SC_CLK_TCK)).
+#[inline(always)]
+pub fn times() -> u64 {
+    let (_, times) = tms();
+    (times.tms_utime + times.tms_stime) as u64
+}
+
+/// times(2) of all children that were waited for, in ticks of sysconf(_SC_CLK_TCK).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChildTicks {
+    /// User time.
+    pub user: c_long,
+    /// System time.
+    pub system: c_long,
+    /// Time since a moment that is the kernel's choice.
+    pub since: c_long,
+}
+
+/// times(2).
+pub fn child_ticks() -> ChildTicks {
+    let (since, times) = tms();
+    ChildTicks { user: times.tms_cutime, system: times.tms_cstime, since }
+}
+
+/// Seconds since 1970 as ctime(3) writes them, in local time, without the newline. `None` beyond the
+/// years that it can write.
+pub fn local_time(seconds: i64) -> Option<String> {
+    // ctime_r(3) asks for 26 bytes; years of more than four digits take more.
+    let mut text = [0; 64];
+    // SAFETY: the buffer is larger than any year of a 32-bit number of years needs.
+    let written = unsafe { libc::ctime_r(&seconds, text.as_mut_ptr()) };
+    if written.is_null() {
+        return None;
+    }
+    // SAFETY: it has written a string that ends with a zero.
+    let text = unsafe { CStr::from_ptr(text.as_ptr()) };
+    Some(text.to_string_lossy().trim_end().to_string())
+}
+
+// Calls that are timed. System calls go by syscall(2): nothing cached, nothing answered without the
+// kernel, and the same few instructions around each. Blocks are those of the C library's allocator, or
+// of whichever took its place by LD_PRELOAD.
+
+/// getuid(2).
+#[inline(always)]
+pub fn getuid() -> i64 {
+    // SAFETY: takes nothing, touches nothing.
+    unsafe { libc::syscall(libc::SYS_getuid) }
+}
+
+/// getppid(2).
+#[inline(always)]
+pub fn getppid() -> i64 {
+    // SAFETY: takes nothing, touches nothing.
+    unsafe { libc::syscall(libc::SYS_getppid) }
+}
+
+/// read(2) of one byte. Gives what the call gives: 1, or -1 with errno.
+#[inline(always)]
+pub fn read_byte(from: BorrowedFd) -> i64 {
+    let mut byte = MaybeUninit::<u8>::uninit();
+    // SAFETY: the kernel writes at most one byte to a valid address.
+    unsafe { libc::syscall(libc::SYS_read, from.as_raw_fd(), byte.as_mut_ptr(), 1_usize) }
+}
+
+/// write(2) of one byte. Gives what the call gives: 1, or -1 with errno.
+#[inline(always)]
+pub fn write_byte(to: BorrowedFd) -> i64 {
+    let byte = 0_u8;
+    // SAFETY: the kernel reads one byte from a valid address.
+    unsafe { libc::syscall(libc::SYS_write, to.as_raw_fd(), &raw const byte, 1_usize) }
+}
+
+/// CLOCK_MONOTONIC in nanoseconds by the real call, whatever the vDSO could answer.
+#[inline(always)]
+pub fn monotonic_ns_by_call() -> u64 {
+    let mut time = MaybeUninit::<libc::timespec>::zeroed();
+    // SAFETY: the kernel writes one timespec to the address given, or fails; zeroes are a valid one.
+    let time = unsafe {
+        libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, time.as_mut_ptr());
+        time.assume_init()
+    };
+    (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
+}
+
+/// futex(2), FUTEX_WAKE of one waiter at a private word. Gives how many were woken.
+#[inline(always)]
+pub fn futex_wake(word: &AtomicU32) -> i64 {
+    let how = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the word is valid; FUTEX_WAKE uses its address only.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), how, 1) }
+}
+
+/// sched_yield(2).
+#[inline(always)]
+pub fn sched_yield() -> i64 {
+    // SAFETY: takes nothing, touches nothing.
+    unsafe { libc::syscall(libc::SYS_sched_yield) }
+}
+
+/// A block from malloc(3), given back by [`Block::free`] and not otherwise: what is timed must not
+/// happen implicitly.
+pub struct Block(NonNull<c_void>);
+
+impl Block {
+    /// malloc(3); `None` when there is no memory.
+    #[inline(always)]
+    pub fn new(bytes: usize) -> Option<Self> {
+        // SAFETY: malloc takes any size. The black box keeps the compiler from leaving out the
+        // call, which it knows.
+        NonNull::new(black_box(unsafe { libc::malloc(black_box(bytes)) })).map(Self)
+    }
+
+    /// free(3).
+    #[inline(always)]
+    pub fn free(self) {
+        // SAFETY: the block is malloc's, and no other reference to it exists.
+        unsafe { libc::free(black_box(self.0.as_ptr())) }
+    }
+}
+
+/// The end of the heap that brk(2) grows.
+pub fn heap_end() -> usize {
+    // SAFETY: sbrk(0) changes nothing.
+    unsafe { libc::sbrk(0) as usize }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,5 +301,15 @@ mod tests {
         assert!(cpu_clock_ns(pid, false, CpuClock::Precise).unwrap() > before);
         assert!(cpu_clock_ns(i32::MAX - 1, false, CpuClock::Precise).is_err());
         assert!(monotonic_raw_ns() > 0);
+    }
+
+    #[test]
+    fn a_moment_reads_as_ctime_writes_it() {
+        // Whatever the time zone, it is one of two days.
+        let text = local_time(0).unwrap();
+        let parts: Vec<&str> = text.split_whitespace().collect();
+        assert_eq!((text.len(), parts.len()), (24, 5), "{text}");
+        assert!(matches!(parts[4], "1969" | "1970"), "{text}");
+        assert_eq!(local_time(i64::MAX), None);
     }
 }

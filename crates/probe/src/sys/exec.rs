@@ -3,16 +3,20 @@
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
+use rustix::mm::{MapFlags, MprotectFlags, mprotect};
 use rustix::param::page_size;
 use rustix::process::Pid;
+use serde::{Deserialize, Serialize};
 
-use super::errno::last_errno;
-use super::inherited::Inherited;
+use super::clock::{Raw, Whose, usage};
+use super::last_errno;
+use super::page::Mapping;
+use super::process::{Forked, fork_beside_threads};
+use super::signal::{action_of, block, change_mask, has, set_of};
 use super::stop::{StopHandlers, stop_signal};
-use super::usage::{Whose, usage};
 use super::words::Command;
 
 /// A command that was started.
@@ -34,26 +38,22 @@ pub struct BeforeExec {
     pub held: bool,
     /// Which path the program was looked for at last; a new start begins there.
     pub found: usize,
-    /// Resident memory in bytes.
-    pub resident_bytes: u64,
-    /// Minor page faults so far.
-    pub minor_faults: u64,
-    /// CPU time so far in nanoseconds.
-    pub cpu_ns: u64,
+    /// What it had used so far.
+    pub usage: Option<Raw>,
 }
 
 /// Starts commands.
 pub struct Starter {
     inherited: Inherited,
-    stack: *mut c_void,
+    stack: Mapping,
 }
 
-/// Of a child before its exec: some calls deep, more where somebody has wrapped execve(2). One page guards.
+/// For a child before its exec: a few calls deep, more where execve(2) is wrapped. The lowest page is a guard.
 const STACK_BYTES: usize = 128 << 10;
 
 /// What the child needs, and what it notes.
 struct Start<'a> {
-    command: Command<'a>,
+    command: &'a Command<'a>,
     handlers: &'a StopHandlers,
     inherited: Inherited,
     rehearsal: bool,
@@ -64,15 +64,9 @@ struct Start<'a> {
 impl Starter {
     /// Of commands that find `inherited` as it was.
     pub fn new(inherited: Inherited) -> Result<Self, Errno> {
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a fresh mapping aliases nothing; it stays to the end of the process.
-        let base = unsafe {
-            mmap_anonymous(std::ptr::null_mut(), STACK_BYTES, access, MapFlags::PRIVATE)?
-        };
-        // SAFETY: its lowest page, which nobody uses: beyond it there is memory that the child shares.
-        unsafe { mprotect(base, page_size(), MprotectFlags::empty())? };
-        // SAFETY: the end of the mapping; stacks grow down, and pages are aligned as any stack has to be.
-        let stack = unsafe { base.cast::<u8>().add(STACK_BYTES).cast() };
+        let stack = Mapping::new(STACK_BYTES, MapFlags::PRIVATE)?;
+        // SAFETY: the lowest page of the new mapping, which is not in use: below it is memory that the child shares.
+        unsafe { mprotect(stack.base, page_size(), MprotectFlags::empty())? };
         Ok(Self { inherited, stack })
     }
 
@@ -80,12 +74,12 @@ impl Starter {
     /// become the command. The child has the parent's descriptors and mask, and its memory up to the exec,
     /// for which the calling thread waits (vfork(2)): no page table is copied, no page faults once more.
     ///
-    /// A stopping signal that came before the child was made holds it back: the kernel delivers what is
+    /// A stopping signal that came before the child was made prevents its exec: the kernel delivers what is
     /// pending before it forks, and gives what comes to the whole group meanwhile to both
     /// (kernel/fork.c, `delayed`).
     pub fn start(
         &self,
-        command: Command<'_>,
+        command: &Command<'_>,
         found: usize,
         rehearsal: bool,
         handlers: &StopHandlers,
@@ -93,17 +87,17 @@ impl Starter {
         let (inherited, found) = (self.inherited, Cell::new(found));
         let noted = Cell::default();
         let start = Start { command, handlers, inherited, rehearsal, found, noted };
-        let name = command.name();
         let mut handle: c_int = -1;
         let shared = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
         let mut clone = |flags| {
-            // SAFETY: the child runs on a stack of its own while this thread, the only one that has this
-            // Starter and the command's words, waits for its exec or its end; what it writes meanwhile
-            // are cells, errno and the command's name, which is put back. The kernel writes one
+            // SAFETY: the child runs on a stack of its own, which grows down from the aligned end of its mapping,
+            // while this thread, the only one that has this Starter and the command, waits for its exec or its
+            // end; what it writes meanwhile are cells, errno and the command's table. The kernel writes one
             // descriptor.
             unsafe {
+                let stack = self.stack.base.byte_add(STACK_BYTES);
                 let argument = (&raw const start).cast_mut().cast();
-                libc::clone(become_command, self.stack, flags, argument, &raw mut handle)
+                libc::clone(become_command, stack, flags, argument, &raw mut handle)
             }
         };
         let mut pid = clone(shared | libc::CLONE_PIDFD);
@@ -112,7 +106,6 @@ impl Starter {
             pid = clone(shared);
         }
         let failure = last_errno();
-        command.rename(name);
         let pid = Pid::from_raw(pid.max(0)).ok_or(failure)?;
         // SAFETY: the kernel has made this descriptor for the caller alone, closed by exec.
         let handle = (handle >= 0).then(|| unsafe { OwnedFd::from_raw_fd(handle) });
@@ -132,11 +125,7 @@ extern "C" fn become_command(start: *mut c_void) -> c_int {
         super::exit_now(127);
     }
     inherited.restore();
-    let usage = usage(Whose::Own);
-    let resident_bytes = usage.max_resident_kib() * 1024;
-    let used = usage.read();
-    let (minor_faults, cpu_ns) = (used.minor_faults, used.total_ns());
-    let before = BeforeExec { resident_bytes, minor_faults, cpu_ns, ..BeforeExec::default() };
+    let before = BeforeExec { usage: Some(usage(Whose::Own)), ..BeforeExec::default() };
     noted.set(before);
     if *rehearsal {
         super::exit_now(0);
@@ -150,19 +139,17 @@ extern "C" fn become_command(start: *mut c_void) -> c_int {
 /// signals and all that it was started with.
 pub fn start_again(words: &[&CStr], descriptors: &[BorrowedFd<'_>]) -> Result<Pid, Errno> {
     let table = table_of(words);
-    // SAFETY: the child makes system calls and nothing else, which it may whatever other threads were
-    // doing. The table holds C strings and ends with a null.
-    unsafe {
-        match libc::fork() {
-            -1 => Err(last_errno()),
-            0 => {
-                for descriptor in descriptors {
-                    libc::fcntl(descriptor.as_raw_fd(), libc::F_SETFD, 0);
-                }
-                libc::execv(c"/proc/self/exe".as_ptr(), table.as_ptr());
-                super::exit_now(127)
+    // The child makes system calls and nothing else, which it may whatever other threads were doing.
+    match fork_beside_threads()? {
+        Forked::Parent(pid) => Ok(pid),
+        Forked::Child => {
+            for descriptor in descriptors {
+                // SAFETY: touches no memory.
+                unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_SETFD, 0) };
             }
-            pid => Pid::from_raw(pid).ok_or(Errno::INVAL),
+            // SAFETY: the table holds C strings and ends with a null.
+            unsafe { libc::execv(c"/proc/self/exe".as_ptr(), table.as_ptr()) };
+            super::exit_now(127)
         }
     }
 }
@@ -180,4 +167,72 @@ pub fn execute(path: &CStr, args: &[&CStr]) -> Errno {
 
 fn table_of(words: &[&CStr]) -> Vec<*const c_char> {
     words.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect()
+}
+
+// What this process was started with, and what Rust's runtime and `main` change before anything else:
+// SIGPIPE, SIGCHLD, and standard streams that were closed. A command is to find them as its caller left
+// them.
+
+/// Signals whose being ignored is passed on, and their bits.
+const SIGNALS: [c_int; 2] = [libc::SIGPIPE, libc::SIGCHLD];
+/// Bit of standard stream 0.
+const STREAMS: usize = 8;
+/// Bit of a SIGCHLD that is blocked.
+const CHILD_BLOCKED: u64 = 1 << 16;
+
+static FOUND: AtomicU64 = AtomicU64::new(0);
+
+/// Run by the dynamic loader before `main` (System V ABI, section 5.2.3).
+#[used]
+// SAFETY: the section holds pointers to functions of this signature, called once each; this one uses
+// no more than system calls and an atomic.
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = note_state;
+
+extern "C" fn note_state() {
+    let mut found = 0;
+    for (place, signal) in SIGNALS.into_iter().enumerate() {
+        found |= u64::from(action_of(signal).sa_sigaction == libc::SIG_IGN) << place;
+    }
+    for stream in 0..3 {
+        // SAFETY: fcntl with F_GETFD touches no memory.
+        let closed = unsafe { libc::fcntl(stream, libc::F_GETFD) } == -1;
+        found |= u64::from(closed) << (STREAMS + stream as usize);
+    }
+    let blocked = change_mask(libc::SIG_BLOCK, &set_of(&[]));
+    found |= if has(&blocked, libc::SIGCHLD) { CHILD_BLOCKED } else { 0 };
+    FOUND.store(found, Ordering::Relaxed);
+}
+
+/// Ignored signals and closed streams, in one number for another process of this program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inherited(u64);
+
+impl Inherited {
+    /// Of this process.
+    pub fn own() -> Self {
+        Self(FOUND.load(Ordering::Relaxed))
+    }
+
+    /// Whether a standard stream was closed, and what has its number now is /dev/null.
+    pub fn had_closed(self, stream: usize) -> bool {
+        self.0 & (1 << (STREAMS + stream)) != 0
+    }
+
+    /// Puts it all back for the program that this process is about to become.
+    pub(super) fn restore(self) {
+        for (place, signal) in SIGNALS.into_iter().enumerate() {
+            let ignored = self.0 & (1 << place) != 0;
+            // SAFETY: neither call touches memory of ours.
+            unsafe { libc::signal(signal, if ignored { libc::SIG_IGN } else { libc::SIG_DFL }) };
+        }
+        if self.0 & CHILD_BLOCKED != 0 {
+            block(&[libc::SIGCHLD]);
+        }
+        for stream in (0..3).filter(|stream| self.had_closed(*stream)) {
+            // Closed by the exec and not before: if that fails, the number is not reused.
+            // SAFETY: touches no memory.
+            unsafe { libc::fcntl(stream as c_int, libc::F_SETFD, libc::FD_CLOEXEC) };
+        }
+    }
 }

@@ -30,7 +30,7 @@ impl HighWater {
 
     /// The next child is charged with what is resident now, not with the most that ever was.
     pub fn reset(&self) {
-        // A failure would leave the most that ever was, which is told beside the child's figures.
+        // A failure would leave the most that ever was, which is recorded beside the child's figures.
         let _ = write(&self.0, RESET_HIGH_WATER);
     }
 
@@ -75,7 +75,7 @@ fn cut(files: &[Place]) -> io::Result<()> {
     for place in files {
         for page in to_cut(&resident(&pages, place)?) {
             let start = (place.start + page * page_size()) as *mut c_void;
-            // SAFETY: tells how the file is read ahead, and changes nothing in the page. Where the
+            // SAFETY: sets the read-ahead of the file, and changes nothing in the page. Where the
             // advice differs from its neighbours' a mapping is one of its own.
             unsafe { madvise(start, page_size(), Advice::Random)? };
         }
@@ -98,16 +98,13 @@ fn to_cut(resident: &[bool]) -> Vec<usize> {
     (1..resident.len()).step_by(2).filter(near).collect()
 }
 
-/// Lines of smaps that tell how much of a mapping is no file's any more: in memory and swapped out.
+/// Lines of smaps with the bytes of a mapping that are no longer the file's: in memory and swapped out.
 const OWN: [&str; 2] = ["Anonymous:", "Swap:"];
 
-/// Notes a mapping by its first line; takes it back by one that tells of pages of its own.
+/// Adds a mapping by its first line; a line with bytes of its own excludes it again.
 fn gather(files: &mut Vec<(Place, bool)>, line: &str) {
     if let Some(mapping) = mapping(line) {
-        files.push((
-            Place { start: mapping.start, bytes: mapping.end - mapping.start },
-            mapping.file,
-        ));
+        files.push(mapping);
     } else if OWN.iter().any(|name| line.starts_with(name))
         && line.split_whitespace().nth(1) != Some("0")
         && let Some((_, untouched)) = files.last_mut()
@@ -128,24 +125,17 @@ struct Place {
     bytes: usize,
 }
 
-/// The first line of a mapping in smaps (proc_pid_maps(5)).
-struct Mapping {
-    start: usize,
-    end: usize,
-    /// Whether it is of a file, private and not writable.
-    file: bool,
-}
-
-fn mapping(line: &str) -> Option<Mapping> {
+/// The first line of a mapping in smaps (proc_pid_maps(5)), and whether it is of a file, private and not
+/// writable.
+fn mapping(line: &str) -> Option<(Place, bool)> {
     let mut fields = line.split_whitespace();
     let (start, end) = fields.next()?.split_once('-')?;
     let address = |text| usize::from_str_radix(text, 16).ok();
-    let (start, end) =
-        (address(start)?, address(end).filter(|end| *end >= address(start).unwrap_or(0))?);
-    let rights = fields.next()?.as_bytes();
-    let name = fields.nth(3).unwrap_or_default();
-    let file = matches!(rights, [_, b'-', _, b'p']) && name.starts_with('/');
-    Some(Mapping { start, end, file })
+    let start = address(start)?;
+    let bytes = address(end)?.checked_sub(start)?;
+    let is_private = matches!(fields.next()?.as_bytes(), [_, b'-', _, b'p']);
+    let is_file = fields.nth(3).is_some_and(|name| name.starts_with('/'));
+    Some((Place { start, bytes }, is_private && is_file))
 }
 
 #[cfg(test)]

@@ -1,15 +1,17 @@
-//! Message queues and semaphores, of POSIX and of System V. A POSIX queue is a descriptor (mq_overview(7)),
-//! so that its name can be removed at once. Objects of System V outlive their makers, and removing one
-//! destroys it at once for all: only the end of their IPC namespace removes them in every case.
+//! What links use beside descriptors: message queues and semaphores of POSIX and of System V, FIFOs, one byte at a
+//! time by io_uring(7). A POSIX queue is a descriptor (mq_overview(7)), so that its name can be removed at once.
+//! Objects of System V outlive their makers, and removing one destroys it at once for all: only the end of their
+//! IPC namespace removes them in every case.
 
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, c_int, c_void};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use rustix::io::Errno;
+use io_uring::{IoUring, opcode, squeue, types};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, mknodat, open, unlink};
+use rustix::io::{Errno, retry_on_intr};
 
-use super::errno::{check, last_errno};
-use super::signal::no_timeout;
-use super::vfork_helper::{FailedCall, in_vfork_helper};
+use super::check;
+use super::signal::{member_lost, no_timeout};
 
 /// Moves the calling process into an IPC namespace of its own, which the kernel takes away with all
 /// that is in it when the last process in there has ended, however it did. Where the privilege is
@@ -26,7 +28,7 @@ pub(super) fn own_namespace(kind: c_int) -> Result<(), Errno> {
     }
 }
 
-/// [`own_ipc_namespace`] without the way through a user namespace: users whom that does not map have no POSIX
+/// [`own_ipc_namespace`] without the way through a user namespace: users that it does not map have no POSIX
 /// queues in it (EOVERFLOW).
 pub fn privileged_ipc_namespace() -> Result<(), Errno> {
     unshare(libc::CLONE_NEWIPC)
@@ -70,10 +72,7 @@ impl SysvSemaphore {
     fn change(self, by: i16) -> Result<(), Errno> {
         let mut operation = libc::sembuf { sem_num: 0, sem_op: by, sem_flg: 0 };
         // SAFETY: the kernel reads one operation from a valid address.
-        match unsafe { libc::semop(self.id, &mut operation, 1) } {
-            -1 => Err(last_errno()),
-            _ => Ok(()),
-        }
+        check(unsafe { libc::semop(self.id, &mut operation, 1) }).map(|_| ())
     }
 }
 
@@ -104,10 +103,7 @@ impl SysvQueue {
         let (id, message) = (self.id, &raw const message);
         // The C library's call is a point of cancellation: two locked operations more for threads.
         // SAFETY: the kernel reads the kind and one byte from a valid address.
-        match unsafe { libc::syscall(libc::SYS_msgsnd, id, message, 1_usize, 0) } {
-            -1 => Err(last_errno()),
-            _ => Ok(()),
-        }
+        check(unsafe { libc::syscall(libc::SYS_msgsnd, id, message, 1_usize, 0) }).map(|_| ())
     }
 
     /// Waits for a message of one byte.
@@ -116,10 +112,8 @@ impl SysvQueue {
         let mut message = Message { kind: 0, text: [0] };
         let (id, room, any): (_, _, libc::c_long) = (self.id, &raw mut message, 0);
         // SAFETY: the kernel writes the kind and at most one byte to a valid address.
-        match unsafe { libc::syscall(libc::SYS_msgrcv, id, room, 1_usize, any, 0) } {
-            -1 => Err(last_errno()),
-            _ => Ok(message.text[0]),
-        }
+        check(unsafe { libc::syscall(libc::SYS_msgrcv, id, room, 1_usize, any, 0) })?;
+        Ok(message.text[0])
     }
 }
 
@@ -151,10 +145,8 @@ pub fn mq_send(queue: BorrowedFd<'_>, byte: u8) -> Result<(), Errno> {
     let (queue, byte, forever) = (queue.as_raw_fd(), &raw const byte, no_timeout());
     // The C library's call is a point of cancellation: two locked operations more for threads.
     // SAFETY: the kernel reads one byte from a valid address.
-    match unsafe { libc::syscall(libc::SYS_mq_timedsend, queue, byte, 1_usize, 0_u32, forever) } {
-        -1 => Err(last_errno()),
-        _ => Ok(()),
-    }
+    check(unsafe { libc::syscall(libc::SYS_mq_timedsend, queue, byte, 1_usize, 0_u32, forever) })
+        .map(|_| ())
 }
 
 /// Waits for one byte from a queue.
@@ -164,10 +156,177 @@ pub fn mq_receive(queue: BorrowedFd<'_>) -> Result<u8, Errno> {
     let (queue, room, forever) = (queue.as_raw_fd(), &raw mut byte, no_timeout());
     let no_priority = std::ptr::null_mut::<libc::c_uint>();
     // SAFETY: the kernel writes at most one byte to a valid address; no priority is asked for.
-    match unsafe {
+    check(unsafe {
         libc::syscall(libc::SYS_mq_timedreceive, queue, room, 1_usize, no_priority, forever)
-    } {
-        -1 => Err(last_errno()),
-        _ => Ok(byte),
+    })?;
+    Ok(byte)
+}
+
+// What must not be cut in two: making something with a name and taking the name away again. A
+// worker that is killed with -9 between the two would leave it behind, so a vfork helper does both.
+
+/// Enough for a few system calls deep.
+const STACK_BYTES: usize = 64 * 1024;
+
+struct Work<F, T> {
+    act: Option<F>,
+    result: Option<T>,
+}
+
+/// Does `act` in a process of its own, which shares memory and descriptors with the caller; the
+/// caller waits for it. Killing the caller does not kill that process, so that `act` is done whole
+/// or not at all.
+///
+/// # Safety
+/// `act` makes system calls and nothing else: it does not allocate (another thread, killed with the
+/// caller, may hold the allocator's lock for ever), take locks, use thread-local values or panic.
+pub(super) unsafe fn in_vfork_helper<T, F: FnOnce() -> T>(act: F) -> Result<T, Errno> {
+    extern "C" fn run<T, F: FnOnce() -> T>(work: *mut c_void) -> c_int {
+        // SAFETY: the address of the caller's work, who is suspended until this process ends.
+        let work = unsafe { &mut *work.cast::<Work<F, T>>() };
+        // Out of the worker's process group, which may be killed as a whole.
+        // SAFETY: touches no memory.
+        unsafe { libc::setpgid(0, 0) };
+        work.result = work.act.take().map(|act| act());
+        0
+    }
+    let mut work = Work { act: Some(act), result: None };
+    let mut stack = vec![0_u128; STACK_BYTES / size_of::<u128>()];
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES;
+    // SAFETY: the stack is used by the new process alone, from its 16-byte-aligned top; it and the
+    // work live on, as CLONE_VFORK suspends this thread until that process has ended (and if this
+    // thread is killed, the memory stays as long as that process uses it).
+    let pid = unsafe {
+        let top = stack.as_mut_ptr_range().end.cast();
+        libc::clone(run::<T, F>, top, flags, (&raw mut work).cast())
+    };
+    let pid = check(pid)?;
+    // SAFETY: waits for the process made above; no status is asked for. __WALL: it was made
+    // without an exit signal, so that its end raises no signal.
+    let _ =
+        retry_on_intr(|| check(unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::__WALL) }));
+    work.result.ok_or(Errno::CANCELED)
+}
+
+/// A system call that failed.
+pub type FailedCall = (&'static str, Errno);
+
+/// Both ends of a FIFO, the one that writes first, whose name `path` is taken away again.
+pub fn fifo_unlinked(path: &CStr) -> Result<(OwnedFd, OwnedFd), FailedCall> {
+    let by = |call| move |errno| (call, errno);
+    // SAFETY: system calls on a path that is there.
+    let made = unsafe {
+        in_vfork_helper(|| {
+            let mode = Mode::RUSR | Mode::WUSR;
+            mknodat(CWD, path, FileType::Fifo, mode, 0).map_err(by("mkfifo"))?;
+            let ends = open_both(path).map_err(by("open"));
+            unlink(path).map_err(by("unlink"))?;
+            ends
+        })
+    };
+    made.map_err(by("clone"))?
+}
+
+/// The end that reads is opened first and without waiting, or each would wait for the other.
+fn open_both(path: &CStr) -> Result<(OwnedFd, OwnedFd), Errno> {
+    let receiver = open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
+    let sender = open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    fcntl_setfl(&receiver, OFlags::empty())?;
+    Ok((sender, receiver))
+}
+
+/// A ring of its own for one end of a joint.
+pub struct Uring {
+    ring: IoUring,
+    /// Never freed: an operation that was given up may still write to it.
+    buffer: &'static mut Buffer,
+}
+
+/// Cache lines of its own (two are fetched together): ends on two CPUs must not share one.
+#[repr(align(128))]
+struct Buffer {
+    byte: u8,
+}
+
+/// Where in a pipe: it has no positions.
+const NO_OFFSET: u64 = u64::MAX;
+
+impl Uring {
+    /// A ring for one operation at a time.
+    pub fn new() -> Result<Self, Errno> {
+        let ring = IoUring::new(1).map_err(|error| errno(&error))?;
+        Ok(Self { ring, buffer: Box::leak(Box::new(Buffer { byte: 0 })) })
+    }
+
+    /// Writes one byte.
+    #[inline(always)]
+    pub fn write(&mut self, fd: BorrowedFd<'_>, byte: u8) -> Result<(), Errno> {
+        self.buffer.byte = byte;
+        let at: *const u8 = &raw const self.buffer.byte;
+        let write = opcode::Write::new(types::Fd(fd.as_raw_fd()), at, 1).offset(NO_OFFSET);
+        self.wait(&write.build()).map(|_| ())
+    }
+
+    /// Waits for one byte; `None` is the end of the file.
+    #[inline(always)]
+    pub fn read(&mut self, fd: BorrowedFd<'_>) -> Result<Option<u8>, Errno> {
+        let at: *mut u8 = &raw mut self.buffer.byte;
+        let read = opcode::Read::new(types::Fd(fd.as_raw_fd()), at, 1).offset(NO_OFFSET);
+        match self.wait(&read.build())? {
+            0 => Ok(None),
+            _ => Ok(Some(self.buffer.byte)),
+        }
+    }
+
+    /// Hands an operation in and waits for its result.
+    #[inline(always)]
+    fn wait(&mut self, operation: &squeue::Entry) -> Result<u32, Errno> {
+        // SAFETY: the operation's buffer is never freed, and nothing uses it until the operation
+        // has come back or was given up for good. With one at a time the queue cannot be full.
+        let _ = unsafe { self.ring.submission().push(operation) };
+        loop {
+            let submitted = self.ring.submit_and_wait(1);
+            if let Some(done) = self.ring.completion().next() {
+                return match done.result() {
+                    failed if failed < 0 => Err(Errno::from_raw_os_error(-failed)),
+                    count => Ok(count as u32),
+                };
+            }
+            // Interrupted: the operation is in the kernel already and must not be handed in again.
+            match submitted {
+                Ok(_) => {}
+                Err(error) if errno(&error) == Errno::INTR => {}
+                Err(error) => return Err(errno(&error)),
+            }
+            if member_lost() {
+                return Err(Errno::INTR);
+            }
+        }
+    }
+}
+
+fn errno(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_another_process_with_our_memory_and_descriptors() {
+        let mut seen = 0;
+        // SAFETY: two system calls.
+        let fd = unsafe {
+            in_vfork_helper(|| {
+                seen = rustix::process::getpid().as_raw_pid();
+                rustix::event::eventfd(7, rustix::event::EventfdFlags::CLOEXEC)
+            })
+        };
+        let mut count = [0; 8];
+        rustix::io::read(fd.unwrap().unwrap(), &mut count).unwrap();
+        assert_eq!(u64::from_ne_bytes(count), 7);
+        assert_ne!(seen, rustix::process::getpid().as_raw_pid());
+        assert_ne!(seen, 0);
     }
 }

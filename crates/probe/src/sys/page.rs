@@ -1,17 +1,21 @@
 //! Memory that stays shared over fork: what the members of a ring share with their leader, and where links
-//! that have no object of the kernel keep what two neighbours share.
+//! that have no object of the kernel keep what two neighbours share; memory that is held while members take theirs.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ops::Deref;
+use std::os::fd::AsFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use rustix::thread::futex;
+
+use super::walk::{BASE_PAGE_BYTES, HUGE_PAGE_BYTES};
+use crate::random::Random;
 
 /// What may lie in memory shared between processes.
 ///
@@ -28,8 +32,9 @@ pub struct Shared<T: Shareable> {
 
 /// An anonymous mapping; it ends when this is dropped, in this process alone.
 pub(super) struct Mapping {
-    base: *mut c_void,
-    bytes: usize,
+    /// Where it begins: a multiple of the page size.
+    pub(super) base: *mut c_void,
+    pub(super) bytes: usize,
 }
 
 // SAFETY: the mapping's address may be used from any thread; who uses what lies there sees to the rest.
@@ -46,14 +51,21 @@ impl Mapping {
         Ok(Self { base, bytes })
     }
 
-    #[cfg(test)]
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
+    /// The first bytes of a file, shared with it, readable.
+    pub(super) fn of_file(bytes: usize, file: impl AsFd) -> Result<Self, Errno> {
+        // SAFETY: a new mapping aliases nothing of this process.
+        let base = unsafe {
+            mmap(std::ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::SHARED, file, 0)?
+        };
+        Ok(Self { base, bytes })
     }
 
-    /// Where it begins: a multiple of the page size.
-    pub(super) fn base(&self) -> *mut c_void {
-        self.base
+    /// So many bytes that begin at a huge page, private and not reserved; gives their beginning too.
+    pub(super) fn of_huge_pages(bytes: usize) -> Result<(Self, *mut c_void), Errno> {
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        let mapping = Self::new(bytes + HUGE_PAGE_BYTES, flags)?;
+        let start = mapping.base.wrapping_byte_add(mapping.base.align_offset(HUGE_PAGE_BYTES));
+        Ok((mapping, start))
     }
 }
 
@@ -73,7 +85,7 @@ impl<T: Shareable> Shared<T> {
     /// A new one.
     pub fn new() -> Result<Self, Errno> {
         let mapping = Arc::new(Mapping::new(size_of::<T>(), MapFlags::SHARED)?);
-        let value = NonNull::new(mapping.base().cast()).ok_or(Errno::NOMEM)?;
+        let value = NonNull::new(mapping.base.cast()).ok_or(Errno::NOMEM)?;
         Ok(Self { value, mapping })
     }
 }
@@ -136,7 +148,7 @@ impl Slot {
     }
 }
 
-/// What a member tells of itself. A cache line of its own: members must not disturb each other.
+/// State that a member publishes. A cache line of its own: no false sharing between members.
 #[repr(C, align(64))]
 #[derive(Default)]
 pub struct Cell {
@@ -158,44 +170,47 @@ impl Cell {
     }
 }
 
-/// What the leader tells the members.
+/// A number from the leader to the members: set before the token that announces it is sent.
+#[derive(Default)]
+pub struct Announced(AtomicU64);
+
+impl Announced {
+    /// As it was set last; 0 at first.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Sets it.
+    pub fn set(&self, number: u64) {
+        self.0.store(number, Ordering::Release);
+    }
+}
+
+/// State that the leader publishes.
 #[repr(C, align(64))]
 #[derive(Default)]
-struct Header {
-    laps: AtomicU64,
+pub struct Header {
+    /// Laps of the coming batch; 0 asks the members to end.
+    pub laps: Announced,
     /// Laps of each member's solo in the coming phase; 0 where that is a batch of the ring.
-    solo_laps: AtomicU64,
+    pub solo_laps: Announced,
     /// Which of its places a member's memory lies at from the coming phase on.
-    place: AtomicU32,
+    pub place: Announced,
     /// Phases (control laps and batches) that the leader has begun, for links that wait awake.
     phases: AtomicU32,
 }
 
 /// A header and one [`Cell`] a member in memory that stays shared over fork.
 pub struct SharedArea {
-    base: NonNull<Header>,
+    mapping: Mapping,
     members: usize,
-    _mapping: Mapping,
 }
-
-// SAFETY: the area holds atomics only, which any thread may use through a shared reference.
-unsafe impl Send for SharedArea {}
-// SAFETY: as above.
-unsafe impl Sync for SharedArea {}
 
 impl SharedArea {
     /// An area for `members` members, all cells zero.
     pub fn new(members: usize) -> Result<Self, Errno> {
         let bytes = size_of::<Header>() + members * size_of::<Cell>();
-        let mapping = Mapping::new(bytes, MapFlags::SHARED)?;
-        let base = NonNull::new(mapping.base().cast::<Header>()).ok_or(Errno::NOMEM)?;
-        Ok(Self { base, members, _mapping: mapping })
-    }
-
-    fn header(&self) -> &Header {
-        // SAFETY: the mapping starts with a Header, page-aligned and zeroed, and lives as long as
-        // self; atomics may be shared.
-        unsafe { self.base.as_ref() }
+        Ok(Self { mapping: Mapping::new(bytes, MapFlags::SHARED)?, members })
     }
 
     /// All cells, the leader's first.
@@ -203,57 +218,36 @@ impl SharedArea {
         // SAFETY: `members` cells follow the header within the mapping; both are 64-byte aligned
         // and valid when zero.
         unsafe {
-            let first = self.base.as_ptr().add(1).cast::<Cell>();
+            let first = self.mapping.base.cast::<Header>().add(1).cast();
             std::slice::from_raw_parts(first, self.members)
         }
     }
 
-    /// Laps of the coming batch; 0 asks the members to end.
-    pub fn laps(&self) -> u64 {
-        self.header().laps.load(Ordering::Acquire)
-    }
-
-    /// Sets the laps of the coming batch, before the token that announces it is sent.
-    pub fn set_laps(&self, laps: u64) {
-        self.header().laps.store(laps, Ordering::Release);
-    }
-
-    /// Laps of each member's solo in the coming phase; 0 where that is a batch of the ring.
-    pub fn solo_laps(&self) -> u64 {
-        self.header().solo_laps.load(Ordering::Acquire)
-    }
-
-    /// Sets them, before the token that announces the phase is sent.
-    pub fn set_solo_laps(&self, laps: u64) {
-        self.header().solo_laps.store(laps, Ordering::Release);
-    }
-
-    /// Which of its places a member's memory lies at from the coming phase on.
-    pub fn place(&self) -> u32 {
-        self.header().place.load(Ordering::Acquire)
-    }
-
-    /// Sets it, before the token that announces the phase is sent.
-    pub fn set_place(&self, place: u32) {
-        self.header().place.store(place, Ordering::Release);
-    }
-
     /// Lets the members into the next phase.
     pub fn open_gate(&self) {
-        let phases = &self.header().phases;
+        let phases = &self.phases;
         phases.fetch_add(1, Ordering::Release);
-        // Waking nobody is no failure, and nothing else can fail here.
+        // No waiter is no failure, and nothing else can fail here.
         let _ = futex::wake(phases, futex::Flags::empty(), i32::MAX as u32);
     }
 
     /// Waits, asleep, until more than `passed` phases have begun.
     pub fn wait_at_gate(&self, passed: u32) {
-        let phases = &self.header().phases;
+        let phases = &self.phases;
         // A phase takes every member to come to its end: no member can be two behind.
         while phases.load(Ordering::Acquire) == passed {
             // Whatever ended the wait, the count decides.
             let _ = futex::wait(phases, futex::Flags::empty(), passed, None);
         }
+    }
+}
+
+impl Deref for SharedArea {
+    type Target = Header;
+    fn deref(&self) -> &Header {
+        // SAFETY: the mapping starts with a Header, page-aligned and zeroed, and lives as long as
+        // self; atomics may be shared.
+        unsafe { &*self.mapping.base.cast() }
     }
 }
 
@@ -284,30 +278,27 @@ impl TokenCondvar {
     /// A new one, for threads of one process or also for processes; else the call that failed.
     pub fn new(between_processes: bool) -> Result<Shared<Self>, (&'static str, Errno)> {
         let condvar = Shared::<Self>::new().map_err(|errno| ("mmap", errno))?;
-        condvar.prepare(between_processes).map_err(|errno| ("pthread_cond_init", errno))?;
-        Ok(condvar)
-    }
-
-    /// Of a condvar that nobody else knows yet.
-    fn prepare(&self, between_processes: bool) -> Result<(), Errno> {
         let shared = match between_processes {
             true => libc::PTHREAD_PROCESS_SHARED,
             false => libc::PTHREAD_PROCESS_PRIVATE,
         };
-        let mut of_mutex = MaybeUninit::uninit();
-        let mut of_condition = MaybeUninit::uninit();
-        // SAFETY: each attribute is initialised before it is used; nobody else knows the condvar
+        let (mut of_mutex, mut of_condition) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        // SAFETY: each attribute is initialised before it is used; no other thread has the condvar
         // yet, so that writing to it is exclusive.
-        unsafe {
-            check_status(libc::pthread_mutexattr_init(of_mutex.as_mut_ptr()))?;
-            check_status(libc::pthread_mutexattr_setpshared(of_mutex.as_mut_ptr(), shared))?;
-            check_status(libc::pthread_mutex_init(self.mutex.get(), of_mutex.as_ptr()))?;
-            check_status(libc::pthread_condattr_init(of_condition.as_mut_ptr()))?;
-            check_status(libc::pthread_condattr_setpshared(of_condition.as_mut_ptr(), shared))?;
-            check_status(libc::pthread_cond_init(self.arrived.get(), of_condition.as_ptr()))?;
-            *self.token.get() = None;
-        }
-        Ok(())
+        let made = unsafe {
+            *condvar.token.get() = None;
+            [
+                libc::pthread_mutexattr_init(of_mutex.as_mut_ptr()),
+                libc::pthread_mutexattr_setpshared(of_mutex.as_mut_ptr(), shared),
+                libc::pthread_mutex_init(condvar.mutex.get(), of_mutex.as_ptr()),
+                libc::pthread_condattr_init(of_condition.as_mut_ptr()),
+                libc::pthread_condattr_setpshared(of_condition.as_mut_ptr(), shared),
+                libc::pthread_cond_init(condvar.arrived.get(), of_condition.as_ptr()),
+            ]
+        };
+        let made = made.into_iter().try_for_each(check_status);
+        made.map_err(|errno| ("pthread_cond_init", errno))?;
+        Ok(condvar)
     }
 
     /// Leaves the token and signals. The signal comes after the unlock: sent before it, a receiver
@@ -341,6 +332,44 @@ impl TokenCondvar {
     }
 }
 
+// Other physical pages for each worker.
+
+/// Huge pages that are held at most: 62 MiB.
+const MOST_PAGES: u64 = 31;
+/// Base pages that are held at most, where the arrays refuse huge ones: 4 MiB.
+const MOST_BASE_PAGES: u64 = 1024;
+
+/// Memory that is held while the members take theirs. The kernel hands out the pages first that were given
+/// back last, so that all workers of a launch would work in the same few pages, and which lines share a cache set
+/// would be constant within a launch. A different number of held pages in each worker makes it vary between
+/// workers, of which there are many (as Curtsinger and Berger 2013 do with a program's own layout).
+pub struct Ballast {
+    _mapping: Mapping,
+}
+
+impl Ballast {
+    /// Holds a number of pages that the seed decides. None where the memory is not available: then the members take
+    /// what comes.
+    pub fn hold(huge_pages: bool, seed: u64) -> Option<Self> {
+        let (page, most, advice) = match huge_pages {
+            true => (HUGE_PAGE_BYTES, MOST_PAGES, Advice::LinuxHugepage),
+            false => (BASE_PAGE_BYTES, MOST_BASE_PAGES, Advice::LinuxNoHugepage),
+        };
+        let held = page * Random::new(seed).below(most + 1) as usize;
+        let (mapping, start) = Mapping::of_huge_pages(held).ok()?;
+        for advice in [advice, Advice::LinuxDontFork] {
+            // SAFETY: advice changes no content; these pages are in the mapping. Members that are forked do not
+            // get it.
+            let _ = unsafe { madvise(start, held, advice) };
+        }
+        for at in (0..held).step_by(page) {
+            // SAFETY: within the mapping, which is writable and not shared.
+            unsafe { start.wrapping_byte_add(at).cast::<u8>().write_volatile(1) };
+        }
+        Some(Self { _mapping: mapping })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -364,8 +393,48 @@ mod tests {
         assert_eq!(area.cells().len(), 1000);
         assert!(area.cells().iter().all(|cell| cell.hops.load(Ordering::Relaxed) == 0));
         area.cells()[999].hops.store(7, Ordering::Relaxed);
-        area.set_laps(3);
-        assert_eq!((area.laps(), area.cells()[999].hops.load(Ordering::Relaxed)), (3, 7));
+        area.laps.set(3);
+        assert_eq!((area.laps.get(), area.cells()[999].hops.load(Ordering::Relaxed)), (3, 7));
         assert_eq!(size_of::<Cell>(), 64);
+    }
+
+    /// Resident bytes of what members do not inherit (`dc`) in the mappings that a ballast is in
+    /// (proc_pid_smaps(5)).
+    fn held(ballast: &Ballast) -> u64 {
+        let base = ballast._mapping.base as usize;
+        let ends = (base, base + ballast._mapping.bytes);
+        let (mut bytes, mut of_one, mut within) = (0, 0, false);
+        for line in std::fs::read_to_string("/proc/self/smaps").expect("smaps").lines() {
+            let (first, rest) = line.split_once(' ').unwrap_or((line, ""));
+            if let Some((from, to)) = first.split_once('-') {
+                let hex = |text| usize::from_str_radix(text, 16).unwrap_or(0);
+                within = hex(from) < ends.1 && hex(to) > ends.0;
+            } else if first == "Rss:" {
+                let kilobytes = rest.trim().trim_end_matches(" kB").parse::<u64>();
+                of_one = 1024 * kilobytes.expect("kilobytes");
+            } else if within && first == "VmFlags:" && rest.split(' ').any(|flag| flag == "dc") {
+                bytes += of_one;
+            }
+        }
+        bytes
+    }
+
+    #[test]
+    fn how_much_is_held_goes_by_the_seed_and_members_do_not_inherit_it() {
+        for (huge, page, most) in
+            [(true, HUGE_PAGE_BYTES, MOST_PAGES), (false, BASE_PAGE_BYTES, MOST_BASE_PAGES)]
+        {
+            let mut all = Vec::new();
+            for seed in 0..8 {
+                let ballast = Ballast::hold(huge, seed).expect("memory");
+                let pages = Random::new(seed).below(most + 1);
+                let bytes = held(&ballast);
+                // A kernel without huge pages gives a base page for each.
+                let least = pages * BASE_PAGE_BYTES as u64;
+                assert!((least..=pages * page as u64).contains(&bytes), "{bytes} of {pages} pages");
+                all.push(pages);
+            }
+            assert!(all.iter().any(|pages| *pages != all[0]), "{all:?}");
+        }
     }
 }

@@ -1,14 +1,22 @@
-//! The calling process: fork, its end, deadlines, policies.
+//! Processes: fork, the end, deadlines, policies; children: one that never outlives its parent, how one ended and
+//! what it used (wait4(2)), descriptors handed down, signals; a child whose system calls are counted.
 
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
-use rustix::io::Errno;
+use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_setfd, retry_on_intr};
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
-    Pid, Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit,
+    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, getpid, getppid,
+    kill_process, set_parent_process_death_signal, setrlimit, waitid, waitpid,
 };
 
-use super::errno::{check, last_errno};
+use super::check;
+use super::clock::Raw;
 use super::signal::unblock;
 
 /// On which side of a fork the caller is.
@@ -34,8 +42,7 @@ pub fn fork() -> Result<Forked, Errno> {
 pub fn fork_beside_threads() -> Result<Forked, Errno> {
     // SAFETY: the child has the calling thread and a copy of all memory; what other threads were changing is behind
     // locks, which stay held.
-    match unsafe { libc::fork() } {
-        -1 => Err(last_errno()),
+    match check(unsafe { libc::fork() })? {
         0 => Ok(Forked::Child),
         pid => Pid::from_raw(pid).map(Forked::Parent).ok_or(Errno::INVAL),
     }
@@ -45,23 +52,26 @@ pub fn fork_beside_threads() -> Result<Forked, Errno> {
 /// joined is listed for a moment longer. Without /proc the callers are relied on; so they are in unit
 /// tests, whose harness has threads.
 fn has_one_thread() -> bool {
-    let threads = || {
-        std::fs::metadata("/proc/self/task").map_or(1, |folder| folder.nlink().saturating_sub(2))
-    };
     let is_alone = |attempt: u32| {
         if attempt > 0 {
             std::thread::sleep(Duration::from_millis(1));
         }
-        threads() <= 1
+        std::fs::metadata("/proc/self/task").map_or(true, |folder| folder.nlink() <= 3)
     };
     cfg!(test) || (0..100).any(is_alone)
 }
 
-/// Has the kernel end the calling process with its parent. False where that parent is gone already, or
-/// the kernel refuses: then the caller is to end itself.
+/// Lets the calling process be killed when its parent ends (PR_SET_PDEATHSIG). False if its parent is not
+/// `parent`, who then has ended already.
+pub fn set_parent_death_signal(parent: i32) -> Result<bool, Errno> {
+    // Asked for first, then checked: a parent that ended before is noticed too.
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    Ok(getppid().map(Pid::as_raw_pid) == Some(parent))
+}
+
+/// The same. False also where the kernel refuses: then the caller is to end itself.
 pub fn end_with_parent(parent: Pid) -> bool {
-    // Asked for first, then checked: a parent that went before the asking is noticed.
-    set_parent_process_death_signal(Some(Signal::KILL)).is_ok() && getppid() == Some(parent)
+    set_parent_death_signal(parent.as_raw_pid()) == Ok(true)
 }
 
 /// Ends the calling process at once: no destructor, no buffer of the parent's is written twice.
@@ -100,4 +110,266 @@ pub fn set_policy(policy: i32, priority: i32) -> Result<(), Errno> {
     let param = libc::sched_param { sched_priority: priority };
     // SAFETY: the kernel reads one sched_param from a valid address.
     check(unsafe { libc::sched_setscheduler(0, policy, &param) }).map(|_| ())
+}
+
+/// The end of a child.
+#[derive(Clone, Copy, Debug)]
+pub struct ChildEnd {
+    /// Wait status as wait(2) gives it.
+    pub status: i32,
+    /// What it used with its threads and the children that it waited for. Fields that Linux does not fill are 0.
+    pub usage: Raw,
+}
+
+/// Waits for a child's end (wait4(2)).
+pub fn wait_for(pid: i32) -> Result<ChildEnd, Errno> {
+    let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::zeroed());
+    // SAFETY: both addresses are valid for what the kernel writes there.
+    retry_on_intr(|| check(unsafe { libc::wait4(pid, &mut status, 0, usage.as_mut_ptr()) }))?;
+    // SAFETY: zeroes are a valid rusage, and the kernel has filled it.
+    Ok(ChildEnd { status, usage: Raw(unsafe { usage.assume_init() }) })
+}
+
+/// A child that has ended and waits to be reaped: `None` while all still run, ECHILD where there is
+/// none (waitid(2)).
+pub fn ended_child() -> Result<Option<i32>, Errno> {
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: the address is valid for what the kernel writes there; zeroes are a valid siginfo, of
+    // no process, which it leaves where no child has ended.
+    let (result, info) =
+        unsafe { (libc::waitid(libc::P_ALL, 0, info.as_mut_ptr(), how), info.assume_init()) };
+    check(result)?;
+    // SAFETY: what waitid fills has a process id.
+    let pid = unsafe { info.si_pid() };
+    Ok(Some(pid).filter(|pid| *pid > 0))
+}
+
+/// A descriptor that this process was started with, under another number; exec closes both. EBADF where
+/// none is open, and for standard streams.
+pub fn inherited(number: i32) -> Result<OwnedFd, Errno> {
+    if number < 3 {
+        return Err(Errno::BADF);
+    }
+    // SAFETY: only checked for being open, and not closed here: its owner keeps it.
+    let found = unsafe { BorrowedFd::borrow_raw(number) };
+    fcntl_setfd(found, FdFlags::CLOEXEC)?;
+    fcntl_dupfd_cloexec(found, 3)
+}
+
+/// Sends a signal to a process. One that is gone is no error.
+pub fn send_signal(pid: i32, signal: i32) {
+    // SAFETY: kill touches no memory.
+    unsafe { libc::kill(pid, signal) };
+}
+
+// A child whose system calls are counted by its parent (ptrace(2)). It needs no privilege: the
+// child asks for it.
+
+/// The head of the kernel's `struct ptrace_syscall_info` (linux/ptrace.h), as far as it is read.
+#[repr(C)]
+struct SyscallInfo {
+    op: u8,
+    padding: [u8; 3],
+    arch: u32,
+    instruction_pointer: u64,
+    stack_pointer: u64,
+    number: u64,
+}
+
+/// PTRACE_GET_SYSCALL_INFO and its `op` for an entry.
+const GET_SYSCALL_INFO: libc::c_uint = 0x420e;
+const ENTRY: u8 = 1;
+
+/// Forks, runs `act` in the child and gives how often it made each system call, by number (for
+/// what takes no lock of other threads). The child is gone when this returns.
+pub fn count_syscalls(act: impl FnOnce()) -> Result<BTreeMap<i64, u64>, Errno> {
+    let child = Child::start(|| {
+        // SAFETY: these calls touch no memory of ours. The parent sees the stop.
+        let is_traced = unsafe {
+            libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) == 0 && libc::raise(libc::SIGSTOP) == 0
+        };
+        if is_traced {
+            act();
+        }
+        exit_now(i32::from(!is_traced));
+    })?;
+    let counts = watch(child.0)?;
+    // It is gone: its number may soon be another's.
+    std::mem::forget(child);
+    Ok(counts)
+}
+
+/// A stop at a system call, with PTRACE_O_TRACESYSGOOD.
+const AT_A_CALL: i32 = libc::SIGTRAP | 0x80;
+
+fn watch(child: Pid) -> Result<BTreeMap<i64, u64>, Errno> {
+    let mut counts = BTreeMap::new();
+    let options = libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_EXITKILL;
+    let mut status = wait(child)?;
+    if status.stopped() {
+        request(libc::PTRACE_SETOPTIONS, child, options as usize)?;
+        // The first stop is its own asking for it.
+        request(libc::PTRACE_SYSCALL, child, 0)?;
+        status = wait(child)?;
+    }
+    while status.stopped() {
+        let signal = match status.stopping_signal() {
+            Some(AT_A_CALL) => {
+                if let Some(number) = entered(child)? {
+                    *counts.entry(number).or_default() += 1;
+                }
+                0
+            }
+            // What it does to itself, such as abort(3), must happen to it.
+            signal => signal.unwrap_or(0) as usize,
+        };
+        request(libc::PTRACE_SYSCALL, child, signal)?;
+        status = wait(child)?;
+    }
+    if status.exit_status() == Some(0) { Ok(counts) } else { Err(Errno::CHILD) }
+}
+
+fn wait(child: Pid) -> Result<WaitStatus, Errno> {
+    let ended = retry_on_intr(|| waitpid(Some(child), WaitOptions::empty()))?;
+    ended.map(|(_, status)| status).ok_or(Errno::CHILD)
+}
+
+fn request(what: libc::c_uint, child: Pid, data: usize) -> Result<(), Errno> {
+    // SAFETY: these requests take a number as data and touch no memory of ours.
+    check(unsafe { libc::ptrace(what, child.as_raw_pid(), 0, data) }).map(|_| ())
+}
+
+/// The number of the call that the child is about to make; none when it comes out of one.
+fn entered(child: Pid) -> Result<Option<i64>, Errno> {
+    let mut info = MaybeUninit::<SyscallInfo>::zeroed();
+    let size = size_of::<SyscallInfo>();
+    // SAFETY: the kernel writes at most `size` bytes; zeroes are a valid SyscallInfo.
+    let (got, info) = unsafe {
+        let address = info.as_mut_ptr().cast::<c_void>();
+        (libc::ptrace(GET_SYSCALL_INFO, child.as_raw_pid(), size, address), info.assume_init())
+    };
+    check(got)?;
+    Ok((info.op == ENTRY).then_some(info.number as i64))
+}
+
+/// A child of this process; dropping it kills it.
+pub struct Child(Pid);
+
+impl Child {
+    /// Forks one that does `act` and ends. Beside other threads `act` must take no lock that they may hold.
+    pub fn start(act: impl FnOnce()) -> Result<Self, Errno> {
+        let parent = getpid();
+        match fork_beside_threads()? {
+            Forked::Parent(pid) => Ok(Self(pid)),
+            Forked::Child => {
+                if end_with_parent(parent) {
+                    act();
+                }
+                exit_now(0);
+            }
+        }
+    }
+
+    /// Forks one that gets something ready before it acts; gives it once it is, or why it is not, as
+    /// [`Self::start`] does.
+    pub fn start_ready<T>(
+        ready: impl FnOnce() -> Result<T, Errno>,
+        act: impl FnOnce(T),
+    ) -> Result<Self, Errno> {
+        let parent = getpid();
+        let (answers, answer) = pipe_with(PipeFlags::CLOEXEC)?;
+        let child = Self::start(|| {
+            let made = ready();
+            let errno = made.as_ref().err().map_or(0, |errno| errno.raw_os_error());
+            let sent = rustix::io::write(&answer, &errno.to_ne_bytes());
+            // Entering a user namespace clears the parent-death signal (prctl(2)).
+            if let (Ok(made), Ok(_), true) = (made, sent, end_with_parent(parent)) {
+                act(made);
+            }
+        })?;
+        drop(answer);
+        let mut errno = [0; 4];
+        match retry_on_intr(|| rustix::io::read(&answers, &mut errno))? {
+            4 => match i32::from_ne_bytes(errno) {
+                0 => Ok(child),
+                errno => Err(Errno::from_raw_os_error(errno)),
+            },
+            _ => Err(Errno::CHILD),
+        }
+    }
+
+    /// Forks one that sleeps.
+    pub fn asleep() -> Result<Self, Errno> {
+        Self::start(|| {
+            loop {
+                std::thread::sleep(Duration::from_secs(3600));
+            }
+        })
+    }
+
+    /// Whether it still runs.
+    pub fn is_alive(&mut self) -> bool {
+        // One that has ended is not taken note of here: that is left to the drop.
+        let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        matches!(waitid(WaitId::Pid(self.0), how), Ok(None))
+    }
+
+    /// Waits for it to end by itself; what the kernel keeps of it can be read until it is joined.
+    pub fn wait(&self) {
+        let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        let _ = retry_on_intr(|| waitid(WaitId::Pid(self.0), how));
+    }
+
+    /// Waits for it to end by itself; whether it did its part.
+    pub fn join(self) -> bool {
+        let status = retry_on_intr(|| waitpid(Some(self.0), WaitOptions::empty()));
+        // It is gone: its number may soon be another's.
+        std::mem::forget(self);
+        matches!(status, Ok(Some((_, status))) if status.exit_status() == Some(0))
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> i32 {
+        self.0.as_raw_pid()
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        let _ = kill_process(self.0, Signal::KILL);
+        let _ = waitpid(Some(self.0), WaitOptions::empty());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_child_is_an_error() {
+        assert_eq!(wait_for(i32::MAX).err(), Some(Errno::CHILD));
+    }
+
+    #[test]
+    fn every_call_is_counted_once() {
+        let act = || {
+            for _ in 0..7 {
+                // SAFETY: getppid takes nothing and touches nothing.
+                unsafe { libc::syscall(libc::SYS_getppid) };
+            }
+        };
+        let counts = count_syscalls(act).unwrap();
+        assert_eq!(counts.get(&libc::SYS_getppid), Some(&7), "{counts:?}");
+        // Beside them only how raise(3) ends, and the end.
+        let others = [libc::SYS_getppid, libc::SYS_rt_sigprocmask, libc::SYS_exit_group];
+        assert!(counts.keys().all(|number| others.contains(number)), "{counts:?}");
+    }
+
+    #[test]
+    fn a_child_that_fails_is_no_count() {
+        assert!(count_syscalls(|| exit_now(3)).is_err());
+        // As an allocator that finds its heap broken.
+        assert!(count_syscalls(|| std::process::abort()).is_err());
+    }
 }

@@ -1,4 +1,4 @@
-//! Reference quanta: two fixed pieces of work that tell how fast the CPU runs at this moment (fixed work
+//! Reference quanta: two fixed pieces of work that show how fast the CPU runs at this moment (fixed work
 //! quanta, Sottile and Minnich 2004). One is bound by latency and goes with the core's clock; one is bound
 //! by the core's width and goes with the clock and with who shares the core.
 
@@ -9,8 +9,7 @@ use model::speed::{
     ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, Slices, TOLERANCE, Wait,
 };
 
-use super::clock::{monotonic_raw_ns, own_thread_cpu_ns};
-use super::usage::{Whose, usage};
+use super::clock::{Whose, monotonic_raw_ns, own_thread_cpu_ns, usage};
 
 // The lines that the loops repeat are this many.
 const _: () = assert!(MULTIPLIES_PER_TURN == 16 && ADDS_PER_TURN == 64);
@@ -18,30 +17,23 @@ const _: () = assert!(MULTIPLIES_PER_TURN == 16 && ADDS_PER_TURN == 64);
 /// Whether this architecture has the loops.
 pub const HAS_QUANTA: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
 
-/// Each multiplication waits for the one before.
+/// A line of the loops for this architecture.
 #[cfg(target_arch = "x86_64")]
-#[inline(never)]
-fn latency_bound() {
-    // SAFETY: registers only; no memory, no stack, nothing else is changed.
-    unsafe {
-        asm!(
-            ".p2align 6",
-            "2:",
-            ".rept 16",
-            "imul {value}, {factor}",
-            ".endr",
-            "dec {turns:e}",
-            "jnz 2b",
-            value = inout(reg) 12_345_u64 => _,
-            factor = in(reg) 3_u64,
-            turns = inout(reg) MULTIPLY_TURNS => _,
-            options(nomem, nostack),
-        );
-    }
+macro_rules! line {
+    ($x86_64:literal, $aarch64:literal) => {
+        $x86_64
+    };
 }
-
 /// The same. Built, not yet run on such a machine.
 #[cfg(target_arch = "aarch64")]
+macro_rules! line {
+    ($x86_64:literal, $aarch64:literal) => {
+        $aarch64
+    };
+}
+
+/// Each multiplication waits for the one before.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[inline(never)]
 fn latency_bound() {
     // SAFETY: registers only; no memory, no stack, nothing else is changed.
@@ -50,10 +42,10 @@ fn latency_bound() {
             ".p2align 6",
             "2:",
             ".rept 16",
-            "mul {value}, {value}, {factor}",
+            line!("imul {value}, {factor}", "mul {value}, {value}, {factor}"),
             ".endr",
-            "subs {turns:w}, {turns:w}, #1",
-            "b.ne 2b",
+            line!("dec {turns:e}", "subs {turns:w}, {turns:w}, #1"),
+            line!("jnz 2b", "b.ne 2b"),
             value = inout(reg) 12_345_u64 => _,
             factor = in(reg) 3_u64,
             turns = inout(reg) MULTIPLY_TURNS => _,
@@ -64,7 +56,7 @@ fn latency_bound() {
 
 /// Eight sums that do not wait for each other. By a register, not by a constant: some cores add
 /// small constants while they rename registers (Golden Cove), which no sibling thread shares.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[inline(never)]
 fn throughput_bound() {
     // SAFETY: registers only; no memory, no stack, nothing else is changed.
@@ -73,53 +65,12 @@ fn throughput_bound() {
             ".p2align 6",
             "2:",
             ".rept 8",
-            "add {a}, {step}",
-            "add {b}, {step}",
-            "add {c}, {step}",
-            "add {d}, {step}",
-            "add {e}, {step}",
-            "add {f}, {step}",
-            "add {g}, {step}",
-            "add {h}, {step}",
+            ".irp sum, {a}, {b}, {c}, {d}, {e}, {f}, {g}, {h}",
+            line!("add \\sum, {step}", "add \\sum, \\sum, {step}"),
             ".endr",
-            "dec {turns:e}",
-            "jnz 2b",
-            a = inout(reg) 1_u64 => _,
-            b = inout(reg) 2_u64 => _,
-            c = inout(reg) 3_u64 => _,
-            d = inout(reg) 4_u64 => _,
-            e = inout(reg) 5_u64 => _,
-            f = inout(reg) 6_u64 => _,
-            g = inout(reg) 7_u64 => _,
-            h = inout(reg) 8_u64 => _,
-            step = in(reg) 3_u64,
-            turns = inout(reg) ADD_TURNS => _,
-            options(nomem, nostack),
-        );
-    }
-}
-
-/// The same.
-#[cfg(target_arch = "aarch64")]
-#[inline(never)]
-fn throughput_bound() {
-    // SAFETY: registers only; no memory, no stack, nothing else is changed.
-    unsafe {
-        asm!(
-            ".p2align 6",
-            "2:",
-            ".rept 8",
-            "add {a}, {a}, {step}",
-            "add {b}, {b}, {step}",
-            "add {c}, {c}, {step}",
-            "add {d}, {d}, {step}",
-            "add {e}, {e}, {step}",
-            "add {f}, {f}, {step}",
-            "add {g}, {g}, {step}",
-            "add {h}, {h}, {step}",
             ".endr",
-            "subs {turns:w}, {turns:w}, #1",
-            "b.ne 2b",
+            line!("dec {turns:e}", "subs {turns:w}, {turns:w}, #1"),
+            line!("jnz 2b", "b.ne 2b"),
             a = inout(reg) 1_u64 => _,
             b = inout(reg) 2_u64 => _,
             c = inout(reg) 3_u64 => _,
@@ -159,7 +110,7 @@ fn quantum(start_ns: u64) -> (u64, u64, u64) {
     (between_ns.wrapping_sub(start_ns), end_ns.wrapping_sub(between_ns), end_ns)
 }
 
-/// Runs quanta until two in a row have the ratio of a core that nobody shares, or `most_ns` have passed: what
+/// Runs quanta until two in a row have the ratio of an unshared core, or `most_ns` have passed: what
 /// comes next then has a better chance to have the core for itself. Whether it had is judged by the quanta
 /// around it. `slice` is what is waited for.
 pub fn wait_unshared(unshared_ratio: f64, most_ns: u64, slice: u32) -> Wait {
@@ -189,7 +140,7 @@ pub fn wait_unshared(unshared_ratio: f64, most_ns: u64, slice: u32) -> Wait {
     }
 }
 
-/// Whether a quantum's times are those of a core that nobody shares, or of one that is better than was known:
+/// Whether a quantum's times are those of an unshared core, or of one that is better than was known:
 /// then what was known was a shared core's.
 pub fn is_unshared((latency_ns, throughput_ns): (u64, u64), unshared_ratio: f64) -> bool {
     throughput_ns as f64 <= unshared_ratio * latency_ns as f64 * (1.0 + TOLERANCE)

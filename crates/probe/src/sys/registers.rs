@@ -1,50 +1,11 @@
 //! Vector registers put in use, and out of it, so that a switch has them to save or has not.
 
-#[cfg(target_arch = "aarch64")]
-#[path = "registers/aarch64.rs"]
-mod arch;
-#[cfg(target_arch = "x86_64")]
-#[path = "registers/x86_64.rs"]
-mod arch;
-/// Architectures whose registers nobody has written down here yet.
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod arch {
-    use std::marker::PhantomData;
-
-    use model::state::State;
-
-    use super::{NoRegisters, Registers, WithRegisters};
-
-    pub(super) fn missing(state: State) -> Option<String> {
-        match state {
-            State::None => None,
-            other => Some(format!("{other} is not known on {}", std::env::consts::ARCH)),
-        }
-    }
-
-    /// `state` is none that is missing.
-    pub(super) fn with<T: WithRegisters>(_: State, what: T) -> T::Output {
-        what.with(Registers::<NoRegisters>(PhantomData))
-    }
-
-    pub(super) fn clear() {}
-
-    /// Not told.
-    #[cfg(test)]
-    pub fn in_use() -> Option<u32> {
-        None
-    }
-
-    /// Not known.
-    #[cfg(test)]
-    pub fn last_register() -> u64 {
-        0
-    }
-}
-
 use std::marker::PhantomData;
 
-use model::state::State;
+use model::ring::State;
+
+#[cfg(test)]
+pub use arch::seen::{in_use, last_register};
 
 /// Registers that this CPU has, of the kind `K`.
 pub struct Registers<K>(PhantomData<fn() -> K>);
@@ -87,11 +48,7 @@ pub trait WithRegisters {
 
 /// Gives the registers of `state` to `what`, or says which feature this CPU lacks.
 pub fn with_registers<T: WithRegisters>(state: State, what: T) -> Result<T::Output, String> {
-    arch::missing(state).map_or(Ok(()), Err)?;
-    Ok(match state {
-        State::None => what.with(Registers::<NoRegisters>(PhantomData)),
-        state => arch::with(state, what),
-    })
+    arch::with(state, what)
 }
 
 /// Whether this CPU has the registers of a state; if not, which feature it lacks.
@@ -118,5 +75,301 @@ impl<K: RegisterKind> Registers<K> {
     }
 }
 
-#[cfg(test)]
-pub use arch::{in_use, last_register};
+/// x86-64: XMM, YMM, ZMM and mask registers (Intel SDM volume 1, chapter 13; AMD APM volume 2,
+/// chapter 11).
+#[cfg(target_arch = "x86_64")]
+mod arch {
+    use super::*;
+    use std::arch::asm;
+
+    /// The vector registers' bits in XCR0: SSE, AVX, opmask, ZMM_Hi256, Hi16_ZMM. Not x87, which is
+    /// not used here, nor AMX, which the kernel gives on request only.
+    const VECTOR_COMPONENTS: u32 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 6 | 1 << 7;
+
+    /// MXCSR as it is after the start of a process: all exceptions masked.
+    const INITIAL_MXCSR: u32 = 0x1f80;
+
+    pub(super) fn with<T: WithRegisters>(state: State, what: T) -> Result<T::Output, String> {
+        let lacks = |feature: &str| Err(format!("this CPU has no {feature}"));
+        let has_avx = is_x86_feature_detected!("avx");
+        match state {
+            State::None => Ok(what.with(Registers::<NoRegisters>(PhantomData))),
+            State::Sse => Ok(what.with(Registers::<Sse>(PhantomData))),
+            State::Avx if has_avx => Ok(what.with(Registers::<Avx>(PhantomData))),
+            State::Vzeroupper if has_avx => Ok(what.with(Registers::<Vzeroupper>(PhantomData))),
+            State::Avx | State::Vzeroupper => lacks("AVX"),
+            State::Avx512 if is_x86_feature_detected!("avx512f") => {
+                Ok(what.with(Registers::<Avx512>(PhantomData)))
+            }
+            State::Avx512 => lacks("AVX-512 (avx512f)"),
+            State::Neon => lacks("Neon: it is an x86-64"),
+        }
+    }
+
+    /// `asm!` of such lines that declares to the compiler that XMM0 to XMM15 are written, and what is given
+    /// beside them. What is wider is the same registers to it.
+    macro_rules! write_registers {
+        ([$($line:literal),+ $(,)?] $(, $($beside:tt)+)?) => {
+            asm!(
+                $($line),+,
+                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+                out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+                out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+                out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+                $($($beside)+)?
+            )
+        };
+    }
+
+    // All bits set, in every kind: neither zero, which may count as initial, nor a number to compute with.
+
+    /// XMM0 to XMM15.
+    pub(super) struct Sse;
+
+    impl RegisterKind for Sse {
+        #[inline(always)]
+        unsafe fn write() {
+            // SAFETY: every x86-64 has SSE2; memory and flags stay as they are.
+            unsafe {
+                write_registers!(
+                    [
+                        ".irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15",
+                        "pcmpeqd xmm\\n, xmm\\n",
+                        ".endr",
+                    ],
+                    options(nomem, nostack, preserves_flags)
+                );
+            }
+        }
+    }
+
+    /// YMM0 to YMM15.
+    pub(super) struct Avx;
+
+    impl RegisterKind for Avx {
+        #[inline(always)]
+        unsafe fn write() {
+            // SAFETY: the CPU has AVX, says the caller; memory and flags stay as they are.
+            unsafe {
+                write_registers!(
+                    [
+                        // AVX alone has no such comparison of 256 bits of integers.
+                        "vpcmpeqd xmm0, xmm0, xmm0",
+                        "vinsertf128 ymm0, ymm0, xmm0, 1",
+                        ".irp n, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15",
+                        "vmovaps ymm\\n, ymm0",
+                        ".endr",
+                    ],
+                    options(nomem, nostack, preserves_flags)
+                );
+            }
+        }
+    }
+
+    /// YMM0 to YMM15, then out of use again but for their lower halves.
+    pub(super) struct Vzeroupper;
+
+    impl RegisterKind for Vzeroupper {
+        #[inline(always)]
+        unsafe fn write() {
+            // SAFETY: the caller's promise is that of Avx.
+            unsafe { Avx::write() };
+            // SAFETY: as above.
+            unsafe { write_registers!(["vzeroupper"], options(nomem, nostack, preserves_flags)) };
+        }
+    }
+
+    /// ZMM0 to ZMM31, K1 to K7.
+    pub(super) struct Avx512;
+
+    impl RegisterKind for Avx512 {
+        #[inline(always)]
+        unsafe fn write() {
+            // SAFETY: the CPU has AVX-512F, says the caller; memory and flags stay as they are.
+            unsafe {
+                write_registers!(
+                    [
+                        "vpternlogd zmm0, zmm0, zmm0, 255",
+                        ".irp n, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20",
+                        "vmovdqa64 zmm\\n, zmm0",
+                        ".endr",
+                        ".irp n, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31",
+                        "vmovdqa64 zmm\\n, zmm0",
+                        ".endr",
+                        ".irp n, 1, 2, 3, 4, 5, 6, 7",
+                        "kxnorw k\\n, k\\n, k\\n",
+                        ".endr",
+                    ],
+                    out("xmm16") _, out("xmm17") _, out("xmm18") _, out("xmm19") _,
+                    out("xmm20") _, out("xmm21") _, out("xmm22") _, out("xmm23") _,
+                    out("xmm24") _, out("xmm25") _, out("xmm26") _, out("xmm27") _,
+                    out("xmm28") _, out("xmm29") _, out("xmm30") _, out("xmm31") _,
+                    out("k1") _, out("k2") _, out("k3") _, out("k4") _,
+                    out("k5") _, out("k6") _, out("k7") _,
+                    options(nomem, nostack, preserves_flags)
+                );
+            }
+        }
+    }
+
+    /// An XSAVE area whose header says that every component is in its initial configuration.
+    #[repr(C, align(64))]
+    struct InitialState {
+        before_mxcsr: [u32; 6],
+        mxcsr: u32,
+        rest: [u32; 121],
+        header: [u64; 8],
+    }
+
+    pub(super) fn clear() {
+        if !is_x86_feature_detected!("xsave") {
+            return;
+        }
+        let area = InitialState {
+            before_mxcsr: [0; 6],
+            mxcsr: INITIAL_MXCSR,
+            rest: [0; 121],
+            header: [0; 8],
+        };
+        // SAFETY: the area is aligned to 64 bytes and as long as its legacy part and its header, all that is
+        // read where the header has no bit set; a call may change every register that is lost.
+        unsafe {
+            asm!(
+                "xrstor64 [{area}]",
+                area = in(reg) &raw const area,
+                in("eax") VECTOR_COMPONENTS,
+                in("edx") 0,
+                clobber_abi("C"),
+                options(readonly, nostack, preserves_flags)
+            );
+        }
+    }
+
+    #[cfg(test)]
+    pub mod seen {
+        use super::*;
+
+        /// The vector components in use (XINUSE by XGETBV with ECX = 1), as state-component bits; absent where
+        /// the CPU does not report it (CPUID leaf 0xD, sub-leaf 1, EAX bit 2).
+        pub fn in_use() -> Option<u32> {
+            use std::arch::x86_64::{__cpuid, __cpuid_count};
+            let reports = is_x86_feature_detected!("xsave")
+                && __cpuid(0).eax >= 0xd
+                && __cpuid_count(0xd, 1).eax & 1 << 2 != 0;
+            let low: u32;
+            if !reports {
+                return None;
+            }
+            // SAFETY: the CPU has the instruction and the register.
+            unsafe {
+                asm!("xgetbv", in("ecx") 1, out("eax") low, out("edx") _, options(nomem, nostack, preserves_flags));
+            }
+            Some(low & VECTOR_COMPONENTS)
+        }
+
+        /// The lower half of XMM15, which compiled code hardly ever reaches.
+        pub fn last_register() -> u64 {
+            let value: u64;
+            // SAFETY: reads a register that every x86-64 has.
+            unsafe {
+                asm!("movq {}, xmm15", out(reg) value, options(nomem, nostack, preserves_flags))
+            };
+            value
+        }
+    }
+}
+
+/// aarch64: V0 to V31. There is no initial configuration that the kernel need not save.
+#[cfg(target_arch = "aarch64")]
+mod arch {
+    use super::*;
+    use std::arch::asm;
+
+    pub(super) fn with<T: WithRegisters>(state: State, what: T) -> Result<T::Output, String> {
+        match state {
+            State::None => Ok(what.with(Registers::<NoRegisters>(PhantomData))),
+            State::Neon => Ok(what.with(Registers::<Neon>(PhantomData))),
+            other => Err(format!("this CPU has no {other}: it is an aarch64")),
+        }
+    }
+
+    /// V0 to V31.
+    pub(super) struct Neon;
+
+    impl RegisterKind for Neon {
+        #[inline(always)]
+        unsafe fn write() {
+            // SAFETY: every aarch64 that Linux runs programs of this target on has them; memory and flags stay
+            // as they are.
+            unsafe {
+                asm!(
+                    ".irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15",
+                    "movi v\\n\\().16b, #255",
+                    ".endr",
+                    ".irp n, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31",
+                    "movi v\\n\\().16b, #255",
+                    ".endr",
+                    out("v0") _, out("v1") _, out("v2") _, out("v3") _,
+                    out("v4") _, out("v5") _, out("v6") _, out("v7") _,
+                    out("v8") _, out("v9") _, out("v10") _, out("v11") _,
+                    out("v12") _, out("v13") _, out("v14") _, out("v15") _,
+                    out("v16") _, out("v17") _, out("v18") _, out("v19") _,
+                    out("v20") _, out("v21") _, out("v22") _, out("v23") _,
+                    out("v24") _, out("v25") _, out("v26") _, out("v27") _,
+                    out("v28") _, out("v29") _, out("v30") _, out("v31") _,
+                    options(nomem, nostack, preserves_flags)
+                );
+            }
+        }
+    }
+
+    pub(super) fn clear() {}
+
+    #[cfg(test)]
+    pub mod seen {
+        use super::*;
+
+        /// Not readable on this architecture.
+        pub fn in_use() -> Option<u32> {
+            None
+        }
+
+        /// The lower half of V31, which compiled code hardly ever reaches.
+        pub fn last_register() -> u64 {
+            let value: u64;
+            // SAFETY: reads a register that every such CPU has.
+            unsafe {
+                asm!("fmov {}, d31", out(reg) value, options(nomem, nostack, preserves_flags))
+            };
+            value
+        }
+    }
+}
+
+/// Architectures without an implementation.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod arch {
+    use super::*;
+
+    pub(super) fn with<T: WithRegisters>(state: State, what: T) -> Result<T::Output, String> {
+        match state {
+            State::None => Ok(what.with(Registers::<NoRegisters>(PhantomData))),
+            other => Err(format!("{other} is not known on {}", std::env::consts::ARCH)),
+        }
+    }
+
+    pub(super) fn clear() {}
+
+    #[cfg(test)]
+    pub mod seen {
+        /// Not read here.
+        pub fn in_use() -> Option<u32> {
+            None
+        }
+
+        /// Not read here.
+        pub fn last_register() -> u64 {
+            0
+        }
+    }
+}

@@ -1,11 +1,13 @@
-//! Signals: masks and actions, and how links use them: queued and waited for, or caught by a handler.
+//! Signals: masks and actions; how links use them, queued and waited for or caught by a handler; the leader's watch
+//! over its members.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::io::Errno;
 
-use super::errno::{check, last_errno};
+use super::check;
 
 /// The real-time signal of the link `signal`.
 fn queued() -> c_int {
@@ -19,12 +21,12 @@ const CAUGHT: c_int = libc::SIGUSR1;
 /// `include/uapi/asm-generic/signal.h`; all architectures but MIPS).
 const SET_BYTES: usize = 8;
 
-/// The thread that a signal goes to.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Aim {
+/// A thread that a signal is sent to, or whose counters are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Task {
     /// Its process.
     pub pid: i32,
-    /// Its thread id.
+    /// Its thread id; the process id for a member that is a process.
     pub tid: i32,
 }
 
@@ -49,56 +51,38 @@ struct Queued {
 
 const _: () = assert!(size_of::<Info>() >= 128, "the kernel reads the whole of its siginfo");
 
-/// Sends real-time signals with a value.
+/// The real-time signal, which carries a value: sent to one thread, waited for by the calling one.
 pub struct QueuedSignal {
-    aim: Aim,
+    /// The receiver; none at first.
+    pub aim: Task,
     info: Info,
+    set: libc::sigset_t,
 }
 
 impl QueuedSignal {
-    /// Aimed at nobody yet.
+    /// Without a receiver yet.
     pub fn new() -> Self {
         let (pid, uid) = (std::process::id() as i32, rustix::process::getuid().as_raw());
-        let queued_part = Queued { pid, uid, value: 0 };
+        let sent = Queued { pid, uid, value: 0 };
         let code = libc::SI_QUEUE;
-        let info = Info { signo: queued(), errno: 0, code, queued: queued_part, rest: [0; 104] };
-        Self { aim: Aim::default(), info }
+        let info = Info { signo: queued(), errno: 0, code, queued: sent, rest: [0; 104] };
+        Self { aim: Task::default(), info, set: set_of(&[queued()]) }
     }
 
-    /// Who gets it.
-    pub fn aim(&mut self, aim: Aim) {
-        self.aim = aim;
+    /// Blocks the signal in the calling thread and all that it forks or starts.
+    pub fn block() {
+        block(&[queued()]);
     }
 
     /// Queues the signal (rt_tgsigqueueinfo(2)): one path in the kernel for processes and threads.
     #[inline(always)]
     pub fn send(&mut self, value: u8) -> Result<(), Errno> {
         self.info.queued.value = usize::from(value);
-        let (Aim { pid, tid }, signal) = (self.aim, self.info.signo);
+        let (Task { pid, tid }, signal) = (self.aim, self.info.signo);
+        let info = &raw const self.info;
         // SAFETY: the kernel reads a siginfo from a valid address.
-        match unsafe {
-            libc::syscall(libc::SYS_rt_tgsigqueueinfo, pid, tid, signal, &raw const self.info)
-        } {
-            -1 => Err(last_errno()),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Blocks the real-time signal in the calling thread and all that it forks or starts.
-pub fn block_queued() {
-    block(&[queued()]);
-}
-
-/// The real-time signal, as it is waited for.
-pub struct QueuedSignals {
-    set: libc::sigset_t,
-}
-
-impl QueuedSignals {
-    /// All that are sent to the calling thread.
-    pub fn new() -> Self {
-        Self { set: set_of(&[queued()]) }
+        let sent = unsafe { libc::syscall(libc::SYS_rt_tgsigqueueinfo, pid, tid, signal, info) };
+        check(sent).map(|_| ())
     }
 
     /// Waits for the next one and gives its value (sigwaitinfo(2)).
@@ -110,10 +94,8 @@ impl QueuedSignals {
         // SAFETY: the set is valid; the kernel writes the siginfo before it returns a signal, and
         // one that was queued has a value.
         unsafe {
-            match libc::syscall(libc::SYS_rt_sigtimedwait, set, room, forever, SET_BYTES) {
-                -1 => Err(last_errno()),
-                _ => Ok(info.assume_init_ref().si_value().sival_ptr as usize as u8),
-            }
+            check(libc::syscall(libc::SYS_rt_sigtimedwait, set, room, forever, SET_BYTES))?;
+            Ok(info.assume_init_ref().si_value().sival_ptr as usize as u8)
         }
     }
 }
@@ -146,25 +128,36 @@ pub(super) fn change_mask(how: c_int, set: &libc::sigset_t) -> libc::sigset_t {
 
 /// Blocks these signals in the calling thread. Gives the mask as it was, without them: what to wait under.
 pub(super) fn block(signals: &[c_int]) -> libc::sigset_t {
-    let set = set_of(signals);
-    let mut before = set;
-    // SAFETY: all sets are valid. With a valid `how` it cannot fail.
-    unsafe {
-        libc::pthread_sigmask(libc::SIG_BLOCK, &set, &mut before);
-        for signal in signals {
-            libc::sigdelset(&mut before, *signal);
-        }
+    let mut before = change_mask(libc::SIG_BLOCK, &set_of(signals));
+    for signal in signals {
+        // SAFETY: the set is valid.
+        unsafe { libc::sigdelset(&mut before, *signal) };
     }
     before
 }
 
 /// Lets a signal in that the process may have been started with blocked.
 pub(super) fn unblock(signal: c_int) {
-    // SAFETY: the set is valid; the mask as it was is not asked for.
-    unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &set_of(&[signal]), std::ptr::null_mut()) };
+    change_mask(libc::SIG_UNBLOCK, &set_of(&[signal]));
 }
 
-/// Gives a signal its action (sigaction(2)).
+/// Whether a set has a signal.
+pub(super) fn has(set: &libc::sigset_t, signal: c_int) -> bool {
+    // SAFETY: reads a valid set.
+    unsafe { libc::sigismember(set, signal) == 1 }
+}
+
+/// What the process does on a signal (sigaction(2)).
+pub(super) fn action_of(signal: c_int) -> libc::sigaction {
+    // SAFETY: a sigaction of zeros is valid, and the kernel fills it.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut action);
+        action
+    }
+}
+
+/// Gives a signal its action (sigaction(2)), during which `blocked` signals wait.
 ///
 /// # Safety
 /// `handler` is SIG_DFL, SIG_IGN or the address of a function of the signature that `flags` ask for, which
@@ -173,13 +166,14 @@ pub(super) unsafe fn set_action(
     signal: c_int,
     handler: libc::sighandler_t,
     flags: c_int,
+    blocked: &[c_int],
 ) -> Result<(), Errno> {
-    // SAFETY: a sigaction of zeros is valid; the caller vouches for the handler.
+    // SAFETY: a sigaction of zeros is valid; the caller guarantees the handler.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler;
         action.sa_flags = flags;
-        libc::sigemptyset(&mut action.sa_mask);
+        action.sa_mask = set_of(blocked);
         check(libc::sigaction(signal, &action, std::ptr::null_mut())).map(|_| ())
     }
 }
@@ -196,19 +190,17 @@ pub fn catch() -> Result<CaughtSignal, Errno> {
     extern "C" fn nothing(_signal: c_int) {}
     let waiting = block(&[CAUGHT]);
     // SAFETY: an empty handler, of the signature that no flags ask for.
-    unsafe { set_action(CAUGHT, nothing as *const () as usize, 0) }?;
+    unsafe { set_action(CAUGHT, nothing as *const () as usize, 0, &[]) }?;
     Ok(CaughtSignal { waiting })
 }
 
 impl CaughtSignal {
     /// Sends it (tgkill(2)).
     #[inline(always)]
-    pub fn send(self, aim: Aim) -> Result<(), Errno> {
+    pub fn send(self, aim: Task) -> Result<(), Errno> {
         // SAFETY: touches no memory.
-        match unsafe { libc::syscall(libc::SYS_tgkill, aim.pid, aim.tid, CAUGHT) } {
-            -1 => Err(last_errno()),
-            _ => Ok(()),
-        }
+        let sent = unsafe { libc::syscall(libc::SYS_tgkill, aim.pid, aim.tid, CAUGHT) };
+        check(sent).map(|_| ())
     }
 
     /// Lets the signal in and waits until some handler has run: pause(2) without its race
@@ -218,5 +210,130 @@ impl CaughtSignal {
         // Not by the C library, as above.
         // SAFETY: reads a valid set. It always returns -1 with EINTR.
         unsafe { libc::syscall(libc::SYS_rt_sigsuspend, &raw const self.waiting, SET_BYTES) };
+    }
+}
+
+// The leader's watch over its members: links without an end of file do not show that a member is
+// gone, and the leader would wait for the token until its deadline.
+//
+// Nothing of it runs while the ring is whole. A process's death raises SIGCHLD, whose handler notes
+// it; of a thread's end the thread itself makes a note. Either starts a timer that interrupts the
+// leader again and again, until it has left whatever call it waits in; a single interruption could
+// come just before the wait.
+
+/// Seconds that a wait which no signal interrupts (pthread_cond_wait) may go on after a member's
+/// death: the worker ends with it then.
+const LOST_DEADLINE_S: u32 = 2;
+
+/// Time from one interruption to the next.
+const AGAIN_NS: i64 = 10_000_000;
+
+static LOST: AtomicBool = AtomicBool::new(false);
+/// The leader is in a wait that no signal ends.
+static UNINTERRUPTIBLE: AtomicBool = AtomicBool::new(false);
+/// The timer's id and one: the kernel's first id is 0.
+static TIMER: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether a member has ended badly since [`watch_members`].
+#[inline]
+pub fn member_lost() -> bool {
+    LOST.load(Ordering::Relaxed)
+}
+
+/// From now on the bad end of a child (any but exit status 0) or of a thread with a [`EndNote`]
+/// interrupts what the calling thread waits in, and makes [`member_lost`] true.
+pub fn watch_members() -> Result<(), Errno> {
+    unwatch_members();
+    let mut timer = MaybeUninit::<libc::timer_t>::uninit();
+    // SAFETY: a sigevent of zeros is valid, and its fields below are set for SIGEV_THREAD_ID.
+    let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
+    // To the leader alone: a signal to the process may go to any of its threads.
+    event.sigev_notify = libc::SIGEV_THREAD_ID;
+    event.sigev_signo = libc::SIGCHLD;
+    event.sigev_notify_thread_id = rustix::thread::gettid().as_raw_pid();
+    // SAFETY: both addresses are valid; the kernel writes the timer's id or fails.
+    unsafe {
+        check(libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, timer.as_mut_ptr()))?;
+        TIMER.store(timer.assume_init() as usize + 1, Ordering::Release);
+    }
+    // No SA_RESTART: the point is that waits end with EINTR.
+    let flags = libc::SA_SIGINFO | libc::SA_NOCLDSTOP;
+    // SAFETY: the handler has the signature of SA_SIGINFO, and uses only what is async-signal-safe.
+    unsafe { set_action(libc::SIGCHLD, on_child as *const () as usize, flags, &[])? };
+    // It may have been inherited blocked.
+    unblock(libc::SIGCHLD);
+    Ok(())
+}
+
+/// Ends the watch: members may be waited for.
+pub fn unwatch_members() {
+    // The default action is to do nothing; giving it cannot fail.
+    let _ = default_child();
+    let timer = TIMER.swap(0, Ordering::AcqRel);
+    if timer != 0 {
+        // SAFETY: the timer was made above and is deleted once.
+        unsafe { libc::timer_delete((timer - 1) as libc::timer_t) };
+    }
+    LOST.store(false, Ordering::SeqCst);
+}
+
+/// Gives SIGCHLD its default action, and lets it in: where it is ignored, which exec(2) hands on, no
+/// child can be waited for (wait(2)).
+pub fn default_child() -> Result<(), Errno> {
+    // SAFETY: no handler.
+    unsafe { set_action(libc::SIGCHLD, libc::SIG_DFL, 0, &[])? };
+    unblock(libc::SIGCHLD);
+    Ok(())
+}
+
+/// Does `wait`, which no signal interrupts: after a member's death it has [`LOST_DEADLINE_S`] left,
+/// then the process ends. Where one is lost already nothing is done.
+pub fn wait_uninterruptible<T>(wait: impl FnOnce() -> T) -> Option<T> {
+    // Each side writes its own note before it reads the other's: one of the two sees both.
+    UNINTERRUPTIBLE.store(true, Ordering::SeqCst);
+    let done = (!LOST.load(Ordering::SeqCst)).then(wait);
+    UNINTERRUPTIBLE.store(false, Ordering::SeqCst);
+    done
+}
+
+/// What a member that is a thread leaves when it ends, by a panic too, unless it has done its part: then it
+/// forgets the note.
+pub struct EndNote;
+
+impl Drop for EndNote {
+    fn drop(&mut self) {
+        note_loss();
+    }
+}
+
+extern "C" fn on_child(_signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
+    // SAFETY: the kernel hands over a valid siginfo; for SIGCHLD from a child it has a status.
+    let (code, status) = unsafe { ((*info).si_code, (*info).si_status()) };
+    // Members that have done their part end while the last lap is still going round.
+    let is_done = code == libc::CLD_EXITED && status == 0;
+    let of_child = matches!(code, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED);
+    if of_child && !is_done {
+        note_loss();
+    }
+}
+
+/// Async-signal-safe (signal-safety(7)). The first loss starts the timer, if there is a watch.
+fn note_loss() {
+    let timer = TIMER.load(Ordering::Acquire);
+    if timer == 0 || LOST.swap(true, Ordering::SeqCst) {
+        return;
+    }
+    let step = libc::timespec { tv_sec: 0, tv_nsec: AGAIN_NS as _ };
+    let again = libc::itimerspec { it_interval: step, it_value: step };
+    // SAFETY: both calls read valid memory only; a timer that is gone is refused. errno, which they
+    // may change, is put back.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        libc::timer_settime((timer - 1) as libc::timer_t, 0, &again, std::ptr::null_mut());
+        if UNINTERRUPTIBLE.load(Ordering::SeqCst) {
+            libc::alarm(LOST_DEADLINE_S);
+        }
+        *errno = before;
     }
 }

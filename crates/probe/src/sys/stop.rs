@@ -1,24 +1,23 @@
 //! Signals that ask to stop, in the program and in its launcher. Both note them in the handler itself,
-//! so that whoever looks after a command's end sees what came before it.
+//! so that a check after a command's end sees what came before it.
 //!
 //! The terminal's signals, and those to the whole process group, reach program, launcher and command
 //! by themselves. What reached the program alone is passed on to the launcher, which sends it to the command.
 
 use std::ffi::c_int;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::SeqCst};
 
 use rustix::io::Errno;
 
 use super::clock::monotonic_ns;
-use super::errno::last_errno;
-use super::signal::{change_mask, set_of};
+use super::signal::{action_of, change_mask, has, set_action, set_of};
 
 /// The signals.
 const STOPPING: [c_int; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
 
 /// A signal to the group reaches the program and the launcher at once; what the program passes on comes
-/// within this time, unless the machine stands still.
+/// within this time, unless the machine stalls.
 const TOGETHER_NS: u64 = 2_000_000_000;
 
 /// The last that came; 0 before.
@@ -28,7 +27,9 @@ static SOCKET: AtomicI32 = AtomicI32::new(-1);
 /// Whose handlers they are: a child that shares the memory up to its exec has them too for a moment.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 /// What was sent to this process itself, by [`STOPPING`].
-static DIRECT: [Direct; 4] = [const { Direct::new() }; 4];
+static DIRECT: [Direct; STOPPING.len()] = [const {
+    Direct { count: AtomicU32::new(0), sender: AtomicI32::new(0), at_ns: AtomicU64::new(0) }
+}; STOPPING.len()];
 
 struct Direct {
     count: AtomicU32,
@@ -36,54 +37,28 @@ struct Direct {
     at_ns: AtomicU64,
 }
 
-impl Direct {
-    const fn new() -> Self {
-        let (count, sender, at_ns) = (AtomicU32::new(0), AtomicI32::new(0), AtomicU64::new(0));
-        Self { count, sender, at_ns }
+/// Bytes of a signal that the program passes on: its number and its sender.
+pub const FORWARDED_BYTES: usize = 8;
+
+/// Notes a signal that the program has passed on, in the launcher. Gives the signal to send to the command,
+/// unless it was sent to the group, so that the command has it already.
+pub fn note_forwarded(bytes: [u8; FORWARDED_BYTES]) -> Option<c_int> {
+    let both = u64::from_ne_bytes(bytes);
+    let (signal, sender) = ((both >> 32) as c_int, both as i32);
+    LAST.store(signal, SeqCst);
+    let direct = &DIRECT[STOPPING.iter().position(|stopping| *stopping == signal)?];
+    let together = direct.count.load(SeqCst) > 0
+        && direct.sender.load(SeqCst) == sender
+        && monotonic_ns().saturating_sub(direct.at_ns.load(SeqCst)) < TOGETHER_NS;
+    if together {
+        direct.count.fetch_sub(1, SeqCst);
     }
-}
-
-/// A signal that another process sent to the program, as the program passes it on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ForwardedSignal {
-    signal: c_int,
-    sender: i32,
-}
-
-impl ForwardedSignal {
-    /// On the socket.
-    pub const BYTES: usize = 8;
-
-    /// As the handler wrote it.
-    pub fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
-        let both = u64::from_ne_bytes(bytes);
-        Self { signal: (both >> 32) as c_int, sender: both as i32 }
-    }
-
-    fn to_bytes(self) -> [u8; Self::BYTES] {
-        (u64::from(self.signal as u32) << 32 | u64::from(self.sender as u32)).to_ne_bytes()
-    }
-
-    /// Notes it in the launcher; gives the signal to send to the command, unless it was sent to the
-    /// group, so that the command has it already.
-    pub fn note(self) -> Option<c_int> {
-        LAST.store(self.signal, Ordering::SeqCst);
-        let place = STOPPING.iter().position(|signal| *signal == self.signal)?;
-        let direct = &DIRECT[place];
-        let together = direct.count.load(Ordering::SeqCst) > 0
-            && direct.sender.load(Ordering::SeqCst) == self.sender
-            && monotonic_ns().saturating_sub(direct.at_ns.load(Ordering::SeqCst)) < TOGETHER_NS;
-        if together {
-            direct.count.fetch_sub(1, Ordering::SeqCst);
-            return None;
-        }
-        Some(self.signal)
-    }
+    (!together).then_some(signal)
 }
 
 /// The last signal that asked to stop, if one came.
 pub fn stop_signal() -> Option<c_int> {
-    Some(LAST.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
+    Some(LAST.load(SeqCst)).filter(|signal| *signal != 0)
 }
 
 /// What this process does on each of the signals, put back as it was when this is dropped.
@@ -92,18 +67,11 @@ pub struct KeptActions([libc::sigaction; STOPPING.len()]);
 impl KeptActions {
     /// As they are now.
     pub fn keep() -> Self {
-        Self(STOPPING.map(|signal| {
-            // SAFETY: a sigaction of zeros is valid, and the kernel fills it.
-            unsafe {
-                let mut action: libc::sigaction = std::mem::zeroed();
-                libc::sigaction(signal, std::ptr::null(), &mut action);
-                action
-            }
-        }))
+        Self(STOPPING.map(action_of))
     }
 
     /// The signals that were not ignored.
-    fn heeded(&self) -> impl Iterator<Item = c_int> + '_ {
+    fn not_ignored(&self) -> impl Iterator<Item = c_int> + '_ {
         let all = STOPPING.into_iter().zip(&self.0);
         all.filter(|(_, before)| before.sa_sigaction != libc::SIG_IGN).map(|(signal, _)| signal)
     }
@@ -128,40 +96,26 @@ pub struct StopHandlers {
 impl StopHandlers {
     /// Installs the handlers; the program gives the `socket` to its launcher.
     pub fn install(socket: Option<OwnedFd>) -> Result<Self, Errno> {
-        SOCKET.store(socket.as_ref().map_or(-1, AsRawFd::as_raw_fd), Ordering::SeqCst);
-        OWNER.store(own_id(), Ordering::SeqCst);
+        SOCKET.store(socket.as_ref().map_or(-1, AsRawFd::as_raw_fd), SeqCst);
+        OWNER.store(std::process::id() as i32, SeqCst);
         let handlers = Self { before: KeptActions::keep(), _socket: socket };
-        for signal in handlers.before.heeded() {
-            // SAFETY: a sigaction of zeros is valid; the handler has the signature that SA_SIGINFO
-            // asks for and uses only what is async-signal-safe. One signal at a time: what is forwarded
-            // must not be torn.
-            let failed = unsafe {
-                let mut action: libc::sigaction = std::mem::zeroed();
-                action.sa_sigaction = on_stop_signal as *const () as usize;
-                action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-                action.sa_mask = set_of(&STOPPING);
-                libc::sigaction(signal, &action, std::ptr::null_mut()) != 0
-            };
-            if failed {
-                return Err(last_errno());
-            }
+        for signal in handlers.before.not_ignored() {
+            let (handler, flags) =
+                (on_stop_signal as *const () as usize, libc::SA_SIGINFO | libc::SA_RESTART);
+            // SAFETY: the handler has the signature that SA_SIGINFO asks for and uses only what is
+            // async-signal-safe. One signal at a time: what is forwarded must not be torn.
+            unsafe { set_action(signal, handler, flags, &STOPPING)? };
         }
         Ok(handlers)
     }
 
     /// Gives the signals their default action, in a process that is about to become another program.
     pub(super) fn set_default(&self) {
-        for signal in self.before.heeded() {
+        for signal in self.before.not_ignored() {
             // SAFETY: touches no memory.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
         }
     }
-}
-
-/// getpid(2), which a handler may call.
-fn own_id() -> i32 {
-    // SAFETY: touches no memory, cannot fail.
-    unsafe { libc::getpid() }
 }
 
 extern "C" fn on_stop_signal(
@@ -169,16 +123,16 @@ extern "C" fn on_stop_signal(
     info: *mut libc::siginfo_t,
     _context: *mut libc::c_void,
 ) {
-    LAST.store(signal, Ordering::SeqCst);
+    LAST.store(signal, SeqCst);
     // SAFETY: with SA_SIGINFO the kernel gives a valid siginfo; one that a process sent has its id.
     let (from_process, sender) = unsafe { ((*info).si_code <= 0, (*info).si_pid()) };
     // The kernel's own, as those of the terminal are, go to all that are concerned.
     if !from_process {
         return;
     }
-    let socket = SOCKET.load(Ordering::SeqCst);
+    let socket = SOCKET.load(SeqCst);
     if socket >= 0 {
-        let bytes = ForwardedSignal { signal, sender }.to_bytes();
+        let bytes = (u64::from(signal as u32) << 32 | u64::from(sender as u32)).to_ne_bytes();
         // SAFETY: reads as many bytes as there are. MSG_NOSIGNAL: a launcher that is gone is no news.
         // The errno of whatever was interrupted is put back.
         unsafe {
@@ -187,18 +141,18 @@ extern "C" fn on_stop_signal(
             libc::send(socket, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL);
             *errno = before;
         }
-    } else if OWNER.load(Ordering::SeqCst) != own_id() {
+    } else if OWNER.load(SeqCst) != std::process::id() as i32 {
         // The group's: its owner counts it too.
     } else if let Some(place) = STOPPING.iter().position(|stopping| *stopping == signal) {
         let direct = &DIRECT[place];
         let now_ns = monotonic_ns();
-        let before_ns = direct.at_ns.swap(now_ns, Ordering::SeqCst);
+        let before_ns = direct.at_ns.swap(now_ns, SeqCst);
         // What was not passed on for so long will not be.
         if now_ns.saturating_sub(before_ns) >= TOGETHER_NS {
-            direct.count.store(0, Ordering::SeqCst);
+            direct.count.store(0, SeqCst);
         }
-        direct.sender.store(sender, Ordering::SeqCst);
-        direct.count.fetch_add(1, Ordering::SeqCst);
+        direct.sender.store(sender, SeqCst);
+        direct.count.fetch_add(1, SeqCst);
     }
 }
 
@@ -215,11 +169,8 @@ impl BlockedStopSignals {
 
     /// Which of them were blocked before, a bit each.
     pub fn before(&self) -> u64 {
-        let blocked = |(place, signal): (usize, &c_int)| {
-            // SAFETY: reads a valid set.
-            u64::from(unsafe { libc::sigismember(&self.before, *signal) } == 1) << place
-        };
-        STOPPING.iter().enumerate().map(blocked).sum()
+        let blocked = |(place, signal)| u64::from(has(&self.before, signal)) << place;
+        STOPPING.into_iter().enumerate().map(blocked).sum()
     }
 }
 

@@ -3,7 +3,7 @@
 //! handling, on the CPU that sends it (drivers/net/veth.c).
 
 use std::ffi::{c_int, c_ushort};
-use std::mem::{size_of, zeroed};
+use std::mem::zeroed;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::io::Errno;
@@ -12,10 +12,10 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
 };
 
-use super::errno::{check, last_errno};
+use super::check;
 use super::ipc::own_namespace;
 
-/// IEEE 802 Local Experimental Ethertype 1: nobody else listens for it.
+/// IEEE 802 Local Experimental Ethertype 1: no other protocol uses it.
 const ETHERTYPE: u16 = 0x88b5;
 
 /// What a ping carries (ping(8)).
@@ -33,7 +33,6 @@ const IFLA_INFO_DATA: u16 = 2;
 pub struct Wire {
     sender: OwnedFd,
     receiver: OwnedFd,
-    to: libc::sockaddr_ll,
 }
 
 impl Wire {
@@ -44,34 +43,21 @@ impl Wire {
         // Else the kernel itself sends packets when the ends come up. Without it there are a few.
         let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
         make_pair()?;
-        let (sender, receiver) =
-            (packet_socket(SocketFlags::empty())?, packet_socket(SocketFlags::NONBLOCK)?);
-        let near = address(name_to_index(&sender, "sw0")?);
-        let far = address(name_to_index(&sender, "sw1")?);
-        bind(&sender, &near)?;
-        bind(&receiver, &far)?;
-        let mut to = near;
-        to.sll_halen = 6;
-        to.sll_addr = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0];
-        Ok(Self { sender, receiver, to })
+        // A raw socket sends the frame with its header as it is.
+        let sender = packet_socket(SocketType::RAW, SocketFlags::empty())?;
+        let receiver = packet_socket(SocketType::DGRAM, SocketFlags::NONBLOCK)?;
+        bind(&sender, "sw0")?;
+        bind(&receiver, "sw1")?;
+        Ok(Self { sender, receiver })
     }
 
     /// Sends a frame to the other end; when this returns it has arrived or is lost.
     pub fn send(&self) -> Result<(), Errno> {
-        let frame = [0_u8; PAYLOAD_BYTES];
-        let bytes = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-        // SAFETY: frame and address are valid for as many bytes as are named.
-        let sent = unsafe {
-            libc::sendto(
-                self.sender.as_raw_fd(),
-                frame.as_ptr().cast(),
-                frame.len(),
-                0,
-                (&raw const self.to).cast(),
-                bytes,
-            )
-        };
-        if sent < 0 { Err(last_errno()) } else { Ok(()) }
+        // To all, from an address of zeros.
+        let mut frame = [0_u8; 14 + PAYLOAD_BYTES];
+        frame[..6].fill(0xff);
+        frame[12..14].copy_from_slice(&ETHERTYPE.to_be_bytes());
+        send(&self.sender, &frame, SendFlags::empty()).map(|_| ())
     }
 
     /// Takes all frames that have arrived; gives how many.
@@ -86,108 +72,69 @@ impl Wire {
 }
 
 /// Receives nothing before it is bound to a protocol.
-fn packet_socket(more: SocketFlags) -> Result<OwnedFd, Errno> {
-    let flags = SocketFlags::CLOEXEC | more;
-    socket_with(AddressFamily::PACKET, SocketType::DGRAM, flags, None)
+fn packet_socket(kind: SocketType, more: SocketFlags) -> Result<OwnedFd, Errno> {
+    socket_with(AddressFamily::PACKET, kind, SocketFlags::CLOEXEC | more, None)
 }
 
-fn address(index: u32) -> libc::sockaddr_ll {
+fn bind(socket: &OwnedFd, device: &str) -> Result<(), Errno> {
     // SAFETY: zeroes are a valid address.
     let mut address: libc::sockaddr_ll = unsafe { zeroed() };
     address.sll_family = libc::AF_PACKET as c_ushort;
     address.sll_protocol = ETHERTYPE.to_be();
-    address.sll_ifindex = index as c_int;
-    address
-}
-
-fn bind(socket: &OwnedFd, address: &libc::sockaddr_ll) -> Result<(), Errno> {
-    let bytes = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    address.sll_ifindex = name_to_index(socket, device)? as c_int;
+    let bytes = size_of_val(&address) as libc::socklen_t;
     // SAFETY: the address is valid for as many bytes as are named.
-    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const *address).cast(), bytes) })
-        .map(|_| ())
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), bytes) }).map(|_| ())
 }
 
 /// Makes sw0 and its peer sw1, both up (rtnetlink(7)).
 fn make_pair() -> Result<(), Errno> {
-    let mut made = Message::new(libc::RTM_NEWLINK, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
-    made.link(0, true);
-    made.attribute(libc::IFLA_IFNAME, |name| name.put(b"sw0\0"));
-    made.attribute(libc::IFLA_LINKINFO, |info| {
-        info.attribute(IFLA_INFO_KIND, |kind| kind.put(b"veth\0"));
-        info.attribute(IFLA_INFO_DATA, |data| {
-            data.attribute(VETH_INFO_PEER, |peer| {
-                // It cannot come up before the other is there (veth_open: ENOTCONN).
-                peer.link(0, false);
-                peer.attribute(libc::IFLA_IFNAME, |name| name.put(b"sw1\0"));
-            });
-        });
-    });
-    made.ask_kernel()?;
-    let mut up = Message::new(libc::RTM_SETLINK, 0);
-    let socket = packet_socket(SocketFlags::empty())?;
-    up.link(name_to_index(socket, "sw1")? as c_int, true);
-    up.ask_kernel()
+    let name = |name| attribute(libc::IFLA_IFNAME, &[name]);
+    // It cannot come up before the other is there (veth_open: ENOTCONN).
+    let peer = attribute(VETH_INFO_PEER, &[&link(0, false), &name(b"sw1\0")]);
+    let kind = attribute(IFLA_INFO_KIND, &[b"veth\0"]);
+    let pair = attribute(libc::IFLA_LINKINFO, &[&kind, &attribute(IFLA_INFO_DATA, &[&peer])]);
+    let (new, create) = (libc::RTM_NEWLINK, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
+    ask_kernel(new, create, &[&link(0, true), &name(b"sw0\0"), &pair])?;
+    let socket = packet_socket(SocketType::DGRAM, SocketFlags::empty())?;
+    let far = name_to_index(socket, "sw1")? as c_int;
+    ask_kernel(libc::RTM_SETLINK, 0, &[&link(far, true)])
 }
 
-/// Sends one message of rtnetlink, and reads the kernel's answer to it.
-fn ask(message: &[u8]) -> Result<(), Errno> {
+/// ifinfomsg of a link, by its index if it is there already: family, padding and type, index, flags, which of
+/// them change.
+fn link(index: c_int, is_up: bool) -> Vec<u8> {
+    let up = if is_up { libc::IFF_UP } else { 0 };
+    [0, index, up, up].into_iter().flat_map(c_int::to_ne_bytes).collect()
+}
+
+/// rtattr: its length without the padding behind it, its type, its content; aligned to four bytes.
+fn attribute(kind: u16, content: &[&[u8]]) -> Vec<u8> {
+    let content = content.concat();
+    let length = 4 + content.len() as u16;
+    let mut all = [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), &content].concat();
+    all.resize(all.len().next_multiple_of(4), 0);
+    all
+}
+
+/// Sends a message by rtnetlink, and reads the kernel's answer.
+fn ask_kernel(kind: u16, flags: c_int, content: &[&[u8]]) -> Result<(), Errno> {
+    let content = content.concat();
+    // nlmsghdr: length, type and flags, sequence, port.
+    let length = 16 + content.len() as u32;
+    let flags = (flags | libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
+    let head = [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), &flags.to_ne_bytes(), &[0; 8]];
     // NETLINK_ROUTE is protocol 0.
-    let flags = SocketFlags::CLOEXEC;
-    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
+    let close = SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, close, None)?;
     // Unconnected, it goes to the kernel, which answers before the sending is over.
-    send(&socket, message, SendFlags::empty())?;
+    send(&socket, &[&head.concat()[..], &content].concat(), SendFlags::empty())?;
     let mut answer = [0_u8; 1024];
     let (got, _) = recv(&socket, &mut answer, RecvFlags::DONTWAIT)?;
     // nlmsgerr behind the header of 16 bytes: 0, or an errno below it.
-    let error = answer.get(16..20).and_then(|error| error.try_into().ok());
-    match error.map(i32::from_ne_bytes) {
-        Some(0) => Ok(()),
-        Some(error) if got >= 20 => Err(Errno::from_raw_os_error(-error)),
-        _ => Err(Errno::PROTO),
-    }
-}
-
-/// A netlink message: everything aligned to four bytes.
-struct Message(Vec<u8>);
-
-impl Message {
-    /// With its nlmsghdr: length (filled in at the end), type and flags, sequence, port.
-    fn new(kind: u16, flags: c_int) -> Self {
-        let flags = (flags | libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
-        let mut message = Self(Vec::new());
-        message.put(&[0; 4]);
-        message.put(&[kind.to_ne_bytes(), flags.to_ne_bytes()].concat());
-        message.put(&[0; 8]);
-        message
-    }
-
-    fn ask_kernel(mut self) -> Result<(), Errno> {
-        let bytes = self.0.len() as u32;
-        self.0[..4].copy_from_slice(&bytes.to_ne_bytes());
-        ask(&self.0)
-    }
-
-    fn put(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
-        self.0.resize(self.0.len().next_multiple_of(4), 0);
-    }
-
-    /// ifinfomsg of a link, by its index if it is there already.
-    fn link(&mut self, index: c_int, is_up: bool) {
-        let up = if is_up { libc::IFF_UP as u32 } else { 0 };
-        self.put(&[0; 4]); // family, padding, type
-        self.put(&index.to_ne_bytes());
-        self.put(&up.to_ne_bytes()); // flags
-        self.put(&up.to_ne_bytes()); // which of them change
-    }
-
-    /// rtattr: its length without the padding behind it, its type, what `fill` puts.
-    fn attribute(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) {
-        let start = self.0.len();
-        self.put(&[0; 2]);
-        self.0[start + 2..start + 4].copy_from_slice(&kind.to_ne_bytes());
-        fill(self);
-        let bytes = (self.0.len() - start) as u16;
-        self.0[start..start + 2].copy_from_slice(&bytes.to_ne_bytes());
+    let error = answer[..got].get(16..20).and_then(|error| error.try_into().ok());
+    match error.map(i32::from_ne_bytes).ok_or(Errno::PROTO)? {
+        0 => Ok(()),
+        error => Err(Errno::from_raw_os_error(-error)),
     }
 }

@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 
 use crate::random::Random;
 use model::case::{ELEMENT_BYTES, LINE_BYTES, Op, Walk, Work};
-use rustix::mm::{Advice, MapFlags, madvise};
+use rustix::mm::{Advice, madvise};
 use rustix::process::{Resource, getrlimit};
 
 use super::page::Mapping;
@@ -52,16 +52,15 @@ impl Array {
     pub fn new(work: &Work, seed: u64) -> Self {
         let length = (work.bytes / ELEMENT_BYTES) as usize;
         let needed = needed_bytes(work);
-        let mapping =
-            Mapping::new(needed + HUGE_PAGE_BYTES, MapFlags::PRIVATE | MapFlags::NORESERVE);
-        let mapping = mapping.unwrap_or_else(|errno| panic!("mmap of {needed} bytes: {errno}"));
-        let start = mapping.base().wrapping_byte_add(mapping.base().align_offset(HUGE_PAGE_BYTES));
+        let mapping = Mapping::of_huge_pages(needed);
+        let (mapping, start) =
+            mapping.unwrap_or_else(|errno| panic!("mmap of {needed} bytes: {errno}"));
         let advice = match work.huge_pages {
             true => Advice::LinuxHugepage,
             false => Advice::LinuxNoHugepage,
         };
         // SAFETY: advice on pages changes no content, and these are in the mapping. A kernel without
-        // huge pages refuses it: then there are none, and whoever asked for them was told.
+        // huge pages refuses it: then there are none, and the plan has said so.
         let _ = unsafe { madvise(start, needed, advice) };
         let Some(start) = NonNull::new(start.cast::<f64>()) else { panic!("mmap gave address 0") };
         let stride = (work.stride_bytes / ELEMENT_BYTES).max(1) as usize;
@@ -118,7 +117,7 @@ impl Array {
 
     /// Touches every element once: each `stride`-th from the first, then each `stride`-th from the
     /// second, and so on (Li, Ding and Shen 2007, section 3.2); sparse, only one in every stride. A chase
-    /// touches one element of every line, whose place the line before told.
+    /// touches one element of every line, whose place the line before holds.
     pub fn walk(&mut self) {
         match self.op {
             Op::Read => self.each(read),
@@ -144,13 +143,13 @@ fn needed_bytes(work: &Work) -> usize {
     (work.bytes as usize).next_multiple_of(HUGE_PAGE_BYTES)
 }
 
-/// Base pages of them that it leaves free. Base pages by themselves would each be touched anew at another place.
+/// Base pages of them that it leaves free. Base pages by themselves would each be faulted in again at another place.
 fn spare_pages(work: &Work) -> usize {
     let spare_bytes = needed_bytes(work) - work.bytes as usize;
     if work.huge_pages { spare_bytes / BASE_PAGE_BYTES } else { 0 }
 }
 
-// Volatile: each must happen, alone and in this order, though nobody wants its value.
+// Volatile: each must happen, alone and in this order, though its value is not used.
 
 #[inline(always)]
 fn read(element: &mut f64) {

@@ -9,7 +9,7 @@ use model::trial::gaps::{
 };
 use model::trial::{Case, Gap};
 
-use super::{Outcome, TrialError};
+use super::harness::{Outcome, TrialError, room};
 use crate::machine;
 use crate::sys::{Whose, limit_real_time, monotonic_ns, own_thread_cpu_ns, tick_period_ns, usage};
 
@@ -26,19 +26,19 @@ pub(super) fn run(case: &Case, duration_ns: u64) -> Result<Outcome, TrialError> 
         limit_real_time(duration_ns / 1000 + RT_GRACE_US, RT_GRACE_US);
     }
     let rate = ticks_per_ns();
-    let steps = Steps::learn();
+    let (median, threshold) = median_and_threshold(steps());
     let mut log = Log::new();
     let interrupts_before = machine::interrupts_of(case.cpu);
     let switches_before = usage(Whose::Thread).read().switches;
-    let window_ticks = log.watch((duration_ns as f64 * rate) as u64, steps.threshold());
+    let window_ticks = log.watch((duration_ns as f64 * rate) as u64, threshold);
     let switches = usage(Whose::Thread).read().switches - switches_before;
     let interrupts = interrupts_before.zip(machine::interrupts_of(case.cpu));
     let mut outcome = Outcome { gaps: log.gaps, ..Outcome::default() };
     for (name, count) in [
         (WINDOW_TICKS, window_ticks),
         (LOOK_TICKS, log.look_ticks),
-        (THRESHOLD_TICKS, steps.threshold()),
-        (LOOP_TICKS, steps.median),
+        (THRESHOLD_TICKS, threshold),
+        (LOOP_TICKS, median),
         (CUT_SHORT, u64::from(outcome.gaps.len() == MOST_GAPS)),
         (SWITCHES, switches),
         (TICK_NS, tick_period_ns()),
@@ -83,34 +83,23 @@ fn ticks_per_ns() -> f64 {
     stamp().wrapping_sub(start) as f64 / (now_ns - start_ns) as f64
 }
 
-/// What the loop's steps are when nothing comes between.
-struct Steps {
-    median: u64,
-    p99: u64,
+/// Steps of the loop.
+fn steps() -> Vec<u64> {
+    let mut steps = vec![1; STEPS_LEARNED_FROM];
+    let mut last = stamp();
+    for step in &mut steps {
+        let now = stamp();
+        *step = now.wrapping_sub(last);
+        last = now;
+    }
+    steps
 }
 
-impl Steps {
-    fn learn() -> Self {
-        let mut steps = vec![1; STEPS_LEARNED_FROM];
-        let mut last = stamp();
-        for step in &mut steps {
-            let now = stamp();
-            *step = now.wrapping_sub(last);
-            last = now;
-        }
-        Self::of(steps)
-    }
-
-    fn of(mut steps: Vec<u64>) -> Self {
-        steps.sort_unstable();
-        let at = |share: f64| steps.get((steps.len() as f64 * share) as usize).copied();
-        Self { median: at(0.5).unwrap_or(1), p99: at(0.99).unwrap_or(1) }
-    }
-
-    /// What a gap must exceed.
-    fn threshold(&self) -> u64 {
-        self.p99.max(1).saturating_mul(THRESHOLD_FACTOR)
-    }
+/// The median step when nothing comes between, and what a gap must exceed.
+fn median_and_threshold(mut steps: Vec<u64>) -> (u64, u64) {
+    steps.sort_unstable();
+    let at = |share: f64| steps.get((steps.len() as f64 * share) as usize).copied().unwrap_or(1);
+    (at(0.5), at(0.99).max(1).saturating_mul(THRESHOLD_FACTOR))
 }
 
 /// What the kernel says of the thread, looked at after each gap.
@@ -154,8 +143,6 @@ impl Look {
 /// Times that a disturbed look is repeated at most.
 const LOOKS: u32 = 3;
 
-const EVERY_FIELD: Gap = Gap { at_ticks: 1, ticks: 1, switches: 1, cpu_ns: 1, clocked_ticks: 1 };
-
 /// The gaps of a window.
 struct Log {
     gaps: Vec<Gap>,
@@ -168,9 +155,9 @@ struct Log {
 
 impl Log {
     fn new() -> Self {
-        // Written once: a page fault would be a gap.
-        let mut gaps = vec![EVERY_FIELD; MOST_GAPS];
-        gaps.clear();
+        // A page fault would be a gap.
+        let any = Gap { at_ticks: 0, ticks: 0, switches: 0, cpu_ns: 0, clocked_ticks: 0 };
+        let gaps = room(MOST_GAPS as u32, any);
         // Some for nothing: the first ones are slow.
         let looks = (0..8).map(|_| Look::now().took);
         let quickest = looks.min().unwrap_or(u64::MAX);
@@ -230,9 +217,8 @@ mod tests {
         let mut steps = vec![24; 9_500];
         steps.extend(vec![49; 450]);
         steps.extend(vec![1_000_000; 50]);
-        let steps = Steps::of(steps);
-        assert_eq!((steps.median, steps.p99, steps.threshold()), (24, 49, 392));
-        assert_eq!(Steps::of(Vec::new()).threshold(), THRESHOLD_FACTOR);
+        assert_eq!(median_and_threshold(steps), (24, 49 * 8));
+        assert_eq!(median_and_threshold(Vec::new()), (1, THRESHOLD_FACTOR));
     }
 
     #[test]

@@ -8,24 +8,30 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use model::interference::Environment;
 use model::ring::{Batching, Case as RingCase, Kind, Placement, Policy, Sample as RingSample};
 use model::trial::interference::{
     EXECUTION_NS, Execution, INVOLUNTARY, NOISE_EVENTS, Noise, VOLUNTARY, Wire,
 };
-use model::trial::{Case, Tally};
+use model::trial::{Case, Environment};
 
-use super::{Assignment, Outcome, TrialError};
-use crate::child::Child;
-use crate::placement;
+use super::harness::{Outcome, TrialError, beside, check_alive, pin};
 use crate::policy;
 use crate::random::Random;
 use crate::ring;
+use crate::sys::Child;
 use crate::sys::{self, EventCount, Shared, monotonic_ns, monotonic_raw_ns};
 
-/// The ring of an execution.
-fn ring_of(case: &Case, execution: &Execution) -> RingCase {
-    RingCase {
+/// One run of the two-process program of Li, Ding and Shen (2007, section 3.3): a ring of two for a fixed
+/// number of laps, with a noise beside it or without.
+pub(super) fn run(
+    case_number: usize,
+    case: &Case,
+    round: u32,
+    execution: &Execution,
+) -> Result<Outcome, TrialError> {
+    // Before the ring: it takes its policy and its place for all that is forked afterwards.
+    let (events, mut noise) = start_noise(execution, round)?;
+    let ring = RingCase {
         members: 2,
         kind: Kind::Process,
         link: "pipe".to_string(),
@@ -34,28 +40,11 @@ fn ring_of(case: &Case, execution: &Execution) -> RingCase {
         policy: case.policy,
         priority: execution.priority,
         state: None,
-    }
-}
-
-fn has_wire(execution: &Execution) -> bool {
-    (execution.noise, execution.wire) == (Noise::Net, Wire::Veth)
-}
-
-/// One run of the two-process program of Li, Ding and Shen (2007, section 3.3): a ring of two for a fixed
-/// number of laps, with a noise beside it or without.
-pub(super) fn run(assignment: &Assignment, execution: &Execution) -> Result<Outcome, TrialError> {
-    let case = &assignment.case;
-    // Before the ring: it takes its policy and its place for all that is forked afterwards.
-    let mut noise = match execution.environment {
-        // Making and unmaking the wire has work of its own for the kernel: quiet runs have that too.
-        Environment::Quiet if has_wire(execution) => Some(Noisy::silent(execution)?),
-        Environment::Quiet => None,
-        Environment::Disturbed => Some(Noisy::start(execution, assignment.round)?),
     };
-    let told = ring::Assignment {
-        case_number: assignment.case_number,
-        case: ring_of(case, execution),
-        round: assignment.round,
+    let assignment = ring::Assignment {
+        case_number,
+        case: ring,
+        round,
         batching: Batching {
             laps: Some(execution.laps),
             samples_per_round: 1,
@@ -67,28 +56,24 @@ pub(super) fn run(assignment: &Assignment, execution: &Execution) -> Result<Outc
     };
     let mut outcome = Outcome::default();
     // Of the noise, at the two readings of the clock that the sample lies between.
-    let events = Cell::new([0, 0]);
+    let counts = Cell::new([0, 0]);
     let mut clock = || {
         let now_ns = monotonic_raw_ns();
-        if let Some(noise) = &noise {
-            events.set([events.get()[1], noise.events()]);
-        }
+        counts.set([counts.get()[1], events.0.load(Ordering::Relaxed)]);
         now_ns
     };
-    let ran = ring::run_by_clock(&told, &mut clock, &mut |sample: RingSample| {
-        let elapsed_ns = i64::try_from(sample.elapsed_ns).unwrap_or(i64::MAX);
-        let tally: Tally = [elapsed_ns].into_iter().collect();
-        outcome.tallies.insert(EXECUTION_NS.to_string(), tally);
+    let ran = ring::run_by_clock(&assignment, &mut clock, &mut |sample: RingSample| {
+        outcome.tally(EXECUTION_NS, [i64::try_from(sample.elapsed_ns).unwrap_or(i64::MAX)]);
         outcome.elapsed_ns = Some(sample.elapsed_ns);
         outcome.count(VOLUNTARY, sample.counters.voluntary as i64);
         outcome.count(INVOLUNTARY, sample.counters.involuntary as i64);
         if execution.environment == Environment::Disturbed {
-            let [start, end] = events.get();
+            let [start, end] = counts.get().map(i64::from);
             outcome.count(NOISE_EVENTS, end - start);
         }
     });
     // Asked first: a noise that has ended takes the ring with it, whose own error says less.
-    noise.as_mut().map_or(Ok(()), Noisy::check)?;
+    check_alive("noise", &mut noise)?;
     ran.map_err(|error| TrialError::Other(error.to_string()))?;
     Ok(outcome)
 }
@@ -102,84 +87,48 @@ const LONGEST_BURST_NS: u64 = 20_000_000;
 /// Longest of the short timers.
 const LONGEST_TIMER_NS: u64 = 1_000_000;
 
-/// A noise that is on; dropping it is its end.
-pub(super) struct Noisy {
-    events: Shared<EventCount>,
-    children: Vec<Child>,
+/// Starts what an execution has beside it, if anything, and leaves the calling process, which must be
+/// single-threaded, on the noise's CPU. Gives the count of its events, and its processes.
+fn start_noise(
+    execution: &Execution,
+    round: u32,
+) -> Result<(Shared<EventCount>, Vec<Child>), TrialError> {
+    let shared = Shared::<EventCount>::new().map_err(TrialError::at("mmap"))?;
+    let is_quiet = execution.environment == Environment::Quiet;
+    let has_wire = (execution.noise, execution.wire) == (Noise::Net, Wire::Veth);
+    // Making and unmaking the wire has work of its own for the kernel: quiet runs have that too.
+    if is_quiet && !has_wire {
+        return Ok((shared, Vec::new()));
+    }
+    let (events, random) = (shared.clone(), random_of(execution, round));
+    // The noise is born there: one that first had to get a turn on the measured CPU to leave it
+    // would never get that from a real-time ring. The ring goes to its own CPU by itself.
+    pin(execution.noise_cpu)?;
+    let children = match execution.noise {
+        Noise::Cpu => vec![beside(move || bursts(random, &events))?],
+        Noise::Timer => vec![beside(move || timers(random, &events))?],
+        Noise::Net if has_wire => vec![on_a_wire(move |wire| match is_quiet {
+            true => sleep_for_ever(),
+            false => send_frames(random, &wire, &events),
+        })?],
+        Noise::Net => {
+            let (sender, receiver) = loopback().map_err(no_loopback)?;
+            let receiving = beside(move || receive(&receiver, &events))?;
+            vec![receiving, beside(move || send(random, &sender))?]
+        }
+    };
+    Ok((shared, children))
 }
 
-impl Noisy {
-    /// Starts it, and leaves the calling process, which must be single-threaded, on the noise's CPU.
-    pub(super) fn start(execution: &Execution, round: u32) -> Result<Self, TrialError> {
-        let events = Shared::<EventCount>::new().map_err(TrialError::at("mmap"))?;
-        let mut noisy = Self { events: events.clone(), children: Vec::new() };
-        let random = random_of(execution, round);
-        // The noise is born there: one that first had to get a turn on the measured CPU to leave it
-        // would never get that from a real-time ring. The ring goes to its own CPU by itself.
-        let cpu = execution.noise_cpu;
-        placement::pin(&[cpu]).map_err(|errno| TrialError::Affinity { cpu, errno })?;
-        match execution.noise {
-            Noise::Cpu => noisy.add(move || bursts(random, &events))?,
-            Noise::Timer => noisy.add(move || timers(random, &events))?,
-            Noise::Net if execution.wire == Wire::Veth => {
-                noisy.add_wire(move |wire| send_frames(random, &wire, &events))?;
-            }
-            Noise::Net => {
-                let (sender, receiver) = loopback().map_err(no_loopback)?;
-                let of_child = receiver.try_clone().map_err(no_loopback)?;
-                noisy.add(move || receive(&of_child, &events))?;
-                noisy.add(move || send(random, &sender))?;
-            }
-        }
-        Ok(noisy)
-    }
-
-    /// The wire of packets without any.
-    pub(super) fn silent(execution: &Execution) -> Result<Self, TrialError> {
-        let events = Shared::<EventCount>::new().map_err(TrialError::at("mmap"))?;
-        let mut noisy = Self { events, children: Vec::new() };
-        let cpu = execution.noise_cpu;
-        placement::pin(&[cpu]).map_err(|errno| TrialError::Affinity { cpu, errno })?;
-        noisy.add_wire(|_wire| sleep_for_ever())?;
-        Ok(noisy)
-    }
-
-    fn add_wire(&mut self, act: impl FnOnce(sys::Wire)) -> Result<(), TrialError> {
-        let ready = || {
-            policy::take(Policy::Other)?;
-            sys::Wire::in_own_namespace()
-        };
-        let child = Child::start_ready(ready, act).map_err(|errno| {
-            let what = "cannot make a pair of virtual network devices (veth)";
-            TrialError::Other(format!("{what}: {errno}"))
-        })?;
-        self.children.push(child);
-        Ok(())
-    }
-
-    fn add(&mut self, act: impl FnOnce()) -> Result<(), TrialError> {
-        let noise = move || {
-            // Under another policy it is another noise: its end is noticed.
-            if policy::take(Policy::Other).is_ok() {
-                act();
-            }
-        };
-        self.children.push(Child::start(noise).map_err(TrialError::at("fork"))?);
-        Ok(())
-    }
-
-    /// What it has done so far.
-    pub(super) fn events(&self) -> i64 {
-        i64::from(self.events.0.load(Ordering::Relaxed))
-    }
-
-    /// Whether all of it is still there: a noise that has ended was quiet.
-    pub(super) fn check(&mut self) -> Result<(), TrialError> {
-        match self.children.iter_mut().all(Child::is_alive) {
-            true => Ok(()),
-            false => Err(TrialError::Lost { process: "noise", why: "it has ended".to_string() }),
-        }
-    }
+fn on_a_wire(act: impl FnOnce(sys::Wire)) -> Result<Child, TrialError> {
+    let ready = || {
+        policy::take(Policy::Other)?;
+        sys::Wire::in_own_namespace()
+    };
+    Child::start_ready(ready, act).map_err(|errno| {
+        let what = "cannot make a pair of virtual network devices (veth)";
+        TrialError::Other(format!("{what}: {errno}"))
+    })
 }
 
 /// Whether the noise is available here; else why not.
@@ -290,7 +239,7 @@ fn random_of(execution: &Execution, round: u32) -> Random {
 #[cfg(test)]
 mod tests {
     use model::case::{Op, Work};
-    use model::interference::Setting;
+    use model::trial::Setting;
 
     use super::*;
 

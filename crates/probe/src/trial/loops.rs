@@ -1,173 +1,136 @@
-//! One call or short sequence of calls, many times in a row, with the empty loop of the same frame
-//! beside it: the memorandum's simsyscall and simsig (VENIX 1984), and more calls of their kind. Then its
-//! twosig, which takes two processes.
+//! What a call costs: one at a time between two time stamps, and many one after the other, with the empty loop of
+//! the same frame beside them. Then the memorandum's twosig (VENIX 1984), which takes two processes.
 
-use std::convert::Infallible;
-use std::fs::File;
-use std::hint::black_box;
-use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 use model::trial::loops::{
-    CALLS, CAUGHT, CLOCK_CALL, CLOCK_VDSO, EMPTY_BATCH_TICKS, ENTERED_CALLS, FUTEX_WAKE, GETPPID,
-    GETUID, KERNEL_ENTRIES, LOOP_SWITCHES, READ, SCHED_YIELD, SIGACTION, SIGNAL_SELF,
-    TWO_PROCESS_SHARE, WRITE,
+    CALLS as MADE, CAUGHT, EMPTY_BATCH_TICKS, ENTERED_CALLS, KERNEL_ENTRIES, LOOP_SWITCHES,
+    SIGNAL_SELF, TWO_PROCESS_SHARE,
 };
-use model::trial::overhead::{BATCH_CALLS, BATCH_TICKS};
+use model::trial::overhead::{BATCH_CALLS, BATCH_TICKS, CALL_TICKS, EMPTY_TICKS};
 
-use super::overhead::{Call, Registered, call, ready, time_named};
-use super::timing::{Accounts, Cut, WARM_UP, batch, clocks_of, room, stamp, warm_up};
-use super::{Outcome, TrialError};
-use crate::child::Child;
-use crate::sys::{self, EventCount, OwnSignal, Pause, Shared};
+use super::calls::{CALLS, Call, Nothing, Registered, SIGNAL_LOOPS, SYSTEM_CALLS, stamp};
+use super::harness::{Outcome, TrialError, room};
+use super::timing::{Accounts, Cut, WARM_UP, clocks_of, warm_up};
+use crate::sys::Child;
+use crate::sys::{self, EventCount, Pause, Reset, Shared};
 
-call!(Nothing, "nothing", "the empty loop", ());
-call!(Getuid, GETUID, "getuid by syscall(2), as the memorandum's simsyscall", sys::getuid());
-call!(Getppid, GETPPID, "getppid by syscall(2)", sys::getppid());
-call!(ClockVdso, CLOCK_VDSO, "clock_gettime(CLOCK_MONOTONIC), by the vDSO", sys::monotonic_ns());
-call!(
-    ClockCall,
-    CLOCK_CALL,
-    "clock_gettime(CLOCK_MONOTONIC) by syscall(2)",
-    sys::monotonic_ns_by_call()
-);
-call!(
-    SchedYield,
-    SCHED_YIELD,
-    "sched_yield by syscall(2), nobody else to yield to",
-    sys::sched_yield()
-);
-
-call!(
-    Read(File), READ, "read of one byte from /dev/zero by syscall(2)",
-    ready(_other) device("/dev/zero", false, |file| sys::read_byte(file.as_fd())),
-    call(file) sys::read_byte(file.as_fd())
-);
-call!(
-    Write(File), WRITE, "write of one byte to /dev/null by syscall(2)",
-    ready(_other) device("/dev/null", true, |file| sys::write_byte(file.as_fd())),
-    call(file) sys::write_byte(file.as_fd())
-);
-call!(
-    FutexWake(AtomicU32), FUTEX_WAKE, "futex(FUTEX_WAKE, private) with no waiter by syscall(2)",
-    ready(_other) {
-        let word = AtomicU32::new(0);
-        match sys::futex_wake(&word) {
-            0 => Ok(word),
-            other => Err(format!("futex(FUTEX_WAKE) answers {other}")),
-        }
-    },
-    call(word) sys::futex_wake(word)
-);
-call!(
-    Install(()), SIGACTION, "installing a handler: sigaction(2)",
-    ready(_other) OwnSignal::install().map_err(|errno| format!("sigaction: {errno}")),
-    call(_kept) OwnSignal::install()
-);
-
-/// A device that gives or takes a byte, as `try_out` finds.
-fn device(path: &str, write: bool, try_out: impl Fn(&File) -> i64) -> Result<File, String> {
-    let file = File::options().read(!write).write(write).open(path);
-    let file = file.map_err(|error| format!("{path}: {error}"))?;
-    match try_out(&file) {
-        1 => Ok(file),
-        _ => Err(format!("{path} gives or takes no byte")),
+/// The call of that name, made ready beside a process that sleeps, on a processor that can time it.
+fn ready(
+    calls: impl IntoIterator<Item = &'static Registered>,
+    name: &str,
+) -> Result<(&'static Registered, Box<dyn Call>, Child), TrialError> {
+    let other = |why| Err(TrialError::Other(why));
+    let Some(call) = calls.into_iter().find(|call| call.name == name) else {
+        return other(format!(
+            "no call named '{name}' is known (see `switchcost clock overhead --help`)"
+        ));
+    };
+    let beside = Child::asleep().map_err(TrialError::at("fork"))?;
+    threadclock::time_stamp_ordered().ok_or(TrialError::NoCounter)?;
+    match (call.ready)(&beside) {
+        Ok(ready) => Ok((call, ready, beside)),
+        Err(why) => other(format!("{name} is not available: {why}")),
     }
 }
 
-/// The memorandum's simsig.
-struct SignalSelf(OwnSignal);
-
-impl Call for SignalSelf {
-    const NAME: &'static str = SIGNAL_SELF;
-    const SUMMARY: &'static str = "kill to oneself; the handler installs itself again";
-    fn ready(_: &Child) -> Result<Self, String> {
-        OwnSignal::new().map(Self).map_err(|errno| format!("sigaction: {errno}"))
-    }
-    #[inline(always)]
-    fn make(&mut self) {
-        let _ = black_box(self.0.send());
-    }
-    fn caught() -> Option<u64> {
-        Some(sys::caught())
-    }
+fn warm(call: &mut dyn Call) -> Result<f64, TrialError> {
+    warm_up(WARM_UP, |calls| {
+        call.make_all(calls);
+        Ok(())
+    })
 }
 
-const fn register<C: Call>() -> Registered {
-    Registered::new::<C>(time::<C>)
-}
-
-/// System calls. A new one is an implementation of `Call` and a line here.
-pub const SYSTEM_CALLS: &[Registered] = &[
-    register::<Getuid>(),
-    register::<Getppid>(),
-    register::<Read>(),
-    register::<Write>(),
-    register::<ClockVdso>(),
-    register::<ClockCall>(),
-    register::<FutexWake>(),
-    register::<SchedYield>(),
-];
-
-/// What one process does with signals.
-pub const SIGNAL_LOOPS: &[Registered] = &[register::<Install>(), register::<SignalSelf>()];
-
-pub(super) fn run(name: &str, trials: u32) -> Result<Outcome, TrialError> {
-    time_named(SYSTEM_CALLS.iter().chain(SIGNAL_LOOPS), name, trials)
-}
-
-fn time<C: Call>(trials: u32, other: &Child) -> Result<Outcome, TrialError> {
-    let mut call = ready::<C>(other)?;
+/// A call that reads a clock or a count: single ones, empty pairs of stamps, and batches.
+pub(super) fn time_calls(name: &str, trials: u32) -> Result<Outcome, TrialError> {
+    let (_, mut call, _beside) = ready(CALLS, name)?;
+    let call = &mut *call;
+    // Room for all before the first: nothing is allocated between two calls, and no page faulted.
     let batches = trials.div_ceil(BATCH_CALLS).max(1);
-    // Room for all before the first: nothing is allocated between two batches, and no page faulted.
-    let (mut full, mut empty) = (room(batches), room(batches));
-    let caught_before = C::caught();
+    let [mut singles, mut empties, mut batched] =
+        [trials, trials, batches].map(|values| room(values, i64::MAX));
+    let call_ns = warm(call)?;
+    let pair_ns = warm_up(WARM_UP, |pairs| {
+        (0..pairs).for_each(|_| {
+            std::hint::black_box((Nothing.single(), call.single()));
+        });
+        Ok(())
+    })?;
+    let mut one_by_one = Cut::new(trials, pair_ns);
+    one_by_one.run(|calls| {
+        for _ in 0..calls {
+            empties.push(Nothing.single());
+            singles.push(call.single());
+        }
+        Ok(())
+    })?;
+    let mut in_a_row = Cut::new(batches, f64::from(BATCH_CALLS) * call_ns);
+    in_a_row.run(|batches| {
+        (0..batches).for_each(|_| batched.push(call.batch()));
+        Ok(())
+    })?;
+    let mut outcome = Outcome::default();
+    one_by_one.add_to(&mut outcome, &[(CALL_TICKS, &singles), (EMPTY_TICKS, &empties)]);
+    in_a_row.add_to(&mut outcome, &[(BATCH_TICKS, &batched)]);
+    Ok(outcome)
+}
+
+/// A system call, or what one process does with signals: batches, each with an empty one before it, and how often
+/// they enter the kernel.
+pub(super) fn time_loop(name: &str, trials: u32) -> Result<Outcome, TrialError> {
+    let (registered, mut call, beside) = ready(SYSTEM_CALLS.iter().chain(SIGNAL_LOOPS), name)?;
+    let call = &mut *call;
+    let batches = trials.div_ceil(BATCH_CALLS).max(1);
+    let (mut full, mut empty) = (room(batches, i64::MAX), room(batches, i64::MAX));
+    let caught_before = sys::caught();
     let mut accounts = Accounts::open();
-    let Ok(call_ns) = accounts.around(|| {
-        warm_up(WARM_UP, |calls| {
-            (0..calls).for_each(|_| call.make());
-            Ok::<(), Infallible>(())
-        })
-    });
+    let call_ns = accounts.around(|| warm(call))?;
     // Beside a batch of calls an empty one does not count.
     let mut cut = Cut::new(batches, f64::from(BATCH_CALLS) * call_ns);
-    let Ok(()) = cut.run(|batches| {
+    cut.run(|batches| {
         accounts.around(|| {
             for _ in 0..batches {
-                empty.push(batch(&mut Nothing(())));
-                full.push(batch(&mut call));
+                empty.push(Nothing.batch());
+                full.push(call.batch());
             }
         });
-        Ok::<(), Infallible>(())
-    });
+        Ok(())
+    })?;
     let mut outcome = Outcome::default();
     accounts.close(None, &mut outcome);
     let calls = u64::from(WARM_UP) + u64::from(batches) * u64::from(BATCH_CALLS);
-    outcome.count(CALLS, calls as i64);
-    if let Some((before, after)) = caught_before.zip(C::caught()) {
-        let (sent, caught) = (calls, after - before);
-        if sent != caught {
-            return Err(TrialError::NotCaught { sent, caught });
+    outcome.count(MADE, calls as i64);
+    if name == SIGNAL_SELF {
+        let caught = sys::caught() - caught_before;
+        if caught != calls {
+            return Err(not_caught(calls, caught));
         }
         outcome.count(CAUGHT, caught as i64);
     }
-    if let Some(entries) = kernel_entries::<C>(other) {
+    if let Some(entries) = kernel_entries(registered, &beside) {
         outcome.count(KERNEL_ENTRIES, entries);
         outcome.count(ENTERED_CALLS, i64::from(BATCH_CALLS));
     }
-    Ok(outcome.with_slices(cut, &[(BATCH_TICKS, &full), (EMPTY_BATCH_TICKS, &empty)]))
+    cut.add_to(&mut outcome, &[(BATCH_TICKS, &full), (EMPTY_BATCH_TICKS, &empty)]);
+    Ok(outcome)
+}
+
+fn not_caught(sent: u64, caught: u64) -> TrialError {
+    TrialError::Other(format!(
+        "of {sent} signals that were sent {caught} were caught: each should be caught once"
+    ))
 }
 
 /// How often a batch enters the kernel: counted in a traced child, which makes itself ready once
 /// without a batch and once with one. Absent where no child can be traced.
-fn kernel_entries<C: Call>(other: &Child) -> Option<i64> {
+fn kernel_entries(call: &Registered, beside: &Child) -> Option<i64> {
     let entries = |with_batch: bool| {
         let counts = sys::count_syscalls(|| {
             // Its own: a signal of the parent's call would go to the parent.
-            let call = C::ready(other);
+            let call = (call.ready)(beside);
             if with_batch {
                 call.into_iter().for_each(|mut call| {
-                    batch(&mut call);
+                    call.batch();
                 });
             }
         });
@@ -182,14 +145,14 @@ const BATCH_DEADLINE_S: u32 = 60;
 /// The memorandum's twosig (VENIX 1984): two processes on one CPU send each other a signal, whose
 /// handler installs itself again and answers; between signals each pauses. Its pause could lose a
 /// wake-up, between the test and the call; sigsuspend(2) lets the signal in and waits in one.
-pub(super) fn run_two_processes(trials: u32) -> Result<Outcome, TrialError> {
+pub(super) fn time_two_processes(trials: u32) -> Result<Outcome, TrialError> {
     threadclock::time_stamp_ordered().ok_or(TrialError::NoCounter)?;
     let batches = (trials / TWO_PROCESS_SHARE).div_ceil(BATCH_CALLS).max(1);
     let loops = u64::from(WARM_UP) + u64::from(batches) * u64::from(BATCH_CALLS);
-    let mut ticks = room(batches);
+    let mut ticks = room(batches, i64::MAX);
     let answered = Shared::<EventCount>::new().map_err(TrialError::at("mmap"))?;
     let mut accounts = Accounts::open();
-    let pause = Pause::new().map_err(TrialError::at("sigaction"))?;
+    let pause = Pause::<Reset>::new().map_err(TrialError::at("sigaction"))?;
     sys::watch_members().map_err(TrialError::at("timer_create"))?;
     let parent = std::process::id() as i32;
     let other = Child::start(|| {
@@ -197,10 +160,7 @@ pub(super) fn run_two_processes(trials: u32) -> Result<Outcome, TrialError> {
         answered.0.store(sys::caught() as u32, Ordering::Release);
     })
     .map_err(TrialError::at("fork"))?;
-    let lost = || TrialError::Lost {
-        process: "second process",
-        why: "it ended before its last signal".to_string(),
-    };
+    let lost = || TrialError::lost("second process", "it ended before its last signal");
     let caught_before = sys::caught();
     sys::deadline(BATCH_DEADLINE_S);
     let loop_ns = accounts.around(|| {
@@ -232,42 +192,38 @@ pub(super) fn run_two_processes(trials: u32) -> Result<Outcome, TrialError> {
     let caught = sys::caught() - caught_before;
     let answered = u64::from(answered.0.load(Ordering::Acquire));
     if caught != loops || answered != loops {
-        return Err(TrialError::NotCaught { sent: 2 * loops, caught: caught + answered });
+        return Err(not_caught(2 * loops, caught + answered));
     }
-    outcome.count(CALLS, loops as i64);
+    outcome.count(MADE, loops as i64);
     outcome.count(CAUGHT, (caught + answered) as i64);
     outcome.count(LOOP_SWITCHES, switches as i64);
-    Ok(outcome.with_slices(cut, &[(BATCH_TICKS, &ticks)]))
+    cut.add_to(&mut outcome, &[(BATCH_TICKS, &ticks)]);
+    Ok(outcome)
 }
 
 #[cfg(test)]
 mod tests {
+
     use super::*;
 
     #[test]
     fn each_loop_makes_its_calls_and_no_other() {
         let other = Child::asleep().unwrap();
-        let trace = |expected: &[(Option<i64>, i64)]| {
-            for (found, calls) in expected {
-                assert_eq!(*found, Some(calls * i64::from(BATCH_CALLS)));
-            }
-        };
-        if kernel_entries::<Nothing>(&other).is_none() {
+        let entries = |call: &Registered| kernel_entries(call, &other);
+        if entries(&SYSTEM_CALLS[0]).is_none() {
             eprintln!("skipped: a child cannot be traced here (ptrace)");
             return;
         }
-        trace(&[
-            (kernel_entries::<Nothing>(&other), 0),
-            (kernel_entries::<Getuid>(&other), 1),
-            (kernel_entries::<Getppid>(&other), 1),
-            (kernel_entries::<Read>(&other), 1),
-            (kernel_entries::<Write>(&other), 1),
-            (kernel_entries::<ClockCall>(&other), 1),
-            (kernel_entries::<FutexWake>(&other), 1),
-            (kernel_entries::<SchedYield>(&other), 1),
-            (kernel_entries::<Install>(&other), 1),
-            // kill, sigaction and the return from the handler: the memorandum's three.
-            (kernel_entries::<SignalSelf>(&other), 3),
-        ]);
+        for call in SYSTEM_CALLS.iter().chain(SIGNAL_LOOPS) {
+            let each = match call.name {
+                "clock-gettime-vdso" => continue,
+                // kill, sigaction and the return from the handler: the memorandum's three.
+                SIGNAL_SELF => 3,
+                _ => 1,
+            };
+            assert_eq!(entries(call), Some(each * i64::from(BATCH_CALLS)), "{}", call.name);
+        }
+        let nothing = Registered { name: "nothing", summary: "", ready: |_| Ok(Box::new(Nothing)) };
+        assert_eq!(entries(&nothing), Some(0));
     }
 }

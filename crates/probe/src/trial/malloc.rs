@@ -5,11 +5,10 @@ use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use model::trial::Tally;
-use model::trial::malloc::{BRK_CALLS, Call, EMPTY_TICKS, MINOR_FAULTS, MMAP_CALLS};
+use model::trial::malloc::{BRK_CALLS, CAUSES, Call, EMPTY_TICKS, MINOR_FAULTS, MMAP_CALLS};
 use threadclock::{CpuTime, ThreadClock};
 
-use super::{Outcome, TrialError};
+use super::harness::{self, Outcome, TrialError, room, touch};
 use crate::sys::{self, Block, Whose};
 
 /// A call is slow that takes as long as one that went into the kernel ...
@@ -29,11 +28,6 @@ struct Marks {
     mapped_pages: Option<u64>,
 }
 
-/// Names of the causes that show between two marks, as `model::trial::malloc::CAUSES` has them.
-const SEEN: [&str; 4] = ["fault", "brk", "mmap", "switched"];
-/// The cause of a slow call that none of them shows.
-const UNEXPLAINED: &str = "unexplained";
-
 impl Marks {
     fn now() -> Self {
         let usage = sys::usage(Whose::Thread).read();
@@ -45,17 +39,17 @@ impl Marks {
         }
     }
 
-    /// Which of [`SEEN`] show between this and a later mark.
-    fn causes(&self, later: &Self, page_bytes: u64) -> [bool; 4] {
-        let grown = later.heap_end.wrapping_sub(self.heap_end) as i64 / page_bytes as i64;
+    /// Which of [`CAUSES`] show between this and a later mark, the last being that none does.
+    fn causes(&self, later: &Self) -> [bool; 5] {
+        let grown = later.heap_end.wrapping_sub(self.heap_end) as i64;
+        let grown = grown / rustix::param::page_size() as i64;
         let mapped = self.mapped_pages.zip(later.mapped_pages);
         let mapped = mapped.map(|(before, after)| after as i64 - before as i64 - grown);
-        [
-            later.minor_faults > self.minor_faults,
-            later.heap_end != self.heap_end,
-            mapped.is_some_and(|pages| pages != 0),
-            later.switches > self.switches,
-        ]
+        let fault = later.minor_faults > self.minor_faults;
+        let brk = later.heap_end != self.heap_end;
+        let mmap = mapped.is_some_and(|pages| pages != 0);
+        let switched = later.switches > self.switches;
+        [fault, brk, mmap, switched, !(fault || brk || mmap || switched)]
     }
 }
 
@@ -72,9 +66,8 @@ struct Watch {
     call: Call,
     least_ns: u64,
     marks: Marks,
-    page_bytes: u64,
     ticks: Vec<i64>,
-    slow: Vec<(i64, [bool; 4])>,
+    slow: Vec<(i64, [bool; 5])>,
 }
 
 impl Watch {
@@ -84,17 +77,15 @@ impl Watch {
             call,
             least_ns: u64::MAX,
             marks: Marks::now(),
-            page_bytes: rustix::param::page_size() as u64,
-            ticks: emptied(touched(calls, 0)),
-            slow: emptied(touched(calls, (0, [false; 4]))),
+            ticks: room(calls, 0),
+            slow: room(calls, (0, [false; 5])),
         }
     }
 
     /// Writes to all that will be written to: pages that a fork has shared fault once.
     fn touch(&mut self) {
-        let room = self.ticks.capacity();
-        self.ticks = emptied(filled(std::mem::take(&mut self.ticks), room, 0));
-        self.slow = emptied(filled(std::mem::take(&mut self.slow), room, (0, [false; 4])));
+        touch(&mut self.ticks, 0);
+        touch(&mut self.slow, (0, [false; 5]));
     }
 
     /// Takes up one call. Outside of the timed part; it asks the kernel only where the call was slow,
@@ -108,38 +99,22 @@ impl Watch {
         self.ticks.push(ticks);
         if is_slow {
             let now = Marks::now();
-            self.slow.push((ticks, self.marks.causes(&now, self.page_bytes)));
+            self.slow.push((ticks, self.marks.causes(&now)));
             // Reading the marks may itself fault: what follows starts from here.
             self.marks = Marks::now();
         }
     }
 
-    fn into_outcome(self, mut outcome: Outcome) -> Outcome {
+    fn add_to(self, outcome: &mut Outcome) {
         for (ticks, seen) in self.slow {
             outcome.count(self.call.slow(), 1);
-            outcome.count(&self.call.slow_ticks(), ticks);
-            let causes = SEEN.iter().zip(seen).filter(|(_, seen)| *seen).map(|(name, _)| *name);
-            let none = (!seen.contains(&true)).then_some(UNEXPLAINED);
-            causes.chain(none).for_each(|cause| outcome.count(&self.call.slow_by(cause), 1));
+            outcome.count(&self.call.slow_by("ticks"), ticks);
+            for (cause, _) in CAUSES.iter().zip(seen).filter(|(_, seen)| *seen) {
+                outcome.count(&self.call.slow_by(cause.name), 1);
+            }
         }
-        outcome.with(self.call.tally(), Tally::from_iter(self.ticks))
+        outcome.tally(self.call.tally(), self.ticks);
     }
-}
-
-/// `room` values in memory that has been written to.
-fn filled<T: Clone>(mut values: Vec<T>, room: usize, value: T) -> Vec<T> {
-    values.clear();
-    values.resize(room, value);
-    black_box(values)
-}
-
-fn touched<T: Clone>(room: u32, value: T) -> Vec<T> {
-    filled(Vec::with_capacity(room as usize), room as usize, value)
-}
-
-fn emptied<T>(mut values: Vec<T>) -> Vec<T> {
-    values.clear();
-    values
 }
 
 pub(super) fn run(bytes: u64, preload: Option<&str>, trials: u32) -> Result<Outcome, TrialError> {
@@ -147,17 +122,15 @@ pub(super) fn run(bytes: u64, preload: Option<&str>, trials: u32) -> Result<Outc
         check_preload(library)?;
     }
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-    let clock = super::clock();
+    let clock = harness::clock();
     // All memory of our own is made and touched before anything is counted: its faults are not the
     // allocator's, and the heap that the child finds is the one that is measured.
     let mut mallocs = Watch::new(Call::Malloc, trials);
     let mut frees = Watch::new(Call::Free, trials);
-    let mut empties = touched(trials, 0);
+    let mut empties = room(trials, 0);
     let mut blocks: Vec<Option<Block>> = Vec::with_capacity(trials as usize);
     blocks.resize_with(trials as usize, || None);
-    for empty in &mut empties {
-        *empty = timed(&clock, || ()).0.cycles as i64;
-    }
+    (0..trials).for_each(|_| empties.push(timed(&clock, || ()).0.cycles as i64));
 
     // The calls of the kernel are counted in a child beforehand, which does the same from the same
     // state of the heap; counting them here would slow them.
@@ -193,8 +166,10 @@ pub(super) fn run(bytes: u64, preload: Option<&str>, trials: u32) -> Result<Outc
     }
     let faults = sys::usage(Whose::Thread).read().minor_faults - usage_before.minor_faults;
 
-    let outcome = Outcome::default().with(EMPTY_TICKS, Tally::from_iter(empties));
-    let mut outcome = frees.into_outcome(mallocs.into_outcome(outcome));
+    let mut outcome = Outcome::default();
+    outcome.tally(EMPTY_TICKS, empties);
+    mallocs.add_to(&mut outcome);
+    frees.add_to(&mut outcome);
     outcome.count(MINOR_FAULTS, faults as i64);
     if let Ok(calls) = counted {
         let sum = |numbers: &[i64]| {
@@ -219,22 +194,23 @@ fn timed<T>(clock: &ThreadClock, act: impl FnOnce() -> T) -> (CpuTime, T) {
 /// The dynamic linker passes over a library that it cannot find, with a message on standard error. It
 /// is looked for among the files that are mapped: by the file that a path leads to, or by name.
 fn check_preload(library: &str) -> Result<(), TrialError> {
-    let own_maps = "/proc/self/maps";
-    let maps = std::fs::read_to_string(own_maps)
-        .map_err(|error| TrialError::Other(format!("cannot read {own_maps}: {error}")))?;
+    let other = |why| Err(TrialError::Other(why));
+    let maps = match std::fs::read_to_string("/proc/self/maps") {
+        Ok(maps) => maps,
+        Err(error) => return other(format!("cannot read /proc/self/maps: {error}")),
+    };
     let real = std::fs::canonicalize(library).ok();
-    let mapped =
-        maps.lines().filter_map(|line| line.find('/').map(|start| Path::new(&line[start..])));
     let is_it = |file: &Path| match &real {
         Some(real) => file == real,
         // A name without a path may lead to a file with a longer version: libx.so.2 to libx.so.2.4.
         None => file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(library)),
     };
-    match mapped.into_iter().any(is_it) {
-        true => Ok(()),
-        false => Err(TrialError::Other(format!(
-            "{library} was not loaded: the dynamic linker does not find it (name its path, or install \
-             it; LD_DEBUG=libs shows where it looks)"
-        ))),
+    let mut mapped = maps.lines().filter_map(|line| line.find('/').map(|start| &line[start..]));
+    if mapped.any(|file| is_it(Path::new(file))) {
+        return Ok(());
     }
+    other(format!(
+        "{library} was not loaded: the dynamic linker does not find it (name its path, or install \
+         it; LD_DEBUG=libs shows where it looks)"
+    ))
 }

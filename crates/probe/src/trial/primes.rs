@@ -2,14 +2,13 @@
 
 use std::hint::black_box;
 
-use model::trial::Tally;
 use model::trial::primes::{
     GETRUSAGE_NS, GETRUSAGE_THREAD_NS, GETRUSAGE_USER_NS, THREADCLOCK_NS, empty,
 };
 use threadclock::ThreadClock;
 
-use super::{Outcome, TrialError};
-use crate::sys::{Whose, usage};
+use super::harness::{self, Outcome, TrialError, room};
+use crate::sys::{Usage, Whose, usage};
 
 /// Fills `found` with the first primes, by trial division by those found before.
 pub fn primes(found: &mut Vec<u32>, count: usize) {
@@ -24,45 +23,38 @@ pub fn primes(found: &mut Vec<u32>, count: usize) {
     }
 }
 
-/// Names of what the ways of timing tell.
+/// Names of the figures of the ways of timing.
 const NAMES: [&str; 4] = [THREADCLOCK_NS, GETRUSAGE_NS, GETRUSAGE_USER_NS, GETRUSAGE_THREAD_NS];
 
-/// What the ways of timing told of each trial, in nanoseconds, in the order of [`NAMES`].
-struct Told([Vec<i64>; 4]);
+/// The figures of each trial, in nanoseconds, in the order of [`NAMES`].
+type Figures = [Vec<i64>; 4];
 
-impl Told {
-    fn with_room(trials: usize) -> Self {
-        Self(std::array::from_fn(|_| Vec::with_capacity(trials)))
-    }
-
-    /// One trial by the way of that number.
-    fn time(&mut self, way: u32, clock: &ThreadClock, mut act: impl FnMut()) {
-        match way {
-            0 => {
-                let start = clock.now_ordered();
-                act();
-                let end = clock.now_ordered();
-                self.0[0].push(end.ns as i64 - start.ns as i64);
-            }
-            1 => {
-                let start = usage(Whose::Own);
-                act();
-                let (start, end) = (start.read(), usage(Whose::Own).read());
-                self.0[1].push(end.total_ns() as i64 - start.total_ns() as i64);
-                self.0[2].push(end.user_ns as i64 - start.user_ns as i64);
-            }
-            _ => {
-                let start = usage(Whose::Thread);
-                act();
-                let (start, end) = (start.read(), usage(Whose::Thread).read());
-                self.0[3].push(end.total_ns() as i64 - start.total_ns() as i64);
-            }
+/// One trial by the way of that number.
+fn time(way: u32, clock: &ThreadClock, figures: &mut Figures, mut act: impl FnMut()) {
+    match way {
+        0 => {
+            let start = clock.now_ordered();
+            act();
+            let end = clock.now_ordered();
+            figures[0].push(end.ns as i64 - start.ns as i64);
+        }
+        1 => {
+            let (start, end) = by_usage(Whose::Own, act);
+            figures[1].push(end.total_ns() as i64 - start.total_ns() as i64);
+            figures[2].push(end.user_ns as i64 - start.user_ns as i64);
+        }
+        _ => {
+            let (start, end) = by_usage(Whose::Thread, act);
+            figures[3].push(end.total_ns() as i64 - start.total_ns() as i64);
         }
     }
+}
 
-    fn into_tallies(self) -> impl Iterator<Item = (&'static str, Tally)> {
-        NAMES.into_iter().zip(self.0.map(Tally::from_iter))
-    }
+#[inline(always)]
+fn by_usage(whose: Whose, mut act: impl FnMut()) -> (Usage, Usage) {
+    let start = usage(whose);
+    act();
+    (start.read(), usage(whose).read())
 }
 
 /// Ways of timing that take trials of their own.
@@ -70,30 +62,28 @@ const WAYS: u32 = 3;
 
 pub(super) fn run(count: u32, trials: u32, round: u32) -> Result<Outcome, TrialError> {
     let count = count as usize;
-    let clock = super::clock();
+    let clock = harness::clock();
     let mut found = Vec::with_capacity(count);
     primes(&mut found, count);
-    let mut timed = Told::with_room(trials as usize);
-    let mut nothing = Told::with_room(trials as usize);
+    let figures = || -> Figures { NAMES.map(|_| room(trials, 0)) };
+    let (mut timed, mut nothing) = (figures(), figures());
     // Each way has all its trials in a row: what one way asks the kernel brings the kernel's figures
     // up to date for the next, and what threadclock owes after stolen time it must pay itself. Each
     // comes first in a third of the rounds.
     for way in (0..WAYS).map(|way| (round + way) % WAYS) {
         for _ in 0..trials {
-            timed.time(way, &clock, || primes(black_box(&mut found), black_box(count)));
+            time(way, &clock, &mut timed, || primes(black_box(&mut found), black_box(count)));
         }
         for _ in 0..trials {
-            nothing.time(way, &clock, || {
+            time(way, &clock, &mut nothing, || {
                 black_box(&mut found);
             });
         }
     }
     let mut outcome = Outcome::default();
-    for (name, tally) in timed.into_tallies() {
-        outcome = outcome.with(name, tally);
-    }
-    for (name, tally) in nothing.into_tallies() {
-        outcome = outcome.with(&empty(name), tally);
+    for ((name, timed), nothing) in NAMES.into_iter().zip(timed).zip(nothing) {
+        outcome.tally(name, timed);
+        outcome.tally(&empty(name), nothing);
     }
     Ok(outcome)
 }

@@ -1,6 +1,7 @@
 //! Two processes on one CPU: one burns, one sleeps and wakes, by choice whenever the tick comes.
 
-use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 
 use model::case::Policy;
 use model::trial::sampling::{TICK_NS, count};
@@ -8,9 +9,9 @@ use model::trial::{Case, Phase};
 use rustix::process::getppid;
 use threadclock::ThreadClock;
 
-use super::{Outcome, TrialError, take_policy};
-use crate::child::Child;
+use super::harness::{Outcome, TrialError, take_policy};
 use crate::policy;
+use crate::sys::Child;
 use crate::sys::{self, CpuClock, Whose, cpu_clock_ns, monotonic_ns, sleep_until, tick_period_ns};
 
 /// Ticks that are looked at to learn their phase.
@@ -35,7 +36,7 @@ struct Ticks {
 
 impl Ticks {
     /// Burns until enough ticks have shown as steps of the process's own sampled time. The kernel
-    /// tells their period as the resolution of its coarse clock.
+    /// reports their period as the resolution of its coarse clock.
     fn see(cpu: u32) -> Result<Self, TrialError> {
         let period_ns = tick_period_ns();
         let pid = std::process::id() as i32;
@@ -84,43 +85,16 @@ impl Ticks {
     }
 }
 
-/// What a process tells of itself when it is done, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Told {
-    threadclock: u64,
-    true_user: u64,
-    getrusage_user: u64,
-    getrusage_system: u64,
-}
+/// What a process reports when it is done, in nanoseconds: its time by threadclock, the part of it outside
+/// of system calls, and its user and system time by getrusage.
+type Report = [u64; 4];
 
-impl Told {
-    fn to_bytes(self) -> Vec<u8> {
-        let words = [self.threadclock, self.true_user, self.getrusage_user, self.getrusage_system];
-        words.map(u64::to_ne_bytes).concat()
-    }
-
-    fn read_from(reader: &mut impl Read) -> std::io::Result<Self> {
-        let mut word = || {
-            let mut bytes = [0; 8];
-            reader.read_exact(&mut bytes)?;
-            Ok::<u64, std::io::Error>(u64::from_ne_bytes(bytes))
-        };
-        Ok(Self {
-            threadclock: word()?,
-            true_user: word()?,
-            getrusage_user: word()?,
-            getrusage_system: word()?,
-        })
-    }
-}
-
-/// A process that is watched: it waits for its start, lives until `end_ns`, tells of itself and
+/// A process that is watched: it waits for its start, runs until `end_ns`, reports and
 /// waits again, so that its clocks can be read from outside while it stands still.
 struct Watched {
     name: &'static str,
     process: Child,
-    start: PipeWriter,
-    told: PipeReader,
+    line: UnixStream,
 }
 
 impl Watched {
@@ -128,13 +102,12 @@ impl Watched {
         name: &'static str,
         live: impl FnOnce(&ThreadClock) -> u64,
     ) -> Result<Self, TrialError> {
-        let pipes = || pipe().map_err(|error| lost(name, &error));
-        let (mut go, start) = pipes()?;
-        let (told, mut tell) = pipes()?;
+        let (line, mut other) =
+            UnixStream::pair().map_err(|error| TrialError::lost(name, error))?;
         let process = Child::start(|| {
             let clock = ThreadClock::for_this_thread();
             let mut word = [0];
-            if go.read_exact(&mut word).is_err() {
+            if other.read_exact(&mut word).is_err() {
                 return;
             }
             let usage = sys::usage(Whose::Own).read();
@@ -142,36 +115,35 @@ impl Watched {
             let system_ns = live(&clock);
             let own_ns = clock.now_ordered().ns - before.ns;
             let now = sys::usage(Whose::Own).read();
-            let all = Told {
-                threadclock: own_ns,
-                true_user: own_ns.saturating_sub(system_ns),
-                getrusage_user: now.user_ns - usage.user_ns,
-                getrusage_system: now.system_ns - usage.system_ns,
-            };
-            // The other end may be gone: then nobody wants to know.
-            if tell.write_all(&all.to_bytes()).is_ok() {
-                let _ = go.read_exact(&mut word);
+            let [user_ns, usage_system_ns] =
+                [now.user_ns - usage.user_ns, now.system_ns - usage.system_ns];
+            let all: Report = [own_ns, own_ns.saturating_sub(system_ns), user_ns, usage_system_ns];
+            // The other end may be gone: then the report is not needed.
+            if other.write_all(all.map(u64::to_ne_bytes).as_flattened()).is_ok() {
+                let _ = other.read_exact(&mut word);
             }
         })
         .map_err(TrialError::at("fork"))?;
-        Ok(Self { name, process, start, told })
+        Ok(Self { name, process, line })
     }
 
-    fn clock(&self, which: CpuClock) -> Result<u64, TrialError> {
-        cpu_clock_ns(self.process.pid(), false, which).map_err(|errno| lost(self.name, &errno))
+    fn report(&mut self) -> Result<Report, TrialError> {
+        let mut words = [[0; 8]; 4];
+        let read = self.line.read_exact(words.as_flattened_mut());
+        read.map_err(|error| TrialError::lost(self.name, error))?;
+        Ok(words.map(u64::from_ne_bytes))
     }
 
-    fn clocks(&self) -> Result<(u64, u64), TrialError> {
-        Ok((self.clock(CpuClock::Precise)?, self.clock(CpuClock::TicksUserSystem)?))
+    fn clocks(&self) -> Result<[u64; 2], TrialError> {
+        let read = |which| cpu_clock_ns(self.process.pid(), false, which);
+        let both =
+            read(CpuClock::Precise).and_then(|ns| Ok([ns, read(CpuClock::TicksUserSystem)?]));
+        both.map_err(|errno| TrialError::lost(self.name, errno))
     }
 
     fn go(&mut self) -> Result<(), TrialError> {
-        self.start.write_all(&[1]).map_err(|error| lost(self.name, &error))
+        self.line.write_all(&[1]).map_err(|error| TrialError::lost(self.name, error))
     }
-}
-
-fn lost(process: &'static str, why: &dyn std::fmt::Display) -> TrialError {
-    TrialError::Lost { process, why: why.to_string() }
 }
 
 /// Runs in user mode until `end_ns`.
@@ -223,7 +195,7 @@ fn sleeper(phase: Phase, ticks: Ticks, end_ns: u64, clock: &ThreadClock) -> u64 
 }
 
 pub(super) fn run(case: &Case, phase: Phase, duration_ns: u64) -> Result<Outcome, TrialError> {
-    // Before any fork: the burner would take the CPU from whoever looks for the tick. Under the
+    // Before any fork: the burner would take the CPU from the process that looks for the tick. Under the
     // sleeper's policy nothing else does, if that was granted.
     take_policy(case.policy)?;
     let ticks = Ticks::see(case.cpu);
@@ -248,16 +220,15 @@ pub(super) fn run(case: &Case, phase: Phase, duration_ns: u64) -> Result<Outcome
     burner.go()?;
     let mut outcome = Outcome::default();
     for (watched, before) in [(&mut sleeper, before.0), (&mut burner, before.1)] {
-        let told =
-            Told::read_from(&mut watched.told).map_err(|error| lost(watched.name, &error))?;
-        let (precise, sampled) = watched.clocks()?;
+        let [threadclock, true_user, user, system] = watched.report()?;
+        let [precise, sampled] = watched.clocks()?;
         for (account, ns) in [
-            ("precise", precise - before.0),
-            ("ticks", sampled - before.1),
-            ("threadclock", told.threadclock),
-            ("getrusage", told.getrusage_user + told.getrusage_system),
-            ("user", told.getrusage_user),
-            ("true_user", told.true_user),
+            ("precise", precise - before[0]),
+            ("ticks", sampled - before[1]),
+            ("threadclock", threadclock),
+            ("getrusage", user + system),
+            ("user", user),
+            ("true_user", true_user),
         ] {
             outcome.count(&count(watched.name, account), ns as i64);
         }
@@ -302,11 +273,5 @@ mod tests {
         assert_eq!(Ticks::through(&sightings(), 0), None);
         // A period that is not theirs: no phase has enough of them.
         assert_eq!(Ticks::through(&sightings(), 3_777_777), None);
-    }
-
-    #[test]
-    fn what_is_told_is_read() {
-        let told = Told { threadclock: 1, true_user: 2, getrusage_user: 3, getrusage_system: 4 };
-        assert_eq!(Told::read_from(&mut told.to_bytes().as_slice()).unwrap(), told);
     }
 }

@@ -1,41 +1,22 @@
-//! What timed loops share: batches of calls between two time stamps, slices of about a quarter of a millisecond
-//! with reference quanta around each, and what the kernel says that a loop used. A lap is what the loop does
-//! once: a batch, or a single call. Nothing stands within one.
-
-use std::hint::black_box;
+//! What timed loops share: slices of about a quarter of a millisecond with reference quanta around each, and what
+//! the kernel says that a loop used. A lap is what the loop does once: a batch, or a single call. Nothing stands
+//! within one.
 
 use model::ring::SLICE_NS;
 use model::speed::Slices;
+use model::trial::Sliced;
 use model::trial::loops::{
     CHILD_CPU_NS, CHILD_SAMPLED_NS, CHILD_SAMPLED_USER_NS, CPU_NS, SAMPLED_NS, SAMPLED_USER_NS,
 };
-use model::trial::overhead::BATCH_CALLS;
 
-use super::Outcome;
-use super::overhead::Call;
+use super::harness::{Outcome, TrialError};
+use crate::ring::in_slices;
 use crate::sys::{
     CpuClock, HAS_QUANTA, Whose, cpu_clock_ns, monotonic_raw_ns, reference_quantum, usage,
 };
 
 /// Calls that are made before any is timed.
 pub(super) const WARM_UP: u32 = 100;
-
-/// The time-stamp counter, ordered. Who times has looked before whether there is one.
-#[inline(always)]
-pub(super) fn stamp() -> u64 {
-    threadclock::time_stamp_ordered().unwrap_or(0)
-}
-
-/// Ticks of a batch. Measured code. The length is hidden from the compiler: it would unroll the loop
-/// of one call and not that of another.
-#[inline(never)]
-pub(super) fn batch<C: Call>(call: &mut C) -> i64 {
-    let start = stamp();
-    for _ in 0..black_box(BATCH_CALLS) {
-        call.make();
-    }
-    stamp().wrapping_sub(start) as i64
-}
 
 /// Slices of a loop at least, where it has as many laps: a loop of a few microseconds is one slice a round
 /// otherwise, and a figure at full speed needs 30 clean ones.
@@ -63,27 +44,41 @@ impl Cut {
         Self { laps, slices: HAS_QUANTA.then(room) }
     }
 
-    /// Runs all laps: `run` makes as many as it is told.
-    pub(super) fn run<E>(&mut self, mut run: impl FnMut(u64) -> Result<(), E>) -> Result<(), E> {
+    /// Runs all laps: `run` makes as many as its argument says.
+    pub(super) fn run(
+        &mut self,
+        mut run: impl FnMut(u64) -> Result<(), TrialError>,
+    ) -> Result<(), TrialError> {
         let Some(slices) = &mut self.slices else { return run(self.laps) };
-        let mut now = reference_quantum(monotonic_raw_ns(), slices);
-        now = reference_quantum(now, slices);
-        let mut left = self.laps;
-        while left > 0 {
-            let laps = left.min(slices.laps);
-            run(laps)?;
-            let end = monotonic_raw_ns();
-            slices.elapsed_ns.push(end.wrapping_sub(now));
-            now = reference_quantum(end, slices);
-            left -= laps;
-        }
-        reference_quantum(now, slices);
+        let first = reference_quantum(monotonic_raw_ns(), slices);
+        let start = reference_quantum(first, slices);
+        let (_, end) = in_slices(self.laps, start, slices, run, |now, _| now)?;
+        reference_quantum(end, slices);
         Ok(())
+    }
+
+    /// Adds what the laps gave, each of `outcomes` under its name.
+    pub(super) fn add_to(self, outcome: &mut Outcome, outcomes: &[(&str, &[i64])]) {
+        let Some(slices) = self.slices else {
+            return outcomes
+                .iter()
+                .for_each(|(name, all)| outcome.tally(name, all.iter().copied()));
+        };
+        let laps = usize::try_from(slices.laps).unwrap_or(usize::MAX).max(1);
+        let by_slice = |(name, all): &(&str, &[i64])| {
+            let tally = |slice: &[i64]| slice.iter().copied().collect();
+            (name.to_string(), all.chunks(laps).map(tally).collect())
+        };
+        let tallies = outcomes.iter().map(by_slice).collect();
+        outcome.sliced.push(Sliced { slices, tallies });
     }
 }
 
 /// Makes `calls` calls that are not kept, in parts; nanoseconds of a call by the fastest part.
-pub(super) fn warm_up<E>(calls: u32, mut make: impl FnMut(u32) -> Result<(), E>) -> Result<f64, E> {
+pub(super) fn warm_up(
+    calls: u32,
+    mut make: impl FnMut(u32) -> Result<(), TrialError>,
+) -> Result<f64, TrialError> {
     let part = (calls / WARM_UPS).max(1);
     let (mut left, mut fastest) = (calls, f64::INFINITY);
     while left > 0 {
@@ -95,13 +90,6 @@ pub(super) fn warm_up<E>(calls: u32, mut make: impl FnMut(u32) -> Result<(), E>)
         left -= now;
     }
     Ok(fastest)
-}
-
-/// Room for so many values, all of it touched: filling it faults no page.
-pub(super) fn room(values: u32) -> Vec<i64> {
-    let mut room = vec![i64::MAX; values as usize];
-    room.clear();
-    room
 }
 
 /// CPU time of a process in nanoseconds, of one that has ended until it is reaped: precisely, as ticks sampled
@@ -165,15 +153,14 @@ fn switches() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
-
     use super::*;
+    use crate::trial::harness::room;
 
     fn run(laps: u32, ns_per_lap: f64) -> (Vec<u64>, Option<Slices>) {
         let (mut cut, mut made) = (Cut::new(laps, ns_per_lap), Vec::new());
         let ran = cut.run(|laps| {
             made.push(laps);
-            Ok::<(), Infallible>(())
+            Ok(())
         });
         assert_eq!(ran, Ok(()));
         (made, cut.slices)
@@ -211,7 +198,7 @@ mod tests {
             let mut made = 0;
             let each = warm_up(calls, |now| {
                 made += now;
-                Ok::<(), Infallible>(())
+                Ok(())
             });
             assert_eq!(made, calls);
             assert!(each.is_ok_and(f64::is_finite));
@@ -224,14 +211,14 @@ mod tests {
         let mut left = 5;
         let ran = cut.run(|_| {
             left -= 1;
-            if left == 0 { Err("broken") } else { Ok(()) }
+            if left == 0 { Err(TrialError::NoCounter) } else { Ok(()) }
         });
-        assert_eq!(ran, Err("broken"));
+        assert_eq!(ran, Err(TrialError::NoCounter));
     }
 
     #[test]
     fn room_is_empty_and_large_enough() {
-        assert!(room(100).is_empty() && room(100).capacity() >= 100);
+        assert!(room(100, 1).is_empty() && room(100, 1).capacity() >= 100);
     }
 
     #[test]

@@ -3,14 +3,12 @@
 use std::num::NonZeroU64;
 
 use model::case::Policy;
-use model::trial::Tally;
 use model::trial::wakeup::{COMPANION_NS, LATE_NS, Load, SLACK_NS, SWITCHES, Wakeup};
 use rustix::thread::{current_timer_slack, set_current_timer_slack};
 
-use super::{Outcome, TrialError};
-use crate::child::Child;
-use crate::policy;
+use super::harness::{Outcome, TrialError, beside, check_alive};
 use crate::random::Random;
+use crate::sys::Child;
 use crate::sys::{
     CpuClock, Whose, cpu_clock_ns, limit_real_time, monotonic_ns, sleep_until, usage,
 };
@@ -26,7 +24,11 @@ pub(super) fn run(wakeup: &Wakeup, policy: Policy, round: u32) -> Result<Outcome
     }
     let mut companion = match wakeup.load {
         Load::Idle => None,
-        Load::Busy => Some(busy()?),
+        Load::Busy => Some(beside(|| {
+            loop {
+                std::hint::spin_loop();
+            }
+        })?),
     };
     // A slack that was not granted is seen below.
     let _ = set_current_timer_slack(NonZeroU64::new(wakeup.timer_slack_ns));
@@ -41,13 +43,9 @@ pub(super) fn run(wakeup: &Wakeup, policy: Policy, round: u32) -> Result<Outcome
     let elapsed_ns = monotonic_ns() - start_ns;
     let switches = usage(Whose::Thread).read().switches - switches_before;
     let companion_after = companion.as_ref().and_then(clock);
-    if companion.as_mut().is_some_and(|companion| !companion.is_alive()) {
-        let why = "it has ended".to_string();
-        return Err(TrialError::Lost { process: "busy companion", why });
-    }
-    let late: Tally = late.into_iter().collect();
-    let mut outcome =
-        Outcome { elapsed_ns: Some(elapsed_ns), ..Outcome::default() }.with(LATE_NS, late);
+    check_alive("busy companion", companion.as_mut_slice())?;
+    let mut outcome = Outcome { elapsed_ns: Some(elapsed_ns), ..Outcome::default() };
+    outcome.tally(LATE_NS, late);
     outcome.count(SWITCHES, switches as i64);
     if let Ok(slack) = current_timer_slack() {
         outcome.count(SLACK_NS, i64::try_from(slack).unwrap_or(i64::MAX));
@@ -56,19 +54,6 @@ pub(super) fn run(wakeup: &Wakeup, policy: Policy, round: u32) -> Result<Outcome
         outcome.count(COMPANION_NS, after.saturating_sub(before) as i64);
     }
     Ok(outcome)
-}
-
-/// A process of the normal policy that never waits, on the CPU of the calling one.
-fn busy() -> Result<Child, TrialError> {
-    let burn = || {
-        // Under another policy it would keep the sleeper from its CPU: its end is noticed.
-        if policy::take(Policy::Other).is_ok() {
-            loop {
-                std::hint::spin_loop();
-            }
-        }
-    };
-    Child::start(burn).map_err(TrialError::at("fork"))
 }
 
 /// Sleeps as many times as there is room for, and writes how late each wake was.

@@ -3,7 +3,7 @@
 use model::machine::{Bound, CacheKind, CgroupLayout, Cpuset, PreemptionModel, ResourceLimit};
 use model::reading::Reading;
 
-use super::{cpus, each, known, read};
+use super::{cpus, each, known, read, sharing_cache};
 
 const BUNDLE: &str = "firecracker-epyc.txt";
 
@@ -12,7 +12,7 @@ fn the_kernel_is_read_without_debugfs() {
     let kernel = read(BUNDLE).kernel;
     assert_eq!(kernel.release, known("6.18.44-fc-v445"));
     assert_eq!(kernel.version, known("#1 SMP PREEMPT_DYNAMIC @0"));
-    assert_eq!(kernel.parameter("mitigations"), Some("auto,no_guest_host,no_guest_guest"));
+    assert_eq!(kernel.parameters("mitigations").last(), Some("auto,no_guest_host,no_guest_guest"));
     assert_eq!(kernel.hz, Reading::Known(250));
     // PREEMPT_DYNAMIC in the version does not mean that the kernel is preempted.
     assert_eq!(kernel.preemption.model, Reading::Known(PreemptionModel::None));
@@ -62,7 +62,7 @@ fn the_cpus_and_their_caches_are_read() {
     assert_eq!(caches, expected);
     let private = machine.last_private_cache(1).map(|cache| cache.size_bytes.clone());
     assert_eq!(private, Reading::Known(Reading::Known(512 << 10)));
-    assert_eq!(machine.cpus_sharing_cache(1, 3), Reading::Known(cpus("0-1")));
+    assert_eq!(sharing_cache(&machine, 1, 3), Reading::Known(cpus("0-1")));
 }
 
 #[test]

@@ -4,8 +4,7 @@ use model::machine::Machine;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::bundle::{below, files, put, unpack};
-use super::{assert_round_trip, known, read};
+use super::{assert_round_trip, below, files, known, put, read, unpack};
 
 const BUNDLES: &[&str] =
     &["firecracker-epyc.txt", "xeon-two-sockets.txt", "rockpi-rt.txt", "garbage.txt"];

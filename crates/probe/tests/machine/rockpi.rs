@@ -3,7 +3,7 @@
 use model::machine::{Bound, CgroupLayout, CgroupLimit, PreemptionModel, ResourceLimit};
 use model::reading::Reading;
 
-use super::{cpus, each, known, read};
+use super::{cpus, each, known, read, sharing_cache};
 
 const BUNDLE: &str = "rockpi-rt.txt";
 
@@ -55,7 +55,7 @@ fn an_offline_cpu_is_present_and_has_no_place() {
 #[test]
 fn the_cluster_shares_its_level_2_cache() {
     let machine = read(BUNDLE);
-    assert_eq!(machine.cpus_sharing_cache(2, 2), Reading::Known(cpus("0-3")));
+    assert_eq!(sharing_cache(&machine, 2, 2), Reading::Known(cpus("0-3")));
     let level = |cpu| machine.last_private_cache(cpu).map(|cache| cache.level.clone());
     assert_eq!(level(2), Reading::Known(Reading::Known(1)));
     let instruction = &machine.cpu.caches.known().unwrap()[1];

@@ -3,7 +3,7 @@
 use model::machine::{CgroupLayout, CgroupLimit, CpuQuota, Cpuset, PreemptionModel};
 use model::reading::Reading;
 
-use super::{cpus, each, known, read};
+use super::{cpus, each, known, read, sharing_cache};
 
 const BUNDLE: &str = "xeon-two-sockets.txt";
 
@@ -13,7 +13,7 @@ fn debugfs_tells_the_preemption_model_first() {
     assert_eq!(kernel.preemption.model, Reading::Known(PreemptionModel::Voluntary));
     assert_eq!(kernel.preemption.source, known("/sys/kernel/debug/sched/preempt"));
     assert_eq!(kernel.hz, Reading::Known(1000));
-    assert_eq!(kernel.parameter("isolcpus"), Some("managed_irq,domain,3,7"));
+    assert_eq!(kernel.parameters("isolcpus").last(), Some("managed_irq,domain,3,7"));
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn a_shared_cache_is_listed_once() {
     let machine = read(BUNDLE);
     // Four cores with three of their own, two sockets with one.
     assert_eq!(machine.cpu.caches.known().unwrap().len(), 14);
-    assert_eq!(machine.cpus_sharing_cache(7, 3), Reading::Known(cpus("1,3,5,7")));
+    assert_eq!(sharing_cache(&machine, 7, 3), Reading::Known(cpus("1,3,5,7")));
     let private = machine.last_private_cache(5).map(|cache| cache.size_bytes.clone());
     assert_eq!(private, Reading::Known(Reading::Known(1280 << 10)));
     let largest = machine.largest_cache().map(|cache| (cache.of_cpu, cache.ways.clone()));

@@ -5,14 +5,10 @@
 //! weighted least squares, and scores the fits by a penalised criterion.
 //! [`Analysis::chosen`] is the best, or the simplest inside it that is not clearly worse.
 
-mod choose;
-mod fit;
-mod form;
+mod analysis;
 mod points;
 
-pub use choose::{Analysis, akaike_weights, credible_span, quantile};
-pub use fit::Fit;
-pub use form::{Form, MOST_TERMS, Must, Term, Turn};
+pub use analysis::{Analysis, Fit, akaike_weights, credible_span, quantile};
 pub use points::{Data, Observation, Point, sound_error};
 
 /// The confidence of every interval and bracket.
@@ -69,4 +65,144 @@ pub enum Nesting {
     Terms,
     /// One with fewer turns.
     Turns,
+}
+
+/// Most coefficients of a form.
+pub const MOST_TERMS: usize = 4;
+
+/// A function of x that a coefficient belongs to. t, u are the places of the first and second turn,
+/// `(x)+` is x where it is positive, else 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Term {
+    /// 1
+    One,
+    /// x
+    X,
+    /// ln x
+    Log,
+    /// x^2
+    Square,
+    /// 1 beyond the turn of this number, else 0
+    Step(usize),
+    /// (x - t)+ for the turn of this number
+    Beyond(usize),
+    /// (ln x - ln t)+
+    LogBeyond,
+    /// (x - t)+ - (x - u)+
+    Ramp,
+    /// 1 - exp(-(x - 1) / t)
+    Approach,
+}
+
+impl Term {
+    fn at(self, turns: &[f64], x: f64) -> f64 {
+        let turn = |i: usize| turns.get(i).copied().unwrap_or(f64::INFINITY);
+        let beyond = |i: usize| (x - turn(i)).max(0.0);
+        match self {
+            Term::One => 1.0,
+            Term::X => x,
+            Term::Log => x.ln(),
+            Term::Square => x * x,
+            Term::Step(i) => f64::from(x > turn(i)),
+            Term::Beyond(i) => beyond(i),
+            Term::LogBeyond => (x.ln() - turn(0).ln()).max(0.0),
+            Term::Ramp => beyond(0) - beyond(1),
+            Term::Approach => -(-(x - 1.0) / turn(0)).exp_m1(),
+        }
+    }
+}
+
+/// What a turn is, and where in the bracket between two measured x it is tried.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Turn {
+    /// y jumps. Nothing was measured inside the bracket, so that its geometric middle stands for it.
+    Step,
+    /// The slope changes, at these fractions of the bracket's width.
+    Hinge(&'static [f64]),
+    /// The slope changes, at these fractions of the ratio of the bracket's ends.
+    RatioHinge(&'static [f64]),
+    /// No change of slope but the scale of [`Term::Approach`], at these fractions of the ratio. It must be
+    /// below a third of the largest x: an end of the approach that is not measured is none.
+    Scale(&'static [f64]),
+}
+
+impl Turn {
+    /// Places to try between `low` and `high`.
+    fn places(self, low: f64, high: f64) -> Vec<f64> {
+        match self {
+            Turn::Step => vec![(low * high).sqrt()],
+            Turn::Hinge(parts) => parts.iter().map(|part| low + part * (high - low)).collect(),
+            Turn::RatioHinge(parts) | Turn::Scale(parts) => {
+                parts.iter().map(|part| low * (high / low).powf(*part)).collect()
+            }
+        }
+    }
+}
+
+/// What a fit must do to be of its form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Must {
+    /// Nothing.
+    Any,
+    /// Be steeper behind the turn than before it.
+    Steepen,
+    /// Bend away from its start: the vertex of the parabola lies in the first quarter of the range.
+    BendAway,
+}
+
+/// A candidate.
+#[derive(Clone, Copy, Debug)]
+pub struct Form {
+    /// What its coefficients belong to, up to [`MOST_TERMS`].
+    pub terms: &'static [Term],
+    /// Its turns, ascending; at most two.
+    pub turns: &'static [Turn],
+    /// Different x that must lie before a single turn.
+    pub before: usize,
+    /// What its fits must do.
+    pub must: Must,
+    /// Numbers of simpler forms that it can come close to though they have other terms.
+    pub contains: &'static [usize],
+}
+
+impl Form {
+    /// A form without conditions.
+    pub const fn new(terms: &'static [Term], turns: &'static [Turn]) -> Self {
+        Self { terms, turns, before: 1, must: Must::Any, contains: &[] }
+    }
+
+    /// Turns at which y or its slope changes: all but scales.
+    pub fn knees(&self) -> usize {
+        self.turns.iter().filter(|turn| !matches!(turn, Turn::Scale(_))).count()
+    }
+
+    /// Coefficients and turns: what a fit is free to choose.
+    pub fn freedoms(&self) -> usize {
+        self.terms.len() + self.turns.len()
+    }
+
+    /// What the criterion charges for them, in coefficients.
+    pub fn charge(&self) -> f64 {
+        self.terms.len() as f64 + TURN_CHARGE * self.turns.len() as f64
+    }
+
+    /// The values of its terms at x; the rest is 0. With fewer `turns` than it has: before the next one.
+    pub fn basis(&self, turns: &[f64], x: f64) -> [f64; MOST_TERMS] {
+        let term = |i: usize| self.terms.get(i).map_or(0.0, |term| term.at(turns, x));
+        std::array::from_fn(term)
+    }
+
+    fn admits(&self, coefficients: &[f64], turns: &[f64], range: (f64, f64)) -> bool {
+        match (self.must, coefficients) {
+            (Must::Steepen, [_, slope, change, ..]) => {
+                let is_log = self.terms.get(1) == Some(&Term::Log);
+                let before = if is_log { slope / turns[0] } else { *slope };
+                (before + change).abs() > before.abs()
+            }
+            (Must::BendAway, [_, slope, square, ..]) => {
+                -slope / (2.0 * square) <= range.0 + 0.25 * (range.1 - range.0)
+            }
+            _ => true,
+        }
+    }
 }

@@ -67,10 +67,7 @@ impl Data {
         let scale = if settings.relative { places.first().copied().unwrap_or(1.0) } else { 1.0 };
         let unit = usable.iter().map(|point| point.y.abs()).fold(0.0, f64::max);
         Self {
-            observations: match unit > 0.0 {
-                true => observe(&usable, unit, scale, settings),
-                false => Vec::new(),
-            },
+            observations: observe(&usable, unit, scale, settings),
             xs: places.iter().map(|x| x / scale).collect(),
             places,
             unit,
@@ -81,21 +78,17 @@ impl Data {
 
     /// Smallest and largest x of the fits; 0 without points.
     pub fn range(&self) -> (f64, f64) {
-        let end = |x: Option<&f64>| x.copied().unwrap_or(0.0);
-        (end(self.xs.first()), end(self.xs.last()))
+        (self.xs.first().copied().unwrap_or(0.0), self.xs.last().copied().unwrap_or(0.0))
     }
 }
 
 fn observe(usable: &[Point], unit: f64, scale: f64, settings: &Settings) -> Vec<Observation> {
     let ys: Vec<f64> = usable.iter().map(|point| point.y / unit).collect();
     let levels = levels(&ys);
-    let given: Vec<Option<f64>> =
-        usable.iter().map(|point| sound_error(point.error).map(|error| error / unit)).collect();
+    let given = || usable.iter().map(|p| Some(sound_error(p.error)? / unit)).zip(&levels);
     // A point without a standard error among points with one: as uncertain as the worst of them.
-    let relative = given.iter().zip(&levels).filter_map(|(error, level)| Some((*error)? / level));
-    let worst = relative.fold(0.0, f64::max);
-    let filled = given.iter().zip(&levels).map(|(error, level)| error.unwrap_or(worst * level));
-    let errors: Vec<f64> = filled.collect();
+    let worst = given().filter_map(|(error, level)| Some(error? / level)).fold(0.0, f64::max);
+    let errors: Vec<f64> = given().map(|(error, level)| error.unwrap_or(worst * level)).collect();
     let observation = |(i, point): (usize, &Point)| {
         let error = match settings.errors {
             Errors::Given { .. } => errors[i],
@@ -108,7 +101,7 @@ fn observe(usable: &[Point], unit: f64, scale: f64, settings: &Settings) -> Vec<
             precision: 1.0 / error.hypot(settings.tolerance * levels[i]),
         }
     };
-    usable.iter().enumerate().map(observation).collect()
+    usable.iter().enumerate().filter(|_| unit > 0.0).map(observation).collect()
 }
 
 /// The level that each relative error refers to: a running median of three, which keeps steps but does

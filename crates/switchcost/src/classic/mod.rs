@@ -1,24 +1,26 @@
 //! `switchcost classic`: the papers' own programs by name, Sloan's procedure, the links.
 
-mod graph;
-mod install;
 mod sweep;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::{fs, io};
 
 use ::classic::by_name;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 
+use crate::failure::usage;
+use crate::output::print;
 use crate::values::{Counts, Destination, above_zero};
 
 pub(crate) fn run(command: ClassicCommand) -> Result<ExitCode> {
     use ClassicCommand::*;
     let (name, words) = match command {
         Sweep(args) => return sweep::run(&args),
-        Install(args) => return install::run(&args),
+        Install(args) => return install(&args),
         Getrusage(args) => return Ok(by_name("getrusage", args.words.words, args.parent)),
         Pipeline(args) => ("pipeline", args),
         Times(args) => ("times", args),
@@ -134,4 +136,66 @@ pub(crate) struct InstallArgs {
     /// Replace files and links that lead elsewhere
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+/// Makes all links, or none where one would overwrite what is not this program's. They are symbolic: such may cross
+/// file systems, and go on working when this program is replaced by a newer one.
+fn install(InstallArgs { folder, force }: &InstallArgs) -> Result<ExitCode> {
+    let program = std::env::current_exe().context("cannot find this program's own file")?;
+    if !folder.is_dir() {
+        return Err(usage(format!("{}: not a folder (mkdir -p makes one)", folder.display())));
+    }
+    let (mut links, mut refused) = (Vec::new(), Vec::new());
+    let mut next = "choose another folder, or --force replaces them";
+    for place in ::classic::names().map(|name| folder.join(name)) {
+        let cannot = || format!("cannot look at {}", place.display());
+        let found = match fs::symlink_metadata(&place) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            found => Some(found.with_context(cannot)?.file_type()),
+        };
+        // A link to another copy of this program is another's: it may be another version.
+        let is_ours = || fs::canonicalize(&place).is_ok_and(|file| file == program);
+        let state = match found {
+            None => Ok("made"),
+            Some(kind) if kind.is_symlink() && is_ours() => Ok("is there"),
+            Some(kind) if kind.is_dir() => {
+                next = "choose another folder";
+                Err("a folder".to_string())
+            }
+            Some(_) if *force => Ok("replaced"),
+            Some(kind) if kind.is_symlink() => {
+                Err(format!("a link to {}", fs::read_link(&place).with_context(cannot)?.display()))
+            }
+            Some(_) => Err("a file".to_string()),
+        };
+        match state {
+            Ok(done) => links.push((place, done)),
+            Err(what) => refused.push(format!("{} is {what}", place.display())),
+        }
+    }
+    if !refused.is_empty() {
+        return Err(usage(format!("{}: nothing was done ({next})", refused.join("; "))));
+    }
+    let mut told = String::new();
+    for (place, done) in links {
+        if done != "is there" {
+            link(&program, &place)
+                .with_context(|| format!("cannot make the link {}", place.display()))?;
+        }
+        told += &format!("{}: {done} (a link to {})\n", place.display(), program.display());
+    }
+    // After all of them: a closed standard output must not leave some of them unmade.
+    print(told.as_bytes()).context("cannot print what was done")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Made beside its place and moved there, so that nothing is missing or half there in between.
+fn link(program: &Path, place: &Path) -> io::Result<()> {
+    let mut beside = place.as_os_str().to_owned();
+    beside.push(format!(".{}", std::process::id()));
+    symlink(program, &beside)?;
+    fs::rename(&beside, place).inspect_err(|_| {
+        // What cannot be moved must not be left behind.
+        let _ = fs::remove_file(&beside);
+    })
 }

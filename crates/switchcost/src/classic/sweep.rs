@@ -3,20 +3,21 @@
 //! his graph.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
+use charts::{Axis, Figure, Look, Role, Scale, Series, Unit};
 use model::scaling::projected;
 use probe::placement;
 
-use super::{SweepArgs, graph};
+use super::SweepArgs;
 use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
-use crate::output::{check_place, print, put};
+use crate::output::{check_place, csv, print, put};
+use crate::terminal::machine_words;
 use crate::values::Destination;
 
 /// Sloan's own number of laps.
@@ -30,10 +31,8 @@ pub(crate) fn run(args: &SweepArgs) -> Result<ExitCode> {
         check_place("--csv", to)?;
     }
     if let Some(cpu) = args.cpu {
-        let pinned = placement::pin(&[cpu]);
-        pinned.map_err(|errno| {
-            usage(format!("--cpu {cpu}: {errno} (sched_setaffinity; see nproc)"))
-        })?;
+        let why = |errno| usage(format!("--cpu {cpu}: {errno} (sched_setaffinity; see nproc)"));
+        placement::pin(&[cpu]).map_err(why)?;
     }
     let interrupt = Interrupt::watch()?;
     tell(args, &heading(args))?;
@@ -41,12 +40,12 @@ pub(crate) fn run(args: &SweepArgs) -> Result<ExitCode> {
     let mut failed = false;
     for count in &args.counts.0 {
         match measure(&interrupt, args.laps, *count)? {
-            Outcome::Measured(point) => {
+            None => break,
+            Some(Ok(point)) => {
                 points.push(point);
                 tell(args, &row(&point, of_two(&points)))?;
             }
-            Outcome::Interrupted => break,
-            Outcome::Failed(why) => {
+            Some(Err(why)) => {
                 failed = true;
                 say(&format!("error: pipeline {} {count}: {why}", args.laps));
             }
@@ -79,31 +78,20 @@ fn of_two(points: &[Point]) -> Option<f64> {
 }
 
 fn heading(args: &SweepArgs) -> String {
-    let machine = probe::machine::read(Path::new("/"));
-    let cpu = machine.cpu.models.known().and_then(|models| models.first());
-    let cpu = cpu.and_then(|model| model.name.known()).map_or("unknown CPU", String::as_str);
-    let kernel = machine.kernel.release.known().map_or("unknown", String::as_str);
+    let machine = machine_words(&probe::machine::read(Path::new("/")));
     let place = match args.cpu {
         Some(cpu) => format!("all on CPU {cpu}"),
         None => "on whichever CPUs the scheduler takes".to_string(),
     };
     let laps = args.laps;
-    let his = match laps {
-        SLOAN_LAPS => String::new(),
-        _ => format!(" (Sloan: {SLOAN_LAPS})"),
-    };
-    format!("{cpu}, Linux {kernel}\n{laps} iterations{his}, {place}\n\n{}", columns())
+    let his = if laps == SLOAN_LAPS { String::new() } else { format!(" (Sloan: {SLOAN_LAPS})") };
+    format!("{machine}\n{laps} iterations{his}, {place}\n\n{COLUMNS}")
 }
 
-fn columns() -> String {
-    let line = |first: &str, others: [&str; 6]| {
-        let others: String = others.iter().map(|word| format!(" {word:>10}")).collect();
-        format!("{first:>9}{others}\n")
-    };
-    let names = ["Real", "CPU", "User", "System", "Projected", "Switches"];
-    let units = ["Seconds", "Seconds", "Seconds", "Seconds", "Seconds", "per hop"];
-    line("", names) + &line("Processes", units)
-}
+const COLUMNS: &str = concat!(
+    "                Real        CPU       User     System  Projected   Switches\n",
+    "Processes    Seconds    Seconds    Seconds    Seconds    Seconds    per hop\n",
+);
 
 fn row(point: &Point, cpu_of_two_us: Option<f64>) -> String {
     let seconds = |us: f64| format!("{:>10.3}", us / 1e6);
@@ -120,53 +108,51 @@ fn row(point: &Point, cpu_of_two_us: Option<f64>) -> String {
     )
 }
 
+/// Sloan's graph, CPU time against processes with the projected line, in 80 columns; and what to read it by.
 fn end(points: &[Point]) -> String {
-    let seconds = |us: f64| us / 1e6;
-    let drawn: Vec<_> =
-        points.iter().map(|point| (point.processes, seconds(point.cpu_us as f64))).collect();
-    let Some(drawn) = graph::draw(&drawn, of_two(points).map(seconds)) else {
+    let Some(largest) = points.iter().map(|point| point.processes).max() else {
         return String::new();
     };
-    let mut text = format!("\n{drawn}\n");
-    // Writing to a String cannot fail.
-    let _ = writeln!(text, "o CPU seconds as measured   . projected: CPU(2) x processes / 2");
-    let _ =
-        writeln!(text, "A switch is one that the kernel counted; hops are iterations x processes.");
-    let _ = writeln!(
-        text,
-        "One run of each, start and end of the processes included: how far it can be\ntrusted is for `switchcost ring` to say."
-    );
-    text
+    if points.len() < 2 || points.iter().all(|point| point.cpu_us == 0) {
+        return String::new();
+    }
+    let at = |processes: u32, cpu_us: f64| charts::Point::bare(processes.into(), 1000.0 * cpu_us);
+    let measured = points.iter().map(|point| at(point.processes, point.cpu_us as f64)).collect();
+    let line = |us: f64| [0, largest].map(|count| at(count, projected(us, count))).to_vec();
+    let x = Axis::new("Processes", Unit::Count, Scale::Linear);
+    let y = Axis::new("CPU time", Unit::Nanoseconds, Scale::Linear);
+    let series = [
+        Series::new("measured", 0, Role::Measured, measured),
+        Series::new("projected", 0, Role::Projected, of_two(points).map_or(Vec::new(), line)),
+    ];
+    let figure = Figure::new("sweep", "CPU Seconds", x, y).of(series);
+    let look = Look { columns: 80, colour: false, unicode: false };
+    let drawn = figure.map_or(String::new(), |figure| charts::terminal(&figure, &[], &look));
+    format!(
+        "\n{drawn}\nprojected: CPU(2) x processes / 2\n\
+         A switch is one that the kernel counted; hops are iterations x processes.\n\
+         One run of each, start and end of the processes included: how far it can be\n\
+         trusted is for `switchcost ring` to say.\n"
+    )
 }
 
 fn rows(points: &[Point], laps: u32) -> Result<Vec<u8>> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record([
-        "processes",
-        "laps",
-        "real_us",
-        "cpu_us",
-        "user_us",
-        "system_us",
-        "projected_us",
-        "voluntary",
-        "involuntary",
-    ])?;
-    for point in points {
-        let projected = of_two(points).map(|us| projected(us, point.processes).round().to_string());
-        writer.write_record([
-            point.processes.to_string(),
-            laps.to_string(),
-            point.real_us.to_string(),
-            point.cpu_us.to_string(),
-            point.user_us.to_string(),
-            point.system_us.to_string(),
-            projected.unwrap_or_default(),
-            point.voluntary.to_string(),
-            point.involuntary.to_string(),
-        ])?;
-    }
-    Ok(writer.into_inner()?)
+    let of_two = of_two(points);
+    let row = |point: &Point| {
+        let projected = of_two.map(|us| projected(us, point.processes).round());
+        vec![
+            ("processes", point.processes.to_string()),
+            ("laps", laps.to_string()),
+            ("real_us", point.real_us.to_string()),
+            ("cpu_us", point.cpu_us.to_string()),
+            ("user_us", point.user_us.to_string()),
+            ("system_us", point.system_us.to_string()),
+            ("projected_us", csv::known(projected)),
+            ("voluntary", point.voluntary.to_string()),
+            ("involuntary", point.involuntary.to_string()),
+        ]
+    };
+    csv::table(&points.iter().map(row).collect::<Vec<_>>())
 }
 
 /// This very program, also when its file has been replaced meanwhile.
@@ -191,20 +177,18 @@ impl Point {
     }
 }
 
-enum Outcome {
-    Measured(Point),
-    Interrupted,
-    /// In words.
-    Failed(String),
-}
-
-/// Runs it to its end. It goes when this process goes.
-fn measure(interrupt: &Interrupt, laps: u32, processes: u32) -> Result<Outcome> {
+/// Runs a pipeline to its end, which goes when this process goes. None where somebody asked to stop; the inner
+/// error is why it has no figures.
+fn measure(
+    interrupt: &Interrupt,
+    laps: u32,
+    processes: u32,
+) -> Result<Option<Result<Point, String>>> {
     let mut stderr = {
         let mut slot = interrupt.worker();
         // With the lock held, either a signal is seen here or the child is seen there.
         if interrupt.signal().is_some() {
-            return Ok(Outcome::Interrupted);
+            return Ok(None);
         }
         let mut child = Command::new(PROGRAM)
             .args(["classic", "getrusage", "--parent", &std::process::id().to_string()])
@@ -223,16 +207,16 @@ fn measure(interrupt: &Interrupt, laps: u32, processes: u32) -> Result<Outcome> 
     let read = stderr.read_to_string(&mut said);
     // The lock is not kept while waiting: the thread that waits for signals needs it.
     let child = interrupt.worker().take();
-    let status = child.ok_or_else(|| anyhow!("getrusage is gone"))?.wait().context("wait4")?;
+    let status = child.context("getrusage is gone")?.wait().context("wait4")?;
     if interrupt.signal().is_some() {
-        return Ok(Outcome::Interrupted);
+        return Ok(None);
     }
     read.context("cannot read what getrusage says")?;
-    Ok(match (status.success(), parse(&said, laps, processes)) {
-        (true, Some(point)) => Outcome::Measured(point),
-        (true, None) => Outcome::Failed(format!("getrusage said nothing of use: {said:?}")),
-        (false, _) => Outcome::Failed(complaint(&said, &status.to_string())),
-    })
+    Ok(Some(match status.success() {
+        true => parse(&said, laps, processes)
+            .ok_or_else(|| format!("getrusage printed no figures: {said:?}")),
+        false => Err(complaint(&said, &status.to_string())),
+    }))
 }
 
 /// Reads the lines `PID: name  value`.
@@ -287,7 +271,7 @@ mod tests {
 
     #[test]
     fn the_columns_are_above_their_figures_and_within_80() {
-        let text = columns() + &row(&point(2, 1), None);
+        let text = COLUMNS.to_string() + &row(&point(2, 1), None);
         let ends = |line: &str| -> Vec<usize> {
             let is_end = |(at, _): &(usize, char)| {
                 !line[*at..].starts_with(' ')
@@ -361,5 +345,25 @@ mod tests {
         let complaint = complaint(&said, "exit status: 6");
         assert!(complaint.starts_with("fork: Resource temporarily unavailable (fewer --counts"));
         assert!(complaint.ends_with("; exit status: 6"), "{complaint}");
+    }
+
+    /// The Sun-4/280, whose knee lies at sixteen processes.
+    #[test]
+    fn the_graph_is_80_columns_wide_and_has_all_points_and_the_line() {
+        let table = [(2, 873), (4, 1835), (16, 21874), (32, 50551), (64, 96545)];
+        let points = table.map(|(processes, cpu_s)| point(processes, cpu_s * 1_000_000));
+        let text = end(&points);
+        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+        assert!(text.starts_with("\nCPU Seconds\n") && text.contains("Processes"), "{text}");
+        assert!(text.contains("measured") && text.contains("projected"), "{text}");
+        assert!(!end(&points[1..]).contains("projected  "), "{text}");
+    }
+
+    #[test]
+    fn one_point_is_no_graph() {
+        assert_eq!(end(&[point(2, 1)]), "");
+        assert_eq!(end(&[]), "");
+        let idle = Point { cpu_us: 0, ..point(2, 1) };
+        assert_eq!(end(&[idle, idle]), "");
     }
 }

@@ -1,25 +1,27 @@
 //! Charts of clocks, allocators and accounting.
 
 use std::collections::BTreeMap;
+use std::iter::once;
 
-use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
-use model::trial::{Record, malloc, overhead, primes, sampling};
+use charts::{Axis, Figure, Role, Scale, Series, Unit};
+use model::estimate::Estimate;
+use model::findings::{Record, malloc, overhead, primes, sampling};
 
-use crate::figures::{self, Bars, lines, point};
-
-/// What clocks and calls cost.
-pub(crate) const CALLS: &str = "clock-calls";
-/// What malloc and free cost.
-pub(crate) const MALLOC: &str = "clock-malloc";
+use crate::figures::{CLOCK_CALLS, CLOCK_MALLOC, bars, lines, nanoseconds, points};
 
 pub(crate) fn calls(record: &Record, found: &overhead::Found, index: usize) -> Option<Figure> {
     let ns = |call: &overhead::CallCost| {
         Some((call.call.clone(), call.back_to_back_ticks?.scaled(record.ns_per_tick?)?))
     };
-    let known = found.calls.iter().filter_map(ns).collect();
-    let mut bars = Bars::new(CALLS, "What it costs to ask for the time", "time of a call", known);
-    bars.about = "Calls made one after the other.".to_string();
-    bars.figure(index)
+    let what = (CLOCK_CALLS, "What it costs to ask for the time", "time of a call");
+    let known = found.calls.iter().filter_map(ns);
+    bars(what, "Calls made one after the other.", known, index)
+}
+
+/// A line of estimates, by ascending places.
+fn line(name: String, index: usize, mut at: Vec<(f64, Option<Estimate>)>) -> Series {
+    at.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    Series::new(name, index, Role::Measured, points(at))
 }
 
 /// Which clock a tally of primes is by.
@@ -35,82 +37,60 @@ fn clock(tally: &str) -> &str {
 
 pub(crate) fn deviations(found: &primes::Found, index: usize) -> Option<Figure> {
     let series = |name: &str| {
-        let at = |of: &primes::Point| Some(point(f64::from(of.primes), &of.timed.get(name)?.sd_ns));
-        let mut points: Vec<Point> = found.points.iter().filter_map(at).collect();
-        points.sort_by(|one, other| one.x.total_cmp(&other.x));
-        Series::new(clock(name), index, Role::Measured, points)
+        let at = |of: &primes::Point| (f64::from(of.primes), of.timed.get(name).map(|t| t.sd_ns));
+        line(clock(name).to_string(), index, found.points.iter().map(at).collect())
     };
-    let names = std::iter::once(primes::THREADCLOCK_NS).chain(primes::OTHERS);
     let gain = |name: &str| {
         let gain = found.overall.get(name)?.gain_percent?;
         Some(format!("{} by {:.0} %", clock(name), gain.value))
     };
     let gains: Vec<String> = primes::OTHERS.into_iter().filter_map(gain).collect();
-    let mut in_words =
-        "Standard deviation of the time of the same work: a more precise clock lies lower."
-            .to_string();
-    if !gains.is_empty() {
-        in_words.push_str(&format!(" threadclock is more precise than {}.", gains.join(", ")));
-    }
-    let axes = (
-        Axis::new("primes found", Unit::Count, Scale::Log),
-        Axis::new("standard deviation", Unit::Nanoseconds, Scale::Linear),
+    let gains = match gains.is_empty() {
+        true => String::new(),
+        false => format!(" threadclock is more precise than {}.", gains.join(", ")),
+    };
+    let in_words = format!(
+        "Standard deviation of the time of the same work: a more precise clock lies lower.{gains}"
     );
-    lines("clock-primes", "How precise clocks are", in_words, axes, names.map(series))
+    let x = Axis::new("primes found", Unit::Count, Scale::Log);
+    let axes = (x, nanoseconds("standard deviation"));
+    let series = once(primes::THREADCLOCK_NS).chain(primes::OTHERS).map(series);
+    lines("clock-primes", "How precise clocks are", in_words, axes, series)
 }
 
 pub(crate) fn blocks(record: &Record, found: &malloc::Found, index: usize) -> Option<Figure> {
-    let mut by_name: BTreeMap<String, Vec<Point>> = BTreeMap::new();
+    let mut by_name: BTreeMap<String, Vec<(f64, Option<Estimate>)>> = BTreeMap::new();
     for point in &found.points {
         let library = point.preload.as_ref().map_or(String::new(), |name| format!(" by {name}"));
         for (call, cost) in [("malloc", &point.malloc), ("free", &point.free)] {
             let ticks = cost.as_ref().and_then(|cost| cost.median_ticks);
             let ns = record.ns_per_tick.and_then(|ns| ticks?.scaled(ns));
-            if let Some(ns) = ns {
-                let points = by_name.entry(format!("{call}{library}")).or_default();
-                points.push(figures::point(point.bytes as f64, &ns));
-            }
+            by_name.entry(format!("{call}{library}")).or_default().push((point.bytes as f64, ns));
         }
     }
-    let series = |(name, mut points): (String, Vec<Point>)| {
-        points.sort_by(|one, other| one.x.total_cmp(&other.x));
-        Series::new(name, index, Role::Measured, points)
-    };
-    let axes = (
-        Axis::new("block", Unit::Bytes, Scale::Log),
-        Axis::new("time of a call", Unit::Nanoseconds, Scale::Linear),
-    );
+    let axes = (Axis::new("block", Unit::Bytes, Scale::Log), nanoseconds("time of a call"));
     let in_words = "Median time of one call by the size of the block.".to_string();
-    let series = by_name.into_iter().map(series);
-    lines(MALLOC, "What malloc and free cost", in_words, axes, series)
+    let series = by_name.into_iter().map(|(name, at)| line(name, index, at));
+    lines(CLOCK_MALLOC, "What malloc and free cost", in_words, axes, series)
 }
 
 /// What each account told of each process, as a share of the time.
 pub(crate) fn accounts(found: &[sampling::Point], index: usize) -> Option<Figure> {
-    let names: Vec<String> =
-        sampling::ACCOUNTS.iter().map(|account| account.in_words.to_string()).collect();
     let series = |point: &sampling::Point, process: &sampling::Process| {
-        let told = |(place, account): (usize, &sampling::Account)| {
-            let share = process.accounts.get(account.name)?.ms_per_s.scaled(1e-3)?;
-            Some(figures::point(place as f64, &share))
-        };
-        let points = sampling::ACCOUNTS.iter().enumerate().filter_map(told).collect();
-        Series::new(
-            format!("{}, sleeps {}", process.process, point.phase),
-            index,
-            Role::Bars,
-            points,
-        )
+        let told = sampling::ACCOUNTS.iter().enumerate().map(|(place, account)| {
+            let told = process.accounts.get(account.name);
+            (place as f64, told.and_then(|told| told.ms_per_s.scaled(1e-3)))
+        });
+        let name = format!("{}, sleeps {}", process.process, point.phase);
+        Series::new(name, index, Role::Bars, points(told))
     };
     let all =
         found.iter().flat_map(|point| point.processes.iter().map(move |of| series(point, of)));
-    let axes = (
-        Axis::of_names("account", names),
-        Axis::new("CPU time told / time watched", Unit::Ratio, Scale::Linear),
-    );
-    let in_words =
-        "Share of the time that each account gives to each process: where ticks sample, a \
-                    process that sleeps whenever the tick comes is told too little."
-            .to_string();
-    lines("clock-sampling", "What accounting by ticks makes of a sleeper", in_words, axes, all)
+    let names = sampling::ACCOUNTS.iter().map(|account| account.in_words.to_string()).collect();
+    let y = Axis::new("CPU time told / time watched", Unit::Ratio, Scale::Linear);
+    let axes = (Axis::of_names("account", names), y);
+    let in_words = "Share of the time that each account gives to each process: where ticks sample, a process \
+                    that sleeps whenever the tick comes is told too little.";
+    let title = "What accounting by ticks makes of a sleeper";
+    lines("clock-sampling", title, in_words.to_string(), axes, all)
 }

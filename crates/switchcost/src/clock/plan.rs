@@ -3,41 +3,43 @@
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use model::case::{self, Policy};
+use model::case::Policy;
 use model::experiment::Experiment;
 use model::plan::{Batching, Plan};
-use model::speed::Reference;
 use model::trial::{Case, Phase, Repeats, Trial};
 use probe::policy;
 use probe::trial::{self, CALLS};
 
-use super::args::{MallocArgs, OverheadArgs, PrimesArgs, SamplingArgs};
-use crate::effort::Effort;
-use crate::execute::Planned;
+use super::{ClockCommand, Common, MallocArgs, OverheadArgs, PrimesArgs, SamplingArgs};
 use crate::failure::usage;
-use crate::setting::Here;
+use crate::setting::{Here, Planned};
+use crate::values::nanoseconds;
 
-fn plan(
-    experiment: Experiment,
-    trials: Vec<Trial>,
-    cpu: u32,
-    repeats: u32,
-    effort: &Effort,
-) -> Plan {
-    let case = |trial| Case { trial, cpu, policy: Policy::Other }.into();
-    Plan {
-        experiment,
-        cases: trials.into_iter().map(case).collect(),
-        seed: effort.seed,
-        batching: Batching::of_trials(Repeats { trials: repeats }),
-        stopping: effort.stopping(),
-        reference: Reference::default(),
+/// The plan of a command, and a note on what is not available here.
+pub(crate) fn plan(command: &ClockCommand, here: &Here) -> Result<Planned> {
+    match command {
+        ClockCommand::Overhead(args) => overhead(args, here),
+        ClockCommand::Primes(args) => primes(args, here),
+        ClockCommand::Malloc(args) => malloc(args, here),
+        ClockCommand::Sampling(args) => sampling(args, here),
     }
 }
 
-/// The plan of `clock overhead`, and a word on each call that this machine does not have.
+fn planned(
+    experiment: Experiment,
+    trials: Vec<Trial>,
+    policy: Policy,
+    repeats: u32,
+    (common, here): (&Common, &Here),
+) -> Result<Plan> {
+    let cpu = here.cpu(common.place.cpu)?;
+    let cases = trials.into_iter().map(|trial| Case { trial, cpu, policy });
+    let batching = Batching::of_trials(Repeats { trials: repeats });
+    Ok(common.effort.plan(experiment, cases, batching))
+}
+
+/// A note on each call that this machine does not have is with the plan.
 pub(crate) fn overhead(args: &OverheadArgs, here: &Here) -> Result<Planned> {
-    let cpu = here.cpu(args.place.cpu)?;
     let all = trial::available(CALLS).context("cannot look which calls there are")?;
     let mut notices = Vec::new();
     let mut trials = Vec::new();
@@ -46,30 +48,30 @@ pub(crate) fn overhead(args: &OverheadArgs, here: &Here) -> Result<Planned> {
         match why_not {
             _ if !is_asked => {}
             None => trials.push(Trial::Call { call: call.name.to_string() }),
-            Some(why) => notices.push(format!("{} is not to be had here: {why}", call.name)),
+            Some(why) => notices.push(format!("{} is not available here: {why}", call.name)),
         }
     }
     if trials.is_empty() {
         return Err(usage(format!("--calls: {}", notices.join("; "))));
     }
-    Ok((plan(Experiment::ClockOverhead, trials, cpu, args.trials, &args.effort), notices))
+    let at = (&args.common, here);
+    let plan = planned(Experiment::ClockOverhead, trials, Policy::Other, args.trials, at)?;
+    Ok((plan, notices))
 }
 
-/// The plan of `clock primes`.
-pub(crate) fn primes(args: &PrimesArgs, here: &Here) -> Result<Plan> {
-    let cpu = here.cpu(args.place.cpu)?;
+fn primes(args: &PrimesArgs, here: &Here) -> Result<Planned> {
     // Beyond it even a few trials would run into the worker's deadline.
     const MOST: u32 = 100_000;
     if let Some(many) = args.primes.0.iter().find(|count| **count > MOST) {
         return Err(usage(format!("--primes {many}: accepted are 1 to {MOST}")));
     }
     let trials = args.primes.0.iter().map(|primes| Trial::Primes { primes: *primes }).collect();
-    Ok(plan(Experiment::ClockPrimes, trials, cpu, args.trials, &args.effort))
+    let at = (&args.common, here);
+    let plan = planned(Experiment::ClockPrimes, trials, Policy::Other, args.trials, at)?;
+    Ok((plan, Vec::new()))
 }
 
-/// The plan of `clock malloc`.
-pub(crate) fn malloc(args: &MallocArgs, here: &Here) -> Result<Plan> {
-    let cpu = here.cpu(args.place.cpu)?;
+fn malloc(args: &MallocArgs, here: &Here) -> Result<Planned> {
     args.preload.iter().try_for_each(|library| check_preload(library))?;
     let largest = args.sizes.0.iter().max().copied().unwrap_or(0);
     // What an allocator adds to a block, and what is noted of it.
@@ -79,16 +81,17 @@ pub(crate) fn malloc(args: &MallocArgs, here: &Here) -> Result<Plan> {
         each * u128::from(args.trials),
         "smaller --sizes or fewer --trials",
     )?;
-    let allocators: Vec<Option<String>> =
-        std::iter::once(None).chain(args.preload.iter().cloned().map(Some)).collect();
-    let trials = allocators.iter().flat_map(|preload| {
-        let sizes = args.sizes.0.iter();
-        sizes.map(|bytes| Trial::Malloc { bytes: u64::from(*bytes), preload: preload.clone() })
+    let allocators = std::iter::once(None).chain(args.preload.iter().cloned().map(Some));
+    let trials = allocators.flat_map(|preload| {
+        let malloc =
+            move |bytes: &u32| Trial::Malloc { bytes: u64::from(*bytes), preload: preload.clone() };
+        args.sizes.0.iter().map(malloc)
     });
-    Ok(plan(Experiment::ClockMalloc, trials.collect(), cpu, args.trials, &args.effort))
+    let (trials, repeats, at) = (trials.collect(), args.trials, (&args.common, here));
+    Ok((planned(Experiment::ClockMalloc, trials, Policy::Other, repeats, at)?, Vec::new()))
 }
 
-/// The dynamic linker passes over what it cannot load with a word: better once here than in every
+/// The dynamic linker passes over what it cannot load with a message: better once here than in every
 /// worker.
 fn check_preload(library: &str) -> Result<()> {
     if library.trim().is_empty() {
@@ -109,34 +112,28 @@ fn check_preload(library: &str) -> Result<()> {
     }
 }
 
-/// The plan of `clock sampling`, and a word on what was not granted.
-pub(crate) fn sampling(args: &SamplingArgs, here: &Here) -> Result<Planned> {
-    let cpu = here.cpu(args.place.cpu)?;
-    let duration_ns = u64::try_from(args.duration.as_nanos()).unwrap_or(u64::MAX);
-    const LONGEST_NS: u64 = 300_000_000_000;
-    if !(100_000_000..=LONGEST_NS).contains(&duration_ns) {
+fn sampling(args: &SamplingArgs, here: &Here) -> Result<Planned> {
+    let duration_ns = nanoseconds(args.duration);
+    if !(100_000_000..=300_000_000_000).contains(&duration_ns) {
         return Err(usage(format!(
             "--duration {}: accepted are 100ms to 5m",
             humantime::format_duration(args.duration)
         )));
     }
-    let phases = [Phase::AcrossTicks, Phase::Anywhere];
-    let trials = phases.map(|phase| Trial::Sampling { phase, duration_ns }).to_vec();
-    let mut plan = plan(Experiment::ClockSampling, trials, cpu, 1, &args.effort);
-    let fifo = policy::check(Policy::Fifo);
-    let mut notices = Vec::new();
-    let real_time = |case: &mut case::Case| {
-        if let case::Case::Trial(case) = case {
-            case.policy = Policy::Fifo;
+    let (policy, notice) = match policy::check(Policy::Fifo) {
+        Ok(()) => (Policy::Fifo, None),
+        Err(errno) => {
+            let notice = format!(
+                "the sleeper runs under the normal policy, so the burner may delay it into the tick: \
+                 fifo: {errno}; {}",
+                policy::needs(Policy::Fifo)
+            );
+            (Policy::Other, Some(notice))
         }
     };
-    match fifo {
-        Ok(()) => plan.cases.iter_mut().for_each(real_time),
-        Err(errno) => notices.push(format!(
-            "the sleeper runs under the normal policy, so the burner may delay it into the tick: \
-             fifo: {errno}; {}",
-            policy::needs(Policy::Fifo)
-        )),
-    }
-    Ok((plan, notices))
+    let phases = [Phase::AcrossTicks, Phase::Anywhere];
+    let trials = phases.map(|phase| Trial::Sampling { phase, duration_ns }).to_vec();
+    let at = (&args.common, here);
+    let plan = planned(Experiment::ClockSampling, trials, policy, 1, at)?;
+    Ok((plan, notice.into_iter().collect()))
 }

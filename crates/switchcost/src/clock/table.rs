@@ -3,50 +3,46 @@
 use std::fmt::Write;
 
 use model::case::Policy;
-use model::published::hines2000;
-use model::trial::malloc::{
+use model::findings::malloc::{
     self, BRK_CALLS, CAUSES, CallCost, MINOR_FAULTS, MMAP_CALLS, Overall, Slow,
 };
-use model::trial::primes::{
+use model::findings::primes::{
     self, Against, GETRUSAGE_NS, GETRUSAGE_THREAD_NS, GETRUSAGE_USER_NS, THREADCLOCK_NS, Timed,
 };
-use model::trial::sampling::{self, ACCOUNTS};
-use model::trial::{Record, overhead};
+use model::findings::sampling::{self, ACCOUNTS};
+use model::findings::{Record, overhead};
+use model::published::hines2000;
 
-use crate::terminal::{align, estimate_words, figure, interval_words, table};
+use crate::terminal::{estimate_words, figure, interval, table, value};
+
+const OVERHEAD_LEGEND: &str = "in a row: ns per call of a hundred calls one after the other, median of rounds and 95 % interval; alone: ns of one call\n  less what the two time stamps around it cost, median of rounds\n\
+mean to p99: ticks of all single calls, less the time stamps, interruptions included\n";
 
 pub(crate) fn overhead(record: &Record, found: &overhead::Found) -> String {
-    let columns =
-        ["call", "in a row", "interval", "alone", "mean", "SD", "min", "p50", "p99", "rounds"];
-    let mut table = table(columns);
-    for call in &found.calls {
+    let row = |call: &overhead::CallCost| {
         let net = &call.net_ticks;
         let in_a_row = call.back_to_back_ticks.and_then(|e| e.scaled(record.ns_per_tick?));
         let alone = call.median_ticks.and_then(|e| Some(e.value * record.ns_per_tick?));
-        table.add_row([
+        [
             call.call.clone(),
-            figure(in_a_row.map(|e| e.value)),
-            in_a_row.as_ref().map_or("-".to_string(), interval_words),
+            value(in_a_row),
+            interval(in_a_row),
             figure(alone),
-            figure(Some(net.mean)),
+            figure(net.mean),
             figure(net.sd),
             net.min.to_string(),
             net.p50.to_string(),
             net.p99.to_string(),
             record.cases[call.case].rounds.to_string(),
-        ]);
-    }
-    align(&mut table);
-    let mut text = format!("{table}\n\n{OVERHEAD_LEGEND}");
-    // Writing to a String cannot fail.
-    if let Some(step) = found.step_ticks {
-        let _ = writeln!(
-            text,
-            "the counter goes on in steps of about {step:.0} ticks: a single short call is told no better"
-        );
-    }
-    text.push_str(&beside_the_paper(&found.calls));
-    text
+        ]
+    };
+    let columns =
+        ["call", "in a row", "interval", "alone", "mean", "SD", "min", "p50", "p99", "rounds"];
+    let table = table(columns, found.calls.iter().map(row));
+    let step = found.step_ticks.map_or(String::new(), |step| {
+        format!("the counter goes on in steps of about {step:.0} ticks: a single short call is told no better\n")
+    });
+    format!("{table}\n\n{OVERHEAD_LEGEND}{step}{}", beside_the_paper(&found.calls))
 }
 
 /// Table 1 of the paper, and the same calls here: threadclock's, and the system call where there is one.
@@ -56,41 +52,29 @@ fn beside_the_paper(calls: &[overhead::CallCost]) -> String {
         call.back_to_back_ticks.map(|estimate| estimate.value).filter(|ticks| *ticks > 0.0)
     };
     let told = |call: &overhead::CallCost| {
-        let sd = figure(call.net_ticks.sd);
-        format!("{} ticks (SD {sd})", figure(Some(call.net_ticks.mean)))
+        format!("{} ticks (SD {})", figure(call.net_ticks.mean), figure(call.net_ticks.sd))
     };
     let (then, theirs) = (hines2000::GETRUSAGE, hines2000::GETPINFO);
-    let paper = format!(
-        "{} cycles (SD {}) / {} cycles (SD {}) = {:.2} in 2000",
-        then.mean_cycles,
-        then.sd_cycles,
-        theirs.mean_cycles,
-        theirs.sd_cycles,
-        then.mean_cycles / theirs.mean_cycles
-    );
+    let cycles = |of: &hines2000::Call| format!("{} cycles (SD {})", of.mean_cycles, of.sd_cycles);
+    let ratio_then = then.mean_cycles / theirs.mean_cycles;
+    let way = |(name, words): (&str, &str)| {
+        let (usage, info) = (call("getrusage")?, call(name)?);
+        let ratio = in_a_row(usage)? / in_a_row(info)?;
+        Some(format!(
+            "getrusage / {words}: {} / {} alone, {} in a row; {} / {} = {ratio_then:.2} in 2000\n",
+            told(usage),
+            told(info),
+            figure(ratio),
+            cycles(&then),
+            cycles(&theirs)
+        ))
+    };
     let ways = [
         ("getpinfo-self", "getpinfo of oneself"),
         ("getpinfo-call", "getpinfo, the system call, of oneself"),
     ];
-    let mut text = String::new();
-    for (name, words) in ways {
-        let Some((usage, info)) = call("getrusage").zip(call(name)) else { continue };
-        let ratio = in_a_row(usage).zip(in_a_row(info)).map(|(usage, info)| usage / info);
-        let Some(ratio) = ratio else { continue };
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            text,
-            "getrusage / {words}: {} / {} alone, {} in a row; {paper}",
-            told(usage),
-            told(info),
-            figure(Some(ratio)),
-        );
-    }
-    text
+    ways.into_iter().filter_map(way).collect()
 }
-
-const OVERHEAD_LEGEND: &str = "in a row: ns per call of a hundred calls one after the other, median of rounds and 95 % interval; alone: ns of one call\n  less what the two time stamps around it cost, median of rounds\n\
-mean to p99: ticks of all single calls, less the time stamps, interruptions included\n";
 
 /// Names of the ways of timing in words.
 const WAYS: [(&str, &str); 3] = [
@@ -99,30 +83,22 @@ const WAYS: [(&str, &str); 3] = [
     (GETRUSAGE_THREAD_NS, "getrusage(RUSAGE_THREAD), user + system"),
 ];
 
-pub(crate) fn primes(found: &primes::Found) -> String {
-    let mut table =
-        table(["primes", "mean us", "SD", "self us", "SD", "gain %", "thread us", "SD", "gain %"]);
-    for point in &found.points {
-        table.add_row(primes_row(point));
-    }
-    align(&mut table);
-    let mut text = format!("{table}\n\n{PRIMES_LEGEND}");
-    for (name, words) in WAYS {
-        if let Some(against) = found.overall.get(name) {
-            // Writing to a String cannot fail.
-            let _ = writeln!(text, "{words}: {}", verdict(against));
-        }
-    }
-    let _ = writeln!(
-        text,
-        "in 2000 the gain of getpinfo over getrusage was {} %, which went on in ticks of 10 ms",
-        hines2000::PRECISION_GAIN_PERCENT
-    );
-    text
-}
-
 const PRIMES_LEGEND: &str = "mean us, SD: microseconds of CPU time per trial by threadclock; self, thread: by getrusage(RUSAGE_SELF) and of\n  RUSAGE_THREAD, user + system; means less those of empty trials, medians of rounds\n\
 gain: how much larger that SD is than threadclock's, in percent\n";
+
+pub(crate) fn primes(found: &primes::Found) -> String {
+    let columns =
+        ["primes", "mean us", "SD", "self us", "SD", "gain %", "thread us", "SD", "gain %"];
+    let verdicts = WAYS.iter().filter_map(|(name, words)| {
+        Some(format!("{words}: {}\n", verdict(found.overall.get(*name)?)))
+    });
+    format!(
+        "{}\n\n{PRIMES_LEGEND}{}in 2000 the gain of getpinfo over getrusage was {} %, which went on in ticks of 10 ms\n",
+        table(columns, found.points.iter().map(primes_row)),
+        verdicts.collect::<String>(),
+        hines2000::PRECISION_GAIN_PERCENT
+    )
+}
 
 fn primes_row(point: &primes::Point) -> Vec<String> {
     let us = |way: &str, of: fn(&Timed) -> f64| figure(point.timed.get(way).map(|t| of(t) / 1e3));
@@ -130,84 +106,62 @@ fn primes_row(point: &primes::Point) -> Vec<String> {
     for way in [THREADCLOCK_NS, GETRUSAGE_NS, GETRUSAGE_THREAD_NS] {
         cells.push(us(way, |timed| timed.mean_ns.value));
         cells.push(us(way, |timed| timed.sd_ns.value));
-        if let Some(against) = point.against.get(way) {
-            cells.push(figure(against.gain_percent.map(|gain| gain.value)));
-        }
+        cells.extend(point.against.get(way).map(|against| value(against.gain_percent)));
     }
     cells
 }
 
 fn verdict(against: &Against) -> String {
-    let gain = match &against.gain_percent {
+    let gain = match against.gain_percent {
         None => "its results never scattered, or threadclock's did not".to_string(),
-        Some(gain) => format!("threadclock gains {} % in precision", estimate_words(Some(gain))),
+        gain => format!("threadclock gains {} % in precision", estimate_words(gain)),
     };
-    let means = match &against.mean_difference_percent {
+    let difference = against.mean_difference_percent;
+    let percent = estimate_words(difference);
+    let means = match difference.map(|of| (of.resolved, of.interval())) {
         None => "nothing to compare means by".to_string(),
-        Some(difference) => {
-            let percent = estimate_words(Some(difference));
-            match difference.interval() {
-                None => format!("means: {percent} %"),
-                Some(_) if difference.resolved => format!("means differ by {percent} %"),
-                Some(interval) => {
-                    let most = interval.low.abs().max(interval.high.abs());
-                    format!("means agree to {} % ({percent} %)", figure(Some(most)))
-                }
-            }
+        Some((_, None)) => format!("means: {percent} %"),
+        Some((true, _)) => format!("means differ by {percent} %"),
+        Some((false, Some(interval))) => {
+            let most = interval.low.abs().max(interval.high.abs());
+            format!("means agree to {} % ({percent} %)", figure(most))
         }
     };
     format!("{gain}; {means}")
 }
 
+const MALLOC_LEGEND: &str = "ticks of the thread's own CPU time; malloc, free: median of rounds; fast: mean of the calls that were not slow; mean to p99: of all\n\
+brk, mmap, faults: kernel calls (mmap, munmap, mremap, madvise together) and page faults of a round\n";
+
 pub(crate) fn malloc(record: &Record, found: &malloc::Found) -> String {
-    let mut table = table([
+    let columns = [
         "bytes", "by", "malloc", "fast", "mean", "SD", "p99", "free", "fast", "mean", "SD", "p99",
         "brk", "mmap", "faults",
-    ]);
-    for point in &found.points {
-        table.add_row(malloc_row(point));
-    }
-    align(&mut table);
+    ];
+    let table = table(columns, found.points.iter().map(malloc_row));
     let mut text = format!("{table}\n\n{MALLOC_LEGEND}");
     // Writing to a String cannot fail.
     for overall in &found.overall {
         let _ = writeln!(text, "{}", overall_words(record, overall));
     }
+    let cycles = hines2000::MALLOC_CYCLES;
     let _ = writeln!(
         text,
-        "in 2000: {} cycles, {:.2} us at 166 MHz (the mean of Doug Lea's malloc over the same sizes)",
-        hines2000::MALLOC_CYCLES,
-        hines2000::MALLOC_CYCLES / 166.0
+        "in 2000: {cycles} cycles, {:.2} us at 166 MHz (the mean of Doug Lea's malloc over the same sizes)",
+        cycles / 166.0
     );
     for overall in &found.overall {
-        let own: Vec<&malloc::Point> =
-            found.points.iter().filter(|point| point.preload == overall.preload).collect();
-        for (what, of) in [("malloc", of_malloc as Of), ("free", of_free as Of)] {
-            let by = library(overall.preload.as_ref());
-            let _ = writeln!(text, "slow {what} calls by {by}: {}", slow_words(&own, of));
-        }
+        let own = || found.points.iter().filter(|point| point.preload == overall.preload);
+        let by = library(overall.preload.as_ref());
+        let slow = slow_words(own().filter_map(|point| point.malloc.as_ref()));
+        let _ = writeln!(text, "slow malloc calls by {by}: {slow}");
+        let slow = slow_words(own().filter_map(|point| point.free.as_ref()));
+        let _ = writeln!(text, "slow free calls by {by}: {slow}");
     }
     if found.points.iter().any(|point| !point.per_sample.contains_key(BRK_CALLS)) {
-        let _ = writeln!(
-            text,
-            "brk, mmap: not counted, as a child could not be traced here (ptrace(2); see kernel.yama.ptrace_scope and seccomp)"
-        );
+        text.push_str("brk, mmap: not counted, as a child could not be traced here (ptrace(2); see kernel.yama.ptrace_scope and seccomp)\n");
     }
     text
-}
-
-const MALLOC_LEGEND: &str = "ticks of the thread's own CPU time; malloc, free: median of rounds; fast: mean of the calls that were not slow; mean to p99: of all\n\
-brk, mmap, faults: kernel calls (mmap, munmap, mremap, madvise together) and page faults of a round\n";
-
-/// Which of the two calls.
-type Of = fn(&malloc::Point) -> Option<&CallCost>;
-
-fn of_malloc(point: &malloc::Point) -> Option<&CallCost> {
-    point.malloc.as_ref()
-}
-
-fn of_free(point: &malloc::Point) -> Option<&CallCost> {
-    point.free.as_ref()
 }
 
 fn library(preload: Option<&String>) -> &str {
@@ -218,37 +172,37 @@ fn malloc_row(point: &malloc::Point) -> Vec<String> {
     let mut cells = vec![point.bytes.to_string(), library(point.preload.as_ref()).to_string()];
     for cost in [&point.malloc, &point.free] {
         let cost = cost.as_ref();
-        cells.push(figure(cost.and_then(|cost| cost.median_ticks).map(|e| e.value)));
-        cells.push(figure(cost.and_then(|cost| cost.fast_ticks).map(|e| e.value)));
-        cells.push(figure(cost.map(|cost| cost.net_ticks.mean)));
-        cells.push(figure(cost.and_then(|cost| cost.net_ticks.sd)));
-        cells.push(figure(cost.map(|cost| cost.net_ticks.p99 as f64)));
+        cells.extend([
+            value(cost.and_then(|cost| cost.median_ticks)),
+            value(cost.and_then(|cost| cost.fast_ticks)),
+            figure(cost.map(|cost| cost.net_ticks.mean)),
+            figure(cost.and_then(|cost| cost.net_ticks.sd)),
+            figure(cost.map(|cost| cost.net_ticks.p99 as f64)),
+        ]);
     }
-    for count in [BRK_CALLS, MMAP_CALLS, MINOR_FAULTS] {
-        cells.push(figure(point.per_sample.get(count).copied()));
-    }
+    let counts = [BRK_CALLS, MMAP_CALLS, MINOR_FAULTS];
+    cells.extend(counts.map(|count| figure(point.per_sample.get(count).copied())));
     cells
 }
 
 fn overall_words(record: &Record, overall: &Overall) -> String {
     let mean = overall.malloc_mean_ticks.map(|estimate| estimate.value);
-    let ns = record.ns_per_tick.zip(mean).map(|(ns, ticks)| ns * ticks);
     format!(
         "{} over all sizes: malloc {} ticks, fast {}, mean {} ({} ns); free {} ticks, mean {}",
         library(overall.preload.as_ref()),
-        estimate_words(overall.malloc_median_ticks.as_ref()),
-        estimate_words(overall.malloc_fast_ticks.as_ref()),
+        estimate_words(overall.malloc_median_ticks),
+        estimate_words(overall.malloc_fast_ticks),
         figure(mean),
-        figure(ns),
-        estimate_words(overall.free_median_ticks.as_ref()),
-        figure(overall.free_mean_ticks.map(|estimate| estimate.value)),
+        figure(record.ns_per_tick.zip(mean).map(|(ns, ticks)| ns * ticks)),
+        estimate_words(overall.free_median_ticks),
+        value(overall.free_mean_ticks),
     )
 }
 
-fn slow_words(points: &[&malloc::Point], of: Of) -> String {
-    let costs = || points.iter().copied().filter_map(of);
-    let all: u64 = costs().map(|cost| cost.net_ticks.count).sum();
-    let slow: Vec<&Slow> = costs().map(|cost| &cost.slow).collect();
+fn slow_words<'a>(costs: impl Iterator<Item = &'a CallCost>) -> String {
+    let costs: Vec<&CallCost> = costs.collect();
+    let all: u64 = costs.iter().map(|cost| cost.net_ticks.count).sum();
+    let slow: Vec<&Slow> = costs.iter().map(|cost| &cost.slow).collect();
     let calls: i64 = slow.iter().map(|slow| slow.calls).sum();
     if calls == 0 {
         return format!("none of {all}");
@@ -264,43 +218,39 @@ fn slow_words(points: &[&malloc::Point], of: Of) -> String {
     format!("{calls} of {all}{share}: {}", causes.collect::<Vec<_>>().join("; "))
 }
 
-pub(crate) fn sampling(record: &Record, points: &[sampling::Point]) -> String {
-    let mut table = table(["sleeping", "process", "account", "ms per s", "error %"]);
-    for point in points {
-        for process in &point.processes {
-            for account in &ACCOUNTS {
-                let told = process.accounts.get(account.name);
-                let error = told.map(|told| match &told.error_percent {
-                    Some(error) => estimate_words(Some(error)),
-                    None => "(the truth)".to_string(),
-                });
-                table.add_row([
-                    point.phase.to_string(),
-                    process.process.clone(),
-                    account.in_words.to_string(),
-                    figure(told.map(|told| told.ms_per_s.value)),
-                    error.unwrap_or_else(|| "-".to_string()),
-                ]);
-            }
-        }
-    }
-    align(&mut table);
-    let mut text = format!("{table}\n\n{SAMPLING_LEGEND}");
-    let ticks: Vec<f64> = points.iter().filter_map(|p| p.tick_ns).map(|e| e.value).collect();
-    if let Some(tick) = stats::median(&ticks) {
-        // Writing to a String cannot fail.
-        let _ =
-            writeln!(text, "a tick every {} ms, by the kernel's word", figure(Some(tick / 1e6)));
-    }
-    let policy = record.cases.first().map_or(Policy::Other, |case| case.case.policy);
-    let _ = writeln!(text, "the sleeper runs for half of its period, under policy {policy}");
-    text.push_str("the precision below is that of the sleeper's share of the CPU; errors have intervals of their own\n");
-    text
-}
-
 const SAMPLING_LEGEND: &str = "the whole against the scheduler's sum (CLOCK_PROCESS_CPUTIME_ID, schedstat), user time against threadclock around the\n  system calls; ticks: utime + stime as the kernel samples them\n\
 precise on today's Linux: the scheduler's sum, and user + system of a process, which is scaled to it\n\
 sampled by ticks: how that sum is split into user and system (getrusage, times, /proc/PID/stat, time(1), top)\n";
+
+pub(crate) fn sampling(record: &Record, points: &[sampling::Point]) -> String {
+    let mut rows = Vec::new();
+    for (point, process) in points.iter().flat_map(|of| of.processes.iter().map(move |p| (of, p))) {
+        for account in &ACCOUNTS {
+            let told = process.accounts.get(account.name);
+            let error = match told.map(|told| told.error_percent) {
+                Some(None) => "(the truth)".to_string(),
+                error => estimate_words(error.flatten()),
+            };
+            rows.push([
+                point.phase.to_string(),
+                process.process.clone(),
+                account.in_words.to_string(),
+                figure(told.map(|told| told.ms_per_s.value)),
+                error,
+            ]);
+        }
+    }
+    let table = table(["sleeping", "process", "account", "ms per s", "error %"], rows);
+    let ticks: Vec<f64> = points.iter().filter_map(|p| p.tick_ns).map(|e| e.value).collect();
+    let tick = stats::median(&ticks).map_or(String::new(), |tick| {
+        format!("a tick every {} ms, as the kernel reports it\n", figure(tick / 1e6))
+    });
+    let policy = record.cases.first().map_or(Policy::Other, |case| case.case.policy);
+    format!(
+        "{table}\n\n{SAMPLING_LEGEND}{tick}the sleeper runs for half of its period, under policy {policy}\n\
+         the precision below is that of the sleeper's share of the CPU; errors have intervals of their own\n"
+    )
+}
 
 #[cfg(test)]
 mod tests {

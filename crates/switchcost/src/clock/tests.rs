@@ -9,7 +9,7 @@ use model::trial::{Case, Repeats, Sample, Trial, overhead, primes};
 use crate::figures::tests::*;
 
 fn plan(experiment: Experiment, trials: Vec<Trial>) -> Plan {
-    let case = |trial| Case { trial, cpu: 1, policy: model::policy::Policy::Other }.into();
+    let case = |trial| Case { trial, cpu: 1, policy: model::ring::Policy::Other }.into();
     Plan {
         experiment,
         cases: trials.into_iter().map(case).collect(),

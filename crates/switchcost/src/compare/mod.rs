@@ -2,18 +2,22 @@
 
 mod table;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::{Arg, Args, ValueEnum};
 use model::comparison::{Change, Comparison, LIMIT, Terms, Wanted};
+use model::subject::{PREFIX, Subject};
 
 use crate::effort::CONFIDENCE;
+use crate::execute::Taken;
 use crate::failure::{tell, usage};
-use crate::ring::args::RingArgs;
-use crate::session::{self, Ended};
-use crate::subjects;
-use crate::values::share;
+use crate::history::find_published;
+use crate::ring::RingArgs;
+use crate::session;
+use crate::store::{Entry, Folder, header, read};
+use crate::values::{each_once, share};
 
 /// Which cost is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -22,19 +26,9 @@ pub(crate) enum CostArg {
     Switch,
     /// Of a hop
     Hop,
-    /// CPU time of a switch above solo, else of a hop: a ratio, and no answer, as nobody knows the CPU's speed
-    /// of it
+    /// CPU time of a switch above solo, else of a hop: a ratio, and no answer, as the CPU's speed is not
+    /// known for it
     Cpu,
-}
-
-impl CostArg {
-    pub(crate) fn wanted(self) -> Wanted {
-        match self {
-            Self::Switch => Wanted::Switch,
-            Self::Hop => Wanted::Hop,
-            Self::Cpu => Wanted::Cpu,
-        }
-    }
 }
 
 /// What also serves a comparison of two runs; all else that `ring` takes is for --ab.
@@ -91,71 +85,107 @@ pub(crate) struct CompareArgs {
 const TROUBLE: u8 = 2;
 
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
-    let compared = args.ring.output.refuse_plot("a comparison").and_then(|()| match &args.ab {
-        Some(_) if args.ring.launches > 1 => Err(usage(format!(
-            "--launches {}: --ab measures both settings in one session (accepted with it: 1; several launches are \
-             compared as BASE NEW)",
-            args.ring.launches
-        ))),
-        Some(prefixes) => measured(args, prefixes),
-        None => stored(args),
-    });
-    Ok(compared.unwrap_or_else(|error| {
+    Ok(compare(args).unwrap_or_else(|error| {
         let _ = tell(&error);
         ExitCode::from(TROUBLE)
     }))
 }
 
-fn terms(args: &CompareArgs) -> Terms {
-    Terms {
+fn compare(args: &CompareArgs) -> Result<ExitCode> {
+    let output = &args.ring.output;
+    output.refuse_plot("a comparison")?;
+    if output.csv.is_some() {
+        return Err(usage("--csv: a comparison has no samples (--json; runs export --format csv)"));
+    }
+    output.check()?;
+    let terms = Terms {
         limit: args.fail_above.unwrap_or(LIMIT),
         confidence: CONFIDENCE,
-        wanted: args.cost.wanted(),
+        wanted: match args.cost {
+            CostArg::Switch => Wanted::Switch,
+            CostArg::Hop => Wanted::Hop,
+            CostArg::Cpu => Wanted::Cpu,
+        },
+    };
+    match (&args.ab, &args.base, &args.new) {
+        (Some(prefixes), base, _) => measured(args, prefixes, base.as_deref(), terms),
+        (None, Some(base), Some(new)) => {
+            let found = Comparison::of(&find(base)?, &find(new)?, terms);
+            table::write(&found, &[], output)?;
+            verdict(&found, args)
+        }
+        _ => Err(usage("BASE NEW: two runs are compared, or two settings (--ab)")),
     }
 }
 
-fn stored(args: &CompareArgs) -> Result<ExitCode> {
-    check(args)?;
-    let (Some(base), Some(new)) = (&args.base, &args.new) else {
-        return Err(usage("BASE NEW: two runs are compared, or two settings (--ab)"));
-    };
-    let (base, new) = (subjects::find(base)?, subjects::find(new)?);
-    let found = Comparison::of(&base, &new, terms(args));
-    table::write(&found, &[], &args.ring.output)?;
-    verdict(&found, args)
-}
-
-fn measured(args: &CompareArgs, prefixes: &[String]) -> Result<ExitCode> {
-    check(args)?;
+fn measured(
+    args: &CompareArgs,
+    prefixes: &[String],
+    base: Option<&str>,
+    terms: Terms,
+) -> Result<ExitCode> {
+    if args.ring.launches > 1 {
+        return Err(usage(format!(
+            "--launches {}: --ab measures both settings in one session (accepted with it: 1; several launches are \
+             compared as BASE NEW)",
+            args.ring.launches
+        )));
+    }
     if let Some(flag) = prefixes.iter().find(|prefix| prefix.starts_with('-')) {
         return Err(usage(format!(
             "--ab: a prefix is a command, and '{flag}' is none: is one of the two missing? ('' measures as it is)"
         )));
     }
-    if let Some(base) = &args.base {
+    if let Some(base) = base {
         return Err(usage(format!("{base}: --ab measures two settings and takes no runs")));
     }
-    let measured = match session::measure(prefixes, &args.ring, terms(args))? {
-        Ended::Measured(measured) => measured,
-        Ended::Interrupted(code) => return Ok(ExitCode::from(code)),
+    let measured = match session::measure(prefixes, &args.ring, terms)? {
+        Ok(measured) => measured,
+        Err(code) => return Ok(ExitCode::from(code)),
     };
-    let paths: Vec<_> = measured.paths.iter().map(|path| &**path).collect();
+    let paths: Vec<_> = measured.runs.iter().filter_map(|taken| taken.path.as_deref()).collect();
     table::write(&measured.found, &paths, &args.ring.output)?;
     if let Some(code) = measured.interrupted {
         return Ok(ExitCode::from(code));
     }
     let code = verdict(&measured.found, args)?;
     // That something is slower is true whatever else failed.
-    if measured.not_whole && code == ExitCode::SUCCESS {
+    if !measured.runs.iter().all(Taken::is_whole) && code == ExitCode::SUCCESS {
         bail!("a case could not be measured, or the session could not be stored: see above");
     }
     Ok(code)
 }
 
-fn check(args: &CompareArgs) -> Result<()> {
-    match args.ring.output.csv.is_some() {
-        true => Err(usage("--csv: a comparison has no samples (--json; runs export --format csv)")),
-        false => args.ring.output.check(),
+/// The published machine of that name, or the runs of these names, with a comma between each two: launches of
+/// the same plan. A run that was measured as one of several launches stands for all of them.
+fn find(names: &str) -> Result<Subject> {
+    if let Some(machine) = names.strip_prefix(PREFIX) {
+        return Ok(find_published(machine)?.subject());
+    }
+    let folder = Folder::of_user()?;
+    let paths = names.split(',').map(|name| launches_of(&folder, folder.find(name)?));
+    let paths = each_once(paths.collect::<Result<Vec<_>>>()?.concat());
+    let subjects = paths.iter().map(|path| read(path).map(|run| Subject::of_run(&run)));
+    let subjects = subjects.collect::<Result<Vec<Subject>>>()?;
+    if let [first, others @ ..] = &subjects[..]
+        && let Some(other) = others.iter().find(|other| other.experiment != first.experiment)
+    {
+        return Err(usage(format!(
+            "{names}: {} is a run of {}, {} of {}: launches on one side are of one experiment",
+            first.name, first.experiment, other.name, other.experiment
+        )));
+    }
+    Subject::of_launches(subjects).context("no run was named")
+}
+
+/// The files of all launches that a run is one of: its own alone where it is a file outside of the folder.
+fn launches_of(folder: &Folder, found: Entry) -> Result<Vec<PathBuf>> {
+    match header(&found.path)?.launch {
+        Some(launch) if found.path.parent() == Some(folder.path.as_path()) => {
+            let is_one = |of: &Entry| of.name.starts_with(&launch.set) && !of.is_running();
+            Ok(folder.entries()?.into_iter().filter(is_one).map(|entry| entry.path).collect())
+        }
+        _ => Ok(vec![found.path]),
     }
 }
 
@@ -170,13 +200,10 @@ fn verdict(found: &Comparison, args: &CompareArgs) -> Result<ExitCode> {
     if found.is_worse_beyond_limit() {
         return Ok(ExitCode::FAILURE);
     }
-    let lost = found.lost();
+    let lost =
+        found.lost().iter().map(|(title, why)| format!("{title}: {why}")).collect::<Vec<_>>();
     if !lost.is_empty() {
-        let each = |(title, why): &(&str, &str)| format!("{title}: {why}");
-        bail!(
-            "--fail-above: not tested, though the base has it: {}",
-            lost.iter().map(each).collect::<Vec<_>>().join("; ")
-        );
+        bail!("--fail-above: not tested, though the base has it: {}", lost.join("; "));
     }
     if !found.changes.iter().any(Change::is_tested) {
         bail!(

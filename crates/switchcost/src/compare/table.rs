@@ -1,8 +1,7 @@
 //! `switchcost compare` on the terminal.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
-use std::io::{self, Write as _};
+use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -22,43 +21,29 @@ const MOST_DIFFERENCES: usize = 12;
 
 /// Writes what was asked for: text, to standard error where JSON has standard output, and JSON.
 pub(crate) fn write(found: &Comparison, paths: &[&Path], output: &Output) -> Result<()> {
-    if !output.quiet {
-        let text = printable(&text(found, paths));
-        match output.json == Some(Destination::Stdout) {
-            true => {
-                // Nobody there to read it is no reason to fail.
-                let _ = io::stderr().write_all(text.as_bytes());
-            }
-            false => print(text.as_bytes()).context("cannot print the comparison")?,
-        }
+    let text = printable(&text(found, paths));
+    match &output.json {
+        _ if output.quiet => {}
+        // Nobody there to read it is no reason to fail.
+        Some(Destination::Stdout) => drop(io::stderr().write_all(text.as_bytes())),
+        _ => print(text.as_bytes()).context("cannot print the comparison")?,
     }
     put_json(found, output.json.as_ref())
 }
 
 /// The whole, ending with a newline.
 fn text(found: &Comparison, paths: &[&Path]) -> String {
-    let mut text = String::new();
-    // Writing to a String cannot fail.
-    let _ = writeln!(text, "base: {}", side(&found.base));
-    let _ = writeln!(text, "new:  {}", side(&found.new));
-    for line in differences(found) {
-        let _ = writeln!(text, "{line}");
-    }
-    for warning in &found.conditions.warnings {
-        let _ = writeln!(text, "warning: {warning}");
-    }
+    let mut lines =
+        vec![format!("base: {}", side(&found.base)), format!("new:  {}", side(&found.new))];
+    lines.extend(differences(found));
+    lines.extend(found.conditions.warnings.iter().map(|warning| format!("warning: {warning}")));
     if !found.changes.is_empty() {
-        let _ = writeln!(text, "\n{}\n", table(found));
-        let _ = writeln!(text, "{}", legend(found));
+        lines.push(format!("\n{}\n\n{}", table(found), legend(found)));
     }
-    for line in left_over(&found.unpaired) {
-        let _ = writeln!(text, "{line}");
-    }
-    let _ = writeln!(text, "\n{}", found.in_words);
-    for path in paths {
-        let _ = writeln!(text, "{}", terminal::place(Some(path)));
-    }
-    text
+    lines.extend(left_over(&found.unpaired));
+    lines.push(format!("\n{}", found.in_words));
+    lines.extend(paths.iter().map(|path| terminal::place(Some(path))));
+    lines.join("\n") + "\n"
 }
 
 /// A side in a line.
@@ -80,25 +65,18 @@ fn side(side: &Side) -> String {
 
 fn differences(found: &Comparison) -> Vec<String> {
     let conditions = &found.conditions;
-    let listed: Vec<&Difference> = conditions.program.iter().chain(&conditions.bearing).collect();
-    let line = |difference: &&Difference| {
-        let Difference { field, base, other } = difference;
+    let listed = || conditions.program.iter().chain(&conditions.bearing);
+    let line = |Difference { field, base, other }: &Difference| {
         format!("differs: {field}: {base} in base, {other} in new")
     };
-    let mut lines: Vec<String> = listed.iter().take(MOST_DIFFERENCES).map(line).collect();
-    let left = listed.len().saturating_sub(MOST_DIFFERENCES) + conditions.others.len();
-    if left > 0 {
-        lines.push(format!("differs: {left} more fields (--json has all)"));
-    }
-    lines
+    let left = listed().skip(MOST_DIFFERENCES).count() + conditions.others.len();
+    let more = (left > 0).then(|| format!("differs: {left} more fields (--json has all)"));
+    listed().take(MOST_DIFFERENCES).map(line).chain(more).collect()
 }
 
 fn table(found: &Comparison) -> Table {
-    let header =
-        ["case", "cost of", "base", "new", "new/base", "interval", "answer", more_of(found)];
-    let mut table = terminal::table(header);
-    for change in &found.changes {
-        table.add_row([
+    let row = |change: &Change| {
+        [
             name(change, &found.changes),
             change.of.in_words().to_string(),
             words::time(change.base_ns),
@@ -107,9 +85,11 @@ fn table(found: &Comparison) -> Table {
             interval(change),
             answer(change),
             more(change),
-        ]);
-    }
-    terminal::align(&mut table);
+        ]
+    };
+    let columns =
+        ["case", "cost of", "base", "new", "new/base", "interval", "answer", more_of(found)];
+    let mut table = terminal::table(columns, found.changes.iter().map(row));
     for left in [0, 6] {
         if let Some(column) = table.column_mut(left) {
             column.set_cell_alignment(CellAlignment::Left);
@@ -120,31 +100,31 @@ fn table(found: &Comparison) -> Table {
 
 /// The title; where several have the same, with the labels in which they differ.
 fn name(change: &Change, all: &[Change]) -> String {
-    let alike: Vec<&Change> = all.iter().filter(|other| other.title == change.title).collect();
-    let differs = |(name, value): &(&String, &String)| {
-        alike.iter().any(|other| other.labels.get(*name) != Some(*value))
+    let alike = || all.iter().filter(|other| other.title == change.title);
+    let differs = |name: &str, value: &str| {
+        alike().any(|other| other.labels.get(name).is_none_or(|other| other != value))
     };
-    let apart: Vec<String> = change
-        .labels
-        .iter()
-        .filter(differs)
-        .map(|(name, value)| format!("{name} {value}"))
-        .collect();
-    match apart.is_empty() {
-        true => change.title.clone(),
-        false => format!("{}, {}", change.title, apart.join(", ")),
+    match label_words(&change.labels, differs) {
+        apart if apart.is_empty() => change.title.clone(),
+        apart => format!("{}, {apart}", change.title),
     }
+}
+
+fn label_words(labels: &BTreeMap<String, String>, is_told: impl Fn(&str, &str) -> bool) -> String {
+    let told = labels.iter().filter(|(name, value)| is_told(name, value));
+    told.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
 }
 
 /// Cases without a partner, those that differ in nothing but their size on one line.
 fn left_over(unpaired: &[Unpaired]) -> Vec<String> {
     let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
-    for left in unpaired {
-        let whose = if left.in_base { "base" } else { "new" };
-        let kind = format!("in {whose} only, {}: {}", apart(&left.labels), left.why);
+    for Unpaired { in_base, labels, why, title, .. } in unpaired {
+        let whose = if *in_base { "base" } else { "new" };
+        let labels = label_words(labels, |name, _| name != "members");
+        let kind = format!("in {whose} only, {labels}: {why}");
         match lines.iter_mut().find(|(known, _)| *known == kind) {
-            Some((_, titles)) => titles.push(&left.title),
-            None => lines.push((kind, vec![&left.title])),
+            Some((_, titles)) => titles.push(title),
+            None => lines.push((kind, vec![title])),
         }
     }
     let line = |(kind, titles): (String, Vec<&str>)| {
@@ -153,19 +133,12 @@ fn left_over(unpaired: &[Unpaired]) -> Vec<String> {
     lines.into_iter().map(line).collect()
 }
 
-/// Labels that a title does not tell.
-fn apart(labels: &BTreeMap<String, String>) -> String {
-    let words = |(name, value): (&String, &String)| format!("{name} {value}");
-    let told = |(name, _): &(&String, &String)| *name != "members";
-    labels.iter().filter(told).map(words).collect::<Vec<_>>().join(", ")
-}
-
 /// Three decimals around 1, else three digits.
 fn ratio(ratio: f64) -> String {
     match ratio.abs() {
         0.1..10.0 => format!("{ratio:.3}"),
         1e-3..0.1 => format!("{ratio:.5}"),
-        _ => terminal::figure(Some(ratio)),
+        _ => terminal::figure(ratio),
     }
 }
 
@@ -220,6 +193,6 @@ fn legend(found: &Comparison) -> String {
          {of}: ~ so many on each side would tell; >= so many give an interval; - more would not tell",
         found.terms.confidence * 100.0,
         of = more_of(found),
-        limit = terminal::figure(Some(limit))
+        limit = terminal::figure(limit)
     )
 }

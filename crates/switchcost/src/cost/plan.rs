@@ -3,16 +3,14 @@
 use anyhow::{Context, Result};
 use model::experiment::Experiment;
 use model::machine::Machine;
-use model::plan::{self, Plan};
+use model::plan;
 use model::ring::{Batching, Case, LINE_BYTES, Op, Policy, Walk, Work};
-use model::speed::Reference;
 use probe::{placement, policy, ring};
 
-use super::args::{CostArgs, Switch};
-use crate::execute::Planned;
+use super::{CostArgs, Switch};
 use crate::failure::usage;
-use crate::setting::{self, Here, PlacementArg};
-use crate::values::ByteSizes;
+use crate::setting::{self, Here, PlacementArg, Planned, pair};
+use crate::values::{ByteSizes, each_once};
 
 /// The stride where none is asked for: the paper's.
 const STRIDES: [u64; 1] = [128];
@@ -30,15 +28,15 @@ const TRIPLES: u32 = 4;
 /// third to nine tenths of them have pages that meet in the cache.
 const PLACES: u32 = 32;
 
-/// The link of the paper's programs.
-const LINK: &str = "pipe";
-
 /// The plan of `switchcost cost`, and what was granted of the augmented setting and what was not.
 pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
     let (allowed, machine) = (&here.allowed, &here.machine);
     let quiet = placement::choose_quiet(allowed, machine);
     let placement = here.placement(&args.placement, quiet)?;
-    let mut notices: Vec<String> = chosen_cpu(args, quiet, machine).into_iter().collect();
+    // Why this CPU, where it was chosen here.
+    let chosen = quiet.filter(|_| args.placement == PlacementArg::Same);
+    let chosen = chosen.map(|cpu| setting::chosen_cpu(cpu, machine));
+    let mut notices: Vec<String> = chosen.into_iter().collect();
     let own_cpu = allowed.iter().any(|cpu| !placement.cpus().contains(cpu));
     let (policy, priority) = take_policy(args, own_cpu, &mut notices)?;
     let (works, skipped) = works(args, quiet, machine)?;
@@ -56,35 +54,22 @@ pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
         u128::from(most) * u128::from(*largest),
         "smaller arrays or fewer --members",
     )?;
-    let case = |members: u32, work: Option<Work>| Case {
-        members,
-        kind: args.kind,
-        link: LINK.to_string(),
-        work,
-        placement: placement.clone(),
-        policy,
-        priority,
-        state: None,
+    let case = |members: u32, work: Option<Work>| {
+        let kind = args.kind;
+        Case { members, kind, work, policy, priority, ..pair(placement.clone()) }
     };
     let with_and_without = || std::iter::once(None).chain(works.iter().copied().map(Some));
     let grid = members.iter().flat_map(|m| with_and_without().map(|work| case(*m, work)));
-    let plan = Plan {
-        experiment: Experiment::Cost,
-        cases: grid.map(Into::into).collect(),
-        seed: args.effort.seed,
-        // One sample a worker, for the counts, and then the ring between solos on the same memory.
-        batching: plan::Batching::of_rings(Batching {
-            laps: args.laps,
-            sample_ns: SAMPLE_NS,
-            samples_per_round: 1,
-            triples: Some(TRIPLES),
-            places: Some(PLACES),
-            ..Batching::default()
-        }),
-        stopping: args.effort.stopping(),
-        reference: Reference::default(),
-    };
-    Ok((plan, notices))
+    // One sample a worker, for the counts, and then the ring between solos on the same memory.
+    let batching = plan::Batching::of_rings(Batching {
+        laps: args.laps,
+        sample_ns: SAMPLE_NS,
+        samples_per_round: 1,
+        triples: Some(TRIPLES),
+        places: Some(PLACES),
+        ..Batching::default()
+    });
+    Ok((args.effort.plan(Experiment::Cost, grid, batching), notices))
 }
 
 /// One way of walking, over a grid of its own.
@@ -111,11 +96,11 @@ fn parts(args: &CostArgs, cpu: Option<u32>, machine: &Machine) -> Vec<Part> {
     };
     match args.tlb {
         true => vec![part(Walk::Sparse)],
-        false => unique(&args.walk).into_iter().map(part).collect(),
+        false => each_once(args.walk.iter().copied()).into_iter().map(part).collect(),
     }
 }
 
-/// All working sets, and a word on those that cannot be walked by some stride.
+/// All working sets, and a note on those that cannot be walked by some stride.
 fn works(
     args: &CostArgs,
     cpu: Option<u32>,
@@ -134,7 +119,7 @@ fn works(
             match Work::new(bytes, stride, Op::Read) {
                 Ok(work) => {
                     let huge_pages = args.huge_pages == Switch::On;
-                    let ops = unique(&args.op).into_iter();
+                    let ops = each_once(args.op.iter().copied()).into_iter();
                     works.extend(ops.map(|op| Work { op, walk, huge_pages, ..work }));
                 }
                 Err(_) => too_small.push(format!("{bytes} by {stride}")),
@@ -152,55 +137,33 @@ fn works(
     Ok((works, left_out))
 }
 
-/// Each once, in the order of the first.
-fn unique<T: Copy + PartialEq>(list: &[T]) -> Vec<T> {
-    let mut all: Vec<T> = Vec::new();
-    for item in list {
-        if !all.contains(item) {
-            all.push(*item);
-        }
-    }
-    all
-}
-
-/// Why this CPU, where it was chosen here.
-fn chosen_cpu(args: &CostArgs, quiet: Option<u32>, machine: &Machine) -> Option<String> {
-    let cpu = quiet.filter(|_| args.placement == PlacementArg::Same)?;
-    Some(setting::chosen_cpu(cpu, machine))
-}
-
-/// The policy and its priority, and a word on what was granted.
+/// The policy and its priority, and a note on what was granted.
 fn take_policy(
     args: &CostArgs,
     own_cpu: bool,
     notices: &mut Vec<String>,
 ) -> Result<(Policy, Option<u32>)> {
+    let asked = args.policy.unwrap_or(if own_cpu { Policy::Fifo } else { Policy::Other });
     // Where this program has no CPU of its own a real-time ring could keep it from being stopped.
-    let alone = !own_cpu;
-    let asked = args.policy.unwrap_or(if alone { Policy::Other } else { Policy::Fifo });
-    if alone && asked.is_realtime() {
+    if !own_cpu && asked.is_realtime() {
         return Err(usage(format!(
             "--policy {asked}: the ring would take every CPU that this program may use, and under a real-time \
              policy could not be watched (accepted here: other, batch; or leave a CPU out: --placement)"
         )));
     }
-    if alone && args.policy.is_none() {
+    if !own_cpu && args.policy.is_none() {
         notices.push("not granted: SCHED_FIFO needs a CPU outside of the ring to be watched from; the normal policy instead".to_string());
     }
-    if !asked.is_realtime() {
-        ring::check_policy(asked).with_context(|| format!("--policy {asked}"))?;
-        return Ok((asked, None));
-    }
-    match policy::highest(asked) {
-        Ok(priority) => {
+    match asked.is_realtime().then(|| policy::highest(asked)) {
+        Some(Ok(priority)) => {
             notices.push(setting::granted(asked, priority));
             Ok((asked, Some(priority)))
         }
-        Err(errno) if args.policy.is_none() => {
+        Some(Err(errno)) if args.policy.is_none() => {
             notices.push(setting::not_granted(asked, errno));
             Ok((Policy::Other, None))
         }
-        Err(_) => {
+        _ => {
             ring::check_policy(asked).with_context(|| format!("--policy {asked}"))?;
             Ok((asked, None))
         }
@@ -209,15 +172,14 @@ fn take_policy(
 
 /// Huge pages that were asked for and that this kernel does not give.
 fn without_huge_pages(args: &CostArgs, machine: &Machine) -> Option<String> {
-    let on = args.huge_pages == Switch::On;
     let why = match machine.memory.thp_enabled.known().map(String::as_str) {
+        _ if args.huge_pages == Switch::Off => return None,
         Some("always" | "madvise") => return None,
         Some(other) => format!("transparent huge pages are '{other}' here"),
         None => "this kernel does not say whether it has transparent huge pages".to_string(),
     };
-    on.then(|| {
-        format!("not granted: --huge-pages on: {why} (/sys/kernel/mm/transparent_hugepage/enabled)")
-    })
+    let file = "/sys/kernel/mm/transparent_hugepage/enabled";
+    Some(format!("not granted: --huge-pages on: {why} ({file})"))
 }
 
 /// The smallest array.

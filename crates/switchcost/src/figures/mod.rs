@@ -10,48 +10,38 @@ use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
 use model::estimate::Estimate;
 use model::words;
 
+/// Cost of a switch against the size of the ring: the figure's id.
+pub(crate) const RING_COST: &str = "ring-cost";
+/// CPU time of a lap against the size of the ring.
+pub(crate) const RING_CPU: &str = "ring-cpu";
+/// Cost of a switch against the array.
+pub(crate) const COST_BY_ARRAY: &str = "cost-by-array";
+/// What clocks and calls cost.
+pub(crate) const CLOCK_CALLS: &str = "clock-calls";
+/// What malloc and free cost.
+pub(crate) const CLOCK_MALLOC: &str = "clock-malloc";
+
 /// An estimate and its interval.
 pub(crate) fn point(x: f64, estimate: &Estimate) -> Point {
     Point { x, y: estimate.value, low: estimate.low, high: estimate.high }
 }
 
-/// Estimates by name, cheapest first.
-pub(crate) struct Bars {
-    id: &'static str,
-    title: &'static str,
-    label: &'static str,
-    known: Vec<(String, Estimate)>,
-    /// Said before the figures.
-    pub(crate) about: String,
+/// Estimates by their places; a place without one is left out.
+pub(crate) fn points(all: impl IntoIterator<Item = (f64, Option<Estimate>)>) -> Vec<Point> {
+    all.into_iter().filter_map(|(x, estimate)| Some(point(x, &estimate?))).collect()
 }
 
-impl Bars {
-    pub(crate) fn new(
-        id: &'static str,
-        title: &'static str,
-        label: &'static str,
-        mut known: Vec<(String, Estimate)>,
-    ) -> Self {
-        known.sort_by(|(_, one), (_, other)| one.value.total_cmp(&other.value));
-        Self { id, title, label, known, about: String::new() }
-    }
-
-    /// None without anything to draw.
-    pub(crate) fn figure(self, index: usize) -> Option<Figure> {
-        let told = |(name, of): &(String, Estimate)| format!("{name} {}", words::time(of.value));
-        let told: Vec<String> = self.known.iter().map(told).collect();
-        let at = |(place, (_, of)): (usize, &(String, Estimate))| point(place as f64, of);
-        let points: Vec<Point> = self.known.iter().enumerate().map(at).collect();
-        let names = self.known.into_iter().map(|(name, _)| name).collect();
-        let y = Axis::new(self.label, Unit::Nanoseconds, Scale::Linear);
-        let in_words = format!("{} {}.", self.about, told.join(", ")).trim_start().to_string();
-        Figure { in_words, ..Figure::new(self.id, self.title, Axis::of_names("", names), y) }
-            .of([Series::new("measured", index, Role::Bars, points)])
-            .map(Figure::with_fitting_scale)
-    }
+/// An axis of sizes of rings.
+pub(crate) fn members(scale: Scale) -> Axis {
+    Axis::new("members of the ring", Unit::Count, scale)
 }
 
-/// A figure of lines, without marks; none where nothing is on them.
+/// An axis of times, linear as long as nothing needs more.
+pub(crate) fn nanoseconds(label: &str) -> Axis {
+    Axis::new(label, Unit::Nanoseconds, Scale::Linear)
+}
+
+/// A figure of series, without marks; none where nothing is on them.
 pub(crate) fn lines(
     id: &str,
     title: &str,
@@ -60,4 +50,22 @@ pub(crate) fn lines(
     series: impl IntoIterator<Item = Series>,
 ) -> Option<Figure> {
     Figure { in_words, ..Figure::new(id, title, x, y) }.of(series).map(Figure::with_fitting_scale)
+}
+
+/// Estimates by name as bars, the smallest first; none without any. `about` is said before the figures.
+pub(crate) fn bars(
+    (id, title, label): (&str, &str, &str),
+    about: &str,
+    known: impl IntoIterator<Item = (String, Estimate)>,
+    index: usize,
+) -> Option<Figure> {
+    let mut known: Vec<(String, Estimate)> = known.into_iter().collect();
+    known.sort_by(|(_, one), (_, other)| one.value.total_cmp(&other.value));
+    let told = |(name, of): &(String, Estimate)| format!("{name} {}", words::time(of.value));
+    let told: Vec<String> = known.iter().map(told).collect();
+    let in_words = format!("{about} {}.", told.join(", ")).trim_start().to_string();
+    let (names, estimates): (Vec<String>, Vec<Estimate>) = known.into_iter().unzip();
+    let places = estimates.iter().enumerate().map(|(place, of)| point(place as f64, of));
+    let series = Series::new("measured", index, Role::Bars, places.collect());
+    lines(id, title, in_words, (Axis::of_names("", names), nanoseconds(label)), [series])
 }

@@ -6,9 +6,7 @@ use model::ring::Case;
 use model::subject::{Published, PublishedCase, Quantity};
 use model::words;
 
-use crate::clock::figures::{CALLS, MALLOC};
-use crate::cost;
-use crate::ring::figures::{COST, CPU};
+use super::{CLOCK_CALLS, CLOCK_MALLOC, COST_BY_ARRAY, RING_COST, RING_CPU, members};
 
 /// Cost of a switch by year.
 const HISTORY: &str = "history";
@@ -20,24 +18,22 @@ const NS_PER_CYCLE: f64 = 1000.0 / 166.0;
 /// of ours to lie over is in no figure.
 pub(crate) fn of_published(machine: &Published, index: usize) -> Vec<Figure> {
     let cost = line(machine, cost_of);
-    let of_two = cost.iter().find(|point| point.x == 2.0).copied();
-    let in_words =
-        format!("{}, {}: {} ({}).", machine.machine, machine.system, machine.source, machine.year);
-    let drawn = |figure: Figure, points: Vec<Point>| {
-        let figure = Figure { in_words: in_words.clone(), ..figure };
-        figure.of([series(machine, points, Some(index))])
+    let of_two = cost.iter().find(|point| point.x == 2.0).map(|point| Point { x: 0.0, ..*point });
+    let ring = |id: &str, title: &str, label: &str| {
+        let figure = Figure::new(id, title, members(Scale::Log), log_ns(label));
+        let source = format!("{}, {}: {}", machine.machine, machine.system, machine.source);
+        Figure { base: Some(2.0), in_words: format!("{source} ({}).", machine.year), ..figure }
     };
     let title = "Cost of a switch by the size of the ring";
-    let by_size = ring_figure(COST, title, "cost of a switch");
-    let lap = ring_figure(CPU, "CPU time of a lap", "CPU time of a lap");
-    let years = of_two.and_then(|point| {
-        let points = vec![Point { x: 0.0, ..point }];
-        history(vec![year_name(machine)]).of([series(machine, points, Some(index))])
-    });
-    [drawn(by_size, cost), drawn(lap, line(machine, cpu_of_lap)), years]
-        .into_iter()
-        .flatten()
-        .collect()
+    let all = [
+        (ring(RING_COST, title, "cost of a switch"), cost),
+        (ring(RING_CPU, "CPU time of a lap", "CPU time of a lap"), line(machine, cpu_of_lap)),
+        (history(vec![year_name(machine)]), of_two.into_iter().collect()),
+    ];
+    let drawn = |(figure, points): (Figure, _)| {
+        figure.of([published(year_name(machine), points, Some(index))])
+    };
+    all.into_iter().filter_map(drawn).collect()
 }
 
 /// `sun-4/280, 1992`: by this it is asked for, and when it was published.
@@ -45,8 +41,8 @@ fn year_name(machine: &Published) -> String {
     format!("{}, {}", machine.name, machine.year)
 }
 
-fn series(machine: &Published, points: Vec<Point>, run: Option<usize>) -> Series {
-    Series { name: year_name(machine), run, role: Role::Published, points }
+fn published(name: String, points: Vec<Point>, run: Option<usize>) -> Series {
+    Series { name, run, role: Role::Published, points }
 }
 
 /// A figure of each ring of several, by size.
@@ -68,16 +64,13 @@ fn cpu_of_lap(case: &PublishedCase, ring: &Case) -> Option<f64> {
     Some(case.figures.get(&Quantity::CpuNsPerHop)? * f64::from(ring.members))
 }
 
-fn ring_figure(id: &str, title: &str, label: &str) -> Figure {
-    let x = Axis::new("members of the ring", Unit::Count, Scale::Log);
-    let y = Axis::new(label, Unit::Nanoseconds, Scale::Log);
-    Figure { base: Some(2.0), ..Figure::new(id, title, x, y) }
+fn log_ns(label: &str) -> Axis {
+    Axis::new(label, Unit::Nanoseconds, Scale::Log)
 }
 
 fn history(names: Vec<String>) -> Figure {
     let x = Axis::of_names("machine and year", names);
-    let y = Axis::new("cost of a switch", Unit::Nanoseconds, Scale::Log);
-    Figure::new(HISTORY, "A switch in a ring of two, 1984 to today", x, y)
+    Figure::new(HISTORY, "A switch in a ring of two, 1984 to today", x, log_ns("cost of a switch"))
 }
 
 /// Sets what `all` have published beside the figures of runs: series that are of no run, in the same axes.
@@ -89,22 +82,31 @@ pub(crate) fn with_published(
     runs: &[String],
 ) -> Vec<Figure> {
     // One that was asked for by name is there already.
-    let others: Vec<&Published> =
-        all.iter().filter(|one| !is_drawn(&figures, &year_name(one))).collect();
+    let drawn: Vec<&Series> = figures.iter().flat_map(Figure::series).collect();
+    let is_drawn = |one: &&Published| drawn.iter().any(|series| series.name == year_name(one));
+    let others: Vec<&Published> = all.iter().filter(|one| !is_drawn(one)).collect();
     for figure in &mut figures {
+        let rings = |of: fn(&PublishedCase, &Case) -> Option<f64>| {
+            others.iter().map(|one| published(year_name(one), pipe(one, of), None)).collect()
+        };
         let series: Vec<Series> = match figure.id.as_str() {
-            COST => others.iter().map(|of| series(of, pipe(of, cost_of), None)).collect(),
-            CPU => others.iter().map(|of| series(of, pipe(of, cpu_of_lap), None)).collect(),
-            cost::figures::BY_ARRAY => li(figure),
-            CALLS => hines(figure),
-            MALLOC => malloc(figure),
+            RING_COST => rings(cost_of),
+            RING_CPU => rings(cpu_of_lap),
+            COST_BY_ARRAY => li(figure),
+            CLOCK_CALLS => hines(figure),
+            CLOCK_MALLOC => {
+                let ns = hines2000::MALLOC_CYCLES * NS_PER_CYCLE;
+                let mean = |all| flat("pentium-pro/166, 2000, mean".to_string(), all, ns);
+                range(figure).map(mean).into_iter().collect()
+            }
             _ => Vec::new(),
         };
         add(figure, series);
     }
     let history = years(&figures, &others, runs);
     figures.retain(|figure| figure.id != HISTORY);
-    let place = figures.iter().position(|figure| figure.id == COST).map_or(0, |place| place + 1);
+    let place = figures.iter().position(|figure| figure.id == RING_COST);
+    let place = place.map_or(0, |place| place + 1);
     figures.splice(place..place, history);
     figures
 }
@@ -115,10 +117,6 @@ fn pipe(machine: &Published, of: fn(&PublishedCase, &Case) -> Option<f64>) -> Ve
         case.ring.as_ref().is_some_and(|ring| ring.link == "pipe" && ring.work.is_none())
     };
     if machine.cases.iter().all(by_pipe) { line(machine, of) } else { Vec::new() }
-}
-
-fn is_drawn(figures: &[Figure], name: &str) -> bool {
-    figures.iter().any(|figure| figure.series().iter().any(|series| series.name == name))
 }
 
 fn add(figure: &mut Figure, mut published: Vec<Series>) {
@@ -136,15 +134,14 @@ fn add(figure: &mut Figure, mut published: Vec<Series>) {
     }
 }
 
+/// From the first to the last place of a figure.
 fn range(figure: &Figure) -> Option<(f64, f64)> {
     let places = || figure.series().iter().flat_map(|of| &of.points).map(|point| point.x);
-    let low = places().reduce(f64::min)?;
-    Some((low, places().reduce(f64::max)?))
+    places().reduce(f64::min).zip(places().reduce(f64::max))
 }
 
 fn flat(name: String, (from, to): (f64, f64), ns: f64) -> Series {
-    let points = vec![Point::bare(from, ns), Point::bare(to, ns)];
-    Series { name, run: None, role: Role::Published, points }
+    published(name, vec![Point::bare(from, ns), Point::bare(to, ns)], None)
 }
 
 /// c1 across all arrays; of the regions, of which only ranges were printed, both ends.
@@ -165,85 +162,52 @@ fn li(figure: &Figure) -> Vec<Series> {
 }
 
 fn hines(figure: &mut Figure) -> Vec<Series> {
-    let mut place = |name: &str| {
-        let names = &mut figure.x.names;
-        let known = names.iter().position(|known| known == name);
-        known.unwrap_or_else(|| {
+    let names = &mut figure.x.names;
+    let calls = [("getrusage", hines2000::GETRUSAGE), ("getpinfo", hines2000::GETPINFO)];
+    let points = calls.map(|(name, call)| {
+        let place = names.iter().position(|known| known == name).unwrap_or_else(|| {
             names.push(name.to_string());
             names.len() - 1
-        }) as f64
-    };
-    let calls = [("getrusage", hines2000::GETRUSAGE), ("getpinfo", hines2000::GETPINFO)];
-    let point = |(name, call): (&str, hines2000::Call)| {
-        Point::bare(place(name), call.mean_cycles * NS_PER_CYCLE)
-    };
-    let points = calls.map(point).to_vec();
-    vec![Series {
-        name: "pentium-pro/166, 2000".to_string(),
-        run: None,
-        role: Role::Published,
-        points,
-    }]
-}
-
-fn malloc(figure: &Figure) -> Vec<Series> {
-    let name = "pentium-pro/166, 2000, mean".to_string();
-    let ns = hines2000::MALLOC_CYCLES * NS_PER_CYCLE;
-    range(figure).map(|all| flat(name, all, ns)).into_iter().collect()
+        });
+        Point::bare(place as f64, call.mean_cycles * NS_PER_CYCLE)
+    });
+    vec![published("pentium-pro/166, 2000".to_string(), points.to_vec(), None)]
 }
 
 /// A switch of a ring of two on every machine, oldest first, the runs last.
 fn years(figures: &[Figure], others: &[&Published], runs: &[String]) -> Option<Figure> {
-    let asked = figures.iter().find(|figure| figure.id == HISTORY);
-    let ours: Vec<(usize, Point)> = figures.iter().flat_map(of_two).collect();
-    if ours.is_empty() {
-        return None;
-    }
-    let of_two = |of: &&&Published| {
-        let line = line(of, cost_of);
-        Some((year_name(of), line.into_iter().find(|point| point.x == 2.0)?))
+    let by_id = |id: &str| {
+        let found = figures.iter().filter(move |figure| figure.id == id);
+        found.flat_map(|figure| figure.series()).collect::<Vec<&Series>>()
     };
-    let mut theirs: Vec<(String, Option<usize>, Point)> = others
-        .iter()
-        .filter_map(|of| of_two(&of))
-        .map(|(name, point)| (name, None, point))
+    let of_two = |points: &[Point]| points.iter().find(|point| point.x == 2.0).copied();
+    // The cost of each run that has one without work by the pipe.
+    let mut ours: Vec<(usize, Point)> = by_id(RING_COST)
+        .into_iter()
+        .filter(|series| series.role == Role::Measured && series.name.starts_with("pipe"))
+        .filter_map(|series| Some((series.run?, of_two(&series.points)?)))
         .collect();
-    let wanted = asked.iter().flat_map(|figure| figure.series());
-    theirs.extend(wanted.filter_map(|of| Some((of.name.clone(), of.run, *of.points.first()?))));
-    let year = |name: &str| name.rsplit(' ').next().unwrap_or_default().to_string();
-    theirs.sort_by_key(|(name, ..)| year(name));
-    let mut names: Vec<String> = theirs.iter().map(|(name, ..)| name.clone()).collect();
-    let mut series = Vec::new();
-    for (place, (name, run, point)) in theirs.into_iter().enumerate() {
-        let points = vec![Point { x: place as f64, ..point }];
-        series.push(Series { name, run, role: Role::Published, points });
-    }
-    for (run, point) in ours {
-        let name = runs.get(run).cloned().unwrap_or_default();
-        let point = Point { x: names.len() as f64, ..point };
-        series.push(Series::new("measured", run, Role::Measured, vec![point]));
+    ours.dedup_by_key(|(run, _)| *run);
+    ours.first()?;
+    let known =
+        others.iter().filter_map(|of| Some((year_name(of), None, of_two(&line(of, cost_of))?)));
+    let asked = by_id(HISTORY).into_iter();
+    let asked = asked.filter_map(|of| Some((of.name.clone(), of.run, *of.points.first()?)));
+    let mut theirs: Vec<(String, Option<usize>, Point)> = known.chain(asked).collect();
+    theirs.sort_by_key(|(name, ..)| name.rsplit(' ').next().unwrap_or_default().to_string());
+    let (mut names, mut series) = (Vec::new(), Vec::new());
+    let at = |place: usize, point: Point| vec![Point { x: place as f64, ..point }];
+    for (name, run, point) in theirs {
+        series.push(published(name.clone(), at(names.len(), point), run));
         names.push(name);
     }
-    let mut figure = history(names);
-    figure.in_words = "Cost of a switch in a ring of two as each was published, and as measured here. \
-                       Of Sloan's machines it is the CPU time of a hop, all that a hop costs beside the \
-                       switch included; of VENIX the switch between two signals."
+    for (run, point) in ours {
+        series.push(Series::new("measured", run, Role::Measured, at(names.len(), point)));
+        names.push(runs.get(run).cloned().unwrap_or_default());
+    }
+    let in_words = "Cost of a switch in a ring of two as each was published, and as measured here. \
+                    Of Sloan's machines it is the CPU time of a hop, all that a hop costs beside the \
+                    switch included; of VENIX the switch between two signals."
         .to_string();
-    figure.body = Body::Series(series);
-    Some(figure)
-}
-
-/// The cost of a switch in a ring of two, for each run that has one without work by the pipe.
-fn of_two(figure: &Figure) -> Vec<(usize, Point)> {
-    let measured = |series: &Series| {
-        let of_pipe = series.role == Role::Measured && series.name.starts_with("pipe");
-        let run = series.run.filter(|_| of_pipe)?;
-        Some((run, *series.points.iter().find(|point| point.x == 2.0)?))
-    };
-    let mut found: Vec<(usize, Point)> = match figure.id.as_str() {
-        COST => figure.series().iter().filter_map(measured).collect(),
-        _ => Vec::new(),
-    };
-    found.dedup_by_key(|(run, _)| *run);
-    found
+    Some(Figure { in_words, body: Body::Series(series), ..history(names) })
 }

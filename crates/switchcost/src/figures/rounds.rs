@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
+use model::case::rings;
+use model::findings::ByRound;
 use model::ring::Sample;
 use model::run::Run;
-use model::sample::rings;
-use model::trial::ByRound;
 use stats::median;
+
+use super::lines;
 
 /// More points than this say nothing more; rounds are then left out evenly, and that is told.
 const MOST_POINTS: usize = 4000;
@@ -52,18 +54,14 @@ pub(crate) fn figure(seen: Vec<Seen>, index: usize) -> Option<Figure> {
     let every = u32::try_from(ratios.len().div_ceil(MOST_POINTS)).unwrap_or(u32::MAX).max(1);
     let shown = |seen: &&Seen| seen.round.is_multiple_of(every);
     let points = |disturbed: bool| {
-        let own = ratios.iter().filter(shown).filter(|seen| seen.disturbed == disturbed);
-        spread(own.collect())
+        spread(ratios.iter().filter(shown).filter(move |seen| seen.disturbed == disturbed))
     };
     let middles = middles(&ratios);
     let off = |(_, middle): &&(u32, f64)| (middle - 1.0).abs();
-    let worst = middles.iter().max_by(|one, other| off(one).total_cmp(&off(other)))?;
+    let (worst, middle) = middles.iter().max_by(|one, other| off(one).total_cmp(&off(other)))?;
+    let (many, rounds, worst, off) = (ratios.len(), last + 1, worst + 1, (middle - 1.0) * 100.0);
     let mut in_words = format!(
-        "{} samples in {} rounds, each over the median of its case; round {} lies furthest off, by {:+.1} %.",
-        ratios.len(),
-        last + 1,
-        worst.0 + 1,
-        (worst.1 - 1.0) * 100.0
+        "{many} samples in {rounds} rounds, each over the median of its case; round {worst} deviates most, by {off:+.1} %."
     );
     if every > 1 {
         in_words.push_str(&format!(" One round in {every} is drawn."));
@@ -76,54 +74,44 @@ pub(crate) fn figure(seen: Vec<Seen>, index: usize) -> Option<Figure> {
     ];
     let x = Axis::new("round", Unit::Count, Scale::Linear);
     let y = Axis::new("sample / median of its case", Unit::Ratio, Scale::Linear);
-    Figure { in_words, ..Figure::new("rounds", "Samples by round", x, y) }
-        .of(series)
-        .map(Figure::with_fitting_scale)
+    lines("rounds", "Samples by round", in_words, (x, y), series)
 }
 
-fn over_medians(seen: Vec<Seen>) -> Vec<Seen> {
-    let mut cases: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-    for one in &seen {
-        cases.entry(one.case).or_default().push(one.value);
-    }
+fn grouped<K: Ord, T>(all: impl IntoIterator<Item = (K, T)>) -> BTreeMap<K, Vec<T>> {
+    let mut groups: BTreeMap<K, Vec<T>> = BTreeMap::new();
+    all.into_iter().for_each(|(key, one)| groups.entry(key).or_default().push(one));
+    groups
+}
+
+fn over_medians(mut seen: Vec<Seen>) -> Vec<Seen> {
+    let by_case = grouped(seen.iter().map(|one| (one.case, one.value)));
     let medians: BTreeMap<usize, f64> =
-        cases.into_iter().filter_map(|(case, values)| Some((case, median(&values)?))).collect();
-    let ratio = |one: Seen| {
-        let value = one.value / medians.get(&one.case)?;
-        value.is_finite().then_some(Seen { value, ..one })
-    };
-    seen.into_iter().filter_map(ratio).collect()
+        by_case.iter().filter_map(|(case, values)| Some((*case, median(values)?))).collect();
+    for one in &mut seen {
+        one.value /= medians.get(&one.case).copied().unwrap_or(f64::NAN);
+    }
+    seen.retain(|one| one.value.is_finite());
+    seen
 }
 
 /// Side by side within their round, in the order of their cases.
-fn spread(seen: Vec<&Seen>) -> Vec<Point> {
-    let mut rounds: BTreeMap<u32, Vec<&Seen>> = BTreeMap::new();
-    for one in seen {
-        rounds.entry(one.round).or_default().push(one);
+fn spread<'a>(seen: impl Iterator<Item = &'a Seen>) -> Vec<Point> {
+    let mut points = Vec::new();
+    for (round, mut all) in grouped(seen.map(|one| (one.round, one))) {
+        all.sort_by_key(|one| one.case);
+        for (number, one) in all.iter().enumerate() {
+            let beside = SPREAD * ((number as f64 + 0.5) / all.len() as f64 - 0.5);
+            points.push(Point::bare(f64::from(round) + 1.0 + beside, one.value));
+        }
     }
-    let in_round = |(round, mut all): (u32, Vec<&Seen>)| {
-        all.sort_by_key(|seen| seen.case);
-        let count = all.len() as f64;
-        let place = move |(number, one): (usize, &Seen)| {
-            let beside = SPREAD * ((number as f64 + 0.5) / count - 0.5);
-            Point::bare(f64::from(round) + 1.0 + beside, one.value)
-        };
-        all.into_iter().enumerate().map(place).collect::<Vec<Point>>()
-    };
-    rounds.into_iter().flat_map(in_round).collect()
+    points
 }
 
 /// The middle of each round: one value a case first, as some have more samples than others.
 fn middles(ratios: &[Seen]) -> Vec<(u32, f64)> {
-    let mut rounds: BTreeMap<u32, BTreeMap<usize, Vec<f64>>> = BTreeMap::new();
-    for one in ratios {
-        rounds.entry(one.round).or_default().entry(one.case).or_default().push(one.value);
-    }
-    let of_round = |(round, cases): (u32, BTreeMap<usize, Vec<f64>>)| {
-        let values: Vec<f64> = cases.values().filter_map(|values| median(values)).collect();
-        Some((round, median(&values)?))
-    };
-    rounds.into_iter().filter_map(of_round).collect()
+    let by_case = grouped(ratios.iter().map(|one| ((one.round, one.case), one.value)));
+    let of_cases = by_case.iter().filter_map(|((round, _), all)| Some((*round, median(all)?)));
+    grouped(of_cases).iter().filter_map(|(round, all)| Some((*round, median(all)?))).collect()
 }
 
 #[cfg(test)]
@@ -136,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_bad_round_stands_out_whatever_its_cases_cost() {
-        // Two cases, one a hundred times as dear; in the third of five rounds both take half as much again.
+        // Two cases, one a hundred times as slow; in the third of five rounds both take half as much again.
         let costs = |round: u32| if round == 2 { 1.5 } else { 1.0 };
         let all = (0..5).flat_map(|round| {
             [seen(0, round, 10.0 * costs(round)), seen(1, round, 1000.0 * costs(round))]

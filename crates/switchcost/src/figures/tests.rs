@@ -10,7 +10,7 @@ use model::run::Run;
 use model::subject::published;
 
 use super::published::{of_published, with_published};
-use crate::experiments;
+use crate::experiments::Record;
 
 pub(crate) fn figure<'a>(figures: &'a [Figure], id: &str) -> &'a Figure {
     let ids = || figures.iter().map(|figure| figure.id.as_str()).collect::<Vec<_>>();
@@ -33,7 +33,7 @@ pub(crate) fn fixture() -> Run {
 }
 
 pub(crate) fn figures(run: &Run) -> Vec<Figure> {
-    experiments::record(run).figures(run, 0)
+    Record::of(run).figures(run, 0)
 }
 
 pub(crate) fn case(members: u32, work: Option<Work>) -> Case {

@@ -1,63 +1,66 @@
-//! `switchcost cost --interference`: does a disturbance reach the measurement?
+//! `switchcost cost --interference`: does a disturbance reach the measurement? Here is what may be typed.
 
-pub(crate) mod args;
-pub(crate) mod figures;
 pub(crate) mod plan;
 pub(crate) mod table;
 
-use std::process::ExitCode;
-
-use anyhow::{Context, Result, bail};
-use model::ring::{Batching, Case, Sample};
-use model::sample::rings;
-use probe::assignment::Assignment;
+use clap::Args;
+use model::trial::interference::Noise;
 
 use crate::effort::Effort;
-use crate::execute;
-use crate::output::Output;
-use crate::setting::Here;
-use args::InterferenceArgs;
+use crate::values::ByteSizes;
 
-pub(crate) fn run(
-    args: &InterferenceArgs,
-    laps: Option<u64>,
-    effort: &Effort<55>,
-    output: &Output,
-) -> Result<ExitCode> {
-    let here = Here::detect()?;
-    let mut setup = plan::setup(args, &here)?;
-    let laps = match laps {
-        Some(laps) => laps,
-        None => match measure_laps(setup.largest_ring(), setup.execution_ns(effort))? {
-            Ok(laps) => laps,
-            Err(interrupted) => return Ok(interrupted),
-        },
-    };
-    let plan = setup.plan(laps, effort);
-    execute::new_run((plan, setup.take_notices()), here, output)
+/// How long to measure: a grid takes longer than a ring.
+pub(crate) type CostEffort = Effort<55>;
+
+/// Student's interval needs two runs; nobody waits for a million.
+fn runs(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(runs @ 2..=1000) => Ok(runs),
+        _ => Err("accepted: 2 to 1000, as one run has no scatter".to_string()),
+    }
 }
 
-/// Laps that last `execution_ns` with the largest array, found out once, so that all runs have the
-/// same; or the exit code of a program that was interrupted meanwhile.
-fn measure_laps(ring: Option<Case>, execution_ns: u64) -> Result<Result<u64, ExitCode>> {
-    let case = ring.context("no array size")?;
-    // Three samples of a tenth: the fastest says what an undisturbed run lasts.
-    let batching = Batching { sample_ns: execution_ns.div_ceil(10), ..Batching::default() };
-    let told = Assignment {
-        case_number: 0,
-        case: case.into(),
-        round: 0,
-        batching: model::plan::Batching::of_rings(batching),
-        unshared_ratio: None,
-    };
-    match execute::rehearse(&told)? {
-        Err(code) => Ok(Err(code)),
-        Ok(samples) => {
-            let ns_per_lap = |s: &Sample| s.elapsed_ns as f64 / s.laps as f64;
-            let Some(fastest) = rings(&samples).map(ns_per_lap).reduce(f64::min) else {
-                bail!("the calibration gave no sample");
-            };
-            Ok(Ok((execution_ns as f64 / fastest).ceil().max(1.0) as u64))
+/// What belongs to the costs by working set: here conditions are fixed, or have flags of their own.
+const NOT_OF_INTERFERENCE: &str =
+    "array deep stride op tlb huge_pages members kind placement policy precision rounds";
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Interference")]
+pub(crate) struct InterferenceArgs {
+    /// Does a disturbance reach the measurement? Execution times quiet and disturbed, in two settings
+    ///
+    /// A ring of two runs in the augmented setting (alone on its CPU, real-time policy) and in the
+    /// plain one (everything on one CPU, normal policy), with and without a disturbance, as in
+    /// Tables 1 and 2 of Li, Ding and Shen (2007).
+    #[arg(long, conflicts_with_all = NOT_OF_INTERFERENCE.split(' '))]
+    pub(crate) interference: bool,
+
+    /// Array of each member, instead of 1/2, 3/4 and 1 times the last private cache (the paper:
+    /// 256K,384K,512K)
+    #[arg(long, value_name = "BYTES,...", requires = "interference", allow_hyphen_values = true)]
+    pub(crate) sizes: Option<ByteSizes>,
+
+    /// Runs in each condition
+    #[arg(long, value_name = "COUNT", default_value = "6", value_parser = runs, requires = "interference", allow_hyphen_values = true)]
+    pub(crate) runs: u32,
+
+    /// The disturbance: net (datagrams at gaps of 0 to 200 ms), cpu (bursts of work) or timer
+    #[arg(long, value_name = "cpu|timer|net", default_value_t = Noise::Net, requires = "interference")]
+    pub(crate) noise: Noise,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_suffixes_and_runs_a_least_number() {
+        let sizes: ByteSizes = "256K,384K,512K".parse().unwrap();
+        assert_eq!(sizes.0, [262_144, 393_216, 524_288]);
+        assert!("much".parse::<ByteSizes>().is_err());
+        assert_eq!(runs("2"), Ok(2));
+        for bad in ["1", "0", "-1", "1001", "six", ""] {
+            assert!(runs(bad).is_err(), "{bad}");
         }
     }
 }

@@ -1,20 +1,22 @@
 //! `switchcost cost --interference`, from what was typed to a plan.
 
-use anyhow::{Context, Result};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use model::case::rings;
 use model::experiment::Experiment;
-use model::interference::{Environment, Setting};
 use model::machine::Machine;
 use model::plan::{Batching, Plan, Stopping};
-use model::ring::{Case as RingCase, ELEMENT_BYTES, Kind, Op, Placement, Policy, Work};
-use model::speed::Reference;
+use model::ring::{self, Case as Ring, ELEMENT_BYTES, Op, Placement, Policy, Sample, Work};
 use model::trial::interference::{Execution, LONGEST_REALTIME_NS, Noise, Wire};
-use model::trial::{Case, Repeats, Trial};
+use model::trial::{Case, Environment, Repeats, Setting, Trial};
+use probe::assignment::Assignment;
 use probe::{placement, policy, trial};
 
-use super::args::InterferenceArgs;
-use crate::effort::Effort;
+use super::{CostEffort, InterferenceArgs};
+use crate::execute;
 use crate::failure::usage;
-use crate::setting::{self, Here};
+use crate::setting::{self, Here, Planned, pair};
 
 /// The paper's sizes, where this machine's caches are not known.
 const PAPER_BYTES: [u64; 3] = [256 << 10, 384 << 10, 512 << 10];
@@ -23,24 +25,14 @@ const SHARE_FOR_LAPS: f64 = 0.65;
 /// Shortest: a mean gap of the noise, so that a few events fall into all runs of a condition together.
 const SHORTEST_NS: u64 = 100_000_000;
 
-/// What was found out before the laps are known.
-pub(crate) struct Setup {
-    works: Vec<Work>,
-    runs: u32,
-    noise: Noise,
-    wire: Wire,
-    cpu: u32,
-    /// Where the noise runs in the augmented setting.
-    away: u32,
-    /// The augmented setting's policy.
-    policy: Policy,
-    /// Its real-time priority.
-    priority: Option<u32>,
-    notices: Vec<String>,
-}
-
-/// Looks what of the experiment can be had here; what cannot is among the notices.
-pub(crate) fn setup(args: &InterferenceArgs, here: &Here) -> Result<Setup> {
+/// The plan, and a note on what is not available here; or the exit code of a program that was interrupted while
+/// the laps were calibrated.
+pub(crate) fn plan(
+    args: &InterferenceArgs,
+    laps: Option<u64>,
+    effort: &CostEffort,
+    here: &Here,
+) -> Result<Result<Planned, ExitCode>> {
     let cpu = placement::choose_quiet(&here.allowed, &here.machine).context("no CPU is allowed")?;
     trial::check_noise(args.noise)
         .map_err(|error| usage(format!("--noise {}: {error}", args.noise)))?;
@@ -50,18 +42,17 @@ pub(crate) fn setup(args: &InterferenceArgs, here: &Here) -> Result<Setup> {
         None => default_sizes(here, cpu, &mut notices),
     };
     let work = |bytes: &u64| {
-        let work = Work::new(*bytes, ELEMENT_BYTES, Op::Rmw);
-        work.map_err(|_| {
+        Work::new(*bytes, ELEMENT_BYTES, Op::Rmw).map_err(|_| {
             usage(format!(
                 "--sizes {bytes}: accepted are multiples of {ELEMENT_BYTES} bytes above 0"
             ))
         })
     };
     let works = sizes.iter().map(work).collect::<Result<Vec<Work>>>()?;
-    let largest = works.iter().map(|work| work.bytes).max().unwrap_or(0);
+    let largest = *works.iter().max_by_key(|work| work.bytes).context("no array size")?;
     here.check_memory(
-        &format!("--sizes {largest} in two members"),
-        u128::from(largest) * 2,
+        &format!("--sizes {} in two members", largest.bytes),
+        u128::from(largest.bytes) * 2,
         "smaller --sizes",
     )?;
     let away = placement::for_controller(&here.allowed, &[cpu], &here.machine);
@@ -69,11 +60,86 @@ pub(crate) fn setup(args: &InterferenceArgs, here: &Here) -> Result<Setup> {
     notices.extend(shared_core(cpu, away, &here.machine));
     let (policy, priority) = policy_here(away != cpu, &mut notices);
     let wire = wire(args.noise, &mut notices);
-    let (runs, noise) = (args.runs, args.noise);
-    Ok(Setup { works, runs, noise, wire, cpu, away, policy, priority, notices })
+    let laps = match laps {
+        Some(laps) => laps,
+        None => match measure_laps(cpu, largest, execution_ns(works.len(), args.runs, effort))? {
+            Ok(laps) => laps,
+            Err(interrupted) => return Ok(Err(interrupted)),
+        },
+    };
+    let of = Execution {
+        setting: Setting::Plain,
+        environment: Environment::Quiet,
+        noise: args.noise,
+        noise_cpu: cpu,
+        work: largest,
+        laps,
+        seed: effort.seed,
+        priority: None,
+        wire,
+    };
+    let cases = cases(&works, cpu, &of, (away, policy, priority));
+    let batching = Batching::of_trials(Repeats { trials: 1 });
+    // As many runs as asked: no precision ends them sooner.
+    let stopping = Stopping { precision: 0.0, rounds: Some(args.runs), ..effort.stopping() };
+    let plan = Plan { stopping, ..effort.plan(Experiment::Interference, cases, batching) };
+    Ok(Ok((plan, notices)))
 }
 
-/// What packets go through, and a word where that is not what it should be.
+/// Every size in both settings, quiet and disturbed; `of` is one of them in the plain setting. The augmented one
+/// has its noise on another CPU, and a policy and a real-time priority of its own.
+fn cases(
+    works: &[Work],
+    cpu: u32,
+    of: &Execution,
+    (away, policy, priority): (u32, Policy, Option<u32>),
+) -> Vec<Case> {
+    let augmented = (Setting::Augmented, away, policy, priority);
+    let plain = (Setting::Plain, cpu, Policy::Other, None);
+    let mut cases = Vec::new();
+    for (setting, noise_cpu, policy, priority) in [augmented, plain] {
+        for environment in [Environment::Quiet, Environment::Disturbed] {
+            cases.extend(works.iter().map(|work| {
+                let of = Execution { setting, environment, noise_cpu, priority, ..of.clone() };
+                Case { trial: Trial::Execution(Execution { work: *work, ..of }), cpu, policy }
+            }));
+        }
+    }
+    cases
+}
+
+/// What a run may last: all of them have to fit into the budget.
+fn execution_ns(sizes: usize, runs: u32, effort: &CostEffort) -> u64 {
+    let all = 4.0 * sizes as f64 * f64::from(runs);
+    let share = SHARE_FOR_LAPS * effort.budget.as_nanos() as f64 / all;
+    (share as u64).clamp(SHORTEST_NS, LONGEST_REALTIME_NS)
+}
+
+/// Laps that last `execution_ns` with the largest array in the plain setting, found out once, so that all runs
+/// have the same; or the exit code of a program that was interrupted meanwhile.
+fn measure_laps(cpu: u32, work: Work, execution_ns: u64) -> Result<Result<u64, ExitCode>> {
+    // Three samples of a tenth: the fastest says what an undisturbed run lasts.
+    let batching =
+        ring::Batching { sample_ns: execution_ns.div_ceil(10), ..ring::Batching::default() };
+    let told = Assignment {
+        case_number: 0,
+        case: Ring { work: Some(work), ..pair(Placement::Same { cpu }) }.into(),
+        round: 0,
+        batching: Batching::of_rings(batching),
+        unshared_ratio: None,
+    };
+    let samples = match execute::rehearse(&told)? {
+        Ok(samples) => samples,
+        Err(interrupted) => return Ok(Err(interrupted)),
+    };
+    let ns_per_lap = |sample: &Sample| sample.elapsed_ns as f64 / sample.laps as f64;
+    let Some(fastest) = rings(&samples).map(ns_per_lap).reduce(f64::min) else {
+        bail!("the calibration gave no sample");
+    };
+    Ok(Ok((execution_ns as f64 / fastest).ceil().max(1.0) as u64))
+}
+
+/// What packets go through, and a note where that is not what it should be.
 fn wire(noise: Noise, notices: &mut Vec<String>) -> Wire {
     if noise != Noise::Net {
         return Wire::default();
@@ -98,116 +164,38 @@ fn shared_core(cpu: u32, away: u32, machine: &Machine) -> Option<String> {
     })
 }
 
-/// The augmented setting's policy and priority, and a word on what was granted.
+/// The augmented setting's policy and priority, and a note on what was granted.
 fn policy_here(has_other_cpu: bool, notices: &mut Vec<String>) -> (Policy, Option<u32>) {
-    if !has_other_cpu {
-        notices.push(
-            "there is one CPU for this program: the augmented setting has its noise on the measured \
-             CPU and the normal policy (a real-time ring could hang the machine), so both settings \
-             are the plain one; allow a second CPU (taskset, cpuset)"
-                .to_string(),
-        );
-        return (Policy::Other, None);
-    }
-    match policy::highest(Policy::Fifo) {
-        Ok(priority) => {
+    let notice = match has_other_cpu.then(|| policy::highest(Policy::Fifo)) {
+        Some(Ok(priority)) => {
             notices.push(setting::granted(Policy::Fifo, priority));
-            (Policy::Fifo, Some(priority))
+            return (Policy::Fifo, Some(priority));
         }
-        Err(errno) => {
-            notices.push(format!(
-                "{}: other work may take the augmented setting's CPU",
-                setting::not_granted(Policy::Fifo, errno)
-            ));
-            (Policy::Other, None)
+        Some(Err(errno)) => {
+            let refused = setting::not_granted(Policy::Fifo, errno);
+            format!("{refused}: other work may take the augmented setting's CPU")
         }
-    }
+        None => "there is one CPU for this program: the augmented setting has its noise on the measured \
+                 CPU and the normal policy (a real-time ring could hang the machine), so both settings \
+                 are the plain one; allow a second CPU (taskset, cpuset)"
+            .to_string(),
+    };
+    notices.push(notice);
+    (Policy::Other, None)
 }
 
 /// Half, three quarters and the whole of the last private cache.
 fn default_sizes(here: &Here, cpu: u32, notices: &mut Vec<String>) -> Vec<u64> {
     let cache = here.machine.last_private_cache(cpu).and_then(|cache| cache.size_bytes.clone());
-    let whole = cache.known().copied().filter(|bytes| *bytes >= 4 * ELEMENT_BYTES);
-    match whole {
-        Some(bytes) => {
-            [2, 3, 4].map(|quarters| bytes / 4 * quarters / ELEMENT_BYTES * ELEMENT_BYTES).to_vec()
-        }
-        None => {
-            let why = cache.why().unwrap_or("it is too small");
-            notices.push(format!(
-                "the last private cache of CPU {cpu} is not known ({why}): the paper's sizes stand in for its parts (--sizes)"
-            ));
-            PAPER_BYTES.to_vec()
-        }
+    if let Some(bytes) = cache.known().filter(|bytes| **bytes >= 4 * ELEMENT_BYTES) {
+        let part = |quarters: u64| bytes / 4 * quarters / ELEMENT_BYTES * ELEMENT_BYTES;
+        return [2, 3, 4].map(part).to_vec();
     }
-}
-
-impl Setup {
-    /// What a run may last: all of them have to fit into the budget.
-    pub(crate) fn execution_ns<const BUDGET: u64>(&self, effort: &Effort<BUDGET>) -> u64 {
-        let runs = 4.0 * self.works.len() as f64 * f64::from(self.runs);
-        let share = SHARE_FOR_LAPS * effort.budget.as_nanos() as f64 / runs;
-        (share as u64).clamp(SHORTEST_NS, LONGEST_REALTIME_NS)
-    }
-
-    /// The ring whose laps last longest, in the plain setting: what is calibrated.
-    pub(crate) fn largest_ring(&self) -> Option<RingCase> {
-        let work = *self.works.iter().max_by_key(|work| work.bytes)?;
-        Some(RingCase {
-            members: 2,
-            kind: Kind::Process,
-            link: "pipe".to_string(),
-            work: Some(work),
-            placement: Placement::Same { cpu: self.cpu },
-            policy: Policy::Other,
-            priority: None,
-            state: None,
-        })
-    }
-
-    /// Every condition with the same laps.
-    pub(crate) fn plan<const BUDGET: u64>(&self, laps: u64, effort: &Effort<BUDGET>) -> Plan {
-        let case = |work: Work, setting, environment| {
-            let (noise_cpu, policy, priority) = match setting {
-                Setting::Augmented => (self.away, self.policy, self.priority),
-                Setting::Plain => (self.cpu, Policy::Other, None),
-            };
-            let (noise, seed) = (self.noise, effort.seed);
-            let wire = self.wire;
-            let execution = Execution {
-                setting,
-                environment,
-                noise,
-                noise_cpu,
-                work,
-                laps,
-                seed,
-                priority,
-                wire,
-            };
-            Case { trial: Trial::Execution(execution), cpu: self.cpu, policy }
-        };
-        let mut cases = Vec::new();
-        for setting in [Setting::Augmented, Setting::Plain] {
-            for environment in [Environment::Quiet, Environment::Disturbed] {
-                cases.extend(self.works.iter().map(|work| case(*work, setting, environment)));
-            }
-        }
-        Plan {
-            experiment: Experiment::Interference,
-            cases: cases.into_iter().map(Into::into).collect(),
-            seed: effort.seed,
-            batching: Batching::of_trials(Repeats { trials: 1 }),
-            // As many runs as asked: no precision ends them sooner.
-            stopping: Stopping { precision: 0.0, rounds: Some(self.runs), ..effort.stopping() },
-            reference: Reference::default(),
-        }
-    }
-
-    /// What could not be had.
-    pub(crate) fn take_notices(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.notices)
-    }
+    let why = cache.why().unwrap_or("it is too small");
+    notices.push(format!(
+        "the last private cache of CPU {cpu} is not known ({why}): the paper's sizes stand in for its parts (--sizes)"
+    ));
+    PAPER_BYTES.to_vec()
 }
 
 #[cfg(test)]
@@ -220,25 +208,28 @@ mod tests {
 
     use super::*;
 
-    fn setup() -> Setup {
-        let works = [1024, 2048].map(|bytes| Work::new(bytes, 8, Op::Rmw).unwrap()).to_vec();
-        let noise = Noise::Net;
-        let notices = Vec::new();
-        let (policy, priority) = (Policy::Fifo, Some(99));
-        let wire = Wire::Veth;
-        Setup { works, runs: 6, noise, wire, cpu: 3, away: 0, policy, priority, notices }
-    }
-
-    fn effort(budget: Duration) -> Effort {
-        Effort { precision: 0.01, budget, rounds: None, seed: 9 }
+    fn effort(budget: Duration) -> CostEffort {
+        CostEffort { precision: 0.01, budget, rounds: None, seed: 9 }
     }
 
     #[test]
     fn every_condition_has_the_same_laps_and_its_own_place() {
-        let plan = setup().plan(77, &effort(Duration::from_secs(60)));
-        assert_eq!((plan.cases.len(), plan.stopping.rounds), (8, Some(6)));
+        let works = [1024, 2048].map(|bytes| Work::new(bytes, 8, Op::Rmw).unwrap());
+        let of = Execution {
+            setting: Setting::Plain,
+            environment: Environment::Quiet,
+            noise: Noise::Net,
+            noise_cpu: 3,
+            work: works[0],
+            laps: 77,
+            seed: 9,
+            priority: None,
+            wire: Wire::Veth,
+        };
+        let cases = cases(&works, 3, &of, (0, Policy::Fifo, Some(99)));
+        assert_eq!(cases.len(), 8);
         let mut conditions = BTreeSet::new();
-        for (_, case) in plan.trials() {
+        for case in &cases {
             let Trial::Execution(e) = &case.trial else { panic!("{case:?}") };
             assert_eq!((case.cpu, e.laps, e.seed), (3, 77, 9));
             match e.setting {
@@ -257,9 +248,9 @@ mod tests {
     #[test]
     fn runs_fit_the_budget_within_bounds() {
         // 48 runs in 65 % of 24 s.
-        assert_eq!(setup().execution_ns(&effort(Duration::from_secs(24))), 325_000_000);
-        assert_eq!(setup().execution_ns(&effort(Duration::from_secs(3600))), LONGEST_REALTIME_NS);
-        assert_eq!(setup().execution_ns(&effort(Duration::from_millis(1))), SHORTEST_NS);
+        assert_eq!(execution_ns(2, 6, &effort(Duration::from_secs(24))), 325_000_000);
+        assert_eq!(execution_ns(2, 6, &effort(Duration::from_secs(3600))), LONGEST_REALTIME_NS);
+        assert_eq!(execution_ns(2, 6, &effort(Duration::from_millis(1))), SHORTEST_NS);
     }
 
     #[test]

@@ -1,120 +1,117 @@
-//! `cost --interference` on the terminal.
+//! `cost --interference` on the terminal, and as a chart.
 
-use std::fmt::Write;
-
-use model::interference::{Comparison, Verdict, judge};
+use charts::{Axis, Figure, Point, Role, Series};
+use model::findings::Record;
+use model::findings::interference::{
+    CONFIDENCE, Comparison, Execution, Found, Noise, Runs, Verdict, judge,
+};
 use model::published::li2007::Figures;
-use model::trial::interference::{Execution, Found, Noise};
-use model::trial::{Record, Trial};
+use model::trial::{Case, Environment, Trial};
+use model::words;
 use stats::Interval;
 
-use crate::terminal::{align, figure, table};
-
-/// The paper's figures.
-const PUBLISHED: &str = include_str!("../../../../data/li2007.csv");
+use crate::figures::{lines, nanoseconds};
+use crate::terminal::{figure as digits, table};
+use crate::values::each_once;
 
 pub(crate) fn text(record: &Record, found: &Found) -> String {
-    let mut text = format!("{}\n\n", comparisons(&found.verdict, 1e6));
-    for line in legend(record, found) {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{line}");
-    }
-    let _ = writeln!(text, "\nverdict: {}", found.in_words);
-    for doubt in &found.doubts {
-        let _ = writeln!(text, "doubt: {doubt}");
-    }
-    text.push('\n');
-    text.push_str(&published());
-    text
+    let doubts: String = found.doubts.iter().map(|doubt| format!("doubt: {doubt}\n")).collect();
+    format!(
+        "{}\n\n{}\n\nverdict: {}\n{doubts}\n{}",
+        comparisons(&found.verdict, 1e6),
+        legend(record, found),
+        found.in_words,
+        published()
+    )
 }
 
 /// Intervals of the mean execution time, in `unit_ns`.
-fn comparisons(verdict: &Verdict, unit: f64) -> comfy_table::Table {
-    let mut table = table(["array", "setting", "quiet", "disturbed", "grew", "moved %"]);
-    for comparison in &verdict.comparisons {
-        table.add_row(row(comparison, unit));
-    }
-    align(&mut table);
-    table
+fn comparisons(verdict: &Verdict, unit_ns: f64) -> comfy_table::Table {
+    let columns = ["array", "setting", "quiet", "disturbed", "grew", "moved %"];
+    table(columns, verdict.comparisons.iter().map(|comparison| row(comparison, unit_ns)))
 }
 
-fn row(comparison: &Comparison, unit: f64) -> [String; 6] {
-    let interval = |interval: &Option<Interval>| match interval {
-        Some(i) => format!("({:.2}, {:.2})", i.low / unit, i.high / unit),
-        None => "-".to_string(),
+fn row(comparison: &Comparison, unit_ns: f64) -> [String; 6] {
+    let dash = || "-".to_string();
+    let interval = |interval: Option<Interval>| {
+        interval.map_or_else(dash, |i| format!("({:.2}, {:.2})", i.low / unit_ns, i.high / unit_ns))
     };
-    let growth = comparison.growth.map_or("-".to_string(), |growth| {
+    let growth = comparison.growth.map_or_else(dash, |growth| {
         let mark = if growth.is_resolved() { "" } else { "not resolved " };
-        format!(
-            "{mark}{}x ({} to {})",
-            figure(Some(growth.ratio)),
-            figure(Some(growth.low)),
-            figure(Some(growth.high))
-        )
+        let [ratio, low, high] = [growth.ratio, growth.low, growth.high].map(digits);
+        format!("{mark}{ratio}x ({low} to {high})")
     });
-    let moved = comparison.moved.map_or("-".to_string(), |moved| {
-        format!(
-            "{:+.2} ({:+.2} to {:+.2})",
-            100.0 * moved.part,
-            100.0 * moved.low,
-            100.0 * moved.high
-        )
+    let moved = comparison.moved.map_or_else(dash, |moved| {
+        let [part, low, high] = [moved.part, moved.low, moved.high].map(|part| 100.0 * part);
+        format!("{part:+.2} ({low:+.2} to {high:+.2})")
     });
     [
-        format!("{} KiB", figure(Some(comparison.array_bytes as f64 / 1024.0))),
+        format!("{} KiB", digits(comparison.array_bytes as f64 / 1024.0)),
         comparison.setting.to_string(),
-        interval(&comparison.quiet),
-        interval(&comparison.disturbed),
+        interval(comparison.quiet),
+        interval(comparison.disturbed),
         growth,
         moved,
     ]
 }
 
-fn legend(record: &Record, found: &Found) -> Vec<String> {
-    let executions = || {
-        record.cases.iter().filter_map(|summary| match &summary.case.trial {
-            Trial::Execution(execution) => Some((&summary.case, execution)),
-            _ => None,
-        })
-    };
-    let mut lines = vec![
-        "quiet, disturbed: mean execution time in ms, 90 % interval (Student); grew: scatter disturbed / quiet, moved: of the mean"
-            .to_string(),
-    ];
-    let Some((_, first)) = executions().next() else { return lines };
-    lines.push(format!(
-        "every run: a ring of two, {} laps, each member rmw over its array",
-        first.laps
-    ));
-    let mut told: Vec<String> = Vec::new();
-    for (case, Execution { setting, noise, wire, noise_cpu, priority, .. }) in executions() {
-        let events = found.events_per_run.get(&setting.to_string());
-        let events = events.map_or(String::new(), |events| {
-            format!(", {} {} a run", figure(Some(*events)), noise.events())
-        });
-        let line = format!(
-            "{setting}: members on CPU {} under policy {}{}, noise ({noise}{}) on CPU {noise_cpu}{events}",
-            case.cpu,
-            case.policy,
-            priority.map_or(String::new(), |priority| format!(" at priority {priority}")),
-            if *noise == Noise::Net { format!(" by {wire}") } else { String::new() }
-        );
-        if !told.contains(&line) {
-            told.push(line);
-        }
+fn legend(record: &Record, found: &Found) -> String {
+    let columns = "quiet, disturbed: mean execution time in ms, 90 % interval (Student); grew: scatter disturbed / quiet, moved: of the mean";
+    let mut lines = vec![columns.to_string()];
+    for summary in &record.cases {
+        let Trial::Execution(of) = &summary.case.trial else { continue };
+        let laps = of.laps;
+        lines
+            .push(format!("every run: a ring of two, {laps} laps, each member rmw over its array"));
+        lines.push(setting(&summary.case, of, found));
     }
-    lines.extend(told);
-    lines
+    each_once(lines).join("\n")
+}
+
+fn setting(case: &Case, of: &Execution, found: &Found) -> String {
+    let Execution { setting, noise, noise_cpu, .. } = of;
+    let events = found.events_per_run.get(&setting.to_string());
+    let events = events.map(|many| format!(", {} {} a run", digits(*many), noise.events()));
+    let priority = of.priority.map(|priority| format!(" at priority {priority}"));
+    let wire = (*noise == Noise::Net).then(|| format!(" by {}", of.wire));
+    format!(
+        "{setting}: members on CPU {} under policy {}{}, noise ({noise}{}) on CPU {noise_cpu}{}",
+        case.cpu,
+        case.policy,
+        priority.unwrap_or_default(),
+        wire.unwrap_or_default(),
+        events.unwrap_or_default()
+    )
 }
 
 /// The paper's Tables 1 and 2, read in the same way.
 fn published() -> String {
     // The file is part of the program and read by its tests.
-    let Ok(figures) = Figures::parse(PUBLISHED) else { return String::new() };
+    let Ok(figures) = Figures::published() else { return String::new() };
     let verdict = judge(&figures.runs);
     format!(
         "Li, Ding and Shen 2007 (dual Xeon 2.0 GHz, 512 KiB L2; unit not given; packets from another machine):\n\n{}\n\ntheir verdict: {}\n\n",
         comparisons(&verdict, 1.0),
         verdict.in_words()
     )
+}
+
+/// Execution times by condition, with the paper's intervals.
+pub(crate) fn figure(found: &Found, index: usize) -> Option<Figure> {
+    let name = |of: &Runs| format!("{}, {}", words::bytes(of.array_bytes), of.setting);
+    let names = each_once(found.runs.iter().map(name));
+    let point = |of: &Runs| {
+        let (times, place) = (of.times?, names.iter().position(|known| *known == name(of))?);
+        let interval = times.interval(CONFIDENCE);
+        let (low, high) = (interval.map(|of| of.low), interval.map(|of| of.high));
+        Some(Point { x: place as f64, y: times.mean, low, high })
+    };
+    let series = |(of, name): (Environment, &str)| {
+        let runs = found.runs.iter().filter(|runs| runs.environment == of);
+        Series::new(name, index, Role::Bars, runs.filter_map(point).collect())
+    };
+    let series = [(Environment::Disturbed, "disturbed"), (Environment::Quiet, "quiet")].map(series);
+    let axes = (Axis::of_names("array and setting", names.clone()), nanoseconds("time of a run"));
+    let in_words = format!("{}. Intervals of {:.0} %.", found.in_words, CONFIDENCE * 100.0);
+    lines("interference", "Runs in quiet and under disturbance", in_words, axes, series)
 }

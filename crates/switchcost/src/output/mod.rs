@@ -1,7 +1,7 @@
 //! Where results go: what may be typed, and what is printed and written at the end of a run.
 
 pub(crate) mod csv;
-mod exports;
+pub(crate) mod exports;
 
 use std::env;
 use std::fmt::Display;
@@ -11,16 +11,14 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use anstream::{AutoStream, ColorChoice};
-use anyhow::{Context, Result, anyhow};
-use charts::{Figure, Look, Role, printable, terminal as plot};
+use anyhow::{Context, Result};
+use charts::Look;
 use clap::{Args, ValueEnum};
-use model::run::Run;
-use model::subject::Subject;
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use serde::Serialize;
 
-use crate::failure::{say, usage};
+use crate::failure::usage;
 use crate::values::Destination;
 
 /// Where results go.
@@ -44,16 +42,18 @@ pub(crate) struct Output {
     pub(crate) quiet: bool,
 }
 
+/// The folder that a file is to lie in.
+fn folder_of(file: &Path) -> &Path {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
 impl Destination {
     /// Whether both are one place, whatever way leads there.
     fn is(&self, other: &Self) -> bool {
         let real = |path: &Path| {
-            if let Ok(there) = path.canonicalize() {
-                return Some(there);
-            }
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
-            Some(folder.join(path.file_name()?))
+            let beside = || Some(folder_of(path).canonicalize().ok()?.join(path.file_name()?));
+            path.canonicalize().ok().or_else(beside)
         };
         match (self, other) {
             (Self::File(one), Self::File(other)) => {
@@ -75,26 +75,19 @@ impl Output {
 
     /// Whether what is asked for can be written, before anything is measured for it. Nothing is changed.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
-        match (&self.json, &self.csv) {
-            // Two formats in one place would be neither.
-            (Some(json), Some(csv)) if json.is(csv) => {
-                let place = match json {
-                    Destination::Stdout => "standard output",
-                    Destination::File(_) => "that file",
-                };
-                let both = format!("--json {json} and --csv {csv}");
-                Err(usage(format!("{both}: only one of them can have {place}")))
-            }
-            _ => self.check_places(),
+        // Two formats in one place would be neither.
+        if let (Some(json), Some(csv)) = (&self.json, &self.csv)
+            && json.is(csv)
+        {
+            let place = match json {
+                Destination::Stdout => "standard output",
+                Destination::File(_) => "that file",
+            };
+            let both = format!("--json {json} and --csv {csv}");
+            return Err(usage(format!("{both}: only one of them can have {place}")));
         }
-    }
-
-    fn check_places(&self) -> anyhow::Result<()> {
-        let wanted = [("--json", &self.json), ("--csv", &self.csv)];
-        wanted
-            .into_iter()
-            .filter_map(|(flag, to)| Some((flag, to.as_ref()?)))
-            .try_for_each(|(flag, to)| check_place(flag, to))
+        self.json.iter().try_for_each(|to| check_place("--json", to))?;
+        self.csv.iter().try_for_each(|to| check_place("--csv", to))
     }
 }
 
@@ -111,8 +104,7 @@ pub(crate) fn check_place(flag: &str, to: &Destination) -> anyhow::Result<()> {
         Ok(there) if there.is_dir() => Err(refuse(&"it is a directory")),
         Ok(_) => access(path, Access::WRITE_OK).map_err(|errno| refuse(&io::Error::from(errno))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            let folder = folder.unwrap_or(Path::new("."));
+            let folder = folder_of(path);
             let writable = access(folder, Access::WRITE_OK | Access::EXEC_OK);
             writable.map_err(|errno| {
                 let error = io::Error::from(errno);
@@ -134,100 +126,6 @@ pub(crate) enum ExportFormat {
     GoBench,
     /// OpenMetrics: for the textfile collector of node_exporter
     Openmetrics,
-}
-
-/// What a run says, as it is printed, drawn and exported.
-pub(crate) trait Record {
-    /// All of it as JSON.
-    fn json(&self) -> Result<Vec<u8>>;
-
-    /// All that is printed of it, ending with a newline; `path` is where the run is stored.
-    fn table(&self, path: Option<&Path>) -> String;
-
-    /// A sentence each, the most important first; where there is nothing, the first chart in words stands for it.
-    fn headline(&self) -> Vec<String>;
-
-    /// Its charts. `run` is the run that it is of, `index` its place among the runs that are drawn together.
-    fn figures(&self, run: &Run, index: usize) -> Vec<Figure>;
-
-    /// All samples of the run as CSV, with a header line.
-    fn csv(&self, run: &Run) -> Result<Vec<u8>>;
-}
-
-/// Writes all that `output` asks for. The table goes to standard output, or to standard error where
-/// that belongs to a machine-readable format.
-pub(crate) fn write(
-    run: &Run,
-    record: &dyn Record,
-    path: Option<&Path>,
-    output: &Output,
-) -> Result<()> {
-    let mut errors = Vec::new();
-    if !output.quiet {
-        let mut text = printable(&record.table(path));
-        let mut shared = [&output.json, &output.csv].into_iter().flatten();
-        let taken = shared.any(|to| *to == Destination::Stdout);
-        if output.plot {
-            let look = if taken { look_of(&io::stderr()) } else { look_of(&io::stdout()) };
-            text.push_str(&plots(run, record, &look));
-        }
-        let printed = match taken {
-            true => ignore_broken_pipe(io::stderr().write_all(text.as_bytes())),
-            false => print(text.as_bytes()),
-        };
-        errors.extend(printed.err().map(|error| anyhow!(error).context("cannot print the report")));
-    }
-    let wanted = [(ExportFormat::Json, &output.json), (ExportFormat::Csv, &output.csv)];
-    for (format, to) in wanted {
-        if let Some(to) = to {
-            errors.extend(export(run, record, format, to).err());
-        }
-    }
-    // The last is told by whoever asked; the others would be lost.
-    let last = errors.pop();
-    errors.iter().for_each(|error| say(&format!("error: {error:#}")));
-    last.map_or(Ok(()), Err)
-}
-
-/// Prints the report of a stored run, with its charts if they are asked for.
-pub(crate) fn show(run: &Run, record: &dyn Record, path: &Path, plot: bool) -> Result<()> {
-    let mut text = printable(&record.table(Some(path)));
-    if plot {
-        text.push_str(&plots(run, record, &look_of(&io::stdout())));
-    }
-    print(text.as_bytes()).context("cannot print the report")
-}
-
-/// The run's charts in text. Single samples by round are left to the report: they are too many for a
-/// terminal.
-fn plots(run: &Run, record: &dyn Record, look: &Look) -> String {
-    let figures = record.figures(run, 0);
-    let raw = |figure: &Figure| figure.series().iter().any(|series| series.role == Role::Raw);
-    let drawn: Vec<String> = figures
-        .iter()
-        .filter(|figure| !raw(figure))
-        .map(|figure| format!("\n{}", plot(figure, &[], look)))
-        .collect();
-    match drawn.is_empty() {
-        true => "\nplot: nothing was measured that can be drawn\n".to_string(),
-        false => drawn.concat(),
-    }
-}
-
-/// Writes a run in a machine-readable format.
-pub(crate) fn export(
-    run: &Run,
-    record: &dyn Record,
-    format: ExportFormat,
-    to: &Destination,
-) -> Result<()> {
-    let bytes = match format {
-        ExportFormat::Json => record.json()?,
-        ExportFormat::Csv => record.csv(run)?,
-        ExportFormat::GoBench => exports::go_bench(&Subject::of_run(run)),
-        ExportFormat::Openmetrics => exports::openmetrics(&Subject::of_run(run)),
-    };
-    put(&bytes, to)
 }
 
 /// A value as JSON, ending with a newline.
@@ -262,7 +160,7 @@ pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
 }
 
 /// A reader that has had enough (`| head`) is no failure.
-fn ignore_broken_pipe(result: io::Result<()>) -> io::Result<()> {
+pub(crate) fn ignore_broken_pipe(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result,
@@ -273,7 +171,7 @@ fn ignore_broken_pipe(result: io::Result<()>) -> io::Result<()> {
 const WIDEST: usize = 80;
 
 /// How a plot may look on a stream.
-fn look_of<S: anstream::stream::RawStream + IsTerminal + AsFd>(stream: &S) -> Look {
+pub(crate) fn look_of<S: anstream::stream::RawStream + IsTerminal + AsFd>(stream: &S) -> Look {
     let size = terminal_size::terminal_size_of(stream).map(|(columns, _)| columns.0.into());
     // NO_COLOR, CLICOLOR_FORCE, TERM=dumb and what is no terminal, as every program of clap's has it.
     let colour = AutoStream::choice(stream) != ColorChoice::Never;

@@ -1,7 +1,6 @@
 //! `switchcost report`: runs as charts in one HTML file that needs nothing else, and as pictures.
 
 pub(crate) mod drawn;
-pub(crate) mod headline;
 
 use std::fmt::Write;
 use std::fs::File;
@@ -53,14 +52,11 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
         .enumerate()
         .map(|(index, name)| Drawn::find(name, index))
         .collect::<Result<_>>()?;
-    let pictures = write_pictures(&drawn, args.svg.as_deref(), args.png.as_deref())?;
+    let pictures = write_pictures(&drawn, [("svg", &args.svg), ("png", &args.png)])?;
     write(drawn, None, &args.output)?;
     if let Destination::File(path) = &args.output {
-        let mut text = format!("report: {}\n", path.display());
-        for picture in &pictures {
-            // Writing to a String cannot fail.
-            let _ = writeln!(text, "picture: {}", picture.display());
-        }
+        let pictures = pictures.iter().map(|path| format!("picture: {}\n", path.display()));
+        let text = format!("report: {}\n{}", path.display(), pictures.collect::<String>());
         print(text.as_bytes())?;
     }
     Ok(ExitCode::SUCCESS)
@@ -75,55 +71,54 @@ const HEAD: u64 = 1024;
 /// Refuses to write over a file that is no report: a run file, most likely, that was to be drawn.
 pub(crate) fn check(to: &Destination) -> Result<()> {
     let Destination::File(path) = to else { return Ok(()) };
-    let is_taken = path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0);
-    match is_taken && !is_report(path)? {
-        true => Err(usage(format!(
-            "{}: a file that is no report of switchcost is there already: remove it, or name another (-o FILE)",
-            path.display()
-        ))),
-        false => Ok(()),
+    if !path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0) {
+        return Ok(());
     }
-}
-
-fn is_report(path: &Path) -> Result<bool> {
     let cannot = || format!("cannot read {}", path.display());
     let mut head = Vec::new();
-    File::open(path)
-        .with_context(cannot)?
-        .take(HEAD)
-        .read_to_end(&mut head)
-        .with_context(cannot)?;
-    Ok(String::from_utf8_lossy(&head).contains(GENERATOR))
+    let file = File::open(path).with_context(cannot)?;
+    file.take(HEAD).read_to_end(&mut head).with_context(cannot)?;
+    if String::from_utf8_lossy(&head).contains(GENERATOR) {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "{}: a file that is no report of switchcost is there already: remove it, or name another (-o FILE)",
+        path.display()
+    )))
 }
 
 /// Writes the report of these runs, in this order; `lead` is what they say together.
 pub(crate) fn write(runs: Vec<Drawn>, lead: Option<&str>, to: &Destination) -> Result<()> {
     check(to)?;
-    put(page(runs, lead)?.as_bytes(), to)
+    put(page(&runs, lead)?.as_bytes(), to)
 }
 
-/// Writes the charts of these runs as pictures into the folders that are named; gives the files. Published
-/// figures are drawn if they were asked for: on paper nobody switches them off.
-fn write_pictures(
-    runs: &[Drawn],
-    svg_to: Option<&Path>,
-    png_to: Option<&Path>,
-) -> Result<Vec<PathBuf>> {
-    let names: Vec<String> = (0..runs.len()).map(letter).collect();
+/// A letter for each run, A to Z and then numbers from 27 on, and the figures of all together.
+fn lettered(runs: &[Drawn]) -> (Vec<String>, Vec<Figure>) {
+    let letters =
+        ('A'..='Z').map(String::from).chain((27..).map(|number: usize| number.to_string()));
+    let names: Vec<String> = letters.take(runs.len()).collect();
     let of_runs = runs.iter().map(|run| run.figures.clone());
     let figures = together(names.iter().cloned().zip(of_runs).collect());
+    (names, figures)
+}
+
+/// Writes the charts of these runs as pictures into the folders that are named, by format; gives the files.
+/// Published figures are drawn if they were asked for: on paper nobody switches them off.
+fn write_pictures(runs: &[Drawn], folders: [(&str, &Option<PathBuf>); 2]) -> Result<Vec<PathBuf>> {
+    let (names, figures) = lettered(runs);
     let caption = |(name, run): (&String, &Drawn)| match runs.len() {
         1 => format!("{}.", run.caption),
         _ => format!("{name}: {}.", run.caption),
     };
-    let text: Vec<String> = names.iter().zip(runs).map(caption).collect();
-    let text = text.join(" ");
+    let text = names.iter().zip(runs).map(caption).collect::<Vec<String>>().join(" ");
     let mut written = Vec::new();
-    if let Some(dir) = svg_to {
-        written.extend(save(&figures, dir, "svg", |figure| Ok(svg(figure, &names, &text).into()))?);
-    }
-    if let Some(dir) = png_to {
-        written.extend(save(&figures, dir, "png", |figure| png(figure, &names, &text))?);
+    for (format, folder) in folders {
+        let Some(folder) = folder else { continue };
+        written.extend(save(&figures, folder, format, |figure| match format {
+            "svg" => Ok(svg(figure, &names, &text).into()),
+            _ => png(figure, &names, &text),
+        })?);
     }
     Ok(written)
 }
@@ -150,49 +145,29 @@ fn save(
 }
 
 /// The whole file.
-fn page(mut runs: Vec<Drawn>, lead: Option<&str>) -> Result<String> {
-    let names: Vec<String> = (0..runs.len()).map(letter).collect();
-    let of_runs = runs.iter_mut().map(|run| std::mem::take(&mut run.figures));
-    let figures = together(names.iter().cloned().zip(of_runs).collect());
+fn page(runs: &[Drawn], lead: Option<&str>) -> Result<String> {
+    let (names, figures) = lettered(runs);
     let all = published().context("the published figures")?;
-    let titles: Vec<String> =
-        names
-            .iter()
-            .zip(&runs)
-            .map(|(name, run)| {
-                if runs.len() > 1 {
-                    format!("{name}, {}", run.title)
-                } else {
-                    "this run".to_string()
-                }
-            })
-            .collect();
-    let figures = with_published(figures, &all, &titles);
-    let title = match &runs[..] {
-        [only] => format!("switchcost: {}", only.title),
-        many => format!("switchcost: {} runs", many.len()),
+    let (title, titles) = match runs {
+        [only] => (format!("switchcost: {}", only.title), vec!["this run".to_string()]),
+        many => {
+            let titles = names.iter().zip(many).map(|(name, run)| format!("{name}, {}", run.title));
+            (format!("switchcost: {} runs", many.len()), titles.collect())
+        }
     };
     let page = Page {
         title: &title,
         generator: concat!("switchcost ", env!("CARGO_PKG_VERSION")),
         style: include_str!("report.css"),
-        header: &header(&runs, &names, lead),
+        header: &header(runs, &names, lead),
         footer: FOOTER,
         runs: &names,
-        figures: &figures,
+        figures: &with_published(figures, &all, &titles),
         own: "relative to a ring of two",
         published: "machines of 1984 to 2007",
         unlisted: "Single samples are not listed: switchcost runs export --format csv",
     };
     Ok(page.html())
-}
-
-/// A, B, ... Z, then 27, 28, ...
-fn letter(index: usize) -> String {
-    match u8::try_from(index) {
-        Ok(place) if place < 26 => char::from(b'A' + place).to_string(),
-        _ => (index + 1).to_string(),
-    }
 }
 
 const FOOTER: &str = "<footer><p>A switch is one that the kernel counted; its cost is what a hop of the ring costs above \
@@ -201,56 +176,56 @@ Published figures are as printed (1984 to 2007) and have none.</p></footer>\n";
 
 /// `lead` is what the runs say together; by their `names` the charts tell runs apart.
 fn header(runs: &[Drawn], names: &[String], lead: Option<&str>) -> String {
-    let lead =
-        lead.map_or(String::new(), |lead| format!("<p class=\"lead\">{}</p>\n", escape(lead)));
-    let mut text =
-        format!("<header>\n<h1>What a context switch costs</h1>\n{lead}<div class=\"runs\">\n");
-    for (name, run) in names.iter().zip(runs) {
-        let name =
-            if runs.len() > 1 { format!("<b class=\"letter\">{name}</b> ") } else { String::new() };
-        // Writing to a String cannot fail.
-        let _ = write!(text, "<section class=\"run\">\n<h2>{name}{}</h2>\n", escape(&run.title));
-        for (place, sentence) in run.headline.iter().enumerate() {
-            let class = if place == 0 { " class=\"headline\"" } else { "" };
-            let _ = writeln!(text, "<p{class}>{}</p>", escape(sentence));
-        }
-        text.push_str(&noise(run));
-        text.push_str(&facts(run, runs.len() == 1));
-        if let Some(told) = &run.text {
-            let _ = writeln!(
-                text,
-                "<details><summary>All that the run says, as on the terminal</summary><pre tabindex=\"0\">{}</pre></details>",
-                escape(told)
-            );
-        }
-        text.push_str("</section>\n");
-    }
-    text.push_str("</div>\n</header>\n");
-    text
+    let lead = lead.map(|lead| format!("<p class=\"lead\">{}</p>\n", escape(lead)));
+    let is_one = runs.len() == 1;
+    let section = |(name, run): (&String, &Drawn)| {
+        let letter = format!("<b class=\"letter\">{name}</b> ");
+        let letter = if is_one { "" } else { &letter };
+        section(run, letter, if is_one { " open" } else { "" })
+    };
+    format!(
+        "<header>\n<h1>What a context switch costs</h1>\n{}<div class=\"runs\">\n{}</div>\n</header>\n",
+        lead.unwrap_or_default(),
+        names.iter().zip(runs).map(section).collect::<String>()
+    )
 }
 
-/// What it was measured on in a line, and all that is known of that below: open where one run is all.
-fn facts(run: &Drawn, open: bool) -> String {
-    let mut text = format!("<p>Measured on {}.</p>\n", escape(&run.setting));
-    text.push_str(if open { "<details open>" } else { "<details>" });
-    text.push_str("<summary>How it was measured</summary><dl>");
+/// What a run says, on what it was measured, and all that is known of that below: `open` where one run is all.
+fn section(run: &Drawn, letter: &str, open: &str) -> String {
+    let mut text = format!("<section class=\"run\">\n<h2>{letter}{}</h2>\n", escape(&run.title));
+    // Writing to a String cannot fail.
+    for (place, sentence) in run.headline.iter().enumerate() {
+        let class = if place == 0 { " class=\"headline\"" } else { "" };
+        let _ = writeln!(text, "<p{class}>{}</p>", escape(sentence));
+    }
+    if let Some(verdict) = &run.noise {
+        let class = match verdict.level {
+            NoiseLevel::Quiet => "quiet",
+            NoiseLevel::Noisy => "noisy",
+            NoiseLevel::Unusable => "unusable",
+            NoiseLevel::Unknown => "unknown",
+        };
+        let words = escape(&verdict.in_words());
+        let _ = writeln!(text, "<p class=\"noise {class}\">Machine: {words}.</p>");
+    }
+    let _ = write!(
+        text,
+        "<p>Measured on {}.</p>\n<details{open}><summary>How it was measured</summary><dl>",
+        escape(&run.setting())
+    );
     for (what, is) in &run.facts {
-        // Writing to a String cannot fail.
         let _ = write!(text, "<div><dt>{}</dt><dd>{}</dd></div>", escape(what), escape(is));
     }
     text.push_str("</dl></details>\n");
+    if let Some(told) = &run.text {
+        let _ = writeln!(
+            text,
+            "<details><summary>All that the run says, as on the terminal</summary><pre tabindex=\"0\">{}</pre></details>",
+            escape(told)
+        );
+    }
+    text.push_str("</section>\n");
     text
-}
-
-fn noise(run: &Drawn) -> String {
-    let Some(verdict) = &run.noise else { return String::new() };
-    let class = match verdict.level {
-        NoiseLevel::Quiet => "quiet",
-        NoiseLevel::Noisy => "noisy",
-        NoiseLevel::Unusable => "unusable",
-        NoiseLevel::Unknown => "unknown",
-    };
-    format!("<p class=\"noise {class}\">Machine: {}.</p>\n", escape(&verdict.in_words()))
 }
 
 #[cfg(test)]

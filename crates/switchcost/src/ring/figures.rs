@@ -7,24 +7,29 @@ use model::record::{CaseSummary, Record};
 use model::ring::{Case, Kind, Placement, Policy, Sample};
 use model::run::Run;
 use model::scaling::{Knee, Verdict};
-use model::{sample, words};
+use model::{case, words};
 
-use crate::figures::{Bars, point};
-
-/// Cost of a switch against the size of the ring.
-pub(crate) const COST: &str = "ring-cost";
-/// CPU time of a lap against the size of the ring.
-pub(crate) const CPU: &str = "ring-cpu";
-/// Switches per hop against the size of the ring.
-const SWITCHES: &str = "ring-switches";
+use crate::figures::{RING_COST, RING_CPU, bars, lines, members, nanoseconds, points};
+use crate::values::each_once;
 
 /// Points of a curve between its ends.
 const CURVE_POINTS: usize = 48;
 
-/// Cases that differ in nothing but their size, by size.
+/// Cases that differ in nothing but their size, by size, each with its number.
 struct Group<'a> {
     name: String,
     cases: Vec<(usize, &'a CaseSummary)>,
+}
+
+impl Group<'_> {
+    fn line(&self, index: usize, of: impl Fn(usize, &CaseSummary) -> Option<Estimate>) -> Series {
+        let at = |(number, case): &(usize, &CaseSummary)| (size(case), of(*number, case));
+        Series::new(&*self.name, index, Role::Measured, points(self.cases.iter().map(at)))
+    }
+}
+
+fn size(summary: &CaseSummary) -> f64 {
+    f64::from(summary.case.members)
 }
 
 /// The figures of a run of rings without work. `index` is its place among the runs that are drawn together, and
@@ -32,94 +37,61 @@ struct Group<'a> {
 pub(crate) fn figures(run: &Run, record: &Record, index: usize) -> Vec<Figure> {
     let groups = groups(record);
     let several_sizes = groups.iter().any(|group| group.cases.len() > 1);
-    let mut all = Vec::new();
-    if several_sizes || groups.len() == 1 {
-        all.extend(by_size(record, &groups, index));
-    }
-    if groups.len() > 1 {
-        all.extend(compared(&groups, index));
-    }
-    if several_sizes {
-        all.extend(cpu(run, &groups, index));
-        all.extend(switches(&groups, index));
-    }
-    all
+    let all = [
+        (several_sizes || groups.len() == 1).then(|| by_size(record, &groups, index)),
+        (groups.len() > 1).then(|| compared(&groups, index)),
+        several_sizes.then(|| cpu(run, &groups, index)),
+        several_sizes.then(|| switches(&groups, index)),
+    ];
+    all.into_iter().flatten().flatten().collect()
 }
 
 fn groups(record: &Record) -> Vec<Group<'_>> {
-    let mut groups: Vec<(Case, Group)> = Vec::new();
-    let rings = record.cases.iter().enumerate().filter(|(_, of)| of.case.members > 1);
-    for (number, summary) in rings {
-        let key = Case { members: 1, ..summary.case.clone() };
-        match groups.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, group)) => group.cases.push((number, summary)),
-            None => {
-                let name = name(&summary.case);
-                groups.push((key, Group { name, cases: vec![(number, summary)] }));
-            }
+    let mut groups: Vec<Group> = Vec::new();
+    for of in record.cases.iter().enumerate().filter(|(_, of)| of.case.members > 1) {
+        let name = name(&of.1.case);
+        match groups.iter_mut().find(|known| known.name == name) {
+            Some(group) => group.cases.push(of),
+            None => groups.push(Group { name, cases: vec![of] }),
         }
     }
-    let mut groups: Vec<Group> = groups.into_iter().map(|(_, group)| group).collect();
     for group in &mut groups {
         group.cases.sort_by_key(|(_, summary)| summary.case.members);
     }
     groups
 }
 
-/// What tells a ring from others but for its size. What goes without saying is left out.
+/// What tells a ring from others but for its size. Defaults are left out.
 fn name(case: &Case) -> String {
-    let mut words = vec![case.link.clone()];
-    if case.kind == Kind::Thread {
-        words.push("threads".to_string());
-    }
-    words.extend(case.work.map(|work| work.in_words()));
-    if !matches!(case.placement, Placement::Same { .. }) {
-        words.push(format!("on {}", case.placement));
-    }
-    if case.policy != Policy::Other {
-        words.push(case.policy.to_string());
-    }
-    words.extend(case.state.map(|state| format!("registers {state}")));
-    words.join(", ")
-}
-
-fn members(scale: Scale) -> Axis {
-    Axis::new("members of the ring", Unit::Count, scale)
-}
-
-fn of_size(summary: &CaseSummary, of: Option<&Estimate>) -> Option<Point> {
-    Some(point(f64::from(summary.case.members), of?))
+    let is_same = matches!(case.placement, Placement::Same { .. });
+    let words = [
+        Some(case.link.clone()),
+        (case.kind == Kind::Thread).then(|| "threads".to_string()),
+        case.work.map(|work| work.in_words()),
+        (!is_same).then(|| format!("on {}", case.placement)),
+        (case.policy != Policy::Other).then(|| case.policy.to_string()),
+        case.state.map(|state| format!("registers {state}")),
+    ];
+    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn by_size(record: &Record, groups: &[Group], index: usize) -> Option<Figure> {
-    let measured = |group: &Group| {
-        let cost =
-            |(_, of): &(usize, &CaseSummary)| of_size(of, of.ns_per_switch_above_solo.as_ref());
-        let points: Vec<Point> = group.cases.iter().filter_map(cost).collect();
-        Series::new(group.name.clone(), index, Role::Measured, points)
-    };
-    let mut series: Vec<Series> =
-        groups.iter().map(measured).filter(|series| !series.points.is_empty()).collect();
+    let measured = groups.iter().map(|of| of.line(index, |_, case| case.ns_per_switch_above_solo));
+    let mut series: Vec<Series> = measured.filter(|series| !series.points.is_empty()).collect();
     let mut sentences: Vec<String> = series.iter().map(ends).collect();
     let mut marks = Vec::new();
-    let several = groups.len() > 1;
     for law in &record.scaling {
         let first = law.cases.first().and_then(|case| record.cases.get(*case));
         let name = first.map_or_else(String::new, |of| name(&of.case));
-        let of = if several { format!("{name}, ") } else { String::new() };
-        let points = curve(&law.law);
-        if !points.is_empty() {
-            series.push(Series::new(format!("{of}law"), index, Role::Law, points));
-        }
+        let of = if groups.len() > 1 { format!("{name}, ") } else { String::new() };
+        series.push(Series::new(format!("{of}law"), index, Role::Law, curve(&law.law)));
         marks.extend(law.law.knees.iter().map(|knee| mark(knee, &of)));
         sentences.push(format!("Law of {name}: {}.", law.in_words));
     }
-    let y = Axis::new("cost of a switch", Unit::Nanoseconds, Scale::Linear);
     let title = "Cost of a switch by the size of the ring";
-    let (in_words, base) = (sentences.join(" "), Some(2.0));
-    Figure { in_words, base, marks, ..Figure::new(COST, title, members(Scale::Log), y) }
-        .of(series)
-        .map(Figure::with_fitting_scale)
+    let axes = (members(Scale::Log), nanoseconds("cost of a switch"));
+    let figure = lines(RING_COST, title, sentences.join(" "), axes, series)?;
+    Some(Figure { base: Some(2.0), marks, ..figure })
 }
 
 /// `pipe: 1.2 us at 2 members, 1.9 us at 64.`
@@ -146,8 +118,7 @@ fn curve(law: &Verdict) -> Vec<Point> {
     let turns = law.curve.iter().flat_map(|curve| &curve.turns);
     places.extend(turns.flat_map(|turn| [*turn, turn * (1.0 + 1e-6)]));
     places.sort_by(f64::total_cmp);
-    let at = |x: f64| Some(Point::bare(x, law.cost_at(x)?));
-    places.into_iter().filter_map(at).collect()
+    places.into_iter().filter_map(|x| Some(Point::bare(x, law.cost_at(x)?))).collect()
 }
 
 /// Where it is most likely, between the sizes that bracket it.
@@ -159,90 +130,65 @@ fn mark(knee: &Knee, of: &str) -> Mark {
 
 /// Rings of the same size, side by side.
 fn compared(groups: &[Group], index: usize) -> Option<Figure> {
-    let case = |group: &Group| group.cases.first().map(|(_, of)| of.case.clone());
-    let first = groups.iter().find_map(case)?;
-    let differs = |of: fn(&Case) -> String| {
-        groups.iter().filter_map(case).any(|other| of(&other) != of(&first))
+    let cases = || groups.iter().filter_map(|group| Some(&group.cases.first()?.1.case));
+    let differs = |of: fn(&Case) -> String| each_once(cases().map(of)).len() > 1;
+    let (id, title) = match (differs(|of| of.link.clone()), differs(|of| of.placement.to_string()))
+    {
+        (true, _) => ("links", "Links compared"),
+        (false, true) => ("placements", "Placements compared"),
+        (false, false) => ("states", "Registers in use compared"),
     };
-    let (id, title) = if differs(|case| case.link.clone()) {
-        ("links", "Links compared")
-    } else if differs(|case| case.placement.to_string()) {
-        ("placements", "Placements compared")
-    } else {
-        ("states", "Registers in use compared")
-    };
-    let size = common_size(groups)?;
+    // The smallest size that most of them have.
+    let sizes = || groups.iter().flat_map(|of| of.cases.iter().map(|(_, of)| of.case.members));
+    let having = |size: u32| sizes().filter(|other| *other == size).count();
+    let size = sizes().max_by_key(|size| (having(*size), std::cmp::Reverse(*size)))?;
     let cost = |group: &Group| {
         let (_, of) = group.cases.iter().find(|(_, of)| of.case.members == size)?;
         of.ns_per_switch_above_solo.map(|cost| (group.name.clone(), cost))
     };
     let known: Vec<(String, Estimate)> = groups.iter().filter_map(cost).collect();
-    let left_out = groups.len() - known.len();
-    let mut bars = Bars::new(id, title, "cost of a switch", known);
-    bars.about = format!("Rings of {size}.");
-    if left_out > 0 {
-        bars.about =
-            format!("{} {left_out} that have no cost of a switch are left out.", bars.about);
-    }
-    bars.figure(index)
-}
-
-/// The smallest size that most of them have.
-fn common_size(groups: &[Group]) -> Option<u32> {
-    let sizes =
-        || groups.iter().flat_map(|group| group.cases.iter().map(|(_, of)| of.case.members));
-    let having = |size: u32| sizes().filter(|other| *other == size).count();
-    sizes().max_by_key(|size| (having(*size), std::cmp::Reverse(*size)))
+    let about = match groups.len() - known.len() {
+        0 => format!("Rings of {size}."),
+        left => format!("Rings of {size}. {left} that have no cost of a switch are left out."),
+    };
+    bars((id, title, "cost of a switch"), &about, known, index)
 }
 
 /// CPU time of a lap, and the ring of two scaled to each size.
 fn cpu(run: &Run, groups: &[Group], index: usize) -> Option<Figure> {
-    let grouped = Grouped::new(&run.header.plan, sample::rings(&run.samples));
-    let estimate = |number: usize| {
+    let grouped = Grouped::new(&run.header.plan, case::rings(&run.samples));
+    let of_lap = |number: usize, of: &CaseSummary| {
         // A random stream of its own, apart from those of the record.
         let stream = (3 << 32) + grouped.rank(number);
-        grouped.over_rounds(&grouped.as_found_by_round(number, Sample::cpu_ns_per_hop), stream)
+        let by_round = grouped.as_found_by_round(number, Sample::cpu_ns_per_hop);
+        grouped.over_rounds(&by_round, stream)?.scaled(size(of))
     };
-    let of_lap = |(number, of): &(usize, &CaseSummary)| {
-        of_size(of, estimate(*number)?.scaled(f64::from(of.case.members)).as_ref())
-    };
-    let projected = |(_, of): &(usize, &CaseSummary)| {
-        Some(Point::bare(f64::from(of.case.members), of.projected_cpu_ns_per_lap?))
-    };
+    let projected =
+        |(_, of): &(usize, &CaseSummary)| Some(Point::bare(size(of), of.projected_cpu_ns_per_lap?));
     let of_group = |group: &Group| {
-        let measured: Vec<Point> = group.cases.iter().filter_map(of_lap).collect();
         let line: Vec<Point> = group.cases.iter().filter_map(projected).collect();
         let apart = if groups.len() > 1 { format!("{}, ", group.name) } else { String::new() };
-        [
-            Series::new(group.name.clone(), index, Role::Measured, measured),
-            Series::new(format!("{apart}projected"), index, Role::Projected, line),
-        ]
+        let projected = Series::new(format!("{apart}projected"), index, Role::Projected, line);
+        [group.line(index, of_lap), projected]
     };
-    let y = Axis::new("CPU time of a lap", Unit::Nanoseconds, Scale::Linear);
-    let figure = Figure::new(CPU, "CPU time of a lap", members(Scale::Linear), y);
-    let figure = Figure { base: Some(2.0), ..figure }.of(groups.iter().flat_map(of_group))?;
-    let measured = figure.series().iter().filter(|of| of.role == Role::Measured);
-    let told: Vec<String> = measured.map(ends).collect();
+    let axes = (members(Scale::Linear), nanoseconds("CPU time of a lap"));
+    let series: Vec<Series> = groups.iter().flat_map(of_group).collect();
+    let measured = series.iter().filter(|of| of.role == Role::Measured).map(ends);
     let in_words = format!(
         "CPU time of all members for one lap; the projected line is that of the ring of two, scaled. {}",
-        told.join(" ")
+        measured.collect::<Vec<_>>().join(" ")
     );
-    Some(Figure { in_words, ..figure })
+    let figure = Figure::new(RING_CPU, "CPU time of a lap", axes.0, axes.1).of(series)?;
+    Some(Figure { base: Some(2.0), in_words, ..figure })
 }
 
 fn switches(groups: &[Group], index: usize) -> Option<Figure> {
-    let of_group = |group: &Group| {
-        let count = |(_, of): &(usize, &CaseSummary)| of_size(of, of.switches_per_hop.as_ref());
-        let points: Vec<Point> = group.cases.iter().filter_map(count).collect();
-        Series::new(group.name.clone(), index, Role::Measured, points)
-    };
     let title = "Switches per hop, as the kernel counted them";
     let y = Axis::new("switches per hop", Unit::Ratio, Scale::Linear);
-    let figure = Figure::new(SWITCHES, title, members(Scale::Log), y);
-    let figure = figure.of(groups.iter().map(of_group))?;
+    let series = groups.iter().map(|group| group.line(index, |_, case| case.switches_per_hop));
+    let figure = Figure::new("ring-switches", title, members(Scale::Log), y).of(series)?;
     let values = || figure.series().iter().flat_map(|of| &of.points).map(|point| point.y);
-    let (least, most) =
-        (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+    let (least, most) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
     let in_words = format!(
         "From {least:.2} to {most:.2} switches per hop: costs are divided by these, not by hops."
     );

@@ -1,196 +1,117 @@
 //! `switchcost ring` on the terminal.
 
-use std::fmt::Write;
-use std::path::Path;
-
 use comfy_table::Table;
-use model::company::Company;
 use model::noise::{NoiseLevel, NoiseVerdict};
 use model::record::{CaseSummary, Record, Totals};
 use model::ring::Case;
 
-use super::comparison::{self, Comparison, not_switching};
-use crate::terminal::{self, figure, interval_words};
+use super::comparison::{Comparison, listed, not_switching, placements, states};
+use crate::terminal::{self, Told, figure, interval, value};
 
 /// Laps that Sloan's columns are scaled to: his own, so that his table can be laid beside ours.
 const SLOAN_LAPS: f64 = 1e6;
-
-/// The whole report, ending with a newline.
-pub(crate) fn report(record: &Record, path: Option<&Path>) -> String {
-    let mut text = String::new();
-    // Writing to a String cannot fail.
-    let _ = writeln!(text, "{}\n", heading(record));
-    let _ = writeln!(text, "{}\n", table(record));
-    let _ = writeln!(text, "{LEGEND}");
-    for line in Comparison::of(record).legend() {
-        let _ = writeln!(text, "{line}");
-    }
-    if let Some(table) = comparison::states(record) {
-        let _ = writeln!(text, "\n{table}");
-    }
-    let _ = writeln!(text);
-    for line in findings(record) {
-        let _ = writeln!(text, "{line}");
-    }
-    let _ = writeln!(text, "{}", terminal::place(path));
-    text
-}
 
 const LEGEND: &str = "real to projected: seconds for a million laps, mean of all samples; projected = CPU(2) x members / 2\n\
 ns/hop, ns/switch: of clean slices, at the CPU's full speed and undisturbed (clean: their share); ns/switch: what a\n  hop costs above the ring of one / counted switches, 95 % interval with the scatter between launches\n\
 ! the kernel counts over 5 % more or fewer switches than there are hops";
 
-fn heading(record: &Record) -> String {
-    let mut words = terminal::heading(&record.header);
-    if let Some(case) =
-        record.header.plan.rings().map(|(_, case)| case).find(|case| case.members > 1)
-    {
-        let comparison = Comparison::of(record);
-        let _ = write!(
-            words,
-            "\n{} members by {}, policy {}, {}",
-            case.kind,
-            comparison.in_words(),
-            case.policy,
-            comparison.placed()
-        );
-        match &case.work {
-            None => words.push_str(", no work"),
-            Some(work) => {
-                let _ =
-                    write!(words, ", {} of {} bytes by {}", work.op, work.bytes, work.stride_bytes);
-            }
-        }
-    }
-    words
+pub(crate) fn told(record: &Record) -> Told {
+    let comparison = &Comparison::of(record);
+    let mut body = format!("{}\n\n{LEGEND}\n", table(record, comparison));
+    body.extend(placements(record).map(|line| format!("{line}\n")));
+    body.extend(states(record, comparison).map(|states| format!("\n{states}\n")));
+    body.push('\n');
+    Told { heading: heading(record, comparison), body, findings: findings(record, comparison) }
 }
 
-fn table(record: &Record) -> Table {
-    let comparison = Comparison::of(record);
+fn heading(record: &Record, comparison: &Comparison) -> String {
+    let Some((_, case)) = record.header.plan.rings().find(|(_, case)| case.members > 1) else {
+        return String::new();
+    };
+    let (links, placement) = comparison.links_and_placement(case);
+    let work = case.work.map_or("no work".to_string(), |work| {
+        format!("{} of {} bytes by {}", work.op, work.bytes, work.stride_bytes)
+    });
+    let (kind, policy) = (case.kind, case.policy);
+    format!("\n{kind} members by {links}, policy {policy}, placement {placement}, {work}")
+}
+
+fn table(record: &Record, comparison: &Comparison) -> Table {
+    let times = ["members", "real", "CPU", "user", "system", "projected", "ns/hop"];
+    let costs = ["switches/hop", "", "ns/switch", "interval", "clean", "rounds"];
     let mut columns = comparison.header();
-    columns.extend(
-        [
-            "members",
-            "real",
-            "CPU",
-            "user",
-            "system",
-            "projected",
-            "ns/hop",
-            "switches/hop",
-            "",
-            "ns/switch",
-            "interval",
-            "clean",
-            "rounds",
-        ]
-        .map(String::from),
-    );
-    let mut table = terminal::table(columns);
-    for case in comparison.in_order(record) {
-        let mut cells = comparison.cells(&case.case);
-        cells.extend(row(case));
-        table.add_row(cells);
-    }
-    terminal::align(&mut table);
-    table
+    columns.extend(times.into_iter().chain(costs).map(String::from));
+    let row = |case: &CaseSummary| [comparison.cells(&case.case), row(case)].concat();
+    terminal::table(columns, comparison.in_order(record).into_iter().map(row))
 }
 
 fn row(case: &CaseSummary) -> Vec<String> {
-    let seconds = |of: &dyn Fn(&Totals) -> Option<u64>| {
-        let per_lap = case.totals.as_ref().and_then(|t| Some(of(t)? as f64 / t.laps as f64));
-        figure(per_lap.map(|ns| ns * SLOAN_LAPS / 1e9))
+    let seconds = |ns_per_lap: Option<f64>| figure(ns_per_lap.map(|ns| ns * SLOAN_LAPS / 1e9));
+    let total = |of: fn(&Totals) -> Option<u64>| {
+        let per_lap = |totals: &Totals| Some(of(totals)? as f64 / totals.laps as f64);
+        seconds(case.totals.as_ref().and_then(per_lap))
     };
-    let (cost, interval) = cost_words(case);
-    let switches = case.switches_per_hop.map(|e| format!("{:.3}", e.value));
+    let [cost, its_interval] = cost_words(case);
     vec![
         case.case.members.to_string(),
-        seconds(&|t| Some(t.real_ns)),
-        seconds(&|t| Some(t.cpu_ns)),
-        seconds(&|t| t.user_ns),
-        seconds(&|t| t.system_ns),
-        figure(case.projected_cpu_ns_per_lap.map(|ns| ns * SLOAN_LAPS / 1e9)),
-        figure(case.ns_per_hop.map(|e| e.value)),
-        switches.unwrap_or_else(|| "-".to_string()),
+        total(|totals| Some(totals.real_ns)),
+        total(|totals| Some(totals.cpu_ns)),
+        total(|totals| totals.user_ns),
+        total(|totals| totals.system_ns),
+        seconds(case.projected_cpu_ns_per_lap),
+        value(case.ns_per_hop),
+        switches_words(case),
         if case.counts_disagree { "!" } else { "" }.to_string(),
         cost,
-        interval,
+        its_interval,
         case.clean_share.map_or("-".to_string(), |share| format!("{:.0} %", share * 100.0)),
         case.rounds.to_string(),
     ]
 }
 
+/// Switches per hop as the kernel counted them.
+pub(crate) fn switches_words(case: &CaseSummary) -> String {
+    case.switches_per_hop.map_or("-".to_string(), |switches| format!("{:.3}", switches.value))
+}
+
 /// Cost of a switch and its interval, or why there is none.
-pub(crate) fn cost_words(case: &CaseSummary) -> (String, String) {
-    if case.case.members == 1 {
-        return ("-".to_string(), "(solo)".to_string());
-    }
-    if case.does_not_switch {
-        return ("-".to_string(), "does not switch".to_string());
-    }
-    let Some(estimate) = &case.ns_per_switch_above_solo else {
-        let why = match &case.totals {
-            None => "not measured",
-            Some(totals) if totals.voluntary + totals.involuntary == 0 => "no switch counted",
-            Some(_) => "no solo ring beside it",
-        };
-        return ("-".to_string(), why.to_string());
+pub(crate) fn cost_words(case: &CaseSummary) -> [String; 2] {
+    let why = match (&case.ns_per_switch_above_solo, &case.totals) {
+        _ if case.case.members == 1 => "(solo)",
+        _ if case.does_not_switch => "does not switch",
+        (None, None) => "not measured",
+        (None, Some(totals)) if totals.voluntary + totals.involuntary == 0 => "no switch counted",
+        (None, Some(_)) => "no solo ring beside it",
+        (cost, _) => return [value(*cost), interval(*cost)],
     };
-    (figure(Some(estimate.value)), interval_words(estimate))
+    ["-", why].map(String::from)
 }
 
-fn findings(record: &Record) -> Vec<String> {
-    let mut lines = Vec::new();
-    let comparison = Comparison::of(record);
-    lines.extend(record.cases.iter().filter_map(|case| {
-        let name = format!("ring of {}", comparison.ring(&case.case));
-        Some(terminal::failed(&name, case.rounds, case.failure.as_ref()?))
-    }));
-    lines.extend(comparison.scaling(record));
+fn findings(record: &Record, comparison: &Comparison) -> Vec<String> {
+    let mut lines = comparison.scaling(record);
     lines.extend(not_switching(&record.cases, |case| comparison.ring_and_link(case)));
-    lines.extend(contended(record, |case| comparison.ring(case)));
-    lines.push(format!("machine: {}", record.noise.in_words()));
-    lines.extend(terminal::speed_words(&record.speed));
-    lines.extend(record.company.as_ref().and_then(Company::line));
-    lines.extend(by_cpu_time(record.cases.iter(), &record.noise, |case| comparison.ring(case)));
-    let rounds = record.cases.iter().map(|case| case.rounds).max().unwrap_or(0);
-    let widest = model::record::worst_precision(&record.cases);
-    let end = record.end.as_ref();
-    lines.extend(terminal::end(&record.header, end, rounds, widest, &record.warnings));
-    lines
-}
-
-/// What a switch costs at whatever speed, where that was looked at.
-fn contended(record: &Record, name: impl Fn(&Case) -> String) -> Option<String> {
-    let one = |case: &CaseSummary| {
+    let what = "ns/switch of all slices, at whatever speed, median (middle half of the rounds)";
+    lines.extend(listed(what, &record.cases, |case| {
         let all = case.contended_ns_per_switch_above_solo?;
-        let [median, low, high] =
-            [all.median, all.lower_quartile, all.upper_quartile].map(|ns| figure(Some(ns)));
-        Some(format!("{}: {median} ({low} to {high})", name(&case.case)))
-    };
-    let all: Vec<String> = record.cases.iter().filter_map(one).collect();
-    (!all.is_empty()).then(|| {
-        format!(
-            "ns/switch of all slices, at whatever speed, median (middle half of the rounds): {}",
-            all.join("; ")
-        )
-    })
+        let (low, high) = (figure(all.lower_quartile), figure(all.upper_quartile));
+        Some(format!("{}: {} ({low} to {high})", comparison.ring(&case.case), figure(all.median)))
+    }));
+    lines.extend(by_cpu_time(&record.cases, &record.noise, |case| comparison.ring(case)));
+    lines
 }
 
 /// Where the machine was not quiet: the cost of a switch by CPU time, which other work on the CPU
 /// does not enter. `name` is what a ring is called.
 pub(crate) fn by_cpu_time<'a>(
-    cases: impl Iterator<Item = &'a CaseSummary>,
+    cases: impl IntoIterator<Item = &'a CaseSummary>,
     noise: &NoiseVerdict,
     name: impl Fn(&Case) -> String,
 ) -> Option<String> {
-    let one = |case: &CaseSummary| {
-        let estimate = case.cpu_ns_per_switch_above_solo.as_ref()?;
-        let cost = figure(Some(estimate.value));
-        Some(format!("{}: {cost} ({})", name(&case.case), interval_words(estimate)))
-    };
-    let all: Vec<String> = cases.filter_map(one).collect();
-    let disturbed = matches!(noise.level, NoiseLevel::Noisy | NoiseLevel::Unusable);
-    (disturbed && !all.is_empty())
-        .then(|| format!("ns/switch by CPU time, without that other work: {}", all.join("; ")))
+    let is_disturbed = matches!(noise.level, NoiseLevel::Noisy | NoiseLevel::Unusable);
+    let what = "ns/switch by CPU time, without other work on the CPU";
+    let line = listed(what, cases, |case| {
+        let cost = case.cpu_ns_per_switch_above_solo?;
+        Some(format!("{}: {} ({})", name(&case.case), value(Some(cost)), interval(Some(cost))))
+    });
+    line.filter(|_| is_disturbed)
 }

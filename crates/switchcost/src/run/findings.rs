@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{mad_sigma, median, median_interval};
 
-use super::plan::Plan;
+use super::record::Plan;
 use super::split::Split;
 use crate::watch::findings::{Program, ProgramCost, Range, program_cost};
 use crate::watch::profile::{CostProfile, WorkingSet};
@@ -110,16 +110,14 @@ impl Summary {
         number: usize,
         runs: &[&Run],
         plan: &Plan,
-        accounting: Reading<CpuAccounting>,
-        tick_ns: Reading<u64>,
+        clock: (Reading<CpuAccounting>, Reading<u64>),
     ) -> Option<Self> {
         runs.first()?;
-        let mut figures = Vec::new();
-        let mut missing = BTreeMap::new();
+        let (mut figures, mut missing) = (Vec::new(), BTreeMap::new());
         for (name, of) in SOURCES {
             let readings: Vec<Reading<u64>> = runs.iter().map(|run| of(run)).collect();
-            let known: Vec<f64> =
-                readings.iter().filter_map(Reading::known).map(|value| *value as f64).collect();
+            let known = readings.iter().filter_map(Reading::known);
+            let known: Vec<f64> = known.map(|value| *value as f64).collect();
             if let Some(why) = readings.iter().find_map(Reading::why) {
                 let some = match known.len() {
                     0 => String::new(),
@@ -127,7 +125,7 @@ impl Summary {
                 };
                 missing.insert(name.to_owned(), format!("{some}{why}"));
             }
-            figures.extend(figure(name, known, plan));
+            figures.extend(Figure::of(name, known, plan));
         }
         let mut endings: BTreeMap<Ending, u32> = BTreeMap::new();
         for run in runs {
@@ -140,7 +138,7 @@ impl Summary {
             endings: endings.into_iter().collect(),
             figures,
             missing,
-            split: Split::of(runs, accounting, tick_ns),
+            split: Split::of(runs, clock),
             outliers: outliers(runs),
             switching: None,
         })
@@ -162,26 +160,31 @@ impl Summary {
     }
 }
 
-fn figure(name: &str, values: Vec<f64>, plan: &Plan) -> Option<Figure> {
-    let min = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let spread = mad_sigma(&values);
-    let estimate = estimate(values, plan)?;
-    Some(Figure { name: name.to_owned(), estimate, spread, min, max })
+impl Figure {
+    /// Absent without values.
+    fn of(name: &str, values: Vec<f64>, plan: &Plan) -> Option<Self> {
+        let min = values.iter().copied().reduce(f64::min)?;
+        let max = values.iter().copied().reduce(f64::max)?;
+        let spread = mad_sigma(&values);
+        Some(Self { name: name.to_owned(), estimate: estimate(values, plan)?, spread, min, max })
+    }
 }
 
 /// Of one value a run.
 fn estimate(values: Vec<f64>, plan: &Plan) -> Option<Estimate> {
     let Plan { confidence, seed, .. } = *plan;
-    let exact = (values.len() > MOST_TO_RESAMPLE).then(|| median_interval(&values, confidence));
-    // What is known exactly need not be resampled, which for thousands of runs takes seconds.
-    let minimum = if exact.is_some() { u32::MAX } else { MINIMUM_ROUNDS };
-    let mut estimate = Estimate::over(&values, minimum, confidence, seed)?;
-    if let Some(interval) = exact.flatten() {
-        (estimate.low, estimate.high) = (Some(interval.low), Some(interval.high));
-        estimate.resolved = !interval.includes_zero();
+    if values.len() <= MOST_TO_RESAMPLE {
+        return Estimate::over(&values, MINIMUM_ROUNDS, confidence, seed);
     }
-    Some(estimate)
+    // What is known exactly need not be resampled, which for thousands of runs takes seconds.
+    let estimate = Estimate::over(&values, u32::MAX, confidence, seed)?;
+    let interval = median_interval(&values, confidence);
+    Some(Estimate {
+        low: interval.map(|interval| interval.low),
+        high: interval.map(|interval| interval.high),
+        resolved: interval.is_some_and(|interval| !interval.includes_zero()),
+        ..estimate
+    })
 }
 
 fn outliers(runs: &[&Run]) -> Vec<Outlier> {
@@ -193,13 +196,16 @@ fn outliers(runs: &[&Run]) -> Vec<Outlier> {
     if runs.len() < MINIMUM_ROUNDS as usize || spread <= 0.0 {
         return Vec::new();
     }
-    let far = |run: &&&Run| (run.used.real_ns as f64 - middle).abs() > OUTLYING * spread;
-    let outlier = |run: &&Run| Outlier {
-        round: run.round,
-        real_ns: run.used.real_ns,
-        times_median: run.used.real_ns as f64 / middle,
+    let outlier = |run: &&Run| {
+        let Run { round, ref used, .. } = **run;
+        let ns = used.real_ns as f64;
+        ((ns - middle).abs() > OUTLYING * spread).then(|| Outlier {
+            round,
+            real_ns: used.real_ns,
+            times_median: ns / middle,
+        })
     };
-    runs.iter().filter(far).map(outlier).collect()
+    runs.iter().filter_map(outlier).collect()
 }
 
 /// What its switches cost a command, on this machine's measured costs.
@@ -231,11 +237,6 @@ impl Switching {
         mut notices: Vec<String>,
     ) -> Self {
         let median = |name: &str| summary.median(name);
-        let seconds = median("real_ns").map(|ns| ns / 1e9).filter(|seconds| *seconds > 0.0);
-        let rate = |name: &str| match (median(name), seconds) {
-            (Some(value), Some(seconds)) => Reading::Known(value / seconds),
-            _ => Reading::unknown("not counted"),
-        };
         let points = profile.known().map_or(&[][..], |profile| &profile.points);
         let resident = median("max_resident_bytes").unwrap_or(0.0) as u64;
         let largest = points.iter().map(|point| point.array_bytes).max().unwrap_or(resident);
@@ -246,21 +247,18 @@ impl Switching {
                 bytes(resident)
             ));
         }
-        let program = Program {
-            voluntary_per_s: rate("voluntary"),
-            involuntary_per_s: rate("involuntary"),
-            cpu_share: rate("cpu_ns").map(|ns| ns / 1e9),
-            working_set: Reading::Known(WorkingSet::within(largest.min(resident))),
-        };
+        let counts = ["voluntary", "involuntary", "cpu_ns"];
+        let counts = counts.map(|name| median(name).ok_or("not counted").into());
+        let set = Reading::Known(WorkingSet::within(largest.min(resident)));
+        let program = Program::over(median("real_ns").unwrap_or(0.0), counts, set);
         let cost = program_cost(&program, points);
         let cpu_ns = median("cpu_ns").unwrap_or(0.0);
         let overhead = |share: Range| Range { low: share.low * cpu_ns, high: share.high * cpu_ns };
-        let (overhead_ns, direct_overhead_ns) = match &cost {
-            ProgramCost::Estimated { share, direct_share, .. } => {
-                (Some(overhead(*share)), direct_share.map(overhead))
-            }
+        let (share, direct) = match cost {
+            ProgramCost::Estimated { share, direct_share, .. } => (Some(share), direct_share),
             ProgramCost::Inconclusive { .. } => (None, None),
         };
+        let (overhead_ns, direct_overhead_ns) = (share.map(overhead), direct.map(overhead));
         Self { profile, cost, overhead_ns, direct_overhead_ns, notices }
     }
 }
@@ -270,18 +268,9 @@ impl Switching {
 pub(crate) struct Ratio {
     /// Which figure: `real_ns` or `cpu_ns`.
     pub(crate) of: String,
-    /// Median over rounds of second / first.
-    pub(crate) value: f64,
-    /// Lower end of its interval; absent with fewer rounds than an interval needs.
-    pub(crate) low: Option<f64>,
-    /// Upper end of its interval.
-    pub(crate) high: Option<f64>,
-    /// Nominal coverage.
-    pub(crate) confidence: f64,
-    /// Whether there is an interval and it excludes 1.
-    pub(crate) resolved: bool,
-    /// Rounds in which both ran.
-    pub(crate) rounds: u32,
+    /// Median over rounds of second / first; resolved where its interval excludes 1.
+    #[serde(flatten)]
+    pub(crate) estimate: Estimate,
 }
 
 impl Ratio {
@@ -293,23 +282,15 @@ impl Ratio {
         of: fn(&Run) -> u64,
         plan: &Plan,
     ) -> Option<Self> {
-        let seconds: BTreeMap<u32, u64> =
-            runs.iter().filter(|run| run.command == 1).map(|run| (run.round, of(run))).collect();
-        let log_ratio = |first: &Run| {
+        let of_command = |number| runs.iter().filter(move |run| run.command == number);
+        let seconds: BTreeMap<u32, u64> = of_command(1).map(|run| (run.round, of(run))).collect();
+        let log_ratio = |first: &&Run| {
             let (a, b) = (of(first), *seconds.get(&first.round)?);
             (a > 0 && b > 0).then(|| (b as f64 / a as f64).ln())
         };
-        let firsts = runs.iter().filter(|run| run.command == 0);
-        let logs = firsts.filter_map(|run| log_ratio(run)).collect();
-        let estimate = estimate(logs, plan)?;
-        Some(Self {
-            of: name.to_owned(),
-            value: estimate.value.exp(),
-            low: estimate.low.map(f64::exp),
-            high: estimate.high.map(f64::exp),
-            confidence: plan.confidence,
-            resolved: estimate.resolved,
-            rounds: estimate.rounds,
-        })
+        let log = estimate(of_command(0).filter_map(log_ratio).collect(), plan)?;
+        let (low, high) = (log.low.map(f64::exp), log.high.map(f64::exp));
+        let estimate = Estimate { value: log.value.exp(), standard_error: None, low, high, ..log };
+        Some(Self { of: name.to_owned(), estimate })
     }
 }

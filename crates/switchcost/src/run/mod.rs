@@ -1,9 +1,6 @@
 //! `switchcost run`: what a command used.
 
-pub(crate) mod args;
-mod csv;
 mod findings;
-mod plan;
 pub(crate) mod record;
 mod split;
 mod table;
@@ -16,84 +13,153 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use anyhow::Result;
-use launcher::{Answer, Launcher, Run};
+use clap::Args;
+use launcher::{Ending, Launcher, Run, Series};
 use model::reading::Reading;
 
+use crate::effort::CONFIDENCE;
 use crate::execute;
-use crate::failure::say;
+use crate::failure::{say, usage};
+use crate::output::csv::{self, Row, known};
 use crate::output::{Output, put, to_json};
-use crate::values::Destination;
+use crate::values::{above_zero, seed};
 use crate::watch::profile::{self, WorkingSet};
-use args::RunArgs;
-use findings::{Summary, Switching};
-use plan::Plan;
-use record::Record;
+use findings::{SOURCES, Summary, Switching};
+use record::{Plan, Record};
+
+/// Runs with `--vs` if nothing is said: enough for an interval.
+const RUNS_TO_COMPARE: u32 = 10;
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Runs of the command [default: 1; with --vs 10]; from 5 on there are intervals
+    ///
+    /// All runs have this program's standard input: what the first has read, the others will not find.
+    #[arg(long, short = 'n', value_name = "COUNT", value_parser = above_zero::<u32>, allow_hyphen_values = true)]
+    runs: Option<u32>,
+
+    /// Runs beforehand, of which nothing is kept
+    #[arg(long, value_name = "COUNT", default_value_t = 0, allow_hyphen_values = true)]
+    warmup: u32,
+
+    /// Another command to compare with, in one word: both run once in every round
+    ///
+    /// It is split into words as a shell does (quotes, backslashes), but no shell runs it: for pipes and
+    /// variables write "sh -c '...'". Which goes first is shuffled anew in each round; ratios are taken
+    /// within rounds, second command over first.
+    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
+    vs: Option<String>,
+
+    /// Also count descendants that the command did not wait for
+    ///
+    /// wait4(2) tells of the command and of the children that it waited for. With --tree those that
+    /// outlived their parent are added, where they have ended within a second after the command.
+    #[arg(long)]
+    tree: bool,
+
+    /// No estimate of what the switches cost, and no measurement for it
+    #[arg(long)]
+    no_estimate: bool,
+
+    /// Seed of the order of commands and of the statistics' resampling; recorded
+    #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = seed, allow_hyphen_values = true)]
+    seed: u64,
+
+    #[command(flatten)]
+    output: Output,
+
+    /// The command and its arguments; its exit code is this program's
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+impl RunArgs {
+    /// The commands, in words.
+    fn commands(&self) -> Result<Vec<Vec<OsString>>> {
+        let mut all = vec![self.command.clone()];
+        if let Some(text) = &self.vs {
+            let words = shell_words::split(text).map_err(|error| {
+                usage(format!("--vs {text}: {error} (accepted: words as a shell splits them)"))
+            })?;
+            if words.is_empty() {
+                return Err(usage(
+                    "--vs: no command (accepted: a command with its arguments, in one word)",
+                ));
+            }
+            all.push(words.into_iter().map(OsString::from).collect());
+        }
+        Ok(all)
+    }
+}
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     args.output.check()?;
     args.output.refuse_plot("what a command used")?;
-    let commands = plan::commands(args)?;
-    let plan = Plan::of(args, &commands);
+    let commands = args.commands()?;
+    let text = |word: &OsString| word.to_string_lossy().into_owned();
+    let plan = Plan {
+        commands: commands.iter().map(|words| words.iter().map(text).collect()).collect(),
+        runs: args.runs.unwrap_or(if commands.len() > 1 { RUNS_TO_COMPARE } else { 1 }),
+        warmup: args.warmup,
+        seed: args.seed,
+        tree: args.tree,
+        confidence: CONFIDENCE,
+    };
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let mut launcher = Launcher::start(&plan.series(commands.clone()))?;
+    let Plan { runs: count, warmup, seed, tree, .. } = plan;
+    let series = Series { commands, warmup, runs: count, seed, tree, announce: false };
+    let mut launcher = Launcher::start(series)?;
     let mut runs = Vec::new();
-    let failed = gather(&mut launcher, &commands, &mut runs);
+    let failed = loop {
+        match launcher.run() {
+            Ok(Some(run)) => runs.push(run),
+            Ok(None) => break None,
+            Err(error) => break Some(error),
+        }
+    };
     let signal = launcher.signal();
     // From here on a signal ends this program again.
     drop(launcher);
-    if let (Some(code), true) = (failed, runs.is_empty()) {
-        return Ok(ExitCode::from(code));
+    if let Some(error) = &failed {
+        say(&format!("error: {error}"));
+        if runs.is_empty() {
+            return Ok(error.exit_code.into());
+        }
+    } else if runs.is_empty() {
+        say("interrupted before the first measured run");
     }
-    let all = u64::from(plan.runs) * plan.commands.len() as u64;
+    let all = plan.runs as usize * plan.commands.len();
     let code = match (failed, signal) {
-        (Some(code), _) => code,
-        (None, Some(signal)) if (runs.len() as u64) < all => 128 + signal,
+        (Some(error), _) => error.exit_code,
+        (None, Some(signal)) if runs.len() < all => 128 + signal,
         (None, _) => {
             runs.iter().map(|run| run.used.ending.shell_code()).find(|code| *code != 0).unwrap_or(0)
         }
     };
-    if runs.is_empty() {
-        say("interrupted before the first measured run");
-    }
     let written = write(plan, runs, started, signal.is_some(), args);
     // A script that waits for the figures must learn that they are not there.
-    let code = if !written && code == 0 { 1 } else { code };
-    Ok(ExitCode::from(code))
+    Ok(if !written && code == 0 { ExitCode::FAILURE } else { code.into() })
 }
 
-/// All runs until the series ends. Where a command could not be started, or the launcher failed, it
-/// is reported, and the exit code given.
-fn gather(launcher: &mut Launcher, commands: &[Vec<OsString>], runs: &mut Vec<Run>) -> Option<u8> {
-    loop {
-        match launcher.answer() {
-            Ok(Answer::Started { .. }) => {}
-            Ok(Answer::Ran(run)) => runs.push(*run),
-            Ok(Answer::NotStarted { command, failure }) => {
-                let words = commands.get(command).map_or(&[][..], Vec::as_slice);
-                let (line, code) = failure.explain(words);
-                say(&format!("error: {line}"));
-                return Some(code);
-            }
-            Ok(Answer::Done { .. }) => return None,
-            Err(error) => {
-                say(&format!("error: {error}"));
-                return Some(1);
-            }
-        }
-    }
-}
-
-/// Writes all that was asked for; what cannot be written is reported, and the rest written all the same.
+/// Writes all that was asked for; what cannot be written is reported, and the rest is written.
 /// Whether all was written.
 fn write(plan: Plan, runs: Vec<Run>, started: String, interrupted: bool, args: &RunArgs) -> bool {
     let Output { json, csv, quiet, plot: _ } = &args.output;
-    let mut outputs: Vec<(&Destination, Result<Vec<u8>>)> = Vec::new();
+    let mut outputs = Vec::new();
     if let Some(to) = csv {
-        outputs.push((to, csv::rows(&runs)));
+        outputs.push((to, csv::table(&runs.iter().map(row).collect::<Vec<_>>())));
     }
     // Reading the machine and the estimate take time.
     if json.is_some() || !quiet {
-        let record = record(plan, runs, started, interrupted, args);
+        let machine = match json {
+            Some(_) => probe::machine::read_with_accounting(Path::new("/")),
+            None => probe::machine::accounting(Path::new("/")),
+        };
+        let about = (started, execute::invocation(), execute::build_info());
+        let mut record = Record::new(plan, runs, machine, about);
+        if !args.no_estimate {
+            estimate(&mut record, interrupted);
+        }
         if !quiet && !record.runs.is_empty() {
             say(table::text(&record).trim_end());
         }
@@ -111,24 +177,25 @@ fn write(plan: Plan, runs: Vec<Run>, started: String, interrupted: bool, args: &
     all
 }
 
-fn record(
-    plan: Plan,
-    runs: Vec<Run>,
-    started: String,
-    interrupted: bool,
-    args: &RunArgs,
-) -> Record {
-    let root = Path::new("/");
-    let machine = match args.output.json {
-        Some(_) => probe::machine::read_with_accounting(root),
-        None => probe::machine::accounting(root),
+/// A run as a row of CSV.
+fn row(run: &Run) -> Row {
+    let (code, signal) = match run.used.ending {
+        Ending::Exited { code } => (Some(code), None),
+        Ending::Killed { signal, .. } => (None, Some(signal)),
     };
-    let invocation = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let mut record = Record::new(plan, runs, machine, (started, invocation, execute::build_info()));
-    if !args.no_estimate {
-        estimate(&mut record, interrupted);
-    }
-    record
+    let mut row = vec![
+        ("experiment", "run".to_string()),
+        ("command", run.command.to_string()),
+        ("round", run.round.to_string()),
+        ("interrupted", run.interrupted.to_string()),
+        ("exit_code", known(code)),
+        ("signal", known(signal)),
+    ];
+    row.extend(SOURCES.map(|(name, of)| (name, known(of(run).known()))));
+    let left_behind = run.used.orphans.left_behind.known().map(Vec::len);
+    row.push(("orphans_ended", run.used.orphans.ended.to_string()));
+    row.push(("left_behind", known(left_behind)));
+    row
 }
 
 /// Adds what the switches cost. Where this machine has no cost profile, a quick one is measured, unless

@@ -46,8 +46,7 @@ impl Split {
     /// The split over `runs` of one command.
     pub(super) fn of(
         runs: &[&Run],
-        accounting: Reading<CpuAccounting>,
-        tick_ns: Reading<u64>,
+        (accounting, tick_ns): (Reading<CpuAccounting>, Reading<u64>),
     ) -> Self {
         let sum = |of: fn(&Run) -> u64| runs.iter().map(|run| of(run) as f64).sum::<f64>();
         let cpu = sum(|run| run.used.total().cpu_ns());

@@ -1,12 +1,10 @@
 //! `switchcost run` on the terminal: a list of figures for one run, a table for several.
 
-use std::fmt::Write;
-
 use launcher::Ending;
 use model::machine::CpuAccounting;
 use model::words::{bytes, time};
 
-use super::findings::{Figure, Ratio, Summary, Switching};
+use super::findings::{Ratio, Summary, Switching};
 use super::record::Record;
 use super::split::{Part, Split};
 use crate::terminal::{self, figure};
@@ -19,80 +17,68 @@ const MOST_OUTLIERS: usize = 5;
 pub(super) fn text(record: &Record) -> String {
     let mut text = String::new();
     for summary in &record.commands {
-        let name = match record.plan.commands.len() {
-            1 => String::new(),
-            _ => format!("command {}: ", summary.number + 1),
-        };
-        // Writing to a String cannot fail.
-        let _ =
-            writeln!(text, "{name}{}: {}\n", shell_words::join(&summary.command), ends(summary));
-        text.push_str(&figures(summary));
-        let _ = writeln!(text, "not kept by Linux: {}", record.not_kept.join(", "));
+        let (name, command) =
+            (record.plan.name(summary.number), shell_words::join(&summary.command));
+        text += &format!("{name}{command}: {}\n\n", ends(summary));
+        text += &if summary.runs == 1 { list(summary) } else { table(summary) };
+        text += &format!("not kept by Linux: {}\n", record.not_kept.join(", "));
         for outlier in summary.outliers.iter().take(MOST_OUTLIERS) {
-            let _ = writeln!(
-                text,
-                "outlier: round {}: real {}, {}x the median",
+            text += &format!(
+                "outlier: round {}: real {}, {}x the median\n",
                 outlier.round + 1,
                 time(outlier.real_ns as f64),
-                figure(Some(outlier.times_median))
+                figure(outlier.times_median)
             );
         }
         if let Some(more @ 1..) = summary.outliers.len().checked_sub(MOST_OUTLIERS) {
-            let _ = writeln!(text, "and {more} outliers more (--json names all)");
+            text += &format!("and {more} outliers more (--json names all)\n");
         }
-        if let Some(switching) = &summary.switching {
-            text.push_str(&switching_words(switching));
-        }
+        text += &summary.switching.as_ref().map_or(String::new(), switching_words);
         text.push('\n');
     }
-    for ratio in &record.ratios {
-        let _ = writeln!(text, "{}", ratio_words(ratio));
-    }
-    for notice in &record.notices {
-        let _ = writeln!(text, "note: {notice}");
-    }
+    text.extend(record.ratios.iter().map(ratio_words));
+    text.extend(record.notices.iter().map(|notice| format!("note: {notice}\n")));
     text
 }
 
 fn ends(summary: &Summary) -> String {
     match (&summary.endings[..], summary.runs) {
         ([(ending, _)], 1) => ending.to_string(),
-        ([(Ending::Exited { code: 0 }, _)], runs) => format!("{runs} runs"),
-        ([(ending, _)], runs) => format!("{runs} runs, all with {ending}"),
+        ([(ending, _)], runs) if *ending != Ending::Exited { code: 0 } => {
+            format!("{runs} runs, all with {ending}")
+        }
         (_, runs) => format!("{runs} runs"),
     }
 }
 
 fn switching_words(switching: &Switching) -> String {
-    let mut text = String::new();
     let range = |range: Range| format!("{} to {}", time(range.low), time(range.high));
+    let direct = switching
+        .direct_overhead_ns
+        .map_or(String::new(), |direct| format!(" (direct cost alone: {})", range(direct)));
     let overhead = switching.overhead_ns.map_or(String::new(), |overhead| {
-        let direct = switching
-            .direct_overhead_ns
-            .map_or(String::new(), |direct| format!(" (direct cost alone: {})", range(direct)));
         format!("estimated switch overhead: {} a run{direct}; ", range(overhead))
     });
-    let _ = writeln!(text, "{overhead}{}", switching.cost.in_words());
+    let mut text = format!("{overhead}{}\n", switching.cost.in_words());
     if let ProgramCost::Estimated { assumptions, .. } = &switching.cost {
-        let _ = writeln!(text, "  assumed: {}", assumptions.join("; "));
+        text += &format!("  assumed: {}\n", assumptions.join("; "));
         if let Some(profile) = switching.profile.known() {
-            let _ = writeln!(text, "  costs of {}", profile.run);
+            text += &format!("  costs of {}\n", profile.run);
         }
     }
-    for notice in &switching.notices {
-        let _ = writeln!(text, "  {notice}");
-    }
+    text.extend(switching.notices.iter().map(|notice| format!("  {notice}\n")));
     text
 }
 
 fn ratio_words(ratio: &Ratio) -> String {
-    let name = if ratio.of == "real_ns" { "real time" } else { "CPU time" };
-    let range = match (ratio.low, ratio.high) {
-        (Some(low), Some(high)) => format!("{low:.3} to {high:.3}"),
-        _ => format!("{} rounds give no interval", ratio.rounds),
+    let Ratio { of, estimate } = ratio;
+    let name = if of == "real_ns" { "real time" } else { "CPU time" };
+    let range = match estimate.interval() {
+        Some(interval) => format!("{:.3} to {:.3}", interval.low, interval.high),
+        None => format!("{} rounds give no interval", estimate.rounds),
     };
-    let range = if ratio.resolved { range } else { format!("not resolved from 1: {range}") };
-    format!("command 2 / command 1, {name}: {:.3} ({range})", ratio.value)
+    let unresolved = if estimate.resolved { "" } else { "not resolved from 1: " };
+    format!("command 2 / command 1, {name}: {:.3} ({unresolved}{range})\n", estimate.value)
 }
 
 /// How a figure is shown.
@@ -128,50 +114,41 @@ const ROWS: [(&str, &str, Unit); 18] = [
 
 const CPU: &str = "CPU (user + system)";
 
-fn figures(summary: &Summary) -> String {
-    if summary.runs == 1 { list(summary) } else { table(summary) }
-}
-
 fn list(summary: &Summary) -> String {
     let mut text = String::new();
     let width = CPU.len() + 2;
-    // Writing to a String cannot fail.
     for (label, name, unit) in ROWS {
         let value = match (summary.figure(name), summary.missing.get(name)) {
             (Some(figure), _) => shown(figure.estimate.value, unit),
             (None, Some(why)) => format!("not known: {why}"),
             (None, None) => continue,
         };
-        let _ = writeln!(text, "{label:<width$} {value}");
+        text += &format!("{label:<width$} {value}\n");
         if label == CPU {
-            text.push_str(&split(summary, width));
+            text += &split(summary, width);
         }
     }
     text
 }
 
 fn table(summary: &Summary) -> String {
-    let mut table = terminal::table(vec!["", "median", "interval", "spread", "min", "max"]);
-    for (label, name, unit) in ROWS {
-        let Some(figure) = summary.figure(name) else { continue };
-        table.add_row(vec![
-            label.to_string(),
-            shown(figure.estimate.value, unit),
-            interval(figure, unit),
-            figure.spread.map_or("-".to_string(), |spread| shown(spread, unit)),
-            shown(figure.min, unit),
-            shown(figure.max, unit),
-        ]);
-    }
-    terminal::align(&mut table);
-    let mut text = format!("{table}\n\n");
-    text.push_str(&split(summary, 0));
-    for (label, name, _) in ROWS {
-        if let Some(why) = summary.missing.get(name) {
-            let _ = writeln!(text, "{label} not known: {why}");
-        }
-    }
-    text
+    let rows = ROWS.into_iter().filter_map(|(label, name, unit)| {
+        let figure = summary.figure(name)?;
+        let shown = |value: f64| shown(value, unit);
+        let interval = match figure.estimate.interval() {
+            Some(interval) if interval.low == interval.high => "none: all alike".to_string(),
+            Some(interval) => format!("{} to {}", shown(interval.low), shown(interval.high)),
+            None => "-".to_string(),
+        };
+        let (value, spread) = (shown(figure.estimate.value), figure.spread.map(shown));
+        let spread = spread.unwrap_or("-".to_string());
+        Some([label.to_string(), value, interval, spread, shown(figure.min), shown(figure.max)])
+    });
+    let table = terminal::table(["", "median", "interval", "spread", "min", "max"], rows);
+    let unknown = ROWS.into_iter().filter_map(|(label, name, _)| {
+        Some(format!("{label} not known: {}\n", summary.missing.get(name)?))
+    });
+    format!("{table}\n\n{}{}", split(summary, 0), unknown.collect::<String>())
 }
 
 fn shown(value: f64, unit: Unit) -> String {
@@ -179,17 +156,7 @@ fn shown(value: f64, unit: Unit) -> String {
         Unit::Time => time(value),
         Unit::Bytes => bytes(value.max(0.0) as u64),
         Unit::Count if value.fract() == 0.0 => format!("{value:.0}"),
-        Unit::Count => terminal::figure(Some(value)),
-    }
-}
-
-fn interval(figure: &Figure, unit: Unit) -> String {
-    match figure.estimate.interval() {
-        Some(interval) if interval.low == interval.high => "none: all alike".to_string(),
-        Some(interval) => {
-            format!("{} to {}", shown(interval.low, unit), shown(interval.high, unit))
-        }
-        None => "-".to_string(),
+        Unit::Count => terminal::figure(value),
     }
 }
 
@@ -209,26 +176,26 @@ fn split(summary: &Summary, width: usize) -> String {
     };
     let system = Part { value: 1.0 - user.value, low: 1.0 - user.high, high: 1.0 - user.low };
     let precise = accounting.known() == Some(&CpuAccounting::Precise);
-    let mut text = String::new();
     // What rounding leaves of nothing is nothing.
     let shown = |part: f64| time((part * cpu).round().max(0.0));
-    for (label, part) in [("  user", *user), ("  system", system)] {
+    let line = |(label, part): (&str, Part)| {
         let range = match precise {
             true => String::new(),
             false => format!(" ({} to {})", shown(part.low), shown(part.high)),
         };
-        let _ = writeln!(text, "{label:<width$} {}{range}", shown(part.value));
+        format!("{label:<width$} {}{range}\n", shown(part.value))
+    };
+    let text = [("  user", *user), ("  system", system)].map(line).concat();
+    if precise {
+        return text;
     }
-    if !precise {
-        let ticks = ticks.map_or("no".to_string(), |ticks| format!("about {ticks:.0}"));
-        let unsure = accounting.why().map_or(String::new(), |why| format!("; assumed, as {why}"));
-        let rests = match with_children {
-            true => format!(
-                "split by the kernel, which calls children that saw no timer tick all user; in brackets all that it may be by {ticks} ticks {tick} of its own"
-            ),
-            false => format!("split by {ticks} timer ticks {tick} (95 % interval)"),
-        };
-        let _ = writeln!(text, "{:<width$} {rests}{unsure}", "");
-    }
-    text
+    let ticks = ticks.map_or("no".to_string(), |ticks| format!("about {ticks:.0}"));
+    let unsure = accounting.why().map_or(String::new(), |why| format!("; assumed, as {why}"));
+    let rests = match with_children {
+        true => format!(
+            "split by the kernel, which calls children that saw no timer tick all user; in brackets all that it may be by {ticks} ticks {tick} of its own"
+        ),
+        false => format!("split by {ticks} timer ticks {tick} (95 % interval)"),
+    };
+    format!("{text}{:<width$} {rests}{unsure}\n", "")
 }

@@ -7,8 +7,7 @@ use model::machine::{CpuAccounting, Machine};
 use model::reading::Reading;
 
 use super::findings::Switching;
-use super::plan::Plan;
-use super::record::Record;
+use super::record::{Plan, Record};
 use crate::watch::findings::ProgramCost;
 use crate::watch::profile::{Cost, CostProfile, ProfilePoint};
 
@@ -92,13 +91,13 @@ fn ratios_are_taken_within_rounds() {
     });
     let record = record(plan(2, 6), runs.collect());
     let [real, cpu] = &record.ratios[..] else { panic!("{:?}", record.ratios) };
-    assert!((real.value - 1.5).abs() < 1e-9 && real.resolved, "{real:?}");
-    assert!((cpu.value - 3.0).abs() < 1e-9, "{cpu:?}");
+    assert!((real.estimate.value - 1.5).abs() < 1e-9 && real.estimate.resolved, "{real:?}");
+    assert!((cpu.estimate.value - 3.0).abs() < 1e-9, "{cpu:?}");
     // Around 1 nothing is resolved.
     let near = |round: u32| if round.is_multiple_of(2) { 11 } else { 9 };
     let runs =
         (0..6).flat_map(|round| [run(0, round, 10 * MS, MS), run(1, round, near(round) * MS, MS)]);
-    assert!(!super::tests::record(plan(2, 6), runs.collect()).ratios[0].resolved);
+    assert!(!super::tests::record(plan(2, 6), runs.collect()).ratios[0].estimate.resolved);
 }
 
 #[test]
@@ -145,7 +144,7 @@ fn an_interrupted_run_is_left_out_where_there_are_others() {
     // One that is not ended by it has its whole figures.
     let whole = Run { interrupted: true, signal: Some(2), ..run(0, 0, MS, MS) };
     let notices = record(plan(1, 1), vec![whole]).notices;
-    assert_eq!(notices, ["signal 2 came while it ran, and it went on to its end"]);
+    assert_eq!(notices, ["signal 2 arrived during the run, which continued to its end"]);
 }
 
 #[test]
@@ -171,9 +170,9 @@ fn ratios_of_many_rounds_are_those_of_few() {
         });
         let record = record(plan(2, rounds), runs.collect());
         let real = &record.ratios[0];
-        assert!((1.5..=2.0).contains(&real.value) && real.resolved, "{real:?}");
-        assert_eq!(real.rounds, rounds);
-        assert!(real.low >= Some(1.499) && real.high <= Some(2.001), "{real:?}");
+        assert!((1.5..=2.0).contains(&real.estimate.value) && real.estimate.resolved, "{real:?}");
+        assert_eq!(real.estimate.rounds, rounds);
+        assert!(real.estimate.low >= Some(1.499) && real.estimate.high <= Some(2.001), "{real:?}");
     }
 }
 
@@ -224,7 +223,7 @@ fn what_was_not_counted_is_told() {
     let told = record(plan(1, 1), vec![odd]).notices;
     let starts = [
         "2 of its descendants outlived their parents and have ended: not counted",
-        "it left 2 processes behind, which ran on when it had ended (7, 8)",
+        "it left 2 processes behind, still running after its end (7, 8)",
         "run delay and migrations are those of its first thread",
         "max resident may be the launcher's",
     ];

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use model::experiment::Experiment;
 use model::run::{Header, Line, Run};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
 use rustix::io::Errno;
 
-/// A run file that is being written. While it is open it is locked, so that nobody resumes or
+/// A run file that is being written. While it is open it is locked, so that no process resumes or
 /// removes a run that is going on; the kernel takes the lock back with the process.
 pub(crate) struct RunFile {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     file: File,
     experiment: Experiment,
 }
@@ -27,11 +27,15 @@ impl RunFile {
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
         let path = folder.join(format!("{}.jsonl", header.run));
         let cannot = || format!("cannot make {}", path.display());
-        let nameless = nameless_file(folder).with_context(cannot)?;
-        let is_named = nameless.is_none();
-        let file = match nameless {
-            Some(file) => file,
-            None => named_file(&path).with_context(cannot)?,
+        let how = OFlags::TMPFILE | OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC;
+        let (file, is_named) = match open(folder, how, Mode::from_raw_mode(0o666)) {
+            Ok(file) => (File::from(file), false),
+            // A file system that has no files without a name (open(2), O_TMPFILE).
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => {
+                let how = OpenOptions::new().append(true).create_new(true).open(&path);
+                (how.with_context(cannot)?, true)
+            }
+            Err(errno) => return Err(errno).with_context(cannot),
         };
         let mut run = Self { path: path.clone(), file, experiment: header.plan.experiment };
         let made = lock(&path, &run.file)
@@ -39,16 +43,15 @@ impl RunFile {
             .and_then(|()| run.sync())
             .and_then(|()| match is_named {
                 true => Ok(()),
-                false => give_name(&run.file, &path).with_context(cannot),
+                // Unless another has that name.
+                false => linkat(CWD, own_path(&run.file), CWD, &path, AtFlags::SYMLINK_FOLLOW)
+                    .with_context(cannot),
             });
-        if let Err(error) = made {
-            if is_named {
-                // A file without its header is nobody's run.
-                let _ = std::fs::remove_file(&path);
-            }
-            return Err(error);
+        if is_named && made.is_err() {
+            // A file without its header is no run.
+            let _ = std::fs::remove_file(&path);
         }
-        Ok(run)
+        made.map(|()| run)
     }
 
     /// Opens the file of an earlier run to add to it, and reads it. A last line that was cut off is
@@ -102,11 +105,6 @@ impl RunFile {
     pub(crate) fn sync(&mut self) -> Result<()> {
         self.file.sync_data().with_context(|| format!("cannot write to {}", self.path.display()))
     }
-
-    /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
 }
 
 fn lock(path: &Path, file: &File) -> Result<()> {
@@ -119,25 +117,6 @@ fn lock(path: &Path, file: &File) -> Result<()> {
     }
 }
 
-/// A file without a name, which the kernel takes back if it never gets one; none on a file system
-/// that has no such files (open(2), O_TMPFILE).
-fn nameless_file(folder: &Path) -> std::io::Result<Option<File>> {
-    let how = OFlags::TMPFILE | OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC;
-    let mode = Mode::from_raw_mode(0o666);
-    match rustix::fs::open(folder, how, mode) {
-        Ok(file) => Ok(Some(File::from(file))),
-        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => Ok(None),
-        Err(errno) => Err(errno.into()),
-    }
-}
-
-fn named_file(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new().append(true).create_new(true).open(path)
-}
-
-/// Gives a nameless file its name, unless another has it.
-fn give_name(file: &File, path: &Path) -> std::io::Result<()> {
-    let by_descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
-    rustix::fs::linkat(CWD, by_descriptor, CWD, path, AtFlags::SYMLINK_FOLLOW)?;
-    Ok(())
+fn own_path(file: &File) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
 }

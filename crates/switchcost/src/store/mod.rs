@@ -20,7 +20,8 @@ pub(crate) use file::RunFile;
 
 /// The folder of stored runs.
 pub(crate) struct Folder {
-    path: PathBuf,
+    /// Where it is.
+    pub(crate) path: PathBuf,
 }
 
 /// A stored run.
@@ -41,11 +42,6 @@ impl Folder {
         Ok(Self { path: dirs.data_dir().join("runs") })
     }
 
-    /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Makes it, if it is not there, and looks whether a run can be stored in it.
     pub(crate) fn make(&self) -> Result<()> {
         let cannot = || format!("no run can be stored in {}", self.path.display());
@@ -56,64 +52,52 @@ impl Folder {
     /// All runs, oldest first: a name starts with the time.
     pub(crate) fn entries(&self) -> Result<Vec<Entry>> {
         let files = match std::fs::read_dir(&self.path) {
-            Ok(files) => files,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => {
-                return Err(error).context(format!("cannot read {}", self.path.display()));
-            }
+            files => files.with_context(|| format!("cannot read {}", self.path.display()))?,
         };
-        let mut entries: Vec<Entry> = files
-            .flatten()
-            .map(|file| file.path())
-            .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
-            .filter_map(|path| {
-                let name = path.file_stem()?.to_string_lossy().into_owned();
-                Some(Entry { name, path })
-            })
-            .collect();
+        let paths = files.flatten().map(|file| file.path());
+        let runs = paths.filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
+        let mut entries: Vec<Entry> = runs.map(Entry::of).collect();
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
     }
 
     /// The run meant by a name, the start of one that no other shares, `last`, or a file.
     pub(crate) fn find(&self, wanted: &str) -> Result<Entry> {
-        let path = Path::new(wanted);
-        if path.is_file() {
-            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            return Ok(Entry { name, path: path.to_path_buf() });
+        if Path::new(wanted).is_file() {
+            return Ok(Entry::of(PathBuf::from(wanted)));
         }
         let mut entries = self.entries()?;
+        let folder = self.path.display();
         if wanted == "last" {
-            let folder = self.path.display();
             return entries.pop().ok_or_else(|| anyhow!("there is no stored run in {folder}"));
         }
-        let exact = entries.iter().position(|entry| entry.name == wanted);
-        if let Some(index) = exact {
+        if let Some(index) = entries.iter().position(|entry| entry.name == wanted) {
             return Ok(entries.swap_remove(index));
         }
-        entries.retain(|entry| !wanted.is_empty() && entry.name.starts_with(wanted));
         if wanted.starts_with(PREFIX) {
             bail!("{wanted}: published figures are no run (see `switchcost history`)");
         }
-        match (entries.pop(), entries.is_empty()) {
-            (Some(entry), true) => Ok(entry),
-            (None, _) => bail!(
-                "no stored run and no file is called '{wanted}' (see `switchcost runs list`; runs are in {})",
-                self.path.display()
-            ),
-            (Some(last), false) => {
-                entries.push(last);
-                let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
-                Err(usage(format!(
-                    "'{wanted}' is the start of several names: {}",
-                    names.join(", ")
-                )))
-            }
+        entries.retain(|entry| !wanted.is_empty() && entry.name.starts_with(wanted));
+        if entries.len() > 1 {
+            let names: Vec<&str> = entries.iter().map(|entry| &*entry.name).collect();
+            let names = names.join(", ");
+            return Err(usage(format!("'{wanted}' is the start of several names: {names}")));
         }
+        entries.pop().ok_or_else(|| {
+            anyhow!(
+                "no stored run and no file is called '{wanted}' (see `switchcost runs list`; runs are in {folder})"
+            )
+        })
     }
 }
 
 impl Entry {
+    fn of(path: PathBuf) -> Self {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Self { name, path }
+    }
+
     /// Whether another process is writing it.
     pub(crate) fn is_running(&self) -> bool {
         File::open(&self.path).is_ok_and(|file| file.try_lock_shared().is_err())
@@ -122,7 +106,10 @@ impl Entry {
 
 /// Reads a run file.
 pub(crate) fn read(path: &Path) -> Result<Run> {
-    let run = Run::parse(&text(path)?).map_err(|error| anyhow!("{} {error}", path.display()))?;
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    // A line cut off within a character is one line that cannot be read, not a file.
+    let run = Run::parse(&String::from_utf8_lossy(&bytes));
+    let run = run.map_err(|error| anyhow!("{} {error}", path.display()))?;
     Ok(by_known_speed(run))
 }
 
@@ -134,10 +121,4 @@ pub(crate) fn header(path: &Path) -> Result<Header> {
     BufReader::new(file).read_until(b'\n', &mut first).with_context(cannot)?;
     header_of(&String::from_utf8_lossy(&first))
         .map_err(|error| anyhow!("{} {error}", path.display()))
-}
-
-fn text(path: &Path) -> Result<String> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    // A line cut off within a character is one line that cannot be read, not a file.
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

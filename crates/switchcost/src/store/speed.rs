@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use directories::ProjectDirs;
-use model::levels::levels;
 use model::machine::Machine;
 use model::plan::Plan;
 use model::run::Run;
-use model::speed::{Level, Reference, Speed, SpeedFile, cpu_key};
-use model::subject::{Subject, Values};
+use model::speed::levels;
+use model::speed::{Reference, Speed, SpeedFile, cpu_key};
+use model::subject::Subject;
 use stats::{Group, median, scatter_between};
 
 use super::{Entry, Folder, header};
@@ -29,17 +29,6 @@ pub(crate) fn by_known_speed(mut run: Run) -> Run {
     let known = known_speed(&run.header.machine, &run.header.plan.cpus());
     run.header.plan.reference.learn(&known);
     run
-}
-
-/// Takes up the level that a run has found.
-pub(crate) fn keep_speed(machine: &Machine, cpus: &[u32], level: &Level) -> Result<()> {
-    let Some(key) = key(machine, cpus) else { return Ok(()) };
-    let path = path()?;
-    let mut file = read(&path).unwrap_or_default();
-    match file.learn(&key, level) {
-        true => write(&path, &file),
-        false => Ok(()),
-    }
 }
 
 fn key(machine: &Machine, cpus: &[u32]) -> Option<String> {
@@ -110,10 +99,9 @@ fn stored_scatter(plan: &Plan, machine: &Machine) -> Option<f64> {
         recent.take(MOST_FILES).filter_map(subject).take(MOST_LAUNCHES).collect();
     let scatter = |case: usize| {
         let launches = subjects.iter().filter_map(|subject| {
-            let Values::Measured(all) = &subject.cases.get(case)?.figures.first()?.values else {
-                return None;
-            };
-            let estimate = all.first()?.estimate.filter(|e| e.speed == Speed::Full)?;
+            let values = subject.cases.get(case)?.figures.values().next()?;
+            let estimate =
+                values.launches().first()?.estimate.filter(|e| e.speed == Speed::Full)?;
             Some(Group { value: estimate.value, standard_error: estimate.standard_error? })
         });
         scatter_between(&launches.collect::<Vec<Group>>())
@@ -122,12 +110,17 @@ fn stored_scatter(plan: &Plan, machine: &Machine) -> Option<f64> {
     median(&by_case).map(|scatter| scatter.max(LEAST_SCATTER))
 }
 
-/// Takes up what a run has found. Nothing depends on it but later runs: a failure is told and no more.
+/// Takes up the level that a run has found. Nothing depends on it but later runs: a failure is told and no more.
 pub(crate) fn learn(run: &Run) {
-    let header = &run.header;
-    let levels = levels(&header.plan, &run.samples);
+    let plan = &run.header.plan;
+    let levels = levels(plan, &run.samples);
     let Some(level) = levels.values().next() else { return };
-    if let Err(error) = keep_speed(&header.machine, &header.plan.cpus(), level) {
+    let Some(key) = key(&run.header.machine, &plan.cpus()) else { return };
+    let kept = path().and_then(|path| {
+        let mut file = read(&path).unwrap_or_default();
+        if file.learn(&key, level) { write(&path, &file) } else { Ok(()) }
+    });
+    if let Err(error) = kept {
         say(&format!("warning: what this run says of the CPU's speed is not kept: {error:#}"));
     }
 }

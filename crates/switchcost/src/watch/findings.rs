@@ -4,8 +4,6 @@
 //! Share of CPU time = switches per second x cost of a switch / CPU seconds per second. The formula
 //! and its assumptions are in `docs/method.md`.
 
-use std::time::Duration;
-
 use model::reading::Reading;
 use model::words::{plain, time};
 use schemars::JsonSchema;
@@ -36,6 +34,23 @@ pub(crate) struct Program {
     pub(crate) cpu_share: Reading<f64>,
     /// What it touches between switches.
     pub(crate) working_set: Reading<WorkingSet>,
+}
+
+impl Program {
+    /// The rates of counts over `ns` nanoseconds: switches of both kinds and nanoseconds of CPU time.
+    pub(crate) fn over(
+        ns: f64,
+        counts: [Reading<f64>; 3],
+        working_set: Reading<WorkingSet>,
+    ) -> Self {
+        let rate = |count: f64| match ns > 0.0 {
+            true => Reading::Known(count / ns * 1e9),
+            false => Reading::unknown("it was not watched for long enough"),
+        };
+        let [voluntary_per_s, involuntary_per_s, cpu] = counts.map(|count| count.and_then(rate));
+        let cpu_share = cpu.map(|ns_per_s| ns_per_s / 1e9);
+        Self { voluntary_per_s, involuntary_per_s, cpu_share, working_set }
+    }
 }
 
 /// The answer of [`program_cost`].
@@ -75,101 +90,103 @@ pub(crate) enum ProgramCost {
 /// working set below the smallest array is no extrapolation if c1, the cost without any, was measured.
 pub(crate) fn program_cost(program: &Program, points: &[ProfilePoint]) -> ProgramCost {
     let mut missing = Vec::new();
-    let voluntary = rate("voluntary switches", &program.voluntary_per_s, &mut missing);
-    let involuntary = rate("involuntary switches", &program.involuntary_per_s, &mut missing);
-    let cpu_share = rate("CPU time", &program.cpu_share, &mut missing);
-    if cpu_share == Some(0.0) {
+    let mut rate = |what: &str, reading: &Reading<f64>| {
+        match reading {
+            Reading::Unknown { why } => missing.push(format!("{what}: {why}")),
+            Reading::Known(rate) if !(rate.is_finite() && *rate >= 0.0) => {
+                missing.push(format!("{what}: {rate} is no rate"));
+            }
+            Reading::Known(rate) => return *rate,
+        }
+        f64::NAN
+    };
+    let voluntary = rate("voluntary switches", &program.voluntary_per_s);
+    let involuntary = rate("involuntary switches", &program.involuntary_per_s);
+    let cpu_share = rate("CPU time", &program.cpu_share);
+    if cpu_share == 0.0 {
         missing.push("CPU time: the program used none while it was watched".into());
     }
-    let rates = match (voluntary, involuntary, cpu_share, &missing[..]) {
-        (Some(voluntary), Some(involuntary), Some(cpu), []) => Some((voluntary, involuntary, cpu)),
-        _ => None,
-    };
-    let share = |cost: Cost, (voluntary, involuntary, cpu_share): (f64, f64, f64)| {
-        let part = |ns: f64| (voluntary + involuntary) * ns * 1e-9 / cpu_share;
+    let switches_per_s = voluntary + involuntary;
+    // Of a rate that is missing it is not finite.
+    let share = |cost: Cost| {
+        let part = |ns: f64| switches_per_s * ns * 1e-9 / cpu_share;
         let share = Range { low: part(cost.low_ns), high: part(cost.high_ns) };
-        (share.low.is_finite() && share.high.is_finite()).then_some(share)
+        (cpu_share > 0.0 && share.low.is_finite() && share.high.is_finite()).then_some(share)
     };
-    let direct_share = rates.and_then(|rates| share(profile::direct(points)?, rates));
+    let direct_share = profile::direct(points).and_then(share);
     let cost = match &program.working_set {
         Reading::Known(set) => profile::cost_at(*set, points),
-        // Both are needed: whoever provides one should not learn of the other afterwards.
+        // Both are needed: both are named at once.
         Reading::Unknown { why } if points.is_empty() => {
             Err(format!("working set: {why}; {NO_PROFILE}"))
         }
         Reading::Unknown { why } => Err(format!("working set: {why}")),
     };
-    let cost = cost.map_err(|why| missing.push(why));
-    let (Some(rates), Ok(cost)) = (rates, cost) else {
+    let whole = match cost {
+        Ok(cost) => share(cost).map(|whole| (cost, whole)),
+        Err(why) => {
+            missing.push(why);
+            None
+        }
+    };
+    let Some((cost, share)) = whole else {
+        if missing.is_empty() {
+            missing.push("the figures are too large".into());
+        }
         return ProgramCost::Inconclusive { missing, direct_share };
     };
-    let Some(whole) = share(cost, rates) else {
-        let missing = vec!["the figures are too large".into()];
-        return ProgramCost::Inconclusive { missing, direct_share };
-    };
-    let (voluntary, involuntary, _) = rates;
     ProgramCost::Estimated {
-        share: whole,
+        share,
         direct_share,
         cost_ns: Range { low: cost.low_ns, high: cost.high_ns },
-        switches_per_s: voluntary + involuntary,
-        assumptions: assumptions(whole, voluntary, involuntary),
+        switches_per_s,
+        assumptions: assumptions(share, involuntary > voluntary),
     }
 }
 
-/// A rate that was read and is one; else what is wrong with it is added to `missing`.
-fn rate(what: &str, reading: &Reading<f64>, missing: &mut Vec<String>) -> Option<f64> {
-    match reading {
-        Reading::Unknown { why } => missing.push(format!("{what}: {why}")),
-        Reading::Known(rate) if !(rate.is_finite() && *rate >= 0.0) => {
-            missing.push(format!("{what}: {rate} is no rate"));
-        }
-        Reading::Known(rate) => return Some(*rate),
-    }
-    None
-}
-
-fn assumptions(share: Range, voluntary: f64, involuntary: f64) -> Vec<String> {
-    let mut told = vec![
-        "each switch costs what one of a ring of two costs here, whose members each touch a working set of this size".to_owned(),
-        "whoever runs in between displaces as much as the program touches".to_owned(),
-        "a cost between two measured arrays lies between theirs".to_owned(),
-        "the time that was watched is typical".to_owned(),
+fn assumptions(share: Range, mostly_involuntary: bool) -> Vec<String> {
+    let always = [
+        "each switch costs what one of a ring of two costs here, whose members each touch a working set of this size",
+        "a task that runs in between displaces as much cache as the program touches",
+        "a cost between two measured arrays lies between theirs",
+        "the time that was watched is typical",
     ];
-    if involuntary > voluntary {
-        told.push("most switches are involuntary: they come at any point of the work, where a ring switches between two rounds of it".into());
-    }
-    if share.low <= 0.0 {
-        told.push("the lower end is not resolved from zero".into());
-    }
-    if share.high > 1.0 {
-        told.push("the upper end is above the CPU time that there was: the cost profile overstates this program's switches".into());
-    }
-    told
+    let conditional = [
+        (
+            mostly_involuntary,
+            "most switches are involuntary: they come at any point of the work, where a ring switches between two rounds of it",
+        ),
+        (share.low <= 0.0, "the lower end is not resolved from zero"),
+        (
+            share.high > 1.0,
+            "the upper end is above the CPU time that there was: the cost profile overstates this program's switches",
+        ),
+    ];
+    let held = conditional.into_iter().filter_map(|(holds, words)| holds.then_some(words));
+    always.into_iter().chain(held).map(String::from).collect()
 }
 
 impl ProgramCost {
     /// The estimate in one sentence, without a full stop and without the assumptions.
     pub(crate) fn in_words(&self) -> String {
+        let (Self::Estimated { direct_share, .. } | Self::Inconclusive { direct_share, .. }) = self;
+        let direct = direct_share.map(percents);
         match self {
-            Self::Inconclusive { missing, direct_share } => {
-                let direct = direct_share.map_or(String::new(), |direct| {
-                    format!("; by the direct cost alone {} of the CPU time", percents(direct))
+            Self::Inconclusive { missing, .. } => {
+                let direct = direct.map_or(String::new(), |direct| {
+                    format!("; by the direct cost alone {direct} of the CPU time")
                 });
                 format!("inconclusive: {}{direct}", missing.join("; "))
             }
-            Self::Estimated { share, direct_share, cost_ns, switches_per_s, .. } => {
-                let direct = direct_share.map_or(String::new(), |direct| {
-                    format!(", {} by the direct cost alone", percents(direct))
-                });
-                format!(
-                    "switching takes {} of the CPU time{direct}: {} switches a second at {} to {} each",
-                    percents(*share),
-                    plain(*switches_per_s),
-                    time(cost_ns.low),
-                    time(cost_ns.high),
-                )
-            }
+            Self::Estimated { share, cost_ns, switches_per_s, .. } => format!(
+                "switching takes {} of the CPU time{}: {} switches a second at {} to {} each",
+                percents(*share),
+                direct
+                    .map_or(String::new(), |direct| format!(", {direct} by the direct cost alone")),
+                plain(*switches_per_s),
+                time(cost_ns.low),
+                time(cost_ns.high),
+            ),
         }
     }
 }
@@ -212,17 +229,6 @@ pub(crate) struct PageSizes {
     pub(crate) huge: Option<u64>,
 }
 
-impl Window {
-    /// Bytes that were surely touched: a line of each page.
-    fn least_bytes(&self, sizes: PageSizes) -> u64 {
-        // Which of the huge pages were touched is not told: all, if that makes fewer lines.
-        let huge = self.huge_bytes.min(self.referenced_bytes);
-        let huge_pages = sizes.huge.map_or(0, |size| huge / size.max(1));
-        let pages = (self.referenced_bytes - huge) / sizes.page.max(1);
-        (pages + huge_pages) * LINE_BYTES
-    }
-}
-
 impl WorkingSet {
     /// The range that windows leave open. At least: each page touched was so in one of the stretches
     /// between switches, and one line of it. At most: all resident memory, the most that there was; the
@@ -235,7 +241,11 @@ impl WorkingSet {
     ) -> Option<Self> {
         let active = windows.iter().filter(|window| window.cpu_ns > 0);
         let least = |window: &Window| {
-            window.least_bytes(sizes) / window.switches.saturating_add(window.threads).max(1)
+            // Which of the huge pages were touched is not told: all, if that makes fewer lines.
+            let huge = window.huge_bytes.min(window.referenced_bytes);
+            let huge_pages = sizes.huge.map_or(0, |size| huge / size.max(1));
+            let pages = (window.referenced_bytes - huge) / sizes.page.max(1) + huge_pages;
+            pages * LINE_BYTES / window.switches.saturating_add(window.threads).max(1)
         };
         let low_bytes = active.map(least).min()?;
         let high_bytes = resident?;
@@ -291,26 +301,13 @@ pub(crate) struct Report {
 impl Report {
     /// What was seen, and what it means with this machine's cost profile.
     pub(super) fn of(mut seen: Seen, working_set: Reading<WorkingSet>) -> Self {
-        let rate = |count: Reading<u64>| {
-            count.and_then(|count| match seen.watched_ns {
-                0 => Reading::unknown("it was not watched for long enough"),
-                ns => Reading::Known(count as f64 / ns as f64 * 1e9),
-            })
-        };
-        let program = Program {
-            voluntary_per_s: rate(seen.voluntary.clone()),
-            involuntary_per_s: rate(seen.involuntary.clone()),
-            cpu_share: rate(seen.cpu_ns.clone()).map(|ns_per_s| ns_per_s / 1e9),
-            working_set,
-        };
+        let counts = [&seen.voluntary, &seen.involuntary, &seen.cpu_ns];
+        let counts = counts.map(|count| count.clone().map(|count| count as f64));
+        let program = Program::over(seen.watched_ns as f64, counts, working_set);
         let set = program.working_set.known().copied();
         let profile = profile::stored(set, &mut seen.notices);
         let points = profile.known().map_or(&[][..], |profile| &profile.points);
         let cost = program_cost(&program, points);
         Self { schema: SCHEMA, seen, program, profile, in_words: cost.in_words(), cost }
     }
-}
-
-pub(super) fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,6 +1,5 @@
 //! `switchcost cost --pid PID` and `switchcost cost -- CMD`: what switching costs one program.
 
-pub(crate) mod args;
 pub(crate) mod findings;
 pub(crate) mod profile;
 mod reading;
@@ -16,16 +15,50 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use charts::printable;
-use launcher::{Answer, Launcher, Series};
+use clap::Args;
+use launcher::{Launcher, LauncherError, Series};
 use probe::program::Watched;
 
-use crate::event::Event;
 use crate::failure::{say, usage};
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Flag, Interrupt};
 use crate::output::{Output, print, put_json};
 use crate::values::Destination;
-use args::ProgramArgs;
 use reading::{Watcher, report_of_command};
+
+/// Seconds as a number (10) or with a unit (10s, 500ms), up to a day.
+fn seconds(text: &str) -> Result<Duration, String> {
+    const LONGEST: Duration = Duration::from_secs(86_400);
+    let number = text.parse::<f64>().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
+    match number.or_else(|| humantime::parse_duration(text).ok()) {
+        Some(time) if !time.is_zero() && time <= LONGEST => Ok(time),
+        _ => Err("accepted: above zero and up to a day, as 10, 0.5, 10s or 2m".to_string()),
+    }
+}
+
+/// What belongs to the other experiments of `cost`: a program's cost takes what they have measured.
+const NOT_OF_A_PROGRAM: &str = "interference array deep stride op tlb huge_pages members kind placement policy laps \
+     precision budget rounds seed";
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "A program's cost")]
+pub(crate) struct ProgramArgs {
+    /// What switching costs this running program: its switches, CPU time and working set, on this
+    /// machine's measured costs
+    ///
+    /// Its threads are only looked at, but the referenced bits of its pages are cleared a few times
+    /// (clear_refs of proc(5), where that is permitted), which holds its memory map for some microseconds a
+    /// MiB; not again once that took over 10 ms.
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), conflicts_with_all = NOT_OF_A_PROGRAM.split(' '), allow_hyphen_values = true)]
+    pub(crate) pid: Option<i32>,
+
+    /// How long the program is watched
+    #[arg(long, value_name = "TIME", default_value = "10", value_parser = seconds, requires = "pid", allow_hyphen_values = true)]
+    pub(crate) seconds: Duration,
+
+    /// The same for a command, from its start to its end; the figures go to standard error
+    #[arg(last = true, value_name = "CMD", conflicts_with = "pid", conflicts_with_all = NOT_OF_A_PROGRAM.split(' '))]
+    pub(crate) command: Vec<OsString>,
+}
 
 pub(crate) fn run(args: &ProgramArgs, output: &Output) -> Result<ExitCode> {
     output.refuse_plot("what switching costs a program")?;
@@ -45,15 +78,15 @@ fn watch(pid: i32, duration: Duration, output: &Output) -> Result<ExitCode> {
     let cannot = || format!("--pid {pid}");
     let interrupt = Interrupt::watch()?;
     let program = Watched::find(Path::new("/"), pid).with_context(cannot)?;
-    let mut watcher = Watcher::new(program, interrupt.stop_event().clone());
+    let mut watcher = Watcher::new(program, interrupt.stop.clone());
     let end = Instant::now() + duration;
     loop {
         match watcher.look() {
             Ok(false) => break,
             Ok(true) => {}
             // What was seen before is worth reporting.
-            Err(error) if watcher.has_looked() => {
-                watcher.note(format!("no longer watched: {error}"));
+            Err(error) if watcher.last_look.is_some() => {
+                watcher.notices.push(format!("no longer watched: {error}"));
                 break;
             }
             Err(error) => return Err(error).with_context(cannot),
@@ -62,12 +95,14 @@ fn watch(pid: i32, duration: Duration, output: &Output) -> Result<ExitCode> {
             break;
         }
     }
-    if watcher.look_last().is_none() {
+    // It may have ended meanwhile.
+    let _ = watcher.see();
+    if watcher.last_look.is_none() {
         bail!("--pid {pid}: it ended before it could be watched");
     }
-    let signal = interrupt.signal().and_then(|signal| u8::try_from(signal).ok());
-    if let Some(signal) = signal {
-        watcher.note(format!("stopped by signal {signal}, before its time was over"));
+    if let Some(signal) = interrupt.signal() {
+        let notice = format!("stopped by signal {signal}, before its time was over");
+        watcher.notices.push(notice);
     }
     let report = watcher.report();
     if !output.quiet {
@@ -78,24 +113,24 @@ fn watch(pid: i32, duration: Duration, output: &Output) -> Result<ExitCode> {
         }
     }
     put_json(&report, output.json.as_ref())?;
-    Ok(signal.map_or(ExitCode::SUCCESS, |signal| ExitCode::from(128 + signal)))
+    Ok(interrupt.exit_code().unwrap_or(0).into())
 }
 
 fn command(words: &[OsString], output: &Output) -> Result<ExitCode> {
     let commands = vec![words.to_vec()];
     let series = Series { commands, warmup: 0, runs: 1, seed: 0, tree: false, announce: true };
-    let mut launcher = Launcher::start(&series)?;
-    let pid = match launcher.answer()? {
-        Answer::Started { pid } => pid,
-        other => return without_figures(words, &other),
+    let mut launcher = Launcher::start(series)?;
+    let pid = match launcher.started() {
+        Ok(Some(pid)) => pid,
+        started => return without_figures(started.err(), launcher.signal()),
     };
-    let ended = Event::default();
+    let ended = Flag::default();
     let end = {
         let ended = ended.clone();
         let wait = move || {
-            let end = launcher.answer();
+            let run = launcher.run();
             ended.set();
-            end
+            (run, launcher.signal())
         };
         thread::Builder::new().name("end".into()).spawn(wait).context("cannot start a thread")?
     };
@@ -110,32 +145,31 @@ fn command(words: &[OsString], output: &Output) -> Result<ExitCode> {
         watcher.until_window()
     };
     while !ended.wait(look()) {}
-    let used = match end.join().map_err(|_| anyhow!("the thread of the launcher panicked"))?? {
-        Answer::Ran(run) => run.used,
-        other => return without_figures(words, &other),
+    let used = match end.join().map_err(|_| anyhow!("the thread of the launcher panicked"))? {
+        (Ok(Some(run)), _) => run.used,
+        (run, signal) => return without_figures(run.err(), signal),
     };
     let report = report_of_command(words, pid, &used, watcher);
     if !output.quiet {
         say(table::text(&report).trim_end());
     }
-    // The command's own end is what counts for whoever called.
+    // The exit code is the command's.
     if let Err(error) = put_json(&report, output.json.as_ref()) {
         say(&format!("error: {error:#}"));
     }
-    Ok(ExitCode::from(used.ending.shell_code()))
+    Ok(used.ending.shell_code().into())
 }
 
-fn without_figures(words: &[OsString], end: &Answer) -> Result<ExitCode> {
-    match end {
-        Answer::NotStarted { failure, .. } => {
-            let (line, code) = failure.explain(words);
-            say(&format!("error: {line}"));
-            Ok(ExitCode::from(code))
+fn without_figures(error: Option<LauncherError>, signal: Option<u8>) -> Result<ExitCode> {
+    match (error, signal) {
+        (Some(error), _) => {
+            say(&format!("error: {error}"));
+            Ok(error.exit_code.into())
         }
-        Answer::Done { signal: Some(signal) } => {
+        (None, Some(signal)) => {
             say("interrupted before the command began");
             Ok(ExitCode::from(128 + signal))
         }
-        _ => bail!("the launcher reported no end of the command"),
+        (None, None) => bail!("the launcher reported no end of the command"),
     }
 }

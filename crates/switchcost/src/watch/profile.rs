@@ -3,14 +3,13 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use launcher::KeptActions;
 use model::experiment::Experiment;
-use model::machine::{Difference, Machine};
 use model::plan::{Batching, Plan, Stopping};
 use model::reading::Reading;
 use model::record::{CaseSummary, Record};
-use model::ring::{Case, Kind, Op, Placement, Policy, Walk, Work};
+use model::ring::{Case, Kind, Op, Placement, Walk, Work};
 use model::speed::{FEWEST_ROUNDS, Reference};
 use model::words::bytes;
 use schemars::JsonSchema;
@@ -18,8 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::effort::CONFIDENCE;
 use crate::execute;
-use crate::output::Output;
-use crate::setting::Here;
+use crate::setting::{Here, pair};
 use crate::store::{Entry, Folder, header, read};
 
 /// Bytes that a program touches between two of its switches.
@@ -116,44 +114,34 @@ pub(super) fn direct(points: &[ProfilePoint]) -> Option<Cost> {
 /// Lowest and highest cost that the points around the working set leave open; or which input does
 /// not allow it.
 pub(super) fn cost_at(set: WorkingSet, points: &[ProfilePoint]) -> Result<Cost, String> {
-    let WorkingSet { low_bytes, high_bytes } = set;
-    if low_bytes > high_bytes {
+    let WorkingSet { low_bytes: low, high_bytes: high } = set;
+    if low > high {
         return Err("working set: its lower end is above its upper end".into());
     }
-    let mut known: Vec<(u64, Cost)> = points
-        .iter()
-        .filter(|point| point.array_bytes > 0 && point.total.is_sound())
-        .map(|point| (point.array_bytes, point.total))
-        .collect();
+    let sound = points.iter().filter(|point| point.array_bytes > 0 && point.total.is_sound());
+    let totals = sound.map(|point| (point.array_bytes, point.total));
     // No work at all is the smallest working set there is.
-    known.extend(direct(points).map(|direct| (0, direct)));
-    known.sort_by_key(|(size, _)| *size);
-    let sizes = known.iter().map(|(size, _)| *size);
-    let below = sizes.clone().filter(|size| *size <= low_bytes).max();
-    let above = sizes.clone().filter(|size| *size >= high_bytes).min();
-    let (Some(below), Some(above)) = (below, above) else {
-        return Err(outside(set, sizes.min().zip(known.last().map(|(size, _)| *size))));
+    let known: Vec<(u64, Cost)> = totals.chain(direct(points).map(|direct| (0, direct))).collect();
+    let sizes = || known.iter().map(|(size, _)| *size);
+    let (Some(smallest), Some(largest)) = (sizes().min(), sizes().max()) else {
+        return Err(NO_PROFILE.into());
     };
-    let around = known.iter().filter(|(size, _)| (below..=above).contains(size));
-    around.map(|(_, cost)| *cost).reduce(Cost::around).ok_or_else(|| NO_PROFILE.into())
-}
-
-fn outside(set: WorkingSet, measured: Option<(u64, u64)>) -> String {
-    let Some((smallest, largest)) = measured else {
-        return NO_PROFILE.into();
-    };
-    let range = format!("{} to {}", bytes(smallest), bytes(largest));
-    let (low, high) = (set.low_bytes, set.high_bytes);
-    let set = match low == high {
-        true => bytes(low),
-        false => format!("{} to {}", bytes(low), bytes(high)),
-    };
+    let below = sizes().filter(|size| *size <= low).max();
+    let above = sizes().filter(|size| *size >= high).min();
+    if let (Some(below), Some(above)) = (below, above) {
+        let around = known.iter().filter(|(size, _)| (below..=above).contains(size));
+        let around = around.map(|(_, cost)| *cost).reduce(Cost::around);
+        return around.ok_or_else(|| NO_PROFILE.into());
+    }
+    let range = |low: u64, high: u64| format!("{} to {}", bytes(low), bytes(high));
+    let set = if low == high { bytes(low) } else { range(low, high) };
     // The typed form has no blank.
     let end = bytes(high.max(largest).checked_next_power_of_two().unwrap_or(u64::MAX));
     let array = format!("1K..{}:x2", end.replace(' ', ""));
-    format!(
-        "cost profile: the working set ({set}) lies outside the measured arrays ({range}): measure them with `switchcost cost --array {array}`"
-    )
+    Err(format!(
+        "cost profile: the working set ({set}) lies outside the measured arrays ({}): measure them with `switchcost cost --array {array}`",
+        range(smallest, largest)
+    ))
 }
 
 /// Experiments that measure costs of rings with work, the better one first.
@@ -174,68 +162,49 @@ pub(crate) fn stored(set: Option<WorkingSet>, notices: &mut Vec<String>) -> Read
         Err(error) => return Reading::unknown(format!("{error:#}")),
     };
     let here = probe::machine::read(Path::new("/"));
-    let newest_first = entries.into_iter().rev();
-    let mut candidates: Vec<Candidate> =
-        newest_first.filter_map(|entry| Candidate::of(entry, &here, set)).collect();
-    // Stable: the newest of equals stays the first.
-    candidates.sort_by_key(|candidate| candidate.rank);
-    let found = candidates.into_iter().find_map(|candidate| candidate.profile(notices));
-    found.ok_or(NO_PROFILE).into()
-}
-
-/// A stored run with rings that work, by its header alone: its costs take a while to be computed.
-struct Candidate {
-    entry: Entry,
-    differences: Vec<Difference>,
-    /// Less is better: on another machine, not around the working set, experiment.
-    rank: (bool, bool, usize),
-}
-
-impl Candidate {
-    /// Absent for a file that cannot be read.
-    fn of(entry: Entry, here: &Machine, set: Option<WorkingSet>) -> Option<Self> {
+    // By the header alone, as costs take a while to be computed; one that cannot be read is passed over.
+    let candidate = |entry: Entry| {
         let header = header(&entry.path).ok()?;
         let experiment = EXPERIMENTS.iter().position(|of| *of == header.plan.experiment)?;
         let sizes = sizes(&header.plan);
         let (least, most) = sizes.iter().min().zip(sizes.iter().max())?;
         let encloses = set.is_none_or(|set| *least <= set.low_bytes && set.high_bytes <= *most);
-        let differences = header.machine.differences(here);
-        let is_elsewhere = differences
-            .iter()
-            .any(|differs| OF_THE_MACHINE.iter().any(|field| differs.field.starts_with(field)));
-        Some(Self { entry, differences, rank: (is_elsewhere, !encloses, experiment) })
-    }
-
-    fn profile(self, notices: &mut Vec<String>) -> Option<CostProfile> {
-        let run = read(&self.entry.path).ok()?;
-        let points = points_of(&Record::of(&run));
+        let differences = header.machine.differences(&here).into_iter().map(|of| of.field);
+        let differences: Vec<String> = differences.collect();
+        let of_machine = |field: &String| OF_THE_MACHINE.iter().any(|of| field.starts_with(of));
+        // Less is better.
+        let rank = (differences.iter().any(of_machine), !encloses, experiment);
+        Some((rank, entry, differences))
+    };
+    let mut candidates: Vec<_> = entries.into_iter().rev().filter_map(candidate).collect();
+    // Stable: the newest of equals stays the first.
+    candidates.sort_by_key(|(rank, ..)| *rank);
+    for (_, entry, fields) in candidates {
+        let points = read(&entry.path).map_or(Vec::new(), |run| points_of(&Record::of(&run)));
         if points.is_empty() {
-            return None;
+            continue;
         }
-        let name = self.entry.name;
-        let fields: Vec<&str> =
-            self.differences.iter().take(MOST_DIFFERENCES).map(|differs| &*differs.field).collect();
+        let more = if fields.len() > MOST_DIFFERENCES { ", ..." } else { "" };
         if !fields.is_empty() {
             notices.push(format!(
-                "the cost profile ({name}) was measured on a machine that differs in {} fields: {}{}",
-                self.differences.len(),
-                fields.join(", "),
-                if self.differences.len() > MOST_DIFFERENCES { ", ..." } else { "" }
+                "the cost profile ({}) was measured on a machine that differs in {} fields: {}{more}",
+                entry.name,
+                fields.len(),
+                fields[..fields.len().min(MOST_DIFFERENCES)].join(", "),
             ));
         }
-        Some(CostProfile { run: name, points })
+        return Reading::Known(CostProfile { run: entry.name, points });
     }
+    Reading::unknown(NO_PROFILE)
 }
 
 /// Array sizes of the rings of two that work, 0 for those without; none if none works.
 fn sizes(plan: &Plan) -> Vec<u64> {
     let rings = plan.rings().map(|(_, case)| case);
     let of_two = rings.filter(|case| case.members == 2 && case.placement.is_one_cpu());
-    let size = |case: &Case| match case.work {
-        None => Some(0),
-        Some(work) => (work.walk == Walk::Whole).then_some(work.bytes),
-    };
-    let sizes: Vec<u64> = of_two.filter_map(size).collect();
+    // One line a page is not a working set that a program walks.
+    let whole = of_two.filter(|case| case.work.is_none_or(|work| work.walk == Walk::Whole));
+    let sizes: Vec<u64> = whole.map(|case| case.work.map_or(0, |work| work.bytes)).collect();
     if sizes.iter().all(|size| *size == 0) { Vec::new() } else { sizes }
 }
 
@@ -243,32 +212,19 @@ fn sizes(plan: &Plan) -> Vec<u64> {
 /// more rounds than there is time for.
 const QUICK_ARRAYS: [u64; 2] = [32 << 10, 256 << 10];
 
-/// Measures and stores a few costs, for whoever has none: rings of two by pipe on one CPU, one sample
+/// Measures and stores a few costs: rings of two by pipe on one CPU, one sample
 /// in each of five rounds, a second or two in all.
 pub(crate) fn measure_quickly() -> Result<()> {
     Folder::of_user()?.make()?;
     let here = Here::detect()?;
     let allowed = here.allowed.clone();
     let cpu = probe::placement::choose_one(&allowed, &here.machine).context("no CPU is allowed")?;
-    let work = |bytes| Work::new(bytes, 64, Op::Rmw).map_err(|error| anyhow!("{error}"));
-    let works = QUICK_ARRAYS.map(work).into_iter().collect::<Result<Vec<Work>>>()?;
-    let case = |work| Case {
-        members: 2,
-        kind: Kind::Process,
-        link: "pipe".to_string(),
-        work,
-        placement: Placement::Same { cpu },
-        policy: Policy::Other,
-        priority: None,
-        state: None,
-    };
+    let works = [None, Some(QUICK_ARRAYS[0]), Some(QUICK_ARRAYS[1])];
+    let works = works.map(|bytes| Work::new(bytes?, 64, Op::Rmw).ok());
+    let case = |work| Case { work, ..pair(Placement::Same { cpu }) };
     let plan = Plan {
         experiment: Experiment::Ring,
-        cases: [None]
-            .into_iter()
-            .chain(works.into_iter().map(Some))
-            .map(|work| case(work).into())
-            .collect(),
+        cases: works.map(|work| case(work).into()).to_vec(),
         seed: 1992,
         batching: Batching::default(),
         stopping: Stopping {
@@ -279,14 +235,13 @@ pub(crate) fn measure_quickly() -> Result<()> {
         },
         reference: Reference::default(),
     };
-    let silent = Output { json: None, csv: None, plot: false, quiet: true };
     let notices = vec!["a quick measurement of `switchcost run`".to_string()];
-    let code = {
+    let taken = {
         // Its own handlers stay, and would keep Ctrl-C from ending what comes after.
         let _kept = KeptActions::keep();
-        execute::new_run((plan.with_solos(), notices), here, &silent)?
+        execute::new_run((plan.with_solos(), notices), here, true)?
     };
-    if code != ExitCode::SUCCESS {
+    if taken.exit_code() != ExitCode::SUCCESS {
         bail!("interrupted");
     }
     // It has moved this process away from the CPU that it measured.

@@ -8,9 +8,10 @@ use launcher::Used;
 use model::reading::Reading;
 use probe::program::{Count, WatchError, Watched, huge_page_bytes};
 
-use super::findings::{PageSizes, Report, Seen, Window, nanoseconds};
+use super::findings::{PageSizes, Report, Seen, Window};
 use super::profile::WorkingSet;
-use crate::event::Event;
+use crate::interrupt::Flag;
+use crate::values::nanoseconds;
 
 /// Time between two looks: what a thread does between the last one and its end is not seen.
 const LOOK: Duration = Duration::from_millis(50);
@@ -32,13 +33,15 @@ const LAG: Duration = Duration::from_millis(10);
 /// What is known of a program that is watched.
 pub(crate) struct Watcher {
     program: Watched,
-    stop: Event,
+    /// Cuts its windows short.
+    stop: Flag,
     started: Instant,
     count: Count,
     lost_threads: usize,
-    cpu_first_ns: Option<u64>,
-    cpu_last_ns: Option<u64>,
-    last_look: Option<Duration>,
+    /// At the first look and at the last.
+    cpu_ns: Option<(u64, u64)>,
+    /// For how long the program was seen, if it was seen at all.
+    pub(crate) last_look: Option<Duration>,
     resident_bytes: Reading<u64>,
     windows: Vec<Window>,
     next_window: Duration,
@@ -46,20 +49,18 @@ pub(crate) struct Watcher {
     /// Longest time for which a window held the memory map.
     held: Duration,
     ended: bool,
-    notices: Vec<String>,
+    pub(crate) notices: Vec<String>,
 }
 
 impl Watcher {
-    /// Of a program that was not looked at yet; `stop` cuts its windows short.
-    pub(crate) fn new(program: Watched, stop: Event) -> Self {
+    pub(crate) fn new(program: Watched, stop: Flag) -> Self {
         Self {
             program,
             stop,
             started: Instant::now(),
             count: Count::default(),
             lost_threads: 0,
-            cpu_first_ns: None,
-            cpu_last_ns: None,
+            cpu_ns: None,
             last_look: None,
             resident_bytes: Reading::unknown("it ended before its memory was looked at"),
             windows: Vec::new(),
@@ -73,7 +74,7 @@ impl Watcher {
 
     /// One look, with a window if it is time for one. False if the program has ended.
     pub(crate) fn look(&mut self) -> Result<bool, WatchError> {
-        match self.try_look() {
+        match self.see().and_then(|()| self.window_if_due()) {
             Err(error) if error.is_end() => self.ended = true,
             looked => looked?,
         }
@@ -91,26 +92,8 @@ impl Watcher {
             .then(|| self.next_window.saturating_sub(self.started.elapsed()))
     }
 
-    /// The last look; for how long the program was seen, if it was seen at all.
-    pub(crate) fn look_last(&mut self) -> Option<Duration> {
-        // It may have ended meanwhile.
-        let _ = self.see();
-        self.last_look
-    }
-
-    /// Whether it was looked at at least once.
-    pub(crate) fn has_looked(&self) -> bool {
-        self.last_look.is_some()
-    }
-
-    /// Adds a notice to the report.
-    pub(crate) fn note(&mut self, notice: String) {
-        self.notices.push(notice);
-    }
-
-    fn try_look(&mut self) -> Result<(), WatchError> {
-        self.see()?;
-        if self.started.elapsed() >= self.next_window && self.no_window.is_none() {
+    fn window_if_due(&mut self) -> Result<(), WatchError> {
+        if self.until_window() == Some(Duration::ZERO) {
             let now = self.started.elapsed();
             self.next_window = now + now.min(RARELY);
             match self.window() {
@@ -122,29 +105,27 @@ impl Watcher {
         Ok(())
     }
 
-    fn see(&mut self) -> Result<(), WatchError> {
+    /// One look without a window.
+    pub(crate) fn see(&mut self) -> Result<(), WatchError> {
         self.program.look(&mut self.count)?;
         self.lost_threads = self.lost_threads.max(self.count.ended);
-        // A first reading is what later ones are counted from.
         if let Ok(ns) = self.program.cpu_ns() {
-            self.cpu_first_ns.get_or_insert(ns);
-            self.cpu_last_ns = Some(ns);
+            self.cpu_ns = Some((self.cpu_ns.map_or(ns, |(first, _)| first), ns));
         }
         if self.last_look.is_none() {
             self.started = Instant::now();
         }
         self.last_look = Some(self.started.elapsed());
         let resident: Reading<u64> = self.program.resident_bytes().into();
-        self.resident_bytes = match (self.resident_bytes.known(), resident.known()) {
-            (Some(before), Some(now)) => Reading::Known(*before.max(now)),
-            (Some(before), None) => Reading::Known(*before),
-            (None, _) => resident,
-        };
+        match (self.resident_bytes.known(), resident.known()) {
+            (Some(before), now) if now <= Some(before) => {}
+            _ => self.resident_bytes = resident,
+        }
         Ok(())
     }
 
     /// Forgets which pages were touched, waits for some switches, counts the pages. None where the
-    /// program would be held for too long, or nobody waits for it any more.
+    /// program would be held for too long, or watching has ended.
     fn window(&mut self) -> Result<Option<Window>, WatchError> {
         let hold = Instant::now();
         if self.windows.is_empty() {
@@ -154,9 +135,9 @@ impl Watcher {
                 return Ok(None);
             }
         }
-        let rate = self.count.switches().all() as f64 / self.started.elapsed().as_secs_f64();
-        let wanted = Duration::try_from_secs_f64(GAPS / rate).unwrap_or(LONGEST_WINDOW);
         let before = self.count.switches();
+        let rate = before.all() as f64 / self.started.elapsed().as_secs_f64();
+        let wanted = Duration::try_from_secs_f64(GAPS / rate).unwrap_or(LONGEST_WINDOW);
         let cpu_before = self.program.cpu_ns()?;
         let hold = Instant::now();
         self.program.clear_referenced()?;
@@ -170,10 +151,9 @@ impl Watcher {
         self.has_held(cleared.max(hold.elapsed()));
         let elapsed_ns = nanoseconds(start.elapsed());
         self.see()?;
-        let cpu_ns = self.program.cpu_ns()?.saturating_sub(cpu_before);
         Ok(Some(Window {
             elapsed_ns,
-            cpu_ns,
+            cpu_ns: self.program.cpu_ns()?.saturating_sub(cpu_before),
             switches: self.count.switches().all().saturating_sub(before.all()),
             threads: self.count.threads as u64,
             referenced_bytes: referenced.bytes,
@@ -186,12 +166,11 @@ impl Watcher {
         self.held = self.held.max(time);
         let too_long = self.held > LONGEST_HOLD;
         if too_long {
-            let why = format!(
+            self.no_window = Some(format!(
                 "reading or clearing them took {} ms, and holds its memory map; the limit is {} ms",
                 self.held.as_millis(),
                 LONGEST_HOLD.as_millis()
-            );
-            self.no_window = Some(why);
+            ));
         }
         too_long
     }
@@ -210,9 +189,18 @@ impl Watcher {
                 LOOK.as_millis()
             ));
         }
-        let cpu = self.cpu_last_ns.zip(self.cpu_first_ns);
-        let cpu = cpu.and_then(|(last, first)| last.checked_sub(first));
-        notices.extend(cpu.and_then(|cpu_ns| self.unseen(cpu_ns)));
+        let cpu_ns = self.cpu_ns.and_then(|(first, last)| last.checked_sub(first));
+        if let Some((all_ns, seen_ns)) = cpu_ns.zip(self.count.cpu_ns()) {
+            let missing_ns = all_ns.saturating_sub(seen_ns);
+            let share = missing_ns as f64 / all_ns as f64;
+            let lag_ns = nanoseconds(LAG).saturating_mul(self.count.threads as u64);
+            if share > UNSEEN && missing_ns > lag_ns {
+                notices.push(format!(
+                    "{:.0} % of its CPU time was in threads that came and ended unseen: its switches are a lower bound",
+                    100.0 * share
+                ));
+            }
+        }
         let working_set = self.working_set(&mut notices);
         let switches = self.count.switches();
         let seen = Seen {
@@ -223,25 +211,12 @@ impl Watcher {
             threads: Some(self.count.threads as u64),
             voluntary: Reading::Known(switches.voluntary),
             involuntary: Reading::Known(switches.involuntary),
-            cpu_ns: cpu.ok_or("its CPU clock cannot be read").into(),
+            cpu_ns: cpu_ns.ok_or("its CPU clock cannot be read").into(),
             resident_bytes: self.resident_bytes,
             windows: self.windows,
             notices,
         };
         Report::of(seen, working_set)
-    }
-
-    /// A notice of CPU time that no thread which was seen has used.
-    fn unseen(&self, cpu_ns: u64) -> Option<String> {
-        let missing_ns = cpu_ns.checked_sub(self.count.cpu_ns()?)?;
-        let lag_ns = nanoseconds(LAG).saturating_mul(self.count.threads as u64);
-        let share = missing_ns as f64 / cpu_ns as f64;
-        (share > UNSEEN && missing_ns > lag_ns).then(|| {
-            format!(
-                "{:.0} % of its CPU time was in threads that came and ended unseen: its switches are a lower bound",
-                100.0 * share
-            )
-        })
     }
 
     /// The working set, or the range within the resident memory with a notice that says so.
@@ -252,28 +227,25 @@ impl Watcher {
             huge: huge_page_bytes(Path::new("/")),
         };
         if let Some(set) = WorkingSet::seen_in(&self.windows, sizes, resident) {
+            let why = self.no_window.as_ref();
+            let why = why.map_or(String::new(), |why| format!("; no more windows: {why}"));
             notices.push(format!(
-                "its referenced bits were cleared {} times (/proc/PID/clear_refs), which held its memory map for up to {:.1} ms; they give the lower end of the working set, its resident memory the upper one{}",
+                "its referenced bits were cleared {} times (/proc/PID/clear_refs), which held its memory map for up to {:.1} ms; they give the lower end of the working set, its resident memory the upper one{why}",
                 self.windows.len(),
                 1000.0 * self.held.as_secs_f64(),
-                self.no_window.as_ref().map_or(String::new(), |why| format!("; no more windows: {why}"))
             ));
             return Reading::Known(set);
         }
         let why = match &self.no_window {
-            Some(why) => why.clone(),
-            None if self.windows.is_empty() => "it was not watched for long enough".to_string(),
-            None => "it used no CPU time while they were counted".to_string(),
+            Some(why) => why,
+            None if self.windows.is_empty() => "it was not watched for long enough",
+            None => "it used no CPU time while they were counted",
         };
-        match resident {
-            Some(bytes) => {
-                notices.push(format!(
-                    "touched pages were not counted ({why}): its working set may be anything up to its resident memory"
-                ));
-                Reading::Known(WorkingSet::within(bytes))
-            }
-            None => Reading::unknown(why),
-        }
+        let Some(bytes) = resident else { return Reading::unknown(why) };
+        notices.push(format!(
+            "touched pages were not counted ({why}): its working set may be anything up to its resident memory"
+        ));
+        Reading::Known(WorkingSet::within(bytes))
     }
 }
 
@@ -291,21 +263,18 @@ pub(crate) fn report_of_command(
     let mut notices = Vec::new();
     let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let usage = &used.usage;
-    let most = usage.max_resident_bytes;
-    let (threads, working_set, windows) = match watcher.filter(Watcher::has_looked) {
-        Some(watcher) => {
-            let set = watcher.working_set(&mut notices);
-            (Some(watcher.count.threads as u64), set, watcher.windows)
-        }
+    let watcher = watcher.filter(|watcher| watcher.last_look.is_some());
+    let own = match &watcher {
+        Some(watcher) => watcher.working_set(&mut notices),
         None => {
             notices.push(
                 "it ended before its memory was looked at: its working set may be anything up to the greatest resident memory that the kernel saw"
                     .to_string(),
             );
-            (None, Reading::Known(WorkingSet::within(most)), Vec::new())
+            Reading::Known(WorkingSet::within(usage.max_resident_bytes))
         }
     };
-    let (working_set, whose) = of_all(working_set, used);
+    let (working_set, whose) = of_all(own, used);
     notices.insert(0, whose);
     let seen = Seen {
         pid,
@@ -313,12 +282,12 @@ pub(crate) fn report_of_command(
         name: words.first().cloned().unwrap_or_default(),
         command: Some(words),
         watched_ns: used.real_ns,
-        threads,
+        threads: watcher.as_ref().map(|watcher| watcher.count.threads as u64),
         voluntary: Reading::Known(usage.voluntary),
         involuntary: Reading::Known(usage.involuntary),
         cpu_ns: Reading::Known(usage.cpu_ns()),
-        resident_bytes: Reading::Known(most),
-        windows,
+        resident_bytes: Reading::Known(usage.max_resident_bytes),
+        windows: watcher.map(|watcher| watcher.windows).unwrap_or_default(),
         notices,
     };
     Report::of(seen, working_set)
@@ -327,25 +296,26 @@ pub(crate) fn report_of_command(
 /// The working set that goes with the switches of a command and its children, and a notice of whose it
 /// is: only the command's own pages were looked at, and at moments only.
 fn of_all(own: Reading<WorkingSet>, used: &Used) -> (Reading<WorkingSet>, String) {
+    const COUNTED: &str =
+        "switches and CPU time are those of the command and of all children that it waited for";
     let most = used.usage.max_resident_bytes;
-    let all_ns = used.usage.cpu_ns() as f64;
-    let share = used.own_cpu_ns.known().map(|own_ns| *own_ns as f64 / all_ns);
-    match share {
-        Some(share) if share >= MOSTLY_OWN => {
-            let whose = "switches and CPU time are those of the command and of all children that it waited for; nearly all of the CPU time is its own, and so is the working set";
-            let set = own.map(|set| WorkingSet { high_bytes: set.high_bytes.max(most), ..set });
-            (set, whose.to_string())
-        }
-        _ => {
-            let part = share
-                .map_or("an unknown part".to_string(), |share| format!("{:.0} %", 100.0 * share));
-            let whose = format!(
-                "switches and CPU time are those of the command and of all children that it waited for, and {part} of the CPU time is its own: the working set may be anything up to the greatest resident memory of any of them"
-            );
-            let high = own.known().map_or(0, |set| set.high_bytes).max(most);
-            (Reading::Known(WorkingSet::within(high)), whose)
-        }
+    let share = used.own_cpu_ns.known().map(|own_ns| *own_ns as f64 / used.usage.cpu_ns() as f64);
+    if share.is_some_and(|share| share >= MOSTLY_OWN) {
+        let set = own.map(|set| WorkingSet { high_bytes: set.high_bytes.max(most), ..set });
+        return (
+            set,
+            format!("{COUNTED}; nearly all of the CPU time is its own, and so is the working set"),
+        );
     }
+    let part =
+        share.map_or("an unknown part".to_string(), |share| format!("{:.0} %", 100.0 * share));
+    let high = own.known().map_or(0, |set| set.high_bytes).max(most);
+    (
+        Reading::Known(WorkingSet::within(high)),
+        format!(
+            "{COUNTED}, and {part} of the CPU time is its own: the working set may be anything up to the greatest resident memory of any of them"
+        ),
+    )
 }
 
 #[cfg(test)]
@@ -354,7 +324,7 @@ mod tests {
 
     use super::*;
 
-    fn of_this_process(stop: &Event) -> Watcher {
+    fn of_this_process(stop: &Flag) -> Watcher {
         let own = i32::try_from(std::process::id()).expect("a process id");
         let program = Watched::find(Path::new("/"), own).expect("this process");
         Watcher { next_window: Duration::ZERO, ..Watcher::new(program, stop.clone()) }
@@ -363,17 +333,17 @@ mod tests {
     /// Its window would last half a second, as nothing is known of its switches yet.
     #[test]
     fn a_window_ends_with_whoever_waits_for_it() {
-        let stop = Event::default();
+        let stop = Flag::default();
         stop.set();
         let mut watcher = of_this_process(&stop);
         assert!(watcher.look().expect("a look"));
-        assert!(watcher.windows.is_empty() && watcher.has_looked());
+        assert!(watcher.windows.is_empty() && watcher.last_look.is_some());
         assert!(watcher.pause(Instant::now() + Duration::from_secs(3600)));
     }
 
     #[test]
     fn a_memory_map_that_is_held_for_long_is_let_alone() {
-        let mut watcher = of_this_process(&Event::default());
+        let mut watcher = of_this_process(&Flag::default());
         assert!(!watcher.has_held(LONGEST_HOLD) && watcher.until_window().is_some());
         assert!(watcher.has_held(2 * LONGEST_HOLD));
         assert_eq!(watcher.until_window(), None);

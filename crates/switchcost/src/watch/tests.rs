@@ -1,11 +1,14 @@
 //! Exact answers on fixed cost profiles, and any input.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 
 use model::reading::Reading;
 
 use super::findings::*;
 use super::profile::*;
+use super::seconds;
 
 const KIB: u64 = 1024;
 
@@ -175,10 +178,10 @@ proptest! {
 
 #[test]
 fn a_run_of_rings_is_a_profile() {
+    use model::case::{Sample, rings};
     use model::record::Record;
     use model::ring::{Op, Placement, Work};
     use model::run::Run;
-    use model::sample::{Sample, rings};
 
     let mut run = Run::parse(include_str!("../../../model/tests/fixtures/run-v1.jsonl")).unwrap();
     // Its rings of two are bare: no array, no point.
@@ -264,4 +267,14 @@ fn a_huge_page_is_one_line_at_least() {
 fn without_cpu_time_nothing_was_touched_by_it() {
     assert_eq!(range(&[window(0, 0, 9)], Some(1)), None);
     assert_eq!(range(&[], Some(1)), None);
+}
+
+#[test]
+fn seconds_need_no_unit() {
+    assert_eq!(seconds("10"), Ok(Duration::from_secs(10)));
+    assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+    assert_eq!(seconds("2m"), Ok(Duration::from_secs(120)));
+    for bad in ["0", "-1", "nan", "inf", "", "soon", "86401"] {
+        assert!(seconds(bad).is_err(), "{bad}");
+    }
 }

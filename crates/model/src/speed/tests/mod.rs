@@ -6,8 +6,12 @@ use rand_chacha::ChaCha8Rng;
 
 mod simulation;
 
+use super::known::KNOWN;
 use super::level::lowest_level;
 use super::*;
+use crate::experiment::Experiment;
+use crate::plan::{Batching, Plan, Stopping};
+use crate::ring::QUANTA_AROUND;
 use crate::ring::{Case, Kind, Placement, Policy};
 use crate::ring::{Counters, Sample};
 
@@ -252,7 +256,7 @@ fn what_waited_is_no_measure_of_the_machine() {
         Sample { elapsed_ns: 8_000_000, sample: 1, ..waited }
     };
     let samples: Vec<Sample> = (0..10).flat_map(|round| [as_found(round), waited(round)]).collect();
-    let (_, all) = slices_by_case(&[case(2).into()], samples.iter(), &known);
+    let all = slices_with(&samples, &known);
     let counts = all[0].clean_counts();
     assert_eq!(counts, CleanCounts { judged: 200, clean: 120, as_found: 100, clean_as_found: 20 });
     assert_eq!((counts.share(), counts.share_as_found()), (Some(0.6), Some(0.2)));
@@ -260,7 +264,7 @@ fn what_waited_is_no_measure_of_the_machine() {
     // A slice that something else had its turn in is left out of both.
     let mut samples = samples;
     samples.iter_mut().for_each(|s| s.slices.as_mut().unwrap().elapsed_ns[0] *= 3);
-    let (_, all) = slices_by_case(&[case(2).into()], samples.iter(), &known);
+    let all = slices_with(&samples, &known);
     let counts = all[0].clean_counts();
     assert_eq!((counts.clean, counts.clean_as_found), (100, 10));
 }
@@ -292,8 +296,20 @@ fn a_slice_is_clean_only_if_the_two_quanta_on_each_side_are() {
     }
 }
 
+fn slices_with(samples: &[Sample], reference: &Reference) -> Vec<CaseSlices> {
+    let plan = Plan {
+        experiment: Experiment::Ring,
+        cases: vec![case(2).into()],
+        seed: 1,
+        batching: Batching::default(),
+        stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
+        reference: *reference,
+    };
+    slices_by_case(&plan, samples.iter()).1
+}
+
 fn slices_of(samples: &[Sample]) -> CaseSlices {
-    let (_, mut all) = slices_by_case(&[case(2).into()], samples.iter(), &Reference::default());
+    let mut all = slices_with(samples, &Reference::default());
     all.remove(0)
 }
 
@@ -302,7 +318,7 @@ fn clean_slices_are_counted_and_disturbed_samples_have_none() {
     let clean = |round| cut(sample(round), 10, |_| true);
     let all: Vec<Sample> = (0..5).map(clean).collect();
     let found = slices_of(&all);
-    assert_eq!((found.clean_count(), found.judged, found.not_judged), (50, 50, 0));
+    assert_eq!((found.clean_counts().clean, found.judged, found.not_judged), (50, 50, 0));
     assert_eq!(found.clean[&0], vec![1000.0; 10]);
     assert_eq!(found.switches[&3], (10_000, 10_000));
     let mut disturbed = all.clone();
@@ -311,7 +327,7 @@ fn clean_slices_are_counted_and_disturbed_samples_have_none() {
     // Something had its turn in one slice.
     disturbed[2].slices.as_mut().unwrap().elapsed_ns[4] *= 4;
     let found = slices_of(&disturbed);
-    assert_eq!((found.clean_count(), found.judged), (29, 50));
+    assert_eq!((found.clean_counts().clean, found.judged), (29, 50));
     assert_eq!(found.clean_counts().share_as_found(), Some(29.0 / 50.0));
 }
 
@@ -365,23 +381,17 @@ fn the_quanta_are_not_the_rings_cpu_time() {
 
 #[test]
 fn what_the_table_has_is_established_and_yields_to_lower_levels_only() {
-    for known in KNOWN {
+    for (cpu, ratio) in KNOWN {
         let reference = |seen: f64| {
             let mut file = learnt(&[seen; 3]);
             let levels = file.cpus.remove("a CPU").unwrap();
-            file.cpus.insert(known.cpu.to_string(), levels);
-            file.reference(known.cpu)
+            file.cpus.insert(cpu.to_string(), levels);
+            file.reference(cpu)
         };
-        assert_eq!(
-            SpeedFile::default().reference(known.cpu).unshared_ratio,
-            Some(known.unshared_ratio)
-        );
-        assert!(SpeedFile::default().reference(known.cpu).established);
-        assert_eq!(
-            reference(1.4 * known.unshared_ratio).unshared_ratio,
-            Some(known.unshared_ratio)
-        );
-        assert!(reference(0.9 * known.unshared_ratio).unshared_ratio < Some(known.unshared_ratio));
+        assert_eq!(SpeedFile::default().reference(cpu).unshared_ratio, Some(*ratio));
+        assert!(SpeedFile::default().reference(cpu).established);
+        assert_eq!(reference(1.4 * ratio).unshared_ratio, Some(*ratio));
+        assert!(reference(0.9 * ratio).unshared_ratio < Some(*ratio));
     }
 }
 
@@ -461,7 +471,7 @@ proptest! {
         let slices = Slices { laps, elapsed_ns: elapsed, latency_ns: latency, throughput_ns: throughput, waits };
         let samples = vec![Sample { slices: Some(slices), triples, ..sample(0) }; 40];
         let reference = Reference { unshared_ratio: ratio, established: true, launch_scatter: ratio };
-        let (_, all) = slices_by_case(&[case(2).into()], samples.iter(), &reference);
+        let all = slices_with(&samples, &reference);
         let _ = stats::Pooled::of(&all[0].clean, 1);
         let _ = (samples[0].cpu_ns_per_hop(), samples[0].switches_per_hop());
         let triples = samples[0].triples.as_ref().unwrap();

@@ -1,48 +1,33 @@
-//! Links whose two ends are descriptors that are written to and read from: the pipe, Sloan's link and the one
-//! that others are compared with (pipe(2)); the FIFO, a pipe with a name (fifo(7)), which is removed as soon as
-//! both ends are open; pairs of connected sockets (socketpair(2)).
+//! Links whose two ends are descriptors: the pipe, Sloan's link and the one that others are compared with
+//! (pipe(2)), also read and written by io_uring(7); the FIFO, a pipe with a name (fifo(7)), and the POSIX message
+//! queue (mq_overview(7)), whose names are removed as soon as both ends are open; pairs of connected sockets
+//! (socketpair(2)); the event counter (eventfd(2)).
 
 use std::ffi::CString;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rustix::io::Errno;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use crate::ring::link::{By, CallError, Carrier, Link, LinkError, Place, Receive, Send};
-use crate::sys::fifo_unlinked;
+use crate::ring::link::{By, CallError, End, Link, LinkError, Place};
+use crate::sys::{
+    Uring, fifo_unlinked, mq_open_unlinked, mq_receive, mq_send, privileged_ipc_namespace,
+};
 
-/// One byte through a pipe: one write(2), one read(2).
-pub struct Pipe;
-
-impl Carrier for Pipe {
-    const NAME: &'static str = "pipe";
-    const SUMMARY: &'static str = "one byte through a pipe";
-    const NEEDS: &'static str = "pipe(2)";
-}
-
-impl Link for Pipe {
-    type Sender = OwnedFd;
-    type Receiver = OwnedFd;
-
-    fn channel(_: &Place) -> Result<(OwnedFd, OwnedFd), CallError> {
-        let (receiver, sender) = pipe_with(PipeFlags::CLOEXEC).by("pipe")?;
-        Ok((sender, receiver))
-    }
-}
-
-impl Send for OwnedFd {
+/// One byte: one write(2), one read(2).
+impl End for OwnedFd {
     #[inline(always)]
     fn send(&mut self, token: u8) -> Result<(), LinkError> {
         // A blocking write of one byte writes it or fails.
         rustix::io::write(&*self, &[token])?;
         Ok(())
     }
-}
 
-impl Receive for OwnedFd {
     #[inline(always)]
     fn receive(&mut self) -> Result<u8, LinkError> {
         let mut token = [0];
@@ -53,60 +38,151 @@ impl Receive for OwnedFd {
     }
 }
 
-/// One byte through a FIFO: one write(2), one read(2).
-pub struct Fifo;
+/// Bytes through a pipe.
+pub struct Pipe;
 
-impl Carrier for Fifo {
-    const NAME: &'static str = "fifo";
-    const SUMMARY: &'static str = "one byte through a named pipe";
-    const NEEDS: &'static str = "mkfifo(3), a writable folder for temporary files (TMPDIR)";
-}
-
-impl Link for Fifo {
-    type Sender = OwnedFd;
-    type Receiver = OwnedFd;
+impl Link for Pipe {
+    type End = OwnedFd;
 
     fn channel(_: &Place) -> Result<(OwnedFd, OwnedFd), CallError> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("switchcost-{}-{number}.fifo", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let path =
-            CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::INVAL).by("mkfifo")?;
-        fifo_unlinked(&path).map_err(|(call, errno)| CallError { call, errno })
+        let (receiver, sender) = pipe_with(PipeFlags::CLOEXEC).by("pipe")?;
+        Ok((sender, receiver))
     }
 }
 
-/// One byte through a stream.
-pub struct Stream;
+/// Bytes through a pipe with a name.
+pub struct Fifo;
 
-/// One byte as a datagram. The end that reads is not told when the other one is gone.
-pub struct Datagram;
+impl Link for Fifo {
+    type End = OwnedFd;
 
-impl Carrier for Stream {
-    const NAME: &'static str = "socket-stream";
-    const SUMMARY: &'static str = "one byte through a pair of local stream sockets";
-    const NEEDS: &'static str = "socketpair(2), AF_UNIX";
+    fn channel(_: &Place) -> Result<(OwnedFd, OwnedFd), CallError> {
+        fifo_unlinked(&own_name(&std::env::temp_dir(), ".fifo").by("mkfifo")?)
+    }
 }
 
-impl Carrier for Datagram {
-    const NAME: &'static str = "socket-dgram";
-    const SUMMARY: &'static str = "a datagram of one byte through a pair of local sockets";
-    const NEEDS: &'static str = "socketpair(2), AF_UNIX";
+/// Bytes through a pair of local stream sockets, or datagrams of one byte: then the end that reads does not
+/// notice when the other one is gone.
+pub struct Sockets<const DATAGRAMS: bool>;
+
+impl<const DATAGRAMS: bool> Link for Sockets<DATAGRAMS> {
+    type End = OwnedFd;
+
+    fn channel(_: &Place) -> Result<(OwnedFd, OwnedFd), CallError> {
+        let kind = if DATAGRAMS { SocketType::DGRAM } else { SocketType::STREAM };
+        socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).by("socketpair")
+    }
 }
 
-macro_rules! socket_link {
-    ($link:ty, $kind:expr) => {
-        impl Link for $link {
-            type Sender = OwnedFd;
-            type Receiver = OwnedFd;
+/// The token travels as the count of an eventfd, which has no buffer.
+pub struct Eventfd(OwnedFd);
 
-            fn channel(_: &Place) -> Result<(OwnedFd, OwnedFd), CallError> {
-                socketpair(AddressFamily::UNIX, $kind, SocketFlags::CLOEXEC, None).by("socketpair")
-            }
+impl Link for Eventfd {
+    type End = Self;
+
+    fn channel(_: &Place) -> Result<(Self, Self), CallError> {
+        let counter = eventfd(0, EventfdFlags::CLOEXEC).by("eventfd")?;
+        let other = fcntl_dupfd_cloexec(&counter, 0).by("fcntl")?;
+        Ok((Self(counter), Self(other)))
+    }
+}
+
+impl End for Eventfd {
+    #[inline(always)]
+    fn send(&mut self, token: u8) -> Result<(), LinkError> {
+        // A count of zero would wake no reader.
+        let count = u64::from(token) + 1;
+        rustix::io::write(&self.0, &count.to_ne_bytes())?;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn receive(&mut self) -> Result<u8, LinkError> {
+        let mut count = [0; 8];
+        rustix::io::read(&self.0, &mut count)?;
+        Ok((u64::from_ne_bytes(count) - 1) as u8)
+    }
+}
+
+/// A message of one byte through a POSIX queue that holds one.
+pub struct PosixMq(OwnedFd);
+
+impl Link for PosixMq {
+    type End = Self;
+
+    /// A namespace takes the queues with it, whatever kills the ring. Where it is refused, the
+    /// vfork helper keeps their names from staying behind.
+    fn prepare() -> Result<(), CallError> {
+        let _ = privileged_ipc_namespace();
+        Ok(())
+    }
+
+    fn channel(_: &Place) -> Result<(Self, Self), CallError> {
+        let queue = mq_open_unlinked(&own_name(Path::new("/"), "").by("mq_open")?)?;
+        let other = fcntl_dupfd_cloexec(&queue, 0).by("fcntl")?;
+        Ok((Self(queue), Self(other)))
+    }
+}
+
+impl End for PosixMq {
+    #[inline(always)]
+    fn send(&mut self, token: u8) -> Result<(), LinkError> {
+        Ok(mq_send(self.0.as_fd(), token)?)
+    }
+
+    #[inline(always)]
+    fn receive(&mut self) -> Result<u8, LinkError> {
+        Ok(mq_receive(self.0.as_fd())?)
+    }
+}
+
+/// A name in `folder` that nothing has.
+fn own_name(folder: &Path, end: &str) -> Result<CString, Errno> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let path = folder.join(format!("switchcost-{}-{number}{end}", std::process::id()));
+    CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::INVAL)
+}
+
+/// A pipe by io_uring: one io_uring_enter(2) to write it, one to read it. Each end has a ring of its own, with one
+/// operation in flight.
+pub struct IoUring {
+    pipe: OwnedFd,
+    ring: Uring,
+}
+
+impl Link for IoUring {
+    type End = Self;
+
+    fn channel(place: &Place) -> Result<(Self, Self), CallError> {
+        let (sender, receiver) = Pipe::channel(place)?;
+        let end = |pipe| Ok(Self { pipe, ring: Uring::new().by("io_uring_setup")? });
+        Ok((end(sender)?, end(receiver)?))
+    }
+}
+
+impl End for IoUring {
+    #[inline(always)]
+    fn send(&mut self, token: u8) -> Result<(), LinkError> {
+        Ok(self.ring.write(self.pipe.as_fd(), token)?)
+    }
+
+    #[inline(always)]
+    fn receive(&mut self) -> Result<u8, LinkError> {
+        self.ring.read(self.pipe.as_fd())?.ok_or(LinkError::Closed)
+    }
+}
+
+/// What forbids io_uring, if it is forbidden.
+pub fn io_uring_hint(errno: Errno) -> Option<String> {
+    if !matches!(errno, Errno::PERM | Errno::ACCESS) {
+        return None;
+    }
+    let switch = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled");
+    Some(match switch.unwrap_or_default().trim() {
+        switch @ ("1" | "2") => {
+            format!("kernel.io_uring_disabled is {switch}: root may set it to 0 (sysctl)")
         }
-    };
+        _ => "a filter of system calls forbids it here, as containers do by default".to_string(),
+    })
 }
-
-socket_link!(Stream, SocketType::STREAM);
-socket_link!(Datagram, SocketType::DGRAM);

@@ -1,29 +1,29 @@
-//! One file a kind of link, and the list of all.
+//! The links by family, the list of all, and whether the machine has one.
 
-mod condvar;
 mod coroutine;
 mod descriptors;
-mod eventfd;
-mod futex;
-mod io_uring;
-mod posix_mq;
-mod sched_yield;
+mod shared_memory;
 mod signal;
 mod sysv;
 
-use model::ring::{Case, Sample};
+use std::fs::File;
+use std::io::{Read, Write};
 
-use super::available;
-use super::build::Make;
-use super::error::RingError;
-use super::{Assignment, session};
+use model::ring::{Case, Kind, Placement, Policy};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
 
-#[cfg(test)]
+use super::build::{Make, Ring, make};
+use super::link::{CallError, RingError};
+use super::member::Leader;
+use crate::sys::Child;
+use crate::sys::{SysvQueue, deadline, default_alarm};
+use coroutine::Coroutines;
 pub(super) use descriptors::Pipe;
-
-/// Takes the samples of an assignment by a clock and gives each to the sink as soon as it is proven.
-type Run =
-    fn(&Assignment, &mut dyn FnMut() -> u64, &mut dyn FnMut(Sample)) -> Result<(), RingError>;
+use descriptors::{Eventfd, Fifo, IoUring, PosixMq, Sockets, io_uring_hint};
+use shared_memory::{Condvar, Futex, Yield};
+use signal::{HandlerSignal, Signal};
+use sysv::{NEEDS, SysvSem, namespace_hint};
 
 /// A link as the registry knows it.
 pub struct Registered {
@@ -33,50 +33,190 @@ pub struct Registered {
     pub summary: &'static str,
     /// What it needs of the kernel.
     pub needs: &'static str,
+    /// A member that has passed the token on gives up its CPU by sleeping. Where none ever sleeps,
+    /// no limit on running without a sleep can be set.
+    pub(super) sleeps: bool,
+    /// Whether it can carry the token of such a ring: if not, why, and what to do instead.
     suits: fn(&Case) -> Result<(), String>,
-    try_out: fn() -> Result<(), String>,
-    pub(super) run: Run,
+    /// What stands behind this refusal of its calls, and what helps, where that is known.
+    hint: fn(Errno) -> Option<String>,
+    make: fn(&Case, u64, bool) -> Result<Ring, RingError>,
 }
+
+/// A link of which there is nothing else to say.
+const fn of<M: Make>(name: &'static str, summary: &'static str, needs: &'static str) -> Registered {
+    let (suits, hint) = (|_: &_| Ok(()), |_| None);
+    Registered { name, summary, needs, sleeps: true, suits, hint, make: make::<M> }
+}
+
+/// Every link there is. A new one implements `Link` and `End` in a file beside this one and has a line here.
+pub const LINKS: &[Registered] = &[
+    of::<Pipe>("pipe", "one byte through a pipe", "pipe(2)"),
+    of::<Fifo>(
+        "fifo",
+        "one byte through a named pipe",
+        "mkfifo(3), a writable folder for temporary files (TMPDIR)",
+    ),
+    of::<Sockets<false>>(
+        "socket-stream",
+        "one byte through a pair of local stream sockets",
+        "socketpair(2), AF_UNIX",
+    ),
+    of::<Sockets<true>>(
+        "socket-dgram",
+        "a datagram of one byte through a pair of local sockets",
+        "socketpair(2), AF_UNIX",
+    ),
+    of::<Eventfd>("eventfd", "a count through an eventfd", "eventfd(2)"),
+    of::<Signal>(
+        "signal",
+        "a queued real-time signal, waited for by sigwaitinfo",
+        "rt_tgsigqueueinfo(2)",
+    ),
+    of::<HandlerSignal>(
+        "handler-signal",
+        "a signal caught by a handler, waited for by sigsuspend",
+        "tgkill(2), sigsuspend(2)",
+    ),
+    of::<PosixMq>(
+        "posix-mq",
+        "a message of one byte through a POSIX message queue",
+        "mq_open(3): a kernel with CONFIG_POSIX_MQUEUE",
+    ),
+    Registered {
+        hint: namespace_hint,
+        ..of::<SysvQueue>(
+            "sysv-msg",
+            "a message of one byte through a System V message queue",
+            NEEDS,
+        )
+    },
+    Registered {
+        hint: namespace_hint,
+        ..of::<SysvSem>("sysv-sem", "a System V semaphore: one up, one down", NEEDS)
+    },
+    of::<Futex>("futex", "a word in shared memory, slept on by futex", "futex(2)"),
+    of::<Condvar>(
+        "condvar",
+        "a pthread mutex and condition variable in shared memory",
+        "process-shared mutexes of the C library (futex(2))",
+    ),
+    Registered {
+        hint: io_uring_hint,
+        ..of::<IoUring>(
+            "io-uring",
+            "one byte through a pipe, written and read by io_uring",
+            "io_uring_setup(2), allowed by kernel.io_uring_disabled",
+        )
+    },
+    Registered {
+        sleeps: false,
+        suits: |case| on_one_cpu(case, "members that poll on CPUs of their own never switch"),
+        ..of::<Yield>(
+            "yield",
+            "a byte in shared memory, polled with sched_yield",
+            "sched_yield(2), all members on one CPU (--placement same)",
+        )
+    },
+    Registered {
+        sleeps: false,
+        suits: |case| match case.kind {
+            Kind::Thread => on_one_cpu(case, "coroutines run in one thread, on one CPU at a time"),
+            _ => Err("coroutines switch within one process: use --kind thread".to_string()),
+        },
+        ..of::<Coroutines>(
+            "coroutine",
+            "a stackful coroutine: a switch without the kernel, the floor",
+            "nothing of the kernel; members in one thread (--kind thread)",
+        )
+    },
+];
+
+/// The link of that name.
+pub fn link(name: &str) -> Option<&'static Registered> {
+    LINKS.iter().find(|link| link.name == name)
+}
+
+/// Whether all members of a ring run on one CPU; if not, why they must and what to do.
+fn on_one_cpu(case: &Case, why: &str) -> Result<(), String> {
+    let is_one_cpu = case.placement.is_one_cpu();
+    is_one_cpu.then_some(()).ok_or(format!("{why}: use --placement same or a single CPU"))
+}
+
+/// Seconds after which a link that passes no token is taken for one that does not work.
+const DEADLINE_S: u32 = 5;
+/// What the process that tries a link answers when the token came through.
+const PASSED: &str = "passed";
 
 impl Registered {
     /// Whether it can carry the token of such a ring.
     pub fn suits(&self, case: &Case) -> Result<(), RingError> {
-        (self.suits)(case).map_err(|why| RingError::Unsuited { link: self.name, why })
+        let unsuited = |why| RingError::Unsuited(format!("--link {}: {why}", self.name));
+        (self.suits)(case).map_err(unsuited)
     }
 
-    /// Whether this machine has it: tried in a process of its own, which passes a token by it. If
-    /// not, why. The calling process must be single-threaded.
+    /// Makes a ring whose members find their memory by `seed`; where `alone`, each also gets a channel of its own.
+    pub(super) fn make(&self, case: &Case, seed: u64, alone: bool) -> Result<Ring, RingError> {
+        (self.make)(case, seed, alone).map_err(|error| match error {
+            RingError::Call(call) => {
+                let (name, why) = (self.name, self.unavailable(call));
+                RingError::Denied(format!("--link {name} cannot be used here: {why}"))
+            }
+            other => other,
+        })
+    }
+
+    fn unavailable(&self, (call, errno): CallError) -> String {
+        let known = match errno {
+            Errno::NOSYS => Some("this kernel was built without it".to_string()),
+            Errno::PERM => Some("it is forbidden here, as containers do".to_string()),
+            _ => None,
+        };
+        let hint = (self.hint)(errno).or(known).map_or(String::new(), |hint| format!(": {hint}"));
+        format!("{call}: {errno}{hint}")
+    }
+
+    /// Whether this machine has it: tried in a process of its own, which passes a token by it and changes its
+    /// signals and its namespace for that. If not, why. The calling process must be single-threaded.
     pub fn available(&self) -> Result<(), String> {
-        (self.try_out)()
+        let failed = |call| move |errno: Errno| format!("it could not be tried: {call}: {errno}");
+        let (answers, answer) = pipe_with(PipeFlags::CLOEXEC).map_err(failed("pipe"))?;
+        let child = Child::start(move || {
+            default_alarm();
+            deadline(DEADLINE_S);
+            let answered = self.pass_a_token().map_or_else(|why| why, |()| PASSED.to_string());
+            // Without an answer the link is taken for one that does not work.
+            let _ = File::from(answer).write_all(answered.as_bytes());
+        });
+        let child = child.map_err(failed("fork"))?;
+        let mut answer = String::new();
+        let _ = File::from(answers).read_to_string(&mut answer);
+        child.join();
+        match answer.as_str() {
+            PASSED => Ok(()),
+            "" => Err("it was tried, and no token came through".to_string()),
+            _ => Err(answer),
+        }
+    }
+
+    fn pass_a_token(&self) -> Result<(), String> {
+        let case = Case {
+            members: 1,
+            // The kind that every link can serve.
+            kind: Kind::Thread,
+            link: self.name.to_string(),
+            work: None,
+            placement: Placement::Free { cpus: Vec::new() },
+            policy: Policy::Other,
+            priority: None,
+            state: None,
+        };
+        let ring = (self.make)(&case, 0, false).map_err(|error| match error {
+            RingError::Call(call) | RingError::Refused { call, .. } => self.unavailable(call),
+            other => other.to_string(),
+        })?;
+        let mut leader = Leader::new(ring.leader, &ring.area);
+        let passed = leader.announce(1).and_then(|()| leader.batch(1, &mut || 0));
+        passed.map(|_| ()).map_err(|error| error.to_string())
     }
 }
-
-const fn register<M: Make>() -> Registered {
-    Registered {
-        name: M::NAME,
-        summary: M::SUMMARY,
-        needs: M::NEEDS,
-        suits: M::suits,
-        try_out: available::try_out::<M>,
-        run: session::run::<M>,
-    }
-}
-
-/// Every link there is. A new one is a file beside this one that implements `Link` and a line here.
-pub const LINKS: &[Registered] = &[
-    register::<descriptors::Pipe>(),
-    register::<descriptors::Fifo>(),
-    register::<descriptors::Stream>(),
-    register::<descriptors::Datagram>(),
-    register::<eventfd::Eventfd>(),
-    register::<signal::Signal>(),
-    register::<signal::HandlerSignal>(),
-    register::<posix_mq::PosixMq>(),
-    register::<sysv::SysvMsg>(),
-    register::<sysv::SysvSem>(),
-    register::<futex::Futex>(),
-    register::<condvar::Condvar>(),
-    register::<io_uring::IoUring>(),
-    register::<sched_yield::Yield>(),
-    register::<coroutine::Coroutines>(),
-];

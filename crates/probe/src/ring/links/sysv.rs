@@ -7,14 +7,15 @@
 
 use rustix::io::Errno;
 
-use crate::ring::link::{By, CallError, Carrier, Link, LinkError, Place, Receive, Send};
+use crate::ring::link::{By, CallError, End, Link, LinkError, Place};
 use crate::sys::{Shared, Slot, SysvQueue, SysvSemaphore, own_ipc_namespace};
 
-const NAMESPACE_NEEDS: &str = "System V IPC in a namespace of the ring's own: \
+/// Of both links.
+pub const NEEDS: &str = "System V IPC in a namespace of the ring's own: \
      CAP_SYS_ADMIN, or user namespaces without privilege";
 
 /// What helps against the refusal of a namespace.
-fn namespace_hint(errno: Errno) -> Option<String> {
+pub fn namespace_hint(errno: Errno) -> Option<String> {
     matches!(errno, Errno::PERM | Errno::ACCESS | Errno::NOSPC).then(|| {
         "an object of System V would outlive a killed ring, so it is only made in an IPC namespace \
          of the ring's own: run as root (in a container with CAP_SYS_ADMIN), or allow user \
@@ -25,49 +26,33 @@ fn namespace_hint(errno: Errno) -> Option<String> {
 }
 
 /// One up, one down; a semaphore has no room for a token, which lies in shared memory beside it.
-pub struct SysvSem;
-
-impl Carrier for SysvSem {
-    const NAME: &'static str = "sysv-sem";
-    const SUMMARY: &'static str = "a System V semaphore: one up, one down";
-    const NEEDS: &'static str = NAMESPACE_NEEDS;
-
-    fn hint(errno: Errno) -> Option<String> {
-        namespace_hint(errno)
-    }
-}
-
-/// Either end.
 #[derive(Clone)]
-pub struct End {
+pub struct SysvSem {
     semaphore: SysvSemaphore,
     slot: Shared<Slot>,
 }
 
 impl Link for SysvSem {
-    type Sender = End;
-    type Receiver = End;
+    type End = Self;
 
     fn prepare() -> Result<(), CallError> {
         own_ipc_namespace().by("unshare")
     }
 
-    fn channel(_: &Place) -> Result<(End, End), CallError> {
-        let end =
-            End { semaphore: SysvSemaphore::new().by("semget")?, slot: Shared::new().by("mmap")? };
+    fn channel(_: &Place) -> Result<(Self, Self), CallError> {
+        let semaphore = SysvSemaphore::new().by("semget")?;
+        let end = Self { semaphore, slot: Shared::new().by("mmap")? };
         Ok((end.clone(), end))
     }
 }
 
-impl Send for End {
+impl End for SysvSem {
     #[inline(always)]
     fn send(&mut self, token: u8) -> Result<(), LinkError> {
         self.slot.put(token);
         Ok(self.semaphore.up()?)
     }
-}
 
-impl Receive for End {
     #[inline(always)]
     fn receive(&mut self) -> Result<u8, LinkError> {
         self.semaphore.down()?;
@@ -76,42 +61,27 @@ impl Receive for End {
 }
 
 /// A message of one byte through a queue of its own.
-pub struct SysvMsg;
-
-impl Carrier for SysvMsg {
-    const NAME: &'static str = "sysv-msg";
-    const SUMMARY: &'static str = "a message of one byte through a System V message queue";
-    const NEEDS: &'static str = NAMESPACE_NEEDS;
-
-    fn hint(errno: Errno) -> Option<String> {
-        namespace_hint(errno)
-    }
-}
-
-impl Link for SysvMsg {
-    type Sender = SysvQueue;
-    type Receiver = SysvQueue;
+impl Link for SysvQueue {
+    type End = Self;
 
     fn prepare() -> Result<(), CallError> {
         own_ipc_namespace().by("unshare")
     }
 
-    fn channel(_: &Place) -> Result<(SysvQueue, SysvQueue), CallError> {
-        let queue = SysvQueue::new().by("msgget")?;
+    fn channel(_: &Place) -> Result<(Self, Self), CallError> {
+        let queue = Self::new().by("msgget")?;
         Ok((queue, queue))
     }
 }
 
-impl Send for SysvQueue {
+impl End for SysvQueue {
     #[inline(always)]
     fn send(&mut self, token: u8) -> Result<(), LinkError> {
-        Ok(SysvQueue::send(*self, token)?)
+        Ok(Self::send(*self, token)?)
     }
-}
 
-impl Receive for SysvQueue {
     #[inline(always)]
     fn receive(&mut self) -> Result<u8, LinkError> {
-        Ok(SysvQueue::receive(*self)?)
+        Ok(Self::receive(*self)?)
     }
 }

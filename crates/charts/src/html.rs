@@ -1,0 +1,321 @@
+//! Charts in one HTML file that needs nothing else.
+//!
+//! Each chart is SVG that a browser shows without any script. Its shapes carry their places in the figure's
+//! own units (`data-d`), so that `charts.js` can draw them again between other ends or on other axes.
+
+use crate::combine::Base;
+use crate::figure::{Axis, Body, Figure, Point, Role, Scale, Series, Unit};
+use crate::layout::layout;
+use crate::page::{Anchor, At, Chart, Item, Kind, Medium, Text};
+use crate::paper::{attributes, hex, number};
+use crate::picture::{Element, Ink, PAPER, Source, elements, ink_of, letters, micro, sample};
+use crate::shapes::Shape;
+use crate::text::escape;
+use crate::ticks::written;
+
+const STYLE: &str = include_str!("html/charts.css");
+const SCRIPT: &str = include_str!("html/charts.js");
+
+/// Longer tables, with their head, are not written: nobody reads them.
+const MOST_ROWS: usize = 401;
+
+/// Forbids whatever would leave the file.
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'";
+
+/// The page of a chart: title, legend and notes are HTML around it. The script takes letters to be as wide.
+const BARE: Medium = Medium {
+    margin: 6.0,
+    bare: true,
+    measure: |text, kind| 0.6 * letters(kind) * text.chars().count() as f64,
+    ..PAPER
+};
+
+/// A page with charts. What is HTML is marked so; all else is text.
+pub struct Page<'a> {
+    /// The title of the window.
+    pub title: &'a str,
+    /// The program that made it.
+    pub generator: &'a str,
+    /// CSS of header and footer.
+    pub style: &'a str,
+    /// HTML before the charts.
+    pub header: &'a str,
+    /// HTML behind them.
+    pub footer: &'a str,
+    /// Names of the runs that series are of.
+    pub runs: &'a [String],
+    /// The charts.
+    pub figures: &'a [Figure],
+    /// What it is to be relative to a figure's base: "relative to a ring of two".
+    pub own: &'a str,
+    /// What published series are called together.
+    pub published: &'a str,
+    /// Said of a chart whose points are too many for a table.
+    pub unlisted: &'a str,
+}
+
+impl Page<'_> {
+    /// The whole file.
+    pub fn html(&self) -> String {
+        let figures: String = self.figures.iter().map(|figure| self.section(figure)).collect();
+        format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"generator\" content=\"{generator}\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <title>{title}</title>\n<style>\n{STYLE}{style}</style>\n</head>\n<body>\n\
+             {header}{controls}<main>\n{figures}</main>\n{footer}\
+             <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+            generator = escape(self.generator),
+            title = escape(self.title),
+            style = self.style,
+            header = self.header,
+            controls = self.controls(),
+            footer = self.footer,
+        )
+    }
+
+    /// What a reader may divide values by: its name for the script, what it is, what it is called.
+    fn bases(&self) -> Vec<(String, Base, String)> {
+        let runs = self.runs.iter().enumerate().filter(|_| self.runs.len() > 1);
+        let of_run = |(run, name): (usize, &String)| {
+            (format!("run-{run}"), Base::Run(run), format!("relative to run {name}"))
+        };
+        let own = ("own".to_string(), Base::Own, self.own.to_string());
+        std::iter::once(own).chain(runs.map(of_run)).collect()
+    }
+
+    fn controls(&self) -> String {
+        let option = |(name, base, told): (String, Base, String)| {
+            let applies = self.figures.iter().any(|figure| figure.relative_to(base).is_some());
+            applies.then(|| format!("<option value=\"{name}\">{}</option>", escape(&told)))
+        };
+        let bases: String = self.bases().into_iter().filter_map(option).collect();
+        let link = |figure: &Figure| {
+            format!("<li><a href=\"#{}\">{}</a></li>", escape(&figure.id), escape(&figure.title))
+        };
+        let links: String = self.figures.iter().map(link).collect();
+        format!(
+            "<form id=\"controls\" aria-label=\"How the charts are drawn\">\n\
+             <label>Values <select id=\"base\"><option value=\"absolute\">as measured</option>{bases}</select></label>\n\
+             <label>Axes <select id=\"axes\"><option value=\"fitting\">as suits each chart</option>\
+             <option value=\"linear\">linear</option><option value=\"log\">logarithmic</option></select></label>\n\
+             <label><input type=\"checkbox\" id=\"published\" checked> {}</label>\n\
+             <noscript>These need JavaScript: without it charts are pictures.</noscript>\n\
+             </form>\n<nav aria-label=\"Charts\"><ul>{links}</ul></nav>\n",
+            escape(self.published)
+        )
+    }
+
+    fn section(&self, figure: &Figure) -> String {
+        let (id, title) = (escape(&figure.id), escape(&figure.title));
+        let words = figure.in_words.lines().map(|line| format!("<p>{}</p>", escape(line)));
+        // Runs are named only where there are several.
+        let mut runs = figure.series().iter().filter_map(|series| series.run);
+        let first = runs.next();
+        let names = if runs.any(|run| Some(run) != first) { self.runs } else { &[] };
+        let chart = layout(figure, names, "", &BARE);
+        let items: String = chart.items.iter().map(item).collect();
+        format!(
+            "<figure id=\"{id}\">\n<h2 id=\"{id}-title\">{title}</h2>\n{legend}\
+             <div class=\"chart\" role=\"img\" aria-labelledby=\"{id}-title\" aria-describedby=\"{id}-words\">\
+             {svg}</div>\n<p class=\"note\" aria-live=\"polite\">{note}</p>\n\
+             <figcaption id=\"{id}-words\">{words}</figcaption>\n{table}\n</figure>\n",
+            legend = match items.as_str() {
+                "" => String::new(),
+                _ => format!("<div class=\"legend\">{items}</div>\n"),
+            },
+            svg = self.svg(figure, names, &chart),
+            note = escape(chart.left_out.as_deref().unwrap_or_default()),
+            words = words.collect::<String>(),
+            table = table(figure, &chart, self.unlisted),
+        )
+    }
+
+    fn svg(&self, figure: &Figure, names: &[String], chart: &Chart) -> String {
+        let axes = &chart.axes;
+        let [left, top, right, bottom] = [axes.left, axes.top, axes.right, axes.bottom].map(number);
+        let (wide, high) = (number(right - left), number(bottom - top));
+        let is_published = |series: &Series| series.role == Role::Published && series.run.is_none();
+        let entries = chart.entries.iter().enumerate();
+        let published = entries.filter(|(_, entry)| is_published(entry.series));
+        let kind = match chart.cells.is_empty() {
+            _ if axes.turned => "names",
+            true => "curves",
+            false => "map",
+        };
+        let (frame, plot): (Vec<Element>, Vec<Element>) = elements(chart)
+            .into_iter()
+            .partition(|element| matches!(element.source, Source::Frame(_)));
+        let relative = |(name, base, told): (String, Base, String)| {
+            let label = format!("{}, {told}", figure.y.label);
+            let y = Axis::new(&label, Unit::Ratio, Scale::Linear);
+            let head = format!("<g data-base=\"{name}\" {}>\n", axis("y", &y, y.scale));
+            let body = Body::Series(figure.relative_to(base)?);
+            let figure = Figure { body, y, ..figure.clone() };
+            let chart = layout(&figure, names, "", &BARE);
+            let shapes = elements(&chart).into_iter();
+            let shapes = shapes.filter(|element| matches!(element.source, Source::Shape(..)));
+            let shapes = shapes.map(|element| path(&Element { path: None, ..element }));
+            Some(head + &shapes.collect::<String>() + "</g>\n")
+        };
+        format!(
+            "<svg viewBox=\"0 0 {} {}\" tabindex=\"0\" data-plot=\"{left} {top} {right} {bottom}\" \
+             data-kind=\"{kind}\" {} {} data-names=\"{}\" data-published=\"{}\">\n{}\
+             <svg class=\"plot\" x=\"{left}\" y=\"{top}\" width=\"{wide}\" height=\"{high}\" \
+             viewBox=\"{left} {top} {wide} {high}\"><g data-base=\"absolute\">\n{}</g>\n{}</svg>\n{}</svg>",
+            BARE.width,
+            number(chart.height),
+            axis("x", &figure.x, figure.x.scale),
+            axis("y", &figure.y, axes.y.scale),
+            joined(chart.entries.iter().map(|entry| escape(&entry.name)), "\n"),
+            joined(published.map(|(index, _)| index), " "),
+            frame.iter().map(path).collect::<String>(),
+            plot.iter().map(path).collect::<String>(),
+            self.bases().into_iter().filter_map(relative).collect::<String>(),
+            chart.texts.iter().map(text).collect::<String>(),
+        )
+    }
+}
+
+fn joined<T: ToString>(all: impl Iterator<Item = T>, between: &str) -> String {
+    all.map(|one| one.to_string()).collect::<Vec<_>>().join(between)
+}
+
+/// The name of a variant in lower case.
+fn lower(variant: impl std::fmt::Debug) -> String {
+    format!("{variant:?}").to_lowercase()
+}
+
+/// What an axis is, for the script.
+fn axis(name: &str, axis: &Axis, scale: Scale) -> String {
+    let [scale, unit] = [lower(scale), lower(axis.unit)];
+    format!("data-{name}=\"{scale} {unit}\" data-{name}-label=\"{}\"", escape(&axis.label))
+}
+
+/// An item of the legend: a button that switches its series.
+fn item(item: &Item) -> String {
+    let placed = Item { at: (0.0, 6.0), ..item.clone() };
+    let sample: String = sample(&placed).iter().map(path).collect();
+    let svg = format!("<svg width=\"22\" height=\"12\" aria-hidden=\"true\">{sample}</svg>");
+    let name = svg + &escape(&micro(&item.name));
+    let series = joined(item.series.iter(), " ");
+    match series.as_str() {
+        "" => format!("<span>{name}</span>"),
+        _ => format!(
+            "<button type=\"button\" aria-pressed=\"true\" data-series=\"{series}\">{name}</button>"
+        ),
+    }
+}
+
+fn path(element: &Element) -> String {
+    let (ink, class) = match element.ink {
+        Ink::Cell(_) => (hex(element.ink), String::new()),
+        Ink::Series(number) => ("currentColor".to_string(), format!("s{}", number % 7)),
+        ink => ("currentColor".to_string(), lower(ink)),
+    };
+    let (frame, of) = match element.source {
+        Source::Frame(name) => (name, String::new()),
+        Source::Shape(shape, corners) => ("", places(shape, corners)),
+        Source::Cell(cell) => ("", format!("data-said=\"{}\"", escape(&micro(&cell.said)))),
+        Source::Other => ("", String::new()),
+    };
+    let class = format!("{frame} {class}");
+    format!("<path class=\"{}\" {of} {}/>\n", class.trim(), attributes(element, &ink))
+}
+
+/// Where a shape is in the figure's own units, for the script.
+fn places(shape: &Shape, corners: &[At]) -> String {
+    let place = |point: &Point| {
+        let (low, high) = point.interval().unzip();
+        joined([Some(point.x), Some(point.y), low, high].into_iter().flatten().map(exact), ",")
+    };
+    let paths = shape.paths.iter().map(|path| joined(path.iter().map(place), " "));
+    let series = shape.series.map_or(String::new(), |of| format!(" data-series=\"{of}\""));
+    format!(
+        "data-part=\"{}\"{series} data-corners=\"{}\" data-d=\"{}\"",
+        lower(shape.part),
+        joined(corners.iter().map(|(x, y)| format!("{x},{y}")), " "),
+        joined(paths, ";")
+    )
+}
+
+/// A number to six digits, as JavaScript reads it.
+fn exact(value: f64) -> String {
+    let rounded: f64 = format!("{value:.5e}").parse().unwrap_or(value);
+    let text = format!("{rounded:?}").replace("inf", "Infinity");
+    text.strip_suffix(".0").unwrap_or(&text).to_string()
+}
+
+/// A text of the page. Labels are centred, as the browser's letters may have another width.
+fn text(text: &Text) -> String {
+    let half = (BARE.measure)(&text.words, text.kind) / 2.0;
+    let (x, anchor) = match text.anchor {
+        Anchor::Left if text.of.is_some() => (text.at.0 + half, "middle"),
+        Anchor::Left => (text.at.0, "start"),
+        Anchor::Middle => (text.at.0, "middle"),
+        Anchor::Right => (text.at.0, "end"),
+    };
+    let of = text.of.map(|(from, to)| format!("data-x=\"{},{}\"", exact(from), exact(to)));
+    let (class, fill) = match text.kind {
+        Kind::Cell(_) => ("cell".to_string(), format!("fill=\"{}\"", hex(ink_of(text.kind)))),
+        kind => (lower(kind), String::new()),
+    };
+    format!(
+        "<text class=\"{class}\" x=\"{}\" y=\"{}\" text-anchor=\"{anchor}\" {}{fill}>{}</text>\n",
+        number(x),
+        number(text.at.1 + 0.36 * letters(text.kind)),
+        of.unwrap_or_default(),
+        escape(&micro(&text.words))
+    )
+}
+
+/// All points, a row each; laws and single samples are left to the chart and to exports, as `unlisted` says.
+fn table(figure: &Figure, chart: &Chart, unlisted: &str) -> String {
+    let (x, y) = (&chart.axes.x, &chart.axes.y);
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    match &figure.body {
+        Body::Series(_) => {
+            let place = if figure.x.label.is_empty() { "of" } else { &figure.x.label };
+            rows.push(["series", place, &figure.y.label, "interval"].map(String::from).to_vec());
+            let is_listed = |role| !matches!(role, Role::Raw | Role::Law);
+            for entry in chart.entries.iter().filter(|entry| is_listed(entry.series.role)) {
+                rows.extend(entry.series.points.iter().map(|point| {
+                    let ends = point.low.zip(point.high);
+                    let interval =
+                        ends.map(|(low, high)| format!("{} to {}", y.say(low), y.say(high)));
+                    let interval = interval.unwrap_or("-".to_string());
+                    vec![entry.name.clone(), x.say(point.x), y.say(point.y), interval]
+                }));
+            }
+        }
+        Body::Map(map) => {
+            let columns = map.xs.iter().map(|x| written(figure.x.unit, *x));
+            rows.push([figure.y.label.clone()].into_iter().chain(columns).collect());
+            for (y, values) in map.ys.iter().zip(&map.values) {
+                let told = |value: &Option<f64>| value.map(|value| written(map.unit, value));
+                let values = values.iter().map(|value| told(value).unwrap_or("-".to_string()));
+                rows.push([written(figure.y.unit, *y)].into_iter().chain(values).collect());
+            }
+        }
+    }
+    if !(2..=MOST_ROWS).contains(&rows.len()) {
+        return format!("<p class=\"note\">{}</p>", escape(unlisted));
+    }
+    let row = |(place, cells): (usize, &Vec<String>)| {
+        let cell = |(column, text): (usize, &String)| match (place, column) {
+            (0, _) => format!("<th scope=\"col\">{}</th>", escape(text)),
+            (_, 0) => format!("<th scope=\"row\">{}</th>", escape(text)),
+            _ => format!("<td>{}</td>", escape(text)),
+        };
+        format!("<tr>{}</tr>", cells.iter().enumerate().map(cell).collect::<String>())
+    };
+    let rows: Vec<String> = rows.iter().enumerate().map(row).collect();
+    let (title, head, rows) = (escape(&figure.title), &rows[0], rows[1..].concat());
+    format!(
+        "<details><summary>Table: {title}</summary>\
+         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table: {title}\">\
+         <table><caption>{title}</caption><thead>{head}</thead><tbody>{rows}</tbody></table></div></details>"
+    )
+}

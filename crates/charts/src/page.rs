@@ -1,0 +1,201 @@
+//! A chart on its page: what [`crate::layout`] places and every format draws.
+//!
+//! A page is measured in pixels on paper and in columns and lines on a terminal; a [`Medium`] says which.
+
+use crate::figure::{Point, Role, Scale};
+use crate::ruler::Ruler;
+use crate::shapes::{Entry, Part, Shape};
+
+/// A place on the page, from its upper left corner.
+pub(crate) type At = (f64, f64);
+
+/// What a text is, and so how large it is written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Kind {
+    Title,
+    /// A name in the legend.
+    Key,
+    /// The title of the vertical axis.
+    Upright,
+    /// The title of the horizontal axis.
+    Across,
+    Tick,
+    Mark,
+    Region,
+    /// The value of a bar.
+    Value,
+    /// The value of a cell of a map, with its position on the colour scale.
+    Cell(f64),
+    Note,
+    /// In place of a plot.
+    Nothing,
+}
+
+/// Which point of a text lies at its place; vertically it is the middle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Anchor {
+    Left,
+    Middle,
+    Right,
+}
+
+/// A line of text on the page.
+#[derive(Clone, Debug)]
+pub(crate) struct Text {
+    pub(crate) words: String,
+    pub(crate) at: At,
+    pub(crate) anchor: Anchor,
+    pub(crate) kind: Kind,
+    /// Of a label, the stretch of the x axis that it is for.
+    pub(crate) of: Option<(f64, f64)>,
+}
+
+/// Sizes on a kind of page.
+#[derive(Clone, Copy)]
+pub(crate) struct Medium {
+    pub(crate) width: f64,
+    pub(crate) margin: f64,
+    /// Height of a row of text.
+    pub(crate) row: fn(Kind) -> f64,
+    /// Height of a plot over numbers.
+    pub(crate) plot: f64,
+    /// Height of a name with one value, and of each further value.
+    pub(crate) name: (f64, f64),
+    /// From the lower end of the plot to the middle of its ticks' labels.
+    pub(crate) below: f64,
+    /// Between two texts, and between the plot and a text beside it.
+    pub(crate) gap: f64,
+    /// Width of a sample in the legend.
+    pub(crate) sample: f64,
+    /// Ticks of the vertical axis.
+    pub(crate) ticks: usize,
+    /// The widest label of a tick.
+    pub(crate) longest: f64,
+    /// Rows of labels above the plot.
+    pub(crate) rows: usize,
+    /// Whether title, legend and notes are elsewhere.
+    pub(crate) bare: bool,
+    /// The width of a text.
+    pub(crate) measure: fn(&str, Kind) -> f64,
+    /// Stands for the end of a text that is cut.
+    pub(crate) cut: &'static str,
+}
+
+impl Medium {
+    pub(crate) fn width_of(&self, text: &str, kind: Kind) -> f64 {
+        (self.measure)(text, kind)
+    }
+
+    /// The beginning of a text that fits, marked where it is cut.
+    pub(crate) fn fit(&self, text: &str, kind: Kind, room: f64) -> String {
+        if self.width_of(text, kind) <= room {
+            return text.to_string();
+        }
+        let cut = |(end, _)| format!("{}{}", text[..end].trim_end(), self.cut);
+        let fits = |cut: &String| self.width_of(cut, kind) <= room;
+        text.char_indices().map(cut).take_while(fits).last().unwrap_or_default()
+    }
+}
+
+/// What a sample in the legend shows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Sample {
+    /// A series of this role, with the number of its colour; none for all of the role.
+    Series(Role, Option<usize>),
+    /// A position on the colour scale of a map; none for cells without a value.
+    Shade(Option<f64>),
+}
+
+/// An item of the legend.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    pub(crate) sample: Sample,
+    pub(crate) name: String,
+    /// The series that it switches.
+    pub(crate) series: Vec<usize>,
+    /// Left end and middle.
+    pub(crate) at: At,
+}
+
+/// A cell of a map, from its lower left to its upper right corner.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    pub(crate) low: At,
+    pub(crate) high: At,
+    /// Its position on the colour scale; none without a value.
+    pub(crate) share: Option<f64>,
+    /// Its place and value in words.
+    pub(crate) said: String,
+}
+
+/// Where the plot is, and what is on its axes.
+#[derive(Clone, Debug)]
+pub(crate) struct Axes {
+    pub(crate) left: f64,
+    pub(crate) right: f64,
+    pub(crate) top: f64,
+    pub(crate) bottom: f64,
+    pub(crate) x: Ruler,
+    pub(crate) y: Ruler,
+    /// Names of x are one below the other, so that they can be read.
+    pub(crate) turned: bool,
+}
+
+impl Axes {
+    /// Where a place of the figure lies on the page.
+    pub(crate) fn at(&self, (x, y): (f64, f64)) -> At {
+        let (across, up) = match self.turned {
+            true => (self.y.position(y), 1.0 - self.x.position(x)),
+            false => (self.x.position(x), self.y.position(y)),
+        };
+        let (wide, high) = (self.right - self.left, self.bottom - self.top);
+        (self.left + across * wide, self.bottom - up * high)
+    }
+
+    /// The horizontal place of a value of the horizontal axis.
+    pub(crate) fn across(&self, value: f64) -> f64 {
+        self.at(if self.turned { (0.0, value) } else { (value, 0.0) }).0
+    }
+
+    /// The vertical place of a value of the vertical axis.
+    pub(crate) fn up(&self, value: f64) -> f64 {
+        self.at(if self.turned { (value, 0.0) } else { (0.0, value) }).1
+    }
+
+    /// The paths of a shape on the page.
+    pub(crate) fn paths(&self, shape: &Shape) -> Vec<Vec<At>> {
+        let path = |points: &Vec<Point>| -> Vec<At> {
+            let draws = |x: f64, y: f64| self.x.draws(x) && self.y.draws(y);
+            let has_any = points.iter().any(|p| draws(p.x, p.y));
+            let is_seen = |p: &&Point| match shape.part {
+                Part::Mark => self.x.holds(p.x),
+                Part::Shade => self.x.draws(p.x),
+                Part::Hidden => false,
+                // Lengths on a logarithmic axis would say nothing.
+                Part::Bar => has_any && self.y.scale == Scale::Linear,
+                // What an axis cannot show lies at its lower end.
+                Part::Band | Part::Steps | Part::Outline | Part::Whisker => has_any,
+                _ => draws(p.x, p.y),
+            };
+            points.iter().filter(is_seen).map(|p| self.at((p.x, p.y))).collect()
+        };
+        shape.paths.iter().map(path).filter(|path| !path.is_empty()).collect()
+    }
+}
+
+/// A figure on its page.
+pub(crate) struct Chart<'a> {
+    pub(crate) height: f64,
+    pub(crate) axes: Axes,
+    pub(crate) entries: Vec<Entry<'a>>,
+    pub(crate) items: Vec<Item>,
+    pub(crate) texts: Vec<Text>,
+    /// Places of the ticks of the horizontal axis.
+    pub(crate) across: Vec<f64>,
+    /// Places of the ticks of the vertical axis.
+    pub(crate) up: Vec<f64>,
+    pub(crate) shapes: Vec<Shape>,
+    pub(crate) cells: Vec<Cell>,
+    /// How many points are not drawn, and why.
+    pub(crate) left_out: Option<String>,
+}

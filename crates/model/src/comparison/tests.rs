@@ -1,0 +1,543 @@
+//! Comparisons of runs; ratios, intervals and answers of costs that are made up.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use statrs::distribution::{ContinuousCDF, Normal};
+use stats::ratio::Costs::Apart;
+
+use super::answer::answer;
+use super::pair::Costs;
+use super::*;
+use crate::case::{self, Case, Placement, Policy, Sample};
+use crate::estimate::Estimate;
+use crate::reading::Reading;
+use crate::ring;
+use crate::run::{Arm, Failure, Run, Session};
+use crate::speed::{LAUNCH_SCATTER, Speed, cut};
+use crate::subject::{Measured, Quantity, Values, published};
+
+const V1: &str = include_str!("../../tests/fixtures/run-v1.jsonl");
+
+fn terms() -> Terms {
+    Terms { limit: LIMIT, confidence: 0.95, wanted: Wanted::Switch }
+}
+
+fn subject(change: impl Fn(&mut Run)) -> Subject {
+    let mut run = Run::parse(V1).unwrap();
+    change(&mut run);
+    Subject::of_run(&run)
+}
+
+/// The same with twice the rounds, in slices that all ran at full speed.
+fn full_speed(change: impl Fn(&mut Run)) -> Subject {
+    subject(|run| {
+        let rings: Vec<ring::Sample> = case::rings(&run.samples).cloned().collect();
+        let again =
+            |sample: &ring::Sample| ring::Sample { round: sample.round + 6, ..sample.clone() };
+        let more: Vec<ring::Sample> = rings.iter().map(again).collect();
+        let slices =
+            |sample: ring::Sample| cut(sample.clone(), sample.laps.min(10), |_| true).into();
+        run.samples = rings.into_iter().chain(more).map(slices).collect();
+        change(run);
+    })
+}
+
+fn set_policy(case: &mut Case, policy: Policy) {
+    if let Case::Ring(ring) = case {
+        ring.policy = policy;
+    }
+}
+
+/// Every time of a run times a factor.
+fn slower(run: &mut Run, factor: f64) {
+    let times = |ns: u64| (ns as f64 * factor) as u64;
+    for sample in run.samples.iter_mut().filter_map(Sample::ring_mut) {
+        sample.elapsed_ns = times(sample.elapsed_ns);
+        let slices = sample.slices.iter_mut().flat_map(|slices| &mut slices.elapsed_ns);
+        slices.for_each(|ns| *ns = times(*ns));
+    }
+}
+
+#[test]
+fn a_run_is_not_different_from_itself_and_nothing_is_unfair() {
+    let (base, new) = (subject(|_| {}), subject(|_| {}));
+    let found = Comparison::of(&base, &new, terms());
+    let of: Vec<Quantity> = found.changes.iter().map(|change| change.of).collect();
+    assert_eq!(
+        of,
+        [Quantity::NsPerHop, Quantity::NsPerSwitchAboveSolo, Quantity::NsPerSwitchAboveSolo]
+    );
+    for change in &found.changes {
+        assert_eq!(change.ratio.value, Some(1.0));
+        assert!(!matches!(change.answer, Answer::Changed { .. }), "{change:?}");
+    }
+    assert!((found.confidence_each - (1.0 - 0.05 / 3.0)).abs() < 1e-12);
+    assert_eq!((&found.conditions.bearing[..], found.unpaired.len()), (&[][..], 0));
+    assert!(!found.is_worse_beyond_limit());
+    assert_eq!(Comparison::of(&base, &new, terms()), found, "the same runs, the same answer");
+}
+
+#[test]
+fn a_slower_run_is_worse_and_a_faster_one_is_not() {
+    let slower = |times: f64| full_speed(move |run| slower(run, times));
+    let found = Comparison::of(&slower(1.0), &slower(3.0), terms());
+    assert!(found.is_worse_beyond_limit());
+    assert!(found.changes.iter().all(Change::is_worse_beyond_limit), "{}", found.in_words);
+    assert_eq!(found.in_words, "of 3 cases: 3 slower (3 beyond 3 %)");
+    let back = Comparison::of(&slower(3.0), &slower(1.0), terms());
+    assert!(!back.is_worse_beyond_limit());
+    assert_eq!(back.in_words, "of 3 cases: 3 faster");
+}
+
+#[test]
+fn a_session_stops_by_widths_in_proportion_to_the_ratio() {
+    let times = |factor: f64| {
+        let slower = full_speed(move |run| slower(run, factor));
+        Comparison::of(&full_speed(|_| {}), &slower, terms()).worst_precision().unwrap()
+    };
+    let (same, slower) = (times(1.0), times(20.0));
+    assert!((same / slower - 1.0).abs() < 0.2, "{same} {slower}");
+}
+
+fn fail(run: &mut Run, case: usize, from_round: u32) {
+    run.samples.retain(|sample| sample.case() != case || sample.round() < from_round);
+    run.failures.push(Failure { case, round: from_round, message: "out of it".into() });
+}
+
+/// Neither does what cannot be measured keep the others going, nor does a gate pass it over.
+#[test]
+fn what_failed_stops_nobody_and_is_lost_to_the_new_side_only() {
+    let whole = || full_speed(|_| {});
+    let expected = Comparison::of(&whole(), &whole(), terms()).worst_precision();
+    for from_round in [0, 3] {
+        let failed = || full_speed(|run| fail(run, 2, from_round));
+        let found = Comparison::of(&whole(), &failed(), terms());
+        let [(title, why)] = found.lost()[..] else { panic!("{:?}", found.lost()) };
+        assert_eq!(title, "ring of 4");
+        assert!(why.contains("out of it"), "{why}");
+        assert!(expected.is_some() && found.worst_precision().is_some(), "{from_round}");
+        assert_eq!(Comparison::of(&failed(), &whole(), terms()).lost(), []);
+        assert_eq!(
+            Comparison::of(&failed(), &failed(), terms()).lost().len(),
+            usize::from(from_round > 0)
+        );
+    }
+    // A failure that left an interval has lost nothing.
+    let once = full_speed(|run| fail(run, 2, 11));
+    assert_eq!(Comparison::of(&whole(), &once, terms()).lost(), []);
+    // What was never planned was not lost, but left out by whoever planned it.
+    let smaller = full_speed(|run| run.header.plan.cases.truncate(2));
+    assert_eq!(Comparison::of(&whole(), &smaller, terms()).lost(), []);
+}
+
+#[test]
+fn cases_that_differ_are_listed_and_a_cpu_of_another_number_is_told() {
+    let other = subject(|run| {
+        let cases = &mut run.header.plan.cases;
+        for (number, case) in cases.iter_mut().enumerate() {
+            let Case::Ring(ring) = case else { continue };
+            ring.members = if number == 2 { 16 } else { ring.members };
+            ring.placement = Placement::Same { cpu: 7 };
+        }
+    });
+    let found = Comparison::of(&subject(|_| {}), &other, terms());
+    let left: Vec<(bool, &str)> =
+        found.unpaired.iter().map(|left| (left.in_base, &*left.title)).collect();
+    assert_eq!(left, [(false, "ring of 16"), (true, "ring of 4")]);
+    assert_eq!(found.changes.len(), 2);
+    let warned = found.conditions.warnings.iter().any(|w| w.starts_with("measured on another CPU"));
+    assert!(warned, "{:?}", found.conditions.warnings);
+}
+
+#[test]
+fn what_differs_between_machines_is_named_and_not_fair() {
+    let other = subject(|run| {
+        run.header.machine.kernel.release = Reading::Known("2.4.20".to_string());
+        run.header.machine.virtualization.hypervisor_type = Reading::Known("another".to_string());
+        run.header.build.profile = "debug".to_string();
+    });
+    let found = Comparison::of(&subject(|_| {}), &other, terms()).conditions;
+    let fields: Vec<&str> = found.bearing.iter().map(|difference| &*difference.field).collect();
+    assert_eq!(fields, ["kernel.release", "virtualization.hypervisor_type"]);
+    let has = |word: &str| found.warnings.iter().any(|warning| warning.contains(word));
+    assert!(has("kernel, virtualization differ together"), "{:?}", found.warnings);
+    assert_eq!(found.program[0].field, "build.profile");
+}
+
+#[test]
+fn a_published_machine_is_compared_by_hops_and_has_no_interval_of_its_own() {
+    let all = published().unwrap();
+    let sun = all.iter().find(|machine| machine.name == "sun-4/280").unwrap();
+    let found = Comparison::of(&sun.subject(), &subject(|_| {}), terms());
+    let sizes: Vec<&str> = found.changes.iter().map(|change| &*change.title).collect();
+    assert_eq!(sizes, ["ring of 2", "ring of 4"]);
+    for change in &found.changes {
+        assert_eq!(
+            (change.of, change.base_rounds, change.new_rounds),
+            (Quantity::NsPerHop, None, Some(6))
+        );
+        assert!(change.ratio.value < Some(0.1) && change.ratio.low.is_some(), "{change:?}");
+    }
+    assert_eq!(found.changes[0].base_ns, 647_000.0);
+    assert!(found.conditions.warnings[0].contains("the new one's alone"));
+    let both = Comparison::of(&sun.subject(), &sun.subject(), terms());
+    let none = Answer::CannotTell { reason: Reason::NoInterval, more: None };
+    assert!(both.changes.iter().all(|change| change.answer == none));
+}
+
+#[test]
+fn halves_of_a_session_are_paired_in_spite_of_their_policy() {
+    let half = |arm: Arm, policy: Policy| {
+        subject(move |run| {
+            let (id, other) = ("s".to_string(), "other".to_string());
+            run.header.session = Some(Session { id, arm, prefix: Vec::new(), other });
+            run.header.plan.cases.iter_mut().for_each(|case| set_policy(case, policy));
+        })
+    };
+    let (a, b) = (half(Arm::A, Policy::Other), half(Arm::B, Policy::Fifo));
+    let found = Comparison::of(&a, &b, terms());
+    assert_eq!((found.paired, found.changes.len(), found.unpaired.len()), (true, 3, 0));
+    assert!(!Comparison::of(&a, &half(Arm::A, Policy::Other), terms()).paired);
+    let apart = Comparison::of(
+        &a,
+        &subject(|run| set_policy(&mut run.header.plan.cases[0], Policy::Fifo)),
+        terms(),
+    );
+    assert_eq!((apart.paired, apart.changes.len()), (false, 2));
+}
+
+/// The same work in more time because the clock was slower: the comparison says so beside its answer.
+#[test]
+fn another_clock_is_told() {
+    let at = |factor: f64| {
+        full_speed(move |run| {
+            run.header.build.target = "x86_64-unknown-linux-gnu".to_string();
+            for slices in
+                run.samples.iter_mut().filter_map(|sample| sample.ring_mut()?.slices.as_mut())
+            {
+                let quanta = slices.latency_ns.iter_mut().chain(&mut slices.throughput_ns);
+                quanta.for_each(|ns| *ns = (f64::from(*ns) * factor) as u32);
+            }
+        })
+    };
+    let warned = |factor: f64| {
+        let found = Comparison::of(&at(1.0), &at(factor), terms());
+        found.conditions.warnings.into_iter().find(|warning| warning.contains("clock"))
+    };
+    assert_eq!(warned(1.005), None);
+    let slower = warned(1.05).expect("a warning");
+    assert!(
+        slower.starts_with("the CPU's clock was another: 3.69 and 3.51 GHz (-4.8 %)"),
+        "{slower}"
+    );
+}
+
+const TAU: f64 = LAUNCH_SCATTER;
+
+fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    Normal::standard().inverse_cdf(rng.random_range(1e-12..1.0))
+}
+
+/// A launch's figure at full speed.
+fn launch(value: f64, standard_error: f64) -> Measured {
+    let estimate = Estimate::at_full_speed(value, standard_error, 20, TAU, 0.95);
+    Measured { by_round: (0..20).map(|round| (round, value)).collect(), estimate }
+}
+
+/// Rounds of a half of a session, all at full speed.
+fn rounds(figures: &[f64]) -> Measured {
+    let estimate = Estimate::over(figures, 5, 0.95, 1);
+    let estimate = estimate.map(|estimate| Estimate { speed: Speed::Full, ..estimate });
+    Measured { by_round: (0..).zip(figures.iter().copied()).collect(), estimate }
+}
+
+fn apart_of(base: Vec<Measured>, new: Vec<Measured>) -> Costs {
+    Costs::apart(&Values::Measured(base), &Values::Measured(new), TAU).unwrap()
+}
+
+fn apart(base: (f64, f64), new: (f64, f64)) -> Costs {
+    apart_of(vec![launch(base.0, base.1)], vec![launch(new.0, new.1)])
+}
+
+fn with_more(costs: &Costs, more: u32) -> Costs {
+    Costs { of: costs.of.with_more(more), ..*costs }
+}
+
+fn launches(costs: &Costs) -> (Option<u32>, Option<u32>) {
+    let Apart(costs) = costs.of else { panic!("{costs:?}") };
+    (costs.base.groups, costs.new.groups)
+}
+
+fn answer_of(costs: &Costs, limit: f64) -> Answer {
+    answer(costs, &costs.of.ratio(0.95), limit, 0.95)
+}
+
+/// How often, in percent of seeded trials, launches that scatter by tau and by their own errors are called
+/// changed where nothing is, and where the new side is 5 % slower; `cases` cases are compared at once.
+fn alarms_and_finds(launches: usize, cases: usize) -> (f64, f64) {
+    const TRIALS: u64 = 2000;
+    let each = 1.0 - 0.05 / cases as f64;
+    let (mut alarms, mut finds) = (0, 0);
+    for trial in 0..TRIALS {
+        let mut rng = ChaCha8Rng::seed_from_u64(1000 * trial + launches as u64);
+        let mut is_changed = |factor: f64| {
+            let mut side = |level: f64| {
+                let one = |_| {
+                    let (between, within) = (TAU * normal(&mut rng), 0.008 * normal(&mut rng));
+                    launch(level * (1.0 + between + within), 0.008 * level)
+                };
+                (0..launches).map(one).collect::<Vec<_>>()
+            };
+            let costs = apart_of(side(3000.0), side(3000.0 * factor));
+            matches!(answer(&costs, &costs.of.ratio(each), LIMIT, each), Answer::Changed { .. })
+        };
+        alarms += u64::from((0..cases).filter(|_| is_changed(1.0)).count() > 0);
+        finds += u64::from(is_changed(1.05));
+    }
+    let percent = |count: u64| 100.0 * count as f64 / TRIALS as f64;
+    (percent(alarms), percent(finds))
+}
+
+/// The promise of a gate: of comparisons in which nothing changed at most 5 % call anything changed,
+/// however many cases they have; 1 point for the trials. And it finds what it should.
+#[test]
+fn few_false_alarms_and_the_power_that_the_method_claims() {
+    for (launches, cases, least_found) in [(1, 1, 70.0), (1, 10, 40.0), (3, 1, 99.0), (3, 10, 95.0)]
+    {
+        let (alarms, found) = alarms_and_finds(launches, cases);
+        println!(
+            "{launches} launches, {cases} cases: alarms {alarms:.1} %, +5 % found {found:.1} %"
+        );
+        assert!(alarms <= 6.0, "{launches} launches, {cases} cases: {alarms:.1} %");
+        assert!(found >= least_found, "{launches} launches, {cases} cases: {found:.1} %");
+    }
+}
+
+/// Without its term for launches a comparison of single launches raises many times as many alarms.
+#[test]
+fn the_term_for_launches_is_needed() {
+    let costs = |tau| {
+        let (base, new) = (vec![launch(1000.0, 3.0)], vec![launch(1025.0, 3.0)]);
+        Costs::apart(&Values::Measured(base), &Values::Measured(new), tau).unwrap()
+    };
+    assert!(matches!(answer_of(&costs(0.0), 0.01), Answer::Changed { worse: true, .. }));
+    assert!(matches!(answer_of(&costs(TAU), 0.01), Answer::CannotTell { .. }));
+}
+
+#[test]
+fn the_variance_is_that_of_the_formula() {
+    // Two launches against one: s^2 = (6^2 + 8^2) / 2^2 = 25 of 1000, and 10 of 1100; tau^2 (1/2 + 1).
+    let base = vec![launch(990.0, 6.0), launch(1010.0, 8.0)];
+    let costs = apart_of(base, vec![launch(1100.0, 10.0)]);
+    let variance: f64 = 25.0 / 1e6 + (10.0_f64 / 1100.0).powi(2) + 1e-4 * 1.5;
+    let half = 1.959_964 * variance.sqrt();
+    let (low, high) = costs.of.ratio(0.95).interval().unwrap();
+    assert!((low - 1.1 * (-half).exp()).abs() < 1e-6, "{low}");
+    assert!((high - 1.1 * half.exp()).abs() < 1e-6, "{high}");
+    assert_eq!(costs.rounds, (Some(40), Some(20)));
+}
+
+#[test]
+fn three_answers() {
+    let near = |value: f64| apart((1000.0, 1.0), (value, 1.0));
+    let limit = 0.04;
+    assert_eq!(answer_of(&near(1000.0), limit), Answer::NotChanged);
+    let worse = answer_of(&near(1200.0), limit);
+    assert_eq!(worse, Answer::Changed { worse: true, beyond_limit: true });
+    let better = answer_of(&near(800.0), limit);
+    assert_eq!(better, Answer::Changed { worse: false, beyond_limit: true });
+    // Clearly slower, and clearly by less than the limit: what is proven to be small is no change.
+    assert_eq!(answer_of(&near(1035.0), 0.08), Answer::NotChanged);
+    // Clearly slower, and perhaps beyond the limit.
+    let within = answer_of(&near(1035.0), limit);
+    assert_eq!(within, Answer::Changed { worse: true, beyond_limit: false });
+    let open = answer_of(&near(1010.0), 0.03);
+    let Answer::CannotTell { reason: Reason::TooWide, more: Some(More::Launches(more)) } = open
+    else {
+        panic!("{open:?}");
+    };
+    // As many more do tell, one less does not.
+    let costs = near(1010.0);
+    assert!(!matches!(answer_of(&with_more(&costs, more), 0.03), Answer::CannotTell { .. }));
+    assert!(matches!(answer_of(&with_more(&costs, more - 1), 0.03), Answer::CannotTell { .. }));
+}
+
+/// The gate of a shared machine: what was not seen at full speed is never called changed.
+#[test]
+fn what_was_not_at_full_speed_is_inconclusive() {
+    for speed in [Speed::Contended, Speed::NotJudged] {
+        let slow = |value: f64| {
+            let full = launch(value, 1.0);
+            let estimate = full.estimate.map(|estimate| Estimate { speed, ..estimate });
+            Measured { estimate, ..full }
+        };
+        for costs in [
+            apart_of(vec![launch(1000.0, 1.0)], vec![slow(3000.0)]),
+            apart_of(vec![slow(1000.0)], vec![launch(3000.0, 1.0)]),
+            Costs::paired(&slow(1000.0), &slow(3000.0), 1).unwrap(),
+        ] {
+            assert_eq!(reason_of(&costs), Reason::NoFullSpeed, "{costs:?}");
+        }
+        // A side goes by its launches that saw it.
+        let alike = |count| vec![launch(1000.0, 1.0); count];
+        let one_slow = apart_of([alike(2), vec![slow(3000.0)]].concat(), alike(2));
+        let both = apart_of(alike(2), alike(2));
+        assert_eq!(one_slow.of.ratio(0.95), both.of.ratio(0.95), "{speed:?}");
+        assert_eq!(launches(&one_slow), (Some(2), Some(2)));
+        // Of three more one will be as slow as one of these three was.
+        assert_eq!(launches(&with_more(&one_slow, 3)), (Some(4), Some(5)));
+    }
+}
+
+#[test]
+fn without_an_interval_the_answer_says_why() {
+    let why = |costs: &Costs| match answer_of(costs, 0.03) {
+        Answer::CannotTell { reason, more } => (reason, more),
+        other => panic!("{other:?}"),
+    };
+    let few = within_rounds(&TEN[..3], &TEN[..3]);
+    assert_eq!(why(&few), (Reason::FewRounds, Some(More::Rounds(2))));
+    assert_eq!(why(&apart((1.0, 10.0), (1000.0, 1.0))).0, Reason::BaseNotResolved);
+    assert_eq!(why(&apart((-5.0, 0.1), (1000.0, 1.0))), (Reason::BaseNotResolved, None));
+    assert_eq!(why(&apart((1000.0, 1.0), (-5.0, 0.1))), (Reason::NewNotResolved, None));
+    let printed = Costs::apart(&Values::Published(1.0), &Values::Published(2.0), TAU).unwrap();
+    assert_eq!(why(&printed), (Reason::NoInterval, None));
+}
+
+#[test]
+fn a_published_base_leaves_the_interval_to_the_run() {
+    let run = Values::Measured(vec![launch(100.0, 1.0)]);
+    let of =
+        |printed: f64| Costs::apart(&Values::Published(printed), &run, TAU).unwrap().of.ratio(0.95);
+    let half = 1.959_964 * (2e-4_f64).sqrt();
+    assert!((of(200.0).low.unwrap() - 0.5 * (-half).exp()).abs() < 1e-6, "{:?}", of(200.0));
+    assert!((2.0 * of(400.0).low.unwrap() - of(200.0).low.unwrap()).abs() < 1e-9);
+}
+
+#[test]
+fn the_other_way_round_the_ratio_is_the_inverse_and_so_is_its_interval() {
+    let (one, other) = ((1000.0, 9.0), (1070.0, 4.0));
+    let (one, other) = (apart(one, other).of.ratio(0.95), apart(other, one).of.ratio(0.95));
+    assert!((one.value.unwrap() * other.value.unwrap() - 1.0).abs() < 1e-12);
+    let (low, high) = one.interval().unwrap();
+    let (low_back, high_back) = other.interval().unwrap();
+    assert!((low * high_back - 1.0).abs() < 1e-12 && (high * low_back - 1.0).abs() < 1e-12);
+}
+
+const TEN: [f64; 10] = [98.0, 99.0, 99.5, 100.0, 100.2, 99.8, 100.5, 101.0, 102.0, 100.0];
+
+#[test]
+fn pairing_within_rounds_takes_drift_out() {
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    // Each round 40 % slower than the one before; the new one 5 % slower in each.
+    let drift: Vec<f64> = (0..12).map(|round| 1000.0 * 1.4_f64.powi(round)).collect();
+    let mut side = |factor: f64| {
+        let one = |level: &f64| level * factor * (1.0 + 0.001 * normal(&mut rng));
+        drift.iter().map(one).collect::<Vec<f64>>()
+    };
+    let (base, new) = (side(1.0), side(1.05));
+    let paired = within_rounds(&base, &new);
+    assert!(matches!(answer_of(&paired, 0.03), Answer::Changed { worse: true, .. }), "{paired:?}");
+    let apart = apart_of(vec![rounds(&base)], vec![rounds(&new)]);
+    assert!(matches!(answer_of(&apart, 0.03), Answer::CannotTell { .. }), "{apart:?}");
+}
+
+fn within_rounds(base: &[f64], new: &[f64]) -> Costs {
+    Costs::paired(&rounds(base), &rounds(new), 7).unwrap()
+}
+
+fn reason_of(costs: &Costs) -> Reason {
+    match answer_of(costs, LIMIT) {
+        Answer::CannotTell { reason, .. } => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Tickless clocks and empty calls do come out at zero.
+#[test]
+fn a_base_of_nothing_has_no_ratio_and_two_of_nothing_do_not_differ() {
+    for base in [[0.0; 10], [-1.0; 10]] {
+        let costs = within_rounds(&base, &TEN);
+        let ratio = costs.of.ratio(0.95);
+        assert_eq!((ratio.value, ratio.interval()), (None, None), "{costs:?}");
+        assert_eq!(reason_of(&costs), Reason::BaseNotResolved, "{costs:?}");
+    }
+    // Now and then nothing on both sides is no difference, not the greatest one.
+    let mut mostly = TEN;
+    mostly[..4].fill(0.0);
+    assert_eq!(answer_of(&within_rounds(&mostly, &mostly), LIMIT), Answer::NotChanged);
+    assert_eq!(within_rounds(&mostly, &mostly).of.ratio(0.95).value, Some(1.0));
+}
+
+#[test]
+fn who_is_not_above_zero_is_named() {
+    let below = [-50.0; 10];
+    assert_eq!(reason_of(&within_rounds(&below, &TEN)), Reason::BaseNotResolved);
+    assert_eq!(reason_of(&within_rounds(&TEN, &below)), Reason::NewNotResolved);
+    let words = |costs: &Costs| {
+        let ratio = costs.of.ratio(0.95);
+        answer(costs, &ratio, LIMIT, 0.95).in_words(&ratio, LIMIT)
+    };
+    let said = words(&within_rounds(&TEN, &below));
+    assert!(said.contains("the new cost is not resolved from zero"), "{said}");
+    assert_eq!(
+        words(&within_rounds(&TEN[..3], &TEN[..3])),
+        "inconclusive: too few rounds for an interval"
+    );
+}
+
+/// One round has no scatter that could be known, and zero is not what it is.
+#[test]
+fn an_unknown_scatter_is_no_interval() {
+    let unknown = |value: f64| {
+        let known = launch(value, 1.0);
+        let estimate = known.estimate.map(|e| Estimate { standard_error: None, ..e });
+        Measured { estimate, ..known }
+    };
+    for costs in [
+        apart_of(vec![unknown(1.0)], vec![launch(1.0, 0.01)]),
+        apart_of(vec![launch(1.0, 0.01)], vec![launch(1.0, 0.01), unknown(1.0)]),
+        within_rounds(&[1.0], &[2.0]),
+    ] {
+        assert_eq!(costs.of.ratio(0.95).interval(), None);
+        assert_eq!(with_more(&costs, 100).of.ratio(0.95).interval(), None, "{costs:?}");
+    }
+    assert!(Costs::apart(&Values::Published(f64::NAN), &Values::Published(1.0), TAU).is_none());
+    assert!(Costs::apart(&Values::Measured(Vec::new()), &Values::Published(1.0), TAU).is_none());
+}
+
+/// What stands for a round in which a cost came out below zero must not make a ratio.
+#[test]
+fn too_many_rounds_below_zero_have_no_interval() {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let mut costs = |below: usize| {
+        let level = |_| 1000.0 * (1.0 + 0.01 * normal(&mut rng));
+        let new: Vec<f64> = (0..100).map(level).collect();
+        let mut base = new.clone();
+        base[..below].fill(-50.0);
+        within_rounds(&base, &new)
+    };
+    assert!(costs(10).of.ratio(0.95).interval().is_some());
+    let many = costs(40);
+    assert_eq!(many.of.ratio(0.95).interval(), None, "{many:?}");
+    assert_eq!(
+        with_more(&many, 100).of.ratio(0.95).interval(),
+        None,
+        "more of the same tell no more"
+    );
+    assert!(!matches!(answer_of(&many, 0.03), Answer::Changed { .. }));
+}
+
+#[test]
+fn only_rounds_that_both_have_are_paired() {
+    let of = |numbers: &[u32], level: f64| {
+        let by_round = numbers.iter().map(|n| (*n, level + f64::from(*n))).collect();
+        Measured { by_round, estimate: None }
+    };
+    let (base, new) = (of(&[0, 1, 2, 3, 5, 6], 100.0), of(&[1, 2, 3, 4, 5, 6], 110.0));
+    let costs = Costs::paired(&base, &new, 1).unwrap();
+    assert_eq!(costs.rounds, (Some(5), Some(5)));
+    let (base, new) = costs.of.both();
+    assert!((new - base - 10.0).abs() < 1e-9);
+    assert!(Costs::paired(&of(&[0], 1.0), &of(&[1], 1.0), 1).is_none());
+}

@@ -1,0 +1,291 @@
+//! Tasks that competed with a run for the measured CPUs, and for the hardware threads beside them, while it measured.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What is told of a measured CPU: from this share of its time on.
+pub const NOTABLE: f64 = 0.005;
+/// The same of a hardware thread beside it, which shares the core but takes no turns.
+const NOTABLE_BESIDE: f64 = 0.01;
+/// The same of time that is only known by ticks, whose error is larger.
+const NOTABLE_UNSEEN: f64 = 0.02;
+/// Time that the kernel finds out by its ticks (10 ms each) is told from so many of them on: one or two
+/// are chance.
+const NOTABLE_BY_TICKS_NS: u64 = 50_000_000;
+/// Interrupts of a name are told from so many a second of a CPU on: at 2 to 3 us each they take
+/// [`NOTABLE`] of its time.
+const NOTABLE_INTERRUPTS_PER_S: f64 = 2000.0;
+
+/// Most tasks and most sources of interrupts that are kept.
+pub const MOST_KEPT: usize = 20;
+
+/// Most that are told of one CPU, and most CPUs of which something is told.
+const MOST_TOLD: usize = 5;
+
+/// What the CPUs send each other and the timers that tasks ask for: a ring causes these itself.
+const OF_THE_RING: &[&str] = &["RES", "CAL", "TLB", "IPI"];
+
+/// Which of the CPUs.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum On {
+    /// One that is measured.
+    Measured,
+    /// Another hardware thread of a core that is measured.
+    Sibling,
+}
+
+/// Tasks of one name that ran on one of the CPUs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Task {
+    /// Name of the process; of kernel threads that there is one of for each CPU or item of work,
+    /// without the number.
+    pub name: String,
+    /// One of the processes of that name: the first that was seen.
+    pub pid: i32,
+    /// How many processes of that name were seen.
+    pub processes: u32,
+    /// A kernel thread.
+    pub kernel: bool,
+    /// The CPU, by where each task had run last when it was looked at.
+    pub cpu: u32,
+    /// What that CPU is to the run.
+    pub on: On,
+    /// Their CPU time, in nanoseconds.
+    pub cpu_ns: u64,
+}
+
+/// Interrupts of one source on the measured CPUs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Interrupts {
+    /// As in the first column of /proc/interrupts: `LOC`, `36`.
+    pub source: String,
+    /// What it is, as at the end of its line: `Local timer interrupts`, `virtio1-req.0`.
+    pub name: String,
+    /// How many, over all measured CPUs.
+    pub count: u64,
+}
+
+/// What else ran on the CPUs of a run while it measured, as far as the kernel shows it. The run's own
+/// processes are never among them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CompetingTasks {
+    /// The measured CPUs.
+    pub cpus: Vec<u32>,
+    /// The other hardware threads of their cores, as far as they are visible here.
+    pub siblings: Vec<u32>,
+    /// Time from the first look to the last, in nanoseconds; of a resumed run the sum over its
+    /// sessions, as all that follows.
+    pub elapsed_ns: u64,
+    /// Looks that were taken.
+    pub looks: u32,
+    /// What the looks took, in nanoseconds.
+    pub looking_ns: u64,
+    /// Other tasks, by their time, at most 20.
+    pub tasks: Vec<Task>,
+    /// Time of those beyond the 20, on the measured CPUs, in nanoseconds.
+    pub other_tasks_ns: u64,
+    /// Time of the measured CPUs, in nanoseconds by the kernel's ticks, that neither the run nor a
+    /// task that was seen had: of tasks that came and went between two looks, or that are hidden.
+    /// Absent where it is not known.
+    pub unseen_ns: Option<u64>,
+    /// Why not all tasks are visible; absent where they are.
+    pub hidden: Option<String>,
+    /// Interrupts on the measured CPUs, by their number, at most 20 sources. Absent where they cannot
+    /// be read.
+    pub interrupts: Option<Vec<Interrupts>>,
+    /// Time of the measured CPUs in interrupts, in nanoseconds (proc_stat(5)); absent where that
+    /// cannot be read, as the next two. Kernels without IRQ_TIME_ACCOUNTING see whole ticks only.
+    pub irq_ns: Option<u64>,
+    /// In soft interrupts.
+    pub softirq_ns: Option<u64>,
+    /// Taken by the hypervisor.
+    pub steal_ns: Option<u64>,
+}
+
+impl Task {
+    /// Tasks with the same are one entry.
+    fn key(&self) -> (&str, bool, u32, On) {
+        (&self.name, self.kernel, self.cpu, self.on)
+    }
+
+    fn in_words(&self, share: f64) -> String {
+        let who = match (self.kernel, self.processes) {
+            (true, 0..=1) => " (kernel thread)".to_string(),
+            (true, many) => format!(" ({many} kernel threads)"),
+            (false, 0..=1) => String::new(),
+            (false, many) => format!(" ({many} processes)"),
+        };
+        format!("{}{who} {}", self.name, percent(share))
+    }
+}
+
+impl CompetingTasks {
+    /// Keeps the most: tasks by time, interrupts by number.
+    pub fn shortened(mut self) -> Self {
+        self.tasks.sort_by(|a, b| (b.cpu_ns, &a.name, a.cpu).cmp(&(a.cpu_ns, &b.name, b.cpu)));
+        let others = self.tasks.split_off(self.tasks.len().min(MOST_KEPT));
+        let others = others.iter().filter(|task| task.on == On::Measured);
+        self.other_tasks_ns =
+            others.fold(self.other_tasks_ns, |sum, task| sum.saturating_add(task.cpu_ns));
+        if let Some(interrupts) = &mut self.interrupts {
+            interrupts.sort_by(|a, b| (b.count, &a.source).cmp(&(a.count, &b.source)));
+            interrupts.truncate(MOST_KEPT);
+        }
+        self
+    }
+
+    /// Two sessions of one run together. What one of them could not read is not known of both.
+    pub fn plus(self, other: Self) -> Self {
+        let both = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
+        let interrupts = self.interrupts.zip(other.interrupts).map(|(a, b)| {
+            let mut all = [a, b].concat();
+            all.sort_by(|a, b| (&a.source, &a.name).cmp(&(&b.source, &b.name)));
+            all.dedup_by(|next, sum| {
+                let is_same = (&next.source, &next.name) == (&sum.source, &sum.name);
+                sum.count = sum.count.saturating_add(if is_same { next.count } else { 0 });
+                is_same
+            });
+            all
+        });
+        let mut tasks = [self.tasks, other.tasks].concat();
+        tasks.sort_by(|a, b| a.key().cmp(&b.key()));
+        tasks.dedup_by(|next, sum| {
+            let is_same = next.key() == sum.key();
+            if is_same {
+                // Kernel threads are the same ones in a later session, processes most likely others.
+                sum.processes = match sum.kernel || sum.pid == next.pid {
+                    true => sum.processes.max(next.processes),
+                    false => sum.processes.saturating_add(next.processes),
+                };
+                sum.cpu_ns = sum.cpu_ns.saturating_add(next.cpu_ns);
+            }
+            is_same
+        });
+        Self {
+            cpus: united(self.cpus, other.cpus),
+            siblings: united(self.siblings, other.siblings),
+            elapsed_ns: self.elapsed_ns.saturating_add(other.elapsed_ns),
+            looks: self.looks.saturating_add(other.looks),
+            looking_ns: self.looking_ns.saturating_add(other.looking_ns),
+            tasks,
+            other_tasks_ns: self.other_tasks_ns.saturating_add(other.other_tasks_ns),
+            unseen_ns: both(self.unseen_ns, other.unseen_ns),
+            hidden: self.hidden.or(other.hidden),
+            interrupts,
+            irq_ns: both(self.irq_ns, other.irq_ns),
+            softirq_ns: both(self.softirq_ns, other.softirq_ns),
+            steal_ns: both(self.steal_ns, other.steal_ns),
+        }
+        .shortened()
+    }
+
+    /// What had enough of the CPUs to be told, in one line for the report: `also on CPU 1: kdamond.0 (kernel
+    /// thread) 33 %, stress-ng 12 %`; absent where there is nothing to tell.
+    pub fn line(&self) -> Option<String> {
+        let mut parts = self.named(On::Measured, "on", NOTABLE);
+        parts.extend(self.named(On::Sibling, "beside it, on", NOTABLE_BESIDE));
+        let nameless = self.nameless();
+        if !nameless.is_empty() {
+            parts.push(format!("of {}: {}", cpus_words(&self.cpus), nameless.join(", ")));
+        }
+        parts.extend(self.frequent());
+        let also = (!parts.is_empty()).then(|| format!("also {}", parts.join("; ")));
+        let hidden = self.hidden.iter().map(|why| format!("other tasks: not all visible ({why})"));
+        let told: Vec<String> = also.into_iter().chain(hidden).collect();
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+
+    /// Share of the time of one CPU.
+    fn share(&self, ns: u64) -> f64 {
+        if self.elapsed_ns == 0 { 0.0 } else { ns as f64 / self.elapsed_ns as f64 }
+    }
+
+    /// Tasks that had enough of a CPU, a text for each CPU, that of the greatest share first.
+    fn named(&self, on: On, place: &str, limit: f64) -> Vec<String> {
+        let shares = self.tasks.iter().map(|task| (self.share(task.cpu_ns), task));
+        let mut all: Vec<(f64, &Task)> =
+            shares.filter(|(share, task)| task.on == on && *share >= limit).collect();
+        all.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut cpus: Vec<(u32, Vec<String>)> = Vec::new();
+        for (share, task) in all {
+            let words = task.in_words(share);
+            match cpus.iter_mut().find(|(cpu, _)| *cpu == task.cpu) {
+                Some((_, told)) => told.push(words),
+                None => cpus.push((task.cpu, vec![words])),
+            }
+        }
+        let cpu = |(cpu, told): (u32, Vec<String>)| {
+            format!("{place} CPU {cpu}: {}", first(told, "more").join(", "))
+        };
+        first(cpus.into_iter().map(cpu).collect(), "more CPUs")
+    }
+
+    /// What is known of the measured CPUs but by no task's name, with its share.
+    fn nameless(&self) -> Vec<String> {
+        let unseen = match &self.hidden {
+            None => "tasks that came and went between two looks",
+            Some(_) => "tasks that are not visible here",
+        };
+        let enough = |ns: &u64| *ns >= NOTABLE_BY_TICKS_NS;
+        let known = [
+            (unseen, self.unseen_ns.filter(enough), NOTABLE_UNSEEN),
+            ("further tasks", Some(self.other_tasks_ns), NOTABLE),
+            ("the hypervisor (steal)", self.steal_ns, NOTABLE),
+            ("interrupts", self.irq_ns.filter(enough), NOTABLE),
+            ("soft interrupts (the link's own included)", self.softirq_ns.filter(enough), NOTABLE),
+        ];
+        let told = |(name, ns, limit): (&str, Option<u64>, f64)| {
+            let share = self.share(ns?) / self.cpus.len().max(1) as f64;
+            (share >= limit).then(|| format!("{name} {}", percent(share)))
+        };
+        known.into_iter().filter_map(told).collect()
+    }
+
+    /// Sources of interrupts that come often enough, with their number a second and CPU.
+    fn frequent(&self) -> impl Iterator<Item = String> {
+        let seconds = self.elapsed_ns as f64 / 1e9 * self.cpus.len().max(1) as f64;
+        let told = move |of: &Interrupts| {
+            let rate = if seconds > 0.0 { of.count as f64 / seconds } else { 0.0 };
+            let is_own = OF_THE_RING.iter().any(|own| of.source.starts_with(own));
+            let name = if of.name.is_empty() { &of.source } else { &of.name };
+            (!is_own && rate >= NOTABLE_INTERRUPTS_PER_S)
+                .then(|| format!("{name} {rate:.0} a second"))
+        };
+        self.interrupts.iter().flatten().filter_map(told).take(MOST_TOLD)
+    }
+}
+
+/// The first of them, and how many more there are.
+fn first(mut all: Vec<String>, more: &str) -> Vec<String> {
+    let left = all.len().saturating_sub(MOST_TOLD);
+    all.truncate(MOST_TOLD);
+    all.extend((left > 0).then(|| format!("{left} {more}")));
+    all
+}
+
+/// `33 %`, below ten with a digit behind the point: `0.7 %`.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent < 9.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
+fn cpus_words(cpus: &[u32]) -> String {
+    let numbers: Vec<String> = cpus.iter().map(u32::to_string).collect();
+    match cpus.len() {
+        many @ 9.. => format!("the {many} measured CPUs"),
+        many => format!("CPU{} {}", if many == 1 { "" } else { "s" }, numbers.join(",")),
+    }
+}
+
+fn united(one: Vec<u32>, other: Vec<u32>) -> Vec<u32> {
+    one.into_iter().chain(other).collect::<BTreeSet<u32>>().into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests;

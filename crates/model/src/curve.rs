@@ -1,0 +1,76 @@
+//! What the law of scaling and the breaks of a working set have in common: both are read from the change points of
+//! a cost curve.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stats::changepoint::{Analysis, Fit, Turn};
+
+/// The cost of one switch in ns (`y`; signed) at one size (`x`), and its standard error if it is known.
+pub use stats::changepoint::Point;
+
+use crate::estimate::Estimate;
+
+/// A point of an estimate.
+pub(crate) fn point(size: u64, cost: &Estimate) -> Point {
+    Point { x: size as f64, y: cost.value, error: cost.standard_error }
+}
+
+/// How the cost changes at a knee or break.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// It jumps.
+    Step,
+    /// Its slope changes.
+    Hinge,
+}
+
+/// Where a fit turns, as far as the points tell.
+pub(crate) struct Place {
+    pub(crate) kind: Kind,
+    /// Largest measured size surely before the turn: with `high` it brackets the turn with at least 95 % of the
+    /// criterion's weight.
+    pub(crate) low: f64,
+    /// Smallest measured size surely at or after it.
+    pub(crate) high: f64,
+    /// Number of the first size after it, at its most likely place.
+    pub(crate) after: usize,
+    /// Measured sizes from the turn to the next one or to the end.
+    pub(crate) sizes_after: usize,
+}
+
+impl Place {
+    /// The place of the fit's turn of this number.
+    pub(crate) fn of(all: &Analysis, fit: &Fit, which: usize) -> Self {
+        let (first, last) = all.brackets(fit, which);
+        let sizes = &all.data.places;
+        let after = fit.brackets[which] + 1;
+        let end = fit.brackets.get(which + 1).map_or(sizes.len(), |next| next + 1);
+        let stepped = fit.form.turns[which] == Turn::Step;
+        Self {
+            kind: if stepped { Kind::Step } else { Kind::Hinge },
+            low: sizes[first],
+            high: sizes[last + 1],
+            after,
+            sizes_after: end - after,
+        }
+    }
+}
+
+/// The best fit of points at `fewest` sizes or more; or why there is none.
+pub(crate) fn best<'a>(all: &'a Analysis, fewest: usize, what: &str) -> Result<&'a Fit, String> {
+    match all.data.places.len() {
+        1 => Err(format!("1 size{what} is too few ({fewest} are needed)")),
+        few if few < fewest => Err(format!("{few} sizes{what} are too few ({fewest} are needed)")),
+        _ if all.data.unit <= 0.0 => Err("all costs are zero".into()),
+        _ => all.chosen().ok_or("the errors are too large".into()),
+    }
+}
+
+/// The level of a flat fit at x; or that it is not resolved from zero.
+pub(crate) fn level(all: &Analysis, flat: &Fit, x: f64) -> Result<f64, String> {
+    let level = flat.at(x).abs();
+    let half = all.half_width(flat, [1.0, 0.0, 0.0, 0.0]);
+    let is_resolved = half.is_some_and(|half| half < level);
+    is_resolved.then_some(level).ok_or("the costs are not resolved from zero".into())
+}

@@ -1,0 +1,396 @@
+//! Samples of a run's trials by case, with their clean slices; figures that are taken within a round, each from one
+//! sample, of all that was measured and of what is clean of it; and the one figure that stands for a case, by which
+//! its precision and its scatter are told.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::iter::empty;
+
+use super::{gaps, malloc, overhead, primes, sampling};
+use crate::case::trials;
+use crate::estimate::{Estimate, Speed};
+use crate::plan::{FEWEST_ROUNDS, MINIMUM_ROUNDS, Plan};
+use crate::run::{Failure, Run};
+use crate::speed::{
+    CaseSlices, CleanCounts, Level, Levels, levels_of, longest_uninterrupted, with_shared_level,
+};
+use crate::trial::gaps::GAP_TICKS;
+use crate::trial::interference::EXECUTION_NS;
+use crate::trial::malloc::MALLOC_TICKS;
+use crate::trial::overhead::BATCH_TICKS;
+use crate::trial::primes::THREADCLOCK_NS;
+use crate::trial::wakeup::LATE_NS;
+use crate::trial::{Case, Sample, Sliced, Tally, Trial};
+use stats::{Center, bootstrap, median};
+
+type Rounds = BTreeMap<u32, f64>;
+
+/// A figure by round. Rounds that lack it, or in which it is not finite, are not in it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ByRound {
+    all: Rounds,
+    /// Whether the CPU's speed was looked at.
+    judged: bool,
+    /// Of clean slices only. None where something that it is made of has too few of them.
+    clean: Option<Rounds>,
+}
+
+/// Of whatever speed: nobody looked.
+impl FromIterator<(u32, f64)> for ByRound {
+    fn from_iter<T: IntoIterator<Item = (u32, f64)>>(figures: T) -> Self {
+        Self { all: finite(figures), judged: false, clean: None }
+    }
+}
+
+fn finite(figures: impl IntoIterator<Item = (u32, f64)>) -> Rounds {
+    figures.into_iter().filter(|(_, figure)| figure.is_finite()).collect()
+}
+
+impl ByRound {
+    /// A figure whose slices were judged: of all of them, and of the clean ones where there are enough.
+    pub fn judged(
+        all: impl IntoIterator<Item = (u32, f64)>,
+        clean: Option<impl IntoIterator<Item = (u32, f64)>>,
+    ) -> Self {
+        Self { all: finite(all), judged: true, clean: clean.map(finite) }
+    }
+
+    /// A figure made of several, for the rounds that have all of them. Clean where each part is; where one was
+    /// not judged, neither is what is made of it.
+    pub fn together<const N: usize>(parts: [&Self; N], of: impl Fn([f64; N]) -> f64) -> Self {
+        let clean = parts.map(|part| part.clean.as_ref());
+        Self {
+            all: within_rounds(parts.map(|part| Some(&part.all)), &of).unwrap_or_default(),
+            judged: parts.iter().all(|part| part.judged),
+            clean: within_rounds(clean, &of),
+        }
+    }
+
+    /// At which speed its figures were measured.
+    pub fn speed(&self) -> Speed {
+        let rounds = self.clean.as_ref().map_or(0, BTreeMap::len);
+        match self.judged {
+            false => Speed::NotJudged,
+            true if rounds >= FEWEST_ROUNDS as usize => Speed::Full,
+            true => Speed::Contended,
+        }
+    }
+
+    /// The median over rounds: at full speed with the term for launches, contended without an interval, else
+    /// with the interval of the rounds. Absent without rounds.
+    pub fn estimate(&self, plan: &Plan) -> Option<Estimate> {
+        let (confidence, seed) = (plan.stopping.confidence, plan.seed);
+        let figures: Vec<f64> = self.figures().map(|(_, figure)| figure).collect();
+        match self.speed() {
+            Speed::NotJudged => Estimate::over(&figures, MINIMUM_ROUNDS, confidence, seed),
+            Speed::Contended => Estimate::contended(&figures, confidence),
+            Speed::Full => Estimate::at_full_speed(
+                median(&figures)?,
+                bootstrap(&figures, Center::Median, confidence, seed)?.standard_error,
+                figures.len() as u32,
+                plan.reference.scatter(),
+                confidence,
+            ),
+        }
+    }
+
+    /// The figures behind the estimate, in the order of rounds.
+    pub fn figures(&self) -> impl Iterator<Item = (u32, f64)> {
+        let clean = self.clean.as_ref().filter(|_| self.speed() == Speed::Full);
+        clean.unwrap_or(&self.all).iter().map(|(round, figure)| (*round, *figure))
+    }
+
+    /// The figures of all slices, in the order of rounds.
+    pub fn of_all(&self) -> impl Iterator<Item = (u32, f64)> {
+        self.all.iter().map(|(round, figure)| (*round, *figure))
+    }
+}
+
+/// None where a part is not there at all.
+fn within_rounds<const N: usize>(
+    parts: [Option<&Rounds>; N],
+    of: impl Fn([f64; N]) -> f64,
+) -> Option<Rounds> {
+    let parts: Vec<&Rounds> = parts.into_iter().collect::<Option<_>>()?;
+    let in_round = |round: &u32| {
+        let figures: Option<Vec<f64>> = parts.iter().map(|part| part.get(round).copied()).collect();
+        Some((*round, of(figures?.try_into().ok()?)))
+    };
+    Some(finite(parts.first()?.keys().filter_map(in_round)))
+}
+
+/// All samples of a run's trials by case, in the order of arrival, with their clean slices.
+pub(crate) struct ByCase<'a> {
+    pub(crate) plan: &'a Plan,
+    /// The level of an unshared core, by the CPU that quanta ran on.
+    pub(super) levels: Levels,
+    cases: Vec<OfCase<'a>>,
+}
+
+/// What is known of one case.
+#[derive(Default)]
+struct OfCase<'a> {
+    samples: Vec<&'a Sample>,
+    /// The samples that have slices with the outcomes of clean ones only.
+    clean: Vec<Sample>,
+    /// The slices that have outcomes of a tally, by its name; of each clean one the time of a lap.
+    slices: BTreeMap<String, CaseSlices>,
+    /// How many of its slices are clean.
+    counts: CleanCounts,
+}
+
+impl<'a> OfCase<'a> {
+    fn add(&mut self, sample: &'a Sample, level: Option<&Level>) {
+        self.samples.push(sample);
+        // What was not taken in slices says nothing of the speed of a tally that was in other rounds.
+        for (name, _) in sample.tallies.iter().filter(|(_, tally)| tally.count() > 0) {
+            self.slices.entry(name.clone()).or_default().not_judged += 1;
+        }
+        if sample.sliced.is_empty() {
+            return;
+        }
+        let mut of_clean = Sample { sliced: Vec::new(), ..sample.clone() };
+        for sliced in &sample.sliced {
+            let can_be_judged = sliced.can_be_judged();
+            let judged = if can_be_judged { sliced.slices.elapsed_ns.len() as u32 } else { 0 };
+            let laps = level.filter(|_| can_be_judged).map(|of| clean_laps(sample, sliced, of));
+            let laps = laps.unwrap_or_default();
+            let (clean, as_found) = (laps.len() as u32, judged);
+            let counts = CleanCounts { judged, clean, as_found, clean_as_found: clean };
+            self.counts = self.counts.plus(counts);
+            for name in sliced.tallies.keys() {
+                let slices = self.slices.entry(name.clone()).or_default();
+                slices.judged += judged;
+                slices.not_judged += u32::from(!can_be_judged);
+                if let Some(tally) = sliced.tally_of(name, |index| laps.contains_key(&index)) {
+                    slices.clean.entry(sample.round).or_default().extend(laps.values());
+                    of_clean.tallies.insert(name.clone(), tally);
+                }
+            }
+        }
+        self.clean.push(of_clean);
+    }
+}
+
+/// Time of a lap in each clean slice, in nanoseconds, by its number.
+fn clean_laps(sample: &Sample, sliced: &Sliced, level: &Level) -> BTreeMap<usize, f64> {
+    if sample.steal_ns.is_some_and(|ns| ns > 0) {
+        return BTreeMap::new();
+    }
+    let clean = (0..sliced.slices.elapsed_ns.len())
+        .filter(|index| level.is_clean_slice(&sliced.slices, *index))
+        .filter_map(|index| Some((index, sliced.ns_per_lap(index)?)));
+    let mut laps: BTreeMap<usize, f64> = clean.collect();
+    let longest = longest_uninterrupted(&laps.values().copied().collect::<Vec<f64>>());
+    laps.retain(|_, time| longest.is_some_and(|longest| *time <= longest));
+    laps
+}
+
+impl<'a> ByCase<'a> {
+    pub(crate) fn new(
+        plan: &'a Plan,
+        samples: impl IntoIterator<Item = &'a Sample, IntoIter: Clone>,
+    ) -> Self {
+        let samples = samples.into_iter();
+        let levels = levels_of(plan, empty(), samples.clone());
+        let mut cases: Vec<OfCase> = plan.cases.iter().map(|_| OfCase::default()).collect();
+        for sample in samples {
+            if let Some(case) = plan.trial(sample.case) {
+                cases[sample.case].add(sample, levels.get([case.cpu].as_slice()));
+            }
+        }
+        Self { plan, levels, cases }
+    }
+
+    /// All trials with their numbers.
+    pub(crate) fn trials(&self) -> impl Iterator<Item = (usize, &'a Trial)> + use<'a> {
+        self.plan.trials().map(|(number, case)| (number, &case.trial))
+    }
+
+    /// The number of the first case that is this trial.
+    pub(crate) fn find(&self, is_it: impl Fn(&Trial) -> bool) -> Option<usize> {
+        self.trials().find(|(_, trial)| is_it(trial)).map(|(number, _)| number)
+    }
+
+    /// The samples of a case.
+    pub(crate) fn of(&self, case: usize) -> &[&'a Sample] {
+        self.cases.get(case).map_or(&[], |of| &of.samples)
+    }
+
+    /// Clean slices of a case, and those that were judged.
+    pub(super) fn counts(&self, case: usize) -> CleanCounts {
+        self.cases.get(case).map(|of| of.counts).unwrap_or_default()
+    }
+
+    /// The slices of a tally, where the quanta tell which are clean.
+    fn judged(&self, case: usize, tally: &str) -> Option<&CaseSlices> {
+        self.cases.get(case)?.slices.get(tally).filter(|slices| slices.is_judged())
+    }
+
+    /// What all samples of a case have of a tally, together.
+    pub(super) fn merged(&self, case: usize, of: impl Fn(&Sample) -> Option<Tally>) -> Tally {
+        let mut all = Tally::default();
+        self.of(case).iter().filter_map(|sample| of(sample)).for_each(|tally| all.merge(&tally));
+        all
+    }
+
+    /// A count of a case, summed over all its samples that have it; absent where none has.
+    pub(crate) fn sum(&self, case: usize, name: &str) -> Option<i64> {
+        self.of(case).iter().filter_map(|s| s.count(name)).reduce(i64::saturating_add)
+    }
+
+    /// A figure of one case that is of the outcomes of `tally`, by round: of clean slices where there are
+    /// enough. Rounds without it are passed over.
+    pub(crate) fn by_round(
+        &self,
+        case: usize,
+        tally: &str,
+        of: impl Fn(&Sample) -> Option<f64>,
+    ) -> ByRound {
+        let figure = |sample: &Sample| Some((sample.round, of(sample)?));
+        let all = self.of(case).iter().filter_map(|sample| figure(sample));
+        let Some(slices) = self.judged(case, tally) else { return all.collect() };
+        let clean = self.cases.get(case).filter(|_| slices.has_full_speed());
+        ByRound::judged(all, clean.map(|of| of.clean.iter().filter_map(figure)))
+    }
+
+    /// The estimate over rounds of such a figure.
+    pub(super) fn estimate_of_slices(
+        &self,
+        case: usize,
+        tally: &str,
+        of: impl Fn(&Sample) -> Option<f64>,
+    ) -> Option<Estimate> {
+        self.by_round(case, tally, of).estimate(self.plan)
+    }
+
+    /// The estimate over rounds of a figure of one case, of all slices; rounds without it are passed over.
+    pub(super) fn estimate(
+        &self,
+        case: usize,
+        of: impl Fn(&Sample) -> Option<f64>,
+    ) -> Option<Estimate> {
+        self.over(self.of(case).iter().filter_map(|sample| of(sample)))
+    }
+
+    /// The estimate over rounds of a figure of several cases together; `of` is given their samples
+    /// of one round. Only rounds count in which each of them was measured.
+    pub(super) fn estimate_together(
+        &self,
+        cases: &[usize],
+        of: impl Fn(&[&Sample]) -> Option<f64>,
+    ) -> Option<Estimate> {
+        let rounds: BTreeSet<u32> =
+            cases.iter().flat_map(|case| self.of(*case)).map(|sample| sample.round).collect();
+        let together = |round: u32| -> Option<Vec<&Sample>> {
+            let in_round = |case: &usize| self.of(*case).iter().copied().find(|s| s.round == round);
+            cases.iter().map(in_round).collect()
+        };
+        self.over(rounds.into_iter().filter_map(together).filter_map(|all| of(&all)))
+    }
+
+    fn over(&self, figures: impl Iterator<Item = f64>) -> Option<Estimate> {
+        let finite: Vec<f64> = figures.filter(|figure| figure.is_finite()).collect();
+        Estimate::over(&finite, MINIMUM_ROUNDS, self.plan.stopping.confidence, self.plan.seed)
+    }
+}
+
+/// The figure that stands for a case: the tally that it is of, and how it is taken of a sample.
+pub(super) struct Headline {
+    tally: &'static str,
+    pub(super) figure: fn(&Sample) -> Option<f64>,
+    in_ticks: bool,
+}
+
+pub(super) fn headline(trial: &Trial) -> Headline {
+    let of = |tally, figure, in_ticks| Headline { tally, figure, in_ticks };
+    match trial {
+        // Not the single call: less the empty interval, a short one is nothing, give or take a step
+        // of the counter, and no number of rounds narrows that to a share of itself.
+        Trial::Call { .. } | Trial::TwoProcesses => of(BATCH_TICKS, overhead::in_a_row, true),
+        Trial::Loop { .. } => of(BATCH_TICKS, overhead::net_of_loop, true),
+        Trial::Primes { .. } => {
+            of(THREADCLOCK_NS, |sample| primes::mean(sample, THREADCLOCK_NS), false)
+        }
+        Trial::Malloc { .. } => of(MALLOC_TICKS, malloc::net_median, true),
+        // A count: of no tally.
+        Trial::Sampling { .. } => of("", sampling::sleepers_share, false),
+        Trial::Execution(_) => of(EXECUTION_NS, |sample| sample.median(EXECUTION_NS), false),
+        // Not the share lost: it goes from nothing to much by what else the machine does.
+        Trial::Gaps { .. } => of(GAP_TICKS, gaps::median_interrupt_ns, false),
+        Trial::Wakeup(_) => of(LATE_NS, |sample| sample.median(LATE_NS), false),
+    }
+}
+
+/// That figure in nanoseconds by the number of its round, of every case of a run; empty of a ring. Of an execution it is
+/// the time of a lap, as the laps differ from run to run.
+pub fn headlines_ns(run: &Run) -> Vec<ByRound> {
+    let plan = with_shared_level(&run.header.plan, &run.samples);
+    let by_case = ByCase::new(&plan, trials(&run.samples));
+    let of_case = |case: usize| {
+        let Some(Case { trial, .. }) = plan.trial(case) else { return ByRound::default() };
+        let Headline { tally, figure, in_ticks } = headline(trial);
+        let unit = |sample: &Sample| match trial {
+            Trial::Execution(execution) => Some(1.0 / execution.laps as f64),
+            _ if in_ticks => sample.ns_per_tick(),
+            _ => Some(1.0),
+        };
+        by_case.by_round(case, tally, |sample| Some(figure(sample)? * unit(sample)?))
+    };
+    (0..plan.cases.len()).map(of_case).collect()
+}
+
+/// The relative half-width of each trial that is still measured; none of one without an interval.
+pub(crate) fn widths(by_case: &ByCase, failures: &[Failure]) -> impl Iterator<Item = Option<f64>> {
+    let failed = move |case: usize| failures.iter().any(|failure| failure.case == case);
+    by_case.trials().filter(move |(case, _)| !failed(*case)).map(move |(case, trial)| {
+        let Headline { tally, figure, .. } = headline(trial);
+        by_case.estimate_of_slices(case, tally, figure)?.relative_half_width()
+    })
+}
+
+/// Whether the case lacks clean slices for that figure, though they were looked for.
+pub(crate) fn lacks_clean(by_case: &ByCase, case: usize) -> bool {
+    let tally = by_case.plan.trial(case).map_or("", |case| headline(&case.trial).tally);
+    by_case.judged(case, tally).is_some_and(|slices| !slices.has_full_speed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_put_together_within_rounds_only() {
+        let loops = ByRound::from_iter([(0, 54.0), (1, 64.0), (2, 74.0), (4, f64::NAN)]);
+        let signals = ByRound::from_iter([(0, 12.0), (2, 22.0), (3, 1.0), (4, 1.0)]);
+        let switch = ByRound::together([&loops, &signals], |[l, s]| (l - 2.0 * s) / 2.0);
+        assert_eq!(switch.figures().collect::<Vec<_>>(), [(0, 15.0), (2, 15.0)]);
+        let none = ByRound::together([&loops, &ByRound::default()], |[l, _]| l);
+        assert_eq!(none, ByRound::default());
+    }
+
+    fn at_speed(rounds: u32, value: f64, clean_rounds: Option<u32>) -> ByRound {
+        let clean = clean_rounds.map(|rounds| (0..rounds).map(move |round| (round, value)));
+        ByRound::judged((0..rounds).map(|round| (round, 2.0 * value)), clean)
+    }
+
+    /// What is made of several is clean only where all are, and then of the clean figures only.
+    #[test]
+    fn the_worst_part_decides_the_speed() {
+        let less = |one: &ByRound, other: &ByRound| ByRound::together([one, other], |[a, b]| a - b);
+        let full = at_speed(10, 30.0, Some(9));
+        let cases = [
+            (at_speed(10, 10.0, Some(10)), Speed::Full, 9, 20.0),
+            (at_speed(10, 10.0, None), Speed::Contended, 10, 40.0),
+            // Too few rounds in which both are clean.
+            (at_speed(10, 10.0, Some(7)), Speed::Contended, 10, 40.0),
+            (ByRound::from_iter((0..10).map(|r| (r, 20.0))), Speed::NotJudged, 10, 40.0),
+        ];
+        for (other, speed, rounds, value) in cases {
+            let both = less(&full, &other);
+            let figures: Vec<(u32, f64)> = both.figures().collect();
+            assert_eq!((both.speed(), figures.len()), (speed, rounds), "{other:?}");
+            assert!(figures.iter().all(|(_, figure)| *figure == value), "{figures:?}");
+            assert_eq!(both.of_all().count(), 10);
+        }
+    }
+}

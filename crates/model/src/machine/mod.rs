@@ -1,0 +1,337 @@
+//! What the measured machine is. Plain data; `probe::machine` fills it from /proc and /sys.
+
+mod cpu;
+mod cpu_list;
+mod relation;
+mod system;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use cpu::{
+    Cache, CacheKind, Cpu, CpuModel, Frequency, FrequencyPolicy, LogicalCpu, Mitigations,
+    Virtualization,
+};
+pub use cpu_list::{CpuList, CpuListError};
+pub use relation::{Relation, Surroundings};
+pub use system::{
+    Bound, Cgroup, CgroupLayout, CgroupLimit, ClockSource, CpuAccounting, CpuInterrupts, CpuQuota,
+    Cpuset, Kernel, Limits, Load, Memory, Numa, NumaNode, Preemption, PreemptionModel,
+    ResourceLimit,
+};
+
+use crate::reading::Reading;
+
+/// A machine as it was when a run began. Fields that an older record lacks read as unknown.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Machine {
+    /// The running kernel.
+    pub kernel: Kernel,
+    /// The processors and their arrangement.
+    pub cpu: Cpu,
+    /// Frequency and idle states.
+    pub frequency: Frequency,
+    /// CPU vulnerabilities and what is done about them.
+    pub mitigations: Reading<Mitigations>,
+    /// What runs below the kernel.
+    pub virtualization: Virtualization,
+    /// Memory nodes.
+    pub numa: Numa,
+    /// Memory.
+    pub memory: Memory,
+    /// Control group limits.
+    pub cgroup: Cgroup,
+    /// Resource limits and system-wide maxima.
+    pub limits: Limits,
+    /// How busy the machine was.
+    pub load: Load,
+    /// Which CPUs served the devices, rising by CPU.
+    pub interrupts: Reading<Vec<CpuInterrupts>>,
+}
+
+impl Machine {
+    /// The hardware threads of the CPU's core, the CPU among them.
+    pub fn smt_siblings_of(&self, cpu: u32) -> Reading<CpuList> {
+        let place = self.cpu.topology.as_ref().and_then(|topology| {
+            let place = topology.iter().find(|place| place.cpu == cpu);
+            place.ok_or_else(|| format!("CPU {cpu} is not online")).into()
+        });
+        place.and_then(|place| place.smt_siblings.clone())
+    }
+
+    /// The last data (or unified) cache on the CPU's way to memory that no other core shares.
+    /// Hardware threads of one core count as one.
+    pub fn last_private_cache(&self, cpu: u32) -> Reading<&Cache> {
+        let both = self
+            .smt_siblings_of(cpu)
+            .and_then(|own| self.data_caches_of(cpu).map(|caches| (own, caches)));
+        both.and_then(|(own, caches)| {
+            if let Some(why) = caches.iter().find_map(|cache| cache.shared_cpus.why()) {
+                return Reading::unknown(why);
+            }
+            let is_private =
+                |cache: &&Cache| cache.shared_cpus.known().is_some_and(|cpus| cpus.is_subset(&own));
+            let last =
+                caches.into_iter().filter(is_private).max_by_key(|cache| cache.level.known());
+            last.ok_or_else(|| format!("CPU {cpu} has no private data cache")).into()
+        })
+    }
+
+    /// The largest data (or unified) cache of the machine.
+    pub fn largest_cache(&self) -> Reading<&Cache> {
+        self.cpu.caches.as_ref().and_then(|caches| {
+            let has_size =
+                |cache: &&Cache| cache.holds_data() && cache.size_bytes.known().is_some();
+            // The first of equals, so that the answer does not hang on the number of CPUs.
+            let sized = caches.iter().filter(has_size).rev();
+            let largest = sized.max_by_key(|cache| cache.size_bytes.known());
+            largest.ok_or("no data cache of known size").into()
+        })
+    }
+
+    fn data_caches_of(&self, cpu: u32) -> Reading<Vec<&Cache>> {
+        self.cpu.caches.as_ref().and_then(|caches| {
+            let serving = caches.iter().filter(|cache| cache.holds_data() && cache.serves(cpu));
+            let serving = Some(serving.collect::<Vec<_>>()).filter(|serving| !serving.is_empty());
+            serving.ok_or_else(|| format!("CPU {cpu} has no data cache listed")).into()
+        })
+    }
+
+    /// What differs in the other machine, in the order of the JSON form. Left out: what changes by
+    /// itself (load, free memory, boot id, cgroup paths), and what is unknown on both sides.
+    pub fn differences(&self, other: &Machine) -> Vec<Difference> {
+        differences("", self, other)
+    }
+}
+
+/// Fields that change by themselves between two runs on one machine, and name no property of it.
+const VOLATILE: &[&str] = &[
+    "load",
+    "interrupts",
+    "kernel.boot_id",
+    "memory.available_bytes",
+    "memory.swap_free_bytes",
+    // The folder is a new one for every login session.
+    "cgroup.cpu_quota.path",
+    "cgroup.cpuset.path",
+    "cgroup.pids_max.path",
+    "cgroup.pids_max.current",
+    "cgroup.memory_max_bytes.path",
+    "cgroup.memory_max_bytes.current",
+];
+
+/// A field that differs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Difference {
+    /// The way to it in the JSON form: `cpu.models[0].microcode`. For lists of unlike length it
+    /// ends in `.count`, and the lengths are given.
+    pub field: String,
+    /// Its value on the first machine; null if it has none.
+    pub base: Value,
+    /// Its value on the second.
+    pub other: Value,
+}
+
+/// What differs, in the order of the JSON form, with `field` before each name.
+pub(crate) fn differences<T: Serialize>(field: &str, base: &T, other: &T) -> Vec<Difference> {
+    let mut found = Vec::new();
+    // Cannot fail: every key is a string.
+    let [base, other] = [base, other].map(|one| serde_json::to_value(one).unwrap_or_default());
+    compare(field, &base, &other, &mut found);
+    found
+}
+
+fn compare(field: &str, base: &Value, other: &Value, found: &mut Vec<Difference>) {
+    if base == other || VOLATILE.contains(&field) || (is_unknown(base) && is_unknown(other)) {
+        return;
+    }
+    match (base, other) {
+        (Value::Object(a), Value::Object(b)) if !is_unknown(base) && !is_unknown(other) => {
+            let added = b.keys().filter(|key| !a.contains_key(*key));
+            for key in a.keys().chain(added) {
+                let dot = if field.is_empty() { "" } else { "." };
+                compare(&format!("{field}{dot}{key}"), &base[key], &other[key], found);
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.iter().chain(b).all(Value::is_object) => {
+            if a.len() != b.len() {
+                let (a, b) = (a.len().into(), b.len().into());
+                return found.push(Difference {
+                    field: format!("{field}.count"),
+                    base: a,
+                    other: b,
+                });
+            }
+            for (index, (base, other)) in a.iter().zip(b).enumerate() {
+                compare(&format!("{field}[{index}]"), base, other, found);
+            }
+        }
+        _ => {
+            let (field, base, other) = (field.to_owned(), base.clone(), other.clone());
+            found.push(Difference { field, base, other });
+        }
+    }
+}
+
+/// The JSON form of `Reading::Unknown`.
+fn is_unknown(value: &Value) -> bool {
+    let map = value.as_object().filter(|map| map.len() == 1);
+    map.and_then(|map| map.get("unknown")).is_some_and(Value::is_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn cpus(text: &str) -> Reading<CpuList> {
+        text.parse::<CpuList>().into()
+    }
+
+    fn cache(of_cpu: u32, level: u32, kind: CacheKind, size_bytes: u64, shared: &str) -> Cache {
+        Cache {
+            of_cpu,
+            level: Reading::Known(level),
+            kind: Reading::Known(kind),
+            size_bytes: Reading::Known(size_bytes),
+            shared_cpus: cpus(shared),
+            ..Cache::default()
+        }
+    }
+
+    /// Two cores of two hardware threads: 0 and 2, 1 and 3. The second core has no level 2 cache.
+    fn two_cores() -> Machine {
+        let place =
+            |cpu, siblings| LogicalCpu { cpu, smt_siblings: cpus(siblings), ..Default::default() };
+        let mut machine = Machine::default();
+        machine.cpu.topology = Reading::Known(vec![
+            place(0, "0,2"),
+            place(1, "1,3"),
+            place(2, "0,2"),
+            place(3, "1,3"),
+        ]);
+        machine.cpu.caches = Reading::Known(vec![
+            cache(0, 1, CacheKind::Data, 32 << 10, "0,2"),
+            cache(0, 1, CacheKind::Instruction, 64 << 10, "0,2"),
+            cache(0, 2, CacheKind::Unified, 1 << 20, "0,2"),
+            cache(0, 3, CacheKind::Unified, 8 << 20, "0-3"),
+            cache(1, 1, CacheKind::Data, 32 << 10, "1,3"),
+        ]);
+        machine
+    }
+
+    #[test]
+    fn siblings_and_sharers_are_found_from_any_cpu() {
+        let machine = two_cores();
+        assert_eq!(machine.smt_siblings_of(2), cpus("0,2"));
+        assert_eq!(machine.smt_siblings_of(9).why(), Some("CPU 9 is not online"));
+        assert_eq!(machine.data_caches_of(9).why(), Some("CPU 9 has no data cache listed"));
+    }
+
+    #[test]
+    fn a_cache_is_private_if_only_the_own_core_uses_it() {
+        let machine = two_cores();
+        let size_of = |cpu| machine.last_private_cache(cpu).map(|cache| cache.size_bytes.clone());
+        assert_eq!(size_of(2), Reading::Known(Reading::Known(1 << 20)));
+        assert_eq!(size_of(3), Reading::Known(Reading::Known(32 << 10)));
+        let largest = machine.largest_cache().map(|cache| cache.level.clone());
+        assert_eq!(largest, Reading::Known(Reading::Known(3)));
+    }
+
+    #[test]
+    fn unknown_sharing_does_not_pass_for_private() {
+        let mut machine = two_cores();
+        if let Reading::Known(caches) = &mut machine.cpu.caches {
+            caches[2].shared_cpus = Reading::unknown("index2/shared_cpu_list: absent");
+        }
+        let private = machine.last_private_cache(0);
+        assert_eq!(private.why(), Some("index2/shared_cpu_list: absent"));
+        assert_eq!(Machine::default().last_private_cache(0).why(), Some("not recorded"));
+        assert_eq!(Machine::default().largest_cache().why(), Some("not recorded"));
+    }
+
+    #[test]
+    fn a_parameter_given_twice_counts_last() {
+        let command_line = Reading::Known("quiet preempt=none x=a=b preempt=full".to_owned());
+        let kernel = Kernel { command_line, ..Kernel::default() };
+        assert_eq!(kernel.parameters("preempt").last(), Some("full"));
+        assert_eq!(kernel.parameters("quiet").last(), Some(""));
+        assert_eq!(kernel.parameters("x").last(), Some("a=b"));
+        assert_eq!(kernel.parameters("pre").last(), None);
+    }
+
+    #[test]
+    fn differences_name_the_field_and_both_values() {
+        let base = two_cores();
+        let mut other = two_cores();
+        other.kernel.hz = Reading::Known(1000);
+        if let Reading::Known(caches) = &mut other.cpu.caches {
+            caches[3].size_bytes = Reading::Known(4 << 20);
+        }
+        let expected = [
+            ("cpu.caches[3].size_bytes", json!(8 << 20), json!(4 << 20)),
+            ("kernel.hz", json!({"unknown": "not recorded"}), json!(1000)),
+        ];
+        let mut found = base.differences(&other);
+        found.sort_by(|a, b| a.field.cmp(&b.field));
+        let expected = expected.map(|(field, base, other)| Difference {
+            field: field.to_owned(),
+            base,
+            other,
+        });
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn lists_of_unlike_length_are_counted_and_mitigations_found_by_name() {
+        let mut base = two_cores();
+        let mut other = two_cores();
+        if let Reading::Known(caches) = &mut other.cpu.caches {
+            caches.truncate(2);
+        }
+        let state = |text: &str| Reading::Known(text.to_owned());
+        base.mitigations = Reading::Known([("mds".to_owned(), state("Vulnerable"))].into());
+        other.mitigations = Reading::Known([("srso".to_owned(), state("Not affected"))].into());
+        let mut found: Vec<_> =
+            base.differences(&other).into_iter().map(|found| found.field).collect();
+        found.sort();
+        assert_eq!(found, ["cpu.caches.count", "mitigations.mds", "mitigations.srso"]);
+    }
+
+    #[test]
+    fn what_changes_by_itself_is_no_difference() {
+        let base = two_cores();
+        let mut other = two_cores();
+        other.load.over_1_min = Reading::Known(3.5);
+        other.memory.available_bytes = Reading::Known(1);
+        other.kernel.boot_id = Reading::Known("x".to_owned());
+        other.kernel.release = Reading::unknown("another reason");
+        assert_eq!(base.differences(&other), []);
+    }
+
+    #[test]
+    fn bounds_are_numbers_or_the_word() {
+        let limit = ResourceLimit { soft: Bound::At(0), hard: Bound::Unlimited };
+        let json = serde_json::to_value(limit).unwrap();
+        assert_eq!(json, json!({"soft": 0, "hard": "unlimited"}));
+        assert_eq!(serde_json::from_value::<ResourceLimit>(json).unwrap(), limit);
+    }
+
+    #[test]
+    fn a_record_older_than_a_field_is_still_read() {
+        let machine: Machine = serde_json::from_str(r#"{"kernel": {"hz": 250}}"#).unwrap();
+        assert_eq!(machine.kernel.hz, Reading::Known(250));
+        assert_eq!(machine.cpu.online.why(), Some("not recorded"));
+    }
+
+    #[test]
+    fn the_schema_shows_both_forms_of_a_reading() {
+        let schema = serde_json::to_value(schemars::schema_for!(Machine)).unwrap();
+        let hz = &schema["$defs"]["Reading_of_uint32"]["anyOf"];
+        assert_eq!(hz[0]["required"], json!(["unknown"]), "{schema:#}");
+        assert_eq!(hz[1]["type"], json!("integer"));
+    }
+}

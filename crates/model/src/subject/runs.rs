@@ -1,0 +1,161 @@
+//! The cases of a run, of rings and of trials.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use stats::median;
+
+use super::{Labels, Measured, Quantity, Subcase, Values};
+use crate::estimate::Estimate;
+use crate::findings::headlines_ns;
+use crate::pairing::{Figures, Grouped};
+use crate::plan::Plan;
+use crate::ring::{Case, Sample};
+use crate::run::Run;
+use crate::summary::HARDLY_SWITCHES_PER_HOP;
+use crate::trial::{self, Trial};
+
+/// What a trial was given that says nothing of what was tried: how long, how often, with which seed.
+const NOT_LABELS: &[&str] = &["duration_ns", "laps", "seed", "noise_cpu"];
+
+/// All rings of a plan with their figures.
+pub(super) fn rings(run: &Run, plan: &Plan, grouped: &Grouped) -> Vec<Subcase> {
+    let subcase = |(number, case): (usize, &Case)| Subcase {
+        number,
+        title: case.title(),
+        labels: labels(case),
+        details: details(case),
+        figures: figures(plan, grouped, number, case),
+        failure: failure_of(run, number),
+        iterations: grouped.hops_by_round(number),
+    };
+    plan.rings().map(subcase).collect()
+}
+
+/// All trials whose figure is a time.
+pub(super) fn trials(run: &Run) -> Vec<Subcase> {
+    let plan = &run.header.plan;
+    let by_round = headlines_ns(run);
+    let subcase = |(number, case): (usize, &trial::Case)| {
+        let (figures, estimate) = (&by_round[number], by_round[number].estimate(plan));
+        Subcase {
+            number,
+            title: case.trial.to_string(),
+            labels: trial_labels(case),
+            details: named([("CPU", case.cpu.to_string())]),
+            figures: measured(Quantity::TrialNs, figures.figures().collect(), estimate)
+                .into_iter()
+                .collect(),
+            failure: failure_of(run, number),
+            iterations: figures.of_all().map(|(round, _)| (round, 1)).collect(),
+        }
+    };
+    // What a sleeper's share of the ticks is, is no cost.
+    let is_time = |(_, case): &(usize, &trial::Case)| !matches!(case.trial, Trial::Sampling { .. });
+    plan.trials().filter(is_time).map(subcase).collect()
+}
+
+/// What was last told of a case that failed.
+fn failure_of(run: &Run, case: usize) -> Option<String> {
+    let last = run.failures.iter().rev().find(|failure| failure.case == case);
+    last.map(|failure| failure.message.clone())
+}
+
+/// A figure of one run; absent where no round has it.
+fn measured(
+    of: Quantity,
+    by_round: BTreeMap<u32, f64>,
+    estimate: Option<Estimate>,
+) -> Option<(Quantity, Values)> {
+    estimate.map(|_| (of, Values::Measured(vec![Measured { by_round, estimate }])))
+}
+
+/// Of a ring that switches the cost of a switch and of a hop, else of a hop.
+fn figures(
+    plan: &Plan,
+    grouped: &Grouped,
+    number: usize,
+    case: &Case,
+) -> BTreeMap<Quantity, Values> {
+    // Streams of their own, apart from those of the record.
+    let stream = |figure: u64| (7 << 32) + 4 * grouped.rank(number) + figure;
+    let counted = grouped.by_round(number, Sample::switches_per_hop).into_values();
+    let switches_per_hop = median(&counted.collect::<Vec<f64>>()).unwrap_or(0.0);
+    let does_switch = case.members > 1 && switches_per_hop >= HARDLY_SWITCHES_PER_HOP;
+    let by_cpu = does_switch && case.placement.is_one_cpu() && plan.batching.ring.triples.is_none();
+    let over_rounds = |of: Quantity, by_round: Figures, figure: u64| {
+        let estimate = grouped.over_rounds(&by_round, stream(figure));
+        measured(of, by_round, estimate)
+    };
+    let switch = || {
+        let estimate = grouped.above_solo(number, stream(0));
+        measured(Quantity::NsPerSwitchAboveSolo, grouped.above_solo_by_round(number), estimate)
+    };
+    let switch_by_cpu = || {
+        let by_round = grouped.above_solo_of_all(number, Sample::cpu_ns_per_hop);
+        over_rounds(Quantity::CpuNsPerSwitchAboveSolo, by_round, 2)
+    };
+    let hop = grouped.hop(number, stream(1));
+    let hop_by_cpu = grouped.as_found_by_round(number, Sample::cpu_ns_per_hop);
+    [
+        does_switch.then(switch).flatten(),
+        measured(Quantity::NsPerHop, grouped.hop_by_round(number), hop),
+        by_cpu.then(switch_by_cpu).flatten(),
+        over_rounds(Quantity::CpuNsPerHop, hop_by_cpu, 3),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// By these rings are paired. Of a pair that a sweep chose the relation: on another machine other CPUs have it.
+pub(super) fn labels(case: &Case) -> Labels {
+    let mut labels = named([
+        ("members", case.members.to_string()),
+        ("kind", case.kind.to_string()),
+        ("link", case.link.clone()),
+    ]);
+    labels.extend(case.work.iter().flat_map(|work| {
+        named([
+            ("work", work.bytes.to_string()),
+            ("stride", work.stride_bytes.to_string()),
+            ("op", work.op.to_string()),
+            ("walk", work.walk.to_string()),
+            ("huge-pages", work.huge_pages.to_string()),
+        ])
+    }));
+    let relation = case.placement.relation().map(|relation| relation.to_string());
+    let placement = relation.unwrap_or_else(|| case.placement.to_string());
+    labels.extend(named([("placement", placement), ("policy", case.policy.to_string())]));
+    labels.extend(case.state.map(|state| ("state".to_string(), state.to_string())));
+    labels
+}
+
+fn details(case: &Case) -> Labels {
+    let cpus: Vec<String> = case.placement.cpus().iter().map(u32::to_string).collect();
+    named([("CPU", cpus.join(",")), ("real-time priority", case.priority().to_string())])
+}
+
+fn named<const N: usize>(labels: [(&str, String); N]) -> Labels {
+    labels.map(|(name, value)| (name.to_string(), value)).into()
+}
+
+fn trial_labels(case: &trial::Case) -> Labels {
+    let mut labels = Labels::new();
+    // Cannot fail: every key is a string.
+    flatten("", &serde_json::to_value(&case.trial).unwrap_or_default(), &mut labels);
+    labels.extend(named([("policy", case.policy.to_string())]));
+    labels
+}
+
+fn flatten(name: &str, value: &Value, labels: &mut Labels) {
+    match value {
+        Value::Object(fields) => {
+            let told = fields.iter().filter(|(name, _)| !NOT_LABELS.contains(&&***name));
+            told.for_each(|(field, value)| flatten(&field.replace('_', "-"), value, labels));
+        }
+        Value::Null => {}
+        Value::String(text) => labels.push((name.to_string(), text.clone())),
+        other => labels.push((name.to_string(), other.to_string())),
+    }
+}

@@ -1,0 +1,123 @@
+//! The sentence that a summary of runs begins with.
+
+use crate::case::{Kind, Walk};
+use crate::cost::{CostPoint, Curve};
+use crate::curve;
+use crate::estimate::Estimate;
+use crate::noise::{NoiseLevel, NoiseVerdict};
+use crate::record::{CaseSummary, Record};
+use crate::scaling::Knee;
+use crate::words::{bytes, time};
+
+/// The working set that is told of: a program's that does some work between two switches. Where it was
+/// not measured, the nearest one.
+pub const ARRAY_BYTES: u64 = 256 << 10;
+
+/// What a run of rings, one of costs by working set, and the verdicts on the machine's noise say, in one
+/// sentence; each may be missing.
+pub fn in_words(
+    ring: Option<&Record>,
+    cost: Option<&Record>,
+    noise: &[(&str, &NoiseVerdict)],
+) -> String {
+    let mut records = [ring, cost].into_iter().flatten();
+    let mut parts = vec![match records.find_map(|of| two(of)?.ns_per_switch_above_solo) {
+        Some(cost) => format!("a switch costs {} here", estimate(&cost)),
+        None => "what a switch costs here was not measured".into(),
+    }];
+    if let Some((cost, (array, with))) = cost.and_then(|cost| Some((cost, with_work(cost)?))) {
+        let beside = beside(cost, ring).map_or(String::new(), |words| format!(" ({words})"));
+        parts.push(format!("{} with {} of working set{beside}", estimate(&with), bytes(array)));
+    }
+    parts.extend(ring.and_then(knees));
+    parts.extend(machine(noise));
+    parts.join("; ")
+}
+
+/// A ring of two without work.
+fn two(record: &Record) -> Option<&CaseSummary> {
+    record.cases.iter().find(|of| of.case.members == 2 && of.case.work.is_none())
+}
+
+/// What a cost with work is to be set beside: that of the same run without, where another run, which may
+/// have had another policy, tells the direct cost.
+fn beside(cost: &Record, ring: Option<&Record>) -> Option<String> {
+    let (own, other) = (two(cost)?, ring.and_then(two)?);
+    let without = own.ns_per_switch_above_solo.map(|cost| format!("{} without", time(cost.value)));
+    let policy = own.case.policy;
+    let policy = (policy != other.case.policy).then(|| format!("policy {policy}"));
+    let words: Vec<String> = policy.into_iter().chain(without).collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// The array nearest to [`ARRAY_BYTES`] of two members that follow a chain through it, which no processor
+/// can fetch ahead; of other walks where there is none.
+fn with_work(record: &Record) -> Option<(u64, Estimate)> {
+    let curves = &record.cost.as_ref()?.curves;
+    let measured = |point: &CostPoint| Some((point.array_bytes, point.total_ns?));
+    let away = |array: &u64| ((*array as f64) / ARRAY_BYTES as f64).ln().abs();
+    let nearest = |curve: &Curve| {
+        let all = curve.points.iter().filter_map(measured);
+        all.min_by(|(a, _), (b, _)| away(a).total_cmp(&away(b)))
+    };
+    let is_chase = |curve: &&Curve| curve.members == 2 && curve.work.walk == Walk::Chase;
+    let chase = curves.iter().filter(is_chase).find_map(nearest);
+    chase.or_else(|| curves.iter().find_map(nearest))
+}
+
+/// Where the cost by ring size leaves one law for another.
+fn knees(record: &Record) -> Option<String> {
+    let law = &record.scaling.first()?.law;
+    let threads = record.cases.first().is_some_and(|of| of.case.kind == Kind::Thread);
+    let members = if threads { "threads" } else { "processes" };
+    Some(match (&law.knees[..], law.shape()) {
+        ([], Some(_)) => format!("no knee up to {} {members}", law.largest_members),
+        ([], None) => "inconclusive whether there is a knee".into(),
+        (knees, _) => knees.iter().map(|knee| at(knee, members)).collect::<Vec<_>>().join(" and "),
+    })
+}
+
+fn at(knee: &Knee, members: &str) -> String {
+    let (low, high) = (knee.low_members, knee.high_members);
+    let place = match high.saturating_sub(low) {
+        0 | 1 => format!("at {high} {members}"),
+        _ => format!("between {low} and {high} {members}"),
+    };
+    let only = if knee.sizes_after == 1 { " (seen at one size only)" } else { "" };
+    let how = match (knee.factor, knee.kind) {
+        (Some(..1.0), curve::Kind::Step) => "faster beyond ",
+        (Some(..1.0), curve::Kind::Hinge) => "growing less beyond ",
+        _ => "",
+    };
+    format!("{how}a knee {place}{only}")
+}
+
+/// The worst of the verdicts.
+fn machine(noise: &[(&str, &NoiseVerdict)]) -> Option<String> {
+    let all = noise.iter().map(|(name, verdict)| (*name, (*verdict).clone()));
+    // Who judged his own figures quiet says nothing of the others'.
+    let unjudged = noise.iter().any(|(_, verdict)| verdict.level == NoiseLevel::Unknown);
+    let words = match NoiseVerdict::together(all).level {
+        NoiseLevel::Noisy => "the machine was noisy",
+        NoiseLevel::Unusable => {
+            "the machine was so noisy that the figures say more about its neighbours"
+        }
+        NoiseLevel::Quiet if !unjudged => "the machine was quiet",
+        NoiseLevel::Quiet | NoiseLevel::Unknown => {
+            "too few rounds to tell whether the machine was quiet"
+        }
+    };
+    (!noise.is_empty()).then(|| words.to_string())
+}
+
+/// A cost and how far it can be trusted.
+fn estimate(cost: &Estimate) -> String {
+    match cost.interval() {
+        None => format!("about {} (too few rounds for an interval)", time(cost.value)),
+        Some(i) if cost.resolved => {
+            let sign = if cost.value < 0.0 { ", below the ring of one" } else { "" };
+            format!("{} ({} to {}{sign})", time(cost.value), time(i.low), time(i.high))
+        }
+        Some(i) => format!("an amount that is not resolved ({} to {})", time(i.low), time(i.high)),
+    }
+}

@@ -1,0 +1,117 @@
+//! What all trials share: what they come to, why they do not, and what a worker prepares for them.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::hint::black_box;
+
+use model::case::Policy;
+use model::trial::{Gap, Sliced, Tally};
+use rustix::io::Errno;
+use threadclock::ThreadClock;
+
+use crate::sys::Child;
+use crate::{placement, policy};
+
+/// Why trials gave no sample.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TrialError {
+    /// The processor has no time-stamp counter for user space.
+    #[error(
+        "this processor has no time-stamp counter that user space can read: nothing so short can be timed"
+    )]
+    NoCounter,
+    /// Anything else, with the value, the limit or errno, and what to do.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl TrialError {
+    /// A call that the trial needs failed.
+    pub(super) fn at(call: &'static str) -> impl Fn(Errno) -> Self {
+        move |errno| Self::Other(format!("{call}: {errno}"))
+    }
+
+    /// A process that takes part in the trial ended too early.
+    pub(super) fn lost(process: &str, why: impl Display) -> Self {
+        Self::Other(format!("the {process} exited without output: {why}"))
+    }
+}
+
+/// What the trials of one worker gave.
+#[derive(Default)]
+pub(super) struct Outcome {
+    pub(super) tallies: BTreeMap<String, Tally>,
+    pub(super) sliced: Vec<Sliced>,
+    pub(super) counts: BTreeMap<String, i64>,
+    pub(super) gaps: Vec<Gap>,
+    /// Time that was watched, where that is less than the whole.
+    pub(super) elapsed_ns: Option<u64>,
+}
+
+impl Outcome {
+    /// Adds the outcome of each of many trials.
+    pub(super) fn tally(&mut self, name: &str, values: impl IntoIterator<Item = i64>) {
+        self.tallies.insert(name.to_string(), values.into_iter().collect());
+    }
+
+    pub(super) fn count(&mut self, name: &str, more: i64) {
+        *self.counts.entry(name.to_string()).or_default() += more;
+    }
+}
+
+/// How far threadclock may be off before it asks the kernel again. By default it asks every 50 us,
+/// which would fall into most trials; here it asks every 10 ms, and time that is stolen from a trial
+/// counts as the trial's.
+const CLOCK_BOUND_NS: u64 = 10_000_000;
+
+/// The clock of the calling thread, just synchronised.
+pub(super) fn clock() -> ThreadClock {
+    let clock = ThreadClock::for_this_thread();
+    clock.set_error_bound_ns(CLOCK_BOUND_NS);
+    clock.now();
+    clock
+}
+
+/// Room for so many values, in memory that has been written to: filling it faults no page.
+pub(super) fn room<T: Clone>(values: u32, any: T) -> Vec<T> {
+    let mut room = Vec::with_capacity(values as usize);
+    touch(&mut room, any);
+    room
+}
+
+/// Writes to all of a vector's room: pages that a fork has shared fault once.
+pub(super) fn touch<T: Clone>(room: &mut Vec<T>, any: T) {
+    room.resize(room.capacity(), any);
+    black_box(&mut *room).clear();
+}
+
+/// Puts the calling process on a CPU.
+pub(super) fn pin(cpu: u32) -> Result<(), TrialError> {
+    placement::pin(&[cpu]).map_err(|errno| {
+        TrialError::Other(format!("cannot run on CPU {cpu}: {errno} (sched_setaffinity)"))
+    })
+}
+
+/// Takes a policy for the calling process.
+pub(super) fn take_policy(policy: Policy) -> Result<(), TrialError> {
+    policy::take(policy).map_err(|errno| TrialError::Other(policy::refused(policy, errno)))
+}
+
+/// A process of the normal policy that does this beside the trial, on the CPU of the calling one.
+pub(super) fn beside(act: impl FnOnce()) -> Result<Child, TrialError> {
+    let act = || {
+        // Under another policy it would be another load: its end is noticed.
+        if policy::take(Policy::Other).is_ok() {
+            act();
+        }
+    };
+    Child::start(act).map_err(TrialError::at("fork"))
+}
+
+/// Whether all of them still run: what has ended was no load.
+pub(super) fn check_alive(name: &str, children: &mut [Child]) -> Result<(), TrialError> {
+    match children.iter_mut().all(Child::is_alive) {
+        true => Ok(()),
+        false => Err(TrialError::lost(name, "it has ended")),
+    }
+}

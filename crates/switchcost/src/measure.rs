@@ -1,0 +1,253 @@
+//! `switchcost measure`: the main job in one command, and its summary on one screen.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+use clap::{Args, Command, FromArgMatches};
+use model::noise::NoiseVerdict;
+use model::run::Run;
+use model::{record, summary_line};
+
+use crate::cost::table::walk_words;
+use crate::execute;
+use crate::experiments::Record;
+use crate::failure::say;
+use crate::interrupt::Interrupt;
+use crate::output::{check_place, print};
+use crate::progress::Progress;
+use crate::report::drawn::Drawn;
+use crate::setting::{Here, Planned};
+use crate::values::{Destination, duration, each_once, seed};
+use crate::{clock, cost, report, ring, terminal};
+
+#[derive(Debug, Args)]
+pub(crate) struct MeasureArgs {
+    /// Stop when this much time is spent; of each experiment the first round is always finished
+    #[arg(long, default_value = "90s", value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
+    pub(crate) budget: Duration,
+
+    /// Seed of the order of cases and of the statistics' resampling; recorded
+    #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = seed, allow_hyphen_values = true)]
+    pub(crate) seed: u64,
+
+    /// Where the report goes, or - for standard output
+    ///
+    /// A report that is there already is replaced; any other file is left alone.
+    #[arg(long, short, value_name = "FILE|-", default_value_t = Destination::File(PathBuf::from("report.html")))]
+    pub(crate) output: Destination,
+
+    /// No progress and no summary: only errors and the files
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// Of the budget, for intervals and the report at the end.
+const FOR_THE_REPORT: f64 = 0.05;
+
+/// The experiments in their order, each with its weight in the budget: by how many cases it has and how far they
+/// scatter.
+const PARTS: [(&str, u32); 4] = [("ring", 25), ("cost", 40), ("response", 25), ("clock", 10)];
+
+pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
+    check_place("--output", &args.output)?;
+    report::check(&args.output)?;
+    let mut course = Course {
+        here: Here::detect()?,
+        started: Instant::now(),
+        budget: args.budget.mul_f64(1.0 - FOR_THE_REPORT),
+        seed: args.seed,
+        interrupt: Interrupt::watch()?,
+        bar: Progress::whole(args.budget, args.quiet),
+        measured: Vec::new(),
+        drawn: Vec::new(),
+        is_whole: true,
+    };
+    course.take(0, ring::plan::plan);
+    course.take(1, cost::plan::plan);
+    course.take(2, crate::response::plan::plan);
+    course.take(3, clock::plan::overhead);
+    course.bar.end();
+    let Course { measured, drawn, interrupt, is_whole, .. } = course;
+    let mut errors = Vec::new();
+    let mut text = text(&measured);
+    if !drawn.is_empty() {
+        let written = report::write(drawn, Some(&sentence(&measured)), &args.output)
+            .context("the report is not written (`switchcost report` makes one of stored runs)");
+        match (written, &args.output) {
+            (Ok(()), Destination::File(path)) => text += &format!("report: {}\n", path.display()),
+            (written, _) => errors.extend(written.err()),
+        }
+    }
+    // The summary goes where the report does not.
+    match args.output {
+        _ if args.quiet => {}
+        Destination::Stdout => say(text.trim_end()),
+        Destination::File(_) => errors.extend(
+            print(text.as_bytes())
+                .map_err(|e| anyhow!(e).context("cannot print the summary"))
+                .err(),
+        ),
+    }
+    errors.iter().for_each(|error| say(&format!("error: {error:#}")));
+    let failed = !is_whole || !errors.is_empty();
+    Ok(interrupt.exit_code().unwrap_or(u8::from(failed)).into())
+}
+
+/// An experiment that was measured.
+struct Measured {
+    name: &'static str,
+    run: Run,
+    record: Record,
+    path: Option<PathBuf>,
+}
+
+/// The experiments one after the other. One that cannot be is told of, and leaves the others be.
+struct Course {
+    here: Here,
+    started: Instant,
+    budget: Duration,
+    seed: u64,
+    interrupt: Interrupt,
+    bar: Progress,
+    measured: Vec<Measured>,
+    drawn: Vec<Drawn>,
+    is_whole: bool,
+}
+
+impl Course {
+    fn take<A: Args + FromArgMatches>(
+        &mut self,
+        part: usize,
+        plan: fn(&A, &Here) -> Result<Planned>,
+    ) {
+        if self.interrupt.signal().is_some() {
+            return;
+        }
+        let (name, _) = PARTS[part];
+        let before = self.started.elapsed();
+        let budget = share(part, self.budget.saturating_sub(before));
+        let args = defaults(name, budget, self.seed);
+        let planned = match args.and_then(|args| plan(&args, &self.here)) {
+            // Links and policies are tried for a plan: that takes a moment, too.
+            Ok(_) if self.interrupt.signal().is_some() => return,
+            Ok(planned) => planned,
+            Err(error) => {
+                self.is_whole = false;
+                return self.bar.say(&format!("error: {name}: {error:#}"));
+            }
+        };
+        let progress = self.bar.part(&planned.0, before);
+        let taken = execute::take(planned, self.here.clone(), &self.interrupt, progress, None);
+        self.is_whole &= taken.is_whole();
+        let (run, path) = (taken.run, taken.path);
+        let record = Record::of(&run);
+        self.drawn.push(Drawn::of_run(&run, &record, path.as_deref(), self.drawn.len()));
+        self.measured.push(Measured { name, run, record, path });
+    }
+}
+
+/// What an experiment has of the time that is left: what an earlier one has taken too much or left over is
+/// shared by the later ones.
+fn share(part: usize, left: Duration) -> Duration {
+    left * PARTS[part].1 / PARTS[part..].iter().map(|(_, weight)| weight).sum::<u32>()
+}
+
+/// An experiment's own arguments as if only budget and seed had been typed.
+fn defaults<A: Args + FromArgMatches>(
+    name: &'static str,
+    budget: Duration,
+    seed: u64,
+) -> Result<A> {
+    let budget = format!("{}ms", budget.as_millis().max(1));
+    let words = [name, "--budget", &budget, "--seed", &seed.to_string()].map(String::from);
+    let matches = A::augment_args(Command::new(name)).try_get_matches_from(words);
+    let matches = matches.with_context(|| format!("the defaults of {name}"))?;
+    A::from_arg_matches(&matches).with_context(|| format!("the defaults of {name}"))
+}
+
+fn noise(measured: &[Measured]) -> Vec<(&'static str, &NoiseVerdict)> {
+    measured.iter().map(|of| (of.name, of.record.common().noise)).collect()
+}
+
+/// What matters.
+fn sentence(measured: &[Measured]) -> String {
+    let rings = |name| {
+        measured.iter().find_map(|of| match &of.record {
+            Record::Rings(record) if of.name == name => Some(&**record),
+            _ => None,
+        })
+    };
+    summary_line::in_words(rings("ring"), rings("cost"), &noise(measured))
+}
+
+/// All of it but for the report's place, ending with a newline.
+fn text(measured: &[Measured]) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    if let Some(first) = measured.first() {
+        let heading = terminal::heading(&first.run.header);
+        // The experiment's own name says nothing of several.
+        let heading = heading.replacen(first.run.header.plan.experiment.name(), "measured", 1);
+        let _ = writeln!(text, "{heading}\n");
+    }
+    let _ = writeln!(text, "{}\n", sentence(measured));
+    for (name, line) in lines(measured) {
+        let _ = writeln!(text, "{name:<9} {line}");
+    }
+    let _ = writeln!(text);
+    for path in measured.iter().filter_map(|of| of.path.as_ref()) {
+        let _ = writeln!(text, "run file: {}", path.display());
+    }
+    text
+}
+
+/// What each experiment found, a line or two each, why each ended, and what was not available.
+fn lines(measured: &[Measured]) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    let (mut stopped, mut notes) = (Vec::new(), Vec::new());
+    for Measured { name, run, record, .. } in measured {
+        let found = match record {
+            Record::Rings(record) => of_rings(record),
+            other => other.headline(),
+        };
+        lines.extend(found.into_iter().map(|line| (*name, line)));
+        if let Some(end) = &run.end {
+            let spent = Duration::from_nanos(end.spent_ns).as_secs_f64();
+            stopped.push(format!("{name} {} ({spent:.1} s)", terminal::reason_words(end.reason)));
+        }
+        let of_run = run.header.notices.iter().chain(&run.warnings);
+        notes.extend(of_run.map(|note| ("note", note.clone())));
+    }
+    let noisy = noise(measured).into_iter().filter(|(_, verdict)| !verdict.reasons.is_empty());
+    lines.extend(noisy.map(|(name, noise)| ("machine", format!("{name}: {}", noise.in_words()))));
+    lines.extend((!stopped.is_empty()).then(|| ("stopped", stopped.join("; "))));
+    lines.extend(each_once(notes));
+    lines
+}
+
+fn of_rings(record: &record::Record) -> Vec<String> {
+    let series = record.scaling.iter().map(|series| series.in_words.clone());
+    let curves = record.cost.iter().flat_map(|cost| &cost.curves);
+    let curves = curves.map(|curve| format!("{}: {}", walk_words(&curve.work), curve.in_words));
+    series.chain(curves).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_goes_to_the_later_parts() {
+        let seconds = Duration::from_secs;
+        let [ring, cost, response, clock] = [0, 1, 2, 3];
+        assert_eq!(share(ring, seconds(100)), seconds(25));
+        // The rings were precise after five seconds.
+        assert_eq!(share(cost, seconds(75)), seconds(40));
+        assert_eq!(share(response, seconds(7)), seconds(5));
+        assert_eq!(share(clock, seconds(3)), seconds(3), "the last has all");
+        assert_eq!(share(clock, Duration::ZERO), Duration::ZERO);
+    }
+}

@@ -1,0 +1,165 @@
+//! What a worker writes, line by line, until it has ended.
+//!
+//! The end of its output is not enough to go by: what a prefix has left running in the background
+//! holds the other end of the pipe too, and may hold it for ever. A worker has a deadline of its own (SIGALRM),
+//! but a member under a real-time policy may keep its CPU from delivering that: so there is one here, too.
+
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::process::ChildStdout;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::interrupt::Interrupt;
+
+/// How long those that died with the worker may take to let go of the pipe.
+const LAST_OUTPUT: Duration = Duration::from_secs(1);
+
+/// Later than any deadline.
+const LONGEST: Duration = Duration::from_secs(1 << 32);
+
+/// The lines of the running worker, which leads a process group. It is not waited for before they are read.
+pub(crate) struct WorkerOutput {
+    interrupt: Interrupt,
+    stdout: ChildStdout,
+    /// Readable once the worker has ended. None where the kernel has no such descriptor (before 5.3): then
+    /// the end of its output is its end.
+    worker: Option<OwnedFd>,
+    /// When it is killed; after its end, until when its output is read.
+    deadline: Instant,
+    unread: Vec<u8>,
+    at_end_of_file: bool,
+    has_ended: bool,
+    /// It was killed for taking too long.
+    pub(crate) is_overdue: bool,
+}
+
+impl WorkerOutput {
+    /// Of the process `worker`, which is killed after `patience`.
+    pub(crate) fn of(
+        interrupt: &Interrupt,
+        worker: Pid,
+        stdout: ChildStdout,
+        patience: Duration,
+    ) -> Self {
+        Self {
+            interrupt: interrupt.clone(),
+            stdout,
+            worker: pidfd_open(worker, PidfdFlags::empty()).ok(),
+            deadline: Instant::now() + patience.min(LONGEST),
+            unread: Vec::new(),
+            at_end_of_file: false,
+            has_ended: false,
+            is_overdue: false,
+        }
+    }
+
+    /// Kills the worker and all that it or the prefix before it has started in its group.
+    fn kill(&mut self) {
+        self.interrupt.kill_worker();
+        self.deadline = Instant::now() + LAST_OUTPUT;
+    }
+
+    /// Waits for more output or the worker's end. False once there will be none.
+    fn wait(&mut self) -> bool {
+        let reads = !self.at_end_of_file;
+        let worker = self.worker.as_ref().filter(|_| !self.has_ended);
+        let mut ends: Vec<PollFd<'_>> =
+            Vec::from_iter(reads.then(|| PollFd::new(&self.stdout, PollFlags::IN)));
+        ends.extend(worker.map(|worker| PollFd::new(worker, PollFlags::IN)));
+        if ends.is_empty() {
+            return false;
+        }
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        match poll(&mut ends, Timespec::try_from(left).ok().as_ref()) {
+            Err(Errno::INTR) => return true,
+            Err(_) => return false,
+            // What still holds the pipe is outside of the group.
+            Ok(0) if self.has_ended || self.is_overdue => return false,
+            Ok(0) => {
+                self.is_overdue = true;
+                self.kill();
+                return true;
+            }
+            Ok(_) => {}
+        }
+        let mut ready = ends.iter().map(|end| !end.revents().is_empty());
+        let has_output = reads && ready.next() == Some(true);
+        if ready.next() == Some(true) {
+            self.has_ended = true;
+            self.kill();
+        }
+        if has_output {
+            self.read();
+        }
+        true
+    }
+
+    fn read(&mut self) {
+        let mut bytes = [0; 16 * 1024];
+        match self.stdout.read(&mut bytes) {
+            Ok(count @ 1..) => self.unread.extend_from_slice(&bytes[..count]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Ok(0) | Err(_) => self.at_end_of_file = true,
+        }
+    }
+}
+
+impl Iterator for WorkerOutput {
+    type Item = Vec<u8>;
+
+    /// The next line, without its end; at last what was cut off.
+    fn next(&mut self) -> Option<Vec<u8>> {
+        loop {
+            if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
+                let behind = self.unread.split_off(end + 1);
+                let mut line = std::mem::replace(&mut self.unread, behind);
+                line.pop();
+                return Some(line);
+            }
+            if !self.wait() {
+                let rest = std::mem::take(&mut self.unread);
+                return (!rest.is_empty()).then_some(rest);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, ExitStatus, Stdio};
+
+    use super::*;
+
+    /// The lines of a shell's commands, whether they took too long, and how they ended.
+    fn run(commands: &str, patience: Duration) -> (Vec<Vec<u8>>, bool, ExitStatus) {
+        let interrupt = Interrupt::default();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", commands]).stdout(Stdio::piped()).process_group(0);
+        let mut child = shell.spawn().expect("sh(1) starts");
+        let stdout = child.stdout.take().expect("its pipe");
+        let pid = Pid::from_child(&child);
+        *interrupt.worker() = Some(child);
+        let mut output = WorkerOutput::of(&interrupt, pid, stdout, patience);
+        let lines = output.by_ref().collect();
+        let child = interrupt.worker().take();
+        (lines, output.is_overdue, child.expect("a child").wait().expect("its status"))
+    }
+
+    #[test]
+    fn a_worker_that_does_not_end_is_ended() {
+        let (lines, is_overdue, status) = run("exec sleep 1000", Duration::from_millis(1));
+        assert!(lines.is_empty() && is_overdue && !status.success(), "{status}");
+    }
+
+    #[test]
+    fn a_worker_that_ends_in_time_is_left_alone() {
+        let (lines, is_overdue, status) = run("echo a; printf b", Duration::from_secs(1000));
+        assert_eq!(lines, [b"a", b"b"]);
+        assert!(!is_overdue && status.success(), "{status}");
+    }
+}

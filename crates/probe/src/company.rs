@@ -38,22 +38,19 @@ pub struct Watcher {
     root: PathBuf,
     /// This program, whose descendants do not compete.
     own: i32,
-    cpus: Vec<u32>,
-    siblings: Vec<u32>,
     began: Instant,
     /// End of the last look.
     looked: Instant,
     took: Duration,
-    looking: Duration,
-    looks: u32,
     /// CPU time of every task at the last look, by thread id.
     times: HashMap<i32, u64>,
     /// Tasks by name, kind and CPU, with the processes of that name.
     had: BTreeMap<(String, bool, u32), (Companion, BTreeSet<i32>)>,
     /// CPU time on the measured CPUs that own threads and others were seen to have.
     seen_ns: u64,
-    hidden: Option<String>,
     at_start: Counts,
+    /// What is known before the end.
+    company: Company,
 }
 
 /// What only grows: its first and last value are enough.
@@ -75,18 +72,19 @@ impl Watcher {
         let mut watcher = Self {
             root: root.to_owned(),
             own: own as i32,
-            cpus: cpus.to_vec(),
-            siblings: siblings(cpus, machine),
             began: now,
             looked: now,
             took: Duration::ZERO,
-            looking: Duration::ZERO,
-            looks: 0,
             times: HashMap::new(),
             had: BTreeMap::new(),
             seen_ns: 0,
-            hidden: hidden(root),
             at_start: Counts::read(root, own as i32, cpus),
+            company: Company {
+                cpus: cpus.to_vec(),
+                siblings: siblings(cpus, machine),
+                hidden: hidden(root),
+                ..Company::default()
+            },
         };
         // Whatever they had before is not of this run: nothing has grown yet.
         (watcher.times, _) = watcher.walk();
@@ -104,7 +102,7 @@ impl Watcher {
     /// Looks for the last time, and gives what was seen since the first.
     pub fn end(&mut self) -> Company {
         self.look();
-        let (now, then) = (Counts::read(&self.root, self.own, &self.cpus), &self.at_start);
+        let (now, then) = (Counts::read(&self.root, self.own, &self.company.cpus), &self.at_start);
         let grown = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
         let [busy_ns, irq_ns, softirq_ns, steal_ns] =
             from_fn(|which| grown(now.cpu_times_ns[which], then.cpu_times_ns[which]));
@@ -116,19 +114,14 @@ impl Watcher {
             Companion { processes, ..companion.clone() }
         });
         Company {
-            cpus: self.cpus.clone(),
-            siblings: self.siblings.clone(),
             elapsed_ns: self.looked.duration_since(self.began).as_nanos() as u64,
-            looks: self.looks,
-            looking_ns: self.looking.as_nanos() as u64,
             tasks: tasks.collect(),
-            other_tasks_ns: 0,
             unseen_ns: busy_ns.zip(known_ns).map(|(busy, known)| busy.saturating_sub(known)),
-            hidden: self.hidden.clone(),
             interrupts: interrupts.map(|(now, then)| since(now, then)),
             irq_ns,
             softirq_ns,
             steal_ns,
+            ..self.company.clone()
         }
         .shortened()
     }
@@ -148,8 +141,8 @@ impl Watcher {
     fn close(&mut self, began: Instant) {
         self.looked = Instant::now();
         self.took = self.looked.duration_since(began);
-        self.looking += self.took;
-        self.looks = self.looks.saturating_add(1);
+        self.company.looking_ns += self.took.as_nanos() as u64;
+        self.company.looks = self.company.looks.saturating_add(1);
     }
 
     /// The CPU time of every task, of which little more is read, and those that had some since the last look.
@@ -192,26 +185,23 @@ impl Watcher {
     fn take(&mut self, (pid, tid, ns): Grown, own: &mut HashMap<i32, bool>) -> Option<()> {
         let stat = self.stat(pid, tid)?;
         let (kernel, cpu) = (stat.is_kernel_thread()?, stat.number(39)?);
-        let on = if self.cpus.contains(&cpu) { On::Measured } else { On::Sibling };
+        let on = if self.company.cpus.contains(&cpu) { On::Measured } else { On::Sibling };
         match on {
             On::Measured => self.seen_ns = self.seen_ns.saturating_add(ns),
-            On::Sibling if !self.siblings.contains(&cpu) => return None,
+            On::Sibling if !self.company.siblings.contains(&cpu) => return None,
             On::Sibling => {}
         }
-        if self.is_own(pid, own) {
+        if self.is_own(pid, 0, own) {
             return None;
         }
-        let comm = || {
-            Some(read(&self.root, &format!("{pid}/comm")).ok()?.trim_end_matches('\n').to_string())
-        };
         let name = match kernel {
             true => without_number(stat.name()),
             // A thread may have a name of its own, which says little without its process.
-            false => (tid != pid)
-                .then(comm)
-                .flatten()
-                .filter(|name| !name.is_empty())
-                .unwrap_or_else(|| stat.name().to_string()),
+            false => read(&self.root, &format!("{pid}/comm")).unwrap_or_default(),
+        };
+        let name = match name.trim_end_matches('\n') {
+            "" => stat.name().to_string(),
+            name => name.to_string(),
         };
         let (companion, pids) = self.had.entry((name.clone(), kernel, cpu)).or_insert_with(|| {
             (Companion { name, pid, processes: 0, kernel, cpu, on, cpu_ns: 0 }, BTreeSet::new())
@@ -221,23 +211,18 @@ impl Watcher {
         Some(())
     }
 
-    /// Whether a process is this program or descends from it. `known` are the answers of this look.
-    fn is_own(&self, pid: i32, known: &mut HashMap<i32, bool>) -> bool {
-        let mut asked = Vec::new();
-        let mut at = pid;
-        let answer = loop {
-            match known.get(&at) {
-                Some(answer) => break *answer,
-                None if at == self.own => break true,
-                None if at <= 1 || asked.len() >= MOST_PARENTS => break false,
-                None => asked.push(at),
-            }
-            match self.stat(at, at).and_then(|stat| stat.number(4)) {
-                Some(parent) => at = parent,
-                None => break false,
-            }
-        };
-        known.extend(asked.into_iter().map(|pid| (pid, answer)));
+    /// Whether a process is this program or descends from it, after so many descendants that were asked for.
+    /// `known` are the answers of this look.
+    fn is_own(&self, pid: i32, asked: usize, known: &mut HashMap<i32, bool>) -> bool {
+        if let Some(answer) = known.get(&pid) {
+            return *answer;
+        }
+        let parent = || self.stat(pid, pid)?.number(4);
+        let answer = pid == self.own
+            || pid > 1
+                && asked < MOST_PARENTS
+                && parent().is_some_and(|parent| self.is_own(parent, asked + 1, known));
+        known.insert(pid, answer);
         answer
     }
 }

@@ -255,7 +255,7 @@ fn looks_that_take_long_are_far_apart() {
 fn a_look_too_soon_is_not_taken() {
     let mut watcher = Made::new().watch();
     watcher.look_if_due();
-    assert_eq!(watcher.looks, 1);
+    assert_eq!(watcher.company.looks, 1);
 }
 
 #[test]

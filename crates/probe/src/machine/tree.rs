@@ -1,5 +1,6 @@
 //! Files below a root folder, and the errors that reading them gives.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -124,14 +125,12 @@ impl Tree {
     pub(super) fn numbered(&self, path: &str, prefix: &str) -> Result<Vec<u32>> {
         let names = self.folder(path)?;
         let number = |name: &String| name.strip_prefix(prefix)?.parse().ok();
-        let mut numbers: Vec<u32> = names.iter().filter_map(number).collect();
         // `cpu1` and `cpu01` are two names of one number in a damaged tree.
-        numbers.sort_unstable();
-        numbers.dedup();
-        if numbers.is_empty() {
-            return Err(ReadError::no_item(path, &format!("{prefix}0")));
+        let numbers: BTreeSet<u32> = names.iter().filter_map(number).collect();
+        match numbers.is_empty() {
+            true => Err(ReadError::no_item(path, &format!("{prefix}0"))),
+            false => Ok(numbers.into_iter().collect()),
         }
-        Ok(numbers)
     }
 
     fn open(&self, path: &str) -> Result<File> {

@@ -139,27 +139,20 @@ impl Command<'_> {
     /// from `found` on, where each place is noted before it is tried. Returns only if none can be executed.
     pub(super) fn exec(&self, found: &Cell<usize>) -> Errno {
         let (mut denied, mut last) = (false, Errno::NOENT);
-        let (mut place, mut again) = (found.get(), found.get() > 0);
-        loop {
-            // SAFETY: `place` is at most the number of paths, behind which there is a null.
-            let path = unsafe { *self.table().add(place) };
-            if path.is_null() {
-                if !again {
-                    return if denied { Errno::ACCESS } else { last };
-                }
-                // It is not there any more where it was.
-                (place, again) = (0, false);
-                continue;
-            }
+        let candidates = self.shell - 1;
+        let first = found.get().min(candidates);
+        // From the start where it is not there any more.
+        for place in (first..candidates).chain(0..first) {
             found.set(place);
-            last = self.exec_path(path);
+            // SAFETY: `place` is below the number of paths.
+            last = self.exec_path(unsafe { *self.table().add(place) });
             match last {
                 Errno::ACCESS => denied = true,
                 Errno::NOENT | Errno::STALE | Errno::NOTDIR | Errno::NODEV | Errno::TIMEDOUT => {}
                 errno => return errno,
             }
-            place += 1;
         }
+        if denied { Errno::ACCESS } else { last }
     }
 
     fn exec_path(&self, path: *const c_char) -> Errno {

@@ -111,7 +111,7 @@ fn machine(noise: &[(&str, &NoiseVerdict)]) -> Option<String> {
 }
 
 /// A cost and how far it can be trusted.
-fn estimate(cost: &Estimate) -> String {
+pub fn estimate(cost: &Estimate) -> String {
     match cost.interval() {
         None => format!("about {} (too few rounds for an interval)", time(cost.value)),
         Some(i) if cost.resolved => {

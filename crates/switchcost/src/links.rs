@@ -1,7 +1,6 @@
 //! Links as typed and as this machine has them, and `switchcost links`.
 
 use std::process::ExitCode;
-use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
@@ -11,30 +10,7 @@ use serde::Serialize;
 
 use crate::failure::usage;
 use crate::output::{print, put_json};
-use crate::values::Destination;
-
-/// Names of links: all that are available here, or a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum LinkNames {
-    All,
-    These(Vec<String>),
-}
-
-impl FromStr for LinkNames {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "all" {
-            return Ok(Self::All);
-        }
-        let mut names: Vec<String> = Vec::new();
-        for name in text.split(',').map(|name| name.trim().to_string()) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        Ok(Self::These(names))
-    }
-}
+use crate::values::{Destination, each_once};
 
 #[derive(Debug, Args)]
 pub(crate) struct LinksArgs {
@@ -43,36 +19,33 @@ pub(crate) struct LinksArgs {
     pub(crate) json: Option<Destination>,
 }
 
-/// The links, and why each of the others was left out of all. `case` is the ring without its link. One
-/// that was asked for by name and is not available is an error.
+/// The name that stands for all that this machine has.
+pub(crate) const ALL: &str = "all";
+
+/// The links of these names, or all, and why each of the others was left out of all. `case` is the ring without
+/// its link. One that was asked for by name and is not available is an error.
 pub(crate) fn choose(
-    asked: &LinkNames,
+    asked: &[String],
     case: &Case,
 ) -> Result<(Vec<&'static Registered>, Vec<String>)> {
-    match asked {
-        LinkNames::These(names) => {
-            let one = |name: &String| {
-                let link = ring::link(name).ok_or_else(|| unknown(name))?;
-                link.suits(case).map_err(usage)?;
-                let missing = |why| anyhow!("--link {name} cannot be used here: {why}");
-                link.available().map_err(missing)?;
-                Ok(link)
-            };
-            Ok((names.iter().map(one).collect::<Result<_>>()?, Vec::new()))
-        }
-        LinkNames::All => {
-            let (mut links, mut notices) = (Vec::new(), Vec::new());
-            for link in LINKS {
-                let suits = link.suits(case).map_err(|error| error.to_string());
-                let missing = |why| format!("--link {}: not available: {why}", link.name);
-                match suits.and_then(|()| link.available().map_err(missing)) {
-                    Ok(()) => links.push(link),
-                    Err(why) => notices.push(format!("left out: {why}")),
-                }
-            }
-            Ok((links, notices))
+    let is_all = asked == [ALL];
+    let names = each_once(asked.iter().map(|name| name.trim())).into_iter();
+    let links: Vec<&Registered> = match is_all {
+        true => LINKS.iter().collect(),
+        false => names
+            .map(|name| ring::link(name).ok_or_else(|| unknown(name)))
+            .collect::<Result<_>>()?,
+    };
+    let (mut chosen, mut notices) = (Vec::new(), Vec::new());
+    for link in links {
+        let missing = |why| anyhow!("--link {}: not available: {why}", link.name);
+        match link.suits(case).map_err(usage).and_then(|()| link.available().map_err(missing)) {
+            Ok(()) => chosen.push(link),
+            Err(why) if is_all => notices.push(format!("left out: {why}")),
+            Err(why) => return Err(why),
         }
     }
+    Ok((chosen, notices))
 }
 
 fn unknown(name: &str) -> anyhow::Error {

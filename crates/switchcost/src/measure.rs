@@ -7,9 +7,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, Command, FromArgMatches};
+use model::estimate::Estimate;
+use model::findings::overhead::CallCost;
+use model::findings::{self, Findings, wakeup};
 use model::noise::NoiseVerdict;
 use model::run::Run;
-use model::{record, summary_line};
+use model::summary_line::{self, estimate};
+use model::trial::loops;
+use model::{record, response, words};
 
 use crate::cost::table::walk_words;
 use crate::execute;
@@ -19,6 +24,7 @@ use crate::interrupt::Interrupt;
 use crate::output::{check_place, print};
 use crate::progress::Progress;
 use crate::report::drawn::Drawn;
+use crate::response::delays::policy;
 use crate::setting::{Here, Planned};
 use crate::values::{Destination, duration, each_once, seed};
 use crate::{clock, cost, report, ring, terminal};
@@ -211,7 +217,8 @@ fn lines(measured: &[Measured]) -> Vec<(&'static str, String)> {
     for Measured { name, run, record, .. } in measured {
         let found = match record {
             Record::Rings(record) => of_rings(record),
-            other => other.headline(),
+            Record::Response(record) => of_response(record),
+            Record::Trials(record) => of_clocks(record).into_iter().collect(),
         };
         lines.extend(found.into_iter().map(|line| (*name, line)));
         if let Some(end) = &run.end {
@@ -233,6 +240,38 @@ fn of_rings(record: &record::Record) -> Vec<String> {
     let curves = record.cost.iter().flat_map(|cost| &cost.curves);
     let curves = curves.map(|curve| format!("{}: {}", walk_words(&curve.work), curve.in_words));
     series.chain(curves).collect()
+}
+
+/// Calls and signals of the memorandum.
+const LOOPS: [&str; 2] = [loops::GETUID, loops::SIGNAL_SELF];
+
+/// What a signal and a system call cost, how late a sleeper is woken.
+fn of_response(record: &response::Record) -> Vec<String> {
+    let late = |found: &wakeup::Found| {
+        let median = estimate(found.median_ns.as_ref()?);
+        let far = found.p99_ns.map(|tail| words::time(tail.value_ns as f64));
+        let far = far.map_or(String::new(), |far| format!(", 99 % within {far}"));
+        let (load, policy) = (found.load, policy(record, found.case));
+        Some(format!("woken on a CPU that is {load}, policy {policy}: {median} late{far}"))
+    };
+    let calls = record.loops.iter().filter_map(|of| Some((&*of.call, of.ns?)));
+    costs(calls, &LOOPS).into_iter().chain(record.wakeups.iter().filter_map(late)).collect()
+}
+
+/// Calls that stand for the others: what a program pays to know how long it has run.
+const CLOCKS: [&str; 4] = ["time-stamp", "threadclock-now", "thread-cputime", "getrusage"];
+
+fn of_clocks(record: &findings::Record) -> Option<String> {
+    let Findings::Overhead(found) = &record.findings else { return None };
+    let ns = |of: &CallCost| of.back_to_back_ticks?.scaled(record.ns_per_tick?);
+    costs(found.calls.iter().filter_map(|of| Some((&*of.call, ns(of)?))), &CLOCKS)
+}
+
+/// What those of `names` cost, in one line.
+fn costs<'a>(all: impl Iterator<Item = (&'a str, Estimate)>, names: &[&str]) -> Option<String> {
+    let told = all.filter(|(name, _)| names.contains(name));
+    let told = told.map(|(name, cost)| format!("{name} {}", estimate(&cost))).collect::<Vec<_>>();
+    (!told.is_empty()).then(|| told.join(", "))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use stats::ratio::{self, Ratio, Side};
 
 use super::pair::Costs;
+use crate::experiment::named;
 use crate::plan::MINIMUM_ROUNDS;
 use crate::subject::Quantity;
 use crate::words::{plain, three_digits};
@@ -30,6 +31,8 @@ pub enum Wanted {
     /// CPU time: of a switch above solo, else of a hop.
     Cpu,
 }
+
+named!(Wanted, "cost", Switch => "switch", Hop => "hop", Cpu => "cpu");
 
 impl Wanted {
     /// Which figures serve, the best first.

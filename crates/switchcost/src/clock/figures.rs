@@ -6,6 +6,7 @@ use std::iter::once;
 use charts::{Axis, Figure, Role, Scale, Series, Unit};
 use model::estimate::Estimate;
 use model::findings::{Record, malloc, overhead, primes, sampling};
+use model::summary_line::estimate;
 
 use crate::figures::{CLOCK_CALLS, CLOCK_MALLOC, bars, lines, nanoseconds, points};
 
@@ -69,7 +70,13 @@ pub(crate) fn blocks(record: &Record, found: &malloc::Found, index: usize) -> Op
         }
     }
     let axes = (Axis::new("block", Unit::Bytes, Scale::Log), nanoseconds("time of a call"));
-    let in_words = "Median time of one call by the size of the block.".to_string();
+    let of_library = |of: &malloc::Overall| {
+        let library = of.preload.as_deref().unwrap_or("the C library");
+        let malloc = estimate(&of.malloc_median_ticks?.scaled(record.ns_per_tick?)?);
+        Some(format!(" A malloc by {library} takes {malloc}, the median over sizes of blocks."))
+    };
+    let overall: String = found.overall.iter().filter_map(of_library).collect();
+    let in_words = format!("Median time of one call by the size of the block.{overall}");
     let series = by_name.into_iter().map(|(name, at)| line(name, index, at));
     lines(CLOCK_MALLOC, "What malloc and free cost", in_words, axes, series)
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use clap::{Arg, Args, ValueEnum};
+use clap::{Arg, Args};
 use model::comparison::{Change, Comparison, LIMIT, Terms, Wanted};
 use model::subject::{PREFIX, Subject};
 
@@ -18,18 +18,6 @@ use crate::ring::RingArgs;
 use crate::session;
 use crate::store::{Entry, Folder, header, read};
 use crate::values::{each_once, share};
-
-/// Which cost is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CostArg {
-    /// Of a switch above solo; of a ring that does not switch, and where one side lacks it, of a hop
-    Switch,
-    /// Of a hop
-    Hop,
-    /// CPU time of a switch above solo, else of a hop: a ratio, and no answer, as the CPU's speed is not
-    /// known for it
-    Cpu,
-}
 
 /// What also serves a comparison of two runs; all else that `ring` takes is for --ab.
 const ALSO_OF_RUNS: &[&str] = &["base", "new", "ab", "fail_above", "cost", "json", "csv", "quiet"];
@@ -73,9 +61,13 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
     pub(crate) fail_above: Option<f64>,
 
-    /// Which cost is compared
-    #[arg(long, value_enum, default_value_t = CostArg::Switch)]
-    pub(crate) cost: CostArg,
+    /// Which cost is compared: switch, hop or cpu
+    ///
+    /// switch: of a switch above solo; of a ring that does not switch, and where one side lacks it, of a hop. hop: of a
+    /// hop. cpu: CPU time of a switch above solo, else of a hop: a ratio, and no answer, as the CPU's speed is not
+    /// known for it.
+    #[arg(long, default_value_t = Wanted::Switch)]
+    pub(crate) cost: Wanted,
 
     #[command(flatten)]
     pub(crate) ring: RingArgs,
@@ -101,11 +93,7 @@ fn compare(args: &CompareArgs) -> Result<ExitCode> {
     let terms = Terms {
         limit: args.fail_above.unwrap_or(LIMIT),
         confidence: CONFIDENCE,
-        wanted: match args.cost {
-            CostArg::Switch => Wanted::Switch,
-            CostArg::Hop => Wanted::Hop,
-            CostArg::Cpu => Wanted::Cpu,
-        },
+        wanted: args.cost,
     };
     match (&args.ab, &args.base, &args.new) {
         (Some(prefixes), base, _) => measured(args, prefixes, base.as_deref(), terms),

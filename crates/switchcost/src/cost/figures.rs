@@ -8,6 +8,7 @@ use model::cost::{Cost, CostPoint, Curve, Direct, Levels, MembersCurve};
 use model::estimate::Estimate;
 use model::record::Record;
 use model::regions::{self, Regions};
+use model::summary_line::estimate;
 use model::words;
 
 use super::table::walk_words;
@@ -102,7 +103,7 @@ impl Over<'_> {
             }));
         }
         let without = self.direct.iter().filter_map(|direct| {
-            let (members, cost) = (direct.members, words::time(direct.cost_ns?.value));
+            let (members, cost) = (direct.members, estimate(&direct.cost_ns?));
             Some(format!("Without work a switch of {members} members costs {cost}."))
         });
         let told = self.curves.iter().map(|curve| format!("{}: {}.", name(curve), curve.in_words));

@@ -1,7 +1,5 @@
 //! The registry: each experiment's command, and what this program makes of the runs of each.
 
-pub(crate) mod headline;
-
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -129,15 +127,6 @@ impl Record {
             }
         };
         terminal::report(run, told, &self.common(), path)
-    }
-
-    /// A sentence each, the most important first; where there is nothing, the first chart in words stands for it.
-    pub(crate) fn headline(&self) -> Vec<String> {
-        match self {
-            Self::Rings(of) => headline::of_rings(of),
-            Self::Trials(of) => headline::of_trials(of),
-            Self::Response(of) => headline::of_response(of),
-        }
     }
 
     /// Its charts. `run` is the run that it is of, `index` its place among the runs that are drawn together.

@@ -26,6 +26,16 @@ pub(crate) fn point(x: f64, estimate: &Estimate) -> Point {
     Point { x, y: estimate.value, low: estimate.low, high: estimate.high }
 }
 
+/// The interval of a value: ` (1.1 us to 1.3 us)`, or that it is not resolved.
+pub(crate) fn interval_words(of: &Point) -> String {
+    match (of.low, of.high) {
+        (Some(low), Some(high)) if low > 0.0 || high < 0.0 => {
+            format!(" ({} to {})", words::time(low), words::time(high))
+        }
+        _ => " (not resolved)".to_string(),
+    }
+}
+
 /// Estimates by their places; a place without one is left out.
 pub(crate) fn points(all: impl IntoIterator<Item = (f64, Option<Estimate>)>) -> Vec<Point> {
     all.into_iter().filter_map(|(x, estimate)| Some(point(x, &estimate?))).collect()

@@ -8,17 +8,12 @@ use model::words;
 
 use super::{CLOCK_CALLS, CLOCK_MALLOC, COST_BY_ARRAY, RING_COST, RING_CPU, members};
 
-/// Cost of a switch by year.
-const HISTORY: &str = "history";
-
 /// Cycles of a Pentium Pro of 166 MHz in nanoseconds.
 const NS_PER_CYCLE: f64 = 1000.0 / 166.0;
 
 /// The figures of a published machine by themselves, the `index`th of what is drawn together. What has none
 /// of ours to lie over is in no figure.
 pub(crate) fn of_published(machine: &Published, index: usize) -> Vec<Figure> {
-    let cost = line(machine, cost_of);
-    let of_two = cost.iter().find(|point| point.x == 2.0).map(|point| Point { x: 0.0, ..*point });
     let ring = |id: &str, title: &str, label: &str| {
         let figure = Figure::new(id, title, members(Scale::Log), log_ns(label));
         let source = format!("{}, {}: {}", machine.machine, machine.system, machine.source);
@@ -26,9 +21,8 @@ pub(crate) fn of_published(machine: &Published, index: usize) -> Vec<Figure> {
     };
     let title = "Cost of a switch by the size of the ring";
     let all = [
-        (ring(RING_COST, title, "cost of a switch"), cost),
+        (ring(RING_COST, title, "cost of a switch"), line(machine, cost_of)),
         (ring(RING_CPU, "CPU time of a lap", "CPU time of a lap"), line(machine, cpu_of_lap)),
-        (history(vec![year_name(machine)]), of_two.into_iter().collect()),
     ];
     let drawn = |(figure, points): (Figure, _)| {
         figure.of([published(year_name(machine), points, Some(index))])
@@ -68,11 +62,6 @@ fn log_ns(label: &str) -> Axis {
     Axis::new(label, Unit::Nanoseconds, Scale::Log)
 }
 
-fn history(names: Vec<String>) -> Figure {
-    let x = Axis::of_names("machine and year", names);
-    Figure::new(HISTORY, "A switch in a ring of two, 1984 to today", x, log_ns("cost of a switch"))
-}
-
 /// Sets what `all` have published beside the figures of runs: series that are of no run, in the same axes.
 /// With rings among the figures comes one more, the cost of a switch over the years; `runs` are the names
 /// of what is drawn.
@@ -104,7 +93,6 @@ pub(crate) fn with_published(
         add(figure, series);
     }
     let history = years(&figures, &others, runs);
-    figures.retain(|figure| figure.id != HISTORY);
     let place = figures.iter().position(|figure| figure.id == RING_COST);
     let place = place.map_or(0, |place| place + 1);
     figures.splice(place..place, history);
@@ -176,14 +164,10 @@ fn hines(figure: &mut Figure) -> Vec<Series> {
 
 /// A switch of a ring of two on every machine, oldest first, the runs last.
 fn years(figures: &[Figure], others: &[&Published], runs: &[String]) -> Option<Figure> {
-    let by_id = |id: &str| {
-        let found = figures.iter().filter(move |figure| figure.id == id);
-        found.flat_map(|figure| figure.series()).collect::<Vec<&Series>>()
-    };
+    let rings = || figures.iter().filter(|of| of.id == RING_COST).flat_map(Figure::series);
     let of_two = |points: &[Point]| points.iter().find(|point| point.x == 2.0).copied();
     // The cost of each run that has one without work by the pipe.
-    let mut ours: Vec<(usize, Point)> = by_id(RING_COST)
-        .into_iter()
+    let mut ours: Vec<(usize, Point)> = rings()
         .filter(|series| series.role == Role::Measured && series.name.starts_with("pipe"))
         .filter_map(|series| Some((series.run?, of_two(&series.points)?)))
         .collect();
@@ -191,8 +175,8 @@ fn years(figures: &[Figure], others: &[&Published], runs: &[String]) -> Option<F
     ours.first()?;
     let known =
         others.iter().filter_map(|of| Some((year_name(of), None, of_two(&line(of, cost_of))?)));
-    let asked = by_id(HISTORY).into_iter();
-    let asked = asked.filter_map(|of| Some((of.name.clone(), of.run, *of.points.first()?)));
+    let asked = rings().filter(|of| of.role == Role::Published && of.run.is_some());
+    let asked = asked.filter_map(|of| Some((of.name.clone(), of.run, of_two(&of.points)?)));
     let mut theirs: Vec<(String, Option<usize>, Point)> = known.chain(asked).collect();
     theirs.sort_by_key(|(name, ..)| name.rsplit(' ').next().unwrap_or_default().to_string());
     let (mut names, mut series) = (Vec::new(), Vec::new());
@@ -209,5 +193,8 @@ fn years(figures: &[Figure], others: &[&Published], runs: &[String]) -> Option<F
                     Of Sloan's machines it is the CPU time of a hop, all that a hop costs beside the \
                     switch included; of VENIX the switch between two signals."
         .to_string();
-    Some(Figure { in_words, body: Body::Series(series), ..history(names) })
+    let title = "A switch in a ring of two, 1984 to today";
+    let x = Axis::of_names("machine and year", names);
+    let figure = Figure::new("history", title, x, log_ns("cost of a switch"));
+    Some(Figure { in_words, body: Body::Series(series), ..figure })
 }

@@ -18,8 +18,6 @@ use crate::store::{Folder, read};
 pub(crate) struct Drawn {
     /// What was measured, or the published machine's name.
     pub(crate) title: String,
-    /// What it says, a sentence each, the most important first.
-    pub(crate) headline: Vec<String>,
     /// What it was measured on and how: a name and what is there.
     pub(crate) facts: Vec<(&'static str, String)>,
     /// The verdict on the machine's noise; none for published figures.
@@ -47,10 +45,6 @@ impl Drawn {
     pub(crate) fn of_run(run: &Run, record: &Record, path: Option<&Path>, index: usize) -> Self {
         let subject = Subject::of_run(run);
         let figures = record.figures(run, index);
-        let mut headline = record.headline();
-        if headline.is_empty() {
-            headline.extend(figures.first().map(|figure| figure.in_words.clone()));
-        }
         let header = &run.header;
         let day = header.started.split('T').next().unwrap_or(&header.started);
         let facts = facts(&subject, &header.invocation);
@@ -68,7 +62,6 @@ impl Drawn {
         );
         Self {
             title: format!("{}, {day}", subject.experiment),
-            headline,
             noise: subject.noise,
             text: Some(record.table(run, path)),
             caption: clean(&caption),
@@ -84,7 +77,6 @@ impl Drawn {
         facts.extend(notes.iter().map(|note| ("note", note.clone())));
         Self {
             title: format!("{name}, {year}"),
-            headline: Vec::new(),
             facts,
             noise: None,
             text: None,

@@ -193,10 +193,9 @@ fn header(runs: &[Drawn], names: &[String], lead: Option<&str>) -> String {
 /// What a run says, on what it was measured, and all that is known of that below: `open` where one run is all.
 fn section(run: &Drawn, letter: &str, open: &str) -> String {
     let mut text = format!("<section class=\"run\">\n<h2>{letter}{}</h2>\n", escape(&run.title));
-    // Writing to a String cannot fail.
-    for (place, sentence) in run.headline.iter().enumerate() {
-        let class = if place == 0 { " class=\"headline\"" } else { "" };
-        let _ = writeln!(text, "<p{class}>{}</p>", escape(sentence));
+    // Writing to a String cannot fail. The first chart is of what matters most.
+    if let (Some(_), Some(first)) = (&run.text, run.figures.first()) {
+        let _ = writeln!(text, "<p class=\"headline\">{}</p>", escape(&first.in_words));
     }
     if let Some(verdict) = &run.noise {
         let class = match verdict.level {

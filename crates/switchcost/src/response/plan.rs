@@ -15,7 +15,7 @@ use probe::{policy, ring};
 
 use super::{Part, ResponseArgs};
 use crate::failure::usage;
-use crate::links::{self, LinkNames};
+use crate::links;
 use crate::setting::{Here, Planned, pair};
 use crate::values::each_once;
 
@@ -110,7 +110,7 @@ fn links_of(cpu: u32) -> Result<Planning> {
         link: link.to_string(),
         ..pair(Placement::Same { cpu })
     };
-    let (links, notices) = links::choose(&LinkNames::All, &ring(2, ""))?;
+    let (links, notices) = links::choose(&[links::ALL.to_string()], &ring(2, ""))?;
     let both = |link: &str| [1, 2].map(|members| Case::Ring(ring(members, link)));
     Ok((links.iter().flat_map(|link| both(link.name)).collect(), notices))
 }

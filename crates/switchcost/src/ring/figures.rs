@@ -9,7 +9,9 @@ use model::run::Run;
 use model::scaling::{Knee, Verdict};
 use model::{case, words};
 
-use crate::figures::{RING_COST, RING_CPU, bars, lines, members, nanoseconds, points};
+use crate::figures::{
+    RING_COST, RING_CPU, bars, interval_words, lines, members, nanoseconds, points,
+};
 use crate::values::each_once;
 
 /// Points of a curve between its ends.
@@ -78,7 +80,8 @@ fn name(case: &Case) -> String {
 fn by_size(record: &Record, groups: &[Group], index: usize) -> Option<Figure> {
     let measured = groups.iter().map(|of| of.line(index, |_, case| case.ns_per_switch_above_solo));
     let mut series: Vec<Series> = measured.filter(|series| !series.points.is_empty()).collect();
-    let mut sentences: Vec<String> = series.iter().map(ends).collect();
+    let cost = |of: &Series| format!("A switch costs by {}: {}.", of.name, ends(of));
+    let mut sentences: Vec<String> = series.iter().map(cost).collect();
     let mut marks = Vec::new();
     for law in &record.scaling {
         let first = law.cases.first().and_then(|case| record.cases.get(*case));
@@ -94,16 +97,13 @@ fn by_size(record: &Record, groups: &[Group], index: usize) -> Option<Figure> {
     Some(Figure { base: Some(2.0), marks, ..figure })
 }
 
-/// `pipe: 1.2 us at 2 members, 1.9 us at 64.`
+/// `1.2 us at 2 members (1.1 us to 1.3 us), 1.9 us at 64 members (1.8 us to 2 us)`.
 fn ends(series: &Series) -> String {
-    let told = |point: &Point| format!("{} at {:.0}", words::time(point.y), point.x);
-    match (series.points.first(), series.points.last()) {
-        (Some(first), Some(last)) if first != last => {
-            format!("{}: {} members, {}.", series.name, told(first), told(last))
-        }
-        (Some(only), _) => format!("{}: {} members.", series.name, told(only)),
-        _ => String::new(),
-    }
+    let (first, last) = (series.points.first(), series.points.last());
+    let told =
+        |of: &Point| format!("{} at {:.0} members{}", words::time(of.y), of.x, interval_words(of));
+    let ends = each_once(first.into_iter().chain(last)).into_iter().map(told);
+    ends.collect::<Vec<_>>().join(", ")
 }
 
 /// The fitted law from the smallest to the largest size: at equal ratios, and on both sides of each knee.
@@ -173,7 +173,8 @@ fn cpu(run: &Run, groups: &[Group], index: usize) -> Option<Figure> {
     };
     let axes = (members(Scale::Linear), nanoseconds("CPU time of a lap"));
     let series: Vec<Series> = groups.iter().flat_map(of_group).collect();
-    let measured = series.iter().filter(|of| of.role == Role::Measured).map(ends);
+    let measured = series.iter().filter(|of| of.role == Role::Measured);
+    let measured = measured.map(|of| format!("{}: {}.", of.name, ends(of)));
     let in_words = format!(
         "CPU time of all members for one lap; the projected line is that of the ring of two, scaled. {}",
         measured.collect::<Vec<_>>().join(" ")

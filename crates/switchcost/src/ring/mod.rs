@@ -8,14 +8,10 @@ pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 
-use std::str::FromStr;
-
 use clap::Args;
 use model::case::{Kind, Op, Policy};
-use model::ring::State;
 
 use crate::effort::Effort;
-use crate::links::LinkNames;
 use crate::output::Output;
 use crate::setting::PlacementArg;
 use crate::values::{Sizes, above_zero, bytes};
@@ -42,8 +38,14 @@ pub(crate) struct RingArgs {
     ///
     /// `switchcost links` lists them. all leaves out, with a note, what this machine or a ring of
     /// this kind cannot have.
-    #[arg(long, default_value = "pipe", value_name = "LINK,...|all", help_heading = "Ring")]
-    pub(crate) link: LinkNames,
+    #[arg(
+        long,
+        default_value = "pipe",
+        value_name = "LINK,...|all",
+        value_delimiter = ',',
+        help_heading = "Ring"
+    )]
+    pub(crate) link: Vec<String>,
 
     /// Bytes that each member touches before it passes the token on; 0 is none
     ///
@@ -65,8 +67,14 @@ pub(crate) struct RingArgs {
     /// So that the kernel has them to save and restore. Each is compared with none, which is always
     /// measured beside it. vzeroupper is avx, out of use again before the token is passed on, as compilers do
     /// at the end of a function. Without this flag members do nothing about registers.
-    #[arg(long, value_name = "STATE,...|all", conflicts_with = "work", help_heading = "Ring")]
-    pub(crate) state: Option<StateNames>,
+    #[arg(
+        long,
+        value_name = "STATE,...|all",
+        value_delimiter = ',',
+        conflicts_with = "work",
+        help_heading = "Ring"
+    )]
+    pub(crate) state: Vec<String>,
 
     /// Where the members run: same, free, a sweep over both near and far CPUs, or a list of CPUs
     ///
@@ -107,24 +115,4 @@ pub(crate) struct RingArgs {
 
     #[command(flatten)]
     pub(crate) output: Output,
-}
-
-/// States: all that this CPU has, or a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum StateNames {
-    All,
-    These(Vec<State>),
-}
-
-impl FromStr for StateNames {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "all" {
-            return Ok(Self::All);
-        }
-        let states = text.split(',').map(|name| name.trim().parse());
-        // The list of names in the error ends in a bracket.
-        let states: Result<_, String> = states.collect();
-        states.map(Self::These).map_err(|why| why.replace(')', ", or all)"))
-    }
 }

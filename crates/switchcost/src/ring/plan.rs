@@ -7,9 +7,9 @@ use model::ring::State;
 use model::ring::{Batching, Case, Placement, Policy, Work};
 use probe::{placement, ring};
 
-use super::{RingArgs, StateNames};
+use super::RingArgs;
 use crate::failure::usage;
-use crate::links::{self, LinkNames};
+use crate::links;
 use crate::setting::{Here, PlacementArg, Planned, pair};
 use crate::values::each_once;
 
@@ -19,7 +19,7 @@ pub(crate) fn plan(args: &RingArgs, here: &Here) -> Result<Planned> {
     ring::check_policy(policy).with_context(|| format!("--policy {policy}"))?;
     let one = placement::choose_one(&here.allowed, &here.machine);
     let placements = here.placements(&args.placement, one)?;
-    let (states, mut notices) = choose_states(args.state.as_ref())?;
+    let (states, mut notices) = choose_states(&args.state)?;
     Work::check_stride(args.stride).map_err(usage)?;
     let work = match args.work {
         0 => None,
@@ -60,7 +60,7 @@ pub(crate) fn plan(args: &RingArgs, here: &Here) -> Result<Planned> {
 
 /// The rings of two for each link in each placement, and a note on each that was left out. Links are
 /// chosen for the first placement; which of them the others can do shows there.
-fn rings(asked: &LinkNames, placed: &[Case]) -> Result<(Vec<Case>, Vec<String>)> {
+fn rings(asked: &[String], placed: &[Case]) -> Result<(Vec<Case>, Vec<String>)> {
     let (first, others) = placed.split_first().context("no CPU is allowed")?;
     let (links, mut notices) = links::choose(asked, first)?;
     let mut rings = Vec::new();
@@ -80,16 +80,22 @@ fn rings(asked: &LinkNames, placed: &[Case]) -> Result<(Vec<Case>, Vec<String>)>
 /// The states in their order, none among them, and a note on each that was left out of all. One that was
 /// asked for by name and that this CPU lacks is an error. Without any the members do nothing about
 /// registers.
-fn choose_states(asked: Option<&StateNames>) -> Result<(Vec<Option<State>>, Vec<String>)> {
-    let (asked, is_all) = match asked {
-        None => return Ok((vec![None], Vec::new())),
-        Some(StateNames::All) => (State::ALL, true),
-        Some(StateNames::These(names)) => (&names[..], false),
+fn choose_states(asked: &[String]) -> Result<(Vec<Option<State>>, Vec<String>)> {
+    // The list of names in the error ends in a bracket.
+    let named = |name: &String| {
+        let unknown = |why: String| usage(format!("--state {}", why.replace(')', ", or all)")));
+        name.trim().parse::<State>().map_err(unknown)
+    };
+    let is_all = asked == [links::ALL];
+    let asked = match is_all {
+        _ if asked.is_empty() => return Ok((vec![None], Vec::new())),
+        true => State::ALL.to_vec(),
+        false => asked.iter().map(named).collect::<Result<_>>()?,
     };
     let (mut states, mut notices) = (vec![State::None], Vec::new());
     for state in asked {
-        match ring::check_state(*state) {
-            Ok(()) => states.push(*state),
+        match ring::check_state(state) {
+            Ok(()) => states.push(state),
             Err(why) if is_all => notices.push(format!("left out: {why}")),
             Err(why) => return Err(usage(why)),
         }

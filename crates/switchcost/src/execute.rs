@@ -15,7 +15,7 @@ use probe::assignment::Assignment;
 use probe::company::Watcher;
 use probe::placement;
 
-use crate::failure::{say, usage};
+use crate::failure::{Interrupted, say, usage};
 use crate::interrupt::Interrupt;
 use crate::launch::{LaunchError, Workers};
 use crate::progress::Progress;
@@ -97,15 +97,16 @@ impl Taken {
     }
 }
 
-/// Takes samples of one case beforehand, for a plan that depends on them; they are not kept. Where
-/// somebody asked to stop, the exit code that says so.
-pub(crate) fn rehearse(assignment: &Assignment) -> Result<Result<Vec<Sample>, ExitCode>> {
+/// Takes samples of one case beforehand, for a plan that depends on them; they are not kept.
+pub(crate) fn rehearse(assignment: &Assignment) -> Result<Vec<Sample>> {
     let interrupt = Interrupt::watch()?;
     let mut samples = Vec::new();
     match Workers::new(interrupt.clone()).launch(assignment, &mut |sample| samples.push(sample)) {
-        Err(LaunchError::Interrupted) => Ok(Err(interrupt.exit_code().unwrap_or(128).into())),
+        Err(LaunchError::Interrupted) => {
+            Err(Interrupted(interrupt.exit_code().unwrap_or(128)).into())
+        }
         Err(LaunchError::Case(error)) => Err(error.into()),
-        Ok(()) => Ok(Ok(samples)),
+        Ok(()) => Ok(samples),
     }
 }
 

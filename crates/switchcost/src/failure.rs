@@ -5,18 +5,17 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use charts::printable;
+use thiserror::Error;
 
 /// Something typed that cannot be done here.
-#[derive(Debug)]
-pub(crate) struct Usage(pub(crate) String);
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub(crate) struct Usage(String);
 
-impl fmt::Display for Usage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Usage {}
+/// Somebody asked to stop before there was a run: the exit code that says so, and nothing else does.
+#[derive(Debug, Error)]
+#[error("interrupted")]
+pub(crate) struct Interrupted(pub(crate) u8);
 
 /// A usage error from anything that can be said.
 pub(crate) fn usage(message: impl fmt::Display) -> anyhow::Error {
@@ -25,6 +24,9 @@ pub(crate) fn usage(message: impl fmt::Display) -> anyhow::Error {
 
 /// Prints the error with its causes on one line; gives the exit code.
 pub(crate) fn tell(error: &anyhow::Error) -> ExitCode {
+    if let Some(Interrupted(code)) = error.downcast_ref() {
+        return (*code).into();
+    }
     say(&format!("error: {error:#}"));
     match error.downcast_ref::<Usage>() {
         Some(_) => ExitCode::from(2),

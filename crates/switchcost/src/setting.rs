@@ -170,6 +170,11 @@ pub(crate) fn granted(policy: Policy, priority: u32) -> String {
     format!("granted: policy {policy} at priority {priority}")
 }
 
+/// Why a thread cannot have the policy fifo.
+pub(crate) fn no_fifo(errno: Errno) -> String {
+    format!("fifo: {errno}; {}", policy::needs(Policy::Fifo))
+}
+
 /// A real-time policy that was refused.
 pub(crate) fn not_granted(policy: Policy, errno: Errno) -> String {
     format!(

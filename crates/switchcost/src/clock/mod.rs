@@ -49,22 +49,15 @@ impl ClockCommand {
 /// What experiments on one CPU take; `BUDGET` as that of [`Effort`].
 #[derive(Debug, Args)]
 pub(crate) struct Common<const BUDGET: u64 = 20> {
-    #[command(flatten)]
-    pub(crate) place: Place,
+    /// The CPU to measure on, instead of one away from CPU 0 and from this program
+    #[arg(long, value_name = "CPU")]
+    pub(crate) cpu: Option<u32>,
 
     #[command(flatten)]
     pub(crate) effort: Effort<BUDGET>,
 
     #[command(flatten)]
     pub(crate) output: Output,
-}
-
-/// Where all of them run.
-#[derive(Debug, Args)]
-pub(crate) struct Place {
-    /// The CPU to measure on, instead of one away from CPU 0 and from this program
-    #[arg(long, value_name = "CPU")]
-    pub(crate) cpu: Option<u32>,
 }
 
 /// The calls by name, each with what it is.

@@ -5,14 +5,14 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use model::case::Policy;
 use model::experiment::Experiment;
-use model::plan::{Batching, Plan};
+use model::plan::Batching;
 use model::trial::{Case, Phase, Repeats, Trial};
 use probe::policy;
-use probe::trial::{self, CALLS};
+use probe::trial::{self, CALLS, Registered};
 
 use super::{ClockCommand, Common, MallocArgs, OverheadArgs, PrimesArgs, SamplingArgs};
 use crate::failure::usage;
-use crate::setting::{Here, Planned};
+use crate::setting::{self, Here, Planned};
 use crate::values::nanoseconds;
 
 /// The plan of a command, and a note on what is not available here.
@@ -28,35 +28,43 @@ pub(crate) fn plan(command: &ClockCommand, here: &Here) -> Result<Planned> {
 fn planned(
     experiment: Experiment,
     trials: Vec<Trial>,
-    policy: Policy,
-    repeats: u32,
+    (policy, repeats): (Policy, u32),
+    notices: Vec<String>,
     (common, here): (&Common, &Here),
-) -> Result<Plan> {
-    let cpu = here.cpu(common.place.cpu)?;
+) -> Result<Planned> {
+    let cpu = here.cpu(common.cpu)?;
     let cases = trials.into_iter().map(|trial| Case { trial, cpu, policy });
     let batching = Batching::of_trials(Repeats { trials: repeats });
-    Ok(common.effort.plan(experiment, cases, batching))
+    Ok((common.effort.plan(experiment, cases, batching), notices))
+}
+
+/// The names of those of these calls that are asked for and available here, and a note on each other one that is
+/// asked for.
+pub(crate) fn available(
+    calls: &'static [Registered],
+    is_asked: impl Fn(&str) -> bool,
+) -> Result<(Vec<String>, Vec<String>)> {
+    let all = trial::available(calls).context("cannot look which calls there are")?;
+    let (mut names, mut notices) = (Vec::new(), Vec::new());
+    for (call, why_not) in all.into_iter().filter(|(call, _)| is_asked(call.name)) {
+        match why_not {
+            None => names.push(call.name.to_string()),
+            Some(why) => notices.push(format!("{} is not available here: {why}", call.name)),
+        }
+    }
+    Ok((names, notices))
 }
 
 /// A note on each call that this machine does not have is with the plan.
 pub(crate) fn overhead(args: &OverheadArgs, here: &Here) -> Result<Planned> {
-    let all = trial::available(CALLS).context("cannot look which calls there are")?;
-    let mut notices = Vec::new();
-    let mut trials = Vec::new();
-    for (call, why_not) in &all {
-        let is_asked = args.calls.is_empty() || args.calls.iter().any(|name| name == call.name);
-        match why_not {
-            _ if !is_asked => {}
-            None => trials.push(Trial::Call { call: call.name.to_string() }),
-            Some(why) => notices.push(format!("{} is not available here: {why}", call.name)),
-        }
-    }
-    if trials.is_empty() {
+    let is_asked = |name: &str| args.calls.is_empty() || args.calls.iter().any(|one| one == name);
+    let (calls, notices) = available(CALLS, is_asked)?;
+    if calls.is_empty() {
         return Err(usage(format!("--calls: {}", notices.join("; "))));
     }
-    let at = (&args.common, here);
-    let plan = planned(Experiment::ClockOverhead, trials, Policy::Other, args.trials, at)?;
-    Ok((plan, notices))
+    let trials = calls.into_iter().map(|call| Trial::Call { call }).collect();
+    let (how, at) = ((Policy::Other, args.trials), (&args.common, here));
+    planned(Experiment::ClockOverhead, trials, how, notices, at)
 }
 
 fn primes(args: &PrimesArgs, here: &Here) -> Result<Planned> {
@@ -66,9 +74,8 @@ fn primes(args: &PrimesArgs, here: &Here) -> Result<Planned> {
         return Err(usage(format!("--primes {many}: accepted are 1 to {MOST}")));
     }
     let trials = args.primes.0.iter().map(|primes| Trial::Primes { primes: *primes }).collect();
-    let at = (&args.common, here);
-    let plan = planned(Experiment::ClockPrimes, trials, Policy::Other, args.trials, at)?;
-    Ok((plan, Vec::new()))
+    let (how, at) = ((Policy::Other, args.trials), (&args.common, here));
+    planned(Experiment::ClockPrimes, trials, how, Vec::new(), at)
 }
 
 fn malloc(args: &MallocArgs, here: &Here) -> Result<Planned> {
@@ -87,8 +94,8 @@ fn malloc(args: &MallocArgs, here: &Here) -> Result<Planned> {
             move |bytes: &u32| Trial::Malloc { bytes: u64::from(*bytes), preload: preload.clone() };
         args.sizes.0.iter().map(malloc)
     });
-    let (trials, repeats, at) = (trials.collect(), args.trials, (&args.common, here));
-    Ok((planned(Experiment::ClockMalloc, trials, Policy::Other, repeats, at)?, Vec::new()))
+    let (how, at) = ((Policy::Other, args.trials), (&args.common, here));
+    planned(Experiment::ClockMalloc, trials.collect(), how, Vec::new(), at)
 }
 
 /// The dynamic linker passes over what it cannot load with a message: better once here than in every
@@ -120,20 +127,15 @@ fn sampling(args: &SamplingArgs, here: &Here) -> Result<Planned> {
             humantime::format_duration(args.duration)
         )));
     }
-    let (policy, notice) = match policy::check(Policy::Fifo) {
-        Ok(()) => (Policy::Fifo, None),
-        Err(errno) => {
-            let notice = format!(
-                "the sleeper runs under the normal policy, so the burner may delay it into the tick: \
-                 fifo: {errno}; {}",
-                policy::needs(Policy::Fifo)
-            );
-            (Policy::Other, Some(notice))
-        }
-    };
+    let why = policy::check(Policy::Fifo).err().map(setting::no_fifo);
+    let policy = if why.is_some() { Policy::Other } else { Policy::Fifo };
+    let notice = why.map(|why| {
+        format!(
+            "the sleeper runs under the normal policy, so the burner may delay it into the tick: {why}"
+        )
+    });
     let phases = [Phase::AcrossTicks, Phase::Anywhere];
     let trials = phases.map(|phase| Trial::Sampling { phase, duration_ns }).to_vec();
-    let at = (&args.common, here);
-    let plan = planned(Experiment::ClockSampling, trials, policy, 1, at)?;
-    Ok((plan, notice.into_iter().collect()))
+    let (notices, at) = (notice.into_iter().collect(), (&args.common, here));
+    planned(Experiment::ClockSampling, trials, (policy, 1), notices, at)
 }

@@ -6,7 +6,8 @@ pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 
-use clap::{Args, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{ArgAction, Args};
 use model::case::{Kind, Op, Policy, Walk};
 
 use crate::interference::{CostEffort, InterferenceArgs};
@@ -14,13 +15,6 @@ use crate::output::Output;
 use crate::setting::PlacementArg;
 use crate::values::{ByteSizes, Sizes, above_zero};
 use crate::watch::ProgramArgs;
-
-/// On or off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Switch {
-    On,
-    Off,
-}
 
 #[derive(Debug, Args)]
 pub(crate) struct CostArgs {
@@ -67,7 +61,7 @@ pub(crate) struct CostArgs {
         long,
         value_name = "LIST",
         value_delimiter = ',',
-        value_parser = walk,
+        value_parser = walks(),
         default_value = "whole,chase",
         conflicts_with = "tlb",
         help_heading = "Working set"
@@ -85,8 +79,8 @@ pub(crate) struct CostArgs {
     ///
     /// A huge page is one piece of physical memory. Which lines meet in a cache is then the luck of a few pages
     /// a worker; each worker is given others. The report says where they were not given.
-    #[arg(long, value_enum, default_value_t = Switch::On, help_heading = "Working set")]
-    pub(crate) huge_pages: Switch,
+    #[arg(long, value_parser = on_or_off(), action = ArgAction::Set, default_value = "on", help_heading = "Working set")]
+    pub(crate) huge_pages: bool,
 
     /// Ring sizes from 2: a list (2,4,8) or a range (2..16)
     ///
@@ -140,11 +134,10 @@ pub(crate) struct CostArgs {
 }
 
 /// The walks that can be asked for by name: `--tlb` is the third.
-fn walk(text: &str) -> Result<Walk, String> {
-    match text.parse() {
-        Ok(walk @ (Walk::Whole | Walk::Chase)) => Ok(walk),
-        Ok(Walk::Sparse) | Err(_) => {
-            Err(format!("'{text}' is not a walk (accepted: {}, {})", Walk::Whole, Walk::Chase))
-        }
-    }
+fn walks() -> impl TypedValueParser<Value = Walk> {
+    PossibleValuesParser::new([Walk::Whole.name(), Walk::Chase.name()]).try_map(|name| name.parse())
+}
+
+fn on_or_off() -> impl TypedValueParser<Value = bool> {
+    PossibleValuesParser::new(["on", "off"]).map(|name| name == "on")
 }

@@ -7,7 +7,7 @@ use model::plan;
 use model::ring::{Batching, Case, LINE_BYTES, Op, Policy, Walk, Work};
 use probe::{placement, policy, ring};
 
-use super::{CostArgs, Switch};
+use super::CostArgs;
 use crate::failure::usage;
 use crate::setting::{self, Here, PlacementArg, Planned, pair};
 use crate::values::{ByteSizes, each_once};
@@ -118,7 +118,7 @@ fn works(
                 .map_err(|error| usage(error.to_string().replace("--work", "--array")))?;
             match Work::new(bytes, stride, Op::Read) {
                 Ok(work) => {
-                    let huge_pages = args.huge_pages == Switch::On;
+                    let huge_pages = args.huge_pages;
                     let ops = each_once(args.op.iter().copied()).into_iter();
                     works.extend(ops.map(|op| Work { op, walk, huge_pages, ..work }));
                 }
@@ -173,7 +173,7 @@ fn take_policy(
 /// Huge pages that were asked for and that this kernel does not give.
 fn without_huge_pages(args: &CostArgs, machine: &Machine) -> Option<String> {
     let why = match machine.memory.thp_enabled.known().map(String::as_str) {
-        _ if args.huge_pages == Switch::Off => return None,
+        _ if !args.huge_pages => return None,
         Some("always" | "madvise") => return None,
         Some(other) => format!("transparent huge pages are '{other}' here"),
         None => "this kernel does not say whether it has transparent huge pages".to_string(),
@@ -191,6 +191,9 @@ const COMMON_PRIVATE: u64 = 512 << 10;
 /// Sizes a doubling where the grid is dense: more of them than the default budget can resolve would each be known
 /// the worse.
 const STEPS_A_DOUBLING: u32 = 2;
+
+/// Pages of a TLB grid at the least.
+const FEWEST_PAGES: u64 = 4;
 
 /// Pages of a TLB grid: past the second-level TLB of any processor on sale.
 const MOST_PAGES: u64 = 4096;
@@ -228,7 +231,7 @@ fn dense(machine: &Machine, cpu: Option<u32>, deep: bool) -> Vec<u64> {
 /// From `first` to `last`, so many a doubling.
 fn steps(first: u64, last: u64, a_doubling: u32) -> Vec<u64> {
     let size = |step: u32| first as f64 * (f64::from(step) / f64::from(a_doubling)).exp2();
-    (0..).map(|step| size(step).round() as u64).take_while(|size| *size <= last).collect()
+    (0..).map(|step| size(step) as u64).take_while(|size| *size <= last).collect()
 }
 
 /// Whole lines, ascending, each once.
@@ -241,10 +244,7 @@ fn tidy(sizes: impl Iterator<Item = u64>) -> Vec<u64> {
 
 /// Numbers of pages for the TLB, in steps of the root of two.
 fn pages() -> Vec<u64> {
-    let doublings = (2..).map(|power| 1_u64 << power).take_while(|pages| *pages <= MOST_PAGES);
-    let mut all: Vec<u64> = doublings.flat_map(|pages| [pages, pages * 181 / 128]).collect();
-    all.retain(|pages| *pages <= MOST_PAGES);
-    all
+    steps(FEWEST_PAGES, MOST_PAGES, STEPS_A_DOUBLING)
 }
 
 #[cfg(test)]

@@ -39,15 +39,10 @@ pub(crate) fn cost(args: &CostArgs) -> Result<ExitCode> {
         output.check()?;
         return watch::run(&args.program, output);
     }
-    if !of.interference {
-        return measured(output, |here| cost::plan::plan(args, here));
-    }
-    output.check()?;
-    let here = Here::detect()?;
-    match interference::plan::plan(of, args.laps, &args.effort, &here)? {
-        Ok(planned) => tell(&execute::new_run(planned, here, output.quiet)?, output),
-        Err(interrupted) => Ok(interrupted),
-    }
+    measured(output, |here| match of.interference {
+        true => interference::plan::plan(of, args.laps, &args.effort, here),
+        false => cost::plan::plan(args, here),
+    })
 }
 
 pub(crate) fn response(args: &ResponseArgs) -> Result<ExitCode> {

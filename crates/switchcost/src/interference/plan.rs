@@ -1,7 +1,5 @@
 //! `switchcost cost --interference`, from what was typed to a plan.
 
-use std::process::ExitCode;
-
 use anyhow::{Context, Result, bail};
 use model::case::rings;
 use model::experiment::Experiment;
@@ -25,14 +23,13 @@ const SHARE_FOR_LAPS: f64 = 0.65;
 /// Shortest: a mean gap of the noise, so that a few events fall into all runs of a condition together.
 const SHORTEST_NS: u64 = 100_000_000;
 
-/// The plan, and a note on what is not available here; or the exit code of a program that was interrupted while
-/// the laps were calibrated.
+/// The plan, and a note on what is not available here.
 pub(crate) fn plan(
     args: &InterferenceArgs,
     laps: Option<u64>,
     effort: &CostEffort,
     here: &Here,
-) -> Result<Result<Planned, ExitCode>> {
+) -> Result<Planned> {
     let cpu = placement::choose_quiet(&here.allowed, &here.machine).context("no CPU is allowed")?;
     trial::check_noise(args.noise)
         .map_err(|error| usage(format!("--noise {}: {error}", args.noise)))?;
@@ -62,10 +59,7 @@ pub(crate) fn plan(
     let wire = wire(args.noise, &mut notices);
     let laps = match laps {
         Some(laps) => laps,
-        None => match measure_laps(cpu, largest, execution_ns(works.len(), args.runs, effort))? {
-            Ok(laps) => laps,
-            Err(interrupted) => return Ok(Err(interrupted)),
-        },
+        None => measure_laps(cpu, largest, execution_ns(works.len(), args.runs, effort))?,
     };
     let of = Execution {
         setting: Setting::Plain,
@@ -83,7 +77,7 @@ pub(crate) fn plan(
     // As many runs as asked: no precision ends them sooner.
     let stopping = Stopping { precision: 0.0, rounds: Some(args.runs), ..effort.stopping() };
     let plan = Plan { stopping, ..effort.plan(Experiment::Interference, cases, batching) };
-    Ok(Ok((plan, notices)))
+    Ok((plan, notices))
 }
 
 /// Every size in both settings, quiet and disturbed; `of` is one of them in the plain setting. The augmented one
@@ -116,8 +110,8 @@ fn execution_ns(sizes: usize, runs: u32, effort: &CostEffort) -> u64 {
 }
 
 /// Laps that last `execution_ns` with the largest array in the plain setting, found out once, so that all runs
-/// have the same; or the exit code of a program that was interrupted meanwhile.
-fn measure_laps(cpu: u32, work: Work, execution_ns: u64) -> Result<Result<u64, ExitCode>> {
+/// have the same.
+fn measure_laps(cpu: u32, work: Work, execution_ns: u64) -> Result<u64> {
     // Three samples of a tenth: the fastest says what an undisturbed run lasts.
     let batching =
         ring::Batching { sample_ns: execution_ns.div_ceil(10), ..ring::Batching::default() };
@@ -128,15 +122,12 @@ fn measure_laps(cpu: u32, work: Work, execution_ns: u64) -> Result<Result<u64, E
         batching: Batching::of_rings(batching),
         unshared_ratio: None,
     };
-    let samples = match execute::rehearse(&told)? {
-        Ok(samples) => samples,
-        Err(interrupted) => return Ok(Err(interrupted)),
-    };
+    let samples = execute::rehearse(&told)?;
     let ns_per_lap = |sample: &Sample| sample.elapsed_ns as f64 / sample.laps as f64;
     let Some(fastest) = rings(&samples).map(ns_per_lap).reduce(f64::min) else {
         bail!("the calibration gave no sample");
     };
-    Ok(Ok((execution_ns as f64 / fastest).ceil().max(1.0) as u64))
+    Ok((execution_ns as f64 / fastest).ceil().max(1.0) as u64)
 }
 
 /// What packets go through, and a note where that is not what it should be.

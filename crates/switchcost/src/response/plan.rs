@@ -14,9 +14,10 @@ use probe::trial::{SIGNAL_LOOPS, SYSTEM_CALLS};
 use probe::{policy, ring};
 
 use super::{Part, ResponseArgs};
+use crate::clock::plan::available;
 use crate::failure::usage;
 use crate::links;
-use crate::setting::{Here, Planned, pair};
+use crate::setting::{self, Here, Planned, pair};
 use crate::values::each_once;
 
 /// Loops of each trial in a round: as many as the memorandum's programs made in all.
@@ -35,7 +36,7 @@ type Planning = (Vec<Case>, Vec<String>);
 
 /// The plan, and a note on everything that was left out.
 pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<Planned> {
-    let cpu = here.cpu(args.common.place.cpu)?;
+    let cpu = here.cpu(args.common.cpu)?;
     if args.busy_policy != Policy::Other && !args.parts().contains(&Part::Interrupts) {
         return Err(usage(format!(
             "--busy-policy {}: nothing is busy without the part interrupts (--only)",
@@ -85,15 +86,8 @@ fn of_loop(call: &str, cpu: u32) -> Case {
 }
 
 fn system_calls(cpu: u32) -> Result<Planning> {
-    let (mut cases, mut notices): Planning = Default::default();
-    let calls = probe::trial::available(SYSTEM_CALLS);
-    for (call, why_not) in calls.context("cannot look which system calls there are")? {
-        match why_not {
-            None => cases.push(of_loop(call.name, cpu)),
-            Some(why) => notices.push(format!("{} is not available here: {why}", call.name)),
-        }
-    }
-    Ok((cases, notices))
+    let (calls, notices) = available(SYSTEM_CALLS, |_| true)?;
+    Ok((calls.iter().map(|call| of_loop(call, cpu)).collect(), notices))
 }
 
 /// The memorandum's formulas need its system call too.
@@ -132,18 +126,17 @@ fn busy(cpu: u32, policy: Policy, here: &Here) -> Result<Case> {
 
 /// A sleeper on an idle and on a busy CPU, under each policy that is granted.
 fn wakeup(cpu: u32, seed: u64, here: &Here) -> Planning {
-    let needs = "wake-ups are measured under the normal policy only";
-    let (policies, notice) = match policy::check(Policy::Fifo) {
-        _ if here.allowed.len() < 2 => {
-            let why = "a real-time sleeper needs a second CPU to be watched from (taskset, cpuset)";
-            (&[Policy::Other][..], Some(format!("{needs}: {why}")))
-        }
-        Ok(()) => (&[Policy::Fifo, Policy::Other][..], None),
-        Err(errno) => {
-            let why = format!("{needs}: fifo: {errno}; {}", policy::needs(Policy::Fifo));
-            (&[Policy::Other][..], Some(why))
-        }
+    let why = match here.allowed.len() < 2 {
+        true => Some(
+            "a real-time sleeper needs a second CPU to be watched from (taskset, cpuset)"
+                .to_string(),
+        ),
+        false => policy::check(Policy::Fifo).err().map(setting::no_fifo),
     };
+    let policies: &[_] =
+        if why.is_some() { &[Policy::Other] } else { &[Policy::Fifo, Policy::Other] };
+    let notice =
+        why.map(|why| format!("wake-ups are measured under the normal policy only: {why}"));
     let (wakes, period_ns, timer_slack_ns) = (WAKES, WAKE_PERIOD_NS, TIMER_SLACK_NS);
     let case = |policy: &Policy, load| {
         let wakeup = Wakeup { load, wakes, period_ns, timer_slack_ns, seed };

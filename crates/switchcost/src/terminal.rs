@@ -87,7 +87,7 @@ pub(crate) fn cpu_list(cpus: &[u32]) -> String {
 }
 
 /// `1 round`, `7 rounds`.
-fn rounds_words(rounds: u32) -> String {
+pub(crate) fn rounds_words(rounds: u32) -> String {
     if rounds == 1 { "1 round".to_string() } else { format!("{rounds} rounds") }
 }
 

@@ -1,7 +1,5 @@
 //! `switchcost clock` on the terminal.
 
-use std::fmt::Write;
-
 use model::case::Policy;
 use model::findings::malloc::{
     self, BRK_CALLS, CAUSES, CallCost, MINOR_FAULTS, MMAP_CALLS, Overall, Slow,
@@ -139,25 +137,20 @@ pub(crate) fn malloc(record: &Record, found: &malloc::Found) -> String {
         "brk", "mmap", "faults",
     ];
     let table = table(columns, found.points.iter().map(malloc_row));
-    let mut text = format!("{table}\n\n{MALLOC_LEGEND}");
-    // Writing to a String cannot fail.
-    for overall in &found.overall {
-        let _ = writeln!(text, "{}", overall_words(record, overall));
-    }
+    let overall: String = found.overall.iter().map(|of| overall_words(record, of)).collect();
     let cycles = hines2000::MALLOC_CYCLES;
-    let _ = writeln!(
-        text,
-        "in 2000: {cycles} cycles, {:.2} us at 166 MHz (the mean of Doug Lea's malloc over the same sizes)",
-        cycles / 166.0
+    let slow = found.overall.iter().map(|Overall { preload, .. }| {
+        let own = || found.points.iter().filter(|point| point.preload == *preload);
+        let malloc = slow_words(own().filter_map(|point| point.malloc.as_ref()));
+        let free = slow_words(own().filter_map(|point| point.free.as_ref()));
+        let by = library(preload.as_ref());
+        format!("slow malloc calls by {by}: {malloc}\nslow free calls by {by}: {free}\n")
+    });
+    let mut text = format!(
+        "{table}\n\n{MALLOC_LEGEND}{overall}in 2000: {cycles} cycles, {:.2} us at 166 MHz (the mean of Doug Lea's malloc over the same sizes)\n{}",
+        cycles / 166.0,
+        slow.collect::<String>()
     );
-    for overall in &found.overall {
-        let own = || found.points.iter().filter(|point| point.preload == overall.preload);
-        let by = library(overall.preload.as_ref());
-        let slow = slow_words(own().filter_map(|point| point.malloc.as_ref()));
-        let _ = writeln!(text, "slow malloc calls by {by}: {slow}");
-        let slow = slow_words(own().filter_map(|point| point.free.as_ref()));
-        let _ = writeln!(text, "slow free calls by {by}: {slow}");
-    }
     if found.points.iter().any(|point| !point.per_sample.contains_key(BRK_CALLS)) {
         text.push_str("brk, mmap: not counted, as a child could not be traced here (ptrace(2); see kernel.yama.ptrace_scope and seccomp)\n");
     }
@@ -188,7 +181,7 @@ fn malloc_row(point: &malloc::Point) -> Vec<String> {
 fn overall_words(record: &Record, overall: &Overall) -> String {
     let mean = overall.malloc_mean_ticks.map(|estimate| estimate.value);
     format!(
-        "{} over all sizes: malloc {} ticks, fast {}, mean {} ({} ns); free {} ticks, mean {}",
+        "{} over all sizes: malloc {} ticks, fast {}, mean {} ({} ns); free {} ticks, mean {}\n",
         library(overall.preload.as_ref()),
         estimate_words(overall.malloc_median_ticks),
         estimate_words(overall.malloc_fast_ticks),

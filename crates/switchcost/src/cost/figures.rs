@@ -21,30 +21,33 @@ pub(crate) fn figures(record: &Record, cost: &Cost, index: usize) -> Vec<Figure>
     let levels = Levels::of(&record.header.machine, &record.header.plan);
     let is_sparse = |curve: &&Curve| curve.work.walk == Walk::Sparse;
     let (pages, arrays): (Vec<&Curve>, Vec<&Curve>) = cost.curves.iter().partition(is_sparse);
+    let over = |curves, label: &str, unit| Over {
+        curves,
+        direct: &cost.direct,
+        x: Axis::new(label, unit, Scale::Log),
+        index,
+    };
     let mut all = Vec::new();
     if !arrays.is_empty() {
-        let x = Axis::new("array of each member", Unit::Bytes, Scale::Log);
-        let over = Over { curves: &arrays, direct: &cost.direct, x, index };
-        let size = |level: &regions::Level| words::bytes(level.size);
-        let marks = level_marks(&levels.for_arrays(), size);
+        let over = over(&arrays, "array of each member", Unit::Bytes);
+        let marks = level_marks(&levels.for_arrays(), words::bytes);
         let total = over.total(COST_BY_ARRAY, "Cost of a switch by working set", marks);
         all.push(Figure { regions: over.regions(), ..total });
         all.extend(over.indirect());
         all.extend(maps(&arrays));
     }
     if !pages.is_empty() {
-        let x = Axis::new("pages of each member", Unit::Count, Scale::Log);
-        let over = Over { curves: &pages, direct: &cost.direct, x, index };
-        let marks = level_marks(&levels.for_pages(), |level| level.size.to_string());
+        let over = over(&pages, "pages of each member", Unit::Count);
+        let marks = level_marks(&levels.for_pages(), |pages| pages.to_string());
         all.push(over.total("cost-by-pages", "Cost of a switch by pages touched", marks));
     }
     all.extend(by_members(record, cost, index));
     all
 }
 
-fn level_marks(levels: &[regions::Level], size: fn(&regions::Level) -> String) -> Vec<Mark> {
+fn level_marks(levels: &[regions::Level], size: fn(u64) -> String) -> Vec<Mark> {
     let mark = |level: &regions::Level| {
-        let label = format!("{} {}", level.name, size(level));
+        let label = format!("{} {}", level.name, size(level.size));
         Mark { x: level.size as f64, between: None, label }
     };
     levels.iter().map(mark).collect()
@@ -90,10 +93,9 @@ impl Over<'_> {
             let points = curve.outcome.breaks().pieces.iter().flat_map(piece).collect();
             Series::new(format!("{}, course", name(curve)), self.index, Role::Law, points)
         };
-        let mut series: Vec<Series> = self.measured(|point| point.total_ns).collect();
-        series.extend(self.curves.iter().map(law));
-        series.extend(self.without_work());
-        series.retain(|series| !series.points.is_empty());
+        let laws = self.curves.iter().map(law).chain(self.without_work());
+        let series = self.measured(|point| point.total_ns).chain(laws);
+        let series = series.filter(|series| !series.points.is_empty()).collect();
         for curve in self.curves {
             let name = name(curve);
             marks.extend(curve.outcome.breaks().breaks.iter().map(|found| Mark {

@@ -72,27 +72,19 @@ pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
     Ok((args.effort.plan(Experiment::Cost, grid, batching), notices))
 }
 
-/// One way of walking, over a grid of its own.
-struct Part {
-    walk: Walk,
-    strides: Vec<u64>,
-    arrays: Vec<u64>,
-}
-
-/// The parts of the grid that were asked for.
-fn parts(args: &CostArgs, cpu: Option<u32>, machine: &Machine) -> Vec<Part> {
+/// The ways of walking that were asked for, each with its strides and the arrays of its own grid.
+fn grids(args: &CostArgs, cpu: Option<u32>, machine: &Machine) -> Vec<(Walk, Vec<u64>, Vec<u64>)> {
     let asked = |list: &Option<ByteSizes>| list.as_ref().map(|list| list.0.clone());
     let part = |walk: Walk| {
         let (strides, arrays) = match walk {
             Walk::Whole => (asked(&args.stride), arrays(machine, cpu, args.deep)),
             Walk::Chase => (Some(vec![LINE_BYTES]), dense(machine, cpu, args.deep)),
-            Walk::Sparse => {
-                let pages = pages().into_iter().map(|pages| pages * PAGE_BYTES);
-                (Some(vec![PAGE_BYTES]), pages.collect())
-            }
+            Walk::Sparse => (
+                Some(vec![PAGE_BYTES]),
+                pages().into_iter().map(|pages| pages * PAGE_BYTES).collect(),
+            ),
         };
-        let strides = strides.unwrap_or_else(|| STRIDES.to_vec());
-        Part { walk, strides, arrays: asked(&args.array).unwrap_or(arrays) }
+        (walk, strides.unwrap_or_else(|| STRIDES.to_vec()), asked(&args.array).unwrap_or(arrays))
     };
     match args.tlb {
         true => vec![part(Walk::Sparse)],
@@ -107,7 +99,7 @@ fn works(
     machine: &Machine,
 ) -> Result<(Vec<Work>, Option<String>)> {
     let (mut works, mut too_small) = (Vec::new(), Vec::new());
-    for Part { walk, strides, arrays } in parts(args, cpu, machine) {
+    for (walk, strides, arrays) in grids(args, cpu, machine) {
         let before = works.len();
         for stride in &strides {
             Work::check_stride(*stride).map_err(usage)?;

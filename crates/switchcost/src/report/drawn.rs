@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use charts::{Figure, clean};
 use model::noise::NoiseVerdict;
+use model::plan::Plan;
 use model::run::Run;
 use model::subject::{Origin, PREFIX, Published, Subcase, Subject};
 
@@ -13,6 +14,7 @@ use crate::experiments::Record;
 use crate::figures::published::of_published;
 use crate::history::find_published;
 use crate::store::{Folder, read};
+use crate::terminal::rounds_words;
 
 /// What is told of a run before its charts.
 pub(crate) struct Drawn {
@@ -48,18 +50,11 @@ impl Drawn {
         let header = &run.header;
         let day = header.started.split('T').next().unwrap_or(&header.started);
         let facts = facts(&subject, &header.invocation);
-        let count = |number: usize, one: &str| match number {
-            1 => format!("1 {one}"),
-            _ => format!("{number} {one}s"),
-        };
-        let caption = format!(
-            "{}, {day}; {}: {}, {}, seed {}",
-            known(&facts, &["machine", "kernel"]),
-            header.plan.experiment,
-            count(header.plan.cases.len(), "case"),
-            count(run.rounds() as usize, "round"),
-            header.plan.seed,
-        );
+        let Plan { experiment, cases, seed, .. } = &header.plan;
+        let machine = known(&facts, &["machine", "kernel"]);
+        let cases = if cases.len() == 1 { "1 case" } else { &format!("{} cases", cases.len()) };
+        let rounds = rounds_words(run.rounds());
+        let caption = format!("{machine}, {day}; {experiment}: {cases}, {rounds}, seed {seed}");
         Self {
             title: format!("{}, {day}", subject.experiment),
             noise: subject.noise,
@@ -114,13 +109,9 @@ fn facts(subject: &Subject, invocation: &[String]) -> Vec<(&'static str, String)
         let all: BTreeSet<String> = subject.cases.iter().filter_map(of).collect();
         all.into_iter().collect::<Vec<_>>().join(", ")
     };
-    let mut facts = vec![
-        ("machine", cpu.map_or("unknown CPU".to_string(), Clone::clone)),
-        ("kernel", format!("Linux {kernel}")),
-        ("policy", each("policy")),
-        ("placement", each("placement")),
-        ("CPU", each("CPU")),
-    ];
+    let cpu = cpu.map_or("unknown CPU".to_string(), Clone::clone);
+    let mut facts = vec![("machine", cpu), ("kernel", format!("Linux {kernel}"))];
+    facts.extend(["policy", "placement", "CPU"].map(|name| (name, each(name))));
     if let Origin::Run { started, build, .. } = &subject.origin {
         facts.push(("measured", started.clone()));
         facts.push(("by", format!("switchcost {} ({} build)", build.version, build.profile)));

@@ -15,19 +15,11 @@ use crate::ring::table::{by_cpu_time, cost_words, switches_words};
 use crate::terminal::{Told, cpu_list, figure, interval, table, value};
 
 pub(crate) fn told(record: &Record) -> Told {
-    let sections = [
-        system_calls(record),
-        signals(record),
-        links(record),
-        delays::interrupts(record),
-        delays::wakeup(record),
-        delays::budget(record),
-    ];
-    Told {
-        heading: format!(", on CPU {}", cpu_list(&record.header.plan.cpus())),
-        body: sections.into_iter().flatten().map(|section| section + "\n").collect(),
-        findings: Vec::new(),
-    }
+    let own = [system_calls, signals, links];
+    let sections = own.into_iter().chain([delays::interrupts, delays::wakeup, delays::budget]);
+    let body = sections.filter_map(|of| Some(of(record)? + "\n")).collect();
+    let heading = format!(", on CPU {}", cpu_list(&record.header.plan.cpus()));
+    Told { heading, body, findings: Vec::new() }
 }
 
 const CALLS_LEGEND: &str = "ns, ticks: per call of a hundred calls one after the other, less the empty loop of the same worker; enters kernel: entries per\n\
@@ -143,9 +135,17 @@ fn links(record: &Record) -> Option<String> {
         ])
     };
     record.links.first()?;
-    let columns = ["link", "ns/hop", "switches/hop", "ns/switch", "interval"];
-    let columns = columns.into_iter().chain(["above pipe", "interval", "rounds"]);
-    let table = table(columns.collect::<Vec<_>>(), record.links.iter().filter_map(row));
+    let columns = [
+        "link",
+        "ns/hop",
+        "switches/hop",
+        "ns/switch",
+        "interval",
+        "above pipe",
+        "interval",
+        "rounds",
+    ];
+    let table = table(columns, record.links.iter().filter_map(row));
     let rings = record.links.iter().filter_map(|link| record.ring(link.case));
     let by_cpu = by_cpu_time(rings.clone(), &record.noise, |case| case.link.clone());
     let name = |case: &Case| format!("{} by {}", case.members, case.link);

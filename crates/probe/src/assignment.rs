@@ -10,21 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ring, trial};
 
-/// What a worker gets: one case, one round.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Assignment {
-    /// Number of the case in the plan.
-    pub case_number: usize,
-    /// The case.
-    pub case: Case,
-    /// The round.
-    pub round: u32,
-    /// How the case becomes samples.
-    pub batching: Batching,
-    /// k0 of the CPU that is measured, as far as it is known (`model::speed::Reference`): what is waited for.
-    #[serde(default)]
-    pub unshared_ratio: Option<f64>,
-}
+/// What a worker gets: one case of any kind, one round.
+pub type Assignment = ring::Assignment<Case, Batching>;
 
 /// Why a case gave no (further) samples.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]

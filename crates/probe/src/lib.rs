@@ -1,8 +1,8 @@
 //! All of switchcost that touches the kernel. A case comes in, samples go out.
 
 pub mod assignment;
-pub mod company;
-pub mod limits;
+pub mod competing;
+mod limits;
 pub mod machine;
 pub mod placement;
 pub mod policy;

@@ -13,16 +13,15 @@ use crate::machine;
 use crate::procfs::ids_in;
 
 /// A resource limit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limit {
-    /// Its name, as the manuals call it.
-    pub name: &'static str,
-    /// Its value.
-    pub value: u64,
+#[derive(Clone, Debug)]
+struct Limit {
+    /// As the manuals call it.
+    name: &'static str,
+    value: u64,
     /// How much of it is in use, where that is known.
-    pub in_use: Option<u64>,
+    in_use: Option<u64>,
     /// How to raise it.
-    pub raise: String,
+    raise: String,
 }
 
 impl Limit {
@@ -42,44 +41,28 @@ impl fmt::Display for Limit {
     }
 }
 
-/// The limits behind a refusal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Those that are reached, or all that could be behind it where none is reached.
-    pub suspects: Vec<Limit>,
-    /// Whether the suspects are reached.
-    pub certain: bool,
-}
-
-impl fmt::Display for Limits {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words: Vec<String> = self.suspects.iter().map(Limit::to_string).collect();
-        match (words.is_empty(), self.certain) {
-            (true, _) => f.write_str("No limit that this program knows is behind it"),
-            (false, true) => write!(f, "Limit reached: {}", words.join("; also ")),
-            (false, false) => {
-                write!(f, "One of these limits is behind it: {}", words.join("; or "))
-            }
-        }
+/// The limits behind `errno` of `call`, in words, as the machine is now: to be asked before anything that
+/// was made is given back.
+pub fn behind(call: &str, errno: Errno) -> String {
+    let (suspects, certain) = suspects(call, errno);
+    let words: Vec<String> = suspects.iter().map(Limit::to_string).collect();
+    match (words.is_empty(), certain) {
+        (true, _) => "No limit that this program knows is behind it".to_string(),
+        (false, true) => format!("Limit reached: {}", words.join("; also ")),
+        (false, false) => format!("One of these limits is behind it: {}", words.join("; or ")),
     }
 }
 
-impl Limits {
-    /// The limits behind `errno` of `call`, as the machine is now: to be asked before anything that
-    /// was made is given back.
-    pub fn behind(call: &str, errno: Errno) -> Self {
-        // Without a free descriptor nothing else can be read, and nothing else can be behind it.
-        // A queue refused for its bytes gives the same errno.
-        if errno == Errno::MFILE && call != "mq_open" {
-            return Self { suspects: vec![open_files()], certain: true };
-        }
-        let all = candidates(Path::new("/"), call, errno);
-        let reached: Vec<Limit> = all.iter().filter(|limit| limit.is_reached()).cloned().collect();
-        match reached.is_empty() {
-            true => Self { suspects: all, certain: false },
-            false => Self { suspects: reached, certain: true },
-        }
+/// The limits that are reached, and that they are; or all that could be behind it where none is reached.
+fn suspects(call: &str, errno: Errno) -> (Vec<Limit>, bool) {
+    // Without a free descriptor nothing else can be read, and nothing else can be behind it.
+    // A queue refused for its bytes gives the same errno.
+    if errno == Errno::MFILE && call != "mq_open" {
+        return (vec![open_files()], true);
     }
+    let all = candidates(Path::new("/"), call, errno);
+    let reached: Vec<Limit> = all.iter().filter(|limit| limit.is_reached()).cloned().collect();
+    if reached.is_empty() { (all, false) } else { (reached, true) }
 }
 
 fn candidates(root: &Path, call: &str, errno: Errno) -> Vec<Limit> {
@@ -283,9 +266,9 @@ mod tests {
 
     #[test]
     fn a_queue_may_be_refused_for_descriptors_or_for_bytes() {
-        let of_pipes = Limits::behind("pipe", Errno::MFILE);
-        assert_eq!((of_pipes.certain, of_pipes.suspects.len()), (true, 1));
-        let of_queues = Limits::behind("mq_open", Errno::MFILE).suspects;
+        let (of_pipes, certain) = suspects("pipe", Errno::MFILE);
+        assert_eq!((certain, of_pipes.len()), (true, 1));
+        let (of_queues, _) = suspects("mq_open", Errno::MFILE);
         assert_eq!(names(of_queues), ["RLIMIT_NOFILE", "RLIMIT_MSGQUEUE"]);
     }
 }

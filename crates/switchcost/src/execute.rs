@@ -12,7 +12,7 @@ use model::machine::Machine;
 use model::plan::{Plan, Stopping};
 use model::run::{self, Build, End, Failure, Header, Line, Resumed, Run, SCHEMA, StopReason};
 use probe::assignment::Assignment;
-use probe::company::Watcher;
+use probe::competing::Watcher;
 use probe::placement;
 
 use crate::failure::{Interrupted, say, usage};

@@ -18,20 +18,10 @@ use model::reading::Reading;
 use self::kernel::Config;
 use self::tree::{Tree, reading};
 
-/// How often each source, by its name in /proc/interrupts, has interrupted a CPU since the start of
-/// the machine; absent where that cannot be read.
-pub fn interrupts_of(cpu: u32) -> Option<BTreeMap<String, u64>> {
-    interrupt_sources(Path::new("/"), &[cpu]).map(by_name)
-}
-
-fn by_name(sources: Sources) -> BTreeMap<String, u64> {
-    sources.into_iter().map(|((source, _), count)| (source, count)).collect()
-}
-
 /// How often each source has interrupted, by its name in the first column and what it is called.
 pub(crate) type Sources = BTreeMap<(String, String), u64>;
 
-/// All sources over several CPUs, below a root folder; absent where they cannot be read.
+/// All sources over several CPUs since the start of the machine, below a root folder; absent where they cannot be read.
 pub(crate) fn interrupt_sources(root: &Path, cpus: &[u32]) -> Option<Sources> {
     system::by_source(&Tree::new(root), cpus).ok()
 }

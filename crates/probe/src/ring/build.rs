@@ -13,13 +13,12 @@ use rustix::process::getpid;
 use rustix::thread::gettid;
 
 use super::link::{CallError, End, Link, LinkError, Place, RingError};
-use super::member::{Member, Seat, follow};
+use super::member::{Member, NoWork, Seat, Work, follow};
 use super::others::{Other, Others, STATUS_LOST, STATUS_ORPHAN, STATUS_PLACE};
-use super::work::{NoWork, Work};
 use crate::placement;
 use crate::sys::{
-    self, Array, EndNote, Forked, RegisterKind, Registers, SharedArea, WithRegisters,
-    end_with_parent, exit_now, fork, member_lost, unwatch_members,
+    self, Array, EndNote, Forked, RegisterKind, SharedArea, WithRegisters, end_with_parent,
+    exit_now, fork, member_lost, unwatch_members,
 };
 
 /// Stack of a member that has one of its own: it calls a few functions deep.
@@ -93,7 +92,7 @@ struct WithState<'a, M> {
 impl<M: Make> WithRegisters for WithState<'_, M> {
     type Output = Result<Ring, RingError>;
 
-    fn with<K: RegisterKind>(self, registers: Registers<K>) -> Self::Output {
+    fn with<K: RegisterKind>(self, registers: K) -> Self::Output {
         M::make(self.case, move || registers, self.alone)
     }
 }

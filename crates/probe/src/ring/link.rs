@@ -10,7 +10,7 @@ use model::ring::Kind;
 use rustix::io::Errno;
 
 use crate::counters::CountError;
-use crate::limits::Limits;
+use crate::limits;
 use crate::sys::{SharedArea, Task, member_lost};
 
 /// One end of a channel between two members: one uses it to send, or to receive.
@@ -128,7 +128,7 @@ pub enum RingError {
         /// The call that failed.
         call: CallError,
         /// Which limit it was.
-        limits: Box<Limits>,
+        limits: String,
     },
     /// The members' memory cannot be allocated.
     #[error("{0}")]
@@ -148,7 +148,7 @@ impl RingError {
     /// The call that failed when a ring of so many had so many members, and the limits behind it. These are read
     /// while all members still live: only then do their counts include them.
     pub(super) fn refused(wanted: u32, made: u32, call: CallError) -> Self {
-        let limits = Box::new(Limits::behind(call.0, call.1));
+        let limits = limits::behind(call.0, call.1);
         Self::Refused { wanted, made, call, limits }
     }
 

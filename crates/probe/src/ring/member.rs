@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering;
 
 use super::link::{End, LinkError, RingError};
 use super::slices::{WaitBudget, in_slices};
-use super::work::Work;
 use crate::sys::{
-    Cell, SharedArea, member_lost, monotonic_raw_ns, reference_quantum, wait_uninterruptible,
+    Array, Cell, RegisterKind, SharedArea, member_lost, monotonic_raw_ns, reference_quantum,
+    wait_uninterruptible,
 };
 use model::speed::Slices;
 use rustix::io::Errno;
@@ -30,6 +30,50 @@ fn repeatable(error: LinkError) -> Result<(), LinkError> {
     match error {
         LinkError::Kernel(Errno::INTR) if !member_lost() => Ok(()),
         lost => Err(lost),
+    }
+}
+
+/// Work of one hop.
+pub trait Work: 'static {
+    /// Does it once.
+    fn touch(&mut self);
+
+    /// Called before each batch, outside of the timed loop.
+    fn begin(&mut self) {}
+
+    /// Moves its memory to another of its places, if it has some.
+    fn move_to(&mut self, _place: u32) {}
+}
+
+/// No work: the bare switch.
+pub struct NoWork;
+
+impl Work for NoWork {
+    #[inline(always)]
+    fn touch(&mut self) {}
+}
+
+impl Work for Array {
+    #[inline]
+    fn touch(&mut self) {
+        self.walk();
+    }
+
+    fn move_to(&mut self, place: u32) {
+        Array::move_to(self, place);
+    }
+}
+
+impl<K: RegisterKind> Work for K {
+    #[inline(always)]
+    fn touch(&mut self) {
+        self.write();
+    }
+
+    /// What a library call left in use is not of this state.
+    fn begin(&mut self) {
+        self.clear();
+        self.write();
     }
 }
 
@@ -167,16 +211,16 @@ pub fn follow(member: &mut dyn Member, area: &SharedArea, cell: &Cell) -> Result
         rest();
         let token = member.receive()?;
         cell.hops.store(hops, Ordering::Release);
-        let laps = area.laps.get();
+        let laps = area.laps.load(Ordering::Acquire);
         member.settle()?;
         member.send(token.wrapping_add(1))?;
         if laps == 0 {
             return Ok(());
         }
         rest();
-        member.work().move_to(area.place.get() as u32);
+        member.work().move_to(area.place.load(Ordering::Acquire) as u32);
         member.work().begin();
-        match area.solo_laps.get() {
+        match area.solo_laps.load(Ordering::Acquire) {
             solo_laps if solo_laps > 0 && member.has_own() => {
                 let token = member.receive()?;
                 alone(member, solo_laps, cell)?;
@@ -236,7 +280,7 @@ impl<'a> Leader<'a> {
     /// A control lap: announces the laps of the next batch (0: the end) and checks that every
     /// member made all hops of those before.
     pub fn announce(&mut self, laps: u64) -> Result<(), RingError> {
-        self.area.laps.set(laps);
+        self.area.laps.store(laps, Ordering::Release);
         self.member.settle()?;
         self.begin();
         self.laps(1)?;
@@ -255,19 +299,19 @@ impl<'a> Leader<'a> {
     /// Solos: one lap of the ring, in which each member makes `laps` laps alone when the token comes to it, the
     /// leader first. What they took is in the cells.
     pub fn solos(&mut self, laps: u64) -> Result<(), RingError> {
-        self.area.solo_laps.set(laps);
+        self.area.solo_laps.store(laps, Ordering::Release);
         self.announce(1)?;
         alone(&mut *self.member, laps, &self.area.cells()[0])?;
         self.laps(1)?;
         self.hops += 1;
-        self.area.solo_laps.set(0);
+        self.area.solo_laps.store(0, Ordering::Release);
         Ok(())
     }
 
     /// All members' memory at this of their places, from the control lap on that this announces. Gives the time
     /// of the fastest of so many laps there, after [`WARM_LAPS`], with a quantum before and behind them.
     pub fn move_to(&mut self, place: u32, laps: u64) -> Result<(u64, Slices), RingError> {
-        self.area.place.set(place.into());
+        self.area.place.store(place.into(), Ordering::Release);
         self.announce(WARM_LAPS + laps)?;
         self.member.work().move_to(place);
         self.begin();
@@ -346,7 +390,6 @@ mod tests {
     use super::*;
     use crate::ring::link::{Link, Place};
     use crate::ring::links::Pipe;
-    use crate::ring::work::NoWork;
     use model::case::Kind;
     use std::os::fd::OwnedFd;
     use std::sync::Arc;
@@ -422,7 +465,11 @@ mod tests {
         with_ring(3, None, |leader| {
             leader.solos(50).unwrap();
             let times = |leader: &Leader| -> Vec<[u64; 5]> {
-                leader.cells().iter().map(Cell::solo_times_ns).collect()
+                leader
+                    .cells()
+                    .iter()
+                    .map(|cell| cell.solo_ns.each_ref().map(|ns| ns.load(Ordering::Acquire)))
+                    .collect()
             };
             let first = times(leader);
             assert!(first.iter().all(|times| times.iter().all(|ns| *ns > 0)), "{first:?}");

@@ -8,9 +8,10 @@ mod link;
 mod links;
 mod member;
 mod others;
+#[cfg(test)]
+mod register_tests;
 mod session;
 mod slices;
-mod work;
 
 use model::ring::Sample;
 

@@ -1,6 +1,7 @@
 //! One worker's round of one case: set-up, warm-up, samples, end.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use model::ring::{Batching, Case, ELEMENT_BYTES, Policy, Sample};
@@ -19,18 +20,19 @@ use crate::policy;
 use crate::program::huge_page_bytes_of_process;
 use crate::sys::{self, Array, Ballast, Task, monotonic_raw_ns};
 
-/// What a worker gets of a ring: one case, one round.
+/// What a worker gets: one case, one round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Assignment {
+pub struct Assignment<C = Case, B = Batching> {
     /// Number of the case in the plan.
     pub case_number: usize,
-    /// The ring.
-    pub case: Case,
+    /// The case.
+    pub case: C,
     /// The round.
     pub round: u32,
-    /// How laps become samples.
-    pub batching: Batching,
+    /// How the case becomes samples.
+    pub batching: B,
     /// k0 of the CPU that is measured, as far as it is known (`model::speed::Reference`): what is waited for.
+    #[serde(default)]
     pub unshared_ratio: Option<f64>,
 }
 
@@ -330,7 +332,8 @@ impl Sampler<'_, '_> {
         deadline((solo_laps + 3) as f64 * self.ns_per_lap);
         self.leader.solos(solo_laps)?;
         for cell in self.leader.cells() {
-            let [solo_ns, quanta @ ..] = cell.solo_times_ns();
+            let times_ns = cell.solo_ns.each_ref().map(|ns| ns.load(Ordering::Acquire));
+            let [solo_ns, quanta @ ..] = times_ns;
             to.solos_ns.push(solo_ns);
             for [latency, throughput] in [[quanta[0], quanta[1]], [quanta[2], quanta[3]]] {
                 to.latency_ns.push(u32::try_from(latency).unwrap_or(u32::MAX));

@@ -13,28 +13,18 @@ use rustix::io::{Errno, retry_on_intr};
 use super::check;
 use super::signal::{member_lost, no_timeout};
 
-/// Moves the calling process into an IPC namespace of its own, which the kernel takes away with all
+/// Moves the calling process into a namespace of its own (CLONE_NEW*), which the kernel takes away with all
 /// that is in it when the last process in there has ended, however it did. Where the privilege is
 /// missing (CAP_SYS_ADMIN) through a user namespace, which the process must be single-threaded for.
-pub fn own_ipc_namespace() -> Result<(), Errno> {
-    own_namespace(libc::CLONE_NEWIPC)
-}
-
-/// The same for a namespace of another kind (CLONE_NEW*).
-pub(super) fn own_namespace(kind: c_int) -> Result<(), Errno> {
+pub fn own_namespace(kind: c_int) -> Result<(), Errno> {
     match unshare(kind) {
         Err(Errno::PERM) => unshare(libc::CLONE_NEWUSER | kind),
         done => done,
     }
 }
 
-/// [`own_ipc_namespace`] without the way through a user namespace: users that it does not map have no POSIX
-/// queues in it (EOVERFLOW).
-pub fn privileged_ipc_namespace() -> Result<(), Errno> {
-    unshare(libc::CLONE_NEWIPC)
-}
-
-fn unshare(flags: c_int) -> Result<(), Errno> {
+/// [`own_namespace`] without the way through a user namespace.
+pub fn unshare(flags: c_int) -> Result<(), Errno> {
     // SAFETY: touches no memory.
     check(unsafe { libc::unshare(flags) }).map(|_| ())
 }
@@ -56,20 +46,9 @@ impl SysvSemaphore {
         check(unsafe { libc::semget(libc::IPC_PRIVATE, 1, MODE) }).map(|id| Self { id })
     }
 
-    /// One up.
+    /// One up (1), or one down (-1) once that can be.
     #[inline(always)]
-    pub fn up(self) -> Result<(), Errno> {
-        self.change(1)
-    }
-
-    /// One down, or waits until that can be.
-    #[inline(always)]
-    pub fn down(self) -> Result<(), Errno> {
-        self.change(-1)
-    }
-
-    #[inline(always)]
-    fn change(self, by: i16) -> Result<(), Errno> {
+    pub fn change(self, by: i16) -> Result<(), Errno> {
         let mut operation = libc::sembuf { sem_num: 0, sem_op: by, sem_flg: 0 };
         // SAFETY: the kernel reads one operation from a valid address.
         check(unsafe { libc::semop(self.id, &mut operation, 1) }).map(|_| ())

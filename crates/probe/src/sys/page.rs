@@ -112,12 +112,8 @@ pub struct Slot(AtomicU32);
 // SAFETY: an atomic: zero is a value, and it holds no address.
 unsafe impl Shareable for Slot {}
 
-/// A count that several processes share.
-#[derive(Default)]
-pub struct EventCount(pub AtomicU32);
-
 // SAFETY: an atomic: zero is a value, and it holds no address.
-unsafe impl Shareable for EventCount {}
+unsafe impl Shareable for AtomicU32 {}
 
 impl Slot {
     /// What an empty slot holds.
@@ -163,39 +159,16 @@ pub struct Cell {
     pub solo_ns: [AtomicU64; 5],
 }
 
-impl Cell {
-    /// The times of the member's last solo, see [`Self::solo_ns`].
-    pub fn solo_times_ns(&self) -> [u64; 5] {
-        self.solo_ns.each_ref().map(|ns| ns.load(Ordering::Acquire))
-    }
-}
-
-/// A number from the leader to the members: set before the token that announces it is sent.
-#[derive(Default)]
-pub struct Announced(AtomicU64);
-
-impl Announced {
-    /// As it was set last; 0 at first.
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Acquire)
-    }
-
-    /// Sets it.
-    pub fn set(&self, number: u64) {
-        self.0.store(number, Ordering::Release);
-    }
-}
-
-/// State that the leader publishes.
+/// State that the leader publishes: each number is set before the token that announces it is sent.
 #[repr(C, align(64))]
 #[derive(Default)]
 pub struct Header {
     /// Laps of the coming batch; 0 asks the members to end.
-    pub laps: Announced,
+    pub laps: AtomicU64,
     /// Laps of each member's solo in the coming phase; 0 where that is a batch of the ring.
-    pub solo_laps: Announced,
+    pub solo_laps: AtomicU64,
     /// Which of its places a member's memory lies at from the coming phase on.
-    pub place: Announced,
+    pub place: AtomicU64,
     /// Phases (control laps and batches) that the leader has begun, for links that wait awake.
     phases: AtomicU32,
 }
@@ -393,8 +366,11 @@ mod tests {
         assert_eq!(area.cells().len(), 1000);
         assert!(area.cells().iter().all(|cell| cell.hops.load(Ordering::Relaxed) == 0));
         area.cells()[999].hops.store(7, Ordering::Relaxed);
-        area.laps.set(3);
-        assert_eq!((area.laps.get(), area.cells()[999].hops.load(Ordering::Relaxed)), (3, 7));
+        area.laps.store(3, Ordering::Release);
+        assert_eq!(
+            (area.laps.load(Ordering::Acquire), area.cells()[999].hops.load(Ordering::Relaxed)),
+            (3, 7)
+        );
         assert_eq!(size_of::<Cell>(), 64);
     }
 

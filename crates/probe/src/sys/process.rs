@@ -301,11 +301,7 @@ impl Child {
 
     /// Forks one that sleeps.
     pub fn asleep() -> Result<Self, Errno> {
-        Self::start(|| {
-            loop {
-                std::thread::sleep(Duration::from_secs(3600));
-            }
-        })
+        Self::start(|| sleep_for_ever())
     }
 
     /// Whether it still runs.
@@ -332,6 +328,13 @@ impl Child {
     /// Its process id.
     pub fn pid(&self) -> i32 {
         self.0.as_raw_pid()
+    }
+}
+
+/// Waits for the end of the process.
+pub fn sleep_for_ever() -> ! {
+    loop {
+        std::thread::sleep(Duration::from_secs(3600));
     }
 }
 

@@ -1,40 +1,28 @@
 //! Vector registers put in use, and out of it, so that a switch has them to save or has not.
 
-use std::marker::PhantomData;
-
 use model::ring::State;
 
 #[cfg(test)]
 pub use arch::seen::{in_use, last_register};
 
-/// Registers that this CPU has, of the kind `K`.
-pub struct Registers<K>(PhantomData<fn() -> K>);
+/// A kind of vector registers; a value exists only where the CPU and the kernel have them ([`with_registers`]).
+pub trait RegisterKind: Copy + Send + Sync + 'static {
+    /// Writes to each of them.
+    fn write(self);
 
-// Derived, they would ask the same of `K`.
-impl<K> Clone for Registers<K> {
-    fn clone(&self) -> Self {
-        *self
+    /// Puts all vector registers into their initial configuration, where the architecture has one.
+    fn clear(self) {
+        arch::clear();
     }
 }
 
-impl<K> Copy for Registers<K> {}
-
-/// Kinds of registers; implemented in the files of the architectures only.
-pub trait RegisterKind: 'static {
-    /// Writes to each of them.
-    ///
-    /// # Safety
-    ///
-    /// The CPU and the kernel have the registers.
-    unsafe fn write();
-}
-
 /// No registers.
+#[derive(Clone, Copy)]
 pub struct NoRegisters;
 
 impl RegisterKind for NoRegisters {
     #[inline(always)]
-    unsafe fn write() {}
+    fn write(self) {}
 }
 
 /// What is done with the registers of a state; called with their kind as a type, so that the code is
@@ -43,7 +31,7 @@ pub trait WithRegisters {
     /// What comes of it.
     type Output;
     /// Does it.
-    fn with<K: RegisterKind>(self, registers: Registers<K>) -> Self::Output;
+    fn with<K: RegisterKind>(self, registers: K) -> Self::Output;
 }
 
 /// Gives the registers of `state` to `what`, or says which feature this CPU lacks.
@@ -56,23 +44,9 @@ pub fn has_registers(state: State) -> Result<(), String> {
     struct Nothing;
     impl WithRegisters for Nothing {
         type Output = ();
-        fn with<K: RegisterKind>(self, _: Registers<K>) {}
+        fn with<K: RegisterKind>(self, _: K) {}
     }
     with_registers(state, Nothing)
-}
-
-impl<K: RegisterKind> Registers<K> {
-    /// Writes all of them.
-    #[inline(always)]
-    pub fn write(self) {
-        // SAFETY: one of this type exists only where the CPU has them (`with_registers`).
-        unsafe { K::write() }
-    }
-
-    /// Puts all vector registers into their initial configuration, where the architecture has one.
-    pub fn clear(self) {
-        arch::clear();
-    }
 }
 
 /// x86-64: XMM, YMM, ZMM and mask registers (Intel SDM volume 1, chapter 13; AMD APM volume 2,
@@ -93,14 +67,12 @@ mod arch {
         let lacks = |feature: &str| Err(format!("this CPU has no {feature}"));
         let has_avx = is_x86_feature_detected!("avx");
         match state {
-            State::None => Ok(what.with(Registers::<NoRegisters>(PhantomData))),
-            State::Sse => Ok(what.with(Registers::<Sse>(PhantomData))),
-            State::Avx if has_avx => Ok(what.with(Registers::<Avx>(PhantomData))),
-            State::Vzeroupper if has_avx => Ok(what.with(Registers::<Vzeroupper>(PhantomData))),
+            State::None => Ok(what.with(NoRegisters)),
+            State::Sse => Ok(what.with(Sse)),
+            State::Avx if has_avx => Ok(what.with(Avx)),
+            State::Vzeroupper if has_avx => Ok(what.with(Vzeroupper)),
             State::Avx | State::Vzeroupper => lacks("AVX"),
-            State::Avx512 if is_x86_feature_detected!("avx512f") => {
-                Ok(what.with(Registers::<Avx512>(PhantomData)))
-            }
+            State::Avx512 if is_x86_feature_detected!("avx512f") => Ok(what.with(Avx512)),
             State::Avx512 => lacks("AVX-512 (avx512f)"),
             State::Neon => lacks("Neon: it is an x86-64"),
         }
@@ -124,11 +96,12 @@ mod arch {
     // All bits set, in every kind: neither zero, which may count as initial, nor a number to compute with.
 
     /// XMM0 to XMM15.
+    #[derive(Clone, Copy)]
     pub(super) struct Sse;
 
     impl RegisterKind for Sse {
         #[inline(always)]
-        unsafe fn write() {
+        fn write(self) {
             // SAFETY: every x86-64 has SSE2; memory and flags stay as they are.
             unsafe {
                 write_registers!(
@@ -144,12 +117,13 @@ mod arch {
     }
 
     /// YMM0 to YMM15.
+    #[derive(Clone, Copy)]
     pub(super) struct Avx;
 
     impl RegisterKind for Avx {
         #[inline(always)]
-        unsafe fn write() {
-            // SAFETY: the CPU has AVX, says the caller; memory and flags stay as they are.
+        fn write(self) {
+            // SAFETY: the CPU has AVX where there is a value of this type; memory and flags stay as they are.
             unsafe {
                 write_registers!(
                     [
@@ -167,25 +141,26 @@ mod arch {
     }
 
     /// YMM0 to YMM15, then out of use again but for their lower halves.
+    #[derive(Clone, Copy)]
     pub(super) struct Vzeroupper;
 
     impl RegisterKind for Vzeroupper {
         #[inline(always)]
-        unsafe fn write() {
-            // SAFETY: the caller's promise is that of Avx.
-            unsafe { Avx::write() };
+        fn write(self) {
+            Avx.write();
             // SAFETY: as above.
             unsafe { write_registers!(["vzeroupper"], options(nomem, nostack, preserves_flags)) };
         }
     }
 
     /// ZMM0 to ZMM31, K1 to K7.
+    #[derive(Clone, Copy)]
     pub(super) struct Avx512;
 
     impl RegisterKind for Avx512 {
         #[inline(always)]
-        unsafe fn write() {
-            // SAFETY: the CPU has AVX-512F, says the caller; memory and flags stay as they are.
+        fn write(self) {
+            // SAFETY: the CPU has AVX-512F where there is a value of this type; memory and flags stay as they are.
             unsafe {
                 write_registers!(
                     [
@@ -287,18 +262,19 @@ mod arch {
 
     pub(super) fn with<T: WithRegisters>(state: State, what: T) -> Result<T::Output, String> {
         match state {
-            State::None => Ok(what.with(Registers::<NoRegisters>(PhantomData))),
-            State::Neon => Ok(what.with(Registers::<Neon>(PhantomData))),
+            State::None => Ok(what.with(NoRegisters)),
+            State::Neon => Ok(what.with(Neon)),
             other => Err(format!("this CPU has no {other}: it is an aarch64")),
         }
     }
 
     /// V0 to V31.
+    #[derive(Clone, Copy)]
     pub(super) struct Neon;
 
     impl RegisterKind for Neon {
         #[inline(always)]
-        unsafe fn write() {
+        fn write(self) {
             // SAFETY: every aarch64 that Linux runs programs of this target on has them; memory and flags stay
             // as they are.
             unsafe {
@@ -353,7 +329,7 @@ mod arch {
 
     pub(super) fn with<T: WithRegisters>(state: State, what: T) -> Result<T::Output, String> {
         match state {
-            State::None => Ok(what.with(Registers::<NoRegisters>(PhantomData))),
+            State::None => Ok(what.with(NoRegisters)),
             other => Err(format!("{other} is not known on {}", std::env::consts::ARCH)),
         }
     }

@@ -12,8 +12,7 @@ use model::trial::overhead::BATCH_CALLS;
 use threadclock::{CoreClock, ThreadClock, Tier};
 
 use super::harness::TrialError;
-use crate::sys::Child;
-use crate::sys::{self, CpuClock, OwnSignal, Reset, Whose};
+use crate::sys::{self, Child, CpuClock, OwnSignal, Reset, Whose};
 
 /// A call that is timed, made ready.
 pub(super) trait Call {

@@ -1,7 +1,7 @@
 //! A loop that looks at the time stamp and at nothing else: whatever else runs on the CPU, an
 //! interrupt or another task, leaves a gap in it.
 
-use std::collections::BTreeMap;
+use std::path::Path;
 
 use model::trial::gaps::{
     ALL_INTERRUPTS, CUT_SHORT, INTERRUPTS, LOOK_TICKS, LOOP_TICKS, SWITCHES, THRESHOLD_FACTOR,
@@ -10,7 +10,7 @@ use model::trial::gaps::{
 use model::trial::{Case, Gap};
 
 use super::harness::{Outcome, TrialError, room};
-use crate::machine;
+use crate::machine::{Sources, interrupt_sources};
 use crate::sys::{Whose, limit_real_time, monotonic_ns, own_thread_cpu_ns, tick_period_ns, usage};
 
 /// Beyond its window a real-time loop may run this long: it is broken then.
@@ -21,18 +21,19 @@ const MOST_GAPS: usize = 16_384;
 const STEPS_LEARNED_FROM: usize = 200_000;
 
 pub(super) fn run(case: &Case, duration_ns: u64) -> Result<Outcome, TrialError> {
-    threadclock::time_stamp().ok_or(TrialError::NoCounter)?;
+    threadclock::time_stamp().ok_or_else(TrialError::no_counter)?;
     if case.policy.is_realtime() {
         limit_real_time(duration_ns / 1000 + RT_GRACE_US, RT_GRACE_US);
     }
     let rate = ticks_per_ns();
     let (median, threshold) = median_and_threshold(steps());
     let mut log = Log::new();
-    let interrupts_before = machine::interrupts_of(case.cpu);
+    let interrupts = || interrupt_sources(Path::new("/"), &[case.cpu]);
+    let interrupts_before = interrupts();
     let switches_before = usage(Whose::Thread).read().switches;
     let window_ticks = log.watch((duration_ns as f64 * rate) as u64, threshold);
     let switches = usage(Whose::Thread).read().switches - switches_before;
-    let interrupts = interrupts_before.zip(machine::interrupts_of(case.cpu));
+    let interrupts = interrupts_before.zip(interrupts());
     let mut outcome = Outcome { gaps: log.gaps, ..Outcome::default() };
     for (name, count) in [
         (WINDOW_TICKS, window_ticks),
@@ -51,17 +52,13 @@ pub(super) fn run(case: &Case, duration_ns: u64) -> Result<Outcome, TrialError> 
     Ok(outcome)
 }
 
-fn count_interrupts(
-    outcome: &mut Outcome,
-    before: &BTreeMap<String, u64>,
-    after: &BTreeMap<String, u64>,
-) {
+fn count_interrupts(outcome: &mut Outcome, before: &Sources, after: &Sources) {
     outcome.count(ALL_INTERRUPTS, 0);
-    for (name, count) in after {
-        let more = count.saturating_sub(before.get(name).copied().unwrap_or(0));
+    for (source, count) in after {
+        let more = count.saturating_sub(before.get(source).copied().unwrap_or(0));
         if more > 0 {
             let more = i64::try_from(more).unwrap_or(i64::MAX);
-            outcome.count(&format!("{INTERRUPTS}{name}"), more);
+            outcome.count(&format!("{INTERRUPTS}{}", source.0), more);
             outcome.count(ALL_INTERRUPTS, more);
         }
     }
@@ -223,8 +220,9 @@ mod tests {
 
     #[test]
     fn interrupts_that_came_are_counted_by_name_and_all_together() {
-        let of = |counts: &[(&str, u64)]| -> BTreeMap<String, u64> {
-            counts.iter().map(|(name, count)| (name.to_string(), *count)).collect()
+        let of = |counts: &[(&str, u64)]| -> Sources {
+            let named = |name: &str| (name.to_string(), "its name".to_string());
+            counts.iter().map(|(name, count)| (named(name), *count)).collect()
         };
         let mut outcome = Outcome::default();
         count_interrupts(

@@ -12,28 +12,26 @@ use threadclock::ThreadClock;
 use crate::sys::Child;
 use crate::{placement, policy};
 
-/// Why trials gave no sample.
+/// Why trials gave no sample: the value, the limit or errno, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TrialError {
-    /// The processor has no time-stamp counter for user space.
-    #[error(
-        "this processor has no time-stamp counter that user space can read: nothing so short can be timed"
-    )]
-    NoCounter,
-    /// Anything else, with the value, the limit or errno, and what to do.
-    #[error("{0}")]
-    Other(String),
-}
+#[error("{0}")]
+pub struct TrialError(pub(super) String);
 
 impl TrialError {
+    /// The processor has no time-stamp counter for user space.
+    pub(super) fn no_counter() -> Self {
+        let lack = "this processor has no time-stamp counter that user space can read";
+        Self(format!("{lack}: nothing so short can be timed"))
+    }
+
     /// A call that the trial needs failed.
     pub(super) fn at(call: &'static str) -> impl Fn(Errno) -> Self {
-        move |errno| Self::Other(format!("{call}: {errno}"))
+        move |errno| Self(format!("{call}: {errno}"))
     }
 
     /// A process that takes part in the trial ended too early.
     pub(super) fn lost(process: &str, why: impl Display) -> Self {
-        Self::Other(format!("the {process} exited without output: {why}"))
+        Self(format!("the {process} exited without output: {why}"))
     }
 }
 
@@ -88,13 +86,13 @@ pub(super) fn touch<T: Clone>(room: &mut Vec<T>, any: T) {
 /// Puts the calling process on a CPU.
 pub(super) fn pin(cpu: u32) -> Result<(), TrialError> {
     placement::pin(&[cpu]).map_err(|errno| {
-        TrialError::Other(format!("cannot run on CPU {cpu}: {errno} (sched_setaffinity)"))
+        TrialError(format!("cannot run on CPU {cpu}: {errno} (sched_setaffinity)"))
     })
 }
 
 /// Takes a policy for the calling process.
 pub(super) fn take_policy(policy: Policy) -> Result<(), TrialError> {
-    policy::take(policy).map_err(|errno| TrialError::Other(policy::refused(policy, errno)))
+    policy::take(policy).map_err(|errno| TrialError(policy::refused(policy, errno)))
 }
 
 /// A process of the normal policy that does this beside the trial, on the CPU of the calling one.

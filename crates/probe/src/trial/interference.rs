@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -18,8 +18,7 @@ use super::harness::{Outcome, TrialError, beside, check_alive, pin};
 use crate::policy;
 use crate::random::Random;
 use crate::ring;
-use crate::sys::Child;
-use crate::sys::{self, EventCount, Shared, monotonic_ns, monotonic_raw_ns};
+use crate::sys::{self, Child, Shared, monotonic_ns, monotonic_raw_ns};
 
 /// One run of the two-process program of Li, Ding and Shen (2007, section 3.3): a ring of two for a fixed
 /// number of laps, with a noise beside it or without.
@@ -59,7 +58,7 @@ pub(super) fn run(
     let counts = Cell::new([0, 0]);
     let mut clock = || {
         let now_ns = monotonic_raw_ns();
-        counts.set([counts.get()[1], events.0.load(Ordering::Relaxed)]);
+        counts.set([counts.get()[1], events.load(Ordering::Relaxed)]);
         now_ns
     };
     let ran = ring::run_by_clock(&assignment, &mut clock, &mut |sample: RingSample| {
@@ -74,7 +73,7 @@ pub(super) fn run(
     });
     // Asked first: a noise that has ended takes the ring with it, whose own error says less.
     check_alive("noise", &mut noise)?;
-    ran.map_err(|error| TrialError::Other(error.to_string()))?;
+    ran.map_err(|error| TrialError(error.to_string()))?;
     Ok(outcome)
 }
 
@@ -92,8 +91,8 @@ const LONGEST_TIMER_NS: u64 = 1_000_000;
 fn start_noise(
     execution: &Execution,
     round: u32,
-) -> Result<(Shared<EventCount>, Vec<Child>), TrialError> {
-    let shared = Shared::<EventCount>::new().map_err(TrialError::at("mmap"))?;
+) -> Result<(Shared<AtomicU32>, Vec<Child>), TrialError> {
+    let shared = Shared::<AtomicU32>::new().map_err(TrialError::at("mmap"))?;
     let is_quiet = execution.environment == Environment::Quiet;
     let has_wire = (execution.noise, execution.wire) == (Noise::Net, Wire::Veth);
     // Making and unmaking the wire has work of its own for the kernel: quiet runs have that too.
@@ -104,17 +103,49 @@ fn start_noise(
     // The noise is born there: one that first had to get a turn on the measured CPU to leave it
     // would never get that from a real-time ring. The ring goes to its own CPU by itself.
     pin(execution.noise_cpu)?;
+    let one_more = move |events: &AtomicU32| events.fetch_add(1, Ordering::Relaxed);
     let children = match execution.noise {
-        Noise::Cpu => vec![beside(move || bursts(random, &events))?],
-        Noise::Timer => vec![beside(move || timers(random, &events))?],
+        Noise::Cpu => vec![beside(move || {
+            after_pauses(random, LONGEST_GAP_NS, |random| {
+                one_more(&events);
+                let end_ns = monotonic_ns() + random.below(LONGEST_BURST_NS + 1);
+                while monotonic_ns() < end_ns {
+                    std::hint::spin_loop();
+                }
+            })
+        })?],
+        Noise::Timer => vec![beside(move || {
+            after_pauses(random, LONGEST_TIMER_NS, |_| {
+                one_more(&events);
+            })
+        })?],
         Noise::Net if has_wire => vec![on_a_wire(move |wire| match is_quiet {
-            true => sleep_for_ever(),
-            false => send_frames(random, &wire, &events),
+            true => sys::sleep_for_ever(),
+            // A frame is received by the kernel's packet handling on the CPU that sends it. One that is not sent is
+            // a lost packet.
+            false => after_pauses(random, LONGEST_GAP_NS, |_| {
+                let _ = wire.send();
+                events.fetch_add(wire.take_all(), Ordering::Relaxed);
+            }),
         })?],
         Noise::Net => {
             let (sender, receiver) = loopback().map_err(no_loopback)?;
-            let receiving = beside(move || receive(&receiver, &events))?;
-            vec![receiving, beside(move || send(random, &sender))?]
+            let receiving = beside(move || {
+                let mut packet = [0; 64];
+                loop {
+                    if receiver.recv(&mut packet).is_ok() {
+                        one_more(&events);
+                    }
+                }
+            })?;
+            // A datagram through the loopback is handled on the CPU that sends it, as an incoming packet is on
+            // the CPU that takes its interrupt. A full buffer is a lost packet.
+            let sending = beside(move || {
+                after_pauses(random, LONGEST_GAP_NS, |_| {
+                    let _ = sender.send(&[0; 56]);
+                })
+            })?;
+            vec![receiving, sending]
         }
     };
     Ok((shared, children))
@@ -127,7 +158,7 @@ fn on_a_wire(act: impl FnOnce(sys::Wire)) -> Result<Child, TrialError> {
     };
     Child::start_ready(ready, act).map_err(|errno| {
         let what = "cannot make a pair of virtual network devices (veth)";
-        TrialError::Other(format!("{what}: {errno}"))
+        TrialError(format!("{what}: {errno}"))
     })
 }
 
@@ -140,7 +171,7 @@ pub fn check_noise(noise: Noise) -> Result<(), TrialError> {
 }
 
 fn no_loopback(error: io::Error) -> TrialError {
-    TrialError::Other(format!(
+    TrialError(format!(
         "no datagram can be sent to this machine itself: {error} (ip link set lo up; or another --noise)"
     ))
 }
@@ -175,56 +206,11 @@ fn pass_a_packet((sender, receiver): (UdpSocket, UdpSocket)) -> io::Result<()> {
     }
 }
 
-/// A datagram through the loopback is handled on the CPU that sends it, as an incoming packet is on
-/// the CPU that takes its interrupt.
-fn send(mut random: Random, socket: &UdpSocket) {
+/// Acts again and again, after pauses of chance lengths.
+fn after_pauses(mut random: Random, longest_ns: u64, mut act: impl FnMut(&mut Random)) -> ! {
     loop {
-        thread::sleep(random.pause(LONGEST_GAP_NS));
-        // A full buffer is a lost packet.
-        let _ = socket.send(&[0; 56]);
-    }
-}
-
-/// A frame is received by the kernel's packet handling on the CPU that sends it.
-fn send_frames(mut random: Random, wire: &sys::Wire, events: &EventCount) {
-    loop {
-        thread::sleep(random.pause(LONGEST_GAP_NS));
-        // One that is not sent is a lost packet.
-        let _ = wire.send();
-        events.0.fetch_add(wire.take_all(), Ordering::Relaxed);
-    }
-}
-
-fn sleep_for_ever() {
-    loop {
-        thread::sleep(Duration::from_secs(3600));
-    }
-}
-
-fn receive(socket: &UdpSocket, events: &EventCount) {
-    let mut packet = [0; 64];
-    loop {
-        if socket.recv(&mut packet).is_ok() {
-            events.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-}
-
-fn bursts(mut random: Random, events: &EventCount) {
-    loop {
-        thread::sleep(random.pause(LONGEST_GAP_NS));
-        events.0.fetch_add(1, Ordering::Relaxed);
-        let end_ns = monotonic_ns() + random.below(LONGEST_BURST_NS + 1);
-        while monotonic_ns() < end_ns {
-            std::hint::spin_loop();
-        }
-    }
-}
-
-fn timers(mut random: Random, events: &EventCount) {
-    loop {
-        thread::sleep(random.pause(LONGEST_TIMER_NS));
-        events.0.fetch_add(1, Ordering::Relaxed);
+        thread::sleep(random.pause(longest_ns));
+        act(&mut random);
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a call costs: one at a time between two time stamps, and many one after the other, with the empty loop of
 //! the same frame beside them. Then the memorandum's twosig (VENIX 1984), which takes two processes.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use model::trial::loops::{
     CALLS as MADE, CAUGHT, EMPTY_BATCH_TICKS, ENTERED_CALLS, KERNEL_ENTRIES, LOOP_SWITCHES,
@@ -12,22 +12,21 @@ use model::trial::overhead::{BATCH_CALLS, BATCH_TICKS, CALL_TICKS, EMPTY_TICKS};
 use super::calls::{CALLS, Call, Nothing, Registered, SIGNAL_LOOPS, SYSTEM_CALLS, stamp};
 use super::harness::{Outcome, TrialError, room};
 use super::timing::{Accounts, Cut, WARM_UP, clocks_of, warm_up};
-use crate::sys::Child;
-use crate::sys::{self, EventCount, Pause, Reset, Shared};
+use crate::sys::{self, Child, Pause, Reset, Shared};
 
 /// The call of that name, made ready beside a process that sleeps, on a processor that can time it.
 fn ready(
     calls: impl IntoIterator<Item = &'static Registered>,
     name: &str,
 ) -> Result<(&'static Registered, Box<dyn Call>, Child), TrialError> {
-    let other = |why| Err(TrialError::Other(why));
+    let other = |why| Err(TrialError(why));
     let Some(call) = calls.into_iter().find(|call| call.name == name) else {
         return other(format!(
             "no call named '{name}' is known (see `switchcost clock overhead --help`)"
         ));
     };
     let beside = Child::asleep().map_err(TrialError::at("fork"))?;
-    threadclock::time_stamp_ordered().ok_or(TrialError::NoCounter)?;
+    threadclock::time_stamp_ordered().ok_or_else(TrialError::no_counter)?;
     match (call.ready)(&beside) {
         Ok(ready) => Ok((call, ready, beside)),
         Err(why) => other(format!("{name} is not available: {why}")),
@@ -116,7 +115,7 @@ pub(super) fn time_loop(name: &str, trials: u32) -> Result<Outcome, TrialError> 
 }
 
 fn not_caught(sent: u64, caught: u64) -> TrialError {
-    TrialError::Other(format!(
+    TrialError(format!(
         "of {sent} signals that were sent {caught} were caught: each should be caught once"
     ))
 }
@@ -146,18 +145,18 @@ const BATCH_DEADLINE_S: u32 = 60;
 /// handler installs itself again and answers; between signals each pauses. Its pause could lose a
 /// wake-up, between the test and the call; sigsuspend(2) lets the signal in and waits in one.
 pub(super) fn time_two_processes(trials: u32) -> Result<Outcome, TrialError> {
-    threadclock::time_stamp_ordered().ok_or(TrialError::NoCounter)?;
+    threadclock::time_stamp_ordered().ok_or_else(TrialError::no_counter)?;
     let batches = (trials / TWO_PROCESS_SHARE).div_ceil(BATCH_CALLS).max(1);
     let loops = u64::from(WARM_UP) + u64::from(batches) * u64::from(BATCH_CALLS);
     let mut ticks = room(batches, i64::MAX);
-    let answered = Shared::<EventCount>::new().map_err(TrialError::at("mmap"))?;
+    let answered = Shared::<AtomicU32>::new().map_err(TrialError::at("mmap"))?;
     let mut accounts = Accounts::open();
     let pause = Pause::<Reset>::new().map_err(TrialError::at("sigaction"))?;
     sys::watch_members().map_err(TrialError::at("timer_create"))?;
     let parent = std::process::id() as i32;
     let other = Child::start(|| {
         pause.answer(parent, loops);
-        answered.0.store(sys::caught() as u32, Ordering::Release);
+        answered.store(sys::caught() as u32, Ordering::Release);
     })
     .map_err(TrialError::at("fork"))?;
     let lost = || TrialError::lost("second process", "it ended before its last signal");
@@ -190,7 +189,7 @@ pub(super) fn time_two_processes(trials: u32) -> Result<Outcome, TrialError> {
     let mut outcome = Outcome::default();
     let switches = accounts.close(used, &mut outcome);
     let caught = sys::caught() - caught_before;
-    let answered = u64::from(answered.0.load(Ordering::Acquire));
+    let answered = u64::from(answered.load(Ordering::Acquire));
     if caught != loops || answered != loops {
         return Err(not_caught(2 * loops, caught + answered));
     }

@@ -154,7 +154,7 @@ pub(super) fn run(bytes: u64, preload: Option<&str>, trials: u32) -> Result<Outc
         *place = block;
     }
     if blocks.iter().any(Option::is_none) {
-        return Err(TrialError::Other(format!(
+        return Err(TrialError(format!(
             "malloc gave no {bytes} bytes: {trials} such blocks do not fit; ask for smaller ones or fewer \
              --trials"
         )));
@@ -194,7 +194,7 @@ fn timed<T>(clock: &ThreadClock, act: impl FnOnce() -> T) -> (CpuTime, T) {
 /// The dynamic linker passes over a library that it cannot find, with a message on standard error. It
 /// is looked for among the files that are mapped: by the file that a path leads to, or by name.
 fn check_preload(library: &str) -> Result<(), TrialError> {
-    let other = |why| Err(TrialError::Other(why));
+    let other = |why| Err(TrialError(why));
     let maps = match std::fs::read_to_string("/proc/self/maps") {
         Ok(maps) => maps,
         Err(error) => return other(format!("cannot read /proc/self/maps: {error}")),

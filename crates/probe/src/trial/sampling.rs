@@ -11,8 +11,9 @@ use threadclock::ThreadClock;
 
 use super::harness::{Outcome, TrialError, take_policy};
 use crate::policy;
-use crate::sys::Child;
-use crate::sys::{self, CpuClock, Whose, cpu_clock_ns, monotonic_ns, sleep_until, tick_period_ns};
+use crate::sys::{
+    self, Child, CpuClock, Whose, cpu_clock_ns, monotonic_ns, sleep_until, tick_period_ns,
+};
 
 /// Ticks that are looked at to learn their phase.
 const TICKS_LOOKED_AT: usize = 24;
@@ -43,7 +44,7 @@ impl Ticks {
         let sampled = || cpu_clock_ns(pid, false, CpuClock::TicksUserSystem).unwrap_or(0);
         let no_tick = || {
             let waited_ms = TICK_TIMEOUT_NS / 1_000_000;
-            TrialError::Other(format!(
+            TrialError(format!(
                 "no timer tick was seen on CPU {cpu} within {waited_ms} ms: the kernel does not account by \
                  ticks there (nohz_full, or precise accounting), so nothing is sampled that could go wrong"
             ))

@@ -211,9 +211,9 @@ mod tests {
         let mut left = 5;
         let ran = cut.run(|_| {
             left -= 1;
-            if left == 0 { Err(TrialError::NoCounter) } else { Ok(()) }
+            if left == 0 { Err(TrialError::no_counter()) } else { Ok(()) }
         });
-        assert_eq!(ran, Err(TrialError::NoCounter));
+        assert_eq!(ran, Err(TrialError::no_counter()));
     }
 
     #[test]

@@ -17,9 +17,8 @@ use rustix::thread::gettid;
 use crate::ring::build::{Make, Ring, STACK_BYTES, shared_area};
 use crate::ring::link::RingError;
 use crate::ring::link::{End, LinkError};
-use crate::ring::member::{Seat, follow};
+use crate::ring::member::{Seat, Work, follow};
 use crate::ring::others::Others;
-use crate::ring::work::Work;
 use crate::sys::SharedArea;
 
 /// The token is handed over in a register.

@@ -15,9 +15,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::ring::link::{By, CallError, End, Link, LinkError, Place};
-use crate::sys::{
-    Uring, fifo_unlinked, mq_open_unlinked, mq_receive, mq_send, privileged_ipc_namespace,
-};
+use crate::sys::{Uring, fifo_unlinked, mq_open_unlinked, mq_receive, mq_send, unshare};
 
 /// One byte: one write(2), one read(2).
 impl End for OwnedFd {
@@ -111,9 +109,10 @@ impl Link for PosixMq {
     type End = Self;
 
     /// A namespace takes the queues with it, whatever kills the ring. Where it is refused, the
-    /// vfork helper keeps their names from staying behind.
+    /// vfork helper keeps their names from staying behind. Not by way of a user namespace: users that it does
+    /// not map have no POSIX queues in it (EOVERFLOW).
     fn prepare() -> Result<(), CallError> {
-        let _ = privileged_ipc_namespace();
+        let _ = unshare(libc::CLONE_NEWIPC);
         Ok(())
     }
 

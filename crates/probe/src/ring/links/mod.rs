@@ -4,7 +4,6 @@ mod coroutine;
 mod descriptors;
 mod shared_memory;
 mod signal;
-mod sysv;
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -16,14 +15,12 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use super::build::{Make, Ring, make};
 use super::link::{CallError, RingError};
 use super::member::Leader;
-use crate::sys::Child;
-use crate::sys::{SysvQueue, deadline, default_alarm};
+use crate::sys::{Child, SysvQueue, deadline, default_alarm};
 use coroutine::Coroutines;
 pub(super) use descriptors::Pipe;
 use descriptors::{Eventfd, Fifo, IoUring, PosixMq, Sockets, io_uring_hint};
-use shared_memory::{Condvar, Futex, Yield};
+use shared_memory::{Condvar, Futex, NEEDS, SysvSem, Yield, namespace_hint};
 use signal::{HandlerSignal, Signal};
-use sysv::{NEEDS, SysvSem, namespace_hint};
 
 /// A link as the registry knows it.
 pub struct Registered {

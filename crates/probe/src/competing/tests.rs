@@ -82,10 +82,9 @@ impl Made {
 }
 
 /// Name, first process, number of processes, kernel, CPU, milliseconds.
-fn told(company: &Company) -> Vec<(&str, i32, u32, bool, u32, u64)> {
-    let one =
-        |task: &Companion| (task.pid, task.processes, task.kernel, task.cpu, task.cpu_ns / MS);
-    let all = company.tasks.iter().map(|task| (task.name.as_str(), one(task)));
+fn told(seen: &CompetingTasks) -> Vec<(&str, i32, u32, bool, u32, u64)> {
+    let one = |task: &Task| (task.pid, task.processes, task.kernel, task.cpu, task.cpu_ns / MS);
+    let all = seen.tasks.iter().map(|task| (task.name.as_str(), one(task)));
     all.map(|(name, (pid, processes, kernel, cpu, ms))| (name, pid, processes, kernel, cpu, ms))
         .collect()
 }
@@ -105,18 +104,18 @@ fn a_kernel_thread_and_a_process_with_threads_are_named_with_what_they_had_since
     made.task(900, 900, "java", USER, 1, 1, 50 * MS);
     made.task(900, 903, "C2 (Compiler)", USER, 1, 3, 7 * MS);
     made.task(3000, 3000, "elsewhere", USER, 1, 0, 1000 * MS);
-    let company = watcher.end();
+    let seen = watcher.end();
     let expected = [
         ("kdamond.0", 77, 1, true, 1, 330),
         ("java", 900, 1, false, 1, 120),
         ("java", 900, 1, false, 3, 7),
     ];
-    assert_eq!(told(&company), expected);
-    let on: Vec<On> = company.tasks.iter().map(|task| task.on).collect();
+    assert_eq!(told(&seen), expected);
+    let on: Vec<On> = seen.tasks.iter().map(|task| task.on).collect();
     assert_eq!(on, [On::Measured, On::Measured, On::Sibling]);
-    assert_eq!((&company.cpus[..], &company.siblings[..], company.looks), (&[1][..], &[3][..], 2));
-    assert_eq!(company.hidden, None);
-    assert!(company.elapsed_ns >= company.looking_ns && company.looking_ns > 0);
+    assert_eq!((&seen.cpus[..], &seen.siblings[..], seen.looks), (&[1][..], &[3][..], 2));
+    assert_eq!(seen.hidden, None);
+    assert!(seen.elapsed_ns >= seen.looking_ns && seen.looking_ns > 0);
 }
 
 #[test]
@@ -132,11 +131,11 @@ fn a_task_that_ended_between_looks_keeps_what_it_was_seen_with() {
     made.gone(701);
     // The number is given to another task, which has had less.
     made.task(700, 700, "as", USER, 1, 1, 4 * MS);
-    let company = watcher.end();
+    let seen = watcher.end();
     let (cc1, other) = (("cc1", 55), ("as", 4));
-    let found: Vec<_> = told(&company).into_iter().map(|t| (t.0, t.5)).collect();
+    let found: Vec<_> = told(&seen).into_iter().map(|t| (t.0, t.5)).collect();
     assert_eq!(found, [cc1, other]);
-    assert_eq!(company.tasks[0].processes, 2);
+    assert_eq!(seen.tasks[0].processes, 2);
 }
 
 #[test]
@@ -149,13 +148,13 @@ fn a_task_that_moved_counts_where_it_was_seen_last() {
     made.task(700, 700, "rover", USER, 1, 3, 140 * MS);
     watcher.look();
     made.task(700, 700, "rover", USER, 1, 0, 640 * MS);
-    let company = watcher.end();
-    let found: Vec<_> = told(&company).into_iter().map(|t| (t.4, t.5)).collect();
+    let seen = watcher.end();
+    let found: Vec<_> = told(&seen).into_iter().map(|t| (t.4, t.5)).collect();
     assert_eq!(found, [(1, 100), (3, 30)]);
 }
 
 #[test]
-fn the_own_program_its_workers_and_their_members_are_no_company() {
+fn the_own_program_its_workers_and_their_members_do_not_compete() {
     let made = Made::new();
     let mut watcher = made.watch();
     made.task(OWN, OWN, "switchcost", USER, 400, 1, 90 * MS);
@@ -165,8 +164,8 @@ fn the_own_program_its_workers_and_their_members_are_no_company() {
     // Another program of the same name, and the shell that started this one.
     made.task(650, 650, "switchcost", USER, 400, 1, 3 * MS);
     made.task(400, 400, "bash", USER, 1, 1, 2 * MS);
-    let company = watcher.end();
-    let found: Vec<_> = told(&company).into_iter().map(|t| (t.0, t.1, t.5)).collect();
+    let seen = watcher.end();
+    let found: Vec<_> = told(&seen).into_iter().map(|t| (t.0, t.1, t.5)).collect();
     assert_eq!(found, [("switchcost", 650, 3), ("bash", 400, 2)]);
 }
 
@@ -181,12 +180,12 @@ fn time_of_the_cpu_that_nobody_was_seen_to_have_is_told() {
     made.put(&format!("{OWN}/stat"), &stat.replace(" 0 0 20 0 1 ", " 300 200 20 0 1 "));
     let interrupts = "            CPU0       CPU1\n 36:     9   777755 PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0\nLOC:  13736366    3601589   Local timer interrupts\nERR:          0\n";
     made.put("interrupts", interrupts);
-    let company = watcher.end();
-    assert_eq!(company.unseen_ns, Some(2000 * MS));
-    assert_eq!(company.steal_ns, Some(400 * MS));
-    assert_eq!((company.irq_ns, company.softirq_ns), (Some(0), Some(0)));
+    let seen = watcher.end();
+    assert_eq!(seen.unseen_ns, Some(2000 * MS));
+    assert_eq!(seen.steal_ns, Some(400 * MS));
+    assert_eq!((seen.irq_ns, seen.softirq_ns), (Some(0), Some(0)));
     let (source, name) = ("36".to_string(), "virtio1-req.0".to_string());
-    assert_eq!(company.interrupts, Some(vec![Interrupts { source, name, count: 10 }]));
+    assert_eq!(seen.interrupts, Some(vec![Interrupts { source, name, count: 10 }]));
 }
 
 #[test]
@@ -255,7 +254,7 @@ fn looks_that_take_long_are_far_apart() {
 fn a_look_too_soon_is_not_taken() {
     let mut watcher = Made::new().watch();
     watcher.look_if_due();
-    assert_eq!(watcher.company.looks, 1);
+    assert_eq!(watcher.found.looks, 1);
 }
 
 #[test]
@@ -263,10 +262,10 @@ fn this_machine_is_looked_at_without_failing() {
     let machine = crate::machine::read(Path::new("/"));
     let mut watcher = Watcher::begin(Path::new("/"), std::process::id(), &[0], &machine);
     watcher.look();
-    let company = watcher.end();
-    assert_eq!(company.looks, 3);
-    let text = serde_json::to_string(&company).unwrap();
-    assert_eq!(serde_json::from_str::<Company>(&text).unwrap(), company);
+    let seen = watcher.end();
+    assert_eq!(seen.looks, 3);
+    let text = serde_json::to_string(&seen).unwrap();
+    assert_eq!(serde_json::from_str::<CompetingTasks>(&text).unwrap(), seen);
 }
 
 proptest! {
@@ -290,7 +289,7 @@ proptest! {
             made.put(path, text);
         }
         watcher.look();
-        let company = watcher.end();
-        prop_assert!(company.line().is_none_or(|line| !line.is_empty()));
+        let seen = watcher.end();
+        prop_assert!(seen.line().is_none_or(|line| !line.is_empty()));
     }
 }

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use model::competing::{CompetingTasks as Company, Interrupts, On, Task as Companion};
+use model::competing::{CompetingTasks, Interrupts, On, Task};
 use model::machine::Machine;
 
 use crate::machine::{Sources, interrupt_sources};
@@ -45,12 +45,12 @@ pub struct Watcher {
     /// CPU time of every task at the last look, by thread id.
     times: HashMap<i32, u64>,
     /// Tasks by name, kind and CPU, with the processes of that name.
-    had: BTreeMap<(String, bool, u32), (Companion, BTreeSet<i32>)>,
+    had: BTreeMap<(String, bool, u32), (Task, BTreeSet<i32>)>,
     /// CPU time on the measured CPUs that own threads and others were seen to have.
     seen_ns: u64,
     at_start: Counts,
     /// What is known before the end.
-    company: Company,
+    found: CompetingTasks,
 }
 
 /// What only grows: its first and last value are enough.
@@ -79,11 +79,11 @@ impl Watcher {
             had: BTreeMap::new(),
             seen_ns: 0,
             at_start: Counts::read(root, own as i32, cpus),
-            company: Company {
+            found: CompetingTasks {
                 cpus: cpus.to_vec(),
                 siblings: siblings(cpus, machine),
                 hidden: hidden(root),
-                ..Company::default()
+                ..CompetingTasks::default()
             },
         };
         // Whatever they had before is not of this run: nothing has grown yet.
@@ -100,20 +100,20 @@ impl Watcher {
     }
 
     /// Looks for the last time, and gives what was seen since the first.
-    pub fn end(&mut self) -> Company {
+    pub fn end(&mut self) -> CompetingTasks {
         self.look();
-        let (now, then) = (Counts::read(&self.root, self.own, &self.company.cpus), &self.at_start);
+        let (now, then) = (Counts::read(&self.root, self.own, &self.found.cpus), &self.at_start);
         let grown = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
         let [busy_ns, irq_ns, softirq_ns, steal_ns] =
             from_fn(|which| grown(now.cpu_times_ns[which], then.cpu_times_ns[which]));
         let known_ns = grown(now.children_ns, then.children_ns)
             .map(|children_ns| children_ns.saturating_add(self.seen_ns));
         let interrupts = now.interrupts.zip(then.interrupts.as_ref());
-        let tasks = self.had.values().map(|(companion, pids)| {
+        let tasks = self.had.values().map(|(task, pids)| {
             let processes = u32::try_from(pids.len()).unwrap_or(u32::MAX);
-            Companion { processes, ..companion.clone() }
+            Task { processes, ..task.clone() }
         });
-        Company {
+        CompetingTasks {
             elapsed_ns: self.looked.duration_since(self.began).as_nanos() as u64,
             tasks: tasks.collect(),
             unseen_ns: busy_ns.zip(known_ns).map(|(busy, known)| busy.saturating_sub(known)),
@@ -121,7 +121,7 @@ impl Watcher {
             irq_ns,
             softirq_ns,
             steal_ns,
-            ..self.company.clone()
+            ..self.found.clone()
         }
         .shortened()
     }
@@ -141,8 +141,8 @@ impl Watcher {
     fn close(&mut self, began: Instant) {
         self.looked = Instant::now();
         self.took = self.looked.duration_since(began);
-        self.company.looking_ns += self.took.as_nanos() as u64;
-        self.company.looks = self.company.looks.saturating_add(1);
+        self.found.looking_ns += self.took.as_nanos() as u64;
+        self.found.looks = self.found.looks.saturating_add(1);
     }
 
     /// The CPU time of every task, of which little more is read, and those that had some since the last look.
@@ -185,10 +185,10 @@ impl Watcher {
     fn take(&mut self, (pid, tid, ns): Grown, own: &mut HashMap<i32, bool>) -> Option<()> {
         let stat = self.stat(pid, tid)?;
         let (kernel, cpu) = (stat.is_kernel_thread()?, stat.number(39)?);
-        let on = if self.company.cpus.contains(&cpu) { On::Measured } else { On::Sibling };
+        let on = if self.found.cpus.contains(&cpu) { On::Measured } else { On::Sibling };
         match on {
             On::Measured => self.seen_ns = self.seen_ns.saturating_add(ns),
-            On::Sibling if !self.company.siblings.contains(&cpu) => return None,
+            On::Sibling if !self.found.siblings.contains(&cpu) => return None,
             On::Sibling => {}
         }
         if self.is_own(pid, 0, own) {
@@ -203,11 +203,11 @@ impl Watcher {
             "" => stat.name().to_string(),
             name => name.to_string(),
         };
-        let (companion, pids) = self.had.entry((name.clone(), kernel, cpu)).or_insert_with(|| {
-            (Companion { name, pid, processes: 0, kernel, cpu, on, cpu_ns: 0 }, BTreeSet::new())
+        let (task, pids) = self.had.entry((name.clone(), kernel, cpu)).or_insert_with(|| {
+            (Task { name, pid, processes: 0, kernel, cpu, on, cpu_ns: 0 }, BTreeSet::new())
         });
         pids.insert(pid);
-        companion.cpu_ns = companion.cpu_ns.saturating_add(ns);
+        task.cpu_ns = task.cpu_ns.saturating_add(ns);
         Some(())
     }
 

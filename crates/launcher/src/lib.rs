@@ -18,8 +18,10 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
+use std::time::Duration;
 
 use probe::command::{BlockedStopSignals, Inherited, StopHandlers, start_again, stop_signal};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, waitpid};
 
@@ -113,6 +115,14 @@ impl Launcher {
                 _ => return Ok(None),
             }
         }
+    }
+
+    /// Waits for the next answer, so long or without end; gives whether it is there. A signal may end it before.
+    pub fn wait_for_answer(&self, longest: Option<Duration>) -> bool {
+        let longest = longest.and_then(|longest| Timespec::try_from(longest).ok());
+        let mut answers = [PollFd::new(self.answers.get_ref(), PollFlags::IN)];
+        !self.answers.buffer().is_empty()
+            || !matches!(poll(&mut answers, longest.as_ref()), Ok(0) | Err(Errno::INTR))
     }
 
     fn answer(&mut self) -> Result<Answer, LauncherError> {

@@ -100,12 +100,17 @@ impl Ending {
         }
     }
 
+    /// The exit code; the error is the signal that killed it.
+    pub fn code(self) -> Result<u8, u8> {
+        match self {
+            Self::Exited { code } => Ok(code),
+            Self::Killed { signal, .. } => Err(signal),
+        }
+    }
+
     /// The exit code by which a shell tells of it.
     pub fn shell_code(self) -> u8 {
-        match self {
-            Self::Exited { code } => code,
-            Self::Killed { signal, .. } => 128 + signal,
-        }
+        self.code().unwrap_or_else(|signal| 128 + signal)
     }
 }
 

@@ -86,13 +86,13 @@ impl Workers {
         };
         let cannot = |error: io::Error| refused(format!("cannot be started: {error}"));
         let (_, mut output) = self.start(&["--look"], &[], LOOK_PATIENCE).map_err(cannot)?;
-        let started = self.interrupt.worker().as_ref().map(Child::id);
+        let started = self.interrupt.worker();
         // What a prefix writes itself comes before it; what it has left running may go on for ever.
         let standing = output.find_map(|line| serde_json::from_slice::<Standing>(&line).ok());
         if standing.is_some() {
             self.interrupt.kill_worker();
         }
-        let status = self.finish().map_err(cannot)?;
+        let status = self.interrupt.wait_for_worker().map_err(cannot)?;
         match standing {
             None if output.is_overdue => {
                 let limit_s = LOOK_PATIENCE.as_secs();
@@ -132,15 +132,10 @@ impl Workers {
         }
         // Ctrl-C comes to this program alone, which then ends the worker.
         command.args(more).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
-        let mut slot = self.interrupt.worker();
-        // The signal is noted before the worker is looked for: with the lock held, either it is
-        // seen here or the worker is seen there.
-        if self.interrupt.signal().is_some() {
-            return Err(io::ErrorKind::Interrupted.into());
-        }
-        let mut child = self.spawn_where_allowed(&mut command)?;
-        let (pid, pipes) = (Pid::from_child(&child), child.stdin.take().zip(child.stdout.take()));
-        *slot = Some(child);
+        let spawn = || self.spawn_where_allowed(&mut command);
+        let (pid, pipes) = self.interrupt.start(spawn, |child| {
+            (Pid::from_child(child), child.stdin.take().zip(child.stdout.take()))
+        })?;
         let (stdin, stdout) = pipes.ok_or_else(|| io::Error::other("the worker has no pipes"))?;
         Ok((stdin, WorkerOutput::of(&self.interrupt, pid, stdout, patience)))
     }
@@ -155,12 +150,6 @@ impl Workers {
         // Where it stays decides how quiet the worker has it, not whether it is measured.
         let _ = placement::pin(&here);
         child
-    }
-
-    fn finish(&self) -> io::Result<ExitStatus> {
-        // The lock is not kept while waiting: the thread that waits for signals needs it.
-        let child = self.interrupt.worker().take();
-        child.ok_or_else(|| io::Error::other("the worker is gone"))?.wait()
     }
 
     /// Measures one case in one round; each sample goes to `sink` as it arrives.
@@ -191,7 +180,8 @@ impl Workers {
                 Err(_) => {}
             }
         }
-        let status = self.finish().map_err(|error| case("cannot wait for the worker", &error))?;
+        let status = self.interrupt.wait_for_worker();
+        let status = status.map_err(|error| case("cannot wait for the worker", &error))?;
         match failure {
             _ if self.interrupt.signal().is_some() => Err(LaunchError::Interrupted),
             Some(failure) => Err(LaunchError::Case(failure)),

@@ -131,7 +131,7 @@ impl Iterator for WorkerOutput {
 #[cfg(test)]
 mod tests {
     use std::os::unix::process::CommandExt;
-    use std::process::{Command, ExitStatus, Stdio};
+    use std::process::{Child, Command, ExitStatus, Stdio};
 
     use super::*;
 
@@ -140,14 +140,12 @@ mod tests {
         let interrupt = Interrupt::default();
         let mut shell = Command::new("sh");
         shell.args(["-c", commands]).stdout(Stdio::piped()).process_group(0);
-        let mut child = shell.spawn().expect("sh(1) starts");
-        let stdout = child.stdout.take().expect("its pipe");
-        let pid = Pid::from_child(&child);
-        *interrupt.worker() = Some(child);
+        let taken = |child: &mut Child| (Pid::from_child(child), child.stdout.take());
+        let (pid, stdout) = interrupt.start(|| shell.spawn(), taken).expect("sh(1) starts");
+        let stdout = stdout.expect("its pipe");
         let mut output = WorkerOutput::of(&interrupt, pid, stdout, patience);
         let lines = output.by_ref().collect();
-        let child = interrupt.worker().take();
-        (lines, output.is_overdue, child.expect("a child").wait().expect("its status"))
+        (lines, output.is_overdue, interrupt.wait_for_worker().expect("its status"))
     }
 
     #[test]

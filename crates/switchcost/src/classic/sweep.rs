@@ -16,7 +16,8 @@ use probe::placement;
 use super::SweepArgs;
 use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
-use crate::output::{check_place, csv, print, put};
+use crate::output::csv::{self, Column};
+use crate::output::{check_place, print, put};
 use crate::terminal::machine_words;
 use crate::values::Destination;
 
@@ -138,21 +139,19 @@ fn end(points: &[Point]) -> String {
 
 fn rows(points: &[Point], laps: u32) -> Result<Vec<u8>> {
     let of_two = of_two(points);
-    let row = |point: &Point| {
-        let projected = of_two.map(|us| projected(us, point.processes).round());
-        vec![
-            ("processes", point.processes.to_string()),
-            ("laps", laps.to_string()),
-            ("real_us", point.real_us.to_string()),
-            ("cpu_us", point.cpu_us.to_string()),
-            ("user_us", point.user_us.to_string()),
-            ("system_us", point.system_us.to_string()),
-            ("projected_us", csv::known(projected)),
-            ("voluntary", point.voluntary.to_string()),
-            ("involuntary", point.involuntary.to_string()),
-        ]
-    };
-    csv::table(&points.iter().map(row).collect::<Vec<_>>())
+    let projected = move |count| of_two.map(|us| projected(us, count).round());
+    let columns: [Column<'_, Point>; 9] = [
+        ("processes", Box::new(|point| point.processes.to_string())),
+        ("laps", Box::new(|_| laps.to_string())),
+        ("real_us", Box::new(|point| point.real_us.to_string())),
+        ("cpu_us", Box::new(|point| point.cpu_us.to_string())),
+        ("user_us", Box::new(|point| point.user_us.to_string())),
+        ("system_us", Box::new(|point| point.system_us.to_string())),
+        ("projected_us", Box::new(|point| csv::known(projected(point.processes)))),
+        ("voluntary", Box::new(|point| point.voluntary.to_string())),
+        ("involuntary", Box::new(|point| point.involuntary.to_string())),
+    ];
+    csv::table(&columns, points)
 }
 
 /// This very program, also when its file has been replaced meanwhile.
@@ -184,30 +183,21 @@ fn measure(
     laps: u32,
     processes: u32,
 ) -> Result<Option<Result<Point, String>>> {
-    let mut stderr = {
-        let mut slot = interrupt.worker();
-        // With the lock held, either a signal is seen here or the child is seen there.
-        if interrupt.signal().is_some() {
-            return Ok(None);
-        }
-        let mut child = Command::new(PROGRAM)
-            .args(["classic", "getrusage", "--parent", &std::process::id().to_string()])
-            .args([PROGRAM, "classic", "pipeline", &laps.to_string(), &processes.to_string()])
-            .stdin(Stdio::null())
-            .stderr(Stdio::piped())
-            // Ctrl-C comes to this program alone, which then ends the child.
-            .process_group(0)
-            .spawn()
-            .context("cannot start getrusage (/proc/self/exe)")?;
-        let stderr = child.stderr.take();
-        *slot = Some(child);
-        stderr.context("getrusage has no standard error")?
+    let mut command = Command::new(PROGRAM);
+    command
+        .args(["classic", "getrusage", "--parent", &std::process::id().to_string()])
+        .args([PROGRAM, "classic", "pipeline", &laps.to_string(), &processes.to_string()])
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        // Ctrl-C comes to this program alone, which then ends the child.
+        .process_group(0);
+    let stderr = match interrupt.start(|| command.spawn(), |child| child.stderr.take()) {
+        Err(_) if interrupt.signal().is_some() => return Ok(None),
+        started => started.context("cannot start getrusage (/proc/self/exe)")?,
     };
     let mut said = String::new();
-    let read = stderr.read_to_string(&mut said);
-    // The lock is not kept while waiting: the thread that waits for signals needs it.
-    let child = interrupt.worker().take();
-    let status = child.context("getrusage is gone")?.wait().context("wait4")?;
+    let read = stderr.context("getrusage has no standard error")?.read_to_string(&mut said);
+    let status = interrupt.wait_for_worker().context("getrusage")?;
     if interrupt.signal().is_some() {
         return Ok(None);
     }
@@ -301,6 +291,9 @@ mod tests {
         assert!(csv.ends_with("\n4,100,1700,700,70,630,,500,0\n"), "{csv}");
         let csv = String::from_utf8(rows(&[point(2, 300), point(4, 700)], 100).unwrap()).unwrap();
         assert!(csv.ends_with("\n4,100,1700,700,70,630,600,500,0\n"), "{csv}");
+        // Without rows there is still the line of names.
+        let csv = String::from_utf8(rows(&[], 100).unwrap()).unwrap();
+        assert!(csv.starts_with("processes,laps,") && csv.lines().count() == 1, "{csv}");
     }
 
     const SAID: &str = "19545: start      Sun Nov 22 03:12:14 2026

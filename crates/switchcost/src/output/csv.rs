@@ -11,7 +11,7 @@ use model::trial::Environment;
 use model::trial::{self, Quantity, Trial};
 
 /// Names of columns, and what stands there.
-pub(crate) type Row = Vec<(&'static str, String)>;
+type Row = Vec<(&'static str, String)>;
 
 /// Empty where it is not known.
 pub(crate) fn known(value: Option<impl ToString>) -> String {
@@ -23,9 +23,13 @@ fn several<T: ToString>(all: &[T]) -> String {
     all.iter().map(T::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// The rows below a line of all columns that any of them has.
-pub(crate) fn table(rows: &[Row]) -> Result<Vec<u8>> {
-    write(&columns(rows), rows)
+/// A column: its name, and what stands there in a row of `T`.
+pub(crate) type Column<'a, T> = (&'static str, Box<dyn Fn(&T) -> String + 'a>);
+
+/// The rows below a line of all columns, which is there without rows too.
+pub(crate) fn table<T>(columns: &[Column<'_, T>], rows: &[T]) -> Result<Vec<u8>> {
+    let row = |row: &T| columns.iter().map(|(name, of)| (*name, of(row))).collect();
+    write(columns.iter().map(|(name, _)| *name).collect(), rows.iter().map(row))
 }
 
 fn columns(rows: &[Row]) -> Vec<&'static str> {
@@ -42,13 +46,13 @@ fn cell<'a>(row: &'a Row, column: &str) -> &'a str {
     row.iter().find(|(name, _)| *name == column).map_or("", |(_, text)| text)
 }
 
-fn write(columns: &[&str], rows: &[Row]) -> Result<Vec<u8>> {
+fn write(columns: Vec<&str>, rows: impl IntoIterator<Item = Row>) -> Result<Vec<u8>> {
     let mut writer = Writer::from_writer(Vec::new());
-    if !rows.is_empty() {
-        writer.write_record(columns).context("cannot write CSV")?;
+    if !columns.is_empty() {
+        writer.write_record(&columns).context("cannot write CSV")?;
     }
     for row in rows {
-        let cells = columns.iter().map(|column| cell(row, column));
+        let cells = columns.iter().map(|column| cell(&row, column));
         writer.write_record(cells).context("cannot write CSV")?;
     }
     writer.into_inner().map_err(|error| error.into_error()).context("cannot write CSV")
@@ -64,7 +68,7 @@ pub(crate) fn samples(run: &Run) -> Result<Vec<u8>> {
         let number = |row: &Row, column| cell(row, column).parse::<u64>().ok();
         rows.sort_by_key(|row| (number(row, "round"), number(row, "case")));
     }
-    write(&columns, &rows)
+    write(columns, rows)
 }
 
 fn ring_row(run: &Run, sample: &ring::Sample) -> Option<Row> {

@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use launcher::{Ending, Run};
+use launcher::{Ending, Run, Used};
 use model::estimate::Estimate;
 use model::machine::CpuAccounting;
 use model::plan::MINIMUM_ROUNDS;
 use model::reading::Reading;
+use model::reading::Reading::Known;
 use model::words::bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -74,34 +75,40 @@ const OUTLYING: f64 = 3.5;
 /// Runs above which a median's interval is taken from the order of the figures alone.
 const MOST_TO_RESAMPLE: usize = 100;
 
-/// Where a figure comes from.
-type Source = (&'static str, fn(&Run) -> Reading<u64>);
+/// A figure of a run: its name, which ends with its unit, what it is called in the report (there without a row
+/// if empty), and where it comes from.
+type Source = (&'static str, &'static str, fn(&Used) -> Reading<u64>);
+
+/// What the CPU time is called in the report: its split follows it.
+pub(super) const CPU: &str = "CPU (user + system)";
 
 /// All figures of a run, in the order in which they are shown.
 pub(super) const SOURCES: [Source; 23] = [
-    ("real_ns", |run| Reading::Known(run.used.real_ns)),
-    ("cpu_ns", |run| Reading::Known(run.used.total().cpu_ns())),
-    ("user_ns", |run| Reading::Known(run.used.total().user_ns)),
-    ("system_ns", |run| Reading::Known(run.used.total().system_ns)),
-    ("max_resident_bytes", |run| Reading::Known(run.used.total().max_resident_bytes)),
-    ("minor_faults", |run| Reading::Known(run.used.total().minor_faults)),
-    ("major_faults", |run| Reading::Known(run.used.total().major_faults)),
-    ("input_blocks", |run| Reading::Known(run.used.total().input_blocks)),
-    ("output_blocks", |run| Reading::Known(run.used.total().output_blocks)),
-    ("voluntary", |run| Reading::Known(run.used.total().voluntary)),
-    ("involuntary", |run| Reading::Known(run.used.total().involuntary)),
-    ("run_delay_ns", |run| run.used.delay.as_ref().map(|delay| delay.run_delay_ns)),
-    ("run_delay_covered_cpu_ns", |run| run.used.delay.as_ref().map(|d| d.covered_cpu_ns)),
-    ("migrations", |run| run.used.migrations.clone()),
-    ("read_call_bytes", |run| run.used.io.as_ref().map(|io| io.read_call_bytes)),
-    ("write_call_bytes", |run| run.used.io.as_ref().map(|io| io.write_call_bytes)),
-    ("storage_read_bytes", |run| run.used.io.as_ref().map(|io| io.storage_read_bytes)),
-    ("storage_write_bytes", |run| run.used.io.as_ref().map(|io| io.storage_write_bytes)),
-    ("cancelled_write_bytes", |run| run.used.io.as_ref().map(|io| io.cancelled_write_bytes)),
-    ("peak_threads_seen", |run| run.used.threads.as_ref().map(|t| u64::from(t.peak_seen))),
-    ("at_exec_resident_bytes", |run| Reading::Known(run.used.at_exec.resident_bytes)),
-    ("at_exec_minor_faults", |run| Reading::Known(run.used.at_exec.minor_faults)),
-    ("at_exec_cpu_ns", |run| Reading::Known(run.used.at_exec.cpu_ns)),
+    ("real_ns", "real", |used| Known(used.real_ns)),
+    ("cpu_ns", CPU, |used| Known(used.total().cpu_ns())),
+    ("user_ns", "", |used| Known(used.total().user_ns)),
+    ("system_ns", "", |used| Known(used.total().system_ns)),
+    ("max_resident_bytes", "max resident", |used| Known(used.total().max_resident_bytes)),
+    ("minor_faults", "minor faults", |used| Known(used.total().minor_faults)),
+    ("major_faults", "major faults", |used| Known(used.total().major_faults)),
+    ("input_blocks", "blocks in", |used| Known(used.total().input_blocks)),
+    ("output_blocks", "blocks out", |used| Known(used.total().output_blocks)),
+    ("voluntary", "voluntary switches", |used| Known(used.total().voluntary)),
+    ("involuntary", "involuntary switches", |used| Known(used.total().involuntary)),
+    ("run_delay_ns", "run delay", |used| used.delay.as_ref().map(|delay| delay.run_delay_ns)),
+    ("run_delay_covered_cpu_ns", "", |used| used.delay.as_ref().map(|d| d.covered_cpu_ns)),
+    ("migrations", "migrations", |used| used.migrations.clone()),
+    ("read_call_bytes", "read calls", |used| used.io.as_ref().map(|io| io.read_call_bytes)),
+    ("write_call_bytes", "write calls", |used| used.io.as_ref().map(|io| io.write_call_bytes)),
+    ("storage_read_bytes", "storage read", |u| u.io.as_ref().map(|io| io.storage_read_bytes)),
+    ("storage_write_bytes", "storage written", |u| u.io.as_ref().map(|io| io.storage_write_bytes)),
+    ("cancelled_write_bytes", "of it cancelled", |u| {
+        u.io.as_ref().map(|io| io.cancelled_write_bytes)
+    }),
+    ("peak_threads_seen", "peak threads seen", |u| u.threads.as_ref().map(|t| t.peak_seen.into())),
+    ("at_exec_resident_bytes", "resident at exec", |used| Known(used.at_exec.resident_bytes)),
+    ("at_exec_minor_faults", "", |used| Known(used.at_exec.minor_faults)),
+    ("at_exec_cpu_ns", "", |used| Known(used.at_exec.cpu_ns)),
 ];
 
 impl Summary {
@@ -114,8 +121,8 @@ impl Summary {
     ) -> Option<Self> {
         runs.first()?;
         let (mut figures, mut missing) = (Vec::new(), BTreeMap::new());
-        for (name, of) in SOURCES {
-            let readings: Vec<Reading<u64>> = runs.iter().map(|run| of(run)).collect();
+        for (name, _, of) in SOURCES {
+            let readings: Vec<Reading<u64>> = runs.iter().map(|run| of(&run.used)).collect();
             let known = readings.iter().filter_map(Reading::known);
             let known: Vec<f64> = known.map(|value| *value as f64).collect();
             if let Some(why) = readings.iter().find_map(Reading::why) {

@@ -14,13 +14,13 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use clap::Args;
-use launcher::{Ending, Launcher, Run, Series};
+use launcher::{Launcher, Run, Series};
 use model::reading::Reading;
 
 use crate::effort::CONFIDENCE;
 use crate::execute;
 use crate::failure::{say, usage};
-use crate::output::csv::{self, Row, known};
+use crate::output::csv::{self, Column, known};
 use crate::output::{Output, put, to_json};
 use crate::values::{above_zero, seed};
 use crate::watch::profile::{self, WorkingSet};
@@ -147,7 +147,7 @@ fn write(plan: Plan, runs: Vec<Run>, started: String, interrupted: bool, args: &
     let Output { json, csv, quiet, plot: _ } = &args.output;
     let mut outputs = Vec::new();
     if let Some(to) = csv {
-        outputs.push((to, csv::table(&runs.iter().map(row).collect::<Vec<_>>())));
+        outputs.push((to, csv::table(&columns(), &runs)));
     }
     // Reading the machine and the estimate take time.
     if json.is_some() || !quiet {
@@ -177,25 +177,23 @@ fn write(plan: Plan, runs: Vec<Run>, started: String, interrupted: bool, args: &
     all
 }
 
-/// A run as a row of CSV.
-fn row(run: &Run) -> Row {
-    let (code, signal) = match run.used.ending {
-        Ending::Exited { code } => (Some(code), None),
-        Ending::Killed { signal, .. } => (None, Some(signal)),
-    };
-    let mut row = vec![
-        ("experiment", "run".to_string()),
-        ("command", run.command.to_string()),
-        ("round", run.round.to_string()),
-        ("interrupted", run.interrupted.to_string()),
-        ("exit_code", known(code)),
-        ("signal", known(signal)),
+/// The columns of CSV.
+fn columns() -> Vec<Column<'static, Run>> {
+    let mut all: Vec<Column<'_, Run>> = vec![
+        ("experiment", Box::new(|_| "run".to_string())),
+        ("command", Box::new(|run| run.command.to_string())),
+        ("round", Box::new(|run| run.round.to_string())),
+        ("interrupted", Box::new(|run| run.interrupted.to_string())),
+        ("exit_code", Box::new(|run| known(run.used.ending.code().ok()))),
+        ("signal", Box::new(|run| known(run.used.ending.code().err()))),
     ];
-    row.extend(SOURCES.map(|(name, of)| (name, known(of(run).known()))));
-    let left_behind = run.used.orphans.left_behind.known().map(Vec::len);
-    row.push(("orphans_ended", run.used.orphans.ended.to_string()));
-    row.push(("left_behind", known(left_behind)));
-    row
+    for (name, _, of) in SOURCES {
+        all.push((name, Box::new(move |run| known(of(&run.used).known()))));
+    }
+    let left_behind = |run: &Run| known(run.used.orphans.left_behind.known().map(Vec::len));
+    all.push(("orphans_ended", Box::new(|run| run.used.orphans.ended.to_string())));
+    all.push(("left_behind", Box::new(left_behind)));
+    all
 }
 
 /// Adds what the switches cost. Where this machine has no cost profile, a quick one is measured, unless

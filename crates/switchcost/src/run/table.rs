@@ -4,7 +4,7 @@ use launcher::Ending;
 use model::machine::CpuAccounting;
 use model::words::{bytes, time};
 
-use super::findings::{Ratio, Summary, Switching};
+use super::findings::{CPU, Ratio, SOURCES, Summary, Switching};
 use super::record::Record;
 use super::split::{Part, Split};
 use crate::terminal::{self, figure};
@@ -81,45 +81,17 @@ fn ratio_words(ratio: &Ratio) -> String {
     format!("command 2 / command 1, {name}: {:.3} ({unresolved}{range})\n", estimate.value)
 }
 
-/// How a figure is shown.
-#[derive(Clone, Copy)]
-enum Unit {
-    Time,
-    Bytes,
-    Count,
+/// The rows, in order: a name for people and the figure's own name.
+fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SOURCES.into_iter().map(|(name, label, _)| (label, name)).filter(|(label, _)| !label.is_empty())
 }
-
-/// The rows, in order: a name for people, the figure's own name, its unit. The split of CPU time is put
-/// in after it.
-const ROWS: [(&str, &str, Unit); 18] = [
-    ("real", "real_ns", Unit::Time),
-    (CPU, "cpu_ns", Unit::Time),
-    ("max resident", "max_resident_bytes", Unit::Bytes),
-    ("minor faults", "minor_faults", Unit::Count),
-    ("major faults", "major_faults", Unit::Count),
-    ("blocks in", "input_blocks", Unit::Count),
-    ("blocks out", "output_blocks", Unit::Count),
-    ("voluntary switches", "voluntary", Unit::Count),
-    ("involuntary switches", "involuntary", Unit::Count),
-    ("run delay", "run_delay_ns", Unit::Time),
-    ("migrations", "migrations", Unit::Count),
-    ("peak threads seen", "peak_threads_seen", Unit::Count),
-    ("read calls", "read_call_bytes", Unit::Bytes),
-    ("write calls", "write_call_bytes", Unit::Bytes),
-    ("storage read", "storage_read_bytes", Unit::Bytes),
-    ("storage written", "storage_write_bytes", Unit::Bytes),
-    ("of it cancelled", "cancelled_write_bytes", Unit::Bytes),
-    ("resident at exec", "at_exec_resident_bytes", Unit::Bytes),
-];
-
-const CPU: &str = "CPU (user + system)";
 
 fn list(summary: &Summary) -> String {
     let mut text = String::new();
     let width = CPU.len() + 2;
-    for (label, name, unit) in ROWS {
+    for (label, name) in rows() {
         let value = match (summary.figure(name), summary.missing.get(name)) {
-            (Some(figure), _) => shown(figure.estimate.value, unit),
+            (Some(figure), _) => shown(figure.estimate.value, name),
             (None, Some(why)) => format!("not known: {why}"),
             (None, None) => continue,
         };
@@ -132,31 +104,32 @@ fn list(summary: &Summary) -> String {
 }
 
 fn table(summary: &Summary) -> String {
-    let rows = ROWS.into_iter().filter_map(|(label, name, unit)| {
-        let figure = summary.figure(name)?;
-        let shown = |value: f64| shown(value, unit);
-        let interval = match figure.estimate.interval() {
+    let figures = rows().filter_map(|(label, name)| {
+        let of = summary.figure(name)?;
+        let shown = |value: f64| shown(value, name);
+        let interval = match of.estimate.interval() {
             Some(interval) if interval.low == interval.high => "none: all alike".to_string(),
             Some(interval) => format!("{} to {}", shown(interval.low), shown(interval.high)),
             None => "-".to_string(),
         };
-        let (value, spread) = (shown(figure.estimate.value), figure.spread.map(shown));
+        let (value, spread) = (shown(of.estimate.value), of.spread.map(shown));
         let spread = spread.unwrap_or("-".to_string());
-        Some([label.to_string(), value, interval, spread, shown(figure.min), shown(figure.max)])
+        Some([label.to_string(), value, interval, spread, shown(of.min), shown(of.max)])
     });
-    let table = terminal::table(["", "median", "interval", "spread", "min", "max"], rows);
-    let unknown = ROWS.into_iter().filter_map(|(label, name, _)| {
+    let table = terminal::table(["", "median", "interval", "spread", "min", "max"], figures);
+    let unknown = rows().filter_map(|(label, name)| {
         Some(format!("{label} not known: {}\n", summary.missing.get(name)?))
     });
     format!("{table}\n\n{}{}", split(summary, 0), unknown.collect::<String>())
 }
 
-fn shown(value: f64, unit: Unit) -> String {
-    match unit {
-        Unit::Time => time(value),
-        Unit::Bytes => bytes(value.max(0.0) as u64),
-        Unit::Count if value.fract() == 0.0 => format!("{value:.0}"),
-        Unit::Count => terminal::figure(value),
+/// By the unit that the figure's name ends with.
+fn shown(value: f64, name: &str) -> String {
+    match name {
+        _ if name.ends_with("_ns") => time(value),
+        _ if name.ends_with("_bytes") => bytes(value.max(0.0) as u64),
+        _ if value.fract() == 0.0 => format!("{value:.0}"),
+        _ => figure(value),
     }
 }
 

@@ -10,20 +10,19 @@ mod tests;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
-use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use charts::printable;
 use clap::Args;
 use launcher::{Launcher, LauncherError, Series};
 use probe::program::Watched;
 
 use crate::failure::{say, usage};
-use crate::interrupt::{Flag, Interrupt};
+use crate::interrupt::Interrupt;
 use crate::output::{Output, print, put_json};
 use crate::values::Destination;
-use reading::{Watcher, report_of_command};
+use reading::{LOOK, Watcher, report_of_command};
 
 /// Seconds as a number (10) or with a unit (10s, 500ms), up to a day.
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -78,10 +77,10 @@ fn watch(pid: i32, duration: Duration, output: &Output) -> Result<ExitCode> {
     let cannot = || format!("--pid {pid}");
     let interrupt = Interrupt::watch()?;
     let program = Watched::find(Path::new("/"), pid).with_context(cannot)?;
-    let mut watcher = Watcher::new(program, interrupt.stop.clone());
+    let mut watcher = Watcher::new(program);
     let end = Instant::now() + duration;
     loop {
-        match watcher.look() {
+        match watcher.look(|longest| interrupt.wait(longest)) {
             Ok(false) => break,
             Ok(true) => {}
             // What was seen before is worth reporting.
@@ -91,7 +90,8 @@ fn watch(pid: i32, duration: Duration, output: &Output) -> Result<ExitCode> {
             }
             Err(error) => return Err(error).with_context(cannot),
         }
-        if watcher.pause(end) || Instant::now() >= end {
+        let left = end.saturating_duration_since(Instant::now());
+        if interrupt.wait(LOOK.min(left)) || Instant::now() >= end {
             break;
         }
     }
@@ -124,31 +124,22 @@ fn command(words: &[OsString], output: &Output) -> Result<ExitCode> {
         Ok(Some(pid)) => pid,
         started => return without_figures(started.err(), launcher.signal()),
     };
-    let ended = Flag::default();
-    let end = {
-        let ended = ended.clone();
-        let wait = move || {
-            let run = launcher.run();
-            ended.set();
-            (run, launcher.signal())
-        };
-        thread::Builder::new().name("end".into()).spawn(wait).context("cannot start a thread")?
-    };
     // It may have ended already: then only its usage is known.
     let program = Watched::find(Path::new("/"), pid.cast_signed()).ok();
-    let mut watcher = program.map(|program| Watcher::new(program, ended.clone()));
+    let mut watcher = program.map(Watcher::new);
     // Its counts are the kernel's at its end. It is looked at only when a window is due, as that may
     // take a CPU from it; what cannot be read is said in the figures.
     let mut look = || {
         let watcher = watcher.as_mut()?;
-        watcher.look().ok()?;
+        watcher.look(|longest| launcher.wait_for_answer(Some(longest))).ok()?;
         watcher.until_window()
     };
-    while !ended.wait(look()) {}
-    let used = match end.join().map_err(|_| anyhow!("the thread of the launcher panicked"))? {
-        (Ok(Some(run)), _) => run.used,
-        (run, signal) => return without_figures(run.err(), signal),
+    while !launcher.wait_for_answer(look()) {}
+    let used = match launcher.run() {
+        Ok(Some(run)) => run.used,
+        run => return without_figures(run.err(), launcher.signal()),
     };
+    drop(launcher);
     let report = report_of_command(words, pid, &used, watcher);
     if !output.quiet {
         say(table::text(&report).trim_end());

@@ -2,20 +2,21 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use launcher::KeptActions;
 use model::experiment::Experiment;
-use model::plan::{Batching, Plan, Stopping};
+use model::plan::{Batching, Plan};
 use model::reading::Reading;
 use model::record::{CaseSummary, Record};
 use model::ring::{Case, Kind, Op, Placement, Walk, Work};
-use model::speed::{FEWEST_ROUNDS, Reference};
+use model::speed::FEWEST_ROUNDS;
 use model::words::bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::effort::CONFIDENCE;
+use crate::effort::Effort;
 use crate::execute;
 use crate::setting::{Here, pair};
 use crate::store::{Entry, Folder, header, read};
@@ -222,19 +223,10 @@ pub(crate) fn measure_quickly() -> Result<()> {
     let works = [None, Some(QUICK_ARRAYS[0]), Some(QUICK_ARRAYS[1])];
     let works = works.map(|bytes| Work::new(bytes?, 64, Op::Rmw).ok());
     let case = |work| Case { work, ..pair(Placement::Same { cpu }) };
-    let plan = Plan {
-        experiment: Experiment::Ring,
-        cases: works.map(|work| case(work).into()).to_vec(),
-        seed: 1992,
-        batching: Batching::default(),
-        stopping: Stopping {
-            precision: 0.0,
-            budget_ns: 10_000_000_000,
-            rounds: Some(FEWEST_ROUNDS),
-            confidence: CONFIDENCE,
-        },
-        reference: Reference::default(),
-    };
+    let budget = Duration::from_secs(10);
+    let rounds = Some(FEWEST_ROUNDS);
+    let effort = Effort::<10> { precision: 0.0, budget, rounds, seed: 1992 };
+    let plan = effort.plan(Experiment::Ring, works.map(case), Batching::default());
     let notices = vec!["a quick measurement of `switchcost run`".to_string()];
     let taken = {
         // Its own handlers stay, and would keep Ctrl-C from ending what comes after.

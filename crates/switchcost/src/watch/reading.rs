@@ -10,11 +10,10 @@ use probe::program::{Count, WatchError, Watched, huge_page_bytes};
 
 use super::findings::{PageSizes, Report, Seen, Window};
 use super::profile::WorkingSet;
-use crate::interrupt::Flag;
 use crate::values::nanoseconds;
 
 /// Time between two looks: what a thread does between the last one and its end is not seen.
-const LOOK: Duration = Duration::from_millis(50);
+pub(crate) const LOOK: Duration = Duration::from_millis(50);
 /// The first window in which touched pages are counted; each later one begins after twice the time.
 const FIRST_WINDOW: Duration = Duration::from_millis(50);
 /// Longest time between two windows.
@@ -33,8 +32,6 @@ const LAG: Duration = Duration::from_millis(10);
 /// What is known of a program that is watched.
 pub(crate) struct Watcher {
     program: Watched,
-    /// Cuts its windows short.
-    stop: Flag,
     started: Instant,
     count: Count,
     lost_threads: usize,
@@ -53,10 +50,9 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    pub(crate) fn new(program: Watched, stop: Flag) -> Self {
+    pub(crate) fn new(program: Watched) -> Self {
         Self {
             program,
-            stop,
             started: Instant::now(),
             count: Count::default(),
             lost_threads: 0,
@@ -72,18 +68,14 @@ impl Watcher {
         }
     }
 
-    /// One look, with a window if it is time for one. False if the program has ended.
-    pub(crate) fn look(&mut self) -> Result<bool, WatchError> {
-        match self.see().and_then(|()| self.window_if_due()) {
+    /// One look, with a window if it is time for one. False if the program has ended. `wait` waits, and is
+    /// true if watching ends meanwhile.
+    pub(crate) fn look(&mut self, wait: impl Fn(Duration) -> bool) -> Result<bool, WatchError> {
+        match self.see().and_then(|()| self.window_if_due(wait)) {
             Err(error) if error.is_end() => self.ended = true,
             looked => looked?,
         }
         Ok(!self.ended)
-    }
-
-    /// Waits for the next look, but not beyond `end`; gives whether somebody asked to stop.
-    pub(crate) fn pause(&self, end: Instant) -> bool {
-        self.stop.wait(Some(LOOK.min(end.saturating_duration_since(Instant::now()))))
     }
 
     /// Time until the next window; absent where there is none to come.
@@ -92,11 +84,11 @@ impl Watcher {
             .then(|| self.next_window.saturating_sub(self.started.elapsed()))
     }
 
-    fn window_if_due(&mut self) -> Result<(), WatchError> {
+    fn window_if_due(&mut self, wait: impl Fn(Duration) -> bool) -> Result<(), WatchError> {
         if self.until_window() == Some(Duration::ZERO) {
             let now = self.started.elapsed();
             self.next_window = now + now.min(RARELY);
-            match self.window() {
+            match self.window(wait) {
                 Ok(window) => self.windows.extend(window),
                 Err(error) if error.is_end() => return Err(error),
                 Err(error) => self.no_window = Some(error.to_string()),
@@ -126,7 +118,7 @@ impl Watcher {
 
     /// Forgets which pages were touched, waits for some switches, counts the pages. None where the
     /// program would be held for too long, or watching has ended.
-    fn window(&mut self) -> Result<Option<Window>, WatchError> {
+    fn window(&mut self, wait: impl Fn(Duration) -> bool) -> Result<Option<Window>, WatchError> {
         let hold = Instant::now();
         if self.windows.is_empty() {
             // What may not be read, or takes long to be read, is not cleared for nothing.
@@ -143,7 +135,7 @@ impl Watcher {
         self.program.clear_referenced()?;
         let cleared = hold.elapsed();
         let start = Instant::now();
-        if self.stop.wait(Some(wanted.clamp(SHORTEST_WINDOW, LONGEST_WINDOW))) {
+        if wait(wanted.clamp(SHORTEST_WINDOW, LONGEST_WINDOW)) {
             return Ok(None);
         }
         let hold = Instant::now();
@@ -324,30 +316,27 @@ mod tests {
 
     use super::*;
 
-    fn of_this_process(stop: &Flag) -> Watcher {
+    fn of_this_process() -> Watcher {
         let own = i32::try_from(std::process::id()).expect("a process id");
         let program = Watched::find(Path::new("/"), own).expect("this process");
-        Watcher { next_window: Duration::ZERO, ..Watcher::new(program, stop.clone()) }
+        Watcher { next_window: Duration::ZERO, ..Watcher::new(program) }
     }
 
     /// Its window would last half a second, as nothing is known of its switches yet.
     #[test]
     fn a_window_ends_with_whoever_waits_for_it() {
-        let stop = Flag::default();
-        stop.set();
-        let mut watcher = of_this_process(&stop);
-        assert!(watcher.look().expect("a look"));
+        let mut watcher = of_this_process();
+        assert!(watcher.look(|_| true).expect("a look"));
         assert!(watcher.windows.is_empty() && watcher.last_look.is_some());
-        assert!(watcher.pause(Instant::now() + Duration::from_secs(3600)));
     }
 
     #[test]
     fn a_memory_map_that_is_held_for_long_is_let_alone() {
-        let mut watcher = of_this_process(&Flag::default());
+        let mut watcher = of_this_process();
         assert!(!watcher.has_held(LONGEST_HOLD) && watcher.until_window().is_some());
         assert!(watcher.has_held(2 * LONGEST_HOLD));
         assert_eq!(watcher.until_window(), None);
-        watcher.look().expect("a look");
+        watcher.look(|_| false).expect("a look");
         assert!(watcher.windows.is_empty());
         let mut notices = Vec::new();
         assert!(watcher.working_set(&mut notices).known().is_some());

@@ -240,8 +240,8 @@ pub fn member_lost() -> bool {
     LOST.load(Ordering::Relaxed)
 }
 
-/// From now on the bad end of a child (any but exit status 0) or of a thread with a [`EndNote`]
-/// interrupts what the calling thread waits in, and makes [`member_lost`] true.
+/// From now on the bad end of a child (any but exit status 0) or of a thread with an `EndNote`
+/// interrupts what the calling thread waits in, and makes `member_lost` true.
 pub fn watch_members() -> Result<(), Errno> {
     unwatch_members();
     let mut timer = MaybeUninit::<libc::timer_t>::uninit();

@@ -10,8 +10,8 @@ use io_uring::{IoUring, opcode, squeue, types};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, mknodat, open, unlink};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::check;
 use super::signal::{member_lost, no_timeout};
+use super::{check, last_errno};
 
 /// Moves the calling process into a namespace of its own (CLONE_NEW*), which the kernel takes away with all
 /// that is in it when the last process in there has ended, however it did. Where the privilege is
@@ -51,7 +51,10 @@ impl SysvSemaphore {
     pub fn change(self, by: i16) -> Result<(), Errno> {
         let mut operation = libc::sembuf { sem_num: 0, sem_op: by, sem_flg: 0 };
         // SAFETY: the kernel reads one operation from a valid address.
-        check(unsafe { libc::semop(self.id, &mut operation, 1) }).map(|_| ())
+        match unsafe { libc::semop(self.id, &mut operation, 1) } {
+            -1 => Err(last_errno()),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -82,7 +85,10 @@ impl SysvQueue {
         let (id, message) = (self.id, &raw const message);
         // The C library's call is a point of cancellation: two locked operations more for threads.
         // SAFETY: the kernel reads the kind and one byte from a valid address.
-        check(unsafe { libc::syscall(libc::SYS_msgsnd, id, message, 1_usize, 0) }).map(|_| ())
+        match unsafe { libc::syscall(libc::SYS_msgsnd, id, message, 1_usize, 0) } {
+            -1 => Err(last_errno()),
+            _ => Ok(()),
+        }
     }
 
     /// Waits for a message of one byte.
@@ -91,8 +97,10 @@ impl SysvQueue {
         let mut message = Message { kind: 0, text: [0] };
         let (id, room, any): (_, _, libc::c_long) = (self.id, &raw mut message, 0);
         // SAFETY: the kernel writes the kind and at most one byte to a valid address.
-        check(unsafe { libc::syscall(libc::SYS_msgrcv, id, room, 1_usize, any, 0) })?;
-        Ok(message.text[0])
+        match unsafe { libc::syscall(libc::SYS_msgrcv, id, room, 1_usize, any, 0) } {
+            -1 => Err(last_errno()),
+            _ => Ok(message.text[0]),
+        }
     }
 }
 
@@ -124,8 +132,10 @@ pub fn mq_send(queue: BorrowedFd<'_>, byte: u8) -> Result<(), Errno> {
     let (queue, byte, forever) = (queue.as_raw_fd(), &raw const byte, no_timeout());
     // The C library's call is a point of cancellation: two locked operations more for threads.
     // SAFETY: the kernel reads one byte from a valid address.
-    check(unsafe { libc::syscall(libc::SYS_mq_timedsend, queue, byte, 1_usize, 0_u32, forever) })
-        .map(|_| ())
+    match unsafe { libc::syscall(libc::SYS_mq_timedsend, queue, byte, 1_usize, 0_u32, forever) } {
+        -1 => Err(last_errno()),
+        _ => Ok(()),
+    }
 }
 
 /// Waits for one byte from a queue.
@@ -135,10 +145,12 @@ pub fn mq_receive(queue: BorrowedFd<'_>) -> Result<u8, Errno> {
     let (queue, room, forever) = (queue.as_raw_fd(), &raw mut byte, no_timeout());
     let no_priority = std::ptr::null_mut::<libc::c_uint>();
     // SAFETY: the kernel writes at most one byte to a valid address; no priority is asked for.
-    check(unsafe {
+    match unsafe {
         libc::syscall(libc::SYS_mq_timedreceive, queue, room, 1_usize, no_priority, forever)
-    })?;
-    Ok(byte)
+    } {
+        -1 => Err(last_errno()),
+        _ => Ok(byte),
+    }
 }
 
 // What must not be cut in two: making something with a name and taking the name away again. A

@@ -40,7 +40,8 @@ fn last_errno() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)
 }
 
-/// The result of a call of the C library that gives -1 with errno when it fails.
+/// The result of a call of the C library that gives -1 with errno when it fails. Not for calls that a ring times: there
+/// the compiler keeps the result in one word and tests that once more in every hop.
 #[inline(always)]
 fn check<T: Copy + PartialEq + From<i8>>(result: T) -> Result<T, Errno> {
     if result == T::from(-1) { Err(last_errno()) } else { Ok(result) }

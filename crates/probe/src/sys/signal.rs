@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::io::Errno;
 
-use super::check;
+use super::{check, last_errno};
 
 /// The real-time signal of the link `signal`.
 fn queued() -> c_int {
@@ -81,8 +81,10 @@ impl QueuedSignal {
         let (Task { pid, tid }, signal) = (self.aim, self.info.signo);
         let info = &raw const self.info;
         // SAFETY: the kernel reads a siginfo from a valid address.
-        let sent = unsafe { libc::syscall(libc::SYS_rt_tgsigqueueinfo, pid, tid, signal, info) };
-        check(sent).map(|_| ())
+        match unsafe { libc::syscall(libc::SYS_rt_tgsigqueueinfo, pid, tid, signal, info) } {
+            -1 => Err(last_errno()),
+            _ => Ok(()),
+        }
     }
 
     /// Waits for the next one and gives its value (sigwaitinfo(2)).
@@ -94,8 +96,10 @@ impl QueuedSignal {
         // SAFETY: the set is valid; the kernel writes the siginfo before it returns a signal, and
         // one that was queued has a value.
         unsafe {
-            check(libc::syscall(libc::SYS_rt_sigtimedwait, set, room, forever, SET_BYTES))?;
-            Ok(info.assume_init_ref().si_value().sival_ptr as usize as u8)
+            match libc::syscall(libc::SYS_rt_sigtimedwait, set, room, forever, SET_BYTES) {
+                -1 => Err(last_errno()),
+                _ => Ok(info.assume_init_ref().si_value().sival_ptr as usize as u8),
+            }
         }
     }
 }
@@ -199,8 +203,10 @@ impl CaughtSignal {
     #[inline(always)]
     pub fn send(self, aim: Task) -> Result<(), Errno> {
         // SAFETY: touches no memory.
-        let sent = unsafe { libc::syscall(libc::SYS_tgkill, aim.pid, aim.tid, CAUGHT) };
-        check(sent).map(|_| ())
+        match unsafe { libc::syscall(libc::SYS_tgkill, aim.pid, aim.tid, CAUGHT) } {
+            -1 => Err(last_errno()),
+            _ => Ok(()),
+        }
     }
 
     /// Lets the signal in and waits until some handler has run: pause(2) without its race

@@ -74,6 +74,12 @@ impl Call {
         ExitCode::from(code)
     }
 
+    /// A line on standard error that says what it takes; gives the exit code.
+    fn usage(&self, words: &str, code: u8) -> ExitCode {
+        say(&format!("usage: {} {words}", self.name));
+        ExitCode::from(code)
+    }
+
     /// Up to `N` counts above zero as (default, greatest). `words` says what they are.
     fn counts<const N: usize>(
         &self,
@@ -81,8 +87,7 @@ impl Call {
         known: [(u32, u32); N],
     ) -> Result<[u32; N], ExitCode> {
         if self.args.len() > N {
-            say(&format!("usage: {} {words}", self.name));
-            return Err(ExitCode::from(2));
+            return Err(self.usage(words, 2));
         }
         let mut counts = known.map(|(default, _)| default);
         for ((count, word), (_, most)) in counts.iter_mut().zip(&self.args).zip(known) {
@@ -90,8 +95,7 @@ impl Call {
             *count = text.parse().ok().filter(|number| (1..=most).contains(number)).ok_or_else(
                 || {
                     self.fail(&format!("'{text}' (accepted: whole numbers from 1 to {most})"), 2);
-                    say(&format!("usage: {} {words}", self.name));
-                    ExitCode::from(2)
+                    self.usage(words, 2)
                 },
             )?;
         }
@@ -122,15 +126,23 @@ fn perror(call: &str, errno: Errno) {
     say(&format!("{call}: {words}"));
 }
 
+/// A step that failed, reported as perror(3) does; gives the exit code.
+fn failed(call: &'static str, code: u8) -> impl Fn(Errno) -> ExitCode {
+    move |errno| {
+        perror(call, errno);
+        ExitCode::from(code)
+    }
+}
+
 /// Prints to standard output. The error is the exit code of a program that cannot: a reader that has
 /// had enough (`| head`) ends it without a message.
-fn print(text: &str) -> Result<(), ExitCode> {
+fn print(text: &str) -> Ended {
     let mut out = io::stdout().lock();
     let written = match probe::output_was_closed() {
         true => Err(Errno::BADF.into()),
         false => out.write_all(text.as_bytes()).and_then(|()| out.flush()),
     };
-    written.map_err(|error| {
+    written.map(|()| ExitCode::SUCCESS).map_err(|error| {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return ExitCode::SUCCESS;
         }

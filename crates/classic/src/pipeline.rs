@@ -12,7 +12,7 @@ use rustix::io::{Errno, read, write};
 use rustix::pipe::pipe;
 use rustix::process::Pid;
 
-use crate::{Call, Ended, end_in_words, perror, say};
+use crate::{Call, Ended, end_in_words, failed, perror, say};
 
 const CANNOT_MAKE_LOOP: u8 = 4;
 const CANNOT_MAKE_PIPE: u8 = 5;
@@ -46,8 +46,7 @@ impl Left {
 
 pub(crate) fn run(call: &Call) -> Ended {
     let [chars, count] = call.args.as_slice() else {
-        say(&format!("usage: {} chars count", call.name));
-        return Err(ExitCode::from(1));
+        return Err(call.usage("chars count", 1));
     };
     let number = |name: &str, word: &std::ffi::OsStr, least: i64, code: u8| {
         let text = word.to_string_lossy();
@@ -58,52 +57,37 @@ pub(crate) fn run(call: &Call) -> Ended {
         }
     };
     let (chars, count) = (number("chars", chars, 1, 2)?, number("count", count, 2, 3)?);
-    Ok(ExitCode::from(ring(call, chars, count)))
+    ring(call, chars, count)
 }
 
-/// Makes the ring, is its first process and waits for the others; gives the exit code.
-fn ring(call: &Call, chars: i64, count: i64) -> u8 {
+/// Makes the ring, is its first process and waits for the others.
+fn ring(call: &Call, chars: i64, count: i64) -> Ended {
     let mut others = Vec::new();
-    let (input, output) = match build(count, &mut others) {
-        Ok(ends) => ends,
-        // The ends of what was built are closed: its processes end.
-        Err(code) => {
-            reap(call, &others);
-            return code;
-        }
-    };
-    if let Err(errno) = write(&output, b"A") {
-        perror("write", errno);
-        drop((input, output));
-        reap(call, &others);
-        return CANNOT_FORK_OR_START;
-    }
-    let left = pass(chars, input, output);
+    let left = build(count, &mut others).and_then(|(input, output)| {
+        write(&output, b"A").map_err(failed("write", CANNOT_FORK_OR_START))?;
+        Ok(pass(chars, input, output))
+    });
+    // The ends of what was built are closed: its processes end.
     let all_well = reap(call, &others);
+    let left = left?;
     match left {
         Left::EndOfFile(missing) => {
             say(&format!("{}: the token was lost in lap {}", call.name, chars - missing + 1));
         }
         Left::CannotRead(errno) => perror("read", errno),
         Left::CannotWrite(errno) => perror("write", errno),
-        Left::Done if !all_well => return CANNOT_READ,
+        Left::Done if !all_well => return Err(ExitCode::from(CANNOT_READ)),
         Left::Done | Left::WroteNothing => {}
     }
-    left.code()
+    Ok(ExitCode::from(left.code()))
 }
 
 /// Starts all but the first process, each with its two ends alone; gives the first one's.
-fn build(count: i64, others: &mut Vec<Pid>) -> Result<(OwnedFd, OwnedFd), u8> {
-    let told = |call: &'static str, code: u8| {
-        move |errno| {
-            perror(call, errno);
-            code
-        }
-    };
-    let (mut input, loop_output) = pipe().map_err(told("pipe", CANNOT_MAKE_LOOP))?;
+fn build(count: i64, others: &mut Vec<Pid>) -> Result<(OwnedFd, OwnedFd), ExitCode> {
+    let (mut input, loop_output) = pipe().map_err(failed("pipe", CANNOT_MAKE_LOOP))?;
     for _ in 1..count {
-        let (next_input, output) = pipe().map_err(told("pipe", CANNOT_MAKE_PIPE))?;
-        match fork().map_err(told("fork", CANNOT_FORK_OR_START))? {
+        let (next_input, output) = pipe().map_err(failed("pipe", CANNOT_MAKE_PIPE))?;
+        match fork().map_err(failed("fork", CANNOT_FORK_OR_START))? {
             Forked::Child => {
                 drop((loop_output, next_input));
                 exit_now(i32::from(follow(input, output)));

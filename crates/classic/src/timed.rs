@@ -14,7 +14,7 @@ use probe::set_parent_death_signal;
 use rustix::io::Errno;
 use rustix::process::getpid;
 
-use crate::{Call, perror, say};
+use crate::{Call, failed, perror, say};
 
 /// `getrusage program [argument ...]`: runs a program and prints every field of its getrusage
 /// structure (appendix 3).
@@ -93,21 +93,14 @@ struct Ended {
 /// Runs the command that the arguments are, and tells of its start, its end and its exit.
 fn run(call: &Call) -> Result<Ended, ExitCode> {
     if call.args.is_empty() {
-        say(&format!("usage: {} program [argument ...]", call.name));
-        return Err(ExitCode::from(FAILED));
+        return Err(call.usage("program [argument ...]", FAILED));
     }
     if call.parent.is_some_and(|parent| set_parent_death_signal(parent) != Ok(true)) {
         return Err(call.fail("--parent is for the sweep, not for use by hand", FAILED));
     }
     let (started_at, clock) = (SystemTime::now(), Instant::now());
     let own = getpid().as_raw_pid();
-    let told = |step: &'static str| {
-        move |errno| {
-            perror(step, errno);
-            ExitCode::from(FAILED)
-        }
-    };
-    let pid = match fork().map_err(told("fork"))? {
+    let pid = match fork().map_err(failed("fork", FAILED))? {
         Forked::Child => {
             if call.parent.is_some() && set_parent_death_signal(own) != Ok(true) {
                 exit_now(i32::from(FAILED));
@@ -117,7 +110,7 @@ fn run(call: &Call) -> Result<Ended, ExitCode> {
         Forked::Parent(pid) => pid.as_raw_pid(),
     };
     say(&format!("{pid}: start      {}", local(started_at)));
-    let end = wait_for(pid).map_err(told("wait4"))?;
+    let end = wait_for(pid).map_err(failed("wait4", FAILED))?;
     let real = clock.elapsed();
     say(&format!("{pid}: stop          {}", local(SystemTime::now())));
     let (words, code) = match (end.status & 0x7f, (end.status >> 8) & 0xff) {

@@ -2,16 +2,14 @@
 //! signal to and fro between two processes.
 
 use std::hint::black_box;
-use std::process::ExitCode;
 
 use probe::classic::{
     Forked, Hangup, OwnSignal, Pause, Whose, caught, exit_now, fork, send_signal, usage, wait_for,
     watch_members,
 };
-use rustix::io::Errno;
 use rustix::process::{Signal, getpid, getuid};
 
-use crate::{Call, Ended, end_in_words, perror, print, say};
+use crate::{Call, Ended, end_in_words, failed, print, say};
 
 /// `simsyscall [loops]`: a system call that does next to nothing.
 pub(crate) fn simsyscall(call: &Call) -> Ended {
@@ -29,18 +27,10 @@ fn ask(loops: u32) {
     }
 }
 
-/// A step that failed, reported as perror(3) does.
-fn failed(step: &'static str) -> impl Fn(Errno) -> ExitCode {
-    move |errno| {
-        perror(step, errno);
-        ExitCode::FAILURE
-    }
-}
-
 /// `simsig [loops]`: a signal sent to oneself, caught by a handler that installs itself again.
 pub(crate) fn simsig(call: &Call) -> Ended {
     let [loops] = call.counts("[loops]", [(10_000, u32::MAX)])?;
-    let signal = OwnSignal::<Hangup>::new().map_err(failed("signal"))?;
+    let signal = OwnSignal::<Hangup>::new().map_err(failed("signal", 1))?;
     let before = used();
     send(loops, &signal);
     let used = since(before);
@@ -75,9 +65,9 @@ pub(crate) fn twosig(call: &Call) -> Ended {
     let [loops] = call.counts("[loops]", [(2_000, u32::MAX)])?;
     let before = used();
     let pause = watch_members().and_then(|()| Pause::<Hangup>::new());
-    let pause = pause.map_err(failed("sigaction"))?;
+    let pause = pause.map_err(failed("sigaction", 1))?;
     let first = getpid().as_raw_pid();
-    let second = match fork().map_err(failed("fork"))? {
+    let second = match fork().map_err(failed("fork", 1))? {
         Forked::Child => {
             let has_parent = probe::set_parent_death_signal(first) == Ok(true);
             if has_parent {
@@ -92,7 +82,7 @@ pub(crate) fn twosig(call: &Call) -> Ended {
         // It should have ended; if it has not, it must not be waited for.
         send_signal(second, Signal::KILL.as_raw());
     }
-    let status = wait_for(second).map_err(failed("wait4"))?.status;
+    let status = wait_for(second).map_err(failed("wait4", 1))?.status;
     let left = left_of(loops);
     if (left, status) == (0, 0) {
         return display(call, "two process catch-signal-kill loop", loops, since(before));
@@ -125,7 +115,7 @@ fn display(call: &Call, message: &str, loops: u32, used: Used) -> Ended {
         let more = format!("no CPU time was counted in {loops} loops: it takes more of them");
         call.fail(&more, 1)
     })?;
-    print(&text)?;
+    let printed = print(&text)?;
     let total_ns: u64 = used.iter().sum();
     if total_ns < ENOUGH_NS {
         let more = u128::from(loops) * u128::from(ENOUGH_NS) / u128::from(total_ns);
@@ -136,7 +126,7 @@ fn display(call: &Call, message: &str, loops: u32, used: Used) -> Ended {
             two_digits(more)
         ));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(printed)
 }
 
 /// `None` where nothing was used: shares of nothing do not exist.

@@ -12,6 +12,7 @@ pub mod ring;
 pub mod trial;
 
 mod counters;
+mod end;
 mod procfs;
 mod sys;
 

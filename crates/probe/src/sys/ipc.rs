@@ -1,60 +1,79 @@
-//! What links use beside descriptors: message queues and semaphores of POSIX and of System V, FIFOs, one byte at a
-//! time by io_uring(7). A POSIX queue is a descriptor (mq_overview(7)), so that its name can be removed at once.
+//! What links use beside descriptors: message queues and semaphores of POSIX and of System V, FIFOs, pipes by
+//! io_uring(7). A POSIX queue is a descriptor (mq_overview(7)), so that its name can be removed at once.
 //! Objects of System V outlive their makers, and removing one destroys it at once for all: only the end of their
 //! IPC namespace removes them in every case.
 
 use std::ffi::{CStr, c_int, c_void};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use io_uring::{IoUring, opcode, squeue, types};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, mknodat, open, unlink};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::{Errno, fcntl_dupfd_cloexec, retry_on_intr};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 
+use super::page::{Shared, Slot};
 use super::signal::{member_lost, no_timeout};
 use super::{check, last_errno};
+use crate::end::{By, CallError, End, LinkError};
 
-/// Moves the calling process into a namespace of its own (CLONE_NEW*), which the kernel takes away with all
-/// that is in it when the last process in there has ended, however it did. Where the privilege is
+/// Moves the calling process into a namespace of its own, which the kernel takes away with all that is in it when
+/// the last process in there has ended, however it did. Where the privilege is
 /// missing (CAP_SYS_ADMIN) through a user namespace, which the process must be single-threaded for.
-pub fn own_namespace(kind: c_int) -> Result<(), Errno> {
+pub fn own_namespace(kind: UnshareFlags) -> Result<(), Errno> {
     match unshare(kind) {
-        Err(Errno::PERM) => unshare(libc::CLONE_NEWUSER | kind),
+        Err(Errno::PERM) => unshare(UnshareFlags::NEWUSER | kind),
         done => done,
     }
 }
 
 /// [`own_namespace`] without the way through a user namespace.
-pub fn unshare(flags: c_int) -> Result<(), Errno> {
-    // SAFETY: touches no memory.
-    check(unsafe { libc::unshare(flags) }).map(|_| ())
+pub fn unshare(kind: UnshareFlags) -> Result<(), Errno> {
+    // SAFETY: namespaces are no table of descriptors, which threads could miss.
+    unsafe { unshare_unsafe(kind.difference(UnshareFlags::FILES)) }
 }
 
 /// Permissions: the owner's alone.
 const MODE: c_int = 0o600 | libc::IPC_CREAT | libc::IPC_EXCL;
 
-/// A set of one semaphore, at zero. Copies are the same semaphore. Nobody removes it: the namespace
-/// ends with it.
-#[derive(Clone, Copy, Debug)]
+/// A set of one semaphore, at zero: one up, one down. It has no room for a token, which lies in shared memory
+/// beside it. Clones are the same semaphore. Nobody removes it: the namespace ends with it.
+#[derive(Clone)]
 pub struct SysvSemaphore {
     id: c_int,
+    slot: Shared<Slot>,
 }
 
 impl SysvSemaphore {
     /// A new one.
-    pub fn new() -> Result<Self, Errno> {
+    pub fn new() -> Result<Self, CallError> {
         // SAFETY: touches no memory.
-        check(unsafe { libc::semget(libc::IPC_PRIVATE, 1, MODE) }).map(|id| Self { id })
+        let id = check(unsafe { libc::semget(libc::IPC_PRIVATE, 1, MODE) }).by("semget")?;
+        Ok(Self { id, slot: Shared::new().by("mmap")? })
     }
 
     /// One up (1), or one down (-1) once that can be.
     #[inline(always)]
-    pub fn change(self, by: i16) -> Result<(), Errno> {
+    fn change(&self, by: i16) -> Result<(), Errno> {
         let mut operation = libc::sembuf { sem_num: 0, sem_op: by, sem_flg: 0 };
         // SAFETY: the kernel reads one operation from a valid address.
         match unsafe { libc::semop(self.id, &mut operation, 1) } {
             -1 => Err(last_errno()),
             _ => Ok(()),
         }
+    }
+}
+
+impl End for SysvSemaphore {
+    #[inline(always)]
+    fn send(&mut self, token: u8) -> Result<(), LinkError> {
+        self.slot.put(token);
+        Ok(self.change(1)?)
+    }
+
+    #[inline(always)]
+    fn receive(&mut self) -> Result<u8, LinkError> {
+        self.change(-1)?;
+        self.slot.take().ok_or(LinkError::Closed)
     }
 }
 
@@ -77,38 +96,45 @@ impl SysvQueue {
         // SAFETY: touches no memory.
         check(unsafe { libc::msgget(libc::IPC_PRIVATE, MODE) }).map(|id| Self { id })
     }
+}
 
-    /// A message of one byte.
+impl End for SysvQueue {
     #[inline(always)]
-    pub fn send(self, byte: u8) -> Result<(), Errno> {
-        let message = Message { kind: 1, text: [byte] };
+    fn send(&mut self, token: u8) -> Result<(), LinkError> {
+        let message = Message { kind: 1, text: [token] };
         let (id, message) = (self.id, &raw const message);
         // The C library's call is a point of cancellation: two locked operations more for threads.
         // SAFETY: the kernel reads the kind and one byte from a valid address.
         match unsafe { libc::syscall(libc::SYS_msgsnd, id, message, 1_usize, 0) } {
-            -1 => Err(last_errno()),
+            -1 => Err(last_errno().into()),
             _ => Ok(()),
         }
     }
 
-    /// Waits for a message of one byte.
     #[inline(always)]
-    pub fn receive(self) -> Result<u8, Errno> {
+    fn receive(&mut self) -> Result<u8, LinkError> {
         let mut message = Message { kind: 0, text: [0] };
         let (id, room, any): (_, _, libc::c_long) = (self.id, &raw mut message, 0);
         // SAFETY: the kernel writes the kind and at most one byte to a valid address.
         match unsafe { libc::syscall(libc::SYS_msgrcv, id, room, 1_usize, any, 0) } {
-            -1 => Err(last_errno()),
+            -1 => Err(last_errno().into()),
             _ => Ok(message.text[0]),
         }
     }
 }
 
-/// Opens a new queue for one message of one byte at a time, and removes its name.
-pub fn mq_open_unlinked(name: &CStr) -> Result<OwnedFd, FailedCall> {
-    // SAFETY: two system calls on a name that is there.
-    let made = unsafe { in_vfork_helper(|| open_and_unlink(name)) };
-    made.map_err(|errno| ("clone", errno))?.map_err(|errno| ("mq_open", errno))
+/// A POSIX queue for one message of one byte at a time.
+pub struct PosixQueue(OwnedFd);
+
+impl PosixQueue {
+    /// Both ends of a new one, whose name is removed again.
+    pub fn pair(name: &CStr) -> Result<(Self, Self), CallError> {
+        // SAFETY: two system calls on a name that is there.
+        let made = unsafe { in_vfork_helper(|| open_and_unlink(name)) };
+        let queue = made.by("clone")?.by("mq_open")?;
+        let other = fcntl_dupfd_cloexec(&queue, 0).by("fcntl")?;
+        Ok((Self(queue), Self(other)))
+    }
 }
 
 fn open_and_unlink(name: &CStr) -> Result<OwnedFd, Errno> {
@@ -126,30 +152,31 @@ fn open_and_unlink(name: &CStr) -> Result<OwnedFd, Errno> {
     }
 }
 
-/// Puts one byte into a queue.
-#[inline(always)]
-pub fn mq_send(queue: BorrowedFd<'_>, byte: u8) -> Result<(), Errno> {
-    let (queue, byte, forever) = (queue.as_raw_fd(), &raw const byte, no_timeout());
-    // The C library's call is a point of cancellation: two locked operations more for threads.
-    // SAFETY: the kernel reads one byte from a valid address.
-    match unsafe { libc::syscall(libc::SYS_mq_timedsend, queue, byte, 1_usize, 0_u32, forever) } {
-        -1 => Err(last_errno()),
-        _ => Ok(()),
+impl End for PosixQueue {
+    #[inline(always)]
+    fn send(&mut self, token: u8) -> Result<(), LinkError> {
+        let (queue, byte, forever) = (self.0.as_raw_fd(), &raw const token, no_timeout());
+        // The C library's call is a point of cancellation: two locked operations more for threads.
+        // SAFETY: the kernel reads one byte from a valid address.
+        match unsafe { libc::syscall(libc::SYS_mq_timedsend, queue, byte, 1_usize, 0_u32, forever) }
+        {
+            -1 => Err(last_errno().into()),
+            _ => Ok(()),
+        }
     }
-}
 
-/// Waits for one byte from a queue.
-#[inline(always)]
-pub fn mq_receive(queue: BorrowedFd<'_>) -> Result<u8, Errno> {
-    let mut byte = 0_u8;
-    let (queue, room, forever) = (queue.as_raw_fd(), &raw mut byte, no_timeout());
-    let no_priority = std::ptr::null_mut::<libc::c_uint>();
-    // SAFETY: the kernel writes at most one byte to a valid address; no priority is asked for.
-    match unsafe {
-        libc::syscall(libc::SYS_mq_timedreceive, queue, room, 1_usize, no_priority, forever)
-    } {
-        -1 => Err(last_errno()),
-        _ => Ok(byte),
+    #[inline(always)]
+    fn receive(&mut self) -> Result<u8, LinkError> {
+        let mut byte = 0_u8;
+        let (queue, room, forever) = (self.0.as_raw_fd(), &raw mut byte, no_timeout());
+        let no_priority = std::ptr::null_mut::<libc::c_uint>();
+        // SAFETY: the kernel writes at most one byte to a valid address; no priority is asked for.
+        match unsafe {
+            libc::syscall(libc::SYS_mq_timedreceive, queue, room, 1_usize, no_priority, forever)
+        } {
+            -1 => Err(last_errno().into()),
+            _ => Ok(byte),
+        }
     }
 }
 
@@ -199,23 +226,19 @@ pub(super) unsafe fn in_vfork_helper<T, F: FnOnce() -> T>(act: F) -> Result<T, E
     work.result.ok_or(Errno::CANCELED)
 }
 
-/// A system call that failed.
-pub type FailedCall = (&'static str, Errno);
-
 /// Both ends of a FIFO, the one that writes first, whose name `path` is taken away again.
-pub fn fifo_unlinked(path: &CStr) -> Result<(OwnedFd, OwnedFd), FailedCall> {
-    let by = |call| move |errno| (call, errno);
+pub fn fifo_unlinked(path: &CStr) -> Result<(OwnedFd, OwnedFd), CallError> {
     // SAFETY: system calls on a path that is there.
     let made = unsafe {
         in_vfork_helper(|| {
             let mode = Mode::RUSR | Mode::WUSR;
-            mknodat(CWD, path, FileType::Fifo, mode, 0).map_err(by("mkfifo"))?;
-            let ends = open_both(path).map_err(by("open"));
-            unlink(path).map_err(by("unlink"))?;
+            mknodat(CWD, path, FileType::Fifo, mode, 0).by("mkfifo")?;
+            let ends = open_both(path).by("open");
+            unlink(path).by("unlink")?;
             ends
         })
     };
-    made.map_err(by("clone"))?
+    made.by("clone")?
 }
 
 /// The end that reads is opened first and without waiting, or each would wait for the other.
@@ -226,8 +249,9 @@ fn open_both(path: &CStr) -> Result<(OwnedFd, OwnedFd), Errno> {
     Ok((sender, receiver))
 }
 
-/// A ring of its own for one end of a joint.
+/// One end of a pipe, with a ring of its own for one operation at a time.
 pub struct Uring {
+    pipe: OwnedFd,
     ring: IoUring,
     /// Never freed: an operation that was given up may still write to it.
     buffer: &'static mut Buffer,
@@ -243,30 +267,10 @@ struct Buffer {
 const NO_OFFSET: u64 = u64::MAX;
 
 impl Uring {
-    /// A ring for one operation at a time.
-    pub fn new() -> Result<Self, Errno> {
+    /// Of this end.
+    pub fn new(pipe: OwnedFd) -> Result<Self, Errno> {
         let ring = IoUring::new(1).map_err(|error| errno(&error))?;
-        Ok(Self { ring, buffer: Box::leak(Box::new(Buffer { byte: 0 })) })
-    }
-
-    /// Writes one byte.
-    #[inline(always)]
-    pub fn write(&mut self, fd: BorrowedFd<'_>, byte: u8) -> Result<(), Errno> {
-        self.buffer.byte = byte;
-        let at: *const u8 = &raw const self.buffer.byte;
-        let write = opcode::Write::new(types::Fd(fd.as_raw_fd()), at, 1).offset(NO_OFFSET);
-        self.wait(&write.build()).map(|_| ())
-    }
-
-    /// Waits for one byte; `None` is the end of the file.
-    #[inline(always)]
-    pub fn read(&mut self, fd: BorrowedFd<'_>) -> Result<Option<u8>, Errno> {
-        let at: *mut u8 = &raw mut self.buffer.byte;
-        let read = opcode::Read::new(types::Fd(fd.as_raw_fd()), at, 1).offset(NO_OFFSET);
-        match self.wait(&read.build())? {
-            0 => Ok(None),
-            _ => Ok(Some(self.buffer.byte)),
-        }
+        Ok(Self { pipe, ring, buffer: Box::leak(Box::new(Buffer { byte: 0 })) })
     }
 
     /// Hands an operation in and waits for its result.
@@ -292,6 +296,27 @@ impl Uring {
             if member_lost() {
                 return Err(Errno::INTR);
             }
+        }
+    }
+}
+
+impl End for Uring {
+    #[inline(always)]
+    fn send(&mut self, token: u8) -> Result<(), LinkError> {
+        self.buffer.byte = token;
+        let at: *const u8 = &raw const self.buffer.byte;
+        let write = opcode::Write::new(types::Fd(self.pipe.as_raw_fd()), at, 1).offset(NO_OFFSET);
+        self.wait(&write.build())?;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn receive(&mut self) -> Result<u8, LinkError> {
+        let at: *mut u8 = &raw mut self.buffer.byte;
+        let read = opcode::Read::new(types::Fd(self.pipe.as_raw_fd()), at, 1).offset(NO_OFFSET);
+        match self.wait(&read.build())? {
+            0 => Err(LinkError::Closed),
+            _ => Ok(self.buffer.byte),
         }
     }
 }

@@ -15,6 +15,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, mun
 use rustix::thread::futex;
 
 use super::walk::{BASE_PAGE_BYTES, HUGE_PAGE_BYTES};
+use crate::end::{By, CallError, End, LinkError};
 use crate::random::Random;
 
 /// What may lie in memory shared between processes.
@@ -249,8 +250,8 @@ fn check_status(status: c_int) -> Result<(), Errno> {
 
 impl TokenCondvar {
     /// A new one, for threads of one process or also for processes; else the call that failed.
-    pub fn new(between_processes: bool) -> Result<Shared<Self>, (&'static str, Errno)> {
-        let condvar = Shared::<Self>::new().map_err(|errno| ("mmap", errno))?;
+    pub fn new(between_processes: bool) -> Result<Shared<Self>, CallError> {
+        let condvar = Shared::<Self>::new().by("mmap")?;
         let shared = match between_processes {
             true => libc::PTHREAD_PROCESS_SHARED,
             false => libc::PTHREAD_PROCESS_PRIVATE,
@@ -269,27 +270,29 @@ impl TokenCondvar {
                 libc::pthread_cond_init(condvar.arrived.get(), of_condition.as_ptr()),
             ]
         };
-        let made = made.into_iter().try_for_each(check_status);
-        made.map_err(|errno| ("pthread_cond_init", errno))?;
+        made.into_iter().try_for_each(check_status).by("pthread_cond_init")?;
         Ok(condvar)
     }
+}
+
+impl End for Shared<TokenCondvar> {
+    const INTERRUPTIBLE: bool = false;
 
     /// Leaves the token and signals. The signal comes after the unlock: sent before it, a receiver
     /// that preempts the sender would only run into the mutex, and switch back.
     #[inline(always)]
-    pub fn put(&self, token: u8) -> Result<(), Errno> {
+    fn send(&mut self, token: u8) -> Result<(), LinkError> {
         // SAFETY: mutex and condition are initialised; the token is written under the mutex.
         unsafe {
             check_status(libc::pthread_mutex_lock(self.mutex.get()))?;
             *self.token.get() = Some(token);
             check_status(libc::pthread_mutex_unlock(self.mutex.get()))?;
-            check_status(libc::pthread_cond_signal(self.arrived.get()))
+            Ok(check_status(libc::pthread_cond_signal(self.arrived.get()))?)
         }
     }
 
-    /// Waits until there is a token and takes it.
     #[inline(always)]
-    pub fn take(&self) -> Result<u8, Errno> {
+    fn receive(&mut self) -> Result<u8, LinkError> {
         // SAFETY: as above; the wait holds the mutex when it returns.
         unsafe {
             check_status(libc::pthread_mutex_lock(self.mutex.get()))?;

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
+use std::fs::File;
+use std::io::{Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
@@ -271,31 +273,34 @@ impl Child {
         }
     }
 
-    /// Forks one that gets something ready before it acts; gives it once it is, or why it is not, as
-    /// [`Self::start`] does.
+    /// Forks one that gets something ready before it acts, as [`Self::start`] does; gives it once it is, or why it
+    /// is not.
     pub fn start_ready<T>(
-        ready: impl FnOnce() -> Result<T, Errno>,
+        ready: impl FnOnce() -> Result<T, String>,
         act: impl FnOnce(T),
-    ) -> Result<Self, Errno> {
+    ) -> Result<Self, String> {
+        const READY: &str = "ready";
+        let failed = |call| move |errno: Errno| format!("it could not be tried: {call}: {errno}");
         let parent = getpid();
-        let (answers, answer) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (answers, answer) = pipe_with(PipeFlags::CLOEXEC).map_err(failed("pipe"))?;
         let child = Self::start(|| {
             let made = ready();
-            let errno = made.as_ref().err().map_or(0, |errno| errno.raw_os_error());
-            let sent = rustix::io::write(&answer, &errno.to_ne_bytes());
+            let said = made.as_ref().err().map_or(READY, String::as_str);
+            let sent = File::from(answer).write_all(said.as_bytes());
             // Entering a user namespace clears the parent-death signal (prctl(2)).
-            if let (Ok(made), Ok(_), true) = (made, sent, end_with_parent(parent)) {
+            if let (Ok(made), Ok(()), true) = (made, sent, end_with_parent(parent)) {
                 act(made);
             }
-        })?;
-        drop(answer);
-        let mut errno = [0; 4];
-        match retry_on_intr(|| rustix::io::read(&answers, &mut errno))? {
-            4 => match i32::from_ne_bytes(errno) {
-                0 => Ok(child),
-                errno => Err(Errno::from_raw_os_error(errno)),
-            },
-            _ => Err(Errno::CHILD),
+        });
+        let child = child.map_err(failed("fork"))?;
+        let mut said = String::new();
+        let _ = File::from(answers).read_to_string(&mut said);
+        match said.as_str() {
+            READY => Ok(child),
+            "" => {
+                Err("it was tried, and the process that did so ended without an answer".to_string())
+            }
+            _ => Err(said),
         }
     }
 

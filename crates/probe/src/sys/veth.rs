@@ -11,6 +11,7 @@ use rustix::net::netdevice::name_to_index;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
 };
+use rustix::thread::UnshareFlags;
 
 use super::check;
 use super::ipc::own_namespace;
@@ -39,7 +40,7 @@ impl Wire {
     /// Moves the calling process, which must be single-threaded, into a network namespace of its own and
     /// makes the pair there. The kernel takes both away when the process has ended, however it did.
     pub fn in_own_namespace() -> Result<Self, Errno> {
-        own_namespace(libc::CLONE_NEWNET)?;
+        own_namespace(UnshareFlags::NEWNET)?;
         // Else the kernel itself sends packets when the ends come up. Without it there are a few.
         let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
         make_pair()?;

@@ -153,13 +153,16 @@ fn start_noise(
 
 fn on_a_wire(act: impl FnOnce(sys::Wire)) -> Result<Child, TrialError> {
     let ready = || {
-        policy::take(Policy::Other)?;
-        sys::Wire::in_own_namespace()
+        policy::take(Policy::Other).map_err(|errno| errno.to_string())?;
+        own_wire()
     };
-    Child::start_ready(ready, act).map_err(|errno| {
-        let what = "cannot make a pair of virtual network devices (veth)";
-        TrialError(format!("{what}: {errno}"))
+    Child::start_ready(ready, act).map_err(|why| {
+        TrialError(format!("cannot make a pair of virtual network devices (veth): {why}"))
     })
+}
+
+fn own_wire() -> Result<sys::Wire, String> {
+    sys::Wire::in_own_namespace().map_err(|errno| errno.to_string())
 }
 
 /// Whether the noise is available here; else why not.
@@ -186,9 +189,9 @@ fn loopback() -> io::Result<(UdpSocket, UdpSocket)> {
 /// Which wire packets can use here: a pair of virtual devices, or else the loopback, and why. Tried in a
 /// process of its own; the calling one must have one thread.
 pub fn wire() -> (Wire, Option<String>) {
-    match Child::start_ready(sys::Wire::in_own_namespace, |_| ()) {
+    match Child::start_ready(own_wire, |_| ()) {
         Ok(_) => (Wire::Veth, None),
-        Err(errno) => (Wire::Loopback, Some(format!("veth: {errno}"))),
+        Err(why) => (Wire::Loopback, Some(format!("veth: {why}"))),
     }
 }
 

@@ -4,7 +4,7 @@
 //! (socketpair(2)); the event counter (eventfd(2)).
 
 use std::ffi::CString;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,9 +13,10 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::thread::UnshareFlags;
 
 use crate::ring::link::{By, CallError, End, Link, LinkError, Place};
-use crate::sys::{Uring, fifo_unlinked, mq_open_unlinked, mq_receive, mq_send, unshare};
+use crate::sys::{PosixQueue, Uring, fifo_unlinked, unshare};
 
 /// One byte: one write(2), one read(2).
 impl End for OwnedFd {
@@ -103,35 +104,19 @@ impl End for Eventfd {
 }
 
 /// A message of one byte through a POSIX queue that holds one.
-pub struct PosixMq(OwnedFd);
-
-impl Link for PosixMq {
+impl Link for PosixQueue {
     type End = Self;
 
     /// A namespace takes the queues with it, whatever kills the ring. Where it is refused, the
     /// vfork helper keeps their names from staying behind. Not by way of a user namespace: users that it does
     /// not map have no POSIX queues in it (EOVERFLOW).
     fn prepare() -> Result<(), CallError> {
-        let _ = unshare(libc::CLONE_NEWIPC);
+        let _ = unshare(UnshareFlags::NEWIPC);
         Ok(())
     }
 
     fn channel(_: &Place) -> Result<(Self, Self), CallError> {
-        let queue = mq_open_unlinked(&own_name(Path::new("/"), "").by("mq_open")?)?;
-        let other = fcntl_dupfd_cloexec(&queue, 0).by("fcntl")?;
-        Ok((Self(queue), Self(other)))
-    }
-}
-
-impl End for PosixMq {
-    #[inline(always)]
-    fn send(&mut self, token: u8) -> Result<(), LinkError> {
-        Ok(mq_send(self.0.as_fd(), token)?)
-    }
-
-    #[inline(always)]
-    fn receive(&mut self) -> Result<u8, LinkError> {
-        Ok(mq_receive(self.0.as_fd())?)
+        Self::pair(&own_name(Path::new("/"), "").by("mq_open")?)
     }
 }
 
@@ -143,32 +128,14 @@ fn own_name(folder: &Path, end: &str) -> Result<CString, Errno> {
     CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::INVAL)
 }
 
-/// A pipe by io_uring: one io_uring_enter(2) to write it, one to read it. Each end has a ring of its own, with one
-/// operation in flight.
-pub struct IoUring {
-    pipe: OwnedFd,
-    ring: Uring,
-}
-
-impl Link for IoUring {
+/// A pipe by io_uring: one io_uring_enter(2) to write it, one to read it.
+impl Link for Uring {
     type End = Self;
 
     fn channel(place: &Place) -> Result<(Self, Self), CallError> {
         let (sender, receiver) = Pipe::channel(place)?;
-        let end = |pipe| Ok(Self { pipe, ring: Uring::new().by("io_uring_setup")? });
+        let end = |pipe| Self::new(pipe).by("io_uring_setup");
         Ok((end(sender)?, end(receiver)?))
-    }
-}
-
-impl End for IoUring {
-    #[inline(always)]
-    fn send(&mut self, token: u8) -> Result<(), LinkError> {
-        Ok(self.ring.write(self.pipe.as_fd(), token)?)
-    }
-
-    #[inline(always)]
-    fn receive(&mut self) -> Result<u8, LinkError> {
-        self.ring.read(self.pipe.as_fd())?.ok_or(LinkError::Closed)
     }
 }
 

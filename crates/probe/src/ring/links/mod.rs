@@ -5,21 +5,19 @@ mod descriptors;
 mod shared_memory;
 mod signal;
 
-use std::fs::File;
-use std::io::{Read, Write};
-
 use model::ring::{Case, Kind, Placement, Policy};
 use rustix::io::Errno;
-use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::build::{Make, Ring, make};
 use super::link::{CallError, RingError};
 use super::member::Leader;
-use crate::sys::{Child, SysvQueue, deadline, default_alarm};
+use crate::sys::{
+    Child, PosixQueue, SysvQueue, SysvSemaphore, TokenCondvar, Uring, deadline, default_alarm,
+};
 use coroutine::Coroutines;
 pub(super) use descriptors::Pipe;
-use descriptors::{Eventfd, Fifo, IoUring, PosixMq, Sockets, io_uring_hint};
-use shared_memory::{Condvar, Futex, NEEDS, SysvSem, Yield, namespace_hint};
+use descriptors::{Eventfd, Fifo, Sockets, io_uring_hint};
+use shared_memory::{Futex, NEEDS, Yield, namespace_hint};
 use signal::{HandlerSignal, Signal};
 
 /// A link as the registry knows it.
@@ -75,7 +73,7 @@ pub const LINKS: &[Registered] = &[
         "a signal caught by a handler, waited for by sigsuspend",
         "tgkill(2), sigsuspend(2)",
     ),
-    of::<PosixMq>(
+    of::<PosixQueue>(
         "posix-mq",
         "a message of one byte through a POSIX message queue",
         "mq_open(3): a kernel with CONFIG_POSIX_MQUEUE",
@@ -90,17 +88,17 @@ pub const LINKS: &[Registered] = &[
     },
     Registered {
         hint: namespace_hint,
-        ..of::<SysvSem>("sysv-sem", "a System V semaphore: one up, one down", NEEDS)
+        ..of::<SysvSemaphore>("sysv-sem", "a System V semaphore: one up, one down", NEEDS)
     },
     of::<Futex>("futex", "a word in shared memory, slept on by futex", "futex(2)"),
-    of::<Condvar>(
+    of::<TokenCondvar>(
         "condvar",
         "a pthread mutex and condition variable in shared memory",
         "process-shared mutexes of the C library (futex(2))",
     ),
     Registered {
         hint: io_uring_hint,
-        ..of::<IoUring>(
+        ..of::<Uring>(
             "io-uring",
             "one byte through a pipe, written and read by io_uring",
             "io_uring_setup(2), allowed by kernel.io_uring_disabled",
@@ -142,8 +140,6 @@ fn on_one_cpu(case: &Case, why: &str) -> Result<(), String> {
 
 /// Seconds after which a link that passes no token is taken for one that does not work.
 const DEADLINE_S: u32 = 5;
-/// What the process that tries a link answers when the token came through.
-const PASSED: &str = "passed";
 
 impl Registered {
     /// Whether it can carry the token of such a ring.
@@ -176,24 +172,12 @@ impl Registered {
     /// Whether this machine has it: tried in a process of its own, which passes a token by it and changes its
     /// signals and its namespace for that. If not, why. The calling process must be single-threaded.
     pub fn available(&self) -> Result<(), String> {
-        let failed = |call| move |errno: Errno| format!("it could not be tried: {call}: {errno}");
-        let (answers, answer) = pipe_with(PipeFlags::CLOEXEC).map_err(failed("pipe"))?;
-        let child = Child::start(move || {
+        let pass_a_token = || {
             default_alarm();
             deadline(DEADLINE_S);
-            let answered = self.pass_a_token().map_or_else(|why| why, |()| PASSED.to_string());
-            // Without an answer the link is taken for one that does not work.
-            let _ = File::from(answer).write_all(answered.as_bytes());
-        });
-        let child = child.map_err(failed("fork"))?;
-        let mut answer = String::new();
-        let _ = File::from(answers).read_to_string(&mut answer);
-        child.join();
-        match answer.as_str() {
-            PASSED => Ok(()),
-            "" => Err("it was tried, and no token came through".to_string()),
-            _ => Err(answer),
-        }
+            self.pass_a_token()
+        };
+        Child::start_ready(pass_a_token, |()| ()).map(|_| ())
     }
 
     fn pass_a_token(&self) -> Result<(), String> {

@@ -6,7 +6,7 @@
 
 use model::ring::Kind;
 use rustix::io::Errno;
-use rustix::thread::{futex, sched_yield};
+use rustix::thread::{UnshareFlags, futex, sched_yield};
 
 use crate::ring::link::{By, CallError, End, Link, LinkError, Place};
 use crate::sys::{
@@ -59,29 +59,12 @@ impl End for Futex {
 }
 
 /// The token lies under a mutex, and a condition says that it is there.
-#[derive(Clone)]
-pub struct Condvar(Shared<TokenCondvar>);
+impl Link for TokenCondvar {
+    type End = Shared<Self>;
 
-impl Link for Condvar {
-    type End = Self;
-
-    fn channel(place: &Place) -> Result<(Self, Self), CallError> {
-        let end = Self(TokenCondvar::new(place.kind == Kind::Process)?);
+    fn channel(place: &Place) -> Result<(Self::End, Self::End), CallError> {
+        let end = Self::new(place.kind == Kind::Process)?;
         Ok((end.clone(), end))
-    }
-}
-
-impl End for Condvar {
-    const INTERRUPTIBLE: bool = false;
-
-    #[inline(always)]
-    fn send(&mut self, token: u8) -> Result<(), LinkError> {
-        Ok(self.0.put(token)?)
-    }
-
-    #[inline(always)]
-    fn receive(&mut self) -> Result<u8, LinkError> {
-        Ok(self.0.take()?)
     }
 }
 
@@ -142,63 +125,28 @@ pub fn namespace_hint(errno: Errno) -> Option<String> {
     })
 }
 
-/// One up, one down; a semaphore has no room for a token, which lies in shared memory beside it.
-#[derive(Clone)]
-pub struct SysvSem {
-    semaphore: SysvSemaphore,
-    slot: Shared<Slot>,
-}
-
-impl Link for SysvSem {
+impl Link for SysvSemaphore {
     type End = Self;
 
     fn prepare() -> Result<(), CallError> {
-        own_namespace(libc::CLONE_NEWIPC).by("unshare")
+        own_namespace(UnshareFlags::NEWIPC).by("unshare")
     }
 
     fn channel(_: &Place) -> Result<(Self, Self), CallError> {
-        let semaphore = SysvSemaphore::new().by("semget")?;
-        let end = Self { semaphore, slot: Shared::new().by("mmap")? };
+        let end = Self::new()?;
         Ok((end.clone(), end))
     }
 }
 
-impl End for SysvSem {
-    #[inline(always)]
-    fn send(&mut self, token: u8) -> Result<(), LinkError> {
-        self.slot.put(token);
-        Ok(self.semaphore.change(1)?)
-    }
-
-    #[inline(always)]
-    fn receive(&mut self) -> Result<u8, LinkError> {
-        self.semaphore.change(-1)?;
-        self.slot.take().ok_or(LinkError::Closed)
-    }
-}
-
-/// A message of one byte through a queue of its own.
 impl Link for SysvQueue {
     type End = Self;
 
     fn prepare() -> Result<(), CallError> {
-        own_namespace(libc::CLONE_NEWIPC).by("unshare")
+        own_namespace(UnshareFlags::NEWIPC).by("unshare")
     }
 
     fn channel(_: &Place) -> Result<(Self, Self), CallError> {
         let queue = Self::new().by("msgget")?;
         Ok((queue, queue))
-    }
-}
-
-impl End for SysvQueue {
-    #[inline(always)]
-    fn send(&mut self, token: u8) -> Result<(), LinkError> {
-        Ok(Self::send(*self, token)?)
-    }
-
-    #[inline(always)]
-    fn receive(&mut self) -> Result<u8, LinkError> {
-        Ok(Self::receive(*self)?)
     }
 }

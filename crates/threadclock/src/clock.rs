@@ -5,7 +5,6 @@ use crate::thread::{self, Thread};
 use crate::types::{CpuTime, Tier, WhyNot};
 use crate::{arch, sys};
 use core::fmt;
-use core::marker::PhantomData;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// The CPU time of the thread that made it.
@@ -21,11 +20,11 @@ use core::sync::atomic::Ordering::Relaxed;
 /// It may be read in a signal handler (make it before), and goes on in the child of a fork, where
 /// it gives the child's time.
 pub struct ThreadClock {
+    /// A pointer, so that the clock is neither Send nor Sync.
     slot: *const Slot,
     /// An error if no memory could be mapped.
     thread: Result<&'static Thread, WhyNot>,
     asked: bool,
-    not_send: PhantomData<*mut ()>,
 }
 
 impl ThreadClock {
@@ -46,7 +45,7 @@ impl ThreadClock {
         if let Ok(thread) = thread {
             thread.hold();
         }
-        Self { slot, thread, asked, not_send: PhantomData }
+        Self { slot, thread, asked }
     }
 
     #[inline(always)]

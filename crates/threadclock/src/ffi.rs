@@ -5,23 +5,13 @@ use crate::sys;
 use crate::types::{CpuTime, Error};
 use libc::{c_char, c_int, pid_t};
 
-/// `struct threadclock_time`.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub struct ThreadclockTime {
-    /// Nanoseconds.
-    pub ns: u64,
-    /// Ticks of the time-stamp counter.
-    pub cycles: u64,
-}
-
-fn answer(time: Result<CpuTime, Error>, out: *mut ThreadclockTime) -> c_int {
+fn answer(time: Result<CpuTime, Error>, out: *mut CpuTime) -> c_int {
     let errno = match time {
         _ if out.is_null() => libc::EINVAL,
         Err(error) => error.errno(),
-        Ok(CpuTime { ns, cycles }) => {
+        Ok(time) => {
             // SAFETY: not null, and the header asks for a valid pointer.
-            unsafe { out.write(ThreadclockTime { ns, cycles }) };
+            unsafe { out.write(time) };
             return 0;
         }
     };
@@ -34,7 +24,7 @@ fn answer(time: Result<CpuTime, Error>, out: *mut ThreadclockTime) -> c_int {
 /// # Safety
 /// `out` is null or points to a `struct threadclock_time`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn getpinfo(id: pid_t, out: *mut ThreadclockTime) -> c_int {
+pub unsafe extern "C" fn getpinfo(id: pid_t, out: *mut CpuTime) -> c_int {
     answer(crate::getpinfo::getpinfo(id), out)
 }
 
@@ -43,7 +33,7 @@ pub unsafe extern "C" fn getpinfo(id: pid_t, out: *mut ThreadclockTime) -> c_int
 /// # Safety
 /// `out` is null or points to a `struct threadclock_time`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn getpinfo_process(pid: pid_t, out: *mut ThreadclockTime) -> c_int {
+pub unsafe extern "C" fn getpinfo_process(pid: pid_t, out: *mut CpuTime) -> c_int {
     answer(crate::getpinfo::getpinfo_process(pid), out)
 }
 

@@ -46,41 +46,33 @@ pub fn getpinfo_process(pid: pid_t) -> Result<CpuTime, Error> {
         Ok(ns) => Ok(with_cycles(ns)),
         // The kernel says EINVAL for an id of no process at all.
         Err(libc::EINVAL) => match exists(pid) {
-            Err(libc::ESRCH) => Err(Error::NoSuchTask { id: pid }),
-            _ => Err(Error::InvalidId { id: pid }),
+            Err(libc::ESRCH) => Err(Error::NoSuchTask(pid)),
+            _ => Err(Error::InvalidId(pid)),
         },
-        Err(errno) => Err(failed("clock_gettime", pid, errno)),
+        Err(errno) => Err(Error::of("clock_gettime", pid, errno)),
     }
 }
 
 /// Whether a task may have this id.
 fn check(id: pid_t) -> Result<(), Error> {
     match id {
-        ..0 => Err(Error::InvalidId { id }),
+        ..0 => Err(Error::InvalidId(id)),
         0..=LARGEST_ID => Ok(()),
-        _ => Err(Error::NoSuchTask { id }),
+        _ => Err(Error::NoSuchTask(id)),
     }
 }
 
 fn schedstat(id: pid_t) -> Result<u64, Error> {
     let (mut path, mut buffer) = ([0; 32], [0; 96]);
     match sys::read_start(schedstat_path(id, &mut path), &mut buffer) {
-        Ok(line) => first_number(line).ok_or(Error::Unreadable { id }),
+        Ok(line) => first_number(line).ok_or(Error::Unreadable(id)),
         // hidepid hides what is there; ESRCH comes from a task that died between open and read.
         Err(libc::ENOENT | libc::ESRCH) => Err(match exists(id) {
-            Err(libc::ESRCH) => Error::NoSuchTask { id },
-            Ok(()) | Err(libc::EPERM) => Error::NotPermitted { id },
-            Err(errno) => failed("kill", id, errno),
+            Err(libc::ESRCH) => Error::NoSuchTask(id),
+            Ok(()) | Err(libc::EPERM) => Error::NotPermitted(id),
+            Err(errno) => Error::of("kill", id, errno),
         }),
-        Err(errno) => Err(failed("read of schedstat", id, errno)),
-    }
-}
-
-fn failed(call: &'static str, id: pid_t, errno: i32) -> Error {
-    match errno {
-        libc::ESRCH => Error::NoSuchTask { id },
-        libc::EPERM | libc::EACCES => Error::NotPermitted { id },
-        _ => Error::Os { call, id, errno },
+        Err(errno) => Err(Error::of("read of schedstat", id, errno)),
     }
 }
 

@@ -3,7 +3,6 @@
 
 use crate::types::{CoreCycles, Error, WhyNot};
 use crate::{arch, sys};
-use core::marker::PhantomData;
 use core::ptr;
 use core::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering::*, compiler_fence};
 
@@ -99,11 +98,11 @@ fn open(kind: u32, config: u64) -> Result<(*const Page, i32), i32> {
 /// `/sys/bus/event_source/devices/cpu/rdpmc` may forbid it.
 #[derive(Debug)]
 pub struct CoreClock {
+    /// A pointer, so that the clock is neither Send nor Sync.
     page: *const Page,
     file: i32,
     /// 1, and 0 in the child of a fork, where `page` is not mapped.
     here: *const AtomicU64,
-    not_send: PhantomData<*mut ()>,
 }
 
 impl CoreClock {
@@ -122,7 +121,7 @@ impl CoreClock {
             // SAFETY: nothing points there yet.
             unsafe { sys::unmap(page.cast_mut().cast(), 1) };
         })?;
-        let clock = Self { page, file, here: here.cast(), not_send: PhantomData };
+        let clock = Self { page, file, here: here.cast() };
         clock.here().store(1, Relaxed);
         match clock.page().capabilities.load(Relaxed) & CAP_USER_RDPMC {
             0 => Err(WhyNot::CountersUnreadable),

@@ -57,12 +57,7 @@ pub fn available() -> Result<(), WhyNot> {
 
 #[inline]
 fn checked(id: pid_t, flags: u32) -> Result<Pinfo, Error> {
-    let failed = |errno| match errno {
-        libc::EINVAL => Error::InvalidId { id },
-        libc::ESRCH => Error::NoSuchTask { id },
-        libc::EPERM => Error::NotPermitted { id },
-        _ => Error::Os { call: "getpinfo", id, errno },
-    };
+    let failed = |errno| Error::of("getpinfo", id, errno);
     available().map_err(|why| failed(why.errno().unwrap_or(libc::ENOSYS)))?;
     call(id, flags, size_of::<Pinfo>()).map_err(failed)
 }
@@ -187,8 +182,8 @@ mod tests {
     #[test]
     fn ids_that_nobody_has() {
         if available().is_ok() {
-            assert_eq!(thread(-1), Err(Error::InvalidId { id: -1 }));
-            assert_eq!(process(i32::MAX), Err(Error::NoSuchTask { id: i32::MAX }));
+            assert_eq!(thread(-1), Err(Error::InvalidId(-1)));
+            assert_eq!(process(i32::MAX), Err(Error::NoSuchTask(i32::MAX)));
         } else {
             assert!(matches!(thread(0), Err(Error::Os { call: "getpinfo", .. })));
         }

@@ -9,14 +9,15 @@ use crate::types::{Tier, WhyNot};
 use crate::{arch, calibrate, sys, witness};
 use core::cell::Cell;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 
 /// The page that a fork copies.
 #[repr(C)]
 pub(crate) struct Thread {
     descriptor: witness::Descriptor,
     area: witness::Area,
-    registered: Cell<Option<witness::Registered>>,
+    /// The registered `rseq_cs` word; null until there is one.
+    rseq_cs: Cell<*const AtomicU64>,
     /// Clocks that point here.
     clocks: Cell<usize>,
     ended: Cell<bool>,
@@ -65,7 +66,6 @@ impl Thread {
         // SAFETY: the page is mapped, zeroed, aligned and large enough, and not shared yet.
         let thread = unsafe {
             (*thread).descriptor.place();
-            ptr::write(&raw mut (*thread).registered, Cell::new(None));
             // What a signal handler finds until the choice is made.
             ptr::write(&raw mut (*thread).best, Cell::new(bare()));
             ptr::write(&raw mut (*thread).refused, Default::default());
@@ -151,13 +151,11 @@ impl Thread {
     }
 
     fn set_up_rseq(&self, slot: &Slot) -> Result<(), WhyNot> {
-        let registered = match self.registered.get() {
-            Some(registered) => registered,
-            None => witness::find_or_register(self.own_area())?,
-        };
-        self.registered.set(Some(registered));
-        witness::rseq_shows_switches(registered.rseq_cs, self.token())?;
-        slot.set_up(kind::STORE, registered.rseq_cs, self.token());
+        if self.rseq_cs.get().is_null() {
+            self.rseq_cs.set(witness::find_or_register(self.own_area())?);
+        }
+        witness::rseq_shows_switches(self.rseq_cs.get(), self.token())?;
+        slot.set_up(kind::STORE, self.rseq_cs.get(), self.token());
         Ok(())
     }
 
@@ -189,14 +187,14 @@ impl Thread {
         if !self.ended.get() || self.clocks.get() != 0 {
             return;
         }
-        if let Some(registered) = self.registered.get() {
-            // SAFETY: the thread's rseq area is mapped until the thread is gone.
-            let word = unsafe { &*registered.rseq_cs };
+        // SAFETY: null, or in the thread's rseq area, which is mapped until the thread is gone.
+        if let Some(word) = unsafe { self.rseq_cs.get().as_ref() } {
             if word.load(Relaxed) == self.token() {
                 word.store(0, Relaxed);
             }
             // The kernel goes on writing to an area that it will not let go: leave it mapped.
-            if registered.by_us && witness::unregister(self.own_area()).is_err() {
+            let is_own = ptr::eq(word, witness::rseq_cs(self.own_area() as usize));
+            if is_own && witness::unregister(self.own_area()).is_err() {
                 return;
             }
         }

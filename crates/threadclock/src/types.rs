@@ -9,8 +9,10 @@ use libc::pid_t;
 
 /// An amount of CPU time.
 ///
-/// Subtraction saturates at zero, so that two readings taken in the wrong order do not wrap.
+/// Subtraction saturates at zero, so that two readings taken in the wrong order do not wrap. The layout is that of
+/// `struct threadclock_time` in include/threadclock.h.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(C)]
 pub struct CpuTime {
     /// Nanoseconds of `CLOCK_THREAD_CPUTIME_ID`.
     pub ns: u64,
@@ -172,20 +174,11 @@ impl core::error::Error for WhyNot {}
 #[non_exhaustive]
 pub enum Error {
     /// `id` is negative (EINVAL).
-    InvalidId {
-        /// What was asked for.
-        id: pid_t,
-    },
+    InvalidId(pid_t),
     /// No task has this id (ESRCH).
-    NoSuchTask {
-        /// What was asked for.
-        id: pid_t,
-    },
+    NoSuchTask(pid_t),
     /// The task is there and the kernel does not give its time (EPERM).
-    NotPermitted {
-        /// What was asked for.
-        id: pid_t,
-    },
+    NotPermitted(pid_t),
     /// Something else failed.
     Os {
         /// The call.
@@ -196,23 +189,30 @@ pub enum Error {
         errno: i32,
     },
     /// `/proc/ID/schedstat` did not hold a number.
-    Unreadable {
-        /// What was asked for.
-        id: pid_t,
-    },
+    Unreadable(pid_t),
     /// This object belongs to the parent of a fork: make a new one in the child.
     Forked,
 }
 
 impl Error {
+    /// What the errno of a call for the task `id` says.
+    pub(crate) fn of(call: &'static str, id: pid_t, errno: i32) -> Self {
+        match errno {
+            libc::EINVAL => Self::InvalidId(id),
+            libc::ESRCH => Self::NoSuchTask(id),
+            libc::EPERM | libc::EACCES => Self::NotPermitted(id),
+            _ => Self::Os { call, id, errno },
+        }
+    }
+
     /// The errno that C callers see.
     pub fn errno(self) -> i32 {
         match self {
-            Self::InvalidId { .. } => libc::EINVAL,
-            Self::NoSuchTask { .. } => libc::ESRCH,
-            Self::NotPermitted { .. } => libc::EPERM,
+            Self::InvalidId(_) => libc::EINVAL,
+            Self::NoSuchTask(_) => libc::ESRCH,
+            Self::NotPermitted(_) => libc::EPERM,
             Self::Os { errno, .. } => errno,
-            Self::Unreadable { .. } => libc::EIO,
+            Self::Unreadable(_) => libc::EIO,
             Self::Forked => libc::EBADF,
         }
     }
@@ -221,11 +221,11 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::InvalidId { id } => write!(f, "{id} is not a task id"),
-            Self::NoSuchTask { id } => write!(f, "no task {id}"),
-            Self::NotPermitted { id } => write!(f, "not permitted to read the time of task {id}"),
+            Self::InvalidId(id) => write!(f, "{id} is not a task id"),
+            Self::NoSuchTask(id) => write!(f, "no task {id}"),
+            Self::NotPermitted(id) => write!(f, "not permitted to read the time of task {id}"),
             Self::Os { call, id, errno } => write!(f, "{call} of task {id}: errno {errno}"),
-            Self::Unreadable { id } => write!(f, "/proc/{id}/schedstat: not a number"),
+            Self::Unreadable(id) => write!(f, "/proc/{id}/schedstat: not a number"),
             Self::Forked => f.write_str("made before a fork, used after it"),
         }
     }

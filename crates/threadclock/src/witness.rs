@@ -34,24 +34,17 @@ impl Descriptor {
 #[repr(C, align(32))]
 pub(crate) struct Area([u8; AREA_BYTES as usize]);
 
-/// This thread's `rseq_cs` word.
-#[derive(Clone, Copy)]
-pub(crate) struct Registered {
-    pub(crate) rseq_cs: *const AtomicU64,
-    /// Whether it is ours to unregister at the thread's end.
-    pub(crate) by_us: bool,
+/// The `rseq_cs` word of the area that the C library registered for this thread, else of `own`, which is registered.
+pub(crate) fn find_or_register(own: *mut Area) -> Result<*const AtomicU64, WhyNot> {
+    match c_library_offset() {
+        Some(offset) => Ok(rseq_cs(arch::thread_pointer().wrapping_add_signed(offset))),
+        None => call(own, 0).map(|()| rseq_cs(own as usize)).map_err(WhyNot::RseqRefused),
+    }
 }
 
-/// Finds the area that the C library registered, else registers `own`.
-pub(crate) fn find_or_register(own: *mut Area) -> Result<Registered, WhyNot> {
-    let (area, by_us) = match c_library_offset() {
-        Some(offset) => (arch::thread_pointer().wrapping_add_signed(offset), false),
-        None => {
-            call(own, 0).map_err(WhyNot::RseqRefused)?;
-            (own as usize, true)
-        }
-    };
-    Ok(Registered { rseq_cs: (area + RSEQ_CS_OFFSET) as *const AtomicU64, by_us })
+/// The `rseq_cs` word of the area at this address.
+pub(crate) fn rseq_cs(area: usize) -> *const AtomicU64 {
+    (area + RSEQ_CS_OFFSET) as *const AtomicU64
 }
 
 /// Undoes our registration, which must not outlive the area.

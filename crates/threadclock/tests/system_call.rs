@@ -303,13 +303,13 @@ fn siblings_tell_and_sum_up() {
     let whole = pinfo::process(0).unwrap();
     assert!(whole.cycles > seen.cycles + pinfo::thread(0).unwrap().cycles / 2);
     assert!(whole.on_cpu >= 1);
-    assert_eq!(pinfo::process(tid), Err(Error::InvalidId { id: tid }));
+    assert_eq!(pinfo::process(tid), Err(Error::InvalidId(tid)));
     drop(go_on);
     sibling.join().unwrap();
     // It can be joined a moment before the kernel has let go of its id.
     let gone = (0..1_000).any(|_| {
         std::thread::sleep(Duration::from_millis(1));
-        pinfo::thread(tid) == Err(Error::NoSuchTask { id: tid })
+        pinfo::thread(tid) == Err(Error::NoSuchTask(tid))
     });
     assert!(gone, "a thread that has ended is told of still");
 }
@@ -323,11 +323,11 @@ fn another_processs_thread_is_not_told() {
     let child = Child::that_does(|| {
         // SAFETY: no arguments.
         let parent = unsafe { libc::getppid() };
-        let refused = pinfo::thread(parent) == Err(Error::NotPermitted { id: parent });
+        let refused = pinfo::thread(parent) == Err(Error::NotPermitted(parent));
         u64::from(refused && pinfo::process(parent).is_ok())
     });
     assert_eq!(child.told(), 1, "the child was told of its parent's thread");
-    assert_eq!(pinfo::thread(child.pid), Err(Error::NotPermitted { id: child.pid }));
+    assert_eq!(pinfo::thread(child.pid), Err(Error::NotPermitted(child.pid)));
     assert!(pinfo::process(child.pid).unwrap().cycles > 0);
 }
 

@@ -132,7 +132,7 @@ fn time(primes: usize, trials: u32) -> (Tally, Tally) {
     let mut found = Vec::with_capacity(primes);
     let mut work = || first_primes(black_box(&mut found), black_box(primes));
     work();
-    let rusage = || usage(Whose::Own).read().total_ns();
+    let rusage = || usage(Whose::Own).total_ns();
     let pinfo = || getpinfo(0).map_or(0, |time| time.ns);
     (trial(trials, rusage, &mut work), trial(trials, pinfo, &mut work))
 }

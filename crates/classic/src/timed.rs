@@ -26,8 +26,8 @@ pub(crate) fn getrusage(call: &Call) -> crate::Ended {
 
 /// Names, spaces and order are the original's.
 fn getrusage_lines(ended: &Ended) -> Vec<String> {
-    let (time, used) = (ended.end.usage.read(), &ended.end.usage.0);
-    let (user_us, system_us) = (time.user_ns as i64 / 1000, time.system_ns as i64 / 1000);
+    let (time, used) = (&ended.end.usage, &ended.end.usage.0);
+    let (user_us, system_us) = (time.user_ns() as i64 / 1000, time.system_ns() as i64 / 1000);
     let all = [
         ("rtime", ended.real.as_micros() as i64, "usec"),
         ("utime", user_us, "usec"),

@@ -99,8 +99,8 @@ const ENOUGH_NS: u64 = 1_000_000_000;
 type Used = [u64; 4];
 
 fn used() -> Used {
-    let (own, children) = (usage(Whose::Own).read(), usage(Whose::Children).read());
-    [own.system_ns, own.user_ns, children.system_ns, children.user_ns]
+    let (own, children) = (usage(Whose::Own), usage(Whose::Children));
+    [own.system_ns(), own.user_ns(), children.system_ns(), children.user_ns()]
 }
 
 /// From `before` until now: the start of the program is no loop.

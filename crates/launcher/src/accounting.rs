@@ -2,16 +2,13 @@
 //! and of the zombie before it is reaped.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use model::reading::Reading;
 use probe::command::{CpuClock, cpu_clock_ns};
-use rustix::fd::OwnedFd;
-use rustix::fs::{Mode, OFlags, open};
-use rustix::io::{Errno, read};
 
 use crate::used::{Delay, IoBytes, Sampled, Threads};
 
@@ -116,18 +113,14 @@ pub(crate) struct Zombie {
 /// No file of a process that is read here is longer; the figures are in its first lines anyway.
 const FILE_BYTES: usize = 4096;
 
-fn open_file(path: &Path) -> Result<OwnedFd, Errno> {
-    open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-}
-
 /// Opens /proc/PID/io of a living child, to be read when it has ended: then the file is root's
 /// (fs/proc/base.c, `task_dump_owner`). Absent if it may not be opened, or the child has ended already.
-pub(crate) fn open_io(pid: i32) -> Option<OwnedFd> {
-    open_file(Path::new(&format!("/proc/{pid}/io"))).ok()
+pub(crate) fn open_io(pid: i32) -> Option<File> {
+    File::open(format!("/proc/{pid}/io")).ok()
 }
 
 /// Reads a child that has ended; `io` is what [`open_io`] gave.
-pub(crate) fn of_zombie(pid: i32, io: Option<OwnedFd>) -> Zombie {
+pub(crate) fn of_zombie(pid: i32, io: Option<File>) -> Zombie {
     let path = |name: &str| PathBuf::from(format!("/proc/{pid}/{name}"));
     let clock = |which| {
         let ns = cpu_clock_ns(pid, false, which);
@@ -141,12 +134,12 @@ pub(crate) fn of_zombie(pid: i32, io: Option<OwnedFd>) -> Zombie {
         cpu_ns: clock(CpuClock::Precise),
         sampled,
         first_thread: schedstat(&path("schedstat")),
-        migrations: parsed("sched", open_file(&path("sched")), MIGRATIONS, |text| {
+        migrations: parsed("sched", File::open(path("sched")), MIGRATIONS, |text| {
             item(text, MIGRATIONS)
         }),
         io: match io {
             Some(file) => parsed("io", Ok(file), "counts", parse_io),
-            None => match parsed("io", open_file(&path("io")), "counts", parse_io) {
+            None => match parsed("io", File::open(path("io")), "counts", parse_io) {
                 Reading::Unknown { why } => Reading::unknown(format!(
                     "{why} (after a command's end it is root's, and it was not opened before)"
                 )),
@@ -160,7 +153,7 @@ const MIGRATIONS: &str = "se.nr_migrations";
 
 /// CPU time and run delay of a thread (proc_pid_schedstat: the first two numbers).
 fn schedstat(path: &Path) -> Reading<Delay> {
-    parsed("schedstat", open_file(path), "CPU time and run delay", |text| {
+    parsed("schedstat", File::open(path), "CPU time and run delay", |text| {
         let mut numbers = text.split_whitespace().map(str::parse);
         let (covered_cpu_ns, run_delay_ns) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
         Some(Delay { run_delay_ns, covered_cpu_ns })
@@ -185,13 +178,13 @@ fn item(text: &str, name: &str) -> Option<u64> {
 /// What `parse` finds in /proc/PID/`name`. One read: the kernel gives what fits of such a file.
 fn parsed<T>(
     name: &str,
-    file: Result<OwnedFd, Errno>,
+    file: io::Result<File>,
     what: &str,
     parse: impl Fn(&str) -> Option<T>,
 ) -> Reading<T> {
     let mut buffer = [0; FILE_BYTES];
-    match file.and_then(|file| read(&file, &mut buffer)) {
-        Err(errno) => Reading::unknown(format!("/proc/PID/{name}: {}", io::Error::from(errno))),
+    match file.and_then(|mut file| file.read(&mut buffer)) {
+        Err(error) => Reading::unknown(format!("/proc/PID/{name}: {error}")),
         Ok(count) => match std::str::from_utf8(&buffer[..count]).ok().and_then(parse) {
             Some(value) => Reading::Known(value),
             None => Reading::unknown(format!("/proc/PID/{name} has no readable {what}")),

@@ -18,7 +18,7 @@ use probe::command::{
     monotonic_raw_ns, note_forwarded, send_signal, stop_signal, unblock_stop_signals, wait_for,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{
     Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open, set_child_subreaper, waitid,
 };
@@ -249,13 +249,10 @@ impl<'a> Server<'a> {
             migrations: own.migrations,
             io: own.io,
             orphans,
-            at_exec: before_exec.usage.map_or_else(AtExec::default, |usage| {
-                let used = usage.read();
-                AtExec {
-                    resident_bytes: usage.max_resident_kib() * 1024,
-                    minor_faults: used.minor_faults,
-                    cpu_ns: used.total_ns(),
-                }
+            at_exec: before_exec.usage.map_or_else(AtExec::default, |used| AtExec {
+                resident_bytes: used.max_resident_bytes(),
+                minor_faults: used.minor_faults(),
+                cpu_ns: used.total_ns(),
             }),
         })
     }
@@ -355,12 +352,8 @@ fn has_ended(handle: &OwnedFd) -> bool {
 }
 
 fn wait_until_zombie(child: Pid) -> Result<(), Errno> {
-    loop {
-        match waitid(WaitId::Pid(child), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
-            Err(Errno::INTR) => {}
-            result => return result.map(|_| ()),
-        }
-    }
+    let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    retry_on_intr(|| waitid(WaitId::Pid(child), how)).map(|_| ())
 }
 
 /// This process's children (proc_pid_task(5), `children`).

@@ -33,12 +33,12 @@ pub struct Usage {
 
 impl From<&ChildEnd> for Usage {
     fn from(end: &ChildEnd) -> Self {
-        let (used, raw) = (end.usage.read(), &end.usage.0);
+        let (used, raw) = (&end.usage, &end.usage.0);
         Self {
-            user_ns: used.user_ns,
-            system_ns: used.system_ns,
-            max_resident_bytes: end.usage.max_resident_kib() * 1024,
-            minor_faults: used.minor_faults,
+            user_ns: used.user_ns(),
+            system_ns: used.system_ns(),
+            max_resident_bytes: used.max_resident_bytes(),
+            minor_faults: used.minor_faults(),
             major_faults: raw.ru_majflt as u64,
             input_blocks: raw.ru_inblock as u64,
             output_blocks: raw.ru_oublock as u64,

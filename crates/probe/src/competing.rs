@@ -9,10 +9,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use model::competing::{CompetingTasks, Interrupts, On, Task};
+use model::competing::{CompetingTasks, On, Task};
 use model::machine::Machine;
 
-use crate::machine::{Sources, interrupt_sources};
+use crate::machine::{Sources, interrupt_sources, since};
 use crate::procfs::{self, Stat, ids_in, read_at_most};
 
 /// Shortest time between two looks.
@@ -258,15 +258,6 @@ fn hidden(root: &Path) -> Option<String> {
         }
         Err(error) => Some(format!("hidepid: /proc/{KTHREADD}/stat: {error}")),
     }
-}
-
-/// What came of each source.
-fn since(now: Sources, then: &Sources) -> Vec<Interrupts> {
-    let grown = now.into_iter().map(|(key, count)| {
-        let count = count.saturating_sub(then.get(&key).copied().unwrap_or(0));
-        Interrupts { source: key.0, name: key.1, count }
-    });
-    grown.filter(|of| of.count > 0).collect()
 }
 
 /// Whether it is time for a look after the last, which took so long.

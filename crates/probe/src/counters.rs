@@ -8,13 +8,8 @@ use std::time::Duration;
 
 use model::ring::Counters;
 
-use crate::procfs::{self, Stat};
-use crate::sys::{CpuClock, Task, cpu_clock_ns};
-
-/// A counter that could not be read: which file or clock, and why.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct CountError(String);
+use crate::procfs::{self, Text, Unreadable};
+use crate::sys::{Task, cpu_clocks_ns};
 
 /// Voluntary and involuntary switches, and migrations.
 type Switches = ([u64; 2], Option<u64>);
@@ -38,7 +33,7 @@ impl Snapshot {
     }
 
     /// The sum over tasks that are all at rest: each is waited for if it is still on its way there.
-    pub fn of_resting(tasks: &[Task]) -> Result<Self, CountError> {
+    pub fn of_resting(tasks: &[Task]) -> Result<Self, Unreadable> {
         let mut sum = Self { migrations: Some(0), ..Self::default() };
         for task in tasks {
             let faults = rest(*task)?;
@@ -49,14 +44,14 @@ impl Snapshot {
     }
 
     /// The calling thread's own, with the clocks read last: for the moment before a batch.
-    pub fn of_self_before(task: Task) -> Result<Self, CountError> {
-        let ((_, faults), switches) = (stat(task)?, switches_of(task)?);
+    pub fn of_self_before(task: Task) -> Result<Self, Unreadable> {
+        let ((_, faults), switches) = (stat(&text(task, "stat")?)?, switches_of(task)?);
         Ok(Self::new(switches, faults, clocks_ns(task)?))
     }
 
     /// The calling thread's own, with the clocks read first: for the moment after a batch.
-    pub fn of_self_after(task: Task) -> Result<Self, CountError> {
-        let (clocks, (_, faults)) = (clocks_ns(task)?, stat(task)?);
+    pub fn of_self_after(task: Task) -> Result<Self, Unreadable> {
+        let (clocks, (_, faults)) = (clocks_ns(task)?, stat(&text(task, "stat")?)?);
         Ok(Self::new(switches_of(task)?, faults, clocks))
     }
 
@@ -90,71 +85,56 @@ impl Snapshot {
 }
 
 /// The scheduler's sum, the ticks in user mode, all ticks.
-fn clocks_ns(task: Task) -> Result<[u64; 3], CountError> {
-    let thread = task.pid == std::process::id() as i32;
-    let read = |which| {
-        cpu_clock_ns(task.tid, thread, which).map_err(|errno| {
-            CountError(format!("cannot read the CPU clock of task {}: {errno}", task.tid))
-        })
-    };
-    Ok([read(CpuClock::Precise)?, read(CpuClock::TicksUser)?, read(CpuClock::TicksUserSystem)?])
+fn clocks_ns(task: Task) -> Result<[u64; 3], Unreadable> {
+    cpu_clocks_ns(task.tid, task.pid == std::process::id() as i32).map_err(|errno| {
+        Unreadable(format!("cannot read the CPU clock of task {}: {errno}", task.tid))
+    })
 }
 
-/// What `parse` finds in a task's file; its error names what is missing.
-fn read<T>(
-    task: Task,
-    file: &str,
-    parse: impl Fn(&str) -> Result<T, &'static str>,
-) -> Result<T, CountError> {
+fn text(task: Task, file: &str) -> Result<Text, Unreadable> {
     let path = format!("/proc/{}/task/{}/{file}", task.pid, task.tid);
-    let text = fs::read_to_string(&path);
-    let text = text.map_err(|error| CountError(format!("cannot read {path}: {error}")))?;
-    parse(&text).map_err(|item| CountError(format!("{path} has no readable '{item}'")))
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok(Text { path, text }),
+        Err(error) => Err(Unreadable(format!("cannot read {path}: {error}"))),
+    }
 }
 
 /// Switches and migrations: from `sched`, which has both, or where the kernel was built without it
 /// from `status`, which has the switches alone.
-fn switches_of(task: Task) -> Result<Switches, CountError> {
-    read(task, "sched", |text| switches(text, IN_SCHED))
-        .or_else(|_| read(task, "status", |text| switches(text, IN_STATUS)))
+fn switches_of(task: Task) -> Result<Switches, Unreadable> {
+    let in_sched = text(task, "sched").and_then(|text| switches(&text, IN_SCHED));
+    in_sched.or_else(|_| switches(&text(task, "status")?, IN_STATUS))
 }
 
 const IN_SCHED: [&str; 2] = ["nr_voluntary_switches", "nr_involuntary_switches"];
 const IN_STATUS: [&str; 2] = ["voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"];
 
-fn switches(text: &str, names: [&'static str; 2]) -> Result<Switches, &'static str> {
-    let number = |name| procfs::value(text, name)?.parse::<u64>().ok();
-    let counts = [number(names[0]).ok_or(names[0])?, number(names[1]).ok_or(names[1])?];
-    Ok((counts, number("se.nr_migrations")))
+fn switches(text: &Text, [voluntary, involuntary]: [&str; 2]) -> Result<Switches, Unreadable> {
+    let counts = [text.number(voluntary)?, text.number(involuntary)?];
+    Ok((counts, text.number("se.nr_migrations").ok()))
 }
 
-/// State and page faults.
-fn stat(task: Task) -> Result<(char, Faults), CountError> {
-    read(task, "stat", parse_stat)
-}
-
-/// Fields 3, 10 and 12 of proc_pid_stat(5).
-fn parse_stat(text: &str) -> Result<(char, Faults), &'static str> {
-    let stat = Stat::parse(text).ok_or("(name)")?;
-    let minor = stat.number(10).ok_or("minflt")?;
-    let major = stat.number(12).ok_or("majflt")?;
-    Ok((stat.number(3).ok_or("state")?, [minor, major]))
+/// State and page faults: fields 3, 10 and 12 of proc_pid_stat(5).
+fn stat(text: &Text) -> Result<(char, Faults), Unreadable> {
+    let faults = |item, field| text.of_stat(item, |stat| stat.number(field));
+    let state = text.of_stat("state", |stat| stat.number(3))?;
+    Ok((state, [faults("minflt", 10)?, faults("majflt", 12)?]))
 }
 
 /// Waits until a task sleeps, then gives its faults. A member that has just sent the token may not
 /// have come to its next wait yet; its switch on the way there belongs to the batch.
-fn rest(task: Task) -> Result<Faults, CountError> {
+fn rest(task: Task) -> Result<Faults, Unreadable> {
     const ATTEMPTS: u32 = 2000;
     let mut attempt = 0;
     loop {
-        let (state, faults) = stat(task)?;
+        let (state, faults) = stat(&text(task, "stat")?)?;
         match state {
             'S' | 'D' => return Ok(faults),
             state if attempt == ATTEMPTS || matches!(state, 'Z' | 'X') => {
                 let Task { tid, .. } = task;
                 let why =
                     format!("task {tid} is still running ({state}) though the token is elsewhere");
-                return Err(CountError(why));
+                return Err(Unreadable(why));
             }
             _ => thread::sleep(Duration::from_micros(if attempt < 20 { 50 } else { 1000 })),
         }
@@ -175,23 +155,28 @@ mod tests {
     const SCHED: &str = "ring (7, #threads: 1)\n---\nse.nr_migrations      :   3\n\
         nr_switches  : 30\nnr_voluntary_switches    :   20\nnr_involuntary_switches  :  10\n";
 
+    fn file(text: &str) -> Text {
+        Text { path: "/proc/7/task/7/file".to_string(), text: text.to_string() }
+    }
+
     #[test]
     fn both_kinds_of_switches_and_migrations_are_read() {
-        let read = switches(SCHED, IN_SCHED).unwrap();
+        let read = switches(&file(SCHED), IN_SCHED).unwrap();
         assert_eq!(read, ([20, 10], Some(3)));
         let status = "Name:\tx\nvoluntary_ctxt_switches:\t5\nnonvoluntary_ctxt_switches:\t2\n";
-        let read = switches(status, IN_STATUS).unwrap();
+        let read = switches(&file(status), IN_STATUS).unwrap();
         assert_eq!(read, ([5, 2], None));
-        assert_eq!(switches("", IN_STATUS), Err("voluntary_ctxt_switches"));
+        let none = switches(&file(""), IN_STATUS).unwrap_err().to_string();
+        assert_eq!(none, "/proc/7/task/7/file has no readable 'voluntary_ctxt_switches'");
     }
 
     #[test]
     fn stat_is_read_behind_any_name() {
         let text = "12 (a) b (c)) S 1 2 3 4 5 6 111 8 222 10 11 12";
-        let (state, faults) = parse_stat(text).unwrap();
+        let (state, faults) = stat(&file(text)).unwrap();
         assert_eq!((state, faults), ('S', [111, 222]));
         for bad in ["", "12 x S 1", "12 (a) S 1 2", "12 (a) S 1 2 3 4 5 6 x 8 9"] {
-            assert!(parse_stat(bad).is_err(), "{bad}");
+            assert!(stat(&file(bad)).is_err(), "{bad}");
         }
     }
 

@@ -48,6 +48,44 @@ impl Stat {
     }
 }
 
+/// A file or clock of the kernel that could not be read: which, and why.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Unreadable(pub(crate) String);
+
+/// The text of a file, and where it is from.
+pub(crate) struct Text {
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
+
+impl Text {
+    fn lacks(&self, item: &str) -> Unreadable {
+        Unreadable(format!("{} has no readable '{item}'", self.path))
+    }
+
+    pub(crate) fn value(&self, item: &str) -> Result<&str, Unreadable> {
+        value(&self.text, item).ok_or_else(|| self.lacks(item))
+    }
+
+    pub(crate) fn number<T: FromStr>(&self, item: &str) -> Result<T, Unreadable> {
+        self.value(item)?.parse().map_err(|_| self.lacks(item))
+    }
+
+    pub(crate) fn bytes(&self, item: &str) -> Result<u64, Unreadable> {
+        kilobytes(self.value(item)?).ok_or_else(|| self.lacks(item))
+    }
+
+    /// What a `stat` file says of `item`.
+    pub(crate) fn of_stat<T>(
+        &self,
+        item: &str,
+        of: impl Fn(Stat) -> Option<T>,
+    ) -> Result<T, Unreadable> {
+        Stat::parse(self.text.as_str()).and_then(of).ok_or_else(|| self.lacks(item))
+    }
+}
+
 /// The value of the first line `key: value`.
 pub(crate) fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let mut lines = text.lines().filter_map(|line| line.split_once(':'));

@@ -8,13 +8,12 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use rustix::fs::{Dir, Mode, OFlags, open, openat};
 use rustix::io::Errno;
 
-use crate::procfs::{self, Stat};
+use crate::procfs::{self, Text, Unreadable};
 use crate::sys::{CpuClock, cpu_clock_ns};
 
 /// Why a program cannot be watched.
@@ -31,6 +30,12 @@ pub enum WatchError {
     /// Anything else: the file or call, why, and what to do.
     #[error("{0}")]
     Other(String),
+}
+
+impl From<Unreadable> for WatchError {
+    fn from(error: Unreadable) -> Self {
+        Self::Other(error.0)
+    }
 }
 
 impl WatchError {
@@ -61,35 +66,6 @@ pub struct Referenced {
     pub bytes: u64,
     /// Bytes of all huge pages there are; how many of them were touched is not known.
     pub huge_bytes: u64,
-}
-
-/// The text of a file in /proc, and where it is from.
-struct Text {
-    path: String,
-    text: String,
-}
-
-impl Text {
-    fn lacks(&self, item: &str) -> WatchError {
-        WatchError::Other(format!("{} has no readable '{item}'", self.path))
-    }
-
-    fn value(&self, item: &str) -> Result<&str, WatchError> {
-        procfs::value(&self.text, item).ok_or_else(|| self.lacks(item))
-    }
-
-    fn number<T: FromStr>(&self, item: &str) -> Result<T, WatchError> {
-        self.value(item)?.parse().map_err(|_| self.lacks(item))
-    }
-
-    fn bytes(&self, item: &str) -> Result<u64, WatchError> {
-        procfs::kilobytes(self.value(item)?).ok_or_else(|| self.lacks(item))
-    }
-
-    /// What a `stat` file says of `item`.
-    fn of_stat<T>(&self, item: &str, of: impl Fn(Stat) -> Option<T>) -> Result<T, WatchError> {
-        Stat::parse(self.text.as_str()).and_then(of).ok_or_else(|| self.lacks(item))
-    }
 }
 
 /// A program by its id. Its folder in /proc is held open: after its end the files of no other process with the
@@ -216,7 +192,7 @@ impl Watched {
 
     /// Resident memory in bytes (VmRSS).
     pub fn resident_bytes(&self) -> Result<u64, WatchError> {
-        self.text("status")?.bytes("VmRSS")
+        Ok(self.text("status")?.bytes("VmRSS")?)
     }
 
     /// Forgets which pages were touched (proc_pid_clear_refs(5)), under the lock of the program's memory

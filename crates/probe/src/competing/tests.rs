@@ -1,5 +1,6 @@
 use std::fs;
 
+use model::competing::Interrupts;
 use model::machine::LogicalCpu;
 use model::reading::Reading;
 use proptest::prelude::*;

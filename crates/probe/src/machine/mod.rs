@@ -12,6 +12,7 @@ mod tree;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use model::competing::Interrupts;
 use model::machine::{CpuAccounting, Kernel, Machine};
 use model::reading::Reading;
 
@@ -24,6 +25,15 @@ pub(crate) type Sources = BTreeMap<(String, String), u64>;
 /// All sources over several CPUs since the start of the machine, below a root folder; absent where they cannot be read.
 pub(crate) fn interrupt_sources(root: &Path, cpus: &[u32]) -> Option<Sources> {
     system::by_source(&Tree::new(root), cpus).ok()
+}
+
+/// What came of each source since `then`, if anything did.
+pub(crate) fn since(now: Sources, then: &Sources) -> Vec<Interrupts> {
+    let grown = now.into_iter().map(|(key, count)| {
+        let count = count.saturating_sub(then.get(&key).copied().unwrap_or(0));
+        Interrupts { source: key.0, name: key.1, count }
+    });
+    grown.filter(|of| of.count > 0).collect()
 }
 
 /// Reads the machine below a root folder: `/` for this one, or a captured tree. No file outside

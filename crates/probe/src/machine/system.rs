@@ -167,22 +167,36 @@ pub(super) fn by_source(tree: &Tree, cpus: &[u32]) -> Result<Sources> {
     of_cpus(&tree.word(INTERRUPTS)?, cpus)
 }
 
+/// The header names the online CPUs, whose numbers may have gaps.
+fn columns(text: &str) -> Result<Vec<u32>> {
+    let cpu = |name: &str| match name.strip_prefix("CPU") {
+        Some(cpu) => parse(INTERRUPTS, cpu),
+        None => Err(ReadError::invalid(INTERRUPTS, name, "the name of a CPU")),
+    };
+    text.lines().next().unwrap_or_default().split_whitespace().map(cpu).collect()
+}
+
+/// Then there is a line for each source.
+fn rows(text: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
+    let rows = text.lines().skip(1).filter_map(|line| line.split_once(':'));
+    rows.map(|(source, fields)| (source.trim(), fields.split_whitespace().collect()))
+}
+
 fn of_cpus(text: &str, cpus: &[u32]) -> Result<Sources> {
-    let header = text.lines().next().unwrap_or_default();
-    let width = header.split_whitespace().count();
-    let columns = cpus.iter().map(|cpu| column_of(header, *cpu)).collect::<Result<Vec<usize>>>()?;
+    let all = columns(text)?;
+    let column = |cpu: &u32| {
+        let column = all.iter().position(|of| of == cpu);
+        column.ok_or_else(|| ReadError::no_item(INTERRUPTS, &format!("CPU{cpu}")))
+    };
+    let columns = cpus.iter().map(column).collect::<Result<Vec<usize>>>()?;
     let mut counts = BTreeMap::new();
-    for (source, fields) in text.lines().skip(1).filter_map(|line| line.split_once(':')) {
-        let fields: Vec<&str> = fields.split_whitespace().collect();
-        // ERR and MIS have one sum for all CPUs.
-        if fields.len() < width {
-            continue;
-        }
+    // ERR and MIS have one sum for all CPUs.
+    for (source, fields) in rows(text).filter(|(_, fields)| fields.len() >= all.len()) {
         let of_column = |column: &usize| fields.get(*column)?.parse::<u64>().ok();
         let counts_here: Option<Vec<u64>> = columns.iter().map(of_column).collect();
-        let count = counts_here.map(|all| all.into_iter().fold(0, u64::saturating_add));
-        if let Some(count) = count {
-            counts.insert((source.trim().to_string(), called(source, &fields[width..])), count);
+        if let Some(here) = counts_here {
+            let count = here.into_iter().fold(0, u64::saturating_add);
+            counts.insert((source.to_string(), called(source, &fields[all.len()..])), count);
         }
     }
     Ok(counts)
@@ -196,7 +210,7 @@ fn called(source: &str, words: &[&str]) -> String {
         let word = word.to_ascii_lowercase();
         triggers.iter().any(|trigger| word.ends_with(trigger))
     };
-    let is_device = source.trim().parse::<u32>().is_ok();
+    let is_device = source.parse::<u32>().is_ok();
     let handlers = match words.iter().position(is_trigger) {
         Some(trigger) if is_device => &words[trigger + 1..],
         None if is_device => &words[words.len().saturating_sub(1)..],
@@ -205,33 +219,16 @@ fn called(source: &str, words: &[&str]) -> String {
     handlers.join(" ")
 }
 
-fn column_of(header: &str, cpu: u32) -> Result<usize> {
-    let name = format!("CPU{cpu}");
-    let column = header.split_whitespace().position(|word| word == name);
-    column.ok_or_else(|| ReadError::no_item(INTERRUPTS, &name))
-}
-
-/// The header names the online CPUs, whose numbers may have gaps; then a line for each source.
 fn devices_by_cpu(text: &str) -> Result<Vec<CpuInterrupts>> {
-    let mut lines = text.lines();
-    let header = lines.next().unwrap_or_default();
-    let column = |name: &str| match name.strip_prefix("CPU") {
-        Some(cpu) => Ok(CpuInterrupts { cpu: parse(INTERRUPTS, cpu)?, devices: 0 }),
-        None => Err(ReadError::invalid(INTERRUPTS, name, "the name of a CPU")),
-    };
-    let mut cpus = header.split_whitespace().map(column).collect::<Result<Vec<_>>>()?;
+    let cpus = columns(text)?.into_iter();
+    let mut cpus: Vec<_> = cpus.map(|cpu| CpuInterrupts { cpu, devices: 0 }).collect();
     if cpus.is_empty() {
         return Err(ReadError::no_item(INTERRUPTS, "CPU0"));
     }
-    for line in lines {
-        let Some((name, counts)) = line.split_once(':') else { continue };
-        // Letters: the CPU's own (LOC, RES, ...), or one sum for all (ERR, MIS).
-        if name.trim().parse::<u32>().is_err() {
-            continue;
-        }
-        let mut fields = counts.split_whitespace();
-        for cpu in &mut cpus {
-            let field = fields.next().ok_or_else(|| ReadError::no_item(INTERRUPTS, name.trim()))?;
+    // Letters: the CPU's own (LOC, RES, ...), or one sum for all (ERR, MIS).
+    for (source, fields) in rows(text).filter(|(source, _)| source.parse::<u32>().is_ok()) {
+        for (column, cpu) in cpus.iter_mut().enumerate() {
+            let field = fields.get(column).ok_or_else(|| ReadError::no_item(INTERRUPTS, source))?;
             cpu.devices = cpu.devices.saturating_add(parse(INTERRUPTS, field)?);
         }
     }

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use model::ring::Kind;
 
-use crate::counters::CountError;
 pub use crate::end::{By, CallError, End, LinkError};
 use crate::limits;
+use crate::procfs::Unreadable;
 use crate::sys::{SharedArea, Task, member_lost};
 
 /// A kind of link. Channels are made one at a time, before the member behind them exists; an end that
@@ -92,7 +92,7 @@ pub enum RingError {
     Broken(String),
     /// A counter could not be read.
     #[error(transparent)]
-    Count(#[from] CountError),
+    Count(#[from] Unreadable),
 }
 
 impl RingError {

@@ -84,6 +84,12 @@ pub fn cpu_clock_ns(id: i32, thread: bool, which: CpuClock) -> Result<u64, Errno
     gettime(((!id) << 3) | per_thread | which as libc::clockid_t)
 }
 
+/// All three clocks of a process or thread: precise, user time by ticks, user and system time by ticks.
+pub fn cpu_clocks_ns(id: i32, thread: bool) -> Result<[u64; 3], Errno> {
+    let read = |which| cpu_clock_ns(id, thread, which);
+    Ok([read(CpuClock::Precise)?, read(CpuClock::TicksUser)?, read(CpuClock::TicksUserSystem)?])
+}
+
 /// Whose usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
@@ -95,58 +101,55 @@ pub enum Whose {
     Children = libc::RUSAGE_CHILDREN as isize,
 }
 
-/// What getrusage(2) gives, as far as it is used here.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// User time in nanoseconds, in steps of a microsecond.
-    pub user_ns: u64,
-    /// System time in nanoseconds, in steps of a microsecond.
-    pub system_ns: u64,
-    /// Page faults served without input or output.
-    pub minor_faults: u64,
-    /// Switches, voluntary and involuntary.
-    pub switches: u64,
-}
-
-impl Usage {
-    /// User and system time in nanoseconds.
-    pub fn total_ns(&self) -> u64 {
-        self.user_ns + self.system_ns
-    }
-}
-
-/// What getrusage(2) wrote, not looked at yet: the call alone is what is timed.
+/// What getrusage(2) wrote. Its figures are read out when they are asked for: the call alone is what is timed.
 #[derive(Clone, Copy, Debug)]
-pub struct Raw(pub libc::rusage);
+pub struct Usage(pub libc::rusage);
 
 /// getrusage(2).
 #[inline(always)]
-pub fn usage(whose: Whose) -> Raw {
+pub fn usage(whose: Whose) -> Usage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel fills one rusage. With a valid address and `who` it cannot fail, and
     // zeroes are a valid rusage.
     unsafe {
         libc::getrusage(whose as c_int, usage.as_mut_ptr());
-        Raw(usage.assume_init())
+        Usage(usage.assume_init())
     }
 }
 
-impl Raw {
-    /// Greatest resident memory in KiB (ru_maxrss).
-    pub fn max_resident_kib(&self) -> u64 {
-        self.0.ru_maxrss as u64
+fn time_ns(time: libc::timeval) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000
+}
+
+impl Usage {
+    /// User time in nanoseconds, in steps of a microsecond.
+    pub fn user_ns(&self) -> u64 {
+        time_ns(self.0.ru_utime)
     }
 
-    /// The figures in it.
-    pub fn read(&self) -> Usage {
-        let ns =
-            |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
-        Usage {
-            user_ns: ns(self.0.ru_utime),
-            system_ns: ns(self.0.ru_stime),
-            minor_faults: self.0.ru_minflt as u64,
-            switches: (self.0.ru_nvcsw + self.0.ru_nivcsw) as u64,
-        }
+    /// System time in nanoseconds, in steps of a microsecond.
+    pub fn system_ns(&self) -> u64 {
+        time_ns(self.0.ru_stime)
+    }
+
+    /// User and system time in nanoseconds.
+    pub fn total_ns(&self) -> u64 {
+        self.user_ns() + self.system_ns()
+    }
+
+    /// Page faults served without input or output.
+    pub fn minor_faults(&self) -> u64 {
+        self.0.ru_minflt as u64
+    }
+
+    /// Switches, voluntary and involuntary.
+    pub fn switches(&self) -> u64 {
+        (self.0.ru_nvcsw + self.0.ru_nivcsw) as u64
+    }
+
+    /// Greatest resident memory in bytes (ru_maxrss).
+    pub fn max_resident_bytes(&self) -> u64 {
+        self.0.ru_maxrss as u64 * 1024
     }
 }
 

@@ -11,7 +11,7 @@ use rustix::param::page_size;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
-use super::clock::{Raw, Whose, usage};
+use super::clock::{Usage, Whose, usage};
 use super::last_errno;
 use super::page::Mapping;
 use super::process::{Forked, fork_beside_threads};
@@ -39,7 +39,7 @@ pub struct BeforeExec {
     /// Which path the program was looked for at last; a new start begins there.
     pub found: usize,
     /// What it had used so far.
-    pub usage: Option<Raw>,
+    pub usage: Option<Usage>,
 }
 
 /// Starts commands.

@@ -18,7 +18,7 @@ use rustix::process::{
 };
 
 use super::check;
-use super::clock::Raw;
+use super::clock::Usage;
 use super::signal::unblock;
 
 /// On which side of a fork the caller is.
@@ -120,7 +120,7 @@ pub struct ChildEnd {
     /// Wait status as wait(2) gives it.
     pub status: i32,
     /// What it used with its threads and the children that it waited for. Fields that Linux does not fill are 0.
-    pub usage: Raw,
+    pub usage: Usage,
 }
 
 /// Waits for a child's end (wait4(2)).
@@ -129,7 +129,7 @@ pub fn wait_for(pid: i32) -> Result<ChildEnd, Errno> {
     // SAFETY: both addresses are valid for what the kernel writes there.
     retry_on_intr(|| check(unsafe { libc::wait4(pid, &mut status, 0, usage.as_mut_ptr()) }))?;
     // SAFETY: zeroes are a valid rusage, and the kernel has filled it.
-    Ok(ChildEnd { status, usage: Raw(unsafe { usage.assume_init() }) })
+    Ok(ChildEnd { status, usage: Usage(unsafe { usage.assume_init() }) })
 }
 
 /// A child that has ended and waits to be reaped: `None` while all still run, ECHILD where there is
@@ -211,12 +211,13 @@ fn watch(child: Pid) -> Result<BTreeMap<i64, u64>, Errno> {
     let mut status = wait(child)?;
     if status.stopped() {
         request(libc::PTRACE_SETOPTIONS, child, options as usize)?;
-        // The first stop is its own asking for it.
-        request(libc::PTRACE_SYSCALL, child, 0)?;
-        status = wait(child)?;
     }
+    // The first stop is its own asking for it.
+    let mut signal = 0;
     while status.stopped() {
-        let signal = match status.stopping_signal() {
+        request(libc::PTRACE_SYSCALL, child, signal)?;
+        status = wait(child)?;
+        signal = match status.stopping_signal() {
             Some(AT_A_CALL) => {
                 if let Some(number) = entered(child)? {
                     *counts.entry(number).or_default() += 1;
@@ -226,8 +227,6 @@ fn watch(child: Pid) -> Result<BTreeMap<i64, u64>, Errno> {
             // What it does to itself, such as abort(3), must happen to it.
             signal => signal.unwrap_or(0) as usize,
         };
-        request(libc::PTRACE_SYSCALL, child, signal)?;
-        status = wait(child)?;
     }
     if status.exit_status() == Some(0) { Ok(counts) } else { Err(Errno::CHILD) }
 }

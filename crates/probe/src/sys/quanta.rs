@@ -114,7 +114,7 @@ fn quantum(start_ns: u64) -> (u64, u64, u64) {
 /// comes next then has a better chance to have the core for itself. Whether it had is judged by the quanta
 /// around it. `slice` is what is waited for.
 pub fn wait_unshared(unshared_ratio: f64, most_ns: u64, slice: u32) -> Wait {
-    let switches = || usage(Whose::Thread).read().switches;
+    let switches = || usage(Whose::Thread).switches();
     let (start_ns, start_cpu_ns, start_switches) =
         (monotonic_raw_ns(), own_thread_cpu_ns(), switches());
     let mut before: Option<(u64, u64)> = None;

@@ -10,7 +10,7 @@ use model::trial::gaps::{
 use model::trial::{Case, Gap};
 
 use super::harness::{Outcome, TrialError, room};
-use crate::machine::{Sources, interrupt_sources};
+use crate::machine::{Sources, interrupt_sources, since};
 use crate::sys::{Whose, limit_real_time, monotonic_ns, own_thread_cpu_ns, tick_period_ns, usage};
 
 /// Beyond its window a real-time loop may run this long: it is broken then.
@@ -30,9 +30,9 @@ pub(super) fn run(case: &Case, duration_ns: u64) -> Result<Outcome, TrialError> 
     let mut log = Log::new();
     let interrupts = || interrupt_sources(Path::new("/"), &[case.cpu]);
     let interrupts_before = interrupts();
-    let switches_before = usage(Whose::Thread).read().switches;
+    let switches_before = usage(Whose::Thread).switches();
     let window_ticks = log.watch((duration_ns as f64 * rate) as u64, threshold);
-    let switches = usage(Whose::Thread).read().switches - switches_before;
+    let switches = usage(Whose::Thread).switches() - switches_before;
     let interrupts = interrupts_before.zip(interrupts());
     let mut outcome = Outcome { gaps: log.gaps, ..Outcome::default() };
     for (name, count) in [
@@ -47,20 +47,17 @@ pub(super) fn run(case: &Case, duration_ns: u64) -> Result<Outcome, TrialError> 
         outcome.count(name, i64::try_from(count).unwrap_or(i64::MAX));
     }
     if let Some((before, after)) = interrupts {
-        count_interrupts(&mut outcome, &before, &after);
+        count_interrupts(&mut outcome, &before, after);
     }
     Ok(outcome)
 }
 
-fn count_interrupts(outcome: &mut Outcome, before: &Sources, after: &Sources) {
+fn count_interrupts(outcome: &mut Outcome, before: &Sources, after: Sources) {
     outcome.count(ALL_INTERRUPTS, 0);
-    for (source, count) in after {
-        let more = count.saturating_sub(before.get(source).copied().unwrap_or(0));
-        if more > 0 {
-            let more = i64::try_from(more).unwrap_or(i64::MAX);
-            outcome.count(&format!("{INTERRUPTS}{}", source.0), more);
-            outcome.count(ALL_INTERRUPTS, more);
-        }
+    for of in since(after, before) {
+        let more = i64::try_from(of.count).unwrap_or(i64::MAX);
+        outcome.count(&format!("{INTERRUPTS}{}", of.source), more);
+        outcome.count(ALL_INTERRUPTS, more);
     }
 }
 
@@ -112,7 +109,7 @@ struct Look {
 
 impl Look {
     fn now() -> Self {
-        let switches = usage(Whose::Thread).read().switches;
+        let switches = usage(Whose::Thread).switches();
         let before = stamp();
         let cpu_ns = own_thread_cpu_ns();
         let took = stamp().wrapping_sub(before);
@@ -228,14 +225,14 @@ mod tests {
         count_interrupts(
             &mut outcome,
             &of(&[("LOC", 5), ("RES", 7)]),
-            &of(&[("LOC", 9), ("RES", 7), ("36", 2)]),
+            of(&[("LOC", 9), ("RES", 7), ("36", 2)]),
         );
         let wanted = [("interrupts_36", 2), ("interrupts_LOC", 4), ("interrupts_all", 6)];
         let counted: Vec<(&str, i64)> =
             outcome.counts.iter().map(|(name, count)| (name.as_str(), *count)).collect();
         assert_eq!(counted, wanted);
         let mut outcome = Outcome::default();
-        count_interrupts(&mut outcome, &of(&[]), &of(&[]));
+        count_interrupts(&mut outcome, &of(&[]), of(&[]));
         assert_eq!(outcome.counts.get(ALL_INTERRUPTS), Some(&0), "none is not unknown");
     }
 

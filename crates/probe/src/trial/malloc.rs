@@ -30,10 +30,10 @@ struct Marks {
 
 impl Marks {
     fn now() -> Self {
-        let usage = sys::usage(Whose::Thread).read();
+        let usage = sys::usage(Whose::Thread);
         Self {
-            minor_faults: usage.minor_faults,
-            switches: usage.switches,
+            minor_faults: usage.minor_faults(),
+            switches: usage.switches(),
             heap_end: sys::heap_end(),
             mapped_pages: mapped_pages(),
         }
@@ -146,7 +146,7 @@ pub(super) fn run(bytes: u64, preload: Option<&str>, trials: u32) -> Result<Outc
         block.free();
     }
 
-    let usage_before = sys::usage(Whose::Thread).read();
+    let usage_before = sys::usage(Whose::Thread);
     mallocs.marks = Marks::now();
     for place in &mut blocks {
         let (time, block) = timed(&clock, || Block::new(bytes));
@@ -164,7 +164,7 @@ pub(super) fn run(bytes: u64, preload: Option<&str>, trials: u32) -> Result<Outc
         let (time, ()) = timed(&clock, || block.free());
         frees.take(time);
     }
-    let faults = sys::usage(Whose::Thread).read().minor_faults - usage_before.minor_faults;
+    let faults = sys::usage(Whose::Thread).minor_faults() - usage_before.minor_faults();
 
     let mut outcome = Outcome::default();
     outcome.tally(EMPTY_TICKS, empties);

@@ -41,7 +41,7 @@ fn time(way: u32, clock: &ThreadClock, figures: &mut Figures, mut act: impl FnMu
         1 => {
             let (start, end) = by_usage(Whose::Own, act);
             figures[1].push(end.total_ns() as i64 - start.total_ns() as i64);
-            figures[2].push(end.user_ns as i64 - start.user_ns as i64);
+            figures[2].push(end.user_ns() as i64 - start.user_ns() as i64);
         }
         _ => {
             let (start, end) = by_usage(Whose::Thread, act);
@@ -54,7 +54,7 @@ fn time(way: u32, clock: &ThreadClock, figures: &mut Figures, mut act: impl FnMu
 fn by_usage(whose: Whose, mut act: impl FnMut()) -> (Usage, Usage) {
     let start = usage(whose);
     act();
-    (start.read(), usage(whose).read())
+    (start, usage(whose))
 }
 
 /// Ways of timing that take trials of their own.

@@ -12,7 +12,8 @@ use threadclock::ThreadClock;
 use super::harness::{Outcome, TrialError, take_policy};
 use crate::policy;
 use crate::sys::{
-    self, Child, CpuClock, Whose, cpu_clock_ns, monotonic_ns, sleep_until, tick_period_ns,
+    self, Child, CpuClock, Whose, cpu_clock_ns, cpu_clocks_ns, monotonic_ns, sleep_until,
+    tick_period_ns,
 };
 
 /// Ticks that are looked at to learn their phase.
@@ -111,13 +112,13 @@ impl Watched {
             if other.read_exact(&mut word).is_err() {
                 return;
             }
-            let usage = sys::usage(Whose::Own).read();
+            let before_usage = sys::usage(Whose::Own);
             let before = clock.now_ordered();
             let system_ns = live(&clock);
             let own_ns = clock.now_ordered().ns - before.ns;
-            let now = sys::usage(Whose::Own).read();
-            let [user_ns, usage_system_ns] =
-                [now.user_ns - usage.user_ns, now.system_ns - usage.system_ns];
+            let usage = sys::usage(Whose::Own);
+            let user_ns = usage.user_ns() - before_usage.user_ns();
+            let usage_system_ns = usage.system_ns() - before_usage.system_ns();
             let all: Report = [own_ns, own_ns.saturating_sub(system_ns), user_ns, usage_system_ns];
             // The other end may be gone: then the report is not needed.
             if other.write_all(all.map(u64::to_ne_bytes).as_flattened()).is_ok() {
@@ -136,10 +137,9 @@ impl Watched {
     }
 
     fn clocks(&self) -> Result<[u64; 2], TrialError> {
-        let read = |which| cpu_clock_ns(self.process.pid(), false, which);
-        let both =
-            read(CpuClock::Precise).and_then(|ns| Ok([ns, read(CpuClock::TicksUserSystem)?]));
-        both.map_err(|errno| TrialError::lost(self.name, errno))
+        let clocks = cpu_clocks_ns(self.process.pid(), false);
+        let [precise, _, sampled] = clocks.map_err(|errno| TrialError::lost(self.name, errno))?;
+        Ok([precise, sampled])
     }
 
     fn go(&mut self) -> Result<(), TrialError> {

@@ -11,9 +11,7 @@ use model::trial::loops::{
 
 use super::harness::{Outcome, TrialError};
 use crate::ring::in_slices;
-use crate::sys::{
-    CpuClock, HAS_QUANTA, Whose, cpu_clock_ns, monotonic_raw_ns, reference_quantum, usage,
-};
+use crate::sys::{HAS_QUANTA, Whose, cpu_clocks_ns, monotonic_raw_ns, reference_quantum, usage};
 
 /// Calls that are made before any is timed.
 pub(super) const WARM_UP: u32 = 100;
@@ -93,16 +91,13 @@ pub(super) fn warm_up(
 }
 
 /// CPU time of a process in nanoseconds, of one that has ended until it is reaped: precisely, as ticks sampled
-/// it, and as ticks sampled it in user mode. Not getrusage(2)'s own split: a process that saw one kind of tick
+/// it in user mode, and as ticks sampled it. Not getrusage(2)'s own split: a process that saw one kind of tick
 /// only is all of that kind to it, and a loop of a round sees one tick or none. Ticks can be added up over rounds.
 pub(super) type Clocks = [i64; 3];
 
 /// The clocks of a process; absent where one cannot be read.
 pub(super) fn clocks_of(pid: i32) -> Option<Clocks> {
-    let read = |which| Some(cpu_clock_ns(pid, false, which).ok()? as i64);
-    let which = [CpuClock::Precise, CpuClock::TicksUserSystem, CpuClock::TicksUser];
-    let [precise, sampled, sampled_user] = which.map(read);
-    Some([precise?, sampled?, sampled_user?])
+    Some(cpu_clocks_ns(pid, false).ok()?.map(|ns| ns as i64))
 }
 
 /// What loops used, without what lies between them; and all switches from the first to the last.
@@ -133,8 +128,8 @@ impl Accounts {
     /// Gives the switches up to here; `child` is all that the second process used. A clock that cannot be
     /// read counts nothing.
     pub(super) fn close(&self, child: Option<Clocks>, outcome: &mut Outcome) -> u64 {
-        let own = [CPU_NS, SAMPLED_NS, SAMPLED_USER_NS];
-        let of_child = [CHILD_CPU_NS, CHILD_SAMPLED_NS, CHILD_SAMPLED_USER_NS];
+        let own = [CPU_NS, SAMPLED_USER_NS, SAMPLED_NS];
+        let of_child = [CHILD_CPU_NS, CHILD_SAMPLED_USER_NS, CHILD_SAMPLED_NS];
         for (names, clocks) in [(own, self.own), (of_child, child)] {
             for (name, ns) in names.into_iter().zip(clocks.into_iter().flatten()) {
                 outcome.count(name, ns);
@@ -147,7 +142,7 @@ impl Accounts {
 /// Switches of this process and of its children, voluntary and involuntary. Children's count once they have
 /// been waited for.
 fn switches() -> u64 {
-    let of = |whose| usage(whose).read().switches;
+    let of = |whose| usage(whose).switches();
     of(Whose::Own) + of(Whose::Children)
 }
 

@@ -37,11 +37,11 @@ pub(super) fn run(wakeup: &Wakeup, policy: Policy, round: u32) -> Result<Outcome
     sleep_and_look(wakeup, &mut random, &mut vec![1; WARM_UP as usize]);
     let clock = |companion: &Child| cpu_clock_ns(companion.pid(), false, CpuClock::Precise).ok();
     let companion_before = companion.as_ref().and_then(clock);
-    let switches_before = usage(Whose::Thread).read().switches;
+    let switches_before = usage(Whose::Thread).switches();
     let start_ns = monotonic_ns();
     sleep_and_look(wakeup, &mut random, &mut late);
     let elapsed_ns = monotonic_ns() - start_ns;
-    let switches = usage(Whose::Thread).read().switches - switches_before;
+    let switches = usage(Whose::Thread).switches() - switches_before;
     let companion_after = companion.as_ref().and_then(clock);
     check_alive("busy companion", companion.as_mut_slice())?;
     let mut outcome = Outcome { elapsed_ns: Some(elapsed_ns), ..Outcome::default() };

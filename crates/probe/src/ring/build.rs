@@ -17,7 +17,7 @@ use super::member::{Member, NoWork, Seat, Work, follow};
 use super::others::{Other, Others, STATUS_LOST, STATUS_ORPHAN, STATUS_PLACE};
 use crate::placement;
 use crate::sys::{
-    self, Array, EndNote, Forked, RegisterKind, SharedArea, WithRegisters, end_with_parent,
+    self, Array, Child, EndNote, Forked, RegisterKind, SharedArea, WithRegisters, end_with_parent,
     exit_now, fork, member_lost, unwatch_members,
 };
 
@@ -219,7 +219,7 @@ impl<L: Link> Plan<L> {
         }
         let leader = getpid();
         match fork().map_err(|errno| self.refused(member, ("fork", errno)))? {
-            Forked::Parent(pid) => Ok((Other::Process(pid), held)),
+            Forked::Parent(pid) => Ok((Other::Process(Child(pid)), held)),
             Forked::Child => {
                 drop(held);
                 if !end_with_parent(leader) {

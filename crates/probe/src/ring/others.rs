@@ -4,11 +4,10 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rustix::io::retry_on_intr;
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use rustix::process::{WaitOptions, WaitStatus};
 
 use super::link::RingError;
-use crate::sys::{SharedArea, Task};
+use crate::sys::{Child, SharedArea, Task};
 
 /// Exit status of a member that lost the token.
 pub const STATUS_LOST: i32 = 3;
@@ -32,8 +31,8 @@ pub struct Others(pub Vec<Other>);
 
 /// One of the others.
 pub enum Other {
-    /// A child of the worker.
-    Process(Pid),
+    /// A child of the worker. Dropping it kills it.
+    Process(Child),
     /// A thread of the worker.
     Thread(JoinHandle<i32>),
 }
@@ -60,18 +59,17 @@ impl Others {
         Ok(())
     }
 
-    /// Ends all that are left, and gives the cause of the error: a member that is
-    /// gone shows as a lost token or, between batches, in its counters.
+    /// Gives the cause of the error: a member that is gone shows as a lost token or, between batches, in its
+    /// counters. Processes that are left are killed as they are dropped, threads end with the worker.
     pub fn end_after(self, error: RingError, area: &SharedArea) -> RingError {
         if matches!(error, RingError::Lost(_) | RingError::Count(_)) {
             return self.post_mortem(area).unwrap_or(error);
         }
-        self.kill();
         error
     }
 
     /// After the token was lost: which member went first, if any did. Members that only noticed the
-    /// loss come after one that was killed or refused. Ends all processes that are left.
+    /// loss come after one that was killed or refused.
     fn post_mortem(self, area: &SharedArea) -> Option<RingError> {
         let mut left: Vec<(u32, Other)> = (1..).zip(self.0).collect();
         let (mut ends, mut found) = (Vec::new(), None);
@@ -92,24 +90,7 @@ impl Others {
                 break;
             }
         }
-        // A pid that was waited for may belong to another process by now: only the others are killed.
-        Self(left.into_iter().map(|(_, other)| other).collect()).kill();
         found
-    }
-
-    /// Ends all processes and waits for them. Threads end with the worker.
-    fn kill(self) {
-        for other in &self.0 {
-            if let Other::Process(pid) = other {
-                // One that is gone already is what we want.
-                let _ = kill_process(*pid, Signal::KILL);
-            }
-        }
-        for other in self.0 {
-            if let Other::Process(pid) = other {
-                reap(pid, WaitOptions::empty());
-            }
-        }
     }
 }
 
@@ -117,7 +98,7 @@ impl Other {
     /// Its end, waited for.
     fn end(self) -> End {
         match self {
-            Self::Process(pid) => reap(pid, WaitOptions::empty()).unwrap_or(End::Status(0)),
+            Self::Process(child) => child.end(WaitOptions::empty()).map_or(End::Status(0), End::of),
             Self::Thread(handle) => End::Status(handle.join().unwrap_or(STATUS_PANIC)),
         }
     }
@@ -125,18 +106,13 @@ impl Other {
     /// Its end if it has come.
     fn try_end(self) -> Result<End, Self> {
         match self {
-            Self::Process(pid) => reap(pid, WaitOptions::NOHANG).ok_or(Self::Process(pid)),
+            Self::Process(child) => {
+                child.end(WaitOptions::NOHANG).map(End::of).map_err(Self::Process)
+            }
             Self::Thread(handle) if !handle.is_finished() => Err(Self::Thread(handle)),
             thread => Ok(thread.end()),
         }
     }
-}
-
-fn reap(pid: Pid, options: WaitOptions) -> Option<End> {
-    let (_, status) = retry_on_intr(|| waitpid(Some(pid), options)).ok()??;
-    // Stopped ones are not asked for: it has ended in one of the two ways.
-    let code = || End::Status(status.exit_status().unwrap_or(STATUS_LOST));
-    Some(status.terminating_signal().map_or_else(code, End::Signal))
 }
 
 /// How a member ended.
@@ -147,6 +123,13 @@ enum End {
 }
 
 impl End {
+    /// Stopped ones are not asked for: it has ended in one of the two ways.
+    fn of(status: Option<WaitStatus>) -> Self {
+        let signal = status.and_then(WaitStatus::terminating_signal).map(Self::Signal);
+        let code = || status.map_or(Some(0), WaitStatus::exit_status).unwrap_or(STATUS_LOST);
+        signal.unwrap_or_else(|| Self::Status(code()))
+    }
+
     /// Absent for one who had done its part. `errno` is what the member left, or 0.
     fn description(self, errno: u32) -> Option<String> {
         let refused = std::io::Error::from_raw_os_error(errno as i32);

@@ -255,7 +255,7 @@ fn entered(child: Pid) -> Result<Option<i64>, Errno> {
 }
 
 /// A child of this process; dropping it kills it.
-pub struct Child(Pid);
+pub struct Child(pub Pid);
 
 impl Child {
     /// Forks one that does `act` and ends. Beside other threads `act` must take no lock that they may hold.
@@ -323,10 +323,19 @@ impl Child {
 
     /// Waits for it to end by itself; whether it did its part.
     pub fn join(self) -> bool {
-        let status = retry_on_intr(|| waitpid(Some(self.0), WaitOptions::empty()));
+        let ended = self.end(WaitOptions::empty());
+        matches!(ended, Ok(Some(status)) if status.exit_status() == Some(0))
+    }
+
+    /// How it ended by itself, where that is known; itself while it runs.
+    pub fn end(self, how: WaitOptions) -> Result<Option<WaitStatus>, Self> {
+        let ended = retry_on_intr(|| waitpid(Some(self.0), how));
+        if matches!(ended, Ok(None)) {
+            return Err(self);
+        }
         // It is gone: its number may soon be another's.
         std::mem::forget(self);
-        matches!(status, Ok(Some((_, status))) if status.exit_status() == Some(0))
+        Ok(ended.ok().flatten().map(|(_, status)| status))
     }
 
     /// Its process id.

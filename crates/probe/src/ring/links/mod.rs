@@ -44,74 +44,34 @@ const fn of<M: Make>(name: &'static str, summary: &'static str, needs: &'static 
     Registered { name, summary, needs, sleeps: true, suits, hint, make: make::<M> }
 }
 
-/// Every link there is. A new one implements `Link` and `End` in a file beside this one and has a line here.
+/// Every link there is. A new one implements `End` and `Link`, and has a line here.
 pub const LINKS: &[Registered] = &[
     of::<Pipe>("pipe", "one byte through a pipe", "pipe(2)"),
-    of::<Fifo>(
-        "fifo",
-        "one byte through a named pipe",
-        "mkfifo(3), a writable folder for temporary files (TMPDIR)",
-    ),
-    of::<Sockets<false>>(
-        "socket-stream",
-        "one byte through a pair of local stream sockets",
-        "socketpair(2), AF_UNIX",
-    ),
-    of::<Sockets<true>>(
-        "socket-dgram",
-        "a datagram of one byte through a pair of local sockets",
-        "socketpair(2), AF_UNIX",
-    ),
+    of::<Fifo>("fifo", "one byte through a named pipe", "mkfifo(3) in TMPDIR, or else /tmp"),
+    of::<Sockets<false>>("socket-stream", "one byte through local stream sockets", "socketpair(2)"),
+    of::<Sockets<true>>("socket-dgram", "one byte through local datagram sockets", "socketpair(2)"),
     of::<Eventfd>("eventfd", "a count through an eventfd", "eventfd(2)"),
-    of::<Signal>(
-        "signal",
-        "a queued real-time signal, waited for by sigwaitinfo",
-        "rt_tgsigqueueinfo(2)",
-    ),
-    of::<HandlerSignal>(
-        "handler-signal",
-        "a signal caught by a handler, waited for by sigsuspend",
-        "tgkill(2), sigsuspend(2)",
-    ),
-    of::<PosixQueue>(
-        "posix-mq",
-        "a message of one byte through a POSIX message queue",
-        "mq_open(3): a kernel with CONFIG_POSIX_MQUEUE",
-    ),
+    of::<Signal>("signal", "a real-time signal, waited for by sigwaitinfo", "rt_tgsigqueueinfo(2)"),
+    of::<HandlerSignal>("handler-signal", "a signal and its handler", "tgkill(2), sigsuspend(2)"),
+    of::<PosixQueue>("posix-mq", "one byte through a POSIX message queue", "CONFIG_POSIX_MQUEUE"),
     Registered {
         hint: namespace_hint,
-        ..of::<SysvQueue>(
-            "sysv-msg",
-            "a message of one byte through a System V message queue",
-            NEEDS,
-        )
+        ..of::<SysvQueue>("sysv-msg", "one byte through a System V message queue", NEEDS)
     },
     Registered {
         hint: namespace_hint,
         ..of::<SysvSemaphore>("sysv-sem", "a System V semaphore: one up, one down", NEEDS)
     },
     of::<Futex>("futex", "a word in shared memory, slept on by futex", "futex(2)"),
-    of::<TokenCondvar>(
-        "condvar",
-        "a pthread mutex and condition variable in shared memory",
-        "process-shared mutexes of the C library (futex(2))",
-    ),
+    of::<TokenCondvar>("condvar", "a pthread condition variable", "process-shared mutexes"),
     Registered {
         hint: io_uring_hint,
-        ..of::<Uring>(
-            "io-uring",
-            "one byte through a pipe, written and read by io_uring",
-            "io_uring_setup(2), allowed by kernel.io_uring_disabled",
-        )
+        ..of::<Uring>("io-uring", "a pipe, written and read by io_uring", "io_uring_setup(2)")
     },
     Registered {
         sleeps: false,
         suits: |case| on_one_cpu(case, "members that poll on CPUs of their own never switch"),
-        ..of::<Yield>(
-            "yield",
-            "a byte in shared memory, polled with sched_yield",
-            "sched_yield(2), all members on one CPU (--placement same)",
-        )
+        ..of::<Yield>("yield", "a byte, polled with sched_yield", "one CPU (--placement same)")
     },
     Registered {
         sleeps: false,
@@ -119,11 +79,7 @@ pub const LINKS: &[Registered] = &[
             Kind::Thread => on_one_cpu(case, "coroutines run in one thread, on one CPU at a time"),
             _ => Err("coroutines switch within one process: use --kind thread".to_string()),
         },
-        ..of::<Coroutines>(
-            "coroutine",
-            "a stackful coroutine: a switch without the kernel, the floor",
-            "nothing of the kernel; members in one thread (--kind thread)",
-        )
+        ..of::<Coroutines>("coroutine", "a stackful coroutine, without the kernel", "--kind thread")
     },
 ];
 

@@ -106,8 +106,11 @@ struct Server<'a> {
     rehearsal: bool,
     /// Where each command's program was found.
     found: Vec<usize>,
-    /// Processes that earlier commands have left behind.
+    /// Processes that earlier commands have left behind, and whether there were any when this command began.
     old: Vec<u32>,
+    strangers: bool,
+    /// Of this command.
+    orphans: Orphans,
     /// Whether /proc/PID/io has to be opened before the command's end: so for ordinary users. Root may
     /// open it afterwards, when that disturbs nothing.
     io_before_end: bool,
@@ -144,6 +147,8 @@ impl<'a> Server<'a> {
             rehearsal: false,
             found: vec![0; words.commands()],
             old: Vec::new(),
+            strangers: false,
+            orphans: Orphans::default(),
             io_before_end: false,
         })
     }
@@ -191,9 +196,9 @@ impl<'a> Server<'a> {
     fn run(&mut self, number: usize) -> Result<Used, Answer> {
         let rehearsal = self.rehearsal;
         let command = self.words.command(number).map_err(failed(number, "execve"))?;
-        let mut orphans =
-            Orphans { usage: self.request.series.tree.then(Usage::default), ..Orphans::default() };
-        let strangers = !self.old.is_empty();
+        let usage = self.request.series.tree.then(Usage::default);
+        self.orphans = Orphans { usage, ..Orphans::default() };
+        self.strangers = !self.old.is_empty();
         if let Some(high_water) = &self.high_water {
             high_water.reset();
         }
@@ -212,7 +217,7 @@ impl<'a> Server<'a> {
         let mut samples = ThreadSamples::new(pid);
         let handle = handle.map_or_else(|| pidfd_open(child, PidfdFlags::empty()), Ok);
         let waited = match &handle {
-            Ok(handle) => self.wait(pid, handle, &mut samples, &mut orphans, strangers),
+            Ok(handle) => self.wait(pid, handle, &mut samples),
             // Linux before 5.3, no descriptor left: neither threads nor forwarded signals are seen.
             Err(_) => wait_until_zombie(child).map_err(|errno| ("waitid", errno)),
         };
@@ -234,7 +239,7 @@ impl<'a> Server<'a> {
             return Err(failed(number, "execve")(errno));
         }
         self.found[number] = before_exec.found;
-        self.adopt(&mut orphans, strangers);
+        self.adopt();
         Ok(Used {
             real_ns,
             ending: Ending::of_status(ended.status),
@@ -248,7 +253,7 @@ impl<'a> Server<'a> {
             sampled: own.sampled,
             migrations: own.migrations,
             io: own.io,
-            orphans,
+            orphans: std::mem::take(&mut self.orphans),
             at_exec: before_exec.usage.map_or_else(AtExec::default, |used| AtExec {
                 resident_bytes: used.max_resident_bytes(),
                 minor_faults: used.minor_faults(),
@@ -264,8 +269,6 @@ impl<'a> Server<'a> {
         pid: i32,
         handle: &OwnedFd,
         samples: &mut ThreadSamples,
-        orphans: &mut Orphans,
-        strangers: bool,
     ) -> Result<(), (&'static str, Errno)> {
         let mut connected = true;
         loop {
@@ -276,8 +279,7 @@ impl<'a> Server<'a> {
                 Ok(0) => {
                     samples.look(|| has_ended(handle));
                     // Zombies would gather while a command runs for days.
-                    let reaped = self.reap_orphans(Some(pid), orphans, strangers);
-                    reaped.map_err(|errno| ("waitid", errno))?;
+                    self.reap_orphans(Some(pid)).map_err(|errno| ("waitid", errno))?;
                     let _ = self.answers.send();
                     continue;
                 }
@@ -296,14 +298,8 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Reaps orphans that have ended, but not the command. With `strangers`, processes of an earlier run
-    /// were there when this one began.
-    fn reap_orphans(
-        &mut self,
-        command: Option<i32>,
-        orphans: &mut Orphans,
-        strangers: bool,
-    ) -> Result<(), Errno> {
+    /// Reaps orphans that have ended, but not the command.
+    fn reap_orphans(&mut self, command: Option<i32>) -> Result<(), Errno> {
         while let Some(pid) = ended_child()? {
             // What was found once is found first again: orphans behind it wait until it is reaped.
             if command == Some(pid) {
@@ -312,22 +308,23 @@ impl<'a> Server<'a> {
             let ended = wait_for(pid)?;
             if let Some(place) = self.old.iter().position(|old| *old == pid.unsigned_abs()) {
                 self.old.swap_remove(place);
-            } else if strangers {
+            } else if self.strangers {
                 // A child of the command, or of what an earlier one has left.
-                orphans.of_unknown_origin += 1;
+                self.orphans.of_unknown_origin += 1;
             } else {
-                orphans.ended += 1;
-                orphans.usage = orphans.usage.map(|usage| usage.and(&Usage::from(&ended)));
+                self.orphans.ended += 1;
+                let sum = self.orphans.usage.map(|usage| usage.and(&Usage::from(&ended)));
+                self.orphans.usage = sum;
             }
         }
         Ok(())
     }
 
     /// What the command has left, once it has ended.
-    fn adopt(&mut self, orphans: &mut Orphans, strangers: bool) {
+    fn adopt(&mut self) {
         let (tree, end) = (self.request.series.tree, Instant::now() + ORPHANS_LONGEST);
-        orphans.left_behind = loop {
-            if self.reap_orphans(None, orphans, strangers).is_err() {
+        self.orphans.left_behind = loop {
+            if self.reap_orphans(None).is_err() {
                 // ECHILD.
                 self.old.clear();
                 break Reading::Known(Vec::new());
@@ -343,7 +340,7 @@ impl<'a> Server<'a> {
                 left => break left,
             }
         };
-        self.old.extend(orphans.left_behind.known().into_iter().flatten());
+        self.old.extend(self.orphans.left_behind.known().into_iter().flatten());
     }
 }
 

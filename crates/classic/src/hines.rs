@@ -45,14 +45,12 @@ struct Tally {
     sd: Option<f64>,
 }
 
-impl FromIterator<i64> for Tally {
-    fn from_iter<T: IntoIterator<Item = i64>>(trials: T) -> Self {
-        let trials: Vec<f64> = trials.into_iter().map(|value| value as f64).collect();
-        let mean = mean(&trials);
-        let of_squares = |mean: f64| trials.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
-        let variance = mean.map(|mean| of_squares(mean) / (trials.len() as f64 - 1.0));
-        Self { mean, sd: variance.filter(|_| trials.len() > 1).map(f64::sqrt) }
-    }
+fn tally(trials: impl IntoIterator<Item = i64>) -> Tally {
+    let trials: Vec<f64> = trials.into_iter().map(|value| value as f64).collect();
+    let mean = mean(&trials);
+    let of_squares = |mean: f64| trials.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+    let variance = mean.map(|mean| of_squares(mean) / (trials.len() as f64 - 1.0));
+    Tally { mean, sd: variance.filter(|_| trials.len() > 1).map(f64::sqrt) }
 }
 
 /// Calls that are made before any is timed: the first one of getpinfo() finds out the counter's rate.
@@ -89,7 +87,7 @@ fn ticks(trials: u32, call: impl Fn()) -> Tally {
         let end = time_stamp_ordered().unwrap_or(0);
         all.push(end.wrapping_sub(start) as i64);
     }
-    Tally::from_iter(all)
+    tally(all)
 }
 
 fn cycles_table(rows: &[(&str, Tally)]) -> String {
@@ -145,7 +143,7 @@ fn trial(trials: u32, now_ns: impl Fn() -> u64, work: &mut impl FnMut()) -> Tall
         work();
         all.push(now_ns() as i64 - start as i64);
     }
-    Tally::from_iter(all)
+    tally(all)
 }
 
 fn primes_row(primes: u32, by_getrusage: &Tally, by_getpinfo: &Tally) -> String {
@@ -240,9 +238,9 @@ impl Taken {
 
 /// Without what getpinfo() itself takes in the last two columns.
 fn malloc_row(name: &str, taken: &[Taken], nothing: &[Taken]) -> String {
-    let tally = |all: &[Taken], of: fn(&Taken) -> i64| Tally::from_iter(all.iter().map(of));
-    let net = |of: fn(&Taken) -> i64| Some(tally(taken, of).mean? - tally(nothing, of).mean?);
-    let cycles = tally(taken, |taken| taken.cycles);
+    let mean = |all: &[Taken], of: fn(&Taken) -> i64| tally(all.iter().map(of)).mean;
+    let net = |of: fn(&Taken) -> i64| Some(mean(taken, of)? - mean(nothing, of)?);
+    let cycles = tally(taken.iter().map(|taken| taken.cycles));
     format!(
         "{name:>7}  {:>14}  {:>9}  {:>18}  {:>7}\n",
         or_dash(cycles.mean, 1),
@@ -258,10 +256,7 @@ mod tests {
 
     #[test]
     fn the_papers_table() {
-        let rows = [
-            ("getrusage()", Tally::from_iter([300, 400, 500])),
-            ("getpinfo()", Tally::from_iter([213])),
-        ];
+        let rows = [("getrusage()", tally([300, 400, 500])), ("getpinfo()", tally([213]))];
         let expected = "             Average Cycles per call  Standard Deviation
 getrusage()                      400                 100
 getpinfo()                       213                   -
@@ -280,7 +275,7 @@ getpinfo()                       213                   -
 
     #[test]
     fn a_row_in_microseconds() {
-        let (rusage, pinfo) = (Tally::from_iter([1_000, 3_000]), Tally::from_iter([2_000]));
+        let (rusage, pinfo) = (tally([1_000, 3_000]), tally([2_000]));
         assert_eq!(
             primes_row(100, &rusage, &pinfo),
             "   100      2.000      1.414      2.000          -\n"

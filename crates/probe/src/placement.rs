@@ -1,9 +1,13 @@
 //! Which CPUs there are for a ring, and how to get onto them.
 
+use std::path::Path;
+
 use model::machine::Machine;
 use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::procfs::ids_in;
 
 /// CPUs that the calling thread may run on, sorted.
 pub fn allowed_cpus() -> Result<Vec<u32>, Errno> {
@@ -20,9 +24,8 @@ pub fn pin(cpus: &[u32]) -> Result<(), Errno> {
 pub fn pin_process(cpus: &[u32]) -> Result<(), Errno> {
     let set = set_of(cpus)?;
     // Where its threads cannot be listed there is still the one that does the work.
-    for thread in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
-        let id = thread.file_name().to_str().and_then(|name| name.parse().ok());
-        match sched_setaffinity(id.and_then(Pid::from_raw), &set) {
+    for id in ids_in(Path::new("/proc/self/task")) {
+        match sched_setaffinity(Pid::from_raw(id), &set) {
             // It has just ended.
             Ok(()) | Err(Errno::SRCH) => {}
             Err(errno) => return Err(errno),

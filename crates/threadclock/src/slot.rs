@@ -373,11 +373,6 @@ impl Slot {
         self.handler_ns.store(0, Relaxed);
     }
 
-    #[cfg(test)]
-    pub(crate) fn overwrite_witness(&self, value: u64) {
-        self.witness().store(value, Relaxed);
-    }
-
     pub(crate) fn resyncs(&self) -> Resyncs {
         Resyncs {
             switched: self.switched.load(Relaxed),
@@ -417,6 +412,12 @@ fn in_order(word: &AtomicU64, value: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Slot {
+        pub(crate) fn overwrite_witness(&self, value: u64) {
+            self.witness().store(value, Relaxed);
+        }
+    }
 
     /// A slot whose witness is a word of the test's.
     fn slot(witness: &AtomicU64) -> Slot {

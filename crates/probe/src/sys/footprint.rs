@@ -50,13 +50,13 @@ impl HighWater {
     }
 }
 
-/// Mappings of files that hold nothing of the process's own.
+/// Private mappings of files, not writable, of which no page was ever written (relocations are).
 fn files() -> io::Result<Vec<Place>> {
     let mut files = Vec::new();
     for line in BufReader::new(File::open("/proc/self/smaps")?).split(b'\n') {
         gather(&mut files, &String::from_utf8_lossy(&line?));
     }
-    Ok(untouched(files))
+    Ok(files.into_iter().flatten().collect())
 }
 
 /// Gives back all pages of files: they come again from the page cache when they are touched.
@@ -102,20 +102,15 @@ fn to_cut(resident: &[bool]) -> Vec<usize> {
 const OWN: [&str; 2] = ["Anonymous:", "Swap:"];
 
 /// Adds a mapping by its first line; a line with bytes of its own excludes it again.
-fn gather(files: &mut Vec<(Place, bool)>, line: &str) {
+fn gather(files: &mut Vec<Option<Place>>, line: &str) {
     if let Some(mapping) = mapping(line) {
         files.push(mapping);
     } else if OWN.iter().any(|name| line.starts_with(name))
         && line.split_whitespace().nth(1) != Some("0")
-        && let Some((_, untouched)) = files.last_mut()
+        && let Some(last) = files.last_mut()
     {
-        *untouched = false;
+        *last = None;
     }
-}
-
-/// Private mappings of files, not writable, of which no page was ever written (relocations are).
-fn untouched(files: Vec<(Place, bool)>) -> Vec<Place> {
-    files.into_iter().filter(|(_, untouched)| *untouched).map(|(place, _)| place).collect()
 }
 
 /// Where a mapping is, in whole pages.
@@ -125,9 +120,9 @@ struct Place {
     bytes: usize,
 }
 
-/// The first line of a mapping in smaps (proc_pid_maps(5)), and whether it is of a file, private and not
+/// The first line of a mapping in smaps (proc_pid_maps(5)); the mapping where it is of a file, private and not
 /// writable.
-fn mapping(line: &str) -> Option<(Place, bool)> {
+fn mapping(line: &str) -> Option<Option<Place>> {
     let mut fields = line.split_whitespace();
     let (start, end) = fields.next()?.split_once('-')?;
     let address = |text| usize::from_str_radix(text, 16).ok();
@@ -135,7 +130,7 @@ fn mapping(line: &str) -> Option<(Place, bool)> {
     let bytes = address(end)?.checked_sub(start)?;
     let is_private = matches!(fields.next()?.as_bytes(), [_, b'-', _, b'p']);
     let is_file = fields.nth(3).is_some_and(|name| name.starts_with('/'));
-    Some((Place { start, bytes }, is_private && is_file))
+    Some((is_private && is_file).then_some(Place { start, bytes }))
 }
 
 #[cfg(test)]
@@ -164,7 +159,7 @@ Anonymous:             0 kB";
         text.lines().for_each(|line| gather(&mut files, line));
         let expected = [(0x55d7_fe5c_d000, 0x1e_9000), (0x7f0a_a708_a000, 0x15_6000)]
             .map(|(start, bytes)| Place { start, bytes });
-        assert_eq!(untouched(files), expected);
+        assert!(files.into_iter().flatten().eq(expected));
     }
 
     #[test]

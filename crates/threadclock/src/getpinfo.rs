@@ -49,7 +49,7 @@ pub fn getpinfo_process(pid: pid_t) -> Result<CpuTime, Error> {
             Err(libc::ESRCH) => Err(Error::NoSuchTask(pid)),
             _ => Err(Error::InvalidId(pid)),
         },
-        Err(errno) => Err(Error::of("clock_gettime", pid, errno)),
+        Err(errno) => Err(failed("clock_gettime", pid, errno)),
     }
 }
 
@@ -70,9 +70,17 @@ fn schedstat(id: pid_t) -> Result<u64, Error> {
         Err(libc::ENOENT | libc::ESRCH) => Err(match exists(id) {
             Err(libc::ESRCH) => Error::NoSuchTask(id),
             Ok(()) | Err(libc::EPERM) => Error::NotPermitted(id),
-            Err(errno) => Error::of("kill", id, errno),
+            Err(errno) => failed("kill", id, errno),
         }),
-        Err(errno) => Err(Error::of("read of schedstat", id, errno)),
+        Err(errno) => Err(failed("read of schedstat", id, errno)),
+    }
+}
+
+fn failed(call: &'static str, id: pid_t, errno: i32) -> Error {
+    match errno {
+        libc::ESRCH => Error::NoSuchTask(id),
+        libc::EPERM | libc::EACCES => Error::NotPermitted(id),
+        _ => Error::Os { call, id, errno },
     }
 }
 

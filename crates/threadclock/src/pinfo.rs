@@ -57,7 +57,12 @@ pub fn available() -> Result<(), WhyNot> {
 
 #[inline]
 fn checked(id: pid_t, flags: u32) -> Result<Pinfo, Error> {
-    let failed = |errno| Error::of("getpinfo", id, errno);
+    let failed = |errno| match errno {
+        libc::EINVAL => Error::InvalidId(id),
+        libc::ESRCH => Error::NoSuchTask(id),
+        libc::EPERM => Error::NotPermitted(id),
+        _ => Error::Os { call: "getpinfo", id, errno },
+    };
     available().map_err(|why| failed(why.errno().unwrap_or(libc::ENOSYS)))?;
     call(id, flags, size_of::<Pinfo>()).map_err(failed)
 }

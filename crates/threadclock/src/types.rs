@@ -195,16 +195,6 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the errno of a call for the task `id` says.
-    pub(crate) fn of(call: &'static str, id: pid_t, errno: i32) -> Self {
-        match errno {
-            libc::EINVAL => Self::InvalidId(id),
-            libc::ESRCH => Self::NoSuchTask(id),
-            libc::EPERM | libc::EACCES => Self::NotPermitted(id),
-            _ => Self::Os { call, id, errno },
-        }
-    }
-
     /// The errno that C callers see.
     pub fn errno(self) -> i32 {
         match self {

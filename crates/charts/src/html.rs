@@ -291,12 +291,13 @@ fn table(figure: &Figure, chart: &Chart, unlisted: &str) -> String {
             }
         }
         Body::Map(map) => {
-            let columns = map.xs.iter().map(|x| written(figure.x.unit, *x));
+            // The axes of a map have a number for each column and row.
+            let columns = (0..map.xs.len()).map(|column| x.say(column as f64));
             rows.push([figure.y.label.clone()].into_iter().chain(columns).collect());
-            for (y, values) in map.ys.iter().zip(&map.values) {
-                let told = |value: &Option<f64>| value.map(|value| written(map.unit, value));
-                let values = values.iter().map(|value| told(value).unwrap_or("-".to_string()));
-                rows.push([written(figure.y.unit, *y)].into_iter().chain(values).collect());
+            for (row, values) in map.values.iter().enumerate() {
+                let said = |value: &Option<f64>| value.map(|value| written(map.unit, value));
+                let values = values.iter().map(|value| said(value).unwrap_or("-".to_string()));
+                rows.push([y.say(row as f64)].into_iter().chain(values).collect());
             }
         }
     }

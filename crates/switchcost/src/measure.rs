@@ -26,17 +26,17 @@ use crate::progress::Progress;
 use crate::report::drawn::Drawn;
 use crate::response::delays::policy;
 use crate::setting::{Here, Planned};
-use crate::values::{Destination, duration, each_once, seed};
+use crate::values::{Destination, duration, each_once, whole};
 use crate::{clock, cost, report, ring, terminal};
 
 #[derive(Debug, Args)]
 pub(crate) struct MeasureArgs {
     /// Stop when this much time is spent; of each experiment the first round is always finished
-    #[arg(long, default_value = "90s", value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
+    #[arg(long, default_value = "90s", value_name = "TIME", value_parser = duration)]
     pub(crate) budget: Duration,
 
     /// Seed of the order of cases and of the statistics' resampling; recorded
-    #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = seed, allow_hyphen_values = true)]
+    #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = whole(0..=u64::MAX))]
     pub(crate) seed: u64,
 
     /// Where the report goes, or - for standard output

@@ -92,7 +92,7 @@ pub(crate) fn rounds_words(rounds: u32) -> String {
 }
 
 /// What an experiment prints of its run, between what the reports of all have.
-pub(crate) struct Told {
+pub(crate) struct Text {
     /// What follows the machine in the heading.
     pub(crate) heading: String,
     /// Tables and their legends, ending with an empty line.
@@ -113,7 +113,7 @@ pub(crate) struct Common<'a> {
 }
 
 /// The report of a run, ending with a newline.
-pub(crate) fn report(run: &Run, told: Told, common: &Common, path: Option<&Path>) -> String {
+pub(crate) fn report(run: &Run, text: Text, common: &Common, path: Option<&Path>) -> String {
     let mut lines: Vec<String> = Vec::new();
     let cases = run.header.plan.cases.iter().zip(&common.rounds).enumerate();
     for (number, (case, rounds)) in cases {
@@ -122,7 +122,7 @@ pub(crate) fn report(run: &Run, told: Told, common: &Common, path: Option<&Path>
             lines.push(format!("{further}: {}: {}", case.title(), failure.message));
         }
     }
-    lines.extend(told.findings);
+    lines.extend(text.findings);
     lines.extend(common.ns_per_tick.map(|ns| {
         let mhz = 1000.0 / ns;
         format!(
@@ -136,7 +136,7 @@ pub(crate) fn report(run: &Run, told: Told, common: &Common, path: Option<&Path>
     lines.extend(run.header.notices.iter().map(|notice| format!("note: {notice}")));
     lines.extend(run.warnings.iter().map(|warning| format!("warning: {warning}")));
     lines.push(place(path));
-    format!("{}{}\n\n{}{}\n", heading(&run.header), told.heading, told.body, lines.join("\n"))
+    format!("{}{}\n\n{}{}\n", heading(&run.header), text.heading, text.body, lines.join("\n"))
 }
 
 /// How fast the CPU was, and how sure its full speed is.

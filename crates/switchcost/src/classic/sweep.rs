@@ -25,7 +25,7 @@ use crate::values::Destination;
 const SLOAN_LAPS: u32 = 1_000_000;
 
 pub(crate) fn run(args: &SweepArgs) -> Result<ExitCode> {
-    if let Some(count) = args.counts.0.iter().find(|count| **count < 2) {
+    if let Some(count) = args.counts.iter().find(|count| **count < 2) {
         return Err(usage(format!("--counts {count}: a pipeline has 2 processes or more")));
     }
     if let Some(to) = &args.csv {
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<ExitCode> {
     tell(args, &heading(args))?;
     let mut points = Vec::new();
     let mut failed = false;
-    for count in &args.counts.0 {
+    for count in &args.counts {
         match measure(&interrupt, args.laps, *count)? {
             None => break,
             Some(Ok(point)) => {
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<ExitCode> {
         put(&rows(&points, args.laps)?, to)?;
     }
     if let Some(signal) = interrupt.signal() {
-        let all = args.counts.0.len();
+        let all = args.counts.len();
         say(&format!("interrupted: {} of {all} numbers of processes are measured", points.len()));
         return Ok(ExitCode::from(128 + signal as u8));
     }

@@ -58,7 +58,7 @@ pub(crate) struct CompareArgs {
 
     /// Exit with 1 if a case has become slower by more than this; also the share within which a case
     /// is called not changed [default for that: 3%]
-    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) fail_above: Option<f64>,
 
     /// Which cost is compared: switch, hop or cpu

@@ -1,9 +1,7 @@
 //! Charts of costs by working set.
 
-use std::collections::BTreeMap;
-
 use charts::{Axis, Body, Figure, Map, Mark, Point, Region, Role, Scale, Series, Unit};
-use model::case::{Op, Walk, Work};
+use model::case::{Walk, Work};
 use model::cost::{Cost, CostPoint, Curve, Direct, Levels, MembersCurve};
 use model::estimate::Estimate;
 use model::record::Record;
@@ -34,7 +32,7 @@ pub(crate) fn figures(record: &Record, cost: &Cost, index: usize) -> Vec<Figure>
         let total = over.total(COST_BY_ARRAY, "Cost of a switch by working set", marks);
         all.push(Figure { regions: over.regions(), ..total });
         all.extend(over.indirect());
-        all.extend(maps(&arrays));
+        all.extend(map(cost));
     }
     if !pages.is_empty() {
         let over = over(&pages, "pages of each member", Unit::Count);
@@ -176,18 +174,11 @@ fn shaded(found: &Regions) -> Vec<Region> {
     found.extents.iter().zip(ends).map(region).chain(further).collect()
 }
 
-/// One for each kind of access that was measured by several strides.
-fn maps(curves: &[&Curve]) -> Vec<Figure> {
-    let mut kinds: BTreeMap<(u32, Op), Vec<&Curve>> = BTreeMap::new();
-    for curve in curves.iter().filter(|curve| curve.work.walk == Walk::Whole) {
-        kinds.entry((curve.members, curve.work.op)).or_default().push(curve);
-    }
-    kinds.into_iter().filter_map(|((members, op), rows)| map(members, op, rows)).collect()
-}
-
-/// None where nothing is resolved: a map of nothing but holes.
-fn map(members: u32, op: Op, mut rows: Vec<&Curve>) -> Option<Figure> {
-    rows.sort_by_key(|curve| curve.work.stride_bytes);
+/// The costs of all walks over arrays. None of a single one, nor where nothing is resolved: a map of nothing but
+/// holes.
+pub(super) fn map(cost: &Cost) -> Option<Figure> {
+    let is_array = |curve: &&Curve| curve.work.walk != Walk::Sparse;
+    let rows: Vec<&Curve> = cost.curves.iter().filter(is_array).collect();
     rows.get(1)?;
     let points = rows.iter().flat_map(|curve| &curve.points);
     let mut arrays: Vec<u64> = points.map(|point| point.array_bytes).collect();
@@ -205,14 +196,13 @@ fn map(members: u32, op: Op, mut rows: Vec<&Curve>) -> Option<Figure> {
     let in_words = format!(
         "From {least} to {most}. Empty cells were not measured or are not resolved from zero."
     );
-    let id = format!("cost-map-{op}-{members}");
-    let title = format!("Cost of a switch by array and stride ({op}{})", ring_words(members));
-    let bytes = |label: &str| Axis::new(label, Unit::Bytes, Scale::Log);
-    let figure = Figure::new(&id, &title, bytes("array of each member"), bytes("stride"));
+    let x = Axis::new("array of each member", Unit::Bytes, Scale::Log);
+    let y = Axis::of_names("access", rows.iter().map(|curve| name(curve)).collect());
+    let figure = Figure::new("cost-map", "Cost of a switch by array and access", x, y);
     let body = Body::Map(Map {
         unit: Unit::Nanoseconds,
         xs: arrays.iter().map(|bytes| *bytes as f64).collect(),
-        ys: rows.iter().map(|curve| curve.work.stride_bytes as f64).collect(),
+        ys: (0..rows.len()).map(|row| row as f64).collect(),
         values,
     });
     Some(Figure { in_words, body, ..figure })

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
-use charts::{Figure, Look, Role, printable, terminal as plot};
+use charts::{Body, Figure, Look, Role, printable, terminal as plot};
 use model::experiment::Takes;
 use model::findings::{self, Findings, headlines_ns};
 use model::run::Run;
@@ -22,7 +22,7 @@ use crate::output::{self, ExportFormat, Output, csv, exports, print, to_json};
 use crate::response::ResponseArgs;
 use crate::ring::{RingArgs, launches};
 use crate::setting::{Here, Planned};
-use crate::terminal::{self, Common, Told};
+use crate::terminal::{self, Common, Text};
 use crate::values::Destination;
 use crate::{clock, cost, interference, ring, watch};
 
@@ -103,12 +103,12 @@ impl Record {
 
     /// All that is printed of it, ending with a newline; `path` is where the run is stored.
     pub(crate) fn table(&self, run: &Run, path: Option<&Path>) -> String {
-        let told = match self {
+        let text = match self {
             Self::Rings(of) => match &of.cost {
-                Some(found) => cost::table::told(of, found),
-                None => ring::table::told(of),
+                Some(found) => cost::table::text(of, found),
+                None => ring::table::text(of),
             },
-            Self::Response(of) => crate::response::table::told(of),
+            Self::Response(of) => crate::response::table::text(of),
             Self::Trials(of) => {
                 let body = match &of.findings {
                     Findings::Overhead(found) => clock::table::overhead(of, found),
@@ -118,10 +118,10 @@ impl Record {
                     Findings::Interference(found) => interference::table::text(of, found),
                 };
                 let cpu = of.cases.first().map(|case| format!(", on CPU {}", case.case.cpu));
-                Told { heading: cpu.unwrap_or_default(), body, findings: Vec::new() }
+                Text { heading: cpu.unwrap_or_default(), body, findings: Vec::new() }
             }
         };
-        terminal::report(run, told, &self.common(), path)
+        terminal::report(run, text, &self.common(), path)
     }
 
     /// Its charts. `run` is the run that it is of, `index` its place among the runs that are drawn together.
@@ -186,12 +186,13 @@ impl Record {
     }
 
     /// The report, with its charts in text if there is a look for them. Single samples by round are left to the
-    /// report in HTML: they are too many for a terminal.
+    /// report in HTML: they are too many for a terminal. Maps are in the report already.
     fn shown(&self, run: &Run, path: Option<&Path>, look: Option<&Look>) -> String {
         let text = printable(&self.table(run, path));
         let Some(look) = look else { return text };
-        let raw = |figure: &Figure| figure.series().iter().any(|series| series.role == Role::Raw);
-        let figures = self.figures(run, 0).into_iter().filter(|figure| !raw(figure));
+        let is_raw = |figure: &Figure| figure.series().iter().any(|of| of.role == Role::Raw);
+        let is_shown = |figure: &Figure| !is_raw(figure) && matches!(figure.body, Body::Series(_));
+        let figures = self.figures(run, 0).into_iter().filter(is_shown);
         let drawn: String =
             figures.map(|figure| format!("\n{}", plot(&figure, &[], look))).collect();
         match drawn.is_empty() {

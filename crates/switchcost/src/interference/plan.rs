@@ -35,7 +35,7 @@ pub(crate) fn plan(
         .map_err(|error| usage(format!("--noise {}: {error}", args.noise)))?;
     let mut notices = vec![setting::chosen_cpu(cpu, &here.machine)];
     let sizes = match &args.sizes {
-        Some(sizes) => sizes.0.clone(),
+        Some(sizes) => sizes.clone(),
         None => default_sizes(here, cpu, &mut notices),
     };
     let work = |bytes: &u64| {

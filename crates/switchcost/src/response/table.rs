@@ -12,14 +12,14 @@ use probe::trial::SYSTEM_CALLS;
 use super::delays;
 use crate::ring::comparison::not_switching;
 use crate::ring::table::{by_cpu_time, cost_words, switches_words};
-use crate::terminal::{Told, cpu_list, figure, interval, table, value};
+use crate::terminal::{Text, cpu_list, figure, interval, table, value};
 
-pub(crate) fn told(record: &Record) -> Told {
+pub(crate) fn text(record: &Record) -> Text {
     let own = [system_calls, signals, links];
     let sections = own.into_iter().chain([delays::interrupts, delays::wakeup, delays::budget]);
     let body = sections.filter_map(|of| Some(of(record)? + "\n")).collect();
     let heading = format!(", on CPU {}", cpu_list(&record.header.plan.cpus()));
-    Told { heading, body, findings: Vec::new() }
+    Text { heading, body, findings: Vec::new() }
 }
 
 const CALLS_LEGEND: &str = "ns, ticks: per call of a hundred calls one after the other, less the empty loop of the same worker; enters kernel: entries per\n\

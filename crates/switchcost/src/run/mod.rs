@@ -22,7 +22,7 @@ use crate::execute;
 use crate::failure::{say, usage};
 use crate::output::csv::{self, Column, known};
 use crate::output::{Output, put, to_json};
-use crate::values::{above_zero, seed};
+use crate::values::{above_zero, whole};
 use crate::watch::profile::{self, WorkingSet};
 use findings::{SOURCES, Summary, Switching};
 use record::{Plan, Record};
@@ -35,11 +35,11 @@ pub(crate) struct RunArgs {
     /// Runs of the command [default: 1; with --vs 10]; from 5 on there are intervals
     ///
     /// All runs have this program's standard input: what the first has read, the others will not find.
-    #[arg(long, short = 'n', value_name = "COUNT", value_parser = above_zero::<u32>, allow_hyphen_values = true)]
+    #[arg(long, short = 'n', value_name = "COUNT", value_parser = above_zero::<u32>)]
     runs: Option<u32>,
 
     /// Runs beforehand, of which nothing is kept
-    #[arg(long, value_name = "COUNT", default_value_t = 0, allow_hyphen_values = true)]
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
     warmup: u32,
 
     /// Another command to compare with, in one word: both run once in every round
@@ -62,7 +62,7 @@ pub(crate) struct RunArgs {
     no_estimate: bool,
 
     /// Seed of the order of commands and of the statistics' resampling; recorded
-    #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = seed, allow_hyphen_values = true)]
+    #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = whole(0..=u64::MAX))]
     seed: u64,
 
     #[command(flatten)]

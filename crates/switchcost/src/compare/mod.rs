@@ -12,7 +12,7 @@ use model::subject::{PREFIX, Subject};
 
 use crate::effort::CONFIDENCE;
 use crate::execute::Taken;
-use crate::failure::{tell, usage};
+use crate::failure::{Interrupted, tell, usage};
 use crate::history::find_published;
 use crate::ring::RingArgs;
 use crate::session;
@@ -78,8 +78,8 @@ const TROUBLE: u8 = 2;
 
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     Ok(compare(args).unwrap_or_else(|error| {
-        let _ = tell(&error);
-        ExitCode::from(TROUBLE)
+        let code = tell(&error);
+        if error.is::<Interrupted>() { code } else { TROUBLE.into() }
     }))
 }
 
@@ -127,10 +127,7 @@ fn measured(
     if let Some(base) = base {
         return Err(usage(format!("{base}: --ab measures two settings and takes no runs")));
     }
-    let measured = match session::measure(prefixes, &args.ring, terms)? {
-        Ok(measured) => measured,
-        Err(code) => return Ok(ExitCode::from(code)),
-    };
+    let measured = session::measure(prefixes, &args.ring, terms)?;
     let paths: Vec<_> = measured.runs.iter().filter_map(|taken| taken.path.as_deref()).collect();
     table::write(&measured.found, &paths, &args.ring.output)?;
     if let Some(code) = measured.interrupted {

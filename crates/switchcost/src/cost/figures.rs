@@ -30,14 +30,14 @@ pub(crate) fn figures(record: &Record, cost: &Cost, index: usize) -> Vec<Figure>
         let over = over(&arrays, "array of each member", Unit::Bytes);
         let marks = level_marks(&levels.for_arrays(), words::bytes);
         let total = over.total(COST_BY_ARRAY, "Cost of a switch by working set", marks);
-        all.push(Figure { regions: over.regions(), ..total });
+        all.extend(total.map(|total| Figure { regions: over.regions(), ..total }));
         all.extend(over.indirect());
         all.extend(map(cost));
     }
     if !pages.is_empty() {
         let over = over(&pages, "pages of each member", Unit::Count);
         let marks = level_marks(&levels.for_pages(), |pages| pages.to_string());
-        all.push(over.total("cost-by-pages", "Cost of a switch by pages touched", marks));
+        all.extend(over.total("cost-by-pages", "Cost of a switch by pages touched", marks));
     }
     all.extend(by_members(record, cost, index));
     all
@@ -86,14 +86,13 @@ impl Over<'_> {
     }
 
     /// What was measured, the pieces of each course from break to break, and the cost without work.
-    fn total(&self, id: &str, title: &str, mut marks: Vec<Mark>) -> Figure {
+    fn total(&self, id: &str, title: &str, mut marks: Vec<Mark>) -> Option<Figure> {
         let law = |curve: &&Curve| {
             let points = curve.outcome.breaks().pieces.iter().flat_map(piece).collect();
             Series::new(format!("{}, course", name(curve)), self.index, Role::Law, points)
         };
         let laws = self.curves.iter().map(law).chain(self.without_work());
         let series = self.measured(|point| point.total_ns).chain(laws);
-        let series = series.filter(|series| !series.points.is_empty()).collect();
         for curve in self.curves {
             let name = name(curve);
             marks.extend(curve.outcome.breaks().breaks.iter().map(|found| Mark {
@@ -108,8 +107,8 @@ impl Over<'_> {
         });
         let told = self.curves.iter().map(|curve| format!("{}: {}.", name(curve), curve.in_words));
         let in_words = without.chain(told).collect::<Vec<_>>().join(" ");
-        let figure = Figure::new(id, title, self.x.clone(), nanoseconds("cost of a switch"));
-        Figure { in_words, body: Body::Series(series), marks, ..figure }.with_fitting_scale()
+        let axes = (self.x.clone(), nanoseconds("cost of a switch"));
+        lines(id, title, in_words, axes, series).map(|figure| Figure { marks, ..figure })
     }
 
     /// The cost without work, across all sizes.

@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use charts::Look;
 use model::case::{Walk, Work};
 use model::cost::{Cost, CostPoint, Curve};
 use model::published::li2007;
@@ -15,9 +14,6 @@ use super::figures::map;
 use crate::terminal::{self, Text, cpu_list, estimate_words, figure, interval, value};
 
 const LEGEND: &str = "c1, c2: ns of a switch without and with work: (hop of the ring - mean of its members' solos on the same memory) /\n  counted switches, at the CPU's full speed, 95 % interval with the scatter between launches; indirect = c2 - c1\n";
-
-/// Of the map, wherever the report goes.
-const LOOK: Look = Look { columns: 80, colour: false, unicode: true };
 
 pub(crate) fn text(record: &Record, cost: &Cost) -> Text {
     let mut body = String::new();
@@ -32,7 +28,7 @@ pub(crate) fn text(record: &Record, cost: &Cost) -> Text {
         let _ = writeln!(body, "\n{}\n{}", title(curve), terminal::table(columns, rows));
     }
     let _ = writeln!(body, "\n{LEGEND}");
-    body.extend(map(cost).map(|map| charts::terminal(&map, &[], &LOOK) + "\n"));
+    body.push_str(&terminal::drawn(map(cost)));
     Text { heading: heading(record), body, findings: findings(cost) }
 }
 

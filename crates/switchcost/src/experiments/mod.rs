@@ -5,12 +5,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
-use charts::{Body, Figure, Look, Role, printable, terminal as plot};
+use charts::{Body, Figure, Look, Role, Series, printable, terminal as plot};
 use model::experiment::Takes;
 use model::findings::{self, Findings, headlines_ns};
 use model::run::Run;
 use model::subject::Subject;
 use model::{record, response};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::clock::ClockCommand;
@@ -68,12 +69,16 @@ pub(crate) fn tell(taken: &Taken, output: &Output) -> Result<ExitCode> {
     Ok(taken.exit_code())
 }
 
-/// What a run says, by the kind of its experiment.
-#[derive(Serialize)]
+/// What `--json` writes of a run, and what `runs export` does.
+#[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(rename = "AnyRecord")]
 pub(crate) enum Record {
+    /// Of `ring` and `cost`.
     Rings(Box<record::Record>),
+    /// Of `clock` and `cost --interference`.
     Trials(Box<findings::Record>),
+    /// Of `response`.
     Response(Box<response::Record>),
 }
 
@@ -186,12 +191,15 @@ impl Record {
     }
 
     /// The report, with its charts in text if there is a look for them. Single samples by round are left to the
-    /// report in HTML: they are too many for a terminal. Maps are in the report already.
+    /// report in HTML: they are too many for a terminal. Maps and
+    /// histograms are in the report already.
     fn shown(&self, run: &Run, path: Option<&Path>, look: Option<&Look>) -> String {
         let text = printable(&self.table(run, path));
         let Some(look) = look else { return text };
-        let is_raw = |figure: &Figure| figure.series().iter().any(|of| of.role == Role::Raw);
-        let is_shown = |figure: &Figure| !is_raw(figure) && matches!(figure.body, Body::Series(_));
+        let is_shown = |figure: &Figure| {
+            let is_left = |of: &Series| matches!(of.role, Role::Raw | Role::Steps);
+            !matches!(figure.body, Body::Map(_)) && !figure.series().iter().any(is_left)
+        };
         let figures = self.figures(run, 0).into_iter().filter(is_shown);
         let drawn: String =
             figures.map(|figure| format!("\n{}", plot(&figure, &[], look))).collect();

@@ -8,7 +8,8 @@ use model::findings::wakeup::{Found, Tail};
 use model::published::venix1984;
 use model::response::{Budget, Record};
 
-use crate::terminal::{bars, estimate_words, figure, table};
+use super::figures;
+use crate::terminal::{drawn, estimate_words, figure, table};
 
 const INTERRUPTS_LEGEND: &str = "interrupt: the thread was not switched out and its CPU clock went on; switched out: the kernel counted\n\
 a switch, another task ran; uncharged: neither, as when the hypervisor steals time (and interrupts,\n\
@@ -18,7 +19,8 @@ threshold, and pauses that no kernel counts (system management), cannot be told 
 /// The section, ending with a newline; none where nothing of it was measured.
 pub(crate) fn interrupts(record: &Record) -> Option<String> {
     let parts: String = record.gaps.iter().map(|found| gaps_words(record, found)).collect();
-    (!parts.is_empty()).then(|| format!("interrupts\n\n{parts}{INTERRUPTS_LEGEND}"))
+    let drawn = drawn(figures::gaps(record, 0));
+    (!parts.is_empty()).then(|| format!("interrupts\n\n{parts}{drawn}{INTERRUPTS_LEGEND}"))
 }
 
 /// Of the thread of a case.
@@ -54,11 +56,6 @@ fn gaps_words(record: &Record, found: &gaps::Found) -> String {
     // Writing to a String cannot fail.
     for line in periods(record, found).into_iter().chain(counted(found)) {
         let _ = writeln!(text, "{line}");
-    }
-    for class in found.classes.iter().filter(|class| class.length_ns.is_some()) {
-        let of = class.class;
-        let _ = write!(text, "\n{of} gaps: length from, how many, share of what they took\n");
-        text.push_str(&bars(&class.histogram));
     }
     text.push('\n');
     text
@@ -145,12 +142,11 @@ pub(crate) fn wakeup(record: &Record) -> Option<String> {
     };
     let columns = ["policy", "CPU", "p50", "p99", "p99.9", "max", "wakes"];
     let table = table(columns, record.wakeups.iter().map(row));
-    let histograms = record.wakeups.iter().map(|found| {
-        let (policy, load) = (policy(record, found.case), found.load);
-        let (beside, bars) = (beside(found), bars(&found.histogram));
-        format!("\n{policy}, {load} CPU: late by, how many wakes, share of all lateness\n({beside})\n{bars}")
+    let counted = record.wakeups.iter().map(|found| {
+        format!("{}, {} CPU: {}\n", policy(record, found.case), found.load, beside(found))
     });
-    Some(format!("wake-up\n\n{table}\n\n{WAKEUP_LEGEND}{}", histograms.collect::<String>()))
+    let (counted, drawn) = (counted.collect::<String>(), drawn(figures::late(record, 0)));
+    Some(format!("wake-up\n\n{table}\n\n{counted}\n{drawn}{WAKEUP_LEGEND}"))
 }
 
 /// What was counted beside.

@@ -42,7 +42,7 @@ fn axes(times: &str, counted: &str) -> (Axis, Axis) {
     (x, Axis::new(counted, Unit::Count, Scale::Log))
 }
 
-fn late(record: &Record, index: usize) -> Option<Figure> {
+pub(super) fn late(record: &Record, index: usize) -> Option<Figure> {
     let found = &record.wakeups;
     let name = |of: &wakeup::Found| format!("{} CPU, {}", of.load, policy(record, of.case));
     let series = found.iter().map(|of| steps(name(of), index, &of.histogram));
@@ -65,7 +65,7 @@ fn late(record: &Record, index: usize) -> Option<Figure> {
 }
 
 /// By class, of the first case in which a busy loop was watched.
-fn gaps(record: &Record, index: usize) -> Option<Figure> {
+pub(super) fn gaps(record: &Record, index: usize) -> Option<Figure> {
     let found = record.gaps.first()?;
     let seen = || found.classes.iter().filter(|class| !class.histogram.0.is_empty());
     let series = seen().map(|class| steps(class.class.to_string(), index, &class.histogram));

@@ -87,9 +87,9 @@ impl Page<'_> {
     }
 
     fn controls(&self) -> String {
-        let option = |(name, base, told): (String, Base, String)| {
+        let option = |(name, base, what): (String, Base, String)| {
             let applies = self.figures.iter().any(|figure| figure.relative_to(base).is_some());
-            applies.then(|| format!("<option value=\"{name}\">{}</option>", escape(&told)))
+            applies.then(|| format!("<option value=\"{name}\">{}</option>", escape(&what)))
         };
         let bases: String = self.bases().into_iter().filter_map(option).collect();
         let link = |figure: &Figure| {
@@ -148,8 +148,8 @@ impl Page<'_> {
         let (frame, plot): (Vec<Element>, Vec<Element>) = elements(chart)
             .into_iter()
             .partition(|element| matches!(element.source, Source::Frame(_)));
-        let relative = |(name, base, told): (String, Base, String)| {
-            let label = format!("{}, {told}", figure.y.label);
+        let relative = |(name, base, what): (String, Base, String)| {
+            let label = format!("{}, {what}", figure.y.label);
             let y = Axis::new(&label, Unit::Ratio, Scale::Linear);
             let head = format!("<g data-base=\"{name}\" {}>\n", axis("y", &y, y.scale));
             let body = Body::Series(figure.relative_to(base)?);

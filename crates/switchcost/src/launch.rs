@@ -162,8 +162,8 @@ impl Workers {
                 case(&format!("cannot start a worker ({program})"), &error)
             }
         })?;
-        let told = serde_json::to_writer(&mut stdin, assignment).map_err(io::Error::from);
-        let told = told.and_then(|()| stdin.flush());
+        let sent = serde_json::to_writer(&mut stdin, assignment).map_err(io::Error::from);
+        let sent = sent.and_then(|()| stdin.flush());
         drop(stdin);
         let mut failure = None;
         for line in output.by_ref() {
@@ -180,7 +180,7 @@ impl Workers {
             _ if self.interrupt.signal().is_some() => Err(LaunchError::Interrupted),
             Some(failure) => Err(LaunchError::Case(failure)),
             None if status.success() => {
-                told.map_err(|error| case("cannot send the worker its case", &error))
+                sent.map_err(|error| case("cannot send the worker its case", &error))
             }
             None if output.is_overdue => Err(LaunchError::once(format!(
                 "the worker did not end within {} s and was ended from outside",

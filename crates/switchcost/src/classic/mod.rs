@@ -171,16 +171,16 @@ fn install(InstallArgs { folder, force }: &InstallArgs) -> Result<ExitCode> {
     if !refused.is_empty() {
         return Err(usage(format!("{}: nothing was done ({next})", refused.join("; "))));
     }
-    let mut told = String::new();
+    let mut list = String::new();
     for (place, done) in links {
         if done != "is there" {
             link(&program, &place)
                 .with_context(|| format!("cannot make the link {}", place.display()))?;
         }
-        told += &format!("{}: {done} (a link to {})\n", place.display(), program.display());
+        list += &format!("{}: {done} (a link to {})\n", place.display(), program.display());
     }
     // After all of them: a closed standard output must not leave some of them unmade.
-    print(told.as_bytes()).context("cannot print what was done")?;
+    print(list.as_bytes()).context("cannot print what was done")?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,5 +1,7 @@
 //! Charts of costs by working set.
 
+use std::collections::BTreeSet;
+
 use charts::{Axis, Body, Figure, Map, Mark, Point, Region, Role, Scale, Series, Unit};
 use model::case::{Walk, Work};
 use model::cost::{Cost, CostPoint, Curve, Direct, Levels, MembersCurve};
@@ -105,8 +107,9 @@ impl Over<'_> {
             let (members, cost) = (direct.members, estimate(&direct.cost_ns?));
             Some(format!("Without work a switch of {members} members costs {cost}."))
         });
-        let told = self.curves.iter().map(|curve| format!("{}: {}.", name(curve), curve.in_words));
-        let in_words = without.chain(told).collect::<Vec<_>>().join(" ");
+        let sentences =
+            self.curves.iter().map(|curve| format!("{}: {}.", name(curve), curve.in_words));
+        let in_words = without.chain(sentences).collect::<Vec<_>>().join(" ");
         let axes = (self.x.clone(), nanoseconds("cost of a switch"));
         lines(id, title, in_words, axes, series).map(|figure| Figure { marks, ..figure })
     }
@@ -180,9 +183,7 @@ pub(super) fn map(cost: &Cost) -> Option<Figure> {
     let rows: Vec<&Curve> = cost.curves.iter().filter(is_array).collect();
     rows.get(1)?;
     let points = rows.iter().flat_map(|curve| &curve.points);
-    let mut arrays: Vec<u64> = points.map(|point| point.array_bytes).collect();
-    arrays.sort_unstable();
-    arrays.dedup();
+    let arrays: BTreeSet<u64> = points.map(|point| point.array_bytes).collect();
     let value = |curve: &Curve, bytes: u64| {
         let point = curve.points.iter().find(|point| point.array_bytes == bytes)?;
         point.total_ns.filter(|cost| cost.resolved).map(|cost| cost.value)
@@ -215,11 +216,11 @@ fn by_members(record: &Record, cost: &Cost, index: usize) -> Option<Figure> {
         let all = cases.map(|of| (f64::from(of.case.members), of.ns_per_switch_above_solo));
         Series::new(named(curve.work), index, Role::Measured, points(all))
     };
-    let told = |curve: &MembersCurve| format!("{}: {}.", named(curve.work), curve.in_words);
-    let told: Vec<String> = cost.by_members.iter().map(told).collect();
+    let sentence = |curve: &MembersCurve| format!("{}: {}.", named(curve.work), curve.in_words);
+    let sentences: Vec<String> = cost.by_members.iter().map(sentence).collect();
     let axes = (members(Scale::Log), nanoseconds("cost of a switch"));
     let title = "Cost of a switch by the size of the ring, with work";
     let series = cost.by_members.iter().map(series);
-    let figure = lines("cost-by-members", title, told.join(" "), axes, series)?;
+    let figure = lines("cost-by-members", title, sentences.join(" "), axes, series)?;
     Some(Figure { base: Some(2.0), ..figure })
 }

@@ -1,5 +1,7 @@
 //! `switchcost cost`, from what was typed to a plan.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result};
 use model::experiment::Experiment;
 use model::machine::Machine;
@@ -227,10 +229,8 @@ fn steps(first: u64, last: u64, a_doubling: u32) -> Vec<u64> {
 
 /// Whole lines, ascending, each once.
 fn tidy(sizes: impl Iterator<Item = u64>) -> Vec<u64> {
-    let mut all: Vec<u64> = sizes.map(|size| size - size % LINE_BYTES).collect();
-    all.sort_unstable();
-    all.dedup();
-    all
+    let lines = sizes.map(|size| size - size % LINE_BYTES);
+    lines.collect::<BTreeSet<u64>>().into_iter().collect()
 }
 
 /// Numbers of pages for the TLB, in steps of the root of two.

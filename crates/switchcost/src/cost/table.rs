@@ -101,8 +101,8 @@ fn findings(cost: &Cost) -> Vec<String> {
 
 /// What of the machine lies where the course breaks.
 fn levels(axis: &Axis, beside: &[Option<Beside>]) -> Option<String> {
-    let told: Vec<String> = beside.iter().flatten().map(|level| level.in_words(axis)).collect();
-    (!told.is_empty()).then(|| format!("  beside the machine: {}", told.join("; ")))
+    let levels: Vec<String> = beside.iter().flatten().map(|level| level.in_words(axis)).collect();
+    (!levels.is_empty()).then(|| format!("  beside the machine: {}", levels.join("; ")))
 }
 
 /// Our second region over our first, beside the paper's.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use charts::{Body, Figure, Look, Role, Series, printable, terminal as plot};
 use model::experiment::Takes;
 use model::findings::{self, Findings, headlines_ns};
@@ -171,8 +171,7 @@ impl Record {
                 true => output::ignore_broken_pipe(io::stderr().write_all(text.as_bytes())),
                 false => print(text.as_bytes()),
             };
-            let told = printed.map_err(|error| anyhow!(error).context("cannot print the report"));
-            errors.extend(told.err());
+            errors.extend(printed.context("cannot print the report").err());
         }
         for (format, to) in wanted {
             errors.extend(to.as_ref().and_then(|to| self.export(run, format, to).err()));

@@ -12,6 +12,11 @@ use crate::values::{List, byte_sizes, whole};
 /// How long to measure: a grid takes longer than a ring.
 pub(crate) type CostEffort = Effort<55>;
 
+/// Student's interval needs two runs; nobody waits for a million.
+fn runs(text: &str) -> Result<u32, String> {
+    whole(2..=1000)(text).map_err(|error| format!("{error}, as one run has no scatter"))
+}
+
 /// What belongs to the costs by working set: here conditions are fixed, or have flags of their own.
 const NOT_OF_INTERFERENCE: &str =
     "array deep stride op tlb huge_pages members kind placement policy precision rounds";
@@ -32,8 +37,8 @@ pub(crate) struct InterferenceArgs {
     #[arg(long, value_name = "BYTES,...", value_parser = byte_sizes, requires = "interference")]
     pub(crate) sizes: Option<List<u64>>,
 
-    /// Runs in each condition: from 2 to 1000, as one run has no scatter
-    #[arg(long, value_name = "COUNT", default_value = "6", value_parser = whole(2..=1000_u32), requires = "interference")]
+    /// Runs in each condition
+    #[arg(long, value_name = "COUNT", default_value = "6", value_parser = runs, requires = "interference")]
     pub(crate) runs: u32,
 
     /// The disturbance: net (datagrams at gaps of 0 to 200 ms), cpu (bursts of work) or timer

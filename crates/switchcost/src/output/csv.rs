@@ -22,17 +22,11 @@ fn several<T: ToString>(all: &[T]) -> String {
     all.iter().map(T::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// A column: its name, and what stands there in a row of `T`.
-pub(crate) type Column<'a, T> = (&'static str, Box<dyn Fn(&T) -> String + 'a>);
-
-/// The rows below a line of all columns, which is there without rows too.
-pub(crate) fn table<T>(columns: &[Column<'_, T>], rows: &[T]) -> Result<Vec<u8>> {
-    let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
-    let row = |row: &T| columns.iter().map(|(_, of)| of(row)).collect();
-    write(&names, rows.iter().map(row))
-}
-
-fn write(names: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Result<Vec<u8>> {
+/// Rows below a line of the columns' names, which is there without rows too.
+pub(crate) fn write(
+    names: &[&str],
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> Result<Vec<u8>> {
     let mut writer = Writer::from_writer(Vec::new());
     writer.write_record(names).context("cannot write CSV")?;
     for row in rows {
@@ -77,7 +71,10 @@ struct Ring<'a> {
     sample: &'a ring::Sample,
 }
 
-const RING: [(&str, fn(&Ring) -> String); 37] = [
+type OfRing = fn(&Ring) -> String;
+
+/// Columns by name.
+const RING: [(&str, OfRing); 37] = [
     ("experiment", |of| of.run.header.plan.experiment.to_string()),
     ("case", |of| of.sample.case.to_string()),
     ("round", |of| of.sample.round.to_string()),
@@ -119,41 +116,11 @@ const RING: [(&str, fn(&Ring) -> String); 37] = [
     ("huge_page_bytes", |of| known(of.sample.huge_page_bytes)),
 ];
 
-type Labels = Vec<(&'static str, String)>;
-
-/// What tells a trial from others of its experiment.
-fn labels(trial: &Trial) -> Labels {
-    match trial {
-        Trial::Call { call } | Trial::Loop { call } => vec![("call", call.clone())],
-        Trial::TwoProcesses => vec![("call", "two-processes".to_string())],
-        Trial::Gaps { .. } => vec![("call", "gaps".to_string())],
-        Trial::Wakeup(wakeup) => {
-            vec![("call", "wakeup".to_string()), ("load", wakeup.load.to_string())]
-        }
-        Trial::Primes { primes } => vec![("primes", primes.to_string())],
-        Trial::Malloc { bytes, preload } => {
-            vec![("bytes", bytes.to_string()), ("preload", known(preload.as_ref()))]
-        }
-        Trial::Sampling { phase, .. } => vec![("phase", phase.to_string())],
-        Trial::Execution(execution) => {
-            let is_disturbed = execution.environment == Environment::Disturbed;
-            vec![
-                ("bytes", execution.work.bytes.to_string()),
-                ("setting", execution.setting.to_string()),
-                ("environment", execution.environment.to_string()),
-                ("noise", known(is_disturbed.then(|| execution.noise.name()))),
-                ("laps", execution.laps.to_string()),
-            ]
-        }
-    }
-}
-
 /// A quantity of a sample of a trial; its unit is the end of its name.
 struct Measured<'a> {
     run: &'a Run,
     case: &'a trial::Case,
     sample: &'a trial::Sample,
-    labels: Labels,
     name: String,
     /// The sum of a tally's values; a count itself.
     total: f64,
@@ -163,10 +130,8 @@ struct Measured<'a> {
 /// All tallies with values, then all counts.
 fn quantities<'a>(run: &'a Run, sample: &'a trial::Sample) -> Vec<Measured<'a>> {
     let Some(case) = run.header.plan.trial(sample.case) else { return Vec::new() };
-    let measured = |name: &str, total, tally| {
-        let (labels, name) = (labels(&case.trial), name.to_string());
-        Measured { run, case, sample, labels, name, total, tally }
-    };
+    let measured =
+        |name: &str, total, tally| Measured { run, case, sample, name: name.into(), total, tally };
     let tallies = sample.all_tallies();
     let of_tallies = tallies
         .iter()
@@ -176,9 +141,28 @@ fn quantities<'a>(run: &'a Run, sample: &'a trial::Sample) -> Vec<Measured<'a>> 
 }
 
 impl Measured<'_> {
+    /// What tells its trial from others of the experiment.
     fn label(&self, name: &str) -> String {
-        let found = self.labels.iter().find(|(known, _)| *known == name);
-        known(found.map(|(_, value)| value))
+        match (&self.case.trial, name) {
+            (Trial::Call { call } | Trial::Loop { call }, "call") => call.clone(),
+            (Trial::TwoProcesses, "call") => "two-processes".to_string(),
+            (Trial::Gaps { .. }, "call") => "gaps".to_string(),
+            (Trial::Wakeup(_), "call") => "wakeup".to_string(),
+            (Trial::Wakeup(wakeup), "load") => wakeup.load.to_string(),
+            (Trial::Primes { primes }, "primes") => primes.to_string(),
+            (Trial::Malloc { bytes, .. }, "bytes") => bytes.to_string(),
+            (Trial::Malloc { preload, .. }, "preload") => known(preload.as_ref()),
+            (Trial::Sampling { phase, .. }, "phase") => phase.to_string(),
+            (Trial::Execution(of), "bytes") => of.work.bytes.to_string(),
+            (Trial::Execution(of), "setting") => of.setting.to_string(),
+            (Trial::Execution(of), "environment") => of.environment.to_string(),
+            (Trial::Execution(of), "noise") => {
+                let is_disturbed = of.environment == Environment::Disturbed;
+                known(is_disturbed.then(|| of.noise.name()))
+            }
+            (Trial::Execution(of), "laps") => of.laps.to_string(),
+            _ => String::new(),
+        }
     }
 
     /// A figure of a tally; of a count only the total is known.
@@ -187,7 +171,10 @@ impl Measured<'_> {
     }
 }
 
-const TRIAL: [(&str, fn(&Measured) -> String); 26] = [
+type OfTrial = fn(&Measured) -> String;
+
+/// Columns by name.
+const TRIAL: [(&str, OfTrial); 26] = [
     ("experiment", |of| of.run.header.plan.experiment.to_string()),
     ("case", |of| of.sample.case.to_string()),
     ("round", |of| of.sample.round.to_string()),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use charts::{Body, Figure, Look, Role, Series, printable, terminal as plot};
+use charts::{Body, Figure, Look, Role, printable, terminal as plot};
 use model::experiment::Takes;
 use model::findings::{self, Findings, headlines_ns};
 use model::run::Run;
@@ -161,10 +161,9 @@ impl Record {
         let wanted = [(ExportFormat::Json, &output.json), (ExportFormat::Csv, &output.csv)];
         if !output.quiet {
             let is_taken = wanted.iter().any(|(_, to)| **to == Some(Destination::Stdout));
-            let look = if is_taken {
-                output::look_of(&io::stderr())
-            } else {
-                output::look_of(&io::stdout())
+            let look = match is_taken {
+                true => output::look_of(&io::stderr()),
+                false => output::look_of(&io::stdout()),
             };
             let text = self.shown(run, path, output.plot.then_some(&look));
             let printed = match is_taken {
@@ -190,15 +189,12 @@ impl Record {
     }
 
     /// The report, with its charts in text if there is a look for them. Single samples by round are left to the
-    /// report in HTML: they are too many for a terminal. Maps and
-    /// histograms are in the report already.
+    /// report in HTML: they are too many for a terminal. Maps are in the report already.
     fn shown(&self, run: &Run, path: Option<&Path>, look: Option<&Look>) -> String {
         let text = printable(&self.table(run, path));
         let Some(look) = look else { return text };
-        let is_shown = |figure: &Figure| {
-            let is_left = |of: &Series| matches!(of.role, Role::Raw | Role::Steps);
-            !matches!(figure.body, Body::Map(_)) && !figure.series().iter().any(is_left)
-        };
+        let is_raw = |figure: &Figure| figure.series().iter().any(|of| of.role == Role::Raw);
+        let is_shown = |figure: &Figure| !is_raw(figure) && matches!(figure.body, Body::Series(_));
         let figures = self.figures(run, 0).into_iter().filter(is_shown);
         let drawn: String =
             figures.map(|figure| format!("\n{}", plot(&figure, &[], look))).collect();

@@ -4,7 +4,7 @@ use charts::{Axis, Figure, Mark, Point, Role, Scale, Series, Unit};
 use model::findings::{gaps::ClassFound, wakeup};
 use model::response::{Against, LinkCost, Record};
 use model::words;
-use stats::Histogram;
+use stats::{Bin, Histogram};
 
 use super::table::policy;
 use crate::figures::{bars, lines};
@@ -36,13 +36,22 @@ fn steps(name: String, index: usize, histogram: &Histogram) -> Series {
     Series::new(name, index, Role::Steps, starts.chain(end).collect())
 }
 
+/// A bar for each bin that has any, by its lower edge.
+pub(super) fn histogram(title: &str, of: &Histogram) -> Option<Figure> {
+    let bars = of.0.iter().enumerate().filter(|(_, bin)| bin.count > 0);
+    let bars = bars.map(|(place, bin)| Point::bare(place as f64, bin.count as f64)).collect();
+    let names = Axis::of_names("", of.0.iter().map(Bin::label).collect());
+    let counts = Axis::new("", Unit::Count, Scale::Linear);
+    Figure::new("", title, names, counts).of([Series::new("", 0, Role::Bars, bars)])
+}
+
 /// Times, and how many there are of each.
 fn axes(times: &str, counted: &str) -> (Axis, Axis) {
     let x = Axis::new(times, Unit::Nanoseconds, Scale::Log);
     (x, Axis::new(counted, Unit::Count, Scale::Log))
 }
 
-pub(super) fn late(record: &Record, index: usize) -> Option<Figure> {
+fn late(record: &Record, index: usize) -> Option<Figure> {
     let found = &record.wakeups;
     let name = |of: &wakeup::Found| format!("{} CPU, {}", of.load, policy(record, of.case));
     let series = found.iter().map(|of| steps(name(of), index, &of.histogram));
@@ -65,7 +74,7 @@ pub(super) fn late(record: &Record, index: usize) -> Option<Figure> {
 }
 
 /// By class, of the first case in which a busy loop was watched.
-pub(super) fn gaps(record: &Record, index: usize) -> Option<Figure> {
+fn gaps(record: &Record, index: usize) -> Option<Figure> {
     let found = record.gaps.first()?;
     let seen = || found.classes.iter().filter(|class| !class.histogram.0.is_empty());
     let series = seen().map(|class| steps(class.class.to_string(), index, &class.histogram));

@@ -13,7 +13,7 @@ use model::ring::Case;
 use model::trial::loops::SIGACTION;
 use probe::trial::SYSTEM_CALLS;
 
-use super::figures;
+use super::figures::histogram;
 use crate::ring::comparison::not_switching;
 use crate::ring::table::{by_cpu_time, cost_words, switches_words};
 use crate::terminal::{Text, cpu_list, drawn, estimate_words, figure, interval, table, value};
@@ -165,8 +165,7 @@ threshold, and pauses that no kernel counts (system management), cannot be told 
 /// The section, ending with a newline; none where nothing of it was measured.
 fn interrupts(record: &Record) -> Option<String> {
     let parts: String = record.gaps.iter().map(|found| gaps_words(record, found)).collect();
-    let drawn = drawn(figures::gaps(record, 0));
-    (!parts.is_empty()).then(|| format!("interrupts\n\n{parts}{drawn}{INTERRUPTS_LEGEND}"))
+    (!parts.is_empty()).then(|| format!("interrupts\n\n{parts}{INTERRUPTS_LEGEND}"))
 }
 
 /// Of the thread of a case.
@@ -204,6 +203,10 @@ fn gaps_words(record: &Record, found: &gaps::Found) -> String {
         let _ = writeln!(text, "{line}");
     }
     text.push('\n');
+    for class in &found.classes {
+        let title = format!("{} gaps by length", class.class);
+        text += &drawn(histogram(&title, &class.histogram));
+    }
     text
 }
 
@@ -288,11 +291,12 @@ fn wakeup(record: &Record) -> Option<String> {
     };
     let columns = ["policy", "CPU", "p50", "p99", "p99.9", "max", "wakes"];
     let table = table(columns, record.wakeups.iter().map(row));
-    let counted = record.wakeups.iter().map(|found| {
-        format!("{}, {} CPU: {}\n", policy(record, found.case), found.load, counted_beside(found))
+    let histograms = record.wakeups.iter().map(|found| {
+        let (policy, load) = (policy(record, found.case), found.load);
+        let title = format!("{policy}, {load} CPU: wakes by lateness ({})", counted_beside(found));
+        drawn(histogram(&title, &found.histogram))
     });
-    let (counted, drawn) = (counted.collect::<String>(), drawn(figures::late(record, 0)));
-    Some(format!("wake-up\n\n{table}\n\n{counted}\n{drawn}{WAKEUP_LEGEND}"))
+    Some(format!("wake-up\n\n{table}\n\n{}{WAKEUP_LEGEND}", histograms.collect::<String>()))
 }
 
 /// What was counted beside.

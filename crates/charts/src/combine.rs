@@ -6,37 +6,30 @@ use crate::figure::{Axis, Body, Figure, Point, Role, Scale, Series, Unit, extrem
 /// all. Maps and single samples cannot lie over each other; they stay apart, with the run's name in the
 /// title, single samples at the end. `runs` are names with figures, in the order of the indices in their series.
 pub fn together(runs: Vec<(String, Vec<Figure>)>) -> Vec<Figure> {
-    let mut all: Vec<Shared> = Vec::new();
+    // Each with the name of its run, if it is of one only.
+    let mut all: Vec<(Figure, Option<String>)> = Vec::new();
     for (name, figures) in runs {
         for figure in figures {
-            match all.iter_mut().find(|known| can_share(&known.figure, &figure)) {
-                Some(known) => known.add(figure, &name),
-                None => all.push(Shared { figure, first: name.clone(), several: false }),
+            match all.iter_mut().find(|(known, _)| can_share(known, &figure)) {
+                Some((known, only)) => add(known, only.take(), figure, &name),
+                None => all.push((figure, Some(name.clone()))),
             }
         }
     }
     // Results come before the samples they rest on.
-    all.sort_by_key(|shared| has_raw(&shared.figure));
-    let ids: Vec<String> = all.iter().map(|shared| shared.figure.id.clone()).collect();
-    for (place, Shared { figure, first, several }) in all.iter_mut().enumerate() {
+    all.sort_by_key(|(figure, _)| has_raw(figure));
+    let ids: Vec<String> = all.iter().map(|(figure, _)| figure.id.clone()).collect();
+    for (place, (figure, only)) in all.iter_mut().enumerate() {
         let alike = |ids: &[String]| ids.iter().filter(|id| **id == figure.id).count();
         let (before, total) = (alike(&ids[..place]), alike(&ids));
-        if total > 1 && !*several {
-            figure.title = format!("{} ({first})", figure.title);
+        if let Some(only) = only.as_ref().filter(|_| total > 1) {
+            figure.title = format!("{} ({only})", figure.title);
         }
         if before > 0 {
             figure.id = format!("{}-{}", figure.id, before + 1);
         }
     }
-    all.into_iter().map(|shared| shared.figure).collect()
-}
-
-/// A figure of one run or of several.
-struct Shared {
-    figure: Figure,
-    /// The name of its first run.
-    first: String,
-    several: bool,
+    all.into_iter().map(|(figure, _)| figure).collect()
 }
 
 fn has_raw(figure: &Figure) -> bool {
@@ -53,36 +46,33 @@ fn can_share(one: &Figure, other: &Figure) -> bool {
         && same(&one.y, &other.y)
 }
 
-impl Shared {
-    fn add(&mut self, mut over: Figure, name: &str) {
-        let under = &mut self.figure;
-        if !self.several {
-            self.several = true;
-            under.in_words = format!("{}: {}", self.first, under.in_words);
+/// Lays the figure of the run `name` over one that was of the run `only` so far, or of several.
+fn add(under: &mut Figure, only: Option<String>, mut over: Figure, name: &str) {
+    if let Some(only) = only {
+        under.in_words = format!("{only}: {}", under.in_words);
+    }
+    under.in_words = format!("{}\n{name}: {}", under.in_words, over.in_words);
+    share_names(&mut under.x, &mut over);
+    for (under, over) in [(&mut under.x, &over.x), (&mut under.y, &over.y)] {
+        if over.scale == Scale::Log {
+            under.scale = Scale::Log;
         }
-        under.in_words = format!("{}\n{name}: {}", under.in_words, over.in_words);
-        share_names(&mut under.x, &mut over);
-        for (under, over) in [(&mut under.x, &over.x), (&mut under.y, &over.y)] {
-            if over.scale == Scale::Log {
-                under.scale = Scale::Log;
-            }
+    }
+    for mut mark in over.marks {
+        if !under.marks.contains(&mark) {
+            mark.label = format!("{} ({name})", mark.label);
+            under.marks.push(mark);
         }
-        for mut mark in over.marks {
-            if !under.marks.contains(&mark) {
-                mark.label = format!("{} ({name})", mark.label);
-                under.marks.push(mark);
-            }
+    }
+    // Shades of two runs would hide each other: only the first run's are drawn.
+    if under.regions.is_empty() {
+        under.regions = over.regions;
+        for region in &mut under.regions {
+            region.label = format!("{} ({name})", region.label);
         }
-        // Shades of two runs would hide each other: only the first run's are drawn.
-        if under.regions.is_empty() {
-            under.regions = over.regions;
-            for region in &mut under.regions {
-                region.label = format!("{} ({name})", region.label);
-            }
-        }
-        if let (Body::Series(under), Body::Series(over)) = (&mut under.body, over.body) {
-            under.extend(over);
-        }
+    }
+    if let (Body::Series(under), Body::Series(over)) = (&mut under.body, over.body) {
+        under.extend(over);
     }
 }
 

@@ -87,9 +87,9 @@ impl Page<'_> {
     }
 
     fn controls(&self) -> String {
-        let option = |(name, base, told): (String, Base, String)| {
+        let option = |(name, base, what): (String, Base, String)| {
             let applies = self.figures.iter().any(|figure| figure.relative_to(base).is_some());
-            applies.then(|| format!("<option value=\"{name}\">{}</option>", escape(&told)))
+            applies.then(|| format!("<option value=\"{name}\">{}</option>", escape(&what)))
         };
         let bases: String = self.bases().into_iter().filter_map(option).collect();
         let link = |figure: &Figure| {
@@ -148,8 +148,8 @@ impl Page<'_> {
         let (frame, plot): (Vec<Element>, Vec<Element>) = elements(chart)
             .into_iter()
             .partition(|element| matches!(element.source, Source::Frame(_)));
-        let relative = |(name, base, told): (String, Base, String)| {
-            let label = format!("{}, {told}", figure.y.label);
+        let relative = |(name, base, what): (String, Base, String)| {
+            let label = format!("{}, {what}", figure.y.label);
             let y = Axis::new(&label, Unit::Ratio, Scale::Linear);
             let head = format!("<g data-base=\"{name}\" {}>\n", axis("y", &y, y.scale));
             let body = Body::Series(figure.relative_to(base)?);
@@ -291,12 +291,13 @@ fn table(figure: &Figure, chart: &Chart, unlisted: &str) -> String {
             }
         }
         Body::Map(map) => {
-            let columns = map.xs.iter().map(|x| written(figure.x.unit, *x));
+            // The axes of a map have a number for each column and row.
+            let columns = (0..map.xs.len()).map(|column| x.say(column as f64));
             rows.push([figure.y.label.clone()].into_iter().chain(columns).collect());
-            for (y, values) in map.ys.iter().zip(&map.values) {
-                let told = |value: &Option<f64>| value.map(|value| written(map.unit, value));
-                let values = values.iter().map(|value| told(value).unwrap_or("-".to_string()));
-                rows.push([written(figure.y.unit, *y)].into_iter().chain(values).collect());
+            for (row, values) in map.values.iter().enumerate() {
+                let said = |value: &Option<f64>| value.map(|value| written(map.unit, value));
+                let values = values.iter().map(|value| said(value).unwrap_or("-".to_string()));
+                rows.push([y.say(row as f64)].into_iter().chain(values).collect());
             }
         }
     }

@@ -168,12 +168,12 @@ fn shades(values: &Ruler) -> Vec<Item> {
 /// The values of bars in words, each with its place; none on an axis without names.
 fn values(entries: &[Entry], Axes { y, turned, .. }: &Axes) -> Vec<(At, String)> {
     let points = entries.iter().filter(|_| *turned).flat_map(|entry| &entry.points);
-    let told = |point: &crate::Point| {
+    let label = |point: &crate::Point| {
         let interval =
             point.interval().map(|(low, high)| format!(" ({} to {})", y.say(low), y.say(high)));
         ((point.x, point.y), y.say(point.y) + &interval.unwrap_or_default())
     };
-    points.filter(|point| y.draws(point.y)).map(told).collect()
+    points.filter(|point| y.draws(point.y)).map(label).collect()
 }
 
 /// As many ticks as have room side by side.

@@ -1,9 +1,9 @@
 //! A chart in pixels: what SVG, PNG and HTML have in common. Each of them writes these elements.
 
-use std::sync::OnceLock;
-
+use skrifa::instance::{LocationRef, Size};
+use skrifa::outline::pen::PathElement;
+use skrifa::{FontRef, GlyphId, MetadataProvider};
 use tiny_skia::{Path, PathBuilder};
-use ttf_parser::{Face, OutlineBuilder};
 
 use crate::figure::Role;
 use crate::page::{Anchor, At, Axes, Cell, Chart, Item, Kind, Medium, Sample, Text};
@@ -315,26 +315,25 @@ pub(crate) fn ink_of(kind: Kind) -> Ink {
 }
 
 /// The font, DejaVu Sans (free licence), bold for titles: pictures look the same where it is not installed.
-fn face(kind: Kind) -> &'static Face<'static> {
-    static FACES: OnceLock<[Face<'static>; 2]> = OnceLock::new();
-    let parse = |data| Face::parse(data, 0).expect("the font in this program can be read");
-    let faces = || [parse(dejavu::sans::regular()), parse(dejavu::sans::bold())];
-    let is_bold = matches!(kind, Kind::Title | Kind::Nothing);
-    &FACES.get_or_init(faces)[usize::from(is_bold)]
+fn font(kind: Kind) -> FontRef<'static> {
+    let data = match kind {
+        Kind::Title | Kind::Nothing => dejavu::sans::bold(),
+        _ => dejavu::sans::regular(),
+    };
+    FontRef::new(data).expect("the font in this program can be read")
+}
+
+/// The glyph of a letter, and the pixels from it to the next letter's.
+fn glyph(font: &FontRef, letter: char, size: Size) -> (GlyphId, f64) {
+    let glyph = font.charmap().map(letter).unwrap_or_default();
+    let advance = font.glyph_metrics(size, LocationRef::default()).advance_width(glyph);
+    (glyph, advance.unwrap_or_default().into())
 }
 
 /// Pixels of a text on paper.
 pub(crate) fn width(text: &str, kind: Kind) -> f64 {
-    let (face, mut wide) = (face(kind), 0.0);
-    for letter in text.chars() {
-        wide += advance(face, letter);
-    }
-    wide * letters(kind) / f64::from(face.units_per_em())
-}
-
-fn advance(face: &Face, letter: char) -> f64 {
-    let glyph = face.glyph_index(letter).unwrap_or_default();
-    face.glyph_hor_advance(glyph).unwrap_or_default().into()
+    let (font, size) = (font(kind), Size::new(letters(kind) as f32));
+    text.chars().map(|letter| glyph(&font, letter, size).1).sum()
 }
 
 /// Where a text begins on paper: its left end, and its baseline.
@@ -349,54 +348,29 @@ pub(crate) fn start(text: &Text) -> At {
 }
 
 fn outline<'a>(text: &Text) -> Element<'a> {
-    let face = face(text.kind);
-    let scale = letters(text.kind) / f64::from(face.units_per_em());
-    let mut outline = Outline { path: PathBuilder::new(), start: start(text), scale };
+    let (font, size) = (font(text.kind), Size::new(letters(text.kind) as f32));
+    let (glyphs, (mut start, base)) = (font.outline_glyphs(), start(text));
+    let mut path = PathBuilder::new();
     for letter in micro(&text.words).chars() {
-        face.outline_glyph(face.glyph_index(letter).unwrap_or_default(), &mut outline);
-        outline.start.0 += advance(face, letter) * scale;
+        let (glyph, advance) = glyph(&font, letter, size);
+        let mut strokes: Vec<PathElement> = Vec::new();
+        // A letter whose outline is broken is left blank.
+        let _ = glyphs.get(glyph).map(|of| of.draw((size, LocationRef::default()), &mut strokes));
+        let (left, base) = (start as f32, base as f32);
+        for stroke in strokes {
+            match stroke {
+                PathElement::MoveTo { x, y } => path.move_to(left + x, base - y),
+                PathElement::LineTo { x, y } => path.line_to(left + x, base - y),
+                PathElement::QuadTo { cx0, cy0, x, y } => {
+                    path.quad_to(left + cx0, base - cy0, left + x, base - y);
+                }
+                // TrueType has none of these.
+                PathElement::CurveTo { .. } => {}
+                PathElement::Close => path.close(),
+            }
+        }
+        start += advance;
     }
-    let (path, ink) = (outline.path.finish(), ink_of(text.kind));
+    let (path, ink) = (path.finish(), ink_of(text.kind));
     Element { path, draw: Draw::Fill, ink, alpha: 1.0, source: Source::Other }
-}
-
-struct Outline {
-    path: PathBuilder,
-    /// Where the present letter begins.
-    start: At,
-    /// Pixels for each of the font's units.
-    scale: f64,
-}
-
-impl Outline {
-    fn x(&self, x: f32) -> f32 {
-        (self.start.0 + f64::from(x) * self.scale) as f32
-    }
-
-    fn y(&self, y: f32) -> f32 {
-        (self.start.1 - f64::from(y) * self.scale) as f32
-    }
-}
-
-impl OutlineBuilder for Outline {
-    fn move_to(&mut self, x: f32, y: f32) {
-        self.path.move_to(self.x(x), self.y(y));
-    }
-
-    fn line_to(&mut self, x: f32, y: f32) {
-        self.path.line_to(self.x(x), self.y(y));
-    }
-
-    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
-        self.path.quad_to(self.x(x1), self.y(y1), self.x(x), self.y(y));
-    }
-
-    /// TrueType has none of these.
-    fn curve_to(&mut self, x1: f32, y1: f32, _: f32, _: f32, x: f32, y: f32) {
-        self.quad_to(x1, y1, x, y);
-    }
-
-    fn close(&mut self) {
-        self.path.close();
-    }
 }

@@ -74,11 +74,7 @@ impl Ruler {
     /// cannot be drawn is at the lower end.
     pub(crate) fn position(&self, value: f64) -> f64 {
         let [low, high] = [self.low, self.high].map(|end| self.scale.on(end));
-        let value = match self.scale {
-            Scale::Linear => value,
-            Scale::Log => self.scale.on(value.max(f64::MIN_POSITIVE)),
-        };
-        let position = (value - low) / (high - low);
+        let position = (self.scale.on(value) - low) / (high - low);
         if position.is_nan() { 0.0 } else { position.clamp(0.0, 1.0) }
     }
 
@@ -101,10 +97,8 @@ impl Ruler {
             return (0..self.names.len()).step_by(every).map(|at| said(at as f64)).collect();
         }
         if self.scale == Scale::Log {
-            return ticks::log(self.unit, self.low, self.high, most)
-                .into_iter()
-                .map(said)
-                .collect();
+            let ticks = ticks::log(self.unit, self.low, self.high, most);
+            return ticks.into_iter().map(said).collect();
         }
         let (ticks, step) = ticks::linear(self.unit, self.low, self.high, most);
         let notation = self.notation();

@@ -162,22 +162,13 @@ impl Page<'_> {
         let mut text = String::new();
         for cells in &self.cells {
             let end = cells.iter().rposition(|cell| !matches!(cell.0, ' ' | '\u{2800}'));
-            let mut now = None;
-            for (letter, wanted) in cells.iter().take(end.map_or(0, |end| end + 1)) {
-                if self.look.colour && *letter != ' ' && *wanted != now {
-                    // Each from the start, so that none inherits from the one before.
-                    text.push_str("\x1b[0m");
-                    text.extend(wanted.map(|colour| format!("\x1b[{colour}m")));
-                    now = *wanted;
+            let cells = cells.iter().take(end.map_or(0, |end| end + 1));
+            for (letter, colour) in cells.filter(|(letter, _)| *letter != COVERED) {
+                let letter = if self.look.unicode { *letter } else { ascii(*letter) };
+                match colour.filter(|_| self.look.colour && letter != ' ') {
+                    Some(colour) => text += &format!("\x1b[{colour}m{letter}\x1b[0m"),
+                    None => text.push(letter),
                 }
-                match *letter {
-                    COVERED => {}
-                    letter if self.look.unicode => text.push(letter),
-                    letter => text.push(ascii(letter)),
-                }
-            }
-            if now.is_some() {
-                text.push_str("\x1b[0m");
             }
             text.push('\n');
         }

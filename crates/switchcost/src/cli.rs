@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::classic::{self, ClassicCommand};
@@ -38,8 +38,23 @@ impl Cli {
         let command =
             Self::command().mut_subcommand("compare", |c| c.mut_args(compare::of_session));
         let command = command.mut_subcommand("run", |c| c.mut_arg("plot", |plot| plot.hide(true)));
+        let command = signed(command);
         Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
     }
+}
+
+/// Values that are numbers.
+const NUMBERS: [&str; 8] =
+    ["BYTES", "BYTES,...", "COUNT", "LIST", "NUMBER", "PID", "SHARE", "TIME"];
+
+/// A number may have a minus sign: then the message says what is accepted.
+fn signed(command: clap::Command) -> clap::Command {
+    let is_number = |arg: &Arg| {
+        let names = arg.get_value_names().unwrap_or_default();
+        names.iter().any(|name| NUMBERS.contains(&name.as_str()))
+    };
+    let with_sign = |arg: Arg| if is_number(&arg) { arg.allow_hyphen_values(true) } else { arg };
+    command.mut_args(with_sign).mut_subcommands(signed)
 }
 
 #[derive(Debug, Subcommand)]

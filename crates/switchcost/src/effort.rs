@@ -8,7 +8,7 @@ use model::experiment::Experiment;
 use model::plan::{Batching, Plan, Stopping};
 use model::speed::Reference;
 
-use crate::values::{above_zero, duration, nanoseconds, seed, share};
+use crate::values::{above_zero, duration, nanoseconds, share, whole};
 
 /// Confidence of all intervals.
 pub(crate) const CONFIDENCE: f64 = 0.95;
@@ -21,22 +21,22 @@ pub(crate) struct Effort<const BUDGET: u64 = 20> {
     ///
     /// A figure at full speed has a term for the scatter between launches, which keeps one launch at 2 % or more, and
     /// at 1 % or more once five stored launches have shown less scatter.
-    #[arg(long, default_value = "2.5%", value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
+    #[arg(long, default_value = "2.5%", value_name = "SHARE", value_parser = share)]
     pub(crate) precision: f64,
 
     /// Stop when this much time is spent; the first round is always finished
     ///
     /// While a case has too few clean slices the run goes on with such cases, up to three times as long.
     /// --rounds ends it all the same.
-    #[arg(long, default_value = format!("{BUDGET}s"), value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
+    #[arg(long, default_value = format!("{BUDGET}s"), value_name = "TIME", value_parser = duration)]
     pub(crate) budget: Duration,
 
     /// Stop after this many rounds in any case
-    #[arg(long, value_name = "COUNT", value_parser = above_zero::<u32>, allow_hyphen_values = true)]
+    #[arg(long, value_name = "COUNT", value_parser = above_zero::<u32>)]
     pub(crate) rounds: Option<u32>,
 
     /// Seed of the order of cases and of the statistics' resampling; recorded
-    #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = seed, allow_hyphen_values = true)]
+    #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = whole(0..=u64::MAX))]
     pub(crate) seed: u64,
 }
 

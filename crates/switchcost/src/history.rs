@@ -50,11 +50,10 @@ pub(crate) fn find_published(wanted: &str) -> Result<Published> {
     let names =
         |all: &[Published]| all.iter().map(|of| of.name.clone()).collect::<Vec<_>>().join(", ");
     let known = names(&all);
-    let is_exact = all.iter().any(|machine| machine.name == wanted);
-    all.retain(|machine| match is_exact {
-        true => machine.name == wanted,
-        false => !wanted.is_empty() && machine.name.starts_with(&wanted),
-    });
+    if let Some(place) = all.iter().position(|machine| machine.name == wanted) {
+        return Ok(all.swap_remove(place));
+    }
+    all.retain(|machine| !wanted.is_empty() && machine.name.starts_with(&wanted));
     let meant = names(&all);
     match (all.pop(), all.is_empty()) {
         (Some(machine), true) => Ok(machine),

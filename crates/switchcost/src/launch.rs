@@ -3,7 +3,7 @@
 //! The program never times anything in its own process: a fresh worker has a fresh address space,
 //! is small enough to fork rings from, and its crash costs one sample, not the run.
 
-use std::fmt::{self, Display};
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdin, Command, ExitCode, ExitStatus, Stdio};
@@ -17,6 +17,7 @@ use probe::policy::Standing;
 use rustix::process::Pid;
 use serde::Serialize;
 use signal_hook::consts::{SIGALRM, SIGKILL, SIGXCPU};
+use thiserror::Error;
 
 use crate::interrupt::Interrupt;
 use crate::worker_output::WorkerOutput;
@@ -28,11 +29,13 @@ const LOOK_PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) type Message = Result<Box<Sample>, Unmeasured>;
 
 /// Why a worker gave no (further) samples.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Error, PartialEq, Eq)]
 pub(crate) enum LaunchError {
     /// Somebody asked to stop.
+    #[error("was interrupted")]
     Interrupted,
     /// This round of the case gave no (further) samples.
+    #[error("{0}")]
     Case(Unmeasured),
 }
 
@@ -40,15 +43,6 @@ impl LaunchError {
     /// Something that need not happen again.
     fn once(message: impl Display) -> Self {
         Self::Case(Unmeasured { message: message.to_string(), exhausted: false })
-    }
-}
-
-impl Display for LaunchError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Interrupted => f.write_str("was interrupted"),
-            Self::Case(error) => error.fmt(f),
-        }
     }
 }
 
@@ -168,8 +162,8 @@ impl Workers {
                 case(&format!("cannot start a worker ({program})"), &error)
             }
         })?;
-        let told = serde_json::to_writer(&mut stdin, assignment).map_err(io::Error::from);
-        let told = told.and_then(|()| stdin.flush());
+        let sent = serde_json::to_writer(&mut stdin, assignment).map_err(io::Error::from);
+        let sent = sent.and_then(|()| stdin.flush());
         drop(stdin);
         let mut failure = None;
         for line in output.by_ref() {
@@ -186,7 +180,7 @@ impl Workers {
             _ if self.interrupt.signal().is_some() => Err(LaunchError::Interrupted),
             Some(failure) => Err(LaunchError::Case(failure)),
             None if status.success() => {
-                told.map_err(|error| case("cannot send the worker its case", &error))
+                sent.map_err(|error| case("cannot send the worker its case", &error))
             }
             None if output.is_overdue => Err(LaunchError::once(format!(
                 "the worker did not end within {} s and was ended from outside",

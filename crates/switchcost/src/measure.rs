@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use clap::{Args, Command, FromArgMatches};
 use model::estimate::Estimate;
 use model::findings::overhead::CallCost;
@@ -24,19 +24,19 @@ use crate::interrupt::Interrupt;
 use crate::output::{check_place, print};
 use crate::progress::Progress;
 use crate::report::drawn::Drawn;
-use crate::response::delays::policy;
+use crate::response::table::policy;
 use crate::setting::{Here, Planned};
-use crate::values::{Destination, duration, each_once, seed};
+use crate::values::{Destination, duration, each_once, whole};
 use crate::{clock, cost, report, ring, terminal};
 
 #[derive(Debug, Args)]
 pub(crate) struct MeasureArgs {
     /// Stop when this much time is spent; of each experiment the first round is always finished
-    #[arg(long, default_value = "90s", value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
+    #[arg(long, default_value = "90s", value_name = "TIME", value_parser = duration)]
     pub(crate) budget: Duration,
 
     /// Seed of the order of cases and of the statistics' resampling; recorded
-    #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = seed, allow_hyphen_values = true)]
+    #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = whole(0..=u64::MAX))]
     pub(crate) seed: u64,
 
     /// Where the report goes, or - for standard output
@@ -91,11 +91,9 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     match args.output {
         _ if args.quiet => {}
         Destination::Stdout => say(text.trim_end()),
-        Destination::File(_) => errors.extend(
-            print(text.as_bytes())
-                .map_err(|e| anyhow!(e).context("cannot print the summary"))
-                .err(),
-        ),
+        Destination::File(_) => {
+            errors.extend(print(text.as_bytes()).context("cannot print the summary").err())
+        }
     }
     errors.iter().for_each(|error| say(&format!("error: {error:#}")));
     let failed = !is_whole || !errors.is_empty();
@@ -269,9 +267,9 @@ fn of_clocks(record: &findings::Record) -> Option<String> {
 
 /// What those of `names` cost, in one line.
 fn costs<'a>(all: impl Iterator<Item = (&'a str, Estimate)>, names: &[&str]) -> Option<String> {
-    let told = all.filter(|(name, _)| names.contains(name));
-    let told = told.map(|(name, cost)| format!("{name} {}", estimate(&cost))).collect::<Vec<_>>();
-    (!told.is_empty()).then(|| told.join(", "))
+    let named = all.filter(|(name, _)| names.contains(name));
+    let named = named.map(|(name, cost)| format!("{name} {}", estimate(&cost))).collect::<Vec<_>>();
+    (!named.is_empty()).then(|| named.join(", "))
 }
 
 #[cfg(test)]

@@ -3,25 +3,12 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use schemars::{JsonSchema, Schema, schema_for};
+use schemars::{Schema, schema_for};
 
+use crate::experiments::Record;
 use crate::failure::usage;
 use crate::output::print;
 use crate::{run, watch};
-
-/// What `--json` writes of a run, and what `runs export` does.
-#[derive(JsonSchema)]
-#[serde(untagged)]
-#[schemars(rename = "AnyRecord")]
-#[expect(dead_code, reason = "for its schema")]
-enum Record {
-    /// Of `ring` and `cost`.
-    Rings(Box<model::record::Record>),
-    /// Of `clock` and `cost --interference`.
-    Trials(Box<model::findings::Record>),
-    /// Of `response`.
-    Response(Box<model::response::Record>),
-}
 
 /// A schema's name, what it is of, and itself.
 type Named = (&'static str, &'static str, fn() -> Schema);

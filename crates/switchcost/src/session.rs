@@ -14,7 +14,7 @@ use model::subject::Subject;
 use probe::policy::{self, Standing};
 
 use crate::execute::{self, Stored, Taken, fill, move_controller, run_name};
-use crate::failure::usage;
+use crate::failure::{Interrupted, usage};
 use crate::interrupt::Interrupt;
 use crate::launch::{LaunchError, Workers};
 use crate::progress::Progress;
@@ -34,18 +34,14 @@ pub(crate) struct Measured {
     pub(crate) interrupted: Option<u8>,
 }
 
-/// Measures the rings of `args` behind both prefixes, stores both runs, compares them. Where somebody asked to
-/// stop before the first round, the exit code that says so.
-pub(crate) fn measure(
-    prefixes: &[String],
-    args: &RingArgs,
-    terms: Terms,
-) -> Result<Result<Measured, u8>> {
+/// Measures the rings of `args` behind both prefixes, stores both runs, compares them. [`Interrupted`] where somebody
+/// asked to stop before the first round.
+pub(crate) fn measure(prefixes: &[String], args: &RingArgs, terms: Terms) -> Result<Measured> {
     let here = Here::detect()?;
     let interrupt = Interrupt::watch()?;
     let planned = plan(prefixes, &interrupt, args, &here);
     if let Some(code) = interrupt.exit_code() {
-        return Ok(Err(code));
+        return Err(Interrupted(code).into());
     }
     let halves = planned?;
     let [a, b] = &halves;
@@ -72,7 +68,7 @@ pub(crate) fn measure(
     let stored = headers.map(Stored::create);
     let runs = execute::measure(stored, workers, &both, course, &here, progress, &interrupt);
     let found = compare(runs.each_ref().map(|taken| &taken.run), terms);
-    Ok(Ok(Measured { found, runs, interrupted: interrupt.exit_code() }))
+    Ok(Measured { found, runs, interrupted: interrupt.exit_code() })
 }
 
 fn compare(runs: [&Run; 2], terms: Terms) -> Comparison {

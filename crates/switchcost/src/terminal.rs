@@ -1,8 +1,8 @@
-//! What every report on the terminal is made of: tables, figures, intervals, bars, the machine, the end.
+//! What every report on the terminal is made of: tables, figures, intervals, charts, the machine, the end.
 
-use std::fmt::Write;
 use std::path::Path;
 
+use charts::{Figure, Look};
 use comfy_table::{CellAlignment, LineStyle, Row, Table, TableStyle};
 use model::competing::CompetingTasks;
 use model::estimate::Estimate;
@@ -11,7 +11,6 @@ use model::noise::NoiseVerdict;
 use model::record::CpuSpeed;
 use model::run::{Header, Run, StopReason};
 use model::speed::Speed;
-use stats::Histogram;
 
 /// `AMD EPYC, Linux 6.1`.
 pub(crate) fn machine_words(machine: &Machine) -> String {
@@ -92,7 +91,7 @@ pub(crate) fn rounds_words(rounds: u32) -> String {
 }
 
 /// What an experiment prints of its run, between what the reports of all have.
-pub(crate) struct Told {
+pub(crate) struct Text {
     /// What follows the machine in the heading.
     pub(crate) heading: String,
     /// Tables and their legends, ending with an empty line.
@@ -113,7 +112,7 @@ pub(crate) struct Common<'a> {
 }
 
 /// The report of a run, ending with a newline.
-pub(crate) fn report(run: &Run, told: Told, common: &Common, path: Option<&Path>) -> String {
+pub(crate) fn report(run: &Run, text: Text, common: &Common, path: Option<&Path>) -> String {
     let mut lines: Vec<String> = Vec::new();
     let cases = run.header.plan.cases.iter().zip(&common.rounds).enumerate();
     for (number, (case, rounds)) in cases {
@@ -122,7 +121,7 @@ pub(crate) fn report(run: &Run, told: Told, common: &Common, path: Option<&Path>
             lines.push(format!("{further}: {}: {}", case.title(), failure.message));
         }
     }
-    lines.extend(told.findings);
+    lines.extend(text.findings);
     lines.extend(common.ns_per_tick.map(|ns| {
         let mhz = 1000.0 / ns;
         format!(
@@ -136,7 +135,7 @@ pub(crate) fn report(run: &Run, told: Told, common: &Common, path: Option<&Path>
     lines.extend(run.header.notices.iter().map(|notice| format!("note: {notice}")));
     lines.extend(run.warnings.iter().map(|warning| format!("warning: {warning}")));
     lines.push(place(path));
-    format!("{}{}\n\n{}{}\n", heading(&run.header), told.heading, told.body, lines.join("\n"))
+    format!("{}{}\n\n{}{}\n", heading(&run.header), text.heading, text.body, lines.join("\n"))
 }
 
 /// How fast the CPU was, and how sure its full speed is.
@@ -183,43 +182,8 @@ pub(crate) fn reason_words(reason: StopReason) -> &'static str {
     }
 }
 
-/// Columns of the longest bar.
-const LONGEST: f64 = 44.0;
-
-/// A line for each bin: where it begins, its bar, its count, its share of the time of all bins.
-/// Anything at all has a bar of one.
-pub(crate) fn bars(histogram: &Histogram) -> String {
-    let most = histogram.0.iter().map(|bin| bin.count).max().unwrap_or(0).max(1) as f64;
-    let total_ns: f64 = histogram.0.iter().map(|bin| bin.total_ns).sum();
-    let mut text = String::new();
-    for bin in &histogram.0 {
-        let columns = (LONGEST * bin.count as f64 / most).ceil() as usize;
-        let share = if total_ns > 0.0 { 100.0 * bin.total_ns / total_ns } else { 0.0 };
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            text,
-            "{:>8} |{:<44}| {:>8} {share:>6.1} %",
-            bin.label(),
-            "#".repeat(columns),
-            bin.count
-        );
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rare_values_are_seen_and_lines_are_short() {
-        let text = bars(&Histogram::of([(1500.0, 100_000_000), (5e6, 1), (3000.0, 0)]));
-        let lines: Vec<&str> = text.lines().collect();
-        assert!(lines.iter().all(|line| line.len() <= 80), "{text}");
-        assert_eq!(lines.len(), 12, "empty bins between are shown: {text}");
-        assert!(lines[0].starts_with("    1 us |####"), "{text}");
-        assert!(lines[11].contains("    5 ms |# ") && lines[11].contains(" 1 "), "{text}");
-        assert!(lines[1].contains("|  ") && lines[1].contains(" 0 "), "{text}");
-        assert_eq!(bars(&Histogram::default()), "");
-    }
+/// A chart within a report, wherever that goes, and an empty line below it; nothing without one.
+pub(crate) fn drawn(figure: Option<Figure>) -> String {
+    let look = Look { columns: 80, colour: false, unicode: true };
+    figure.map_or(String::new(), |figure| charts::terminal(&figure, &[], &look) + "\n")
 }

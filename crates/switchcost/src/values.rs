@@ -1,6 +1,7 @@
 //! Values as typed: sizes, shares, durations, lists, places to write to.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -36,22 +37,27 @@ impl FromStr for Destination {
     }
 }
 
+/// A list that is one argument: to clap a `Vec` is an argument that may be given several times.
+pub(crate) type List<T> = Vec<T>;
+
 /// Largest ring: the kernel has no more process ids (PID_MAX_LIMIT, proc_sys_kernel(5)).
 const MOST_MEMBERS: u32 = 4_194_304;
 
-/// Ring sizes; a list that is one argument.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Sizes(pub(crate) Vec<u32>);
+/// Ring sizes.
+pub(crate) fn sizes(text: &str) -> Result<List<u32>, String> {
+    up_to(text, MOST_MEMBERS, &format!("a ring has 1 to {MOST_MEMBERS} members"))
+}
 
-impl FromStr for Sizes {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        counts(text, MOST_MEMBERS, &format!("a ring has 1 to {MOST_MEMBERS} members")).map(Self)
-    }
+/// Largest count of things tried: no machine has the memory or the patience for more.
+const MOST_COUNTS: u32 = 1 << 30;
+
+/// Counts or sizes above zero.
+pub(crate) fn counts(text: &str) -> Result<List<u32>, String> {
+    up_to(text, MOST_COUNTS, &format!("accepted are 1 to {MOST_COUNTS}"))
 }
 
 /// A list of numbers from 1 to `most`; `refused` is said of others.
-fn counts(text: &str, most: u32, refused: &str) -> Result<Vec<u32>, String> {
+fn up_to(text: &str, most: u32, refused: &str) -> Result<List<u32>, String> {
     let one = |item: &str| match item.parse::<u64>() {
         Ok(count) if (1..=u64::from(most)).contains(&count) => Ok(count),
         Ok(_) => Err(refused.to_string()),
@@ -61,40 +67,9 @@ fn counts(text: &str, most: u32, refused: &str) -> Result<Vec<u32>, String> {
     Ok(all.into_iter().filter_map(|count| u32::try_from(count).ok()).collect())
 }
 
-/// Sizes in bytes; a list that is one argument.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ByteSizes(pub(crate) Vec<u64>);
-
-impl FromStr for ByteSizes {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        grid::parse(text, bytes).map(Self).map_err(|error| error.to_string())
-    }
-}
-
-/// Largest count of things tried: no machine has the memory or the patience for more.
-const MOST_COUNTS: u32 = 1 << 30;
-
-/// Counts or sizes above zero; a list that is one argument.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Counts(pub(crate) Vec<u32>);
-
-impl FromStr for Counts {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        counts(text, MOST_COUNTS, &format!("accepted are 1 to {MOST_COUNTS}")).map(Self)
-    }
-}
-
-/// Most trials in a round: each is kept, and more rounds say more than more trials.
-const MOST_TRIALS: u32 = 1_000_000;
-
-/// Trials in a round.
-pub(crate) fn trials(text: &str) -> Result<u32, String> {
-    match text.parse() {
-        Ok(trials @ 1..=MOST_TRIALS) => Ok(trials),
-        _ => Err(format!("accepted: whole numbers from 1 to {MOST_TRIALS}")),
-    }
+/// Sizes in bytes.
+pub(crate) fn byte_sizes(text: &str) -> Result<List<u64>, String> {
+    grid::parse(text, bytes).map_err(|error| error.to_string())
 }
 
 /// Bytes with an optional suffix in powers of 1024: 4096, 64K, 8MiB.
@@ -143,9 +118,15 @@ pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A seed.
-pub(crate) fn seed(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("accepted: whole numbers from 0 to {}", u64::MAX))
+/// A whole number of a range.
+pub(crate) fn whole<T: FromStr + PartialOrd + fmt::Display + Clone>(
+    range: RangeInclusive<T>,
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    let accepted = format!("accepted: whole numbers from {} to {}", range.start(), range.end());
+    move |text| match text.parse() {
+        Ok(number) if range.contains(&number) => Ok(number),
+        _ => Err(accepted.clone()),
+    }
 }
 
 /// A count above zero.
@@ -174,13 +155,19 @@ mod tests {
         assert_eq!(bytes("64K"), Ok(65536));
         assert_eq!(bytes("1MiB"), Ok(1 << 20));
         assert!(bytes("lots").is_err());
+        assert_eq!(byte_sizes("256K,384K,512K"), Ok(vec![262_144, 393_216, 524_288]));
+        assert!(byte_sizes("much").is_err());
+        assert_eq!(whole(2..=1000_u32)("2"), Ok(2));
+        for bad in ["1", "0", "-1", "1001", "six", ""] {
+            assert!(whole(2..=1000_u32)(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]
     fn ring_sizes() {
-        assert_eq!("2..16:x2,3".parse(), Ok(Sizes(vec![2, 3, 4, 8, 16])));
+        assert_eq!(sizes("2..16:x2,3"), Ok(vec![2, 3, 4, 8, 16]));
         for bad in ["0", "0..4", "4194305", "-2", "2.5", "", "99999999999999999999"] {
-            let error = bad.parse::<Sizes>().unwrap_err();
+            let error = sizes(bad).unwrap_err();
             assert!(error.contains("accepted"), "{bad}: {error}");
         }
     }

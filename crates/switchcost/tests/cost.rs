@@ -99,7 +99,7 @@ fn show_prints_what_was_printed_and_a_run_can_be_resumed() {
     let name = home.run_file().file_stem().expect("a name").to_string_lossy().into_owned();
     let shown = home.run(&["runs", "show", &name]);
     assert_eq!((shown.code, &shown.out), (Some(0), &said.out));
-    for word in ["c1 of 2 members", "rmw by 64 B", "c2 / c1 by array", "regions, ", "theirs 4.44"] {
+    for word in ["c1 of 2 members", "rmw by 64 B", "indirect", "regions, ", "theirs 4.44"] {
         assert!(said.out.contains(word), "no {word} in {}", said.out);
     }
     let resumed = home.run(&["runs", "resume", &name, "--rounds", "1"]);

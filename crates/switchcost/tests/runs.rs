@@ -112,6 +112,18 @@ fn a_run_is_exported_as_it_was_written() {
 }
 
 #[test]
+fn a_run_without_samples_has_a_line_of_columns_in_csv() {
+    let home = Home::new();
+    let file = home.path().join("empty.jsonl");
+    let header = common::stored::RUN.lines().next().expect("a header");
+    fs::write(&file, format!("{header}\n")).expect("a file");
+    let file = file.display().to_string();
+    let said = home.run(&["runs", "export", &file, "--format", "csv"]);
+    assert_eq!((said.code, said.out.lines().count()), (Some(0), 1), "{}", said.out);
+    assert!(said.out.starts_with("experiment,case,round,sample,members,"), "{}", said.out);
+}
+
+#[test]
 fn a_run_is_found_by_name_by_the_start_of_one_and_by_file() {
     let (home, file) = stored();
     let name = name(&file);

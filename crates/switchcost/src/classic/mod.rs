@@ -14,7 +14,7 @@ use clap::{Args, Subcommand};
 
 use crate::failure::usage;
 use crate::output::print;
-use crate::values::{Counts, Destination, above_zero};
+use crate::values::{Destination, List, above_zero, counts};
 
 pub(crate) fn run(command: ClassicCommand) -> Result<ExitCode> {
     use ClassicCommand::*;
@@ -105,17 +105,12 @@ pub(crate) struct TiedWords {
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
     /// Numbers of processes: a list (2,4,8), a range (2..64:2) or a geometric one (2..64:x2)
-    #[arg(
-        long,
-        value_name = "LIST",
-        default_value = "2,4,8,10,16,20,32,48,64",
-        allow_hyphen_values = true
-    )]
-    pub(crate) counts: Counts,
+    #[arg(long, value_name = "LIST", value_parser = counts, default_value = "2,4,8,10,16,20,32,48,64")]
+    pub(crate) counts: List<u32>,
 
     /// How often the character goes round each ring (Sloan: 1000000, which takes from a quarter of an
     /// hour on)
-    #[arg(long, value_name = "COUNT", default_value = "10000", value_parser = above_zero::<u32>, allow_hyphen_values = true)]
+    #[arg(long, value_name = "COUNT", default_value = "10000", value_parser = above_zero::<u32>)]
     pub(crate) laps: u32,
 
     /// Keep all processes on this CPU, as on his machines that had one
@@ -176,16 +171,16 @@ fn install(InstallArgs { folder, force }: &InstallArgs) -> Result<ExitCode> {
     if !refused.is_empty() {
         return Err(usage(format!("{}: nothing was done ({next})", refused.join("; "))));
     }
-    let mut told = String::new();
+    let mut list = String::new();
     for (place, done) in links {
         if done != "is there" {
             link(&program, &place)
                 .with_context(|| format!("cannot make the link {}", place.display()))?;
         }
-        told += &format!("{}: {done} (a link to {})\n", place.display(), program.display());
+        list += &format!("{}: {done} (a link to {})\n", place.display(), program.display());
     }
     // After all of them: a closed standard output must not leave some of them unmade.
-    print(told.as_bytes()).context("cannot print what was done")?;
+    print(list.as_bytes()).context("cannot print what was done")?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -16,7 +16,7 @@ use probe::placement;
 use super::SweepArgs;
 use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
-use crate::output::csv::{self, Column};
+use crate::output::csv;
 use crate::output::{check_place, print, put};
 use crate::terminal::machine_words;
 use crate::values::Destination;
@@ -25,7 +25,7 @@ use crate::values::Destination;
 const SLOAN_LAPS: u32 = 1_000_000;
 
 pub(crate) fn run(args: &SweepArgs) -> Result<ExitCode> {
-    if let Some(count) = args.counts.0.iter().find(|count| **count < 2) {
+    if let Some(count) = args.counts.iter().find(|count| **count < 2) {
         return Err(usage(format!("--counts {count}: a pipeline has 2 processes or more")));
     }
     if let Some(to) = &args.csv {
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<ExitCode> {
     tell(args, &heading(args))?;
     let mut points = Vec::new();
     let mut failed = false;
-    for count in &args.counts.0 {
+    for count in &args.counts {
         match measure(&interrupt, args.laps, *count)? {
             None => break,
             Some(Ok(point)) => {
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<ExitCode> {
         put(&rows(&points, args.laps)?, to)?;
     }
     if let Some(signal) = interrupt.signal() {
-        let all = args.counts.0.len();
+        let all = args.counts.len();
         say(&format!("interrupted: {} of {all} numbers of processes are measured", points.len()));
         return Ok(ExitCode::from(128 + signal as u8));
     }
@@ -139,19 +139,16 @@ fn end(points: &[Point]) -> String {
 
 fn rows(points: &[Point], laps: u32) -> Result<Vec<u8>> {
     let of_two = of_two(points);
-    let projected = move |count| of_two.map(|us| projected(us, count).round());
-    let columns: [Column<'_, Point>; 9] = [
-        ("processes", Box::new(|point| point.processes.to_string())),
-        ("laps", Box::new(|_| laps.to_string())),
-        ("real_us", Box::new(|point| point.real_us.to_string())),
-        ("cpu_us", Box::new(|point| point.cpu_us.to_string())),
-        ("user_us", Box::new(|point| point.user_us.to_string())),
-        ("system_us", Box::new(|point| point.system_us.to_string())),
-        ("projected_us", Box::new(|point| csv::known(projected(point.processes)))),
-        ("voluntary", Box::new(|point| point.voluntary.to_string())),
-        ("involuntary", Box::new(|point| point.involuntary.to_string())),
-    ];
-    csv::table(&columns, points)
+    let times = ["real_us", "cpu_us", "user_us", "system_us", "projected_us"];
+    let names = [&["processes", "laps"], &times[..], &["voluntary", "involuntary"]].concat();
+    let row = |of: &Point| {
+        let projected_us = of_two.map(|us| projected(us, of.processes).round());
+        let times = [of.real_us, of.cpu_us, of.user_us, of.system_us].map(|us| us.to_string());
+        let rings = [of.processes, laps].map(|number| number.to_string());
+        let switches = [of.voluntary, of.involuntary].map(|number| number.to_string());
+        [&rings[..], &times, &[csv::known(projected_us)], &switches].concat()
+    };
+    csv::write(&names, points.iter().map(row))
 }
 
 /// This very program, also when its file has been replaced meanwhile.

@@ -84,12 +84,12 @@ pub(crate) fn blocks(record: &Record, found: &malloc::Found, index: usize) -> Op
 /// What each account told of each process, as a share of the time.
 pub(crate) fn accounts(found: &[sampling::Point], index: usize) -> Option<Figure> {
     let series = |point: &sampling::Point, process: &sampling::Process| {
-        let told = sampling::ACCOUNTS.iter().enumerate().map(|(place, account)| {
-            let told = process.accounts.get(account.name);
-            (place as f64, told.and_then(|told| told.ms_per_s.scaled(1e-3)))
+        let shares = sampling::ACCOUNTS.iter().enumerate().map(|(place, account)| {
+            let reading = process.accounts.get(account.name);
+            (place as f64, reading.and_then(|of| of.ms_per_s.scaled(1e-3)))
         });
         let name = format!("{}, sleeps {}", process.process, point.phase);
-        Series::new(name, index, Role::Bars, points(told))
+        Series::new(name, index, Role::Bars, points(shares))
     };
     let all =
         found.iter().flat_map(|point| point.processes.iter().map(move |of| series(point, of)));

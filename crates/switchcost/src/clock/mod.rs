@@ -14,7 +14,10 @@ use probe::trial::CALLS;
 
 use crate::effort::Effort;
 use crate::output::Output;
-use crate::values::{Counts, duration, trials};
+use crate::values::{List, counts, duration, whole};
+
+/// Most trials in a round: each is kept, and more rounds say more than more trials.
+const MOST_TRIALS: u32 = 1_000_000;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClockCommand {
@@ -74,7 +77,7 @@ pub(crate) struct OverheadArgs {
     pub(crate) calls: Vec<String>,
 
     /// Single calls in each round
-    #[arg(long, value_name = "COUNT", default_value = "1000", value_parser = trials, allow_hyphen_values = true)]
+    #[arg(long, value_name = "COUNT", default_value = "1000", value_parser = whole(1..=MOST_TRIALS))]
     pub(crate) trials: u32,
 
     #[command(flatten)]
@@ -84,11 +87,11 @@ pub(crate) struct OverheadArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PrimesArgs {
     /// How many primes: a list (100,500), a range (100..5000:100) or a geometric one (64..4096:x2)
-    #[arg(long, value_name = "LIST", default_value = "100..5000:100", allow_hyphen_values = true)]
-    pub(crate) primes: Counts,
+    #[arg(long, value_name = "LIST", value_parser = counts, default_value = "100..5000:100")]
+    pub(crate) primes: List<u32>,
 
     /// Trials of each way of timing in each round (the paper had 1000 in all)
-    #[arg(long, value_name = "COUNT", default_value = "50", value_parser = trials, allow_hyphen_values = true)]
+    #[arg(long, value_name = "COUNT", default_value = "50", value_parser = whole(1..=MOST_TRIALS))]
     pub(crate) trials: u32,
 
     #[command(flatten)]
@@ -98,11 +101,11 @@ pub(crate) struct PrimesArgs {
 #[derive(Debug, Args)]
 pub(crate) struct MallocArgs {
     /// Sizes of a block in bytes: a list, a range (100..5000:100) or a geometric one (16..65536:x2)
-    #[arg(long, value_name = "LIST", default_value = "100..5000:100", allow_hyphen_values = true)]
-    pub(crate) sizes: Counts,
+    #[arg(long, value_name = "LIST", value_parser = counts, default_value = "100..5000:100")]
+    pub(crate) sizes: List<u32>,
 
     /// Blocks in each round: all are allocated, then all are freed
-    #[arg(long, value_name = "COUNT", default_value = "1000", value_parser = trials, allow_hyphen_values = true)]
+    #[arg(long, value_name = "COUNT", default_value = "1000", value_parser = whole(1..=MOST_TRIALS))]
     pub(crate) trials: u32,
 
     /// Another allocator beside the C library's, as LD_PRELOAD takes it: libjemalloc.so.2
@@ -116,7 +119,7 @@ pub(crate) struct MallocArgs {
 #[derive(Debug, Args)]
 pub(crate) struct SamplingArgs {
     /// How long the two processes are watched in each round
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
     pub(crate) duration: Duration,
 
     #[command(flatten)]

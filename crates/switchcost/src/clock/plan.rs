@@ -70,17 +70,17 @@ pub(crate) fn overhead(args: &OverheadArgs, here: &Here) -> Result<Planned> {
 fn primes(args: &PrimesArgs, here: &Here) -> Result<Planned> {
     // Beyond it even a few trials would run into the worker's deadline.
     const MOST: u32 = 100_000;
-    if let Some(many) = args.primes.0.iter().find(|count| **count > MOST) {
+    if let Some(many) = args.primes.iter().find(|count| **count > MOST) {
         return Err(usage(format!("--primes {many}: accepted are 1 to {MOST}")));
     }
-    let trials = args.primes.0.iter().map(|primes| Trial::Primes { primes: *primes }).collect();
+    let trials = args.primes.iter().map(|primes| Trial::Primes { primes: *primes }).collect();
     let (how, at) = ((Policy::Other, args.trials), (&args.common, here));
     planned(Experiment::ClockPrimes, trials, how, Vec::new(), at)
 }
 
 fn malloc(args: &MallocArgs, here: &Here) -> Result<Planned> {
     args.preload.iter().try_for_each(|library| check_preload(library))?;
-    let largest = args.sizes.0.iter().max().copied().unwrap_or(0);
+    let largest = args.sizes.iter().max().copied().unwrap_or(0);
     // What an allocator adds to a block, and what is noted of it.
     let each = u128::from(largest) + 96;
     here.check_memory(
@@ -92,7 +92,7 @@ fn malloc(args: &MallocArgs, here: &Here) -> Result<Planned> {
     let trials = allocators.flat_map(|preload| {
         let malloc =
             move |bytes: &u32| Trial::Malloc { bytes: u64::from(*bytes), preload: preload.clone() };
-        args.sizes.0.iter().map(malloc)
+        args.sizes.iter().map(malloc)
     });
     let (how, at) = ((Policy::Other, args.trials), (&args.common, here));
     planned(Experiment::ClockMalloc, trials.collect(), how, Vec::new(), at)

@@ -49,7 +49,7 @@ fn beside_the_paper(calls: &[overhead::CallCost]) -> String {
     let in_a_row = |call: &overhead::CallCost| {
         call.back_to_back_ticks.map(|estimate| estimate.value).filter(|ticks| *ticks > 0.0)
     };
-    let told = |call: &overhead::CallCost| {
+    let ticks = |call: &overhead::CallCost| {
         format!("{} ticks (SD {})", figure(call.net_ticks.mean), figure(call.net_ticks.sd))
     };
     let (then, theirs) = (hines2000::GETRUSAGE, hines2000::GETPINFO);
@@ -60,8 +60,8 @@ fn beside_the_paper(calls: &[overhead::CallCost]) -> String {
         let ratio = in_a_row(usage)? / in_a_row(info)?;
         Some(format!(
             "getrusage / {words}: {} / {} alone, {} in a row; {} / {} = {ratio_then:.2} in 2000\n",
-            told(usage),
-            told(info),
+            ticks(usage),
+            ticks(info),
             figure(ratio),
             cycles(&then),
             cycles(&theirs)
@@ -219,8 +219,8 @@ pub(crate) fn sampling(record: &Record, points: &[sampling::Point]) -> String {
     let mut rows = Vec::new();
     for (point, process) in points.iter().flat_map(|of| of.processes.iter().map(move |p| (of, p))) {
         for account in &ACCOUNTS {
-            let told = process.accounts.get(account.name);
-            let error = match told.map(|told| told.error_percent) {
+            let reading = process.accounts.get(account.name);
+            let error = match reading.map(|of| of.error_percent) {
                 Some(None) => "(the truth)".to_string(),
                 error => estimate_words(error.flatten()),
             };
@@ -228,7 +228,7 @@ pub(crate) fn sampling(record: &Record, points: &[sampling::Point]) -> String {
                 point.phase.to_string(),
                 process.process.clone(),
                 account.in_words.to_string(),
-                figure(told.map(|told| told.ms_per_s.value)),
+                figure(reading.map(|of| of.ms_per_s.value)),
                 error,
             ]);
         }

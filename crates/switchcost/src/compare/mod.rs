@@ -12,7 +12,7 @@ use model::subject::{PREFIX, Subject};
 
 use crate::effort::CONFIDENCE;
 use crate::execute::Taken;
-use crate::failure::{tell, usage};
+use crate::failure::{Interrupted, tell, usage};
 use crate::history::find_published;
 use crate::ring::RingArgs;
 use crate::session;
@@ -58,7 +58,7 @@ pub(crate) struct CompareArgs {
 
     /// Exit with 1 if a case has become slower by more than this; also the share within which a case
     /// is called not changed [default for that: 3%]
-    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) fail_above: Option<f64>,
 
     /// Which cost is compared: switch, hop or cpu
@@ -78,8 +78,8 @@ const TROUBLE: u8 = 2;
 
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     Ok(compare(args).unwrap_or_else(|error| {
-        let _ = tell(&error);
-        ExitCode::from(TROUBLE)
+        let code = tell(&error);
+        if error.is::<Interrupted>() { code } else { TROUBLE.into() }
     }))
 }
 
@@ -127,10 +127,7 @@ fn measured(
     if let Some(base) = base {
         return Err(usage(format!("{base}: --ab measures two settings and takes no runs")));
     }
-    let measured = match session::measure(prefixes, &args.ring, terms)? {
-        Ok(measured) => measured,
-        Err(code) => return Ok(ExitCode::from(code)),
-    };
+    let measured = session::measure(prefixes, &args.ring, terms)?;
     let paths: Vec<_> = measured.runs.iter().filter_map(|taken| taken.path.as_deref()).collect();
     table::write(&measured.found, &paths, &args.ring.output)?;
     if let Some(code) = measured.interrupted {

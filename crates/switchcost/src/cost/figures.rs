@@ -1,9 +1,9 @@
 //! Charts of costs by working set.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use charts::{Axis, Body, Figure, Map, Mark, Point, Region, Role, Scale, Series, Unit};
-use model::case::{Op, Walk, Work};
+use model::case::{Walk, Work};
 use model::cost::{Cost, CostPoint, Curve, Direct, Levels, MembersCurve};
 use model::estimate::Estimate;
 use model::record::Record;
@@ -32,14 +32,14 @@ pub(crate) fn figures(record: &Record, cost: &Cost, index: usize) -> Vec<Figure>
         let over = over(&arrays, "array of each member", Unit::Bytes);
         let marks = level_marks(&levels.for_arrays(), words::bytes);
         let total = over.total(COST_BY_ARRAY, "Cost of a switch by working set", marks);
-        all.push(Figure { regions: over.regions(), ..total });
+        all.extend(total.map(|total| Figure { regions: over.regions(), ..total }));
         all.extend(over.indirect());
-        all.extend(maps(&arrays));
+        all.extend(map(cost));
     }
     if !pages.is_empty() {
         let over = over(&pages, "pages of each member", Unit::Count);
         let marks = level_marks(&levels.for_pages(), |pages| pages.to_string());
-        all.push(over.total("cost-by-pages", "Cost of a switch by pages touched", marks));
+        all.extend(over.total("cost-by-pages", "Cost of a switch by pages touched", marks));
     }
     all.extend(by_members(record, cost, index));
     all
@@ -88,14 +88,13 @@ impl Over<'_> {
     }
 
     /// What was measured, the pieces of each course from break to break, and the cost without work.
-    fn total(&self, id: &str, title: &str, mut marks: Vec<Mark>) -> Figure {
+    fn total(&self, id: &str, title: &str, mut marks: Vec<Mark>) -> Option<Figure> {
         let law = |curve: &&Curve| {
             let points = curve.outcome.breaks().pieces.iter().flat_map(piece).collect();
             Series::new(format!("{}, course", name(curve)), self.index, Role::Law, points)
         };
         let laws = self.curves.iter().map(law).chain(self.without_work());
         let series = self.measured(|point| point.total_ns).chain(laws);
-        let series = series.filter(|series| !series.points.is_empty()).collect();
         for curve in self.curves {
             let name = name(curve);
             marks.extend(curve.outcome.breaks().breaks.iter().map(|found| Mark {
@@ -108,10 +107,11 @@ impl Over<'_> {
             let (members, cost) = (direct.members, estimate(&direct.cost_ns?));
             Some(format!("Without work a switch of {members} members costs {cost}."))
         });
-        let told = self.curves.iter().map(|curve| format!("{}: {}.", name(curve), curve.in_words));
-        let in_words = without.chain(told).collect::<Vec<_>>().join(" ");
-        let figure = Figure::new(id, title, self.x.clone(), nanoseconds("cost of a switch"));
-        Figure { in_words, body: Body::Series(series), marks, ..figure }.with_fitting_scale()
+        let sentences =
+            self.curves.iter().map(|curve| format!("{}: {}.", name(curve), curve.in_words));
+        let in_words = without.chain(sentences).collect::<Vec<_>>().join(" ");
+        let axes = (self.x.clone(), nanoseconds("cost of a switch"));
+        lines(id, title, in_words, axes, series).map(|figure| Figure { marks, ..figure })
     }
 
     /// The cost without work, across all sizes.
@@ -176,23 +176,14 @@ fn shaded(found: &Regions) -> Vec<Region> {
     found.extents.iter().zip(ends).map(region).chain(further).collect()
 }
 
-/// One for each kind of access that was measured by several strides.
-fn maps(curves: &[&Curve]) -> Vec<Figure> {
-    let mut kinds: BTreeMap<(u32, Op), Vec<&Curve>> = BTreeMap::new();
-    for curve in curves.iter().filter(|curve| curve.work.walk == Walk::Whole) {
-        kinds.entry((curve.members, curve.work.op)).or_default().push(curve);
-    }
-    kinds.into_iter().filter_map(|((members, op), rows)| map(members, op, rows)).collect()
-}
-
-/// None where nothing is resolved: a map of nothing but holes.
-fn map(members: u32, op: Op, mut rows: Vec<&Curve>) -> Option<Figure> {
-    rows.sort_by_key(|curve| curve.work.stride_bytes);
+/// The costs of all walks over arrays. None of a single one, nor where nothing is resolved: a map of nothing but
+/// holes.
+pub(super) fn map(cost: &Cost) -> Option<Figure> {
+    let is_array = |curve: &&Curve| curve.work.walk != Walk::Sparse;
+    let rows: Vec<&Curve> = cost.curves.iter().filter(is_array).collect();
     rows.get(1)?;
     let points = rows.iter().flat_map(|curve| &curve.points);
-    let mut arrays: Vec<u64> = points.map(|point| point.array_bytes).collect();
-    arrays.sort_unstable();
-    arrays.dedup();
+    let arrays: BTreeSet<u64> = points.map(|point| point.array_bytes).collect();
     let value = |curve: &Curve, bytes: u64| {
         let point = curve.points.iter().find(|point| point.array_bytes == bytes)?;
         point.total_ns.filter(|cost| cost.resolved).map(|cost| cost.value)
@@ -205,14 +196,13 @@ fn map(members: u32, op: Op, mut rows: Vec<&Curve>) -> Option<Figure> {
     let in_words = format!(
         "From {least} to {most}. Empty cells were not measured or are not resolved from zero."
     );
-    let id = format!("cost-map-{op}-{members}");
-    let title = format!("Cost of a switch by array and stride ({op}{})", ring_words(members));
-    let bytes = |label: &str| Axis::new(label, Unit::Bytes, Scale::Log);
-    let figure = Figure::new(&id, &title, bytes("array of each member"), bytes("stride"));
+    let x = Axis::new("array of each member", Unit::Bytes, Scale::Log);
+    let y = Axis::of_names("access", rows.iter().map(|curve| name(curve)).collect());
+    let figure = Figure::new("cost-map", "Cost of a switch by array and access", x, y);
     let body = Body::Map(Map {
         unit: Unit::Nanoseconds,
         xs: arrays.iter().map(|bytes| *bytes as f64).collect(),
-        ys: rows.iter().map(|curve| curve.work.stride_bytes as f64).collect(),
+        ys: (0..rows.len()).map(|row| row as f64).collect(),
         values,
     });
     Some(Figure { in_words, body, ..figure })
@@ -226,11 +216,11 @@ fn by_members(record: &Record, cost: &Cost, index: usize) -> Option<Figure> {
         let all = cases.map(|of| (f64::from(of.case.members), of.ns_per_switch_above_solo));
         Series::new(named(curve.work), index, Role::Measured, points(all))
     };
-    let told = |curve: &MembersCurve| format!("{}: {}.", named(curve.work), curve.in_words);
-    let told: Vec<String> = cost.by_members.iter().map(told).collect();
+    let sentence = |curve: &MembersCurve| format!("{}: {}.", named(curve.work), curve.in_words);
+    let sentences: Vec<String> = cost.by_members.iter().map(sentence).collect();
     let axes = (members(Scale::Log), nanoseconds("cost of a switch"));
     let title = "Cost of a switch by the size of the ring, with work";
     let series = cost.by_members.iter().map(series);
-    let figure = lines("cost-by-members", title, told.join(" "), axes, series)?;
+    let figure = lines("cost-by-members", title, sentences.join(" "), axes, series)?;
     Some(Figure { base: Some(2.0), ..figure })
 }

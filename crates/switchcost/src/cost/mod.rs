@@ -13,7 +13,7 @@ use model::case::{Kind, Op, Policy, Walk};
 use crate::interference::{CostEffort, InterferenceArgs};
 use crate::output::Output;
 use crate::setting::PlacementArg;
-use crate::values::{ByteSizes, Sizes, above_zero};
+use crate::values::{List, above_zero, byte_sizes, sizes};
 use crate::watch::ProgramArgs;
 
 #[derive(Debug, Args)]
@@ -23,8 +23,8 @@ pub(crate) struct CostArgs {
     /// By default from 1 KiB to four times the last private cache of the CPU that is measured on, in
     /// doublings; --walk chase by halves of a doubling from a sixteenth of that cache on. That grid is
     /// all that is taken from the caches: where costs break is found from the costs.
-    #[arg(long, value_name = "LIST", allow_hyphen_values = true, help_heading = "Working set")]
-    pub(crate) array: Option<ByteSizes>,
+    #[arg(long, value_name = "LIST", value_parser = byte_sizes, help_heading = "Working set")]
+    pub(crate) array: Option<List<u64>>,
 
     /// Go on past the shared cache, to twice the largest (without --array)
     #[arg(long, conflicts_with_all = ["array", "tlb"], help_heading = "Working set")]
@@ -35,8 +35,8 @@ pub(crate) struct CostArgs {
     /// Every element of 8 bytes is touched once a hop, whatever the stride: each stride-th from the first,
     /// then each stride-th from the second, and so on. By 128, the paper's stride of a line or two, it takes as many
     /// passes as a stride has elements; by 8 it is in sequence, where the machine fetches ahead. [default: 128]
-    #[arg(long, value_name = "LIST", allow_hyphen_values = true, help_heading = "Working set")]
-    pub(crate) stride: Option<ByteSizes>,
+    #[arg(long, value_name = "LIST", value_parser = byte_sizes, help_heading = "Working set")]
+    pub(crate) stride: Option<List<u64>>,
 
     /// What is done to each element: read, write, rmw (load, add, store), or a list of them
     ///
@@ -85,15 +85,8 @@ pub(crate) struct CostArgs {
     /// Ring sizes from 2: a list (2,4,8) or a range (2..16)
     ///
     /// The rings without work are always measured beside them. Each member measures its own solo.
-    #[arg(
-        long,
-        short = 'N',
-        value_name = "LIST",
-        default_value = "2",
-        allow_hyphen_values = true,
-        help_heading = "Ring"
-    )]
-    pub(crate) members: Sizes,
+    #[arg(long, short = 'N', value_name = "LIST", value_parser = sizes, default_value = "2", help_heading = "Ring")]
+    pub(crate) members: List<u32>,
 
     /// What the members are: process or thread
     #[arg(long, default_value_t = Kind::Process, help_heading = "Ring")]
@@ -117,7 +110,7 @@ pub(crate) struct CostArgs {
     ///
     /// The ring and the solos that c1 and c2 are taken from keep their own. With --interference: laps of every
     /// run, instead of as many as last its share of the budget.
-    #[arg(long, value_name = "COUNT", value_parser = above_zero::<u64>, allow_hyphen_values = true, help_heading = "Effort")]
+    #[arg(long, value_name = "COUNT", value_parser = above_zero::<u64>, help_heading = "Effort")]
     pub(crate) laps: Option<u64>,
 
     #[command(flatten)]

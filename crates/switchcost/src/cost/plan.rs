@@ -1,5 +1,7 @@
 //! `switchcost cost`, from what was typed to a plan.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result};
 use model::experiment::Experiment;
 use model::machine::Machine;
@@ -10,7 +12,7 @@ use probe::{placement, policy, ring};
 use super::CostArgs;
 use crate::failure::usage;
 use crate::setting::{self, Here, PlacementArg, Planned, pair};
-use crate::values::{ByteSizes, each_once};
+use crate::values::each_once;
 
 /// The stride where none is asked for: the paper's.
 const STRIDES: [u64; 1] = [128];
@@ -42,7 +44,7 @@ pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
     let (works, skipped) = works(args, quiet, machine)?;
     notices.extend(skipped);
     notices.extend(without_huge_pages(args, machine));
-    let members: Vec<u32> = args.members.0.iter().copied().filter(|size| *size > 1).collect();
+    let members: Vec<u32> = args.members.iter().copied().filter(|size| *size > 1).collect();
     let Some(largest) = members.iter().max() else {
         return Err(usage(
             "--members 1: each member's solo is measured with its ring (accepted: 2 or more)",
@@ -74,17 +76,16 @@ pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
 
 /// The ways of walking that were asked for, each with its strides and the arrays of its own grid.
 fn grids(args: &CostArgs, cpu: Option<u32>, machine: &Machine) -> Vec<(Walk, Vec<u64>, Vec<u64>)> {
-    let asked = |list: &Option<ByteSizes>| list.as_ref().map(|list| list.0.clone());
     let part = |walk: Walk| {
         let (strides, arrays) = match walk {
-            Walk::Whole => (asked(&args.stride), arrays(machine, cpu, args.deep)),
+            Walk::Whole => (args.stride.clone(), arrays(machine, cpu, args.deep)),
             Walk::Chase => (Some(vec![LINE_BYTES]), dense(machine, cpu, args.deep)),
             Walk::Sparse => (
                 Some(vec![PAGE_BYTES]),
                 pages().into_iter().map(|pages| pages * PAGE_BYTES).collect(),
             ),
         };
-        (walk, strides.unwrap_or_else(|| STRIDES.to_vec()), asked(&args.array).unwrap_or(arrays))
+        (walk, strides.unwrap_or_else(|| STRIDES.to_vec()), args.array.clone().unwrap_or(arrays))
     };
     match args.tlb {
         true => vec![part(Walk::Sparse)],
@@ -228,10 +229,8 @@ fn steps(first: u64, last: u64, a_doubling: u32) -> Vec<u64> {
 
 /// Whole lines, ascending, each once.
 fn tidy(sizes: impl Iterator<Item = u64>) -> Vec<u64> {
-    let mut all: Vec<u64> = sizes.map(|size| size - size % LINE_BYTES).collect();
-    all.sort_unstable();
-    all.dedup();
-    all
+    let lines = sizes.map(|size| size - size % LINE_BYTES);
+    lines.collect::<BTreeSet<u64>>().into_iter().collect()
 }
 
 /// Numbers of pages for the TLB, in steps of the root of two.

@@ -4,13 +4,14 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow};
-use charts::{Figure, Look, Role, printable, terminal as plot};
+use anyhow::{Context, Result};
+use charts::{Body, Figure, Look, Role, printable, terminal as plot};
 use model::experiment::Takes;
 use model::findings::{self, Findings, headlines_ns};
 use model::run::Run;
 use model::subject::Subject;
 use model::{record, response};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::clock::ClockCommand;
@@ -22,7 +23,7 @@ use crate::output::{self, ExportFormat, Output, csv, exports, print, to_json};
 use crate::response::ResponseArgs;
 use crate::ring::{RingArgs, launches};
 use crate::setting::{Here, Planned};
-use crate::terminal::{self, Common, Told};
+use crate::terminal::{self, Common, Text};
 use crate::values::Destination;
 use crate::{clock, cost, interference, ring, watch};
 
@@ -68,12 +69,16 @@ pub(crate) fn tell(taken: &Taken, output: &Output) -> Result<ExitCode> {
     Ok(taken.exit_code())
 }
 
-/// What a run says, by the kind of its experiment.
-#[derive(Serialize)]
+/// What `--json` writes of a run, and what `runs export` does.
+#[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(rename = "AnyRecord")]
 pub(crate) enum Record {
+    /// Of `ring` and `cost`.
     Rings(Box<record::Record>),
+    /// Of `clock` and `cost --interference`.
     Trials(Box<findings::Record>),
+    /// Of `response`.
     Response(Box<response::Record>),
 }
 
@@ -103,12 +108,12 @@ impl Record {
 
     /// All that is printed of it, ending with a newline; `path` is where the run is stored.
     pub(crate) fn table(&self, run: &Run, path: Option<&Path>) -> String {
-        let told = match self {
+        let text = match self {
             Self::Rings(of) => match &of.cost {
-                Some(found) => cost::table::told(of, found),
-                None => ring::table::told(of),
+                Some(found) => cost::table::text(of, found),
+                None => ring::table::text(of),
             },
-            Self::Response(of) => crate::response::table::told(of),
+            Self::Response(of) => crate::response::table::text(of),
             Self::Trials(of) => {
                 let body = match &of.findings {
                     Findings::Overhead(found) => clock::table::overhead(of, found),
@@ -118,10 +123,10 @@ impl Record {
                     Findings::Interference(found) => interference::table::text(of, found),
                 };
                 let cpu = of.cases.first().map(|case| format!(", on CPU {}", case.case.cpu));
-                Told { heading: cpu.unwrap_or_default(), body, findings: Vec::new() }
+                Text { heading: cpu.unwrap_or_default(), body, findings: Vec::new() }
             }
         };
-        terminal::report(run, told, &self.common(), path)
+        terminal::report(run, text, &self.common(), path)
     }
 
     /// Its charts. `run` is the run that it is of, `index` its place among the runs that are drawn together.
@@ -156,18 +161,16 @@ impl Record {
         let wanted = [(ExportFormat::Json, &output.json), (ExportFormat::Csv, &output.csv)];
         if !output.quiet {
             let is_taken = wanted.iter().any(|(_, to)| **to == Some(Destination::Stdout));
-            let look = if is_taken {
-                output::look_of(&io::stderr())
-            } else {
-                output::look_of(&io::stdout())
+            let look = match is_taken {
+                true => output::look_of(&io::stderr()),
+                false => output::look_of(&io::stdout()),
             };
             let text = self.shown(run, path, output.plot.then_some(&look));
             let printed = match is_taken {
                 true => output::ignore_broken_pipe(io::stderr().write_all(text.as_bytes())),
                 false => print(text.as_bytes()),
             };
-            let told = printed.map_err(|error| anyhow!(error).context("cannot print the report"));
-            errors.extend(told.err());
+            errors.extend(printed.context("cannot print the report").err());
         }
         for (format, to) in wanted {
             errors.extend(to.as_ref().and_then(|to| self.export(run, format, to).err()));
@@ -186,12 +189,13 @@ impl Record {
     }
 
     /// The report, with its charts in text if there is a look for them. Single samples by round are left to the
-    /// report in HTML: they are too many for a terminal.
+    /// report in HTML: they are too many for a terminal. Maps are in the report already.
     fn shown(&self, run: &Run, path: Option<&Path>, look: Option<&Look>) -> String {
         let text = printable(&self.table(run, path));
         let Some(look) = look else { return text };
-        let raw = |figure: &Figure| figure.series().iter().any(|series| series.role == Role::Raw);
-        let figures = self.figures(run, 0).into_iter().filter(|figure| !raw(figure));
+        let is_raw = |figure: &Figure| figure.series().iter().any(|of| of.role == Role::Raw);
+        let is_shown = |figure: &Figure| !is_raw(figure) && matches!(figure.body, Body::Series(_));
+        let figures = self.figures(run, 0).into_iter().filter(is_shown);
         let drawn: String =
             figures.map(|figure| format!("\n{}", plot(&figure, &[], look))).collect();
         match drawn.is_empty() {

@@ -7,17 +7,14 @@ use clap::Args;
 use model::trial::interference::Noise;
 
 use crate::effort::Effort;
-use crate::values::ByteSizes;
+use crate::values::{List, byte_sizes, whole};
 
 /// How long to measure: a grid takes longer than a ring.
 pub(crate) type CostEffort = Effort<55>;
 
 /// Student's interval needs two runs; nobody waits for a million.
 fn runs(text: &str) -> Result<u32, String> {
-    match text.parse() {
-        Ok(runs @ 2..=1000) => Ok(runs),
-        _ => Err("accepted: 2 to 1000, as one run has no scatter".to_string()),
-    }
+    whole(2..=1000)(text).map_err(|error| format!("{error}, as one run has no scatter"))
 }
 
 /// What belongs to the costs by working set: here conditions are fixed, or have flags of their own.
@@ -37,30 +34,14 @@ pub(crate) struct InterferenceArgs {
 
     /// Array of each member, instead of 1/2, 3/4 and 1 times the last private cache (the paper:
     /// 256K,384K,512K)
-    #[arg(long, value_name = "BYTES,...", requires = "interference", allow_hyphen_values = true)]
-    pub(crate) sizes: Option<ByteSizes>,
+    #[arg(long, value_name = "BYTES,...", value_parser = byte_sizes, requires = "interference")]
+    pub(crate) sizes: Option<List<u64>>,
 
     /// Runs in each condition
-    #[arg(long, value_name = "COUNT", default_value = "6", value_parser = runs, requires = "interference", allow_hyphen_values = true)]
+    #[arg(long, value_name = "COUNT", default_value = "6", value_parser = runs, requires = "interference")]
     pub(crate) runs: u32,
 
     /// The disturbance: net (datagrams at gaps of 0 to 200 ms), cpu (bursts of work) or timer
     #[arg(long, value_name = "cpu|timer|net", default_value_t = Noise::Net, requires = "interference")]
     pub(crate) noise: Noise,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_have_suffixes_and_runs_a_least_number() {
-        let sizes: ByteSizes = "256K,384K,512K".parse().unwrap();
-        assert_eq!(sizes.0, [262_144, 393_216, 524_288]);
-        assert!("much".parse::<ByteSizes>().is_err());
-        assert_eq!(runs("2"), Ok(2));
-        for bad in ["1", "0", "-1", "1001", "six", ""] {
-            assert!(runs(bad).is_err(), "{bad}");
-        }
-    }
 }

@@ -35,7 +35,7 @@ pub(crate) fn plan(
         .map_err(|error| usage(format!("--noise {}: {error}", args.noise)))?;
     let mut notices = vec![setting::chosen_cpu(cpu, &here.machine)];
     let sizes = match &args.sizes {
-        Some(sizes) => sizes.0.clone(),
+        Some(sizes) => sizes.clone(),
         None => default_sizes(here, cpu, &mut notices),
     };
     let work = |bytes: &u64| {
@@ -115,14 +115,14 @@ fn measure_laps(cpu: u32, work: Work, execution_ns: u64) -> Result<u64> {
     // Three samples of a tenth: the fastest says what an undisturbed run lasts.
     let batching =
         ring::Batching { sample_ns: execution_ns.div_ceil(10), ..ring::Batching::default() };
-    let told = Assignment {
+    let assignment = Assignment {
         case_number: 0,
         case: Ring { work: Some(work), ..pair(Placement::Same { cpu }) }.into(),
         round: 0,
         batching: Batching::of_rings(batching),
         unshared_ratio: None,
     };
-    let samples = execute::rehearse(&told)?;
+    let samples = execute::rehearse(&assignment)?;
     let ns_per_lap = |sample: &Sample| sample.elapsed_ns as f64 / sample.laps as f64;
     let Some(fastest) = rings(&samples).map(ns_per_lap).reduce(f64::min) else {
         bail!("the calibration gave no sample");

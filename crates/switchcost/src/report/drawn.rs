@@ -88,12 +88,12 @@ impl Drawn {
 
 /// Facts of these names on a line; the names of a machine and its system go without saying.
 fn known(facts: &[(&'static str, String)], names: &[&str]) -> String {
-    let told = |(name, is): &&(&str, String)| match *name {
+    let fact = |(name, is): &&(&str, String)| match *name {
         "policy" | "placement" | "CPU" => format!("{name} {is}"),
         _ => is.clone(),
     };
     let facts: Vec<_> = facts.iter().filter(|(name, _)| names.contains(name)).collect();
-    facts.iter().map(told).collect::<Vec<String>>().join(", ")
+    facts.iter().map(fact).collect::<Vec<String>>().join(", ")
 }
 
 fn facts(subject: &Subject, invocation: &[String]) -> Vec<(&'static str, String)> {

@@ -115,33 +115,27 @@ fn write_pictures(runs: &[Drawn], folders: [(&str, &Option<PathBuf>); 2]) -> Res
     let mut written = Vec::new();
     for (format, folder) in folders {
         let Some(folder) = folder else { continue };
-        written.extend(save(&figures, folder, format, |figure| match format {
-            "svg" => Ok(svg(figure, &names, &text).into()),
-            _ => png(figure, &names, &text),
-        })?);
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder {} (--{format})", folder.display()))?;
+        for figure in &figures {
+            let file = picture_file(folder, figure, format);
+            let drawn = match format {
+                "svg" => Ok(svg(figure, &names, &text).into()),
+                _ => png(figure, &names, &text),
+            };
+            let bytes = drawn.with_context(|| format!("cannot draw {}", file.display()))?;
+            put(&bytes, &Destination::File(file.clone()))?;
+            written.push(file);
+        }
     }
     Ok(written)
 }
 
-/// Writes each figure as `ID.FORMAT` into a folder, which is made if it is not there. Gives the files.
-fn save(
-    figures: &[Figure],
-    dir: &Path,
-    format: &str,
-    draw: impl Fn(&Figure) -> Result<Vec<u8>>,
-) -> Result<Vec<PathBuf>> {
-    std::fs::create_dir_all(dir)
-        .with_context(|| format!("cannot make the folder {} (--{format})", dir.display()))?;
-    let mut written = Vec::new();
-    for figure in figures {
-        let usable = |c: &char| c.is_ascii_lowercase() || c.is_ascii_digit() || *c == '-';
-        let name: String = figure.id.chars().filter(usable).collect();
-        let path = dir.join(format!("{name}.{format}"));
-        let bytes = draw(figure).with_context(|| format!("cannot draw {}", path.display()))?;
-        std::fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
-        written.push(path);
-    }
-    Ok(written)
+/// `ID.FORMAT` in a folder, whatever the id is.
+fn picture_file(folder: &Path, figure: &Figure, format: &str) -> PathBuf {
+    let usable = |c: &char| c.is_ascii_lowercase() || c.is_ascii_digit() || *c == '-';
+    let name: String = figure.id.chars().filter(usable).collect();
+    folder.join(format!("{name}.{format}"))
 }
 
 /// The whole file.
@@ -216,11 +210,11 @@ fn section(run: &Drawn, letter: &str, open: &str) -> String {
         let _ = write!(text, "<div><dt>{}</dt><dd>{}</dd></div>", escape(what), escape(is));
     }
     text.push_str("</dl></details>\n");
-    if let Some(told) = &run.text {
+    if let Some(report) = &run.text {
         let _ = writeln!(
             text,
             "<details><summary>All that the run says, as on the terminal</summary><pre tabindex=\"0\">{}</pre></details>",
-            escape(told)
+            escape(report)
         );
     }
     text.push_str("</section>\n");
@@ -238,10 +232,7 @@ mod tests {
         let axis = || Axis::new("", Unit::Count, Scale::Linear);
         let figures =
             ["../../etc/passwd", "ring-cost"].map(|id| Figure::new(id, "", axis(), axis()));
-        let dir = tempfile::tempdir().unwrap();
-        let to = dir.path().join("deep/er");
-        let written = save(&figures, &to, "svg", |figure| Ok(svg(figure, &[], "").into())).unwrap();
-        assert_eq!(written, [to.join("etcpasswd.svg"), to.join("ring-cost.svg")]);
-        assert!(written.iter().all(|path| path.is_file()));
+        let files = figures.map(|figure| picture_file(Path::new("to"), &figure, "svg"));
+        assert_eq!(files, ["to/etcpasswd.svg", "to/ring-cost.svg"].map(PathBuf::from));
     }
 }

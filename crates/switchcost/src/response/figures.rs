@@ -4,9 +4,9 @@ use charts::{Axis, Figure, Mark, Point, Role, Scale, Series, Unit};
 use model::findings::{gaps::ClassFound, wakeup};
 use model::response::{Against, LinkCost, Record};
 use model::words;
-use stats::Histogram;
+use stats::{Bin, Histogram};
 
-use super::delays::policy;
+use super::table::policy;
 use crate::figures::{bars, lines};
 
 /// The figures of a run of `response`, as those of rings.
@@ -36,6 +36,15 @@ fn steps(name: String, index: usize, histogram: &Histogram) -> Series {
     Series::new(name, index, Role::Steps, starts.chain(end).collect())
 }
 
+/// A bar for each bin that has any, by its lower edge.
+pub(super) fn histogram(title: &str, of: &Histogram) -> Option<Figure> {
+    let bars = of.0.iter().enumerate().filter(|(_, bin)| bin.count > 0);
+    let bars = bars.map(|(place, bin)| Point::bare(place as f64, bin.count as f64)).collect();
+    let names = Axis::of_names("", of.0.iter().map(Bin::label).collect());
+    let counts = Axis::new("", Unit::Count, Scale::Linear);
+    Figure::new("", title, names, counts).of([Series::new("", 0, Role::Bars, bars)])
+}
+
 /// Times, and how many there are of each.
 fn axes(times: &str, counted: &str) -> (Axis, Axis) {
     let x = Axis::new(times, Unit::Nanoseconds, Scale::Log);
@@ -52,13 +61,13 @@ fn late(record: &Record, index: usize) -> Option<Figure> {
         Some(Mark { x: tail.value_ns as f64, between, label: format!("99 %, {}", name(of)) })
     };
     let time = |ns: i64| words::time(ns as f64);
-    let told = |of: &wakeup::Found| {
+    let sentence = |of: &wakeup::Found| {
         let far = of.p99_ns.map(|tail| format!(", 99 % within {}", time(tail.value_ns)));
         let (many, half, most) = (of.late_ns.count, time(of.late_ns.p50), time(of.late_ns.max));
         let (name, far) = (name(of), far.unwrap_or_default());
         format!("{name}: {many} wake-ups, half of them within {half}{far}, the latest {most}.")
     };
-    let in_words = found.iter().map(told).collect::<Vec<_>>().join(" ");
+    let in_words = found.iter().map(sentence).collect::<Vec<_>>().join(" ");
     let (title, axes) = ("How late a sleeper is woken", axes("late by", "wake-ups"));
     let figure = lines("response-late", title, in_words, axes, series)?;
     Some(Figure { marks: found.iter().filter_map(tail).collect(), ..figure })
@@ -69,15 +78,15 @@ fn gaps(record: &Record, index: usize) -> Option<Figure> {
     let found = record.gaps.first()?;
     let seen = || found.classes.iter().filter(|class| !class.histogram.0.is_empty());
     let series = seen().map(|class| steps(class.class.to_string(), index, &class.histogram));
-    let told = |class: &ClassFound| {
+    let sentence = |class: &ClassFound| {
         let length = class.length_ns?;
         let [half, most] = [length.p50, length.max].map(|ns| words::time(ns as f64));
         let (class, many) = (class.class, length.count);
         Some(format!("{class}: {many} gaps, half of them up to {half}, the longest {most}"))
     };
-    let told = seen().filter_map(told).collect::<Vec<_>>().join("; ");
+    let sentence = seen().filter_map(sentence).collect::<Vec<_>>().join("; ");
     let [watched, threshold] = [found.watched_ns, found.threshold_ns].map(words::time);
-    let in_words = format!("{watched} watched for gaps above {threshold}. {told}.");
+    let in_words = format!("{watched} watched for gaps above {threshold}. {sentence}.");
     let (title, axes) = ("What interrupts a busy loop", axes("length of the gap", "gaps"));
     lines("response-gaps", title, in_words, axes, series)
 }

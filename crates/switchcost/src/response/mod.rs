@@ -1,6 +1,5 @@
 //! `switchcost response`: what a kernel's response time is made of. Here is what may be typed.
 
-pub(crate) mod delays;
 pub(crate) mod figures;
 pub(crate) mod plan;
 pub(crate) mod table;

@@ -1,5 +1,7 @@
 //! What a report says differently when a run compares links, placements or states of the registers.
 
+use std::collections::BTreeSet;
+
 use model::machine::Relation;
 use model::record::{CaseSummary, Record, Series};
 use model::ring::{Case, Placement, State};
@@ -145,9 +147,7 @@ pub(crate) fn states(record: &Record, comparison: &Comparison) -> Option<String>
         .into_iter()
         .filter_map(|of| Some((of, of.case.state.filter(|_| of.case.members > 1)?)))
         .collect();
-    let mut states: Vec<State> = rings.iter().map(|(_, state)| *state).collect();
-    states.sort();
-    states.dedup();
+    let states: BTreeSet<State> = rings.iter().map(|(_, state)| *state).collect();
     let row = |(of, state): &(&CaseSummary, State)| {
         let (cost, above) = (of.ns_per_switch_above_solo, of.ns_per_switch_above_none);
         let [above, its_interval] = match state {

@@ -100,9 +100,9 @@ fn by_size(record: &Record, groups: &[Group], index: usize) -> Option<Figure> {
 /// `1.2 us at 2 members (1.1 us to 1.3 us), 1.9 us at 64 members (1.8 us to 2 us)`.
 fn ends(series: &Series) -> String {
     let (first, last) = (series.points.first(), series.points.last());
-    let told =
+    let end =
         |of: &Point| format!("{} at {:.0} members{}", words::time(of.y), of.x, interval_words(of));
-    let ends = each_once(first.into_iter().chain(last)).into_iter().map(told);
+    let ends = each_once(first.into_iter().chain(last)).into_iter().map(end);
     ends.collect::<Vec<_>>().join(", ")
 }
 

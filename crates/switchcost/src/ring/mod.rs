@@ -14,21 +14,15 @@ use model::case::{Kind, Op, Policy};
 use crate::effort::Effort;
 use crate::output::Output;
 use crate::setting::PlacementArg;
-use crate::values::{Sizes, above_zero, bytes};
+use crate::values::{List, above_zero, bytes, sizes};
 
 #[derive(Debug, Args)]
 pub(crate) struct RingArgs {
     /// Ring sizes: a list (2,4,8), a range (2..64, 2..64:4) or a geometric one (2..20000:x2)
     ///
     /// The ring of one (solo) is always measured with the others, in every round.
-    #[arg(
-        long,
-        short = 'N',
-        value_name = "LIST",
-        default_value = "2,4,8,10,16,20,32,48,64",
-        allow_hyphen_values = true
-    )]
-    pub(crate) members: Sizes,
+    #[arg(long, short = 'N', value_name = "LIST", value_parser = sizes, default_value = "2,4,8,10,16,20,32,48,64")]
+    pub(crate) members: List<u32>,
 
     /// What the members are: process or thread
     #[arg(long, default_value_t = Kind::Process, help_heading = "Ring")]
@@ -50,11 +44,11 @@ pub(crate) struct RingArgs {
     /// Bytes that each member touches before it passes the token on; 0 is none
     ///
     /// Suffixes K, M and G are powers of 1024. The array is private to its member.
-    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = bytes, allow_hyphen_values = true, help_heading = "Ring")]
+    #[arg(long, value_name = "BYTES", default_value = "0", value_parser = bytes, help_heading = "Ring")]
     pub(crate) work: u64,
 
     /// Distance between successive accesses; every element is touched, whatever the stride
-    #[arg(long, value_name = "BYTES", default_value = "8", value_parser = bytes, allow_hyphen_values = true, help_heading = "Ring")]
+    #[arg(long, value_name = "BYTES", default_value = "8", value_parser = bytes, help_heading = "Ring")]
     pub(crate) stride: u64,
 
     /// What is done to each element: read, write, or rmw (load, add, store)
@@ -99,7 +93,7 @@ pub(crate) struct RingArgs {
     pub(crate) policy: Option<Policy>,
 
     /// Laps of every sample, instead of as many as last 10 ms (Sloan used 1000000)
-    #[arg(long, value_name = "COUNT", value_parser = above_zero::<u64>, allow_hyphen_values = true, help_heading = "Effort")]
+    #[arg(long, value_name = "COUNT", value_parser = above_zero::<u64>, help_heading = "Effort")]
     pub(crate) laps: Option<u64>,
 
     /// Measure the plan so many times, one run after the other, each in its own budget
@@ -107,7 +101,7 @@ pub(crate) struct RingArgs {
     /// Intervals of one launch have a term for the scatter between launches, 1 % by default. Several
     /// launches narrow it: `compare` takes all of them for one side. From five stored launches of the same plan
     /// on this machine their scatter is taken from them.
-    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = above_zero::<u32>, allow_hyphen_values = true, help_heading = "Effort")]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = above_zero::<u32>, help_heading = "Effort")]
     pub(crate) launches: u32,
 
     #[command(flatten)]

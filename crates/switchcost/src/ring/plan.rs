@@ -25,7 +25,7 @@ pub(crate) fn plan(args: &RingArgs, here: &Here) -> Result<Planned> {
         0 => None,
         bytes => Some(Work::new(bytes, args.stride, args.op).map_err(usage)?),
     };
-    let largest = args.members.0.iter().max().copied().unwrap_or(0);
+    let largest = args.members.iter().max().copied().unwrap_or(0);
     here.check_memory(
         &format!("--work {} in {largest} members", args.work),
         u128::from(args.work) * u128::from(largest),
@@ -43,7 +43,7 @@ pub(crate) fn plan(args: &RingArgs, here: &Here) -> Result<Planned> {
         );
     }
     let sized = |ring: Case| {
-        args.members.0.iter().map(move |members| match members {
+        args.members.iter().map(move |members| match members {
             // The solo ring of a sweep's pair is that of its first CPU: several may have the same.
             1 => ring.solo(),
             _ => Case { members: *members, ..ring.clone() },

@@ -6,7 +6,7 @@ use model::record::{CaseSummary, Record, Totals};
 use model::ring::Case;
 
 use super::comparison::{Comparison, listed, not_switching, placements, states};
-use crate::terminal::{self, Told, figure, interval, value};
+use crate::terminal::{self, Text, figure, interval, value};
 
 /// Laps that Sloan's columns are scaled to: his own, so that his table can be laid beside ours.
 const SLOAN_LAPS: f64 = 1e6;
@@ -15,13 +15,13 @@ const LEGEND: &str = "real to projected: seconds for a million laps, mean of all
 ns/hop, ns/switch: of clean slices, at the CPU's full speed and undisturbed (clean: their share); ns/switch: what a\n  hop costs above the ring of one / counted switches, 95 % interval with the scatter between launches\n\
 ! the kernel counts over 5 % more or fewer switches than there are hops";
 
-pub(crate) fn told(record: &Record) -> Told {
+pub(crate) fn text(record: &Record) -> Text {
     let comparison = &Comparison::of(record);
     let mut body = format!("{}\n\n{LEGEND}\n", table(record, comparison));
     body.extend(placements(record).map(|line| format!("{line}\n")));
     body.extend(states(record, comparison).map(|states| format!("\n{states}\n")));
     body.push('\n');
-    Told { heading: heading(record, comparison), body, findings: findings(record, comparison) }
+    Text { heading: heading(record, comparison), body, findings: findings(record, comparison) }
 }
 
 fn heading(record: &Record, comparison: &Comparison) -> String {

@@ -14,15 +14,15 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use clap::Args;
-use launcher::{Launcher, Run, Series};
+use launcher::{Launcher, Run, Series, Used};
 use model::reading::Reading;
 
 use crate::effort::CONFIDENCE;
 use crate::execute;
 use crate::failure::{say, usage};
-use crate::output::csv::{self, Column, known};
+use crate::output::csv::{self, known};
 use crate::output::{Output, put, to_json};
-use crate::values::{above_zero, seed};
+use crate::values::{above_zero, whole};
 use crate::watch::profile::{self, WorkingSet};
 use findings::{SOURCES, Summary, Switching};
 use record::{Plan, Record};
@@ -35,11 +35,11 @@ pub(crate) struct RunArgs {
     /// Runs of the command [default: 1; with --vs 10]; from 5 on there are intervals
     ///
     /// All runs have this program's standard input: what the first has read, the others will not find.
-    #[arg(long, short = 'n', value_name = "COUNT", value_parser = above_zero::<u32>, allow_hyphen_values = true)]
+    #[arg(long, short = 'n', value_name = "COUNT", value_parser = above_zero::<u32>)]
     runs: Option<u32>,
 
     /// Runs beforehand, of which nothing is kept
-    #[arg(long, value_name = "COUNT", default_value_t = 0, allow_hyphen_values = true)]
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
     warmup: u32,
 
     /// Another command to compare with, in one word: both run once in every round
@@ -62,7 +62,7 @@ pub(crate) struct RunArgs {
     no_estimate: bool,
 
     /// Seed of the order of commands and of the statistics' resampling; recorded
-    #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = seed, allow_hyphen_values = true)]
+    #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = whole(0..=u64::MAX))]
     seed: u64,
 
     #[command(flatten)]
@@ -147,7 +147,7 @@ fn write(plan: Plan, runs: Vec<Run>, started: String, interrupted: bool, args: &
     let Output { json, csv, quiet, plot: _ } = &args.output;
     let mut outputs = Vec::new();
     if let Some(to) = csv {
-        outputs.push((to, csv::table(&columns(), &runs)));
+        outputs.push((to, rows(&runs)));
     }
     // Reading the machine and the estimate take time.
     if json.is_some() || !quiet {
@@ -177,23 +177,22 @@ fn write(plan: Plan, runs: Vec<Run>, started: String, interrupted: bool, args: &
     all
 }
 
-/// The columns of CSV.
-fn columns() -> Vec<Column<'static, Run>> {
-    let mut all: Vec<Column<'_, Run>> = vec![
-        ("experiment", Box::new(|_| "run".to_string())),
-        ("command", Box::new(|run| run.command.to_string())),
-        ("round", Box::new(|run| run.round.to_string())),
-        ("interrupted", Box::new(|run| run.interrupted.to_string())),
-        ("exit_code", Box::new(|run| known(run.used.ending.code().ok()))),
-        ("signal", Box::new(|run| known(run.used.ending.code().err()))),
-    ];
-    for (name, _, of) in SOURCES {
-        all.push((name, Box::new(move |run| known(of(&run.used).known()))));
-    }
-    let left_behind = |run: &Run| known(run.used.orphans.left_behind.known().map(Vec::len));
-    all.push(("orphans_ended", Box::new(|run| run.used.orphans.ended.to_string())));
-    all.push(("left_behind", Box::new(left_behind)));
-    all
+/// A row for each run.
+fn rows(runs: &[Run]) -> Result<Vec<u8>> {
+    let first = ["experiment", "command", "round", "interrupted", "exit_code", "signal"];
+    let figures = SOURCES.map(|(name, ..)| name);
+    let row = |run: &Run| {
+        let Used { ending, orphans, .. } = &run.used;
+        let (command, round) = (run.command.to_string(), run.round.to_string());
+        let (exit_code, signal) = (known(ending.code().ok()), known(ending.code().err()));
+        let first =
+            ["run".to_string(), command, round, run.interrupted.to_string(), exit_code, signal];
+        let figures = SOURCES.map(|(.., of)| known(of(&run.used).known()));
+        let left_behind = known(orphans.left_behind.known().map(Vec::len));
+        [&first[..], &figures, &[orphans.ended.to_string(), left_behind]].concat()
+    };
+    let names = [&first[..], &figures, &["orphans_ended", "left_behind"]].concat();
+    csv::write(&names, runs.iter().map(row))
 }
 
 /// Adds what the switches cost. Where this machine has no cost profile, a quick one is measured, unless

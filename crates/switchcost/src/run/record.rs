@@ -91,8 +91,8 @@ impl Record {
             let kept = if own.is_empty() { &all } else { &own };
             let of = (accounting.clone(), tick_ns.clone());
             let Some(summary) = Summary::of(number, kept, &plan, of) else { continue };
-            let told = notices_of(&summary, &all, &plan);
-            notices.extend(told.iter().map(|notice| format!("{}{notice}", plan.name(number))));
+            let own = notices_of(&summary, &all, &plan);
+            notices.extend(own.iter().map(|notice| format!("{}{notice}", plan.name(number))));
             commands.push(summary);
         }
         let mut ratios = Vec::new();
@@ -131,14 +131,14 @@ const POINTER: usize = size_of::<usize>();
 
 /// What is said of all `runs` of one command.
 fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut notices = Vec::new();
     if summary.endings.len() > 1 {
         let bad = summary.endings.iter().filter(|(end, _)| *end != Ending::Exited { code: 0 });
         let bad: Vec<String> = bad.map(|(end, count)| format!("{count} with {end}")).collect();
-        told.push(format!("of {} runs ended {}", summary.runs, bad.join(", ")));
+        notices.push(format!("of {} runs ended {}", summary.runs, bad.join(", ")));
     }
     if let Some(last) = runs.iter().find(|run| run.interrupted) {
-        told.push(match (runs.len(), last.signal, last.used.ending) {
+        notices.push(match (runs.len(), last.signal, last.used.ending) {
             (1, Some(signal), Ending::Exited { .. }) => {
                 format!("signal {signal} arrived during the run, which continued to its end")
             }
@@ -155,13 +155,13 @@ fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {
     if ended > 0 {
         let counted =
             if plan.tree { "counted with it" } else { "not counted (--tree counts them)" };
-        told.push(format!(
+        notices.push(format!(
             "{ended} of its descendants outlived their parents and have ended: {counted}"
         ));
     }
     let ended: u32 = orphans.clone().map(|orphans| orphans.of_unknown_origin).sum();
     if ended > 0 {
-        told.push(format!(
+        notices.push(format!(
             "{ended} orphans have ended while processes of earlier runs were still there: of which run is not known, and they are not counted"
         ));
     }
@@ -171,13 +171,13 @@ fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {
     let more = if pids.len() > MOST_IDS { ", ..." } else { "" };
     match (orphans.clone().find_map(|orphans| orphans.left_behind.why()), pids.len()) {
         (Some(why), _) => {
-            told.push(format!("it left processes behind, which ones is not known ({why})"));
+            notices.push(format!("it left processes behind, which ones is not known ({why})"));
         }
         (None, 0) => {}
-        (None, 1) => told.push(format!(
+        (None, 1) => notices.push(format!(
             "it left process {named} behind, still running after its end: not counted"
         )),
-        (None, count) => told.push(format!(
+        (None, count) => notices.push(format!(
             "it left {count} processes behind, still running after its end ({named}{more}): not counted"
         )),
     }
@@ -185,7 +185,7 @@ fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {
     if let (Some(covered), Some(cpu)) = (median("run_delay_covered_cpu_ns"), median("cpu_ns"))
         && covered / cpu < MOST
     {
-        told.push(format!(
+        notices.push(format!(
             "run delay and migrations are those of its first thread, the run delay also of threads that were seen: of {:.0} % of the CPU time",
             100.0 * covered / cpu
         ));
@@ -196,10 +196,10 @@ fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {
         (median("max_resident_bytes"), median("at_exec_resident_bytes"))
         && most <= before + words as f64 + NEAR
     {
-        told.push(format!(
+        notices.push(format!(
             "max resident may be the launcher's: {} were there before the command began, its own may be less",
             bytes(before as u64)
         ));
     }
-    told
+    notices
 }

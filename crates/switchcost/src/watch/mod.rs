@@ -47,11 +47,11 @@ pub(crate) struct ProgramArgs {
     /// Its threads are only looked at, but the referenced bits of its pages are cleared a few times
     /// (clear_refs of proc(5), where that is permitted), which holds its memory map for some microseconds a
     /// MiB; not again once that took over 10 ms.
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), conflicts_with_all = NOT_OF_A_PROGRAM.split(' '), allow_hyphen_values = true)]
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), conflicts_with_all = NOT_OF_A_PROGRAM.split(' '))]
     pub(crate) pid: Option<i32>,
 
     /// How long the program is watched
-    #[arg(long, value_name = "TIME", default_value = "10", value_parser = seconds, requires = "pid", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", default_value = "10", value_parser = seconds, requires = "pid")]
     pub(crate) seconds: Duration,
 
     /// The same for a command, from its start to its end; the figures go to standard error

@@ -4,13 +4,14 @@
 #![allow(clippy::unwrap_used)]
 
 use model::findings::interference::{Verdict, judge};
-use model::published::li2007::Figures;
+use model::published::li2007::{DIRECT_US, Figures};
 use model::trial::Setting;
 
-const CSV: &str = include_str!("../../../data/li2007.csv");
+const COSTS: &str = include_str!("../../../data/li2007.csv");
+const TIMES: &str = include_str!("../../../data/li2007_times.csv");
 
 fn figures() -> Figures {
-    Figures::parse(CSV).unwrap()
+    Figures::published().unwrap()
 }
 
 fn verdict() -> Verdict {
@@ -20,7 +21,7 @@ fn verdict() -> Verdict {
 #[test]
 fn the_file_is_whole() {
     let figures = figures();
-    assert_eq!(figures.direct_us, 3.8);
+    assert!(COSTS.contains(&format!("c1 is {DIRECT_US}.")));
     assert_eq!((figures.first_region.low_us, figures.first_region.high_us), (4.2, 8.7));
     assert_eq!(figures.first_region.largest_bytes, 200 * 1024);
     assert_eq!((figures.second_region.low_us, figures.second_region.high_us), (38.6, 203.2));
@@ -61,10 +62,13 @@ fn the_verdict_is_the_papers() {
 
 #[test]
 fn a_broken_file_says_where() {
-    let broken = CSV.replace("4.2,8.7", "4.2,much");
-    let error = Figures::parse(&broken).unwrap_err().to_string();
-    assert!(error.starts_with("data/li2007.csv: ") && error.contains("line: 5"), "{error}");
-    assert_eq!(Figures::parse("").unwrap_err().what, "c1 is missing");
-    let longer = format!("{CSV}a,b\n");
-    assert!(Figures::parse(&longer).unwrap_err().what.contains("2 fields"));
+    let broken = COSTS.replace("4.2,8.7", "4.2,much");
+    let error = Figures::parse(&broken, TIMES).unwrap_err().to_string();
+    assert!(error.starts_with("data/li2007.csv: ") && error.contains("line: 4"), "{error}");
+    let nothing = Figures::parse("", TIMES).unwrap_err().what;
+    assert_eq!(nothing, "one of the two regions is missing");
+    let longer = |text: &str| format!("{text}a,b\n");
+    assert!(Figures::parse(&longer(COSTS), TIMES).unwrap_err().what.contains("2 fields"));
+    let error = Figures::parse(COSTS, &longer(TIMES)).unwrap_err();
+    assert!(error.file == "li2007_times.csv" && error.what.contains("2 fields"), "{error}");
 }

@@ -259,7 +259,7 @@ fn li() -> Result<Published, PublishedError> {
     };
     let machine = "dual Pentium Xeon, 2.0 GHz, 512 KB L2".to_string();
     Ok(Published {
-        cases: vec![case(direct, [(Quantity::NsPerSwitchAboveSolo, figures.direct_us * 1e3)])],
+        cases: vec![case(direct, [(Quantity::NsPerSwitchAboveSolo, li2007::DIRECT_US * 1e3)])],
         ranges: totals.chain(&figures.by_stride).map(range).collect(),
         ..Published::of(&LI, "xeon-2.0", machine, "Linux 2.6.17")
     })

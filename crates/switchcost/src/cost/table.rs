@@ -115,7 +115,7 @@ fn published(cost: &Cost) -> Option<String> {
     };
     let ours: Vec<String> = cost.curves.iter().filter_map(of).collect();
     let here = if ours.is_empty() { "not both seen here".to_string() } else { ours.join("; ") };
-    let (paper, c1) = (range(theirs.second_over_first()), figure(theirs.direct_us));
+    let (paper, c1) = (range(theirs.second_over_first()), figure(li2007::DIRECT_US));
     Some(format!(
         "c2 where combined working sets exceed the cache / where all fit: {here}; theirs {paper} (Li, Ding and Shen \
          2007, in sequence; their c1 {c1} us)"

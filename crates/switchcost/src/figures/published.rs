@@ -137,7 +137,7 @@ fn li(figure: &Figure) -> Vec<Series> {
     let (Ok(theirs), Some(all)) = (li2007::Figures::published(), range(figure)) else {
         return Vec::new();
     };
-    let mut series = vec![flat("xeon-2.0, 2007, c1".to_string(), all, theirs.direct_us * 1e3)];
+    let mut series = vec![flat("xeon-2.0, 2007, c1".to_string(), all, li2007::DIRECT_US * 1e3)];
     for total in [&theirs.first_region, &theirs.second_region] {
         let over = (total.smallest_bytes as f64, total.largest_bytes as f64);
         let arrays = words::byte_range(total.smallest_bytes, total.largest_bytes);

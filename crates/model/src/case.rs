@@ -85,18 +85,6 @@ impl From<trial::Case> for Case {
     }
 }
 
-impl From<ring::Sample> for Sample {
-    fn from(sample: ring::Sample) -> Self {
-        Self::Ring(sample)
-    }
-}
-
-impl From<trial::Sample> for Sample {
-    fn from(sample: trial::Sample) -> Self {
-        Self::Trial(sample)
-    }
-}
-
 impl Case {
     /// In a few words, for progress and failures: `ring of 64`.
     pub fn title(&self) -> String {

@@ -1,9 +1,12 @@
 //! Tasks that competed with a run for the measured CPUs, and for the hardware threads beside them, while it measured.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::words;
 
 /// What is told of a measured CPU: from this share of its time on.
 pub const NOTABLE: f64 = 0.005;
@@ -143,29 +146,19 @@ impl CompetingTasks {
     /// Two sessions of one run together. What one of them could not read is not known of both.
     pub fn plus(self, other: Self) -> Self {
         let both = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
-        let interrupts = self.interrupts.zip(other.interrupts).map(|(a, b)| {
-            let mut all = [a, b].concat();
-            all.sort_by(|a, b| (&a.source, &a.name).cmp(&(&b.source, &b.name)));
-            all.dedup_by(|next, sum| {
-                let is_same = (&next.source, &next.name) == (&sum.source, &sum.name);
-                sum.count = sum.count.saturating_add(if is_same { next.count } else { 0 });
-                is_same
-            });
-            all
+        let by_source =
+            |a: &Interrupts, b: &Interrupts| (&a.source, &a.name).cmp(&(&b.source, &b.name));
+        let interrupts = self.interrupts.zip(other.interrupts).map(|both| {
+            merged(both, by_source, |sum, next| sum.count = sum.count.saturating_add(next.count))
         });
-        let mut tasks = [self.tasks, other.tasks].concat();
-        tasks.sort_by(|a, b| a.key().cmp(&b.key()));
-        tasks.dedup_by(|next, sum| {
-            let is_same = next.key() == sum.key();
-            if is_same {
-                // Kernel threads are the same ones in a later session, processes most likely others.
-                sum.processes = match sum.kernel || sum.pid == next.pid {
-                    true => sum.processes.max(next.processes),
-                    false => sum.processes.saturating_add(next.processes),
-                };
-                sum.cpu_ns = sum.cpu_ns.saturating_add(next.cpu_ns);
-            }
-            is_same
+        let by_key = |a: &Task, b: &Task| a.key().cmp(&b.key());
+        let tasks = merged((self.tasks, other.tasks), by_key, |sum, next| {
+            // Kernel threads are the same ones in a later session, processes most likely others.
+            sum.processes = match sum.kernel || sum.pid == next.pid {
+                true => sum.processes.max(next.processes),
+                false => sum.processes.saturating_add(next.processes),
+            };
+            sum.cpu_ns = sum.cpu_ns.saturating_add(next.cpu_ns);
         });
         Self {
             cpus: united(self.cpus, other.cpus),
@@ -276,11 +269,28 @@ fn percent(share: f64) -> String {
 }
 
 fn cpus_words(cpus: &[u32]) -> String {
-    let numbers: Vec<String> = cpus.iter().map(u32::to_string).collect();
     match cpus.len() {
         many @ 9.. => format!("the {many} measured CPUs"),
-        many => format!("CPU{} {}", if many == 1 { "" } else { "s" }, numbers.join(",")),
+        many => format!("CPU{} {}", if many == 1 { "" } else { "s" }, words::list(cpus)),
     }
+}
+
+/// Both lists in that order; `add` takes what is equal into the first of its kind.
+fn merged<T: Clone>(
+    (one, other): (Vec<T>, Vec<T>),
+    order: impl Fn(&T, &T) -> Ordering,
+    add: impl Fn(&mut T, &T),
+) -> Vec<T> {
+    let mut all = [one, other].concat();
+    all.sort_by(&order);
+    all.dedup_by(|next, sum| {
+        let is_same = order(next, sum).is_eq();
+        if is_same {
+            add(sum, next);
+        }
+        is_same
+    });
+    all
 }
 
 fn united(one: Vec<u32>, other: Vec<u32>) -> Vec<u32> {

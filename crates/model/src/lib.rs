@@ -30,7 +30,7 @@ pub mod run;
 pub mod scaling;
 pub mod speed;
 pub mod subject;
-mod summary;
+pub mod summary;
 pub mod summary_line;
 pub mod trial;
 pub mod words;

@@ -1,13 +1,15 @@
 //! Was the machine quiet enough for the figures to mean something?
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::named;
 use crate::pairing::Grouped;
-use crate::plan::Plan;
 use crate::ring::{Disturbance, Sample};
 use crate::speed::{CaseSlices, CleanCounts, LEAST_SHARE, Level, Levels};
+use crate::words;
 use stats::{mad_sigma, median};
 
 /// How quiet the machine was, from what cannot be told to the worst.
@@ -96,33 +98,29 @@ pub(crate) fn spread(figures: &[f64]) -> Option<f64> {
 
 /// Judges the noise of a run from all samples of its rings: by the share of clean slices and what kept the others from
 /// being so, or where nobody looked by the scatter of rounds and the disturbed samples.
-pub fn judge<'a>(
-    plan: &Plan,
-    samples: impl IntoIterator<Item = &'a Sample>,
-    grouped: &Grouped,
-) -> NoiseVerdict {
+pub fn judge(grouped: &Grouped) -> NoiseVerdict {
     let (mut kinds, mut count) = ([0; KINDS.len()], 0);
-    let mut by_case = vec![(0_u32, 0_u32); plan.cases.len()];
-    for sample in samples {
-        count += 1;
-        let Some(case) = plan.ring(sample.case) else { continue };
-        let disturbances = sample.disturbances(case);
-        disturbances.iter().for_each(|disturbance| kinds[kind(disturbance)] += 1);
-        let (disturbed, all) = &mut by_case[sample.case];
-        *disturbed += u32::from(!disturbances.is_empty());
-        *all += 1;
+    let mut shares: BTreeMap<usize, f64> = BTreeMap::new();
+    for (number, case) in grouped.plan.rings() {
+        let (mut disturbed, mut all) = (0, 0);
+        for disturbances in grouped.samples(number).map(|sample| sample.disturbances(case)) {
+            disturbances.iter().for_each(|disturbance| kinds[kind(disturbance)] += 1);
+            disturbed += usize::from(!disturbances.is_empty());
+            all += 1;
+        }
+        shares.insert(number, disturbed as f64 / f64::max(all as f64, 1.0));
+        count += all;
     }
-    let share = |case: usize| f64::from(by_case[case].0) / f64::from(by_case[case].1).max(1.0);
-    let rings = || plan.rings().map(|(case, _)| case);
+    let rings = || shares.keys().copied();
     let by_round = |case| grouped.as_found_by_round(case, Sample::ns_per_hop).into_values();
     let spreads = rings().filter_map(|case| spread(&by_round(case).collect::<Vec<f64>>()));
     let spreads = median(&spreads.collect::<Vec<f64>>());
-    let disturbed = rings().map(share).fold(0.0, f64::max);
+    let disturbed = shares.values().copied().fold(0.0, f64::max);
     let clean = rings().filter_map(|case| grouped.slices(case)).map(CaseSlices::clean_counts);
     let clean = clean.fold(CleanCounts::default(), CleanCounts::plus);
     let mut verdict = verdict(spreads, disturbed, in_words(&kinds, count), clean, grouped.levels());
-    let solo = plan.rings().filter(|(_, case)| case.members == 1);
-    let solo = solo.map(|(case, _)| share(case)).fold(0.0, f64::max);
+    let solos = grouped.plan.rings().filter(|(_, case)| case.members == 1);
+    let solo = solos.map(|(number, _)| shares[&number]).fold(0.0, f64::max);
     if solo > NOISY_DISTURBED && verdict.clean_share.is_none() {
         verdict.reasons.push(format!(
             "{:.0} % of the solo ring's: what lies above it by real time is biased, mostly down",
@@ -135,9 +133,8 @@ pub fn judge<'a>(
 /// What the quanta say of the clock and of who shared the core.
 fn speed_in_words(levels: &Levels) -> Vec<String> {
     let words = |(cpus, level): (&Vec<u32>, &Level)| {
-        let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
         let one = levels.len() == 1;
-        let on = if one { String::new() } else { format!(" on CPU {}", cpus.join(",")) };
+        let on = if one { String::new() } else { format!(" on CPU {}", words::list(cpus)) };
         let shared = 1.0 - level.unshared_share;
         let slowdown = level.shared_slowdown.filter(|_| shared >= TOLD_SHARE);
         let core = slowdown.map(|slowdown| {
@@ -225,7 +222,7 @@ impl NoiseVerdict {
 mod tests {
     use super::*;
     use crate::experiment::Experiment;
-    use crate::plan::{Batching, Stopping};
+    use crate::plan::{Batching, Plan, Stopping};
     use crate::ring::{Case, Counters, Kind, Placement, Policy};
     use crate::speed::{Reference, cut};
 
@@ -274,7 +271,7 @@ mod tests {
         };
         let both = (0..10).flat_map(|round| [sample(0, round), sample(1, round)]);
         let samples: Vec<Sample> = both.map(|s| cut(s, 20, |index| index < clean)).collect();
-        judge(&plan, &samples, &Grouped::new(&plan, &samples))
+        judge(&Grouped::new(&plan, &samples))
     }
 
     #[test]
@@ -304,7 +301,7 @@ mod tests {
             huge_page_bytes: None,
         };
         let samples: Vec<Sample> = (0..10).map(|round| cut(one(round), 10, |_| true)).collect();
-        let unusable = judge(&plan, &samples, &Grouped::new(&plan, &samples));
+        let unusable = judge(&Grouped::new(&plan, &samples));
         assert_eq!((unusable.level, unusable.clean_share), (NoiseLevel::Unusable, Some(0.0)));
     }
 
@@ -332,7 +329,7 @@ mod tests {
         };
         let samples: Vec<Sample> =
             (0..10).flat_map(|round| [sample(0, round), sample(1, round)]).collect();
-        judge(&plan, &samples, &Grouped::new(&plan, &samples))
+        judge(&Grouped::new(&plan, &samples))
     }
 
     #[test]
@@ -340,7 +337,7 @@ mod tests {
         let quiet = judged(0, 10, 1);
         assert_eq!((quiet.level, quiet.reasons.len()), (NoiseLevel::Quiet, 0));
         let plan = plan(&[case(1)]);
-        let one = judge(&plan, &[], &Grouped::new(&plan, &[]));
+        let one = judge(&Grouped::new(&plan, &[]));
         assert_eq!(one.level, NoiseLevel::Unknown);
     }
 

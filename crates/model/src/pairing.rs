@@ -18,7 +18,7 @@ pub type Figures = BTreeMap<u32, f64>;
 /// All samples of a run's rings by case and round, with their clean slices.
 #[derive(Debug)]
 pub struct Grouped<'a> {
-    plan: &'a Plan,
+    pub(crate) plan: &'a Plan,
     cases: Vec<BTreeMap<u32, Batch<'a>>>,
     solos: Vec<Option<Solo>>,
     levels: Levels,

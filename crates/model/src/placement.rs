@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::machine::{Machine, Relation, Surroundings};
+use crate::words;
 
 /// On which CPUs the members run, as resolved on the machine that was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -84,9 +85,8 @@ impl fmt::Display for Placement {
             Self::Same { .. } => f.write_str("same"),
             Self::Free { .. } => f.write_str("free"),
             Self::Pinned { cpus, relation } => {
-                let list: Vec<String> = cpus.iter().map(u32::to_string).collect();
                 let of = relation.map_or(String::new(), |relation| format!("{relation}:"));
-                write!(f, "{of}{}", list.join(","))
+                write!(f, "{of}{}", words::list(cpus))
             }
         }
     }

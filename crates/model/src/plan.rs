@@ -6,7 +6,6 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
-use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Value, from_value};
 
@@ -200,42 +199,36 @@ impl Plan {
     }
 }
 
-impl Serialize for Plan {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let takes = self.experiment.takes();
-        let cases: Vec<_> = self.cases.iter().map(|case| case.stored(takes)).collect();
-        let batching = match takes {
-            Takes::Rings => Stored::Ring(&self.batching.ring),
-            Takes::Trials => Stored::Trial(&self.batching.trial),
-            Takes::Both => Stored::Named(&self.batching),
-        };
-        let mut fields = serializer.serialize_struct("Plan", 6)?;
-        fields.serialize_field("experiment", &self.experiment)?;
-        fields.serialize_field("cases", &cases)?;
-        fields.serialize_field("seed", &self.seed)?;
-        fields.serialize_field("batching", &batching)?;
-        fields.serialize_field("stopping", &self.stopping)?;
-        fields.serialize_field("reference", &self.reference)?;
-        fields.end()
-    }
-}
-
-/// A plan whose experiment says how the rest is read.
-#[derive(Deserialize)]
-struct Unread {
+/// A plan as it is stored: its experiment says how its cases and its batching are to be read.
+#[derive(Serialize, Deserialize)]
+struct StoredPlan<C, B> {
     experiment: Experiment,
-    cases: Vec<Value>,
+    cases: Vec<C>,
     seed: u64,
-    batching: Value,
+    batching: B,
     stopping: Stopping,
     #[serde(default)]
     reference: Reference,
 }
 
+impl Serialize for Plan {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { experiment, cases, seed, batching, stopping, reference } = self.clone();
+        let takes = experiment.takes();
+        let cases = cases.iter().map(|case| case.stored(takes)).collect();
+        let batching = match takes {
+            Takes::Rings => Stored::Ring(batching.ring),
+            Takes::Trials => Stored::Trial(batching.trial),
+            Takes::Both => Stored::Named(batching),
+        };
+        StoredPlan { experiment, cases, seed, batching, stopping, reference }.serialize(serializer)
+    }
+}
+
 impl<'de> Deserialize<'de> for Plan {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Unread { experiment, cases, seed, batching, stopping, reference } =
-            Unread::deserialize(deserializer)?;
+        let StoredPlan { experiment, cases, seed, batching, stopping, reference } =
+            StoredPlan::<Value, Value>::deserialize(deserializer)?;
         let takes = experiment.takes();
         let case = |value: Value| match takes {
             Takes::Rings => from_value(value).map(Case::Ring),

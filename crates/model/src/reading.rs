@@ -39,6 +39,11 @@ impl<T> Reading<T> {
         }
     }
 
+    /// The value, or why there is none.
+    pub fn ok(&self) -> Result<&T, String> {
+        self.known().ok_or_else(|| self.why().unwrap_or_default().to_string())
+    }
+
     /// Why there is no value, if there is none.
     pub fn why(&self) -> Option<&str> {
         match self {

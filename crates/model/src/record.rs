@@ -1,4 +1,4 @@
-//! What a run of rings says: its cases with their estimates, the scaling law, the verdicts.
+//! What a run of rings says: its cases, the scaling law, the verdicts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::case::rings;
 use crate::competing::CompetingTasks;
 use crate::cost::{Cost, alike};
-use crate::curve::{Point, point};
+use crate::curve::Point;
 use crate::experiment::Experiment;
 use crate::noise::{self, NoiseVerdict};
 use crate::pairing::Grouped;
@@ -14,11 +14,7 @@ use crate::ring::Case;
 use crate::run::{End, Header, Run};
 use crate::scaling;
 use crate::speed::Level;
-
-pub use crate::summary::{
-    COUNT_TOLERANCE, CaseSummary, HARDLY_SWITCHES_PER_HOP, Spread, Totals, summaries,
-    worst_precision,
-};
+use crate::summary::{CaseSummary, summaries};
 
 /// How the cost grows with the ring, for the cases that differ in nothing but their size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -80,7 +76,7 @@ impl Record {
         Self {
             header: run.header.clone(),
             end: run.end.clone(),
-            noise: noise::judge(plan, rings(&run.samples), &grouped),
+            noise: noise::judge(&grouped),
             speed: speeds(&grouped, &run.header.build.target),
             cases,
             scaling,
@@ -112,11 +108,4 @@ fn series(cases: &[CaseSummary]) -> Vec<Series> {
         Series { cases: indices, in_words: law.in_words(), law }
     };
     alike(cases, key).into_iter().map(law_of).collect()
-}
-
-impl CaseSummary {
-    /// The cost of a switch over the size of the ring.
-    pub(crate) fn point(&self) -> Option<Point> {
-        Some(point(self.case.members.into(), self.ns_per_switch_above_solo.as_ref()?))
-    }
 }

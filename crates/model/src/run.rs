@@ -222,27 +222,10 @@ pub struct Run {
     pub warnings: Vec<String>,
 }
 
-/// Text that is not a run file of ours.
+/// Why a text is not a run file of ours, in words that follow the file's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RunError {
-    /// Nothing in it.
-    #[error("is empty: not a run file")]
-    Empty,
-    /// The first line is no header.
-    #[error("is not a run file: its first line is no header ({0})")]
-    NotARun(String),
-    /// Of an experiment that this version does not have.
-    #[error("is a run of another experiment than this program has: {0}")]
-    UnknownExperiment(String),
-    /// Written by a later version.
-    #[error(
-        "has schema version {found}, this program reads up to {SCHEMA}: read it with a newer switchcost"
-    )]
-    Newer {
-        /// Version found.
-        found: u64,
-    },
-}
+#[error("{0}")]
+pub struct RunError(String);
 
 impl Run {
     /// A run that has just begun.
@@ -261,7 +244,7 @@ impl Run {
     /// Reads the text of a run file.
     pub fn parse(text: &str) -> Result<Self, RunError> {
         let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-        let (_, first) = lines.next().ok_or(RunError::Empty)?;
+        let (_, first) = lines.next().ok_or_else(empty)?;
         let mut run = Self::new(parse_header(first)?);
         for (number, line) in lines {
             match Line::from_text(line, run.header.plan.experiment) {
@@ -323,22 +306,31 @@ impl Run {
 
 /// The header alone of a run file, of its text or of its first line.
 pub fn header_of(text: &str) -> Result<Header, RunError> {
-    parse_header(text.lines().find(|line| !line.trim().is_empty()).ok_or(RunError::Empty)?)
+    parse_header(text.lines().find(|line| !line.trim().is_empty()).ok_or_else(empty)?)
+}
+
+fn empty() -> RunError {
+    RunError("is empty: not a run file".to_string())
 }
 
 /// The version first: a newer header may not be readable as ours at all.
 fn parse_header(line: &str) -> Result<Header, RunError> {
-    let not_a_run = |error: serde_json::Error| RunError::NotARun(error.to_string());
-    let lacks = |what: &str| RunError::NotARun(what.to_string());
+    let lacks =
+        |what: &str| RunError(format!("is not a run file: its first line is no header ({what})"));
+    let not_a_run = |error: serde_json::Error| lacks(&error.to_string());
     let value: Value = serde_json::from_str(line).map_err(not_a_run)?;
     let schema = value.pointer("/header/schema").and_then(Value::as_u64);
     let found = schema.ok_or_else(|| lacks("no schema version"))?;
     if found > u64::from(SCHEMA) {
-        return Err(RunError::Newer { found });
+        return Err(RunError(format!(
+            "has schema version {found}, this program reads up to {SCHEMA}: read it with a newer switchcost"
+        )));
     }
     let experiment = value.pointer("/header/plan/experiment").and_then(Value::as_str);
     let experiment = experiment.ok_or_else(|| lacks("no experiment"))?;
-    experiment.parse::<Experiment>().map_err(RunError::UnknownExperiment)?;
+    experiment.parse::<Experiment>().map_err(|why| {
+        RunError(format!("is a run of another experiment than this program has: {why}"))
+    })?;
     match serde_json::from_value(value).map_err(not_a_run)? {
         Line::Header(header) => Ok(*header),
         _ => Err(lacks("another kind of line")),

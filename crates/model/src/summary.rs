@@ -2,14 +2,15 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::{mean, quantile};
 
+use crate::curve::{Point, point};
 use crate::estimate::{Estimate, widest};
 use crate::pairing::{Figures, Grouped};
 use crate::plan::Plan;
 use crate::ring::{Case, Sample};
 use crate::run::Failure;
 use crate::scaling;
-use stats::{mean, quantile};
 
 /// Switches per hop further than this from one are flagged.
 pub const COUNT_TOLERANCE: f64 = 0.05;
@@ -118,6 +119,11 @@ impl CaseSummary {
             true => self.ns_per_hop.as_ref(),
             false => self.ns_per_switch_above_solo.as_ref(),
         }
+    }
+
+    /// The cost of a switch over the size of the ring.
+    pub(crate) fn point(&self) -> Option<Point> {
+        Some(point(self.case.members.into(), self.ns_per_switch_above_solo.as_ref()?))
     }
 }
 

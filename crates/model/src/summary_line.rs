@@ -5,8 +5,9 @@ use crate::cost::{CostPoint, Curve};
 use crate::curve;
 use crate::estimate::Estimate;
 use crate::noise::{NoiseLevel, NoiseVerdict};
-use crate::record::{CaseSummary, Record};
+use crate::record::Record;
 use crate::scaling::Knee;
+use crate::summary::CaseSummary;
 use crate::words::{bytes, time};
 
 /// The working set that is told of: a program's that does some work between two switches. Where it was

@@ -28,6 +28,11 @@ pub fn time(ns: f64) -> String {
     format!("{} {unit}", three_digits(rounded / scale))
 }
 
+/// CPUs as a list: `0,2`.
+pub fn list(cpus: &[u32]) -> String {
+    cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+}
+
 /// Bytes in the largest binary unit that leaves at least one of them, with up to three significant
 /// digits: `1.5 MiB`.
 pub fn bytes(bytes: u64) -> String {

@@ -6,9 +6,9 @@ use model::experiment::Experiment;
 use model::machine::Relation;
 use model::pairing::Grouped;
 use model::plan::{Batching, Plan, Stopping};
-use model::record::{CaseSummary, summaries};
 use model::ring::State;
 use model::ring::{Case, Counters, Kind, Placement, Policy, Sample};
+use model::summary::{CaseSummary, summaries};
 
 fn case(placement: Placement, state: Option<State>) -> Case {
     Case {

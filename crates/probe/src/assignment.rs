@@ -34,14 +34,14 @@ impl Assignment {
         match &self.case {
             Case::Ring(case) => {
                 let assignment = self.of_ring(case);
-                ring::run(&assignment, &mut |sample| sink(sample.into())).map_err(|error| {
+                ring::run(&assignment, &mut |sample| sink(Sample::Ring(sample))).map_err(|error| {
                     Unmeasured { message: error.to_string(), exhausted: error.is_exhaustion() }
                 })
             }
             Case::Trial(case) => {
                 let sample = trial::run(case_number, case, round, self.batching.trial.trials)
                     .map_err(|error| Unmeasured { message: error.to_string(), exhausted: false })?;
-                sink(sample.into());
+                sink(Sample::Trial(sample));
                 Ok(())
             }
         }

@@ -267,7 +267,7 @@ fn is_due(since: Duration, took: Duration) -> bool {
 
 /// The other hardware threads of the cores of `cpus`, as far as the machine shows them.
 fn siblings(cpus: &[u32], machine: &Machine) -> Vec<u32> {
-    let of = |cpu: &u32| machine.smt_siblings_of(*cpu).known().cloned().unwrap_or_default();
+    let of = |cpu: &u32| machine.smt_siblings_of(*cpu).cloned().unwrap_or_default();
     let all: BTreeSet<u32> = cpus.iter().flat_map(|cpu| of(cpu).as_slice().to_vec()).collect();
     all.into_iter().filter(|cpu| !cpus.contains(cpu)).collect()
 }

@@ -79,10 +79,8 @@ pub fn choose_quiet(allowed: &[u32], machine: &Machine) -> Option<u32> {
 pub fn for_controller(allowed: &[u32], ring: &[u32], machine: &Machine) -> Vec<u32> {
     let away: Vec<u32> = allowed.iter().copied().filter(|cpu| !ring.contains(cpu)).collect();
     let is_sibling = |cpu: &u32| {
-        machine
-            .smt_siblings_of(*cpu)
-            .known()
-            .is_some_and(|list| list.iter().any(|sibling| ring.contains(&sibling)))
+        let siblings = machine.smt_siblings_of(*cpu);
+        siblings.is_ok_and(|list| list.iter().any(|sibling| ring.contains(&sibling)))
     };
     let apart: Vec<u32> = away.iter().copied().filter(|cpu| !is_sibling(cpu)).collect();
     [apart, away].into_iter().find(|cpus| !cpus.is_empty()).unwrap_or_else(|| allowed.to_vec())

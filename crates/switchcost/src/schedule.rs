@@ -344,7 +344,7 @@ mod tests {
                 triples: None,
                 huge_page_bytes: None,
             };
-            sink(sample.into());
+            sink(Sample::Ring(sample));
             Ok(())
         }
     }

@@ -14,8 +14,7 @@ use model::speed::Speed;
 
 /// `AMD EPYC, Linux 6.1`.
 pub(crate) fn machine_words(machine: &Machine) -> String {
-    let cpu = machine.cpu.models.known().and_then(|models| models.first());
-    let cpu = cpu.and_then(|model| model.name.known()).map_or("unknown CPU", String::as_str);
+    let cpu = machine.cpu_name().map_or("unknown CPU", String::as_str);
     let kernel = machine.kernel.release.known().map_or("unknown", String::as_str);
     format!("{cpu}, Linux {kernel}")
 }
@@ -107,17 +106,15 @@ pub(crate) struct Common<'a> {
     pub(crate) ns_per_tick: Option<f64>,
     /// Widest relative half-width; none as long as a case has no interval.
     pub(crate) precision: Option<f64>,
-    /// Rounds of each case, in the order of the plan.
-    pub(crate) rounds: Vec<u32>,
 }
 
 /// The report of a run, ending with a newline.
 pub(crate) fn report(run: &Run, text: Text, common: &Common, path: Option<&Path>) -> String {
     let mut lines: Vec<String> = Vec::new();
-    let cases = run.header.plan.cases.iter().zip(&common.rounds).enumerate();
-    for (number, (case, rounds)) in cases {
+    for (number, case) in run.header.plan.cases.iter().enumerate() {
         if let Some(failure) = run.failures.iter().rev().find(|failure| failure.case == number) {
-            let further = if *rounds > 0 { "failed in some rounds" } else { "not measured" };
+            let measured = run.samples.iter().any(|sample| sample.case() == number);
+            let further = if measured { "failed in some rounds" } else { "not measured" };
             lines.push(format!("{further}: {}: {}", case.title(), failure.message));
         }
     }
@@ -166,7 +163,7 @@ fn stop_words(run: &Run, common: &Common) -> String {
         true => format!("; {widest}, +-{:.1} % asked", stopping.precision * 100.0),
         false => String::new(),
     };
-    let rounds = rounds_words(common.rounds.iter().copied().max().unwrap_or(0));
+    let rounds = rounds_words(run.rounds());
     let seconds = (end.spent_ns / 1_000_000) as f64 / 1e3;
     format!("{} ({rounds} in {seconds:.1} s{precision})", reason_words(end.reason))
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::machine::{Difference, Machine, differences};
+use crate::machine::{Difference, differences};
 use crate::noise::NoiseLevel;
 use crate::run::Build;
 use crate::subject::{Origin, Subcase, Subject};
@@ -62,14 +62,14 @@ impl Conditions {
     pub(super) fn of(base: &Subject, new: &Subject, paired: bool) -> Self {
         let mut warnings = Vec::new();
         let (mut bearing, mut others, mut program) = (Vec::new(), Vec::new(), Vec::new());
-        match (&base.origin, &new.origin) {
+        match (&base.side.origin, &new.side.origin) {
             (Origin::Run { build: one, .. }, Origin::Run { build: other, .. }) => {
                 let all = base.machine.differences(&new.machine);
                 (bearing, others) = all.into_iter().partition(|d| rank(d).is_some());
                 bearing.sort_by_key(rank);
                 program = differences("build", one, other);
-                if base.name == new.name {
-                    warnings.push(format!("{}: both are this run", base.name));
+                if base.side.name == new.side.name {
+                    warnings.push(format!("{}: both are this run", base.side.name));
                 }
                 warnings.extend(of_machines(&bearing));
                 warnings.extend(of_clocks(base, new));
@@ -112,7 +112,8 @@ fn of_builds(base: &Build, new: &Build) -> Option<String> {
 }
 
 fn of_publications(base: &Subject, new: &Subject) -> String {
-    let is_published = |subject: &Subject| matches!(subject.origin, Origin::Publication { .. });
+    let is_published =
+        |subject: &Subject| matches!(subject.side.origin, Origin::Publication { .. });
     let whose = if is_published(base) { "the new one's" } else { "the base's" };
     match is_published(base) && is_published(new) {
         true => "published figures have no interval: nothing can be told".to_string(),
@@ -135,7 +136,7 @@ fn of_subject(subject: &Subject) -> impl Iterator<Item = String> {
         }
     });
     let all = subject.warnings.iter().cloned().chain(noise);
-    all.map(move |what| format!("{}: {what}", subject.name))
+    all.map(move |what| format!("{}: {what}", subject.side.name))
 }
 
 /// Clocks that differ by more than this share are told: turbo, throttling, a governor.
@@ -167,12 +168,4 @@ fn of_details(base: &Subject, new: &Subject, paired: bool) -> Vec<String> {
         }
     }
     warnings
-}
-
-/// `Sun-4/280, SunOS 4.1.1`.
-pub(super) fn machine_in_words(machine: &Machine) -> String {
-    let cpu = machine.cpu.models.known().and_then(|models| models.first());
-    let cpu = cpu.and_then(|model| model.name.known()).map_or("unknown CPU", String::as_str);
-    let kernel = machine.kernel.release.known().map_or("unknown system", String::as_str);
-    format!("{cpu}, {kernel}")
 }

@@ -16,40 +16,15 @@ pub use answer::{Answer, Change, More, Reason, Terms, Wanted};
 pub use fair::Conditions;
 pub use pair::Unpaired;
 
-use crate::subject::{Origin, Subject};
+use crate::estimate::widest;
+pub use crate::subject::Side;
+use crate::subject::Subject;
 
 /// Version of the comparison's JSON form. 2: by launches at full speed, `more` in place of `more_rounds`.
 pub const SCHEMA: u32 = 2;
 
 /// The limit where none is given: 3 %.
 pub const LIMIT: f64 = 0.03;
-
-/// One side, in the comparison's record.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Side {
-    /// The run's name, or `history:` and the machine's.
-    pub name: String,
-    /// The experiment.
-    pub experiment: String,
-    /// Where its figures are from.
-    pub origin: Origin,
-    /// The CPU and the system, in words.
-    pub machine: String,
-    /// Launches that its figures are of; 0 for published figures.
-    pub launches: u32,
-}
-
-impl Side {
-    fn of(subject: &Subject) -> Self {
-        Self {
-            name: subject.name.clone(),
-            experiment: subject.experiment.clone(),
-            origin: subject.origin.clone(),
-            machine: fair::machine_in_words(&subject.machine),
-            launches: subject.launches,
-        }
-    }
-}
 
 /// All that a comparison says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -87,8 +62,8 @@ impl Comparison {
             pairs.iter().map(|pair| pair.change(&terms, confidence_each)).collect();
         Self {
             schema: SCHEMA,
-            base: Side::of(base),
-            new: Side::of(new),
+            base: base.side.clone(),
+            new: new.side.clone(),
             terms,
             paired,
             conditions: Conditions::of(base, new, paired),
@@ -120,8 +95,7 @@ impl Comparison {
         let has_failed =
             |change: &&Change| change.base_failure.is_some() || change.new_failure.is_some();
         let open = self.changes.iter().filter(|change| !has_failed(change));
-        let all: Option<Vec<f64>> = open.map(|change| change.ratio.relative_half_width()).collect();
-        all?.into_iter().reduce(f64::max)
+        widest(open.map(|change| change.ratio.relative_half_width()))
     }
 }
 

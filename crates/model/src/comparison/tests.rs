@@ -35,8 +35,9 @@ fn full_speed(change: impl Fn(&mut Run)) -> Subject {
         let again =
             |sample: &ring::Sample| ring::Sample { round: sample.round + 6, ..sample.clone() };
         let more: Vec<ring::Sample> = rings.iter().map(again).collect();
-        let slices =
-            |sample: ring::Sample| cut(sample.clone(), sample.laps.min(10), |_| true).into();
+        let slices = |sample: ring::Sample| {
+            crate::case::Sample::Ring(cut(sample.clone(), sample.laps.min(10), |_| true))
+        };
         run.samples = rings.into_iter().chain(more).map(slices).collect();
         change(run);
     })

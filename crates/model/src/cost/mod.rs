@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::case::{Kind, Walk, Work};
 use crate::curve::{Point, point};
 use crate::estimate::Estimate;
-use crate::machine::Machine;
+use crate::machine::{Cache, Machine};
 use crate::pairing::Grouped;
 use crate::plan::Plan;
 use crate::regions::{self, Axis, Beside, Breaks, Level, Regions, beside};
@@ -236,56 +236,46 @@ fn by_members(cases: &[CaseSummary], levels: &Levels) -> Vec<MembersCurve> {
 const X86_ADDRESS_SPACES: u64 = 6;
 
 /// The data caches of the CPU that was measured on, and what else limits it.
-pub struct Levels {
-    caches: Vec<Cache>,
+pub struct Levels<'a> {
+    caches: Vec<&'a Cache>,
     address_spaces: Option<u64>,
 }
 
-struct Cache {
-    level: u32,
-    bytes: u64,
-    lines: Option<u64>,
-}
-
-impl Levels {
+impl<'a> Levels<'a> {
     /// The levels that one CPU of those measured on reaches.
-    pub fn of(machine: &Machine, plan: &Plan) -> Self {
+    pub fn of(machine: &'a Machine, plan: &Plan) -> Self {
         let cpu = plan.cpus().first().copied().unwrap_or(0);
-        let all = machine.cpu.caches.known().map(Vec::as_slice).unwrap_or_default();
-        let serving = all.iter().filter(|cache| cache.holds_data() && cache.serves(cpu));
-        let known = serving.filter_map(|cache| {
-            let (level, bytes) = (*cache.level.known()?, *cache.size_bytes.known()?);
-            let lines = cache.line_bytes.known().and_then(|line| bytes.checked_div(*line));
-            Some(Cache { level, bytes, lines })
-        });
+        let caches = machine.data_caches_of(cpu).unwrap_or_default();
         let vendor = machine.cpu.models.known().and_then(|models| models.first()?.vendor.known());
         let is_x86 =
             vendor.is_some_and(|vendor| ["AuthenticAMD", "GenuineIntel"].contains(&&**vendor));
         let processes = plan.rings().next().is_some_and(|(_, case)| case.kind == Kind::Process);
         let address_spaces = (is_x86 && processes).then_some(X86_ADDRESS_SPACES);
-        Self { caches: known.collect(), address_spaces }
+        Self { caches, address_spaces }
     }
 
-    fn each(&self, what: &str, size: impl Fn(&Cache) -> Option<u64>) -> Vec<Level> {
-        let level = |cache: &Cache| {
-            Some(Level { name: format!("{what}L{}", cache.level), size: size(cache)? })
+    /// Those of which the size is known, as `size` makes it of the cache and its bytes.
+    fn each(&self, what: &str, size: impl Fn(&Cache, u64) -> Option<u64>) -> Vec<Level> {
+        let level = |cache: &&Cache| {
+            let (level, bytes) = (cache.level.known()?, *cache.size_bytes.known()?);
+            Some(Level { name: format!("{what}L{level}"), size: size(cache, bytes)? })
         };
         self.caches.iter().filter_map(level).collect()
     }
 
     /// For bytes of one array.
     pub fn for_arrays(&self) -> Vec<Level> {
-        self.each("", |cache| Some(cache.bytes))
+        self.each("", |_, bytes| Some(bytes))
     }
 
     /// For pages of which one line is touched.
     pub fn for_pages(&self) -> Vec<Level> {
-        self.each("lines of ", |cache| cache.lines)
+        self.each("lines of ", |cache, bytes| bytes.checked_div(*cache.line_bytes.known()?))
     }
 
     /// For members that touch so many bytes each.
-    fn for_members(&self, bytes: u64) -> Vec<Level> {
-        let mut all = self.each("arrays in ", |cache| cache.bytes.checked_div(bytes));
+    fn for_members(&self, touched: u64) -> Vec<Level> {
+        let mut all = self.each("arrays in ", |_, bytes| bytes.checked_div(touched));
         let name = "address spaces in the TLB".to_string();
         all.extend(self.address_spaces.map(|size| Level { name, size }));
         all

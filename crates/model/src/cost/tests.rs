@@ -186,7 +186,7 @@ fn a_round_of_the_wider_half_leaves_out_what_cannot_be_judged() {
         |sample: Sample| if !is_left_out(sample.case) { cut(sample, 10, |_| true) } else { sample };
     let samples: Vec<Sample> = samples(&plan, l2).into_iter().map(cut).collect();
     let focus = |samples: &[Sample], round| {
-        let samples: Vec<_> = samples.iter().cloned().map(Into::into).collect();
+        let samples: Vec<_> = samples.iter().cloned().map(crate::case::Sample::Ring).collect();
         looks::focus(&plan, &samples, round)
     };
     let wider = focus(&samples, 9).unwrap();

@@ -2,7 +2,7 @@
 //! sample, of all that was measured and of what is clean of it; and the one figure that stands for a case, by which
 //! its precision and its scatter are told.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::iter::empty;
 
 use super::{gaps, malloc, overhead, primes, sampling};
@@ -213,17 +213,17 @@ impl<'a> ByCase<'a> {
 
     /// The samples of a case.
     pub(crate) fn of(&self, case: usize) -> &[&'a Sample] {
-        self.cases.get(case).map_or(&[], |of| &of.samples)
+        &self.cases[case].samples
     }
 
     /// Clean slices of a case, and those that were judged.
     pub(super) fn counts(&self, case: usize) -> CleanCounts {
-        self.cases.get(case).map(|of| of.counts).unwrap_or_default()
+        self.cases[case].counts
     }
 
     /// The slices of a tally, where the quanta tell which are clean.
     fn judged(&self, case: usize, tally: &str) -> Option<&CaseSlices> {
-        self.cases.get(case)?.slices.get(tally).filter(|slices| slices.is_judged())
+        self.cases[case].slices.get(tally).filter(|slices| slices.is_judged())
     }
 
     /// What all samples of a case have of a tally, together.
@@ -249,12 +249,12 @@ impl<'a> ByCase<'a> {
         let figure = |sample: &Sample| Some((sample.round, of(sample)?));
         let all = self.of(case).iter().filter_map(|sample| figure(sample));
         let Some(slices) = self.judged(case, tally) else { return all.collect() };
-        let clean = self.cases.get(case).filter(|_| slices.has_full_speed());
-        ByRound::judged(all, clean.map(|of| of.clean.iter().filter_map(figure)))
+        let clean = slices.has_full_speed().then(|| self.cases[case].clean.iter());
+        ByRound::judged(all, clean.map(|clean| clean.filter_map(figure)))
     }
 
     /// The estimate over rounds of such a figure.
-    pub(super) fn estimate_of_slices(
+    pub(crate) fn estimate_of_slices(
         &self,
         case: usize,
         tally: &str,
@@ -269,7 +269,8 @@ impl<'a> ByCase<'a> {
         case: usize,
         of: impl Fn(&Sample) -> Option<f64>,
     ) -> Option<Estimate> {
-        self.over(self.of(case).iter().filter_map(|sample| of(sample)))
+        let figures = self.of(case).iter().filter_map(|sample| Some((sample.round, of(sample)?)));
+        figures.collect::<ByRound>().estimate(self.plan)
     }
 
     /// The estimate over rounds of a figure of several cases together; `of` is given their samples
@@ -279,18 +280,14 @@ impl<'a> ByCase<'a> {
         cases: &[usize],
         of: impl Fn(&[&Sample]) -> Option<f64>,
     ) -> Option<Estimate> {
-        let rounds: BTreeSet<u32> =
-            cases.iter().flat_map(|case| self.of(*case)).map(|sample| sample.round).collect();
-        let together = |round: u32| -> Option<Vec<&Sample>> {
-            let in_round = |case: &usize| self.of(*case).iter().copied().find(|s| s.round == round);
-            cases.iter().map(in_round).collect()
+        let together = |first: &&Sample| {
+            let in_round = |case: &usize| self.of(*case).iter().find(|s| s.round == first.round);
+            let samples: Option<Vec<_>> =
+                cases.iter().map(|case| in_round(case).copied()).collect();
+            Some((first.round, of(&samples?)?))
         };
-        self.over(rounds.into_iter().filter_map(together).filter_map(|all| of(&all)))
-    }
-
-    fn over(&self, figures: impl Iterator<Item = f64>) -> Option<Estimate> {
-        let finite: Vec<f64> = figures.filter(|figure| figure.is_finite()).collect();
-        Estimate::over(&finite, MINIMUM_ROUNDS, self.plan.stopping.confidence, self.plan.seed)
+        let figures = self.of(*cases.first()?).iter().filter_map(together);
+        figures.collect::<ByRound>().estimate(self.plan)
     }
 }
 

@@ -168,12 +168,11 @@ fn found(by_case: &ByCase, case: usize) -> Option<(Found, ByRound)> {
     // Median length of the tick's gaps. Where two combs have its period, of the clearer.
     let mut tick_by_round = ByRound::default();
     if let Some(tick) = combs.iter().find(|found| found.comb.is_tick) {
-        let rounds = samples.iter().zip(&gaps).zip(&tick.members);
-        let length = |((sample, gaps), members): ((&&Sample, &Vec<Told>), &Vec<usize>)| {
-            let lengths = members.iter().map(|number| gaps[*number].length_ns);
-            Some((sample.round, median(&lengths.collect::<Vec<f64>>())?))
+        let length = |(sample, members): (&&Sample, &Vec<Told>)| {
+            let lengths: Vec<f64> = members.iter().map(|gap| gap.length_ns).collect();
+            Some((sample.round, median(&lengths)?))
         };
-        tick_by_round = rounds.filter_map(length).collect();
+        tick_by_round = samples.iter().zip(&tick.members).filter_map(length).collect();
     }
     let lost_percent = |class: Option<Class>| {
         by_case.estimate(case, |sample| {
@@ -248,12 +247,12 @@ pub struct Comb {
     pub is_tick: bool,
 }
 
-/// A comb with the gaps that belong to it, for each sample their numbers.
+/// A comb with the gaps that belong to it, of each sample.
 struct FoundComb {
     /// That most of its gaps are of.
     class: Class,
     comb: Comb,
-    members: Vec<Vec<usize>>,
+    members: Vec<Vec<Told>>,
 }
 
 /// What was watched: the gaps of each sample, and for how long.
@@ -284,10 +283,7 @@ fn combs_of(watched: &Watched) -> Vec<FoundComb> {
 /// The combs of these classes together: each is taken away before the next is looked for. Together, as the gaps
 /// of one comb may fall into two: by their length, by what else came.
 fn of_classes(watched: &Watched, classes: &[Class]) -> Vec<FoundComb> {
-    let of_classes = |gaps: &Vec<Told>| -> Vec<usize> {
-        (0..gaps.len()).filter(|number| classes.contains(&gaps[*number].class)).collect()
-    };
-    let mut left: Vec<Vec<usize>> = watched.gaps.iter().map(of_classes).collect();
+    let mut left = only(watched.gaps, |gap| classes.contains(&gap.class));
     let blind = blind(watched, classes);
     let mut found = Vec::new();
     while found.len() < MOST {
@@ -296,15 +292,20 @@ fn of_classes(watched: &Watched, classes: &[Class]) -> Vec<FoundComb> {
         let Some((period, members)) = whole_comb(strata) else { break };
         let Some((class, comb)) = comb(watched, &period, &members) else { break };
         for (left, members) in left.iter_mut().zip(&members) {
-            left.retain(|number| members.binary_search(number).is_err());
+            left.retain(|gap| !members.contains(gap));
         }
         found.push(FoundComb { class, comb, members });
     }
     found
 }
 
-/// A period and, for each sample, the numbers of its gaps.
-type WithMembers = (Period, Vec<Vec<usize>>);
+/// The gaps of each sample that are of a kind.
+fn only(gaps: &[Vec<Told>], is_it: impl Fn(&Told) -> bool) -> Vec<Vec<Told>> {
+    gaps.iter().map(|gaps| gaps.iter().copied().filter(&is_it).collect()).collect()
+}
+
+/// A period and its gaps, of each sample.
+type WithMembers = (Period, Vec<Vec<Told>>);
 
 /// Of what the strata gave, from the shortest gaps on: the clearest period, in the first stratum that has
 /// it. The higher ones have only the longer of its gaps.
@@ -315,26 +316,19 @@ fn whole_comb(strata: Vec<WithMembers>) -> Option<WithMembers> {
     strata.into_iter().find(is_it)
 }
 
-/// The clearest period of the gaps that are left and at least so long, with their numbers.
+/// The clearest period of the gaps that are left and at least so long, with its gaps.
 fn in_stratum(
     watched: &Watched,
-    left: &[Vec<usize>],
+    left: &[Vec<Told>],
     blind: &[Vec<(f64, f64)>],
     least_ns: f64,
 ) -> Option<WithMembers> {
-    let long = |(gaps, left): (&Vec<Told>, &Vec<usize>)| -> Vec<usize> {
-        left.iter().copied().filter(|number| gaps[*number].length_ns >= least_ns).collect()
-    };
-    let long: Vec<Vec<usize>> = watched.gaps.iter().zip(left).map(long).collect();
-    let moments = |(gaps, long): (&Vec<Told>, &Vec<usize>)| -> Vec<f64> {
-        long.iter().map(|number| gaps[*number].at_ns).collect()
-    };
-    let moments: Vec<Vec<f64>> = watched.gaps.iter().zip(&long).map(moments).collect();
-    let windows = Windows { moments: &moments, blind, span_ns: watched.window_ns };
-    let period = find_period(windows)?;
-    // The numbers that the search gave are places among those that are long.
+    let long = only(left, |gap| gap.length_ns >= least_ns);
+    let moments = |gaps: &Vec<Told>| gaps.iter().map(|gap| gap.at_ns).collect();
+    let moments: Vec<Vec<f64>> = long.iter().map(moments).collect();
+    let period = find_period(Windows { moments: &moments, blind, span_ns: watched.window_ns })?;
     let places = long.iter().zip(&period.members);
-    let members = places.map(|(long, own)| own.iter().map(|place| long[*place]).collect());
+    let members = places.map(|(gaps, own)| own.iter().map(|place| gaps[*place]).collect());
     let members = members.collect();
     Some((period, members))
 }
@@ -344,20 +338,18 @@ fn blind(watched: &Watched, classes: &[Class]) -> Vec<Vec<(f64, f64)>> {
     if classes.contains(&Class::SwitchedOut) {
         return Vec::new();
     }
-    let out = |gap: &&Told| gap.class == Class::SwitchedOut;
+    let out = only(watched.gaps, |gap| gap.class == Class::SwitchedOut);
     let ends = |gap: &Told| (gap.at_ns, gap.at_ns + gap.length_ns);
-    watched.gaps.iter().map(|gaps| gaps.iter().filter(out).map(ends).collect()).collect()
+    out.iter().map(|gaps| gaps.iter().map(ends).collect()).collect()
 }
 
 /// With the class that most of its gaps are of.
-fn comb(watched: &Watched, period: &Period, members: &[Vec<usize>]) -> Option<(Class, Comb)> {
-    let pairs = watched.gaps.iter().zip(members);
-    let own: Vec<&Told> =
-        pairs.flat_map(|(gaps, members)| members.iter().map(|number| &gaps[*number])).collect();
-    let count = |class: &&Class| own.iter().filter(|gap| gap.class == **class).count();
+fn comb(watched: &Watched, period: &Period, members: &[Vec<Told>]) -> Option<(Class, Comb)> {
+    let own = || members.iter().flatten();
+    let count = |class: &&Class| own().filter(|gap| gap.class == **class).count();
     let class = *Class::ALL.iter().rev().max_by_key(count)?;
-    let lengths: Tally = own.iter().map(|gap| gap.length_ns.round() as i64).collect();
-    let lost_ns: f64 = own.iter().map(|gap| gap.length_ns).sum();
+    let lengths: Tally = own().map(|gap| gap.length_ns.round() as i64).collect();
+    let lost_ns: f64 = own().map(|gap| gap.length_ns).sum();
     let is_near = |tick_ns: f64| (period.period_ns / tick_ns - 1.0).abs() < SAME_PERIOD;
     let comb = Comb {
         period_ns: period.period_ns,

@@ -81,26 +81,26 @@ pub struct Found {
 }
 
 fn net(sample: &Sample, call: Call) -> Option<Tally> {
-    sample.tally(call.tally())?.less(&*sample.tally(EMPTY_TICKS)?)
+    sample.tally(call.tally)?.less(&*sample.tally(EMPTY_TICKS)?)
 }
 
 /// The median malloc of a sample, in ticks.
 pub(super) fn net_median(sample: &Sample) -> Option<f64> {
-    net(sample, Call::Malloc)?.median()
+    net(sample, Call::MALLOC)?.median()
 }
 
 /// Mean of the calls of a sample that were not slow.
 fn fast(sample: &Sample, call: Call) -> Option<f64> {
     let all = net(sample, call)?;
     let count = |name: &str| sample.count(name).unwrap_or(0) as f64;
-    let slow = count(call.slow());
+    let slow = count(call.slow);
     let slow_ticks = count(&call.slow_by("ticks")) - slow * sample.median(EMPTY_TICKS)?;
     let calls = all.count() as f64 - slow;
     (calls > 0.0).then(|| (all.total() - slow_ticks) / calls)
 }
 
 fn slow(by_case: &ByCase, case: usize, call: Call) -> Slow {
-    let tallies = by_case.of(case).iter().filter_map(|sample| sample.tally(call.tally()));
+    let tallies = by_case.of(case).iter().filter_map(|sample| sample.tally(call.tally));
     let all: f64 = tallies.map(|tally| tally.total()).sum();
     let ticks = by_case.sum(case, &call.slow_by("ticks"));
     let by_cause = |cause: &Cause| {
@@ -108,7 +108,7 @@ fn slow(by_case: &ByCase, case: usize, call: Call) -> Slow {
         Some((cause.name.to_string(), calls))
     };
     Slow {
-        calls: by_case.sum(case, call.slow()).unwrap_or(0),
+        calls: by_case.sum(case, call.slow).unwrap_or(0),
         share: ticks.filter(|_| all > 0.0).map(|ticks| ticks as f64 / all),
         causes: CAUSES.iter().filter_map(by_cause).collect(),
     }
@@ -135,8 +135,8 @@ pub(super) fn find(by_case: &ByCase) -> Found {
             case,
             bytes: *bytes,
             preload: preload.clone(),
-            malloc: cost(by_case, case, Call::Malloc),
-            free: cost(by_case, case, Call::Free),
+            malloc: cost(by_case, case, Call::MALLOC),
+            free: cost(by_case, case, Call::FREE),
             per_sample: counts.into_iter().filter_map(per_sample).collect(),
         })
     };
@@ -160,15 +160,15 @@ fn overall_of(by_case: &ByCase, points: &[Point], preload: &Option<String>) -> O
         })
     };
     Overall {
-        malloc_median_ticks: over_sizes(Call::Malloc, Tally::median),
-        malloc_mean_ticks: over_sizes(Call::Malloc, Tally::mean),
+        malloc_median_ticks: over_sizes(Call::MALLOC, Tally::median),
+        malloc_mean_ticks: over_sizes(Call::MALLOC, Tally::mean),
         malloc_fast_ticks: by_case.estimate_together(&cases, |samples| {
             // Sizes of which every call is slow have none.
-            let fast = samples.iter().filter_map(|sample| fast(sample, Call::Malloc));
+            let fast = samples.iter().filter_map(|sample| fast(sample, Call::MALLOC));
             stats::mean(&fast.collect::<Vec<f64>>())
         }),
-        free_median_ticks: over_sizes(Call::Free, Tally::median),
-        free_mean_ticks: over_sizes(Call::Free, Tally::mean),
+        free_median_ticks: over_sizes(Call::FREE, Tally::median),
+        free_mean_ticks: over_sizes(Call::FREE, Tally::mean),
         preload: preload.clone(),
     }
 }

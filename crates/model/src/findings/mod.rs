@@ -23,7 +23,7 @@ use crate::estimate::widest;
 use crate::experiment::Experiment;
 use crate::noise::{self, NoiseVerdict};
 use crate::run::{End, Header, Run};
-use crate::speed::{CleanCounts, with_shared_level};
+use crate::speed::CleanCounts;
 use crate::summary::failure_of;
 use crate::trial::{Case, Environment, Quantity, Tally, Trial};
 use stats::median;
@@ -109,7 +109,7 @@ impl Record {
             },
             ns_per_tick: ns_per_tick(&run.samples),
             worst_precision: widest(widths(by_case, &run.failures)),
-            noise: judge(run),
+            noise: judge(by_case),
             company: run.company.clone(),
             warnings: run.warnings.clone(),
         }
@@ -149,9 +149,7 @@ pub(crate) fn ns_per_tick(samples: &[case::Sample]) -> Option<f64> {
 /// The verdict on the noise: by the share of clean slices where there are slices, else by the scatter of the
 /// cases' medians from round to round and by the samples that lost time to the hypervisor. Cases that are disturbed on purpose say nothing of the
 /// machine.
-pub(crate) fn judge(run: &Run) -> NoiseVerdict {
-    let plan = with_shared_level(&run.header.plan, &run.samples);
-    let by_case = &ByCase::new(&plan, trials(&run.samples));
+pub(crate) fn judge(by_case: &ByCase) -> NoiseVerdict {
     let is_left_alone = |(_, trial): &(usize, &Trial)| !matches!(trial, Trial::Execution(of) if of.environment == Environment::Disturbed);
     let left_alone = || by_case.trials().filter(is_left_alone);
     let spread = |(case, trial): (usize, &Trial)| {

@@ -44,7 +44,7 @@ pub(crate) fn run(experiment: Experiment, trials: Vec<Trial>, samples: Vec<Sampl
         session: None,
         launch: None,
     });
-    run.samples = samples.into_iter().map(Into::into).collect();
+    run.samples = samples.into_iter().map(crate::case::Sample::Trial).collect();
     run
 }
 

@@ -1,11 +1,13 @@
-//! The kernel's list format for sets of CPUs: `0-3,8`.
+//! The kernel's list format for sets of CPUs: `0-3,8`. And how two CPUs lie to each other.
 
 use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
+
+use super::{Cache, Machine};
+use crate::experiment::named;
 
 /// CPU numbers at or above this are refused; the largest `CONFIG_NR_CPUS` of any architecture is
 /// 8,192. Without a bound, `0-4294967295` in a damaged file would fill the memory.
@@ -13,17 +15,10 @@ const MAX_CPUS: u32 = 65_536;
 
 /// A set of CPU numbers, sorted and each once. Text and JSON hold it in the kernel's list format
 /// (`0-3,8`; empty for none), see "List format" in cpuset(7).
-#[derive(
-    Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub struct CpuList(Vec<u32>);
-
-/// Why a text is not a CPU list; the message names the bad item.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct CpuListError(String);
 
 impl CpuList {
     /// The CPU numbers, rising.
@@ -67,9 +62,10 @@ impl FromIterator<u32> for CpuList {
 }
 
 impl FromStr for CpuList {
-    type Err = CpuListError;
+    /// Names the bad item.
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, CpuListError> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text.is_empty() {
             return Ok(CpuList::default());
@@ -77,7 +73,7 @@ impl FromStr for CpuList {
         // A set, not a list of ranges: `0-65535` a thousand times over stays small.
         let mut present = Vec::new();
         for item in text.split(',') {
-            let (first, last) = parse_item(item.trim()).map_err(CpuListError)?;
+            let (first, last) = parse_item(item.trim())?;
             if present.len() <= last as usize {
                 present.resize(last as usize + 1, false);
             }
@@ -112,9 +108,9 @@ impl fmt::Display for CpuList {
 }
 
 impl TryFrom<String> for CpuList {
-    type Error = CpuListError;
+    type Error = String;
 
-    fn try_from(text: String) -> Result<Self, CpuListError> {
+    fn try_from(text: String) -> Result<Self, String> {
         text.parse()
     }
 }
@@ -122,6 +118,112 @@ impl TryFrom<String> for CpuList {
 impl From<CpuList> for String {
     fn from(list: CpuList) -> String {
         list.to_string()
+    }
+}
+
+/// How two different CPUs lie to each other, from near to far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Relation {
+    /// Hardware threads of one core.
+    Smt,
+    /// Two cores that share a cache.
+    SharedCache,
+    /// Two cores of one memory node that share no cache.
+    OtherCache,
+    /// CPUs of two memory nodes.
+    OtherNode,
+    /// Two CPUs of which it could not be read whether they share a core or a cache.
+    Unknown,
+}
+
+named!(
+    Relation,
+    "relation of two CPUs",
+    Smt => "smt",
+    SharedCache => "shared-cache",
+    OtherCache => "other-cache",
+    OtherNode => "other-node",
+    Unknown => "unknown"
+);
+
+impl Relation {
+    /// What it means, for reports.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Smt => "hardware threads of one core",
+            Self::SharedCache => "two cores that share a cache",
+            Self::OtherCache => "two cores of one memory node that share no cache",
+            Self::OtherNode => "two memory nodes",
+            Self::Unknown => "two CPUs of which it could not be read what they share",
+        }
+    }
+}
+
+/// All that the relations of a CPU rest on.
+#[derive(Debug)]
+pub struct Surroundings<'a> {
+    /// The CPU.
+    pub cpu: u32,
+    siblings: Option<&'a CpuList>,
+    caches: Vec<&'a Cache>,
+    node: Option<(u32, Option<&'a [u32]>)>,
+}
+
+impl<'a> Surroundings<'a> {
+    /// Those of `cpu`. What could not be read is missing.
+    pub fn of(machine: &'a Machine, cpu: u32) -> Self {
+        let topology = machine.cpu.topology.known().map(Vec::as_slice).unwrap_or_default();
+        let place = topology.iter().find(|place| place.cpu == cpu);
+        let caches = machine.data_caches_of(cpu).unwrap_or_default();
+        let nodes = machine.numa.nodes.known().map(Vec::as_slice).unwrap_or_default();
+        let node = nodes.iter().find(|n| n.cpus.known().is_some_and(|cpus| cpus.contains(cpu)));
+        Self {
+            cpu,
+            siblings: place.and_then(|place| place.smt_siblings.known()),
+            caches,
+            node: node.map(|node| (node.node, node.distances.known().map(Vec::as_slice))),
+        }
+    }
+
+    /// How another CPU lies to this one. A machine without nodes is one node.
+    pub fn relation(&self, other: &Self) -> Relation {
+        if self.siblings.is_some_and(|siblings| siblings.contains(other.cpu)) {
+            return Relation::Smt;
+        }
+        if let (Some((one, _)), Some((another, _))) = (self.node, other.node)
+            && one != another
+        {
+            return Relation::OtherNode;
+        }
+        match (self.siblings, self.shares_cache(other)) {
+            (Some(_), Some(true)) => Relation::SharedCache,
+            (Some(_), Some(false)) => Relation::OtherCache,
+            _ => Relation::Unknown,
+        }
+    }
+
+    /// The level of the nearest data cache that both use.
+    pub fn nearest_shared_level(&self, other: &Self) -> Option<u32> {
+        let shared = self.caches.iter().filter(|cache| cache.serves(other.cpu));
+        shared.filter_map(|cache| cache.level.known().copied()).min()
+    }
+
+    /// The distance to another CPU's node by the firmware's table, 10 being the own one.
+    pub fn distance(&self, other: &Self) -> Option<u32> {
+        let (_, distances) = self.node?;
+        distances?.get(other.node?.0 as usize).copied()
+    }
+
+    /// Absent where a cache of either could not be read.
+    fn shares_cache(&self, other: &Self) -> Option<bool> {
+        if self.caches.iter().any(|cache| cache.serves(other.cpu)) {
+            return Some(true);
+        }
+        let is_known = |of: &Self| {
+            !of.caches.is_empty() && of.caches.iter().all(|c| c.shared_cpus.known().is_some())
+        };
+        (is_known(self) && is_known(other)).then_some(false)
     }
 }
 

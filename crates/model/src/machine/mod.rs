@@ -2,7 +2,6 @@
 
 mod cpu;
 mod cpu_list;
-mod relation;
 mod system;
 
 use schemars::JsonSchema;
@@ -13,8 +12,7 @@ pub use cpu::{
     Cache, CacheKind, Cpu, CpuModel, Frequency, FrequencyPolicy, LogicalCpu, Mitigations,
     Virtualization,
 };
-pub use cpu_list::{CpuList, CpuListError};
-pub use relation::{Relation, Surroundings};
+pub use cpu_list::{CpuList, Relation, Surroundings};
 pub use system::{
     Bound, Cgroup, CgroupLayout, CgroupLimit, ClockSource, CpuAccounting, CpuInterrupts, CpuQuota,
     Cpuset, Kernel, Limits, Load, Memory, Numa, NumaNode, Preemption, PreemptionModel,
@@ -52,51 +50,43 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// The name of the first CPU model.
+    pub fn cpu_name(&self) -> Option<&String> {
+        self.cpu.models.known()?.first()?.name.known()
+    }
+
     /// The hardware threads of the CPU's core, the CPU among them.
-    pub fn smt_siblings_of(&self, cpu: u32) -> Reading<CpuList> {
-        let place = self.cpu.topology.as_ref().and_then(|topology| {
-            let place = topology.iter().find(|place| place.cpu == cpu);
-            place.ok_or_else(|| format!("CPU {cpu} is not online")).into()
-        });
-        place.and_then(|place| place.smt_siblings.clone())
+    pub fn smt_siblings_of(&self, cpu: u32) -> Result<&CpuList, String> {
+        let place = self.cpu.topology.ok()?.iter().find(|place| place.cpu == cpu);
+        place.ok_or_else(|| format!("CPU {cpu} is not online"))?.smt_siblings.ok()
     }
 
     /// The last data (or unified) cache on the CPU's way to memory that no other core shares.
     /// Hardware threads of one core count as one.
-    pub fn last_private_cache(&self, cpu: u32) -> Reading<&Cache> {
-        let both = self
-            .smt_siblings_of(cpu)
-            .and_then(|own| self.data_caches_of(cpu).map(|caches| (own, caches)));
-        both.and_then(|(own, caches)| {
-            if let Some(why) = caches.iter().find_map(|cache| cache.shared_cpus.why()) {
-                return Reading::unknown(why);
-            }
-            let is_private =
-                |cache: &&Cache| cache.shared_cpus.known().is_some_and(|cpus| cpus.is_subset(&own));
-            let last =
-                caches.into_iter().filter(is_private).max_by_key(|cache| cache.level.known());
-            last.ok_or_else(|| format!("CPU {cpu} has no private data cache")).into()
-        })
+    pub fn last_private_cache(&self, cpu: u32) -> Result<&Cache, String> {
+        let own = self.smt_siblings_of(cpu)?;
+        let mut private = Vec::new();
+        for cache in self.data_caches_of(cpu)? {
+            private.extend(cache.shared_cpus.ok()?.is_subset(own).then_some(cache));
+        }
+        let last = private.into_iter().max_by_key(|cache| cache.level.known());
+        last.ok_or_else(|| format!("CPU {cpu} has no private data cache"))
     }
 
     /// The largest data (or unified) cache of the machine.
-    pub fn largest_cache(&self) -> Reading<&Cache> {
-        self.cpu.caches.as_ref().and_then(|caches| {
-            let has_size =
-                |cache: &&Cache| cache.holds_data() && cache.size_bytes.known().is_some();
-            // The first of equals, so that the answer does not hang on the number of CPUs.
-            let sized = caches.iter().filter(has_size).rev();
-            let largest = sized.max_by_key(|cache| cache.size_bytes.known());
-            largest.ok_or("no data cache of known size").into()
-        })
+    pub fn largest_cache(&self) -> Result<&Cache, String> {
+        let has_size = |cache: &&Cache| cache.holds_data() && cache.size_bytes.known().is_some();
+        // The first of equals, so that the answer does not hang on the number of CPUs.
+        let sized = self.cpu.caches.ok()?.iter().filter(has_size).rev();
+        let largest = sized.max_by_key(|cache| cache.size_bytes.known());
+        largest.ok_or("no data cache of known size".to_string())
     }
 
-    fn data_caches_of(&self, cpu: u32) -> Reading<Vec<&Cache>> {
-        self.cpu.caches.as_ref().and_then(|caches| {
-            let serving = caches.iter().filter(|cache| cache.holds_data() && cache.serves(cpu));
-            let serving = Some(serving.collect::<Vec<_>>()).filter(|serving| !serving.is_empty());
-            serving.ok_or_else(|| format!("CPU {cpu} has no data cache listed")).into()
-        })
+    pub(crate) fn data_caches_of(&self, cpu: u32) -> Result<Vec<&Cache>, String> {
+        let serves = |cache: &&Cache| cache.holds_data() && cache.serves(cpu);
+        let serving: Vec<&Cache> = self.cpu.caches.ok()?.iter().filter(serves).collect();
+        let some = (!serving.is_empty()).then_some(serving);
+        some.ok_or_else(|| format!("CPU {cpu} has no data cache listed"))
     }
 
     /// What differs in the other machine, in the order of the JSON form. Left out: what changes by
@@ -226,19 +216,20 @@ mod tests {
     #[test]
     fn siblings_and_sharers_are_found_from_any_cpu() {
         let machine = two_cores();
-        assert_eq!(machine.smt_siblings_of(2), cpus("0,2"));
-        assert_eq!(machine.smt_siblings_of(9).why(), Some("CPU 9 is not online"));
-        assert_eq!(machine.data_caches_of(9).why(), Some("CPU 9 has no data cache listed"));
+        assert_eq!(machine.smt_siblings_of(2), cpus("0,2").ok());
+        assert_eq!(machine.smt_siblings_of(9), Err("CPU 9 is not online".to_string()));
+        let none = machine.data_caches_of(9).unwrap_err();
+        assert_eq!(none, "CPU 9 has no data cache listed");
     }
 
     #[test]
     fn a_cache_is_private_if_only_the_own_core_uses_it() {
         let machine = two_cores();
         let size_of = |cpu| machine.last_private_cache(cpu).map(|cache| cache.size_bytes.clone());
-        assert_eq!(size_of(2), Reading::Known(Reading::Known(1 << 20)));
-        assert_eq!(size_of(3), Reading::Known(Reading::Known(32 << 10)));
+        assert_eq!(size_of(2), Ok(Reading::Known(1 << 20)));
+        assert_eq!(size_of(3), Ok(Reading::Known(32 << 10)));
         let largest = machine.largest_cache().map(|cache| cache.level.clone());
-        assert_eq!(largest, Reading::Known(Reading::Known(3)));
+        assert_eq!(largest, Ok(Reading::Known(3)));
     }
 
     #[test]
@@ -247,10 +238,10 @@ mod tests {
         if let Reading::Known(caches) = &mut machine.cpu.caches {
             caches[2].shared_cpus = Reading::unknown("index2/shared_cpu_list: absent");
         }
-        let private = machine.last_private_cache(0);
-        assert_eq!(private.why(), Some("index2/shared_cpu_list: absent"));
-        assert_eq!(Machine::default().last_private_cache(0).why(), Some("not recorded"));
-        assert_eq!(Machine::default().largest_cache().why(), Some("not recorded"));
+        let private = machine.last_private_cache(0).unwrap_err();
+        assert_eq!(private, "index2/shared_cpu_list: absent");
+        assert_eq!(Machine::default().last_private_cache(0).unwrap_err(), "not recorded");
+        assert_eq!(Machine::default().largest_cache().unwrap_err(), "not recorded");
     }
 
     #[test]

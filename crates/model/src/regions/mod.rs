@@ -177,11 +177,11 @@ impl Breaks {
         let Some((bound, piece)) = self.jump_below.zip(self.pieces.first()) else {
             return String::new();
         };
-        let (bound, last) = (percent(bound), self.axis.size(piece.last));
-        match piece.last < self.largest {
-            true => format!(", seen up to {last} (any jump below {bound}); inconclusive beyond it"),
-            false => format!(", any jump below {bound}"),
-        }
+        let beyond = match piece.last < self.largest {
+            true => format!("; inconclusive beyond {}", self.axis.size(piece.last)),
+            false => String::new(),
+        };
+        format!(", any jump below {}{beyond}", percent(bound))
     }
 }
 

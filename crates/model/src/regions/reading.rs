@@ -9,7 +9,7 @@ use super::breaks::{SETTINGS, read};
 use super::refill::{self, Refill};
 use super::{Answer, Axis, Breaks, Course, Piece};
 use crate::curve::Point;
-use crate::words::{bytes, percent, two_digits};
+use crate::words::{bytes, two_digits};
 
 /// A first piece up to so many times the direct cost counts as close to it: the first region of
 /// the paper reaches from 1.1 to 2.3 times its c1.
@@ -264,12 +264,8 @@ impl Regions {
                 format!("rises by {by} ns a KiB, no threshold up to {up_to}")
             }
             [piece] => {
-                let bound =
-                    self.breaks.jump_below.map(|b| format!(", any jump below {}", percent(b)));
-                let is_all = piece.last == self.breaks.largest;
-                let beyond = if is_all { "" } else { "; inconclusive beyond it" };
-                let bound = bound.unwrap_or_default();
-                format!("no threshold up to {up_to}: {}{bound}{beyond}", piece.in_words())
+                let bound = self.breaks.bound_in_words();
+                format!("no threshold up to {up_to}: {}{bound}", piece.in_words())
             }
             _ => format!("no threshold up to {up_to}"),
         }

@@ -213,7 +213,7 @@ fn a_flat_cost_under_growing_scatter_is_flat_only_as_far_as_it_was_seen() {
     assert_eq!(
         regions(&points, None).in_words(),
         "no threshold up to 128 KiB: flat at 3.00 us, any jump below 41 %; inconclusive \
-         beyond it"
+         beyond 128 KiB"
     );
     let wide = |point: &Point| Point { error: Some(1e5 / Z), ..*point };
     let points: Vec<Point> = points.iter().map(wide).collect();

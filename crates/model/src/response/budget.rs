@@ -5,8 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::signals::{interrupt_latency, ring_switch_ns};
-use super::{REFERENCE, call_ns};
+use super::{REFERENCE, loop_ns, loop_of};
 use crate::estimate::Estimate;
+use crate::findings::overhead::net_of_loop;
 use crate::findings::{ByCase, ByRound};
 use crate::pairing::Grouped;
 use crate::ring::Policy;
@@ -49,8 +50,8 @@ pub struct Against {
 
 /// The budget; absent where no wake-up was measured. `ticks`: the length of the tick's gaps.
 pub(super) fn find(by_case: &ByCase, grouped: &Grouped, ticks: ByRound) -> Option<Budget> {
-    let switch = ring_switch_ns(by_case.plan, grouped, REFERENCE);
-    let call = call_ns(by_case, GETUID);
+    let switch = ring_switch_ns(grouped, REFERENCE);
+    let call = loop_ns(by_case, loop_of(by_case, GETUID), net_of_loop);
     let back = ByRound::together([&call], |[call]| interrupt_latency(call));
     let sum = ByRound::together([&ticks, &switch], |parts| parts.iter().sum());
     let estimate = |figure: &ByRound| figure.estimate(by_case.plan);

@@ -12,22 +12,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::{Either, rings, trials};
 use crate::competing::CompetingTasks;
-use crate::estimate::Estimate;
+use crate::estimate::{Estimate, widest};
 use crate::experiment::Takes;
 use crate::findings::overhead::{empty_ticks, net_of_loop};
 use crate::findings::{self, ByCase, ByRound, gaps, wakeup};
-use crate::looks::worst_precision;
 use crate::noise::{self, NoiseVerdict};
 use crate::pairing::Grouped;
-use crate::plan::Plan;
-use crate::ring::{Case as Ring, Sample as RingSample};
+use crate::ring::Case as Ring;
 use crate::run::{End, Header, Run};
 use crate::speed::with_shared_level;
-use crate::summary::{CaseSummary, HARDLY_SWITCHES_PER_HOP, summaries};
+use crate::summary::{CaseSummary, summaries, widths};
 use crate::trial::loops::{ENTERED_CALLS, KERNEL_ENTRIES};
 use crate::trial::overhead::BATCH_TICKS;
 use crate::trial::{Sample, Trial};
-use stats::median;
 
 pub use budget::{Against, Budget};
 pub use signals::{Account, Signals};
@@ -37,24 +34,6 @@ const REFERENCE: &str = "pipe";
 
 /// One case and what came of it.
 pub type Summary = Either<CaseSummary, findings::Summary>;
-
-impl Summary {
-    /// Rounds in which it was measured.
-    pub fn rounds(&self) -> u32 {
-        match self {
-            Self::Ring(summary) => summary.rounds,
-            Self::Trial(summary) => summary.rounds,
-        }
-    }
-
-    /// Why the case was not measured (any further).
-    pub fn failure(&self) -> Option<&str> {
-        match self {
-            Self::Ring(summary) => summary.failure.as_deref(),
-            Self::Trial(summary) => summary.failure.as_deref(),
-        }
-    }
-}
 
 /// What one call, or one loop of a short sequence, costs above the empty loop. Signed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -123,15 +102,14 @@ pub struct Record {
 }
 
 /// The verdict on the noise of a run, by its rings and its trials as far as it has them.
-pub(crate) fn noise_of(run: &Run, grouped: &Grouped) -> NoiseVerdict {
-    let plan = &run.header.plan;
-    let of_rings = || noise::judge(plan, rings(&run.samples), grouped);
+pub(crate) fn noise_of(grouped: &Grouped, by_case: &ByCase) -> NoiseVerdict {
+    let plan = grouped.plan;
     match plan.experiment.takes() {
-        Takes::Rings => of_rings(),
-        Takes::Trials => findings::judge(run),
+        Takes::Rings => noise::judge(grouped),
+        Takes::Trials => findings::judge(by_case),
         Takes::Both => {
-            let of_rings = plan.rings().next().map(|_| ("rings", of_rings()));
-            let of_trials = plan.trials().next().map(|_| ("trials", findings::judge(run)));
+            let of_rings = plan.rings().next().map(|_| ("rings", noise::judge(grouped)));
+            let of_trials = plan.trials().next().map(|_| ("trials", findings::judge(by_case)));
             NoiseVerdict::together(of_rings.into_iter().chain(of_trials))
         }
     }
@@ -143,7 +121,11 @@ impl Record {
         let plan = &*with_shared_level(&run.header.plan, &run.samples);
         let grouped = &Grouped::new(plan, rings(&run.samples));
         let by_case = &ByCase::new(plan, trials(&run.samples));
-        let mut of_rings = summaries(plan, grouped, &run.failures).into_iter();
+        let of_rings = summaries(plan, grouped, &run.failures);
+        let widths = widths(&of_rings).chain(findings::widths(by_case, &run.failures));
+        let worst_precision = widest(widths);
+        let links = links(grouped, &of_rings);
+        let mut of_rings = of_rings.into_iter();
         let mut of_trials = findings::summaries(run, by_case).into_iter();
         let cases = plan.cases.iter().filter_map(|case| match case {
             Either::Ring(_) => of_rings.next().map(Summary::Ring),
@@ -158,13 +140,13 @@ impl Record {
             cases: cases.collect(),
             loops: loops(by_case),
             signals: signals::find(by_case, grouped),
-            links: links(plan, grouped),
+            links,
             gaps,
             wakeups: wakeup::find(by_case),
             budget: budget::find(by_case, grouped, tick_ns.unwrap_or_default()),
             ns_per_tick: findings::ns_per_tick(&run.samples),
-            worst_precision: worst_precision(&run.header.plan, &run.samples, &run.failures),
-            noise: noise_of(run, grouped),
+            worst_precision,
+            noise: noise_of(grouped, by_case),
             company: run.company.clone(),
             warnings: run.warnings.clone(),
         }
@@ -180,9 +162,8 @@ impl Record {
 fn loops(by_case: &ByCase) -> Vec<LoopCost> {
     let cost = |(case, trial): (usize, &Trial)| {
         let Trial::Loop { call } = trial else { return None };
-        let estimate = |of: fn(&Sample) -> Option<f64>| {
-            by_case.by_round(case, BATCH_TICKS, of).estimate(by_case.plan)
-        };
+        let estimate =
+            |of: fn(&Sample) -> Option<f64>| by_case.estimate_of_slices(case, BATCH_TICKS, of);
         let calls = by_case.sum(case, ENTERED_CALLS).filter(|calls| *calls > 0);
         let entries = calls.zip(by_case.sum(case, KERNEL_ENTRIES));
         Some(LoopCost {
@@ -197,40 +178,27 @@ fn loops(by_case: &ByCase) -> Vec<LoopCost> {
     by_case.trials().filter_map(cost).collect()
 }
 
-/// Nanoseconds per call above the empty loop, by round; empty without such a case.
-fn call_ns(by_case: &ByCase, name: &str) -> ByRound {
-    let is_it = |trial: &Trial| matches!(trial, Trial::Loop { call } if call == name);
-    loop_ns(by_case, is_it, net_of_loop)
+/// The case of the calls of that name in a loop.
+fn loop_of(by_case: &ByCase, name: &str) -> Option<usize> {
+    by_case.find(|trial| matches!(trial, Trial::Loop { call } if call == name))
 }
 
-/// Nanoseconds per loop of the first such case.
-fn loop_ns(
-    by_case: &ByCase,
-    is_it: impl Fn(&Trial) -> bool,
-    ticks: fn(&Sample) -> Option<f64>,
-) -> ByRound {
+/// Nanoseconds per call or loop of a case, by round; empty without one.
+fn loop_ns(by_case: &ByCase, case: Option<usize>, ticks: fn(&Sample) -> Option<f64>) -> ByRound {
     let ns = |sample: &Sample| Some(ticks(sample)? * sample.ns_per_tick()?);
-    let case = by_case.find(is_it);
     case.map(|case| by_case.by_round(case, BATCH_TICKS, ns)).unwrap_or_default()
 }
 
 /// What a switch costs by each link, beside the pipe's.
-fn links(plan: &Plan, grouped: &Grouped) -> Vec<LinkCost> {
-    let is_compared = |case: &Ring| case.members == 2 && case.work.is_none();
-    let switches = |ring: usize| {
-        let counted: Vec<f64> = grouped.samples(ring).map(RingSample::switches_per_hop).collect();
-        median(&counted).is_none_or(|counted| counted >= HARDLY_SWITCHES_PER_HOP)
-    };
-    let cost = |(index, case): (usize, &Ring)| {
+fn links(grouped: &Grouped, cases: &[CaseSummary]) -> Vec<LinkCost> {
+    let cost = |((index, case), of): ((usize, &Ring), &CaseSummary)| {
         let by_pipe = Ring { link: REFERENCE.to_string(), ..case.clone() };
-        let pipe = plan.find_ring(|other| *other == by_pipe);
-        let pipe = pipe.filter(|pipe| *pipe != index && switches(index));
-        LinkCost {
-            case: index,
-            link: case.link.clone(),
-            above_pipe_ns: pipe
-                .and_then(|pipe| grouped.difference(index, pipe, grouped.rank(index))),
-        }
+        let pipe = grouped.plan.find_ring(|other| *other == by_pipe);
+        let pipe = pipe.filter(|pipe| *pipe != index && !of.does_not_switch);
+        let above_pipe_ns =
+            pipe.and_then(|pipe| grouped.difference(index, pipe, grouped.rank(index)));
+        let is_compared = case.members == 2 && case.work.is_none();
+        is_compared.then(|| LinkCost { case: index, link: case.link.clone(), above_pipe_ns })
     };
-    plan.rings().filter(|(_, case)| is_compared(case)).map(cost).collect()
+    grouped.plan.rings().zip(cases).filter_map(cost).collect()
 }

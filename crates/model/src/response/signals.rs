@@ -5,12 +5,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{REFERENCE, call_ns, loop_ns};
+use super::{REFERENCE, loop_ns, loop_of};
 use crate::estimate::{Estimate, Speed};
-use crate::findings::overhead::in_a_row;
+use crate::findings::overhead::{in_a_row, net_of_loop};
 use crate::findings::{ByCase, ByRound};
 use crate::pairing::{self, Grouped};
-use crate::plan::Plan;
 use crate::ring::Sample;
 use crate::trial::Trial;
 use crate::trial::loops::{
@@ -91,17 +90,16 @@ fn context_switch(two_process_loop: f64, signal: f64) -> f64 {
 
 /// The readings; absent where nothing was measured that they need.
 pub(super) fn find(by_case: &ByCase, grouped: &Grouped) -> Option<Signals> {
-    let case_of =
-        |name: &str| by_case.find(|trial| matches!(trial, Trial::Loop { call } if call == name));
+    let [one, own] = [GETUID, SIGNAL_SELF].map(|name| loop_of(by_case, name));
     let two = by_case.find(|trial| *trial == Trial::TwoProcesses);
-    case_of(SIGNAL_SELF).or(two)?;
-    let (call, signal) = (call_ns(by_case, GETUID), call_ns(by_case, SIGNAL_SELF));
-    let two_loop = loop_ns(by_case, |trial| *trial == Trial::TwoProcesses, in_a_row);
+    own.or(two)?;
+    let [call, signal] = [one, own].map(|case| loop_ns(by_case, case, net_of_loop));
+    let two_loop = loop_ns(by_case, two, in_a_row);
     let of_two = |one: &ByRound, other: &ByRound, formula: fn(f64, f64) -> f64| {
         ByRound::together([one, other], |[one, other]| formula(one, other))
     };
     let switch = of_two(&two_loop, &signal, context_switch);
-    let ring = |link: &str| ring_switch_ns(by_case.plan, grouped, link);
+    let ring = |link: &str| ring_switch_ns(grouped, link);
     let above = |link: &str| of_two(&switch, &ring(link), |one, other| one - other);
     let estimate = |figure: &ByRound| figure.estimate(by_case.plan);
     let latency = ByRound::together([&call], |[call]| interrupt_latency(call));
@@ -109,7 +107,7 @@ pub(super) fn find(by_case: &ByCase, grouped: &Grouped) -> Option<Signals> {
         let loops = by_case.sum(case, CALLS).filter(|loops| *loops > 0)?;
         Some(by_case.sum(case, LOOP_SWITCHES)? as f64 / loops as f64)
     });
-    let programs = [case_of(GETUID), case_of(SIGNAL_SELF), two].into_iter().flatten();
+    let programs = [one, own, two].into_iter().flatten();
     let mut found = Signals {
         system_call_ns: estimate(&call),
         interrupt_latency_ns: estimate(&latency),
@@ -128,8 +126,8 @@ pub(super) fn find(by_case: &ByCase, grouped: &Grouped) -> Option<Signals> {
 }
 
 /// Cost of a switch above solo by round, of the ring of two by this link.
-pub(super) fn ring_switch_ns(plan: &Plan, grouped: &Grouped, link: &str) -> ByRound {
-    let ring = plan.find_ring(|case| case.members == 2 && case.link == link);
+pub(super) fn ring_switch_ns(grouped: &Grouped, link: &str) -> ByRound {
+    let ring = grouped.plan.find_ring(|case| case.members == 2 && case.link == link);
     let Some(ring) = ring else { return ByRound::default() };
     let of_all = grouped.above_solo_of_all(ring, Sample::ns_per_hop);
     match grouped.above_solo(ring, 0).map(|estimate| estimate.speed) {

@@ -12,9 +12,7 @@ use crate::words::{percent, signed, time, times};
 
 /// How cost per switch may depend on the members N of the ring. A step is a jump at a knee, a
 /// hinge a change of slope there; `(x)+` is x where it is positive, else 0.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
     /// a

@@ -4,7 +4,6 @@
 //! Data flows `Slices` (raw, in a sample) -> `Level` (of a run) -> clean slices -> [`stats::Pooled`] (of a case).
 //! `docs/method.md`, "The CPU's own speed", has the rules and the figures that they were chosen by.
 
-mod known;
 mod level;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -27,8 +26,7 @@ pub use crate::ring::{
     ADD_TURNS, ADDS_PER_TURN, LONGEST_SLICE_NS, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, Places,
     Slices, Triple, Triples, Wait,
 };
-pub use known::{SpeedFile, cpu_key};
-pub use level::{Level, Quanta, TOLERANCE};
+pub use level::{Level, Quanta, SpeedFile, TOLERANCE, cpu_key};
 #[cfg(test)]
 pub(crate) use tests::{around, cut};
 

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Labels, Origin, Quantity, Subcase, Subject, Values, runs};
+use super::{Labels, Origin, Quantity, Side, Subcase, Subject, Values, runs};
 use crate::experiment::Experiment;
-use crate::machine::{CpuModel, Machine};
+use crate::machine::Machine;
 use crate::published::{PublishedError, hines2000, li2007, sloan1992, venix1984};
-use crate::reading::Reading;
 use crate::ring::{Case, Kind, Placement, Policy};
 
 /// What stands before the name of a published machine where a run is meant otherwise.
@@ -88,18 +87,18 @@ impl Published {
             failure: None,
             iterations: Vec::new(),
         };
-        let cpu = CpuModel { name: Reading::Known(self.machine.clone()), ..CpuModel::default() };
-        let mut machine = Machine::default();
-        machine.cpu.models = Reading::Known(vec![cpu]);
-        machine.kernel.release = Reading::Known(self.system.clone());
-        Subject {
+        let side = Side {
             name: format!("{PREFIX}{}", self.name),
             experiment: self.experiment.to_string(),
             origin: Origin::Publication { source: format!("{} ({})", self.source, self.year) },
-            machine,
+            machine: format!("{}, {}", self.machine, self.system),
+            launches: 0,
+        };
+        Subject {
+            side,
+            machine: Machine::default(),
             noise: None,
             clock_ghz: None,
-            launches: 0,
             seed: 0,
             launch_scatter: 0.0,
             warnings: Vec::new(),

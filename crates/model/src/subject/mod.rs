@@ -13,6 +13,7 @@ pub use history::{PREFIX, Published, PublishedCase, Range, published};
 
 use crate::case;
 use crate::estimate::Estimate;
+use crate::findings::ByCase;
 use crate::machine::Machine;
 use crate::noise::NoiseVerdict;
 use crate::pairing::Grouped;
@@ -144,23 +145,32 @@ pub enum Origin {
     },
 }
 
-/// A run or published figures.
-pub struct Subject {
+/// One side of a comparison, in its record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Side {
     /// The run's name, or `history:` and the machine's.
     pub name: String,
     /// The experiment.
     pub experiment: String,
-    /// Where the figures are from.
+    /// Where its figures are from.
     pub origin: Origin,
-    /// What they were measured on.
+    /// The CPU and the system, in words: `Sun-4/280, SunOS 4.1.1`.
+    pub machine: String,
+    /// Launches that its figures are of; 0 for published figures.
+    pub launches: u32,
+}
+
+/// A run or published figures.
+pub struct Subject {
+    /// What it is, and on which machine.
+    pub side: Side,
+    /// What its figures were measured on; of published ones nothing is known but their side's words.
     pub machine: Machine,
     /// The verdict on its noise; absent for published figures.
     pub noise: Option<NoiseVerdict>,
     /// The clock that most of it had, in GHz, by the reference quanta: of the first CPU that has a level, of several
     /// launches their mean. Absent where that is not known.
     pub clock_ghz: Option<f64>,
-    /// Launches that its figures are of; 0 for published figures.
-    pub launches: u32,
     /// The seed of its plan; 0 for published figures.
     pub seed: u64,
     /// tau: the standard deviation between launches as a share of a figure; 0 for published figures.
@@ -183,7 +193,10 @@ impl Subject {
         cases.sort_by_key(|case| case.number);
         let no_end = || "it has no end: it was killed, or goes on".to_string();
         let no_end = run.end.is_none().then(no_end);
-        Self {
+        let cpu = header.machine.cpu_name().map_or("unknown CPU", String::as_str);
+        let kernel = header.machine.kernel.release.known();
+        let kernel = kernel.map_or("unknown system", String::as_str);
+        let side = Side {
             name: header.run.clone(),
             experiment: header.plan.experiment.to_string(),
             origin: Origin::Run {
@@ -191,10 +204,14 @@ impl Subject {
                 build: header.build.clone(),
                 session: header.session.clone(),
             },
-            machine: header.machine.clone(),
-            noise: Some(noise_of(run, &grouped)),
-            clock_ghz: levels(&header.plan, &run.samples).values().find_map(clock),
+            machine: format!("{cpu}, {kernel}"),
             launches: 1,
+        };
+        Self {
+            side,
+            machine: header.machine.clone(),
+            noise: Some(noise_of(&grouped, &ByCase::new(&plan, case::trials(&run.samples)))),
+            clock_ghz: levels(&header.plan, &run.samples).values().find_map(clock),
             seed: header.plan.seed,
             launch_scatter: header.plan.reference.launch_scatter.unwrap_or(LAUNCH_SCATTER),
             warnings: run.warnings.iter().cloned().chain(no_end).collect(),
@@ -209,9 +226,9 @@ impl Subject {
         let mut launches = launches.into_iter();
         let mut all = launches.next()?;
         for other in launches {
-            all.launches += 1;
+            all.side.launches += 1;
             all.launch_scatter = all.launch_scatter.max(other.launch_scatter);
-            let named = |warning: &String| format!("{}: {warning}", other.name);
+            let named = |warning: &String| format!("{}: {warning}", other.side.name);
             all.warnings.extend(other.warnings.iter().map(named));
             for case in &mut all.cases {
                 let same = other.cases.iter().find(|candidate| candidate.labels == case.labels);
@@ -229,7 +246,7 @@ impl Subject {
 
     /// The session that it is one half of, if it is.
     pub fn session(&self) -> Option<&Session> {
-        match &self.origin {
+        match &self.side.origin {
             Origin::Run { session, .. } => session.as_ref(),
             Origin::Publication { .. } => None,
         }

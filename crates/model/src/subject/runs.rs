@@ -3,33 +3,33 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use stats::median;
 
 use super::{Labels, Measured, Quantity, Subcase, Values};
 use crate::estimate::Estimate;
 use crate::findings::headlines_ns;
-use crate::pairing::{Figures, Grouped};
+use crate::pairing::Grouped;
 use crate::plan::Plan;
 use crate::ring::{Case, Sample};
 use crate::run::Run;
-use crate::summary::HARDLY_SWITCHES_PER_HOP;
+use crate::summary::{CaseSummary, failure_of, summaries};
 use crate::trial::{self, Trial};
+use crate::words;
 
 /// What a trial was given that says nothing of what was tried: how long, how often, with which seed.
 const NOT_LABELS: &[&str] = &["duration_ns", "laps", "seed", "noise_cpu"];
 
 /// All rings of a plan with their figures.
 pub(super) fn rings(run: &Run, plan: &Plan, grouped: &Grouped) -> Vec<Subcase> {
-    let subcase = |(number, case): (usize, &Case)| Subcase {
+    let subcase = |((number, case), summary): ((usize, &Case), CaseSummary)| Subcase {
         number,
         title: case.title(),
         labels: labels(case),
         details: details(case),
-        figures: figures(plan, grouped, number, case),
-        failure: failure_of(run, number),
+        figures: figures(grouped, number, &summary),
+        failure: summary.failure,
         iterations: grouped.hops_by_round(number),
     };
-    plan.rings().map(subcase).collect()
+    plan.rings().zip(summaries(plan, grouped, &run.failures)).map(subcase).collect()
 }
 
 /// All trials whose figure is a time.
@@ -46,19 +46,13 @@ pub(super) fn trials(run: &Run) -> Vec<Subcase> {
             figures: measured(Quantity::TrialNs, figures.figures().collect(), estimate)
                 .into_iter()
                 .collect(),
-            failure: failure_of(run, number),
+            failure: failure_of(&run.failures, number),
             iterations: figures.of_all().map(|(round, _)| (round, 1)).collect(),
         }
     };
     // What a sleeper's share of the ticks is, is no cost.
     let is_time = |(_, case): &(usize, &trial::Case)| !matches!(case.trial, Trial::Sampling { .. });
     plan.trials().filter(is_time).map(subcase).collect()
-}
-
-/// What was last told of a case that failed.
-fn failure_of(run: &Run, case: usize) -> Option<String> {
-    let last = run.failures.iter().rev().find(|failure| failure.case == case);
-    last.map(|failure| failure.message.clone())
 }
 
 /// A figure of one run; absent where no round has it.
@@ -70,42 +64,21 @@ fn measured(
     estimate.map(|_| (of, Values::Measured(vec![Measured { by_round, estimate }])))
 }
 
-/// Of a ring that switches the cost of a switch and of a hop, else of a hop.
-fn figures(
-    plan: &Plan,
-    grouped: &Grouped,
-    number: usize,
-    case: &Case,
-) -> BTreeMap<Quantity, Values> {
-    // Streams of their own, apart from those of the record.
-    let stream = |figure: u64| (7 << 32) + 4 * grouped.rank(number) + figure;
-    let counted = grouped.by_round(number, Sample::switches_per_hop).into_values();
-    let switches_per_hop = median(&counted.collect::<Vec<f64>>()).unwrap_or(0.0);
-    let does_switch = case.members > 1 && switches_per_hop >= HARDLY_SWITCHES_PER_HOP;
-    let by_cpu = does_switch && case.placement.is_one_cpu() && plan.batching.ring.triples.is_none();
-    let over_rounds = |of: Quantity, by_round: Figures, figure: u64| {
-        let estimate = grouped.over_rounds(&by_round, stream(figure));
-        measured(of, by_round, estimate)
-    };
-    let switch = || {
-        let estimate = grouped.above_solo(number, stream(0));
-        measured(Quantity::NsPerSwitchAboveSolo, grouped.above_solo_by_round(number), estimate)
-    };
-    let switch_by_cpu = || {
-        let by_round = grouped.above_solo_of_all(number, Sample::cpu_ns_per_hop);
-        over_rounds(Quantity::CpuNsPerSwitchAboveSolo, by_round, 2)
-    };
-    let hop = grouped.hop(number, stream(1));
+/// Of a ring that switches the cost of a switch and of a hop, else of a hop: what its record says.
+fn figures(grouped: &Grouped, number: usize, of: &CaseSummary) -> BTreeMap<Quantity, Values> {
+    let switch_by_cpu = grouped.above_solo_of_all(number, Sample::cpu_ns_per_hop);
     let hop_by_cpu = grouped.as_found_by_round(number, Sample::cpu_ns_per_hop);
-    [
-        does_switch.then(switch).flatten(),
-        measured(Quantity::NsPerHop, grouped.hop_by_round(number), hop),
-        by_cpu.then(switch_by_cpu).flatten(),
-        over_rounds(Quantity::CpuNsPerHop, hop_by_cpu, 3),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    // A stream of its own, apart from those of the record.
+    let stream = (7 << 32) + 4 * grouped.rank(number) + 3;
+    let cpu_ns_per_hop = grouped.over_rounds(&hop_by_cpu, stream);
+    let switch = grouped.above_solo_by_round(number);
+    let all = [
+        measured(Quantity::NsPerSwitchAboveSolo, switch, of.ns_per_switch_above_solo),
+        measured(Quantity::NsPerHop, grouped.hop_by_round(number), of.ns_per_hop),
+        measured(Quantity::CpuNsPerSwitchAboveSolo, switch_by_cpu, of.cpu_ns_per_switch_above_solo),
+        measured(Quantity::CpuNsPerHop, hop_by_cpu, cpu_ns_per_hop),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 /// By these rings are paired. Of a pair that a sweep chose the relation: on another machine other CPUs have it.
@@ -132,8 +105,8 @@ pub(super) fn labels(case: &Case) -> Labels {
 }
 
 fn details(case: &Case) -> Labels {
-    let cpus: Vec<String> = case.placement.cpus().iter().map(u32::to_string).collect();
-    named([("CPU", cpus.join(",")), ("real-time priority", case.priority().to_string())])
+    let cpus = words::list(&case.placement.cpus());
+    named([("CPU", cpus), ("real-time priority", case.priority().to_string())])
 }
 
 fn named<const N: usize>(labels: [(&str, String); N]) -> Labels {

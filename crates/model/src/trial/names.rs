@@ -113,35 +113,24 @@ pub mod malloc {
     /// Count: minor faults of the whole sample.
     pub const MINOR_FAULTS: &str = "minor_faults";
 
-    /// Which of the two calls.
+    /// One of the two calls.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum Call {
-        /// malloc(3)
-        Malloc,
-        /// free(3)
-        Free,
+    pub struct Call {
+        /// Its tally.
+        pub tally: &'static str,
+        /// The count of its slow calls; those by cause have the cause behind it.
+        pub slow: &'static str,
     }
 
     impl Call {
-        /// Its tally.
-        pub fn tally(self) -> &'static str {
-            match self {
-                Self::Malloc => MALLOC_TICKS,
-                Self::Free => FREE_TICKS,
-            }
-        }
-
-        /// The count of its slow calls; those by cause have the cause behind it.
-        pub fn slow(self) -> &'static str {
-            match self {
-                Self::Malloc => "slow_malloc",
-                Self::Free => "slow_free",
-            }
-        }
+        /// malloc(3)
+        pub const MALLOC: Self = Self { tally: MALLOC_TICKS, slow: "slow_malloc" };
+        /// free(3)
+        pub const FREE: Self = Self { tally: FREE_TICKS, slow: "slow_free" };
 
         /// The count of its slow calls of one cause; by `ticks` the count of ticks that all of them took.
         pub fn slow_by(self, cause: &str) -> String {
-            format!("{}_{cause}", self.slow())
+            format!("{}_{cause}", self.slow)
         }
     }
 }

@@ -107,13 +107,13 @@ impl Watch {
 
     fn add_to(self, outcome: &mut Outcome) {
         for (ticks, seen) in self.slow {
-            outcome.count(self.call.slow(), 1);
+            outcome.count(self.call.slow, 1);
             outcome.count(&self.call.slow_by("ticks"), ticks);
             for (cause, _) in CAUSES.iter().zip(seen).filter(|(_, seen)| *seen) {
                 outcome.count(&self.call.slow_by(cause.name), 1);
             }
         }
-        outcome.tally(self.call.tally(), self.ticks);
+        outcome.tally(self.call.tally, self.ticks);
     }
 }
 
@@ -125,8 +125,8 @@ pub(super) fn run(bytes: u64, preload: Option<&str>, trials: u32) -> Result<Outc
     let clock = harness::clock();
     // All memory of our own is made and touched before anything is counted: its faults are not the
     // allocator's, and the heap that the child finds is the one that is measured.
-    let mut mallocs = Watch::new(Call::Malloc, trials);
-    let mut frees = Watch::new(Call::Free, trials);
+    let mut mallocs = Watch::new(Call::MALLOC, trials);
+    let mut frees = Watch::new(Call::FREE, trials);
     let mut empties = room(trials, 0);
     let mut blocks: Vec<Option<Block>> = Vec::with_capacity(trials as usize);
     blocks.resize_with(trials as usize, || None);

@@ -53,7 +53,7 @@ fn drawn(plan: Plan, of: impl Fn(&Trial) -> Vec<(&'static str, Vec<i64>)>) -> Ve
                 counts: Default::default(),
                 steal_ns: None,
             };
-            run.samples.push(sample.into());
+            run.samples.push(model::case::Sample::Trial(sample));
         }
     }
     figures(&run)

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Arg, Args};
 use model::comparison::{Change, Comparison, LIMIT, Terms, Wanted};
-use model::subject::{PREFIX, Subject};
+use model::subject::{PREFIX, Side, Subject};
 
 use crate::effort::CONFIDENCE;
 use crate::execute::Taken;
@@ -152,7 +152,8 @@ fn find(names: &str) -> Result<Subject> {
     let paths = each_once(paths.collect::<Result<Vec<_>>>()?.concat());
     let subjects = paths.iter().map(|path| read(path).map(|run| Subject::of_run(&run)));
     let subjects = subjects.collect::<Result<Vec<Subject>>>()?;
-    if let [first, others @ ..] = &subjects[..]
+    let sides: Vec<&Side> = subjects.iter().map(|subject| &subject.side).collect();
+    if let [first, others @ ..] = &sides[..]
         && let Some(other) = others.iter().find(|other| other.experiment != first.experiment)
     {
         return Err(usage(format!(

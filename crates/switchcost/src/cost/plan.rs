@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result};
 use model::experiment::Experiment;
-use model::machine::Machine;
+use model::machine::{Cache, Machine};
 use model::plan;
 use model::ring::{Batching, Case, LINE_BYTES, Op, Policy, Walk, Work};
 use probe::{placement, policy, ring};
@@ -194,12 +194,10 @@ const MOST_PAGES: u64 = 4096;
 /// The private cache of `cpu`, and where its grid ends: at four times that cache, or `deep` at twice the
 /// largest.
 fn span(machine: &Machine, cpu: Option<u32>, deep: bool) -> (u64, u64) {
-    let private = cpu.and_then(|cpu| {
-        machine.last_private_cache(cpu).known().and_then(|cache| cache.size_bytes.known().copied())
-    });
+    let size = |cache: &Cache| cache.size_bytes.known().copied();
+    let private = cpu.and_then(|cpu| size(machine.last_private_cache(cpu).ok()?));
     let private = private.filter(|size| *size >= SMALLEST).unwrap_or(COMMON_PRIVATE);
-    let largest =
-        machine.largest_cache().known().and_then(|cache| cache.size_bytes.known().copied());
+    let largest = machine.largest_cache().ok().and_then(size);
     match largest.filter(|_| deep) {
         Some(largest) => (private, (4 * private).max(2 * largest)),
         None => (private, 4 * private),
@@ -241,7 +239,7 @@ fn pages() -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::machine::{Cache, CacheKind, LogicalCpu};
+    use model::machine::{CacheKind, LogicalCpu};
     use model::reading::Reading;
 
     fn machine(private_kib: u64) -> Machine {

@@ -5,9 +5,10 @@ use std::fmt::Write;
 use model::case::{Walk, Work};
 use model::cost::{Cost, CostPoint, Curve};
 use model::published::li2007;
-use model::record::{COUNT_TOLERANCE, Record};
+use model::record::Record;
 use model::regions::{Axis, Beside};
 use model::ring::Case;
+use model::summary::COUNT_TOLERANCE;
 use model::words;
 
 use super::figures::map;

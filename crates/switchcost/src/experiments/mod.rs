@@ -10,6 +10,7 @@ use model::experiment::Takes;
 use model::findings::{self, Findings, headlines_ns};
 use model::run::Run;
 use model::subject::Subject;
+use model::summary::worst_precision;
 use model::{record, response};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -93,17 +94,12 @@ impl Record {
 
     /// What every record has beside its findings.
     pub(crate) fn common(&self) -> Common<'_> {
-        let (noise, rounds) = match self {
-            Self::Rings(of) => (&of.noise, of.cases.iter().map(|case| case.rounds).collect()),
-            Self::Trials(of) => (&of.noise, of.cases.iter().map(|case| case.rounds).collect()),
-            Self::Response(of) => (&of.noise, of.cases.iter().map(|case| case.rounds()).collect()),
+        let (noise, speed, ns_per_tick, precision) = match self {
+            Self::Rings(of) => (&of.noise, &of.speed[..], None, worst_precision(&of.cases)),
+            Self::Trials(of) => (&of.noise, &[][..], of.ns_per_tick, of.worst_precision),
+            Self::Response(of) => (&of.noise, &[][..], of.ns_per_tick, of.worst_precision),
         };
-        let (speed, ns_per_tick, precision) = match self {
-            Self::Rings(of) => (&of.speed[..], None, record::worst_precision(&of.cases)),
-            Self::Trials(of) => (&[][..], of.ns_per_tick, of.worst_precision),
-            Self::Response(of) => (&[][..], of.ns_per_tick, of.worst_precision),
-        };
-        Common { noise, speed, ns_per_tick, precision, rounds }
+        Common { noise, speed, ns_per_tick, precision }
     }
 
     /// All that is printed of it, ending with a newline; `path` is where the run is stored.

@@ -80,7 +80,7 @@ pub(crate) fn run(experiment: Experiment, cases: Vec<Case>, cost: impl Fn(&Case)
         }
     };
     let rounds = (0..8).flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)));
-    run.samples = rounds.map(|(round, case)| one(round, case).into()).collect();
+    run.samples = rounds.map(|(round, case)| model::case::Sample::Ring(one(round, case))).collect();
     run.header.plan = plan;
     run.header.machine.cpu.caches = Reading::Known(vec![cache(1, 32), cache(2, 512)]);
     run

@@ -147,7 +147,7 @@ fn wire(noise: Noise, notices: &mut Vec<String>) -> Wire {
 /// A noise that is not as far away as it should be.
 fn shared_core(cpu: u32, away: u32, machine: &Machine) -> Option<String> {
     let siblings = machine.smt_siblings_of(cpu);
-    let shared = away != cpu && siblings.known().is_some_and(|list| list.contains(away));
+    let shared = away != cpu && siblings.is_ok_and(|list| list.contains(away));
     shared.then(|| {
         format!(
             "the only other CPU ({away}) is the SMT sibling of CPU {cpu}: also in the augmented setting the noise shares its core and private caches; allow a CPU of another core (taskset, cpuset)"
@@ -177,12 +177,12 @@ fn policy_here(has_other_cpu: bool, notices: &mut Vec<String>) -> (Policy, Optio
 
 /// Half, three quarters and the whole of the last private cache.
 fn default_sizes(here: &Here, cpu: u32, notices: &mut Vec<String>) -> Vec<u64> {
-    let cache = here.machine.last_private_cache(cpu).and_then(|cache| cache.size_bytes.clone());
-    if let Some(bytes) = cache.known().filter(|bytes| **bytes >= 4 * ELEMENT_BYTES) {
-        let part = |quarters: u64| bytes / 4 * quarters / ELEMENT_BYTES * ELEMENT_BYTES;
+    let cache = here.machine.last_private_cache(cpu).and_then(|cache| cache.size_bytes.ok());
+    if let Some(bytes) = cache.as_ref().ok().filter(|bytes| ***bytes >= 4 * ELEMENT_BYTES) {
+        let part = |quarters: u64| **bytes / 4 * quarters / ELEMENT_BYTES * ELEMENT_BYTES;
         return [2, 3, 4].map(part).to_vec();
     }
-    let why = cache.why().unwrap_or("it is too small");
+    let why = cache.err().unwrap_or_else(|| "it is too small".to_string());
     notices.push(format!(
         "the last private cache of CPU {cpu} is not known ({why}): the paper's sizes stand in for its parts (--sizes)"
     ));

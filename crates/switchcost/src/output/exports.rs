@@ -9,17 +9,17 @@ pub(crate) fn go_bench(subject: &Subject) -> Vec<u8> {
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     // benchstat compares only what has the same configuration: what may differ between two runs that are
     // compared stands in a remark, which it passes over.
-    let mut text = format!("# run: {}\n", one_line(&subject.name));
+    let mut text = format!("# run: {}\n", one_line(&subject.side.name));
     if let Some(release) = subject.machine.kernel.release.known() {
         text += &format!("# kernel: {}\n", one_line(release));
     }
     // What `go test` prints too.
     text += "goos: linux\n";
-    if let Origin::Run { build, .. } = &subject.origin {
+    if let Origin::Run { build, .. } = &subject.side.origin {
         text += &format!("goarch: {}\n", go_architecture(&build.target));
     }
     text += "pkg: switchcost\n";
-    if let Some(cpu) = cpu_name(subject) {
+    if let Some(cpu) = subject.machine.cpu_name() {
         text += &format!("cpu: {}\n", one_line(cpu));
     }
     text += "Unit ns/switch better=lower\nUnit cpu-ns/op better=lower\n\n";
@@ -52,10 +52,6 @@ fn go_unit(quantity: Quantity) -> Option<&'static str> {
     }
 }
 
-fn cpu_name(subject: &Subject) -> Option<&String> {
-    subject.machine.cpu.models.known()?.first()?.name.known()
-}
-
 /// Go's name of the architecture of a target triple; its own where Go has none.
 fn go_architecture(target: &str) -> &str {
     match target.split('-').next().unwrap_or(target) {
@@ -69,8 +65,8 @@ fn go_architecture(target: &str) -> &str {
 /// `BenchmarkRing/members=2/kind=process/...`. A name is one word; `/` parts its labels.
 fn benchmark(subject: &Subject, case: &Subcase) -> String {
     let experiment = match case.label("members").is_some() {
-        true if subject.experiment == "response" => "ring",
-        _ => &subject.experiment,
+        true if subject.side.experiment == "response" => "ring",
+        _ => &subject.side.experiment,
     };
     let mut name = "Benchmark".to_string();
     for word in experiment.split('-') {
@@ -119,7 +115,7 @@ type Labels = Vec<(String, String)>;
 pub(crate) fn openmetrics(subject: &Subject) -> Vec<u8> {
     let mut text = String::new();
     // On every line: the experiment. Not the run's name: each run would be a series of its own for ever.
-    let about = [("experiment".to_string(), subject.experiment.clone())];
+    let about = [("experiment".to_string(), subject.side.experiment.clone())];
     let mut family = |name: &str, unit: &str, help: &str, values: Vec<(Labels, f64)>| {
         if values.is_empty() {
             return;
@@ -157,11 +153,11 @@ pub(crate) fn openmetrics(subject: &Subject) -> Vec<u8> {
 }
 
 fn described(subject: &Subject) -> Labels {
-    let mut all = vec![("run", &subject.name)];
-    if let Origin::Run { started, build, .. } = &subject.origin {
+    let mut all = vec![("run", &subject.side.name)];
+    if let Origin::Run { started, build, .. } = &subject.side.origin {
         all.extend([("started", started), ("version", &build.version)]);
     }
-    all.extend(cpu_name(subject).map(|name| ("cpu_model", name)));
+    all.extend(subject.machine.cpu_name().map(|name| ("cpu_model", name)));
     all.extend(subject.machine.kernel.release.known().map(|release| ("kernel", release)));
     all.into_iter().map(|(name, value)| (name.to_string(), value.clone())).collect()
 }

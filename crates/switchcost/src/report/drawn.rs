@@ -56,7 +56,7 @@ impl Drawn {
         let rounds = rounds_words(run.rounds());
         let caption = format!("{machine}, {day}; {experiment}: {cases}, {rounds}, seed {seed}");
         Self {
-            title: format!("{}, {day}", subject.experiment),
+            title: format!("{}, {day}", subject.side.experiment),
             noise: subject.noise,
             text: Some(record.table(run, path)),
             caption: clean(&caption),
@@ -98,7 +98,6 @@ fn known(facts: &[(&'static str, String)], names: &[&str]) -> String {
 
 fn facts(subject: &Subject, invocation: &[String]) -> Vec<(&'static str, String)> {
     let machine = &subject.machine;
-    let cpu = machine.cpu.models.known().and_then(|models| models.first()?.name.known());
     let kernel = machine.kernel.release.known().map_or("unknown", String::as_str);
     // What stands at all cases, each once.
     let each = |name: &str| {
@@ -109,15 +108,15 @@ fn facts(subject: &Subject, invocation: &[String]) -> Vec<(&'static str, String)
         let all: BTreeSet<String> = subject.cases.iter().filter_map(of).collect();
         all.into_iter().collect::<Vec<_>>().join(", ")
     };
-    let cpu = cpu.map_or("unknown CPU".to_string(), Clone::clone);
+    let cpu = machine.cpu_name().map_or("unknown CPU".to_string(), Clone::clone);
     let mut facts = vec![("machine", cpu), ("kernel", format!("Linux {kernel}"))];
     facts.extend(["policy", "placement", "CPU"].map(|name| (name, each(name))));
-    if let Origin::Run { started, build, .. } = &subject.origin {
+    if let Origin::Run { started, build, .. } = &subject.side.origin {
         facts.push(("measured", started.clone()));
         facts.push(("by", format!("switchcost {} ({} build)", build.version, build.profile)));
     }
     facts.push(("command", invocation.join(" ")));
-    facts.push(("run", subject.name.clone()));
+    facts.push(("run", subject.side.name.clone()));
     facts.retain(|(_, what)| !what.is_empty());
     facts
 }

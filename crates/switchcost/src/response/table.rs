@@ -39,7 +39,7 @@ fn system_calls(record: &Record) -> Option<String> {
             value(cost.ticks),
             value(cost.empty_loop_ns),
             figure(cost.kernel_entries),
-            record.cases[cost.case].rounds().to_string(),
+            record.cases[cost.case].trial().map_or(0, |of| of.rounds).to_string(),
         ]
     };
     let mut rows = record.loops.iter().filter(is_one).map(row).peekable();

@@ -63,7 +63,7 @@ fn drawn() -> Vec<Figure> {
             counts: BTreeMap::new(),
             steal_ns: None,
         };
-        run.samples.push(sample.into());
+        run.samples.push(model::case::Sample::Trial(sample));
     }
     figures(&run)
 }

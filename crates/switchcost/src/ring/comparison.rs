@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use model::machine::Relation;
-use model::record::{CaseSummary, Record, Series};
+use model::record::{Record, Series};
 use model::ring::{Case, Placement, State};
+use model::summary::CaseSummary;
 
 use crate::terminal::{self, cpu_list, interval, value};
 use crate::values::each_once;

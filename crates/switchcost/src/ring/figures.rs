@@ -3,10 +3,11 @@
 use charts::{Axis, Figure, Mark, Point, Role, Scale, Series, Unit};
 use model::estimate::Estimate;
 use model::pairing::Grouped;
-use model::record::{CaseSummary, Record};
+use model::record::Record;
 use model::ring::{Case, Kind, Placement, Policy, Sample};
 use model::run::Run;
 use model::scaling::{Knee, Verdict};
+use model::summary::CaseSummary;
 use model::{case, words};
 
 use crate::figures::{

@@ -2,8 +2,9 @@
 
 use comfy_table::Table;
 use model::noise::{NoiseLevel, NoiseVerdict};
-use model::record::{CaseSummary, Record, Totals};
+use model::record::Record;
 use model::ring::Case;
+use model::summary::{CaseSummary, Totals};
 
 use super::comparison::{Comparison, listed, not_switching, placements, states};
 use crate::terminal::{self, Text, figure, interval, value};

@@ -198,7 +198,7 @@ fn a_run_of_rings_is_a_profile() {
             .map(|mut sample| {
                 sample.case = cases + original;
                 sample.elapsed_ns += 1000 * sample.counters.switches();
-                sample.into()
+                model::case::Sample::Ring(sample)
             })
             .collect();
         run.samples.extend(copies);

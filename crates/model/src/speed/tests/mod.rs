@@ -6,8 +6,7 @@ use rand_chacha::ChaCha8Rng;
 
 mod simulation;
 
-use super::known::KNOWN;
-use super::level::lowest_level;
+use super::level::{KNOWN, lowest_level};
 use super::*;
 use crate::experiment::Experiment;
 use crate::plan::{Batching, Plan, Stopping};

@@ -1,0 +1,126 @@
+//! The sentence that a summary begins with, on figures that are known.
+
+use model::case::{Op, Policy, Walk, Work};
+use model::cost::{Cost, CostPoint, Curve, Outcome};
+use model::curve::Kind;
+use model::estimate::Estimate;
+use model::noise::{NoiseLevel, NoiseVerdict};
+use model::record::Record;
+use model::regions::{Axis, breaks};
+use model::run::Run;
+use model::scaling::Knee;
+use model::summary_line::in_words;
+
+const V1: &str = include_str!("../fixtures/run-v1.jsonl");
+
+fn estimate(value: f64, ends: Option<(f64, f64)>) -> Estimate {
+    let (low, high) = (ends.map(|ends| ends.0), ends.map(|ends| ends.1));
+    let resolved = ends.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
+    Estimate {
+        value,
+        standard_error: None,
+        low,
+        high,
+        confidence: 0.95,
+        resolved,
+        rounds: 6,
+        speed: Default::default(),
+    }
+}
+
+/// A ring of two that costs so much a switch.
+fn rings(cost: Estimate) -> Record {
+    let mut record = Record::of(&Run::parse(V1).expect("the fixture"));
+    record.cases[1].ns_per_switch_above_solo = Some(cost);
+    record
+}
+
+fn verdict(level: NoiseLevel) -> NoiseVerdict {
+    NoiseVerdict {
+        level,
+        clean_share: None,
+        round_spread: None,
+        disturbed_share: 0.0,
+        reasons: Vec::new(),
+    }
+}
+
+#[test]
+fn a_cost_comes_with_its_interval_or_with_why_there_is_none() {
+    let says = |cost| in_words(Some(&rings(cost)), None, &[]);
+    let known = says(estimate(1900.0, Some((1800.0, 2000.0))));
+    assert!(known.starts_with("a switch costs 1.90 us (1.80 us to 2.00 us) here; "), "{known}");
+    let few = says(estimate(1900.0, None));
+    assert!(few.starts_with("a switch costs about 1.90 us (too few rounds"), "{few}");
+    let open = says(estimate(20.0, Some((-30.0, 70.0))));
+    assert!(open.contains("not resolved (-30.0 ns to 70.0 ns)"), "{open}");
+    assert!(in_words(None, None, &[]).contains("was not measured"));
+    let below = says(estimate(-50.0, Some((-70.0, -30.0))));
+    assert!(below.contains("-50.0 ns (-70.0 ns to -30.0 ns, below the ring of one)"), "{below}");
+}
+
+#[test]
+fn knees_are_told_where_they_lie_and_where_there_is_none() {
+    let mut record = rings(estimate(1900.0, None));
+    let cannot = in_words(Some(&record), None, &[]);
+    assert!(cannot.contains("inconclusive whether there is a knee"), "two sizes: {cannot}");
+    let knee = |low_members, high_members| Knee {
+        kind: Kind::Step,
+        low_members,
+        high_members,
+        factor: None,
+        factor_low: None,
+        factor_high: None,
+        at_members: f64::from(high_members),
+        sizes_after: 3,
+    };
+    record.scaling[0].law.knees = vec![knee(6, 7), knee(16, 32)];
+    let two = in_words(Some(&record), None, &[]);
+    assert!(
+        two.contains("; a knee at 7 processes and a knee between 16 and 32 processes"),
+        "{two}"
+    );
+}
+
+#[test]
+fn of_working_sets_the_chase_nearest_to_256_kib_is_told() {
+    let curve = |walk, costs: &[(u64, f64)]| {
+        let point = |&(array_bytes, ns): &(u64, f64)| CostPoint {
+            case: 0,
+            array_bytes,
+            total_ns: Some(estimate(ns, None)),
+            indirect_ns: None,
+            switches_per_hop: None,
+        };
+        let work = Work { bytes: 1024, stride_bytes: 64, op: Op::Read, walk, huge_pages: false };
+        let outcome = Outcome::Breaks(breaks(Axis::ARRAY, &[]));
+        let points = costs.iter().map(point).collect();
+        Curve { members: 2, work, points, outcome, beside: Vec::new(), in_words: String::new() }
+    };
+    let mut record = rings(estimate(1900.0, None));
+    let chase = curve(Walk::Chase, &[(64 << 10, 5000.0), (300 << 10, 12_000.0), (1 << 20, 9e5)]);
+    let whole = curve(Walk::Whole, &[(256 << 10, 4000.0)]);
+    record.cost =
+        Some(Cost { direct: Vec::new(), curves: vec![whole, chase], by_members: Vec::new() });
+    let says = in_words(None, Some(&record), &[]);
+    assert!(says.contains("about 12.0 us (too few rounds for an interval) with 300 KiB"), "{says}");
+    assert!(says.starts_with("a switch costs about 1.90 us"), "its own ring of two: {says}");
+    let mut ring = rings(estimate(2500.0, None));
+    let beside = in_words(Some(&ring), Some(&record), &[]);
+    assert!(beside.contains("of working set (1.90 us without)"), "{beside}");
+    ring.cases[1].case.policy = Policy::Fifo;
+    let policies = in_words(Some(&ring), Some(&record), &[]);
+    assert!(policies.contains("of working set (policy other, 1.90 us without)"), "{policies}");
+}
+
+#[test]
+fn the_worst_verdict_on_the_machine_stands() {
+    let (quiet, unusable) = (verdict(NoiseLevel::Quiet), verdict(NoiseLevel::Unusable));
+    let says = |all: &[(&str, &NoiseVerdict)]| in_words(None, None, all);
+    assert!(says(&[("ring", &quiet)]).ends_with("; the machine was quiet"));
+    assert!(says(&[("ring", &quiet), ("cost", &unusable)]).contains("its neighbours"));
+    assert!(!says(&[]).contains("machine"), "nobody has judged it");
+    let unknown = verdict(NoiseLevel::Unknown);
+    let some = says(&[("ring", &unknown), ("clock", &quiet)]);
+    assert!(some.ends_with("; too few rounds to tell whether the machine was quiet"), "{some}");
+}

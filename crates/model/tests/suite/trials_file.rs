@@ -1,0 +1,38 @@
+//! A run of trials that was written before there were slices says what it said then.
+
+use model::case::trials;
+use model::findings::{Findings, Record};
+use model::noise::NoiseLevel;
+use model::run::Run;
+use model::speed::Speed;
+
+/// `clock overhead --calls time-stamp,monotonic --trials 100 --rounds 6` of schema 1.
+const V1: &str = include_str!("../fixtures/trials-v1.jsonl");
+
+#[test]
+fn a_run_of_schema_1_has_its_figures() {
+    let run = Run::parse(V1).expect("a run");
+    assert!(trials(&run.samples).all(|sample| sample.sliced.is_empty()));
+    let record = Record::of(&run);
+    let Findings::Overhead(found) = &record.findings else { panic!("{:?}", record.findings) };
+    // As the program printed that wrote it: value, low and high, in a row and alone.
+    let expected = [
+        ([25.35, 25.22, 27.56], [52.0, 26.0, 52.0], (600, 0, 52)),
+        ([60.84, 60.84, 62.01], [78.0, 78.0, 78.0], (600, 52, 182)),
+    ];
+    for (call, (in_a_row, alone, net)) in found.calls.iter().zip(expected) {
+        for (estimate, values) in [(call.back_to_back_ticks, in_a_row), (call.median_ticks, alone)]
+        {
+            let estimate = estimate.expect("six rounds");
+            assert_eq!((estimate.speed, estimate.rounds), (Speed::NotJudged, 6));
+            let found = [Some(estimate.value), estimate.low, estimate.high];
+            for (found, value) in found.into_iter().zip(values) {
+                assert!(found.is_some_and(|found| (found - value).abs() < 1e-9), "{estimate:?}");
+            }
+        }
+        let of = call.net_ticks;
+        assert_eq!((of.count, of.min, of.max), net);
+    }
+    assert_eq!((record.noise.level, record.noise.clean_share), (NoiseLevel::Quiet, None));
+    assert!((record.worst_precision.expect("intervals") - 0.046_153_846).abs() < 1e-8);
+}

@@ -1,0 +1,73 @@
+//! A run file of another time, and copies of it with other figures.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::Home;
+
+/// A run of two rings and their solo, 6 rounds of 3 samples of 200 laps.
+pub const RUN: &str = include_str!("../../../../model/tests/fixtures/run-v1.jsonl");
+
+/// That run in a file of the home, with `change` made to each line; gives its path.
+pub fn stored_run(home: &Home, name: &str, change: impl Fn(&mut Value)) -> String {
+    let lines = RUN.lines().map(|text| serde_json::from_str(text).expect("a line of JSON"));
+    store(home, name, lines, change)
+}
+
+fn store(
+    home: &Home,
+    name: &str,
+    lines: impl Iterator<Item = Value>,
+    change: impl Fn(&mut Value),
+) -> String {
+    let line = |mut line: Value| {
+        change(&mut line);
+        format!("{line}\n")
+    };
+    let path = home.path().join(name);
+    fs::write(&path, lines.map(line).collect::<String>()).expect("a file");
+    path.display().to_string()
+}
+
+/// That run as one of today's would be on a core that nobody shared: twice the rounds, every sample in ten slices
+/// with reference quanta around them.
+pub fn full_speed_run(home: &Home, name: &str, change: impl Fn(&mut Value)) -> String {
+    let lines =
+        RUN.lines().map(|text| serde_json::from_str::<Value>(text).expect("a line of JSON"));
+    let twice = lines.flat_map(|line| {
+        let Some(sample) = line.get("sample") else { return vec![line] };
+        let later = sample["round"].as_u64().expect("a round") + 6;
+        let mut again = line.clone();
+        again["sample"]["round"] = later.into();
+        vec![in_slices(line), in_slices(again)]
+    });
+    store(home, name, twice, change)
+}
+
+fn in_slices(mut line: Value) -> Value {
+    const SLICES: u64 = 10;
+    let number = |name: &str| line["sample"][name].as_u64().expect("a number");
+    let (laps, elapsed_ns) = (number("laps"), number("elapsed_ns"));
+    assert_eq!(laps % SLICES, 0, "whole slices");
+    let slices = serde_json::json!({
+        "laps": laps / SLICES,
+        "elapsed_ns": vec![elapsed_ns / SLICES; SLICES as usize],
+        "latency_ns": vec![5860; SLICES as usize + 3],
+        "throughput_ns": vec![5920; SLICES as usize + 3],
+    });
+    line["sample"]["slices"] = slices;
+    // Steal came in one of the samples; none of that here.
+    line["sample"]["steal_ns"] = 0.into();
+    line
+}
+
+/// Makes a sample's times so many hundredths of what they were.
+pub fn lengthen(line: &mut Value, percent: u64) {
+    let scaled = |ns: &Value| Value::from(ns.as_u64().expect("a time") * percent / 100);
+    if let Some(elapsed) = line.pointer_mut("/sample/elapsed_ns") {
+        *elapsed = scaled(elapsed);
+    }
+    let slices = line.pointer_mut("/sample/slices/elapsed_ns").and_then(Value::as_array_mut);
+    slices.into_iter().flatten().for_each(|ns| *ns = scaled(ns));
+}

@@ -1,0 +1,125 @@
+//! Who else ran on the measured CPU is named, in the run file, the record and the report.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+
+use crate::common::schema::Schema;
+use crate::common::{Home, allowed_cpus, lines_of, wait_for};
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_setaffinity};
+use serde_json::Value;
+
+/// A shell that never rests, under a name of its own.
+struct Busy(Child);
+
+impl Busy {
+    const NAME: &str = "busy-neighbour";
+
+    fn on(home: &Home, cpu: u32) -> Self {
+        let program = home.path().join(Self::NAME);
+        symlink("/bin/sh", &program).expect("a link to the shell");
+        // What the shell is called goes by the link, what it does by its first argument.
+        let mut command = Command::new(&program);
+        command.arg0("sh").args(["-c", "while :; do :; done"]);
+        let busy = Self(command.spawn().expect("a shell"));
+        let mut cpus = CpuSet::new();
+        cpus.set(cpu as usize);
+        let pid = Pid::from_raw(busy.pid() as i32);
+        sched_setaffinity(pid, &cpus).expect("a CPU that is allowed");
+        wait_for("the shell's own name", || {
+            let name = fs::read_to_string(format!("/proc/{}/comm", busy.pid())).ok()?;
+            (name.trim_end() == Self::NAME).then_some(())
+        });
+        busy
+    }
+
+    fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn company_lines(file: &std::path::Path) -> Vec<Value> {
+    lines_of(file).iter().filter_map(|line| line.get("company").cloned()).collect()
+}
+
+#[test]
+fn a_busy_process_on_the_measured_cpu_is_found_by_name() {
+    let home = Home::new();
+    let cpu = *allowed_cpus().last().expect("a CPU");
+    let busy = Busy::on(&home, cpu);
+    let placement = cpu.to_string();
+    let args = ["--members", "2", "--rounds", "3", "--laps", "5000", "--placement", &placement];
+    let said = home.measure(&args);
+    let record = home.run(&["runs", "export", "last"]).json();
+    Schema::of("record").assert_holds(&record);
+    let schema = Schema::of("run-line");
+    lines_of(&home.run_file()).iter().for_each(|line| schema.assert_holds(line));
+    let company = &record["company"];
+    assert_eq!(company["cpus"], serde_json::json!([cpu]));
+    let tasks = company["tasks"].as_array().expect("tasks");
+    let found = tasks.iter().find(|task| task["pid"] == busy.pid()).expect("the busy process");
+    assert_eq!((&found["name"], &found["cpu"]), (&Busy::NAME.into(), &cpu.into()), "{company}");
+    assert_eq!((&found["on"], &found["kernel"]), (&"measured".into(), &false.into()));
+    assert!(found["cpu_ns"].as_u64().is_some_and(|ns| ns > 0), "{company}");
+    let line = said.out.lines().find(|line| line.starts_with("also on CPU "));
+    assert!(line.is_some_and(|line| line.contains(Busy::NAME)), "{}", said.out);
+    assert_eq!(home.run(&["runs", "show", "last"]).out, said.out);
+}
+
+#[test]
+fn every_instrument_has_it_and_sessions_are_summed() {
+    let ring = ["ring", "--members", "2", "--laps", "200"];
+    let overhead = ["clock", "overhead", "--trials", "100"];
+    let response = ["response", "--only", "system-calls"];
+    for args in [&ring[..], &overhead, &response] {
+        let home = Home::new();
+        let bounds = ["--rounds", "1", "--budget", "60s"];
+        let said = home.run(&[args, &bounds].concat());
+        assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
+        let looks = |of: &Value| of["looks"].as_u64().unwrap_or(0);
+        let record = home.run(&["runs", "export", "last"]).json();
+        assert!(looks(&record["company"]) >= 2, "{args:?}: {}", record["company"]);
+        let said = home.run(&["runs", "resume", "last", "--rounds", "1", "--budget", "60s"]);
+        assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
+        let lines = company_lines(&home.run_file());
+        let sum: u64 = lines.iter().map(looks).sum();
+        let record = home.run(&["runs", "export", "last"]).json();
+        assert_eq!((lines.len(), looks(&record["company"])), (2, sum), "{args:?}");
+    }
+}
+
+#[test]
+fn both_halves_of_a_session_tell_of_the_same_company() {
+    let home = Home::new();
+    let said = home.run(&[
+        "compare",
+        "--ab",
+        "",
+        "env X=1",
+        "--members",
+        "2",
+        "--rounds",
+        "1",
+        "--laps",
+        "200",
+        "--budget",
+        "60s",
+    ]);
+    assert!(said.code.is_some(), "{}", said.err);
+    let files = home.run_files();
+    let [a, b] = &files[..] else { panic!("{files:?}") };
+    let (one, other) = (company_lines(a), company_lines(b));
+    assert_eq!((one.len(), &one), (1, &other));
+    let kinds =
+        |file| lines_of(file).iter().rev().take(2).map(Value::to_string).collect::<Vec<_>>();
+    assert!(kinds(a)[0].starts_with("{\"end\"") && kinds(a)[1].starts_with("{\"company\""));
+}

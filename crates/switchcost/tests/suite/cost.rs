@@ -1,0 +1,201 @@
+//! `switchcost cost` as a program: counts, figures that are there, what was granted, bad input.
+
+use std::fs;
+
+use crate::common::schema::Schema;
+use crate::common::{Home, PROGRAM, Said, allowed_cpus, has, is_root, skip};
+use serde_json::Value;
+
+const GRID: [&str; 9] = [
+    "cost",
+    "--array",
+    "1K,4K",
+    "--stride",
+    "64",
+    "--laps",
+    "100",
+    "--budget=60s",
+    "--walk=whole,chase",
+];
+
+fn cost(home: &Home, args: &[&str]) -> Said {
+    let said = home.run(&[&GRID[..], args].concat());
+    assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
+    said
+}
+
+#[test]
+fn every_ring_is_measured_beside_its_solo_with_and_without_work() {
+    let said = cost(&Home::new(), &["--op", "read,rmw", "--rounds", "2", "--csv", "-"]);
+    let rows = said.rows();
+    // A ring without work, and one for each of two walks, arrays and operations; one sample a round.
+    assert_eq!(rows.rows.len(), 2 * (1 + 2 * 2 * 2));
+    let chases = rows.rows.iter().filter(|row| row.text("walk") == "chase").count();
+    assert_eq!(chases, 2 * 2 * 2);
+    for row in &rows.rows {
+        assert_eq!(row.text("experiment"), "cost");
+        assert_eq!((row.number("members"), row.number("hops")), (2, 200));
+        assert!(row.switches() * 100 >= row.number("hops") * 95, "{row:?}");
+    }
+    let of = |bytes: &str| rows.rows.iter().filter(|r| r.text("work_bytes") == bytes).count();
+    assert_eq!((of("0"), of("1024"), of("4096")), (2, 8, 8));
+}
+
+/// Solos are made by the members themselves, on the memory that they have in the ring, before and after it.
+#[test]
+fn each_worker_measures_the_ring_between_the_solos_of_its_members() {
+    let home = Home::new();
+    cost(&home, &["--rounds", "1"]);
+    let run = fs::read_to_string(home.run_file()).expect("the run");
+    let triples: Vec<Value> = run
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("a line of JSON"))
+        .filter_map(|line| line.pointer("/sample/triples").cloned())
+        .collect();
+    assert_eq!(triples.len(), 1 + 2 * 2, "one sample a case");
+    for of_worker in &triples {
+        let all = of_worker["all"].as_array().expect("triples");
+        assert!((1..=4).contains(&all.len()), "{of_worker}");
+        for triple in all {
+            let length = |name: &str| triple[name].as_array().map(Vec::len);
+            // Two members, twice; a quantum before and behind each solo, around and between the ring's slices.
+            assert_eq!((length("solos_ns"), length("ring_ns")), (Some(4), Some(6)), "{triple}");
+            assert_eq!((length("latency_ns"), length("throughput_ns")), (Some(15), Some(15)));
+        }
+    }
+}
+
+#[test]
+fn the_record_has_all_three_costs_and_follows_its_schema() {
+    let record = cost(&Home::new(), &["--rounds", "8", "--json", "-"]).json();
+    let found = &record["cost"];
+    assert_eq!(found["direct"].as_array().map(Vec::len), Some(1));
+    let is_figure = |figure: &Value| {
+        // At full speed there is an interval; whether this machine ever was is not ours to say.
+        let full = figure["speed"] == "full";
+        assert!(figure["value"].is_number(), "{found}");
+        assert_eq!(
+            (figure["low"].is_number(), figure["high"].is_number()),
+            (full, full),
+            "{figure}"
+        );
+    };
+    is_figure(&found["direct"][0]["cost_ns"]);
+    let points = found["curves"][0]["points"].as_array().expect("points");
+    assert_eq!(points.iter().map(|p| &p["array_bytes"]).collect::<Vec<_>>(), [1024, 4096]);
+    points.iter().for_each(|point| {
+        is_figure(&point["total_ns"]);
+        is_figure(&point["indirect_ns"]);
+    });
+    Schema::of("record").assert_holds(&record);
+}
+
+#[test]
+fn show_prints_what_was_printed_and_a_run_can_be_resumed() {
+    let home = Home::new();
+    let said = cost(&home, &["--rounds", "1"]);
+    let name = home.run_file().file_stem().expect("a name").to_string_lossy().into_owned();
+    let shown = home.run(&["runs", "show", &name]);
+    assert_eq!((shown.code, &shown.out), (Some(0), &said.out));
+    for word in ["c1 of 2 members", "rmw by 64 B", "indirect", "regions, ", "theirs 4.44"] {
+        assert!(said.out.contains(word), "no {word} in {}", said.out);
+    }
+    let resumed = home.run(&["runs", "resume", &name, "--rounds", "1"]);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    assert!(resumed.out.contains("(2 rounds in "), "{}", resumed.out);
+}
+
+#[test]
+fn what_was_granted_of_the_setting_is_printed() {
+    if allowed_cpus().len() < 2 {
+        return skip("every CPU that this program may use");
+    }
+    let said = cost(&Home::new(), &["--rounds", "1"]);
+    let granted = said.out.contains("note: granted: policy fifo at priority ");
+    let refused = said.out.contains("note: not granted: policy fifo (");
+    assert!(granted != refused, "{}", said.out);
+    assert!(said.out.contains("note: setting: members on CPU "), "{}", said.out);
+}
+
+#[test]
+fn without_the_privilege_the_policy_is_the_normal_one_and_that_is_said() {
+    if !is_root() || !has("setpriv") || allowed_cpus().len() < 2 {
+        return skip("privileges cannot be dropped here");
+    }
+    let home = Home::new();
+    let mut command = home.command("setpriv");
+    command.args(["--bounding-set=-sys_nice", "--inh-caps=-sys_nice", PROGRAM]).args(GRID);
+    let said = Said::of(command.args(["--rounds", "1"]));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("policy other, "), "{}", said.out);
+    assert!(said.out.contains("note: not granted: policy fifo ("), "{}", said.out);
+}
+
+#[test]
+fn on_one_cpu_there_is_no_realtime_ring() {
+    if !has("taskset") {
+        return skip("no taskset");
+    }
+    let home = Home::new();
+    let cpu = allowed_cpus()[0].to_string();
+    let with = |args: &[&str]| {
+        Said::of(home.command("taskset").args(["-c", &cpu, PROGRAM]).args(GRID).args(args))
+    };
+    let said = with(&["--rounds", "1"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("policy other, ") && said.out.contains("not granted: SCHED_FIFO"));
+    let refused = with(&["--policy", "fifo"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.error().contains("every CPU that this program may use"), "{}", refused.err);
+}
+
+#[test]
+fn pages_are_touched_by_one_line_each_and_recorded_so() {
+    let tlb =
+        ["cost", "--tlb", "--array", "16K,32K", "--rounds", "1", "--laps", "50", "--json", "-"];
+    let record = Home::new().run(&tlb).json();
+    let work = &record["cost"]["curves"][0]["work"];
+    assert_eq!((&work["walk"], &work["stride_bytes"]), (&"sparse".into(), &4096.into()));
+    assert_eq!(record["cost"]["curves"][0]["outcome"]["breaks"]["axis"]["name"], "pages");
+}
+
+#[test]
+fn larger_rings_have_curves_of_their_own() {
+    let args = ["--members", "2..4", "--huge-pages", "on", "--rounds", "1", "--json", "-"];
+    let record = cost(&Home::new(), &args).json();
+    assert_eq!(record["cost"]["direct"].as_array().map(Vec::len), Some(3));
+    assert_eq!(record["cost"]["curves"].as_array().map(Vec::len), Some(2 * 3));
+    assert_eq!(record["cost"]["by_members"].as_array().map(Vec::len), Some(1 + 2 * 2));
+    assert_eq!(record["cost"]["curves"][0]["work"]["huge_pages"], true);
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_by_name() {
+    for (args, named) in [
+        (&["--array", "12"][..], "--array 12"),
+        (&["--array", "0"], "--array 0"),
+        (&["--array", "lots"], "'lots'"),
+        (&["--stride", "7"], "--stride 7"),
+        (&["--stride", "8K", "--array", "1K"], "larger than every array"),
+        (&["--op", "jump"], "'jump'"),
+        (&["--walk", "sparse"], "'sparse'"),
+        (&["--members", "1"], "--members 1"),
+        (&["--huge-pages", "maybe"], "maybe"),
+        (&["--tlb", "--stride", "64"], "--stride"),
+        (&["--deep", "--array", "1K"], "--array"),
+        (&["--array", "900000G"], "--array"),
+    ] {
+        let home = Home::new();
+        let said = home.run(&[&["cost"], args].concat());
+        assert_eq!((said.code, &*said.out), (Some(2), ""), "{args:?}: {said:?}");
+        assert!(said.error().contains(named), "{args:?}: {}", said.err);
+        assert_eq!(home.run_files().len(), 0, "{args:?}");
+    }
+}
+
+#[test]
+fn the_default_budget_ends_within_a_minute_and_no_other_experiments() {
+    let home = Home::new();
+    assert!(home.run(&["cost", "-h"]).out.contains("[default: 55s]"));
+    assert!(home.run(&["ring", "-h"]).out.contains("[default: 20s]"));
+}

@@ -1,0 +1,471 @@
+//! However a run ends, nothing that was measured is lost, nothing of ours is left, and it is told.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::JoinHandle;
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::common::group::Group;
+use crate::common::{
+    Home, PROGRAM, Process, Said, allowed_cpus, has, is_root, lines_of, order_of,
+    seed_that_ends_with_64, skip, wait_for,
+};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+const SMALL: [&str; 7] = ["ring", "--members", "2", "--rounds", "1", "--laps", "200"];
+
+/// A run that is in the midst of its ring of 64, which lasts for tens of seconds, with the rings of
+/// one and two already measured.
+struct Midst {
+    home: Home,
+    child: Child,
+    file: PathBuf,
+    worker: Process,
+}
+
+impl Midst {
+    fn of_run(more: &[&str]) -> Self {
+        let home = Home::new();
+        let seed = seed_that_ends_with_64();
+        let large = ["ring", "--members", "2,64", "--laps", "50000", "--rounds", "1"];
+        let mut command = home.command(PROGRAM);
+        command.args(large).args(["--seed", seed, "--budget", "60s"]).args(more);
+        // A group of its own, as a shell gives to each job.
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let child = child.expect("the program starts");
+        let file = home.wait_for_sample();
+        let worker = home.wait_for_worker(child.id(), 64);
+        Self { home, child, file, worker }
+    }
+
+    fn controller(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Members that are children of the worker, in the order of the ring.
+    fn member(&self, number: usize) -> Process {
+        let (worker, home) = (self.worker.pid, &self.home);
+        let list = fs::read_to_string(format!("/proc/{worker}/task/{worker}/children"));
+        let pids: Option<Vec<i32>> =
+            list.ok().map(|l| l.split_whitespace().filter_map(|pid| pid.parse().ok()).collect());
+        // Without that file (CONFIG_PROC_CHILDREN) by process id: they are forked in order.
+        let pids = pids.unwrap_or_else(|| {
+            let all = home.processes();
+            all.iter().filter(|p| p.parent == worker).map(|p| p.pid).collect()
+        });
+        Process { pid: pids[number - 1], parent: worker, is_worker: true }
+    }
+
+    /// Waits for the end of the controller, then until none of its processes is left.
+    fn end(mut self) -> (Home, PathBuf, Said) {
+        // Read meanwhile, as they may be more than a pipe takes; their end is waited for last, as a worker that is
+        // left behind would hold them open.
+        let stdout = read_apart(self.child.stdout.take());
+        let stderr = read_apart(self.child.stderr.take());
+        let status = self.child.wait().expect("the controller ends");
+        self.home.wait_until_alone();
+        let [stdout, stderr] = [stdout, stderr].map(|read| read.join().expect("an output"));
+        (self.home, self.file, Output { status, stdout, stderr }.into())
+    }
+}
+
+fn read_apart(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
+    let mut pipe = pipe.expect("a pipe");
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        pipe.read_to_end(&mut bytes).expect("an output");
+        bytes
+    })
+}
+
+fn cases_in(file: &Path) -> Vec<u64> {
+    let mut cases: Vec<u64> = order_of(file).iter().map(|(_, case)| *case).collect();
+    cases.sort_unstable();
+    cases
+}
+
+#[test]
+fn a_killed_controller_leaves_a_readable_file_and_no_process() {
+    let run = Midst::of_run(&[]);
+    assert!(run.home.processes().len() >= 65, "controller, worker and 63 members");
+    kill_process(run.controller(), Signal::KILL).expect("the controller is killed");
+    let (home, file, said) = run.end();
+    assert_eq!((said.code, &*said.out), (None, ""));
+    assert_eq!(cases_in(&file), [0, 1]);
+    assert!(lines_of(&file).iter().all(|line| line.get("end").is_none()));
+    let shown = home.run(&["runs", "show", "last"]);
+    assert_eq!((shown.code, &*shown.err), (Some(0), ""));
+    assert_eq!(shown.sizes(), ["1", "2", "64"]);
+    assert!(shown.out.contains("stopped: no end line: the run was killed"), "{}", shown.out);
+}
+
+#[test]
+fn a_controller_of_threads_leaves_no_process_either() {
+    let home = Home::new();
+    let long = ["ring", "--members", "2", "--kind", "thread", "--laps", "100000000"];
+    let mut child = home.start(&long);
+    wait_for("a worker", || home.processes().iter().any(|p| p.is_worker).then_some(()));
+    child.kill().expect("the controller is killed");
+    child.wait().expect("the controller has ended");
+    home.wait_until_alone();
+}
+
+/// At whatever moment: before the first sample, between two workers, while one forks its members.
+#[test]
+fn a_controller_killed_at_any_moment_leaves_nothing() {
+    for moment_ms in (0..24).chain([30, 45, 70, 110]) {
+        let home = Home::new();
+        let mut child = home.start(&["ring", "--members", "2,64,200", "--laps", "50"]);
+        sleep(Duration::from_millis(moment_ms));
+        child.kill().expect("the controller is killed");
+        child.wait().expect("the controller has ended");
+        home.wait_until_alone();
+        for file in home.run_files() {
+            let said = home.run(&["runs", "show", &file.display().to_string()]);
+            assert_eq!(said.code, Some(0), "after {moment_ms} ms: {said:?}");
+        }
+    }
+}
+
+/// Killed in the very moment in which the header is written: the kernel ends a program that writes
+/// past its limit of file size. A file with a name and nothing in it could not be read.
+#[test]
+fn a_controller_killed_while_it_makes_the_file_leaves_none() {
+    let home = Home::new();
+    let mut command = home.command("sh");
+    command.args(["-c", "ulimit -f 0; exec \"$0\" ring --members 2 --laps 50", PROGRAM]);
+    let said = Said::of(&mut command);
+    assert_eq!(said.code, None, "it was not killed: {said:?}");
+    assert_eq!(home.run_files(), Vec::<PathBuf>::new());
+}
+
+fn assert_stopped_by(signal: Signal, code: i32, send: impl Fn(&Midst)) {
+    let run = Midst::of_run(&[]);
+    send(&run);
+    let (home, file, said) = run.end();
+    assert_eq!(said.code, Some(code), "{signal:?}: {said:?}");
+    assert_eq!(said.err, "", "{signal:?}");
+    assert_eq!(said.sizes(), ["1", "2", "64"]);
+    let dash = "-".to_string();
+    assert!(said.table()[..2].iter().all(|row| row[1] != dash), "{}", said.out);
+    assert_eq!(said.table()[2][1], dash, "{}", said.out);
+    assert!(said.out.contains("stopped: interrupted ("), "{}", said.out);
+    let lines = lines_of(&file);
+    let end = lines.last().expect("a last line");
+    assert_eq!(end["end"]["reason"], "interrupted", "{end}");
+    assert!(lines.iter().all(|line| line.get("failure").is_none()), "stopping is no failure");
+    assert_eq!(home.run(&["runs", "show", "last"]).out, said.out);
+    let listed = home.run(&["runs", "list"]).out;
+    assert!(listed.contains("interrupted (can be resumed)"), "{listed}");
+}
+
+#[test]
+fn an_interrupted_run_prints_what_it_has() {
+    assert_stopped_by(Signal::INT, 130, |run| {
+        kill_process(run.controller(), Signal::INT).expect("a signal");
+    });
+}
+
+#[test]
+fn a_terminated_run_prints_what_it_has() {
+    assert_stopped_by(Signal::TERM, 143, |run| {
+        kill_process(run.controller(), Signal::TERM).expect("a signal");
+    });
+}
+
+/// Ctrl-C on a terminal reaches the whole group: were the worker in it, its death could be seen
+/// before the signal is, and pass for a failure.
+#[test]
+fn ctrl_c_reaches_the_whole_group() {
+    assert_stopped_by(Signal::INT, 130, |run| {
+        assert_ne!(run.worker.group(), u64::from(run.child.id()));
+        kill_process_group(run.controller(), Signal::INT).expect("a signal");
+    });
+}
+
+#[test]
+fn an_interrupted_run_can_be_resumed() {
+    let home = Home::new();
+    let child = home.start(&["ring", "--members", "2", "--laps", "2000", "--budget", "60s"]);
+    let file = home.wait_for_sample();
+    kill_process(Pid::from_child(&child), Signal::INT).expect("a signal");
+    assert_eq!(Said::at_end(child).code, Some(130));
+    let before = order_of(&file);
+    let resumed = home.run(&["runs", "resume", "last", "--budget", "300ms"]);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    let after = order_of(&file);
+    assert_eq!(after[..before.len()], before);
+    assert!(after[before.len()..].iter().all(|(round, _)| *round > before[before.len() - 1].0));
+    assert!(after.len() > before.len());
+}
+
+#[test]
+fn a_killed_worker_costs_its_ring_and_no_other() {
+    let run = Midst::of_run(&["--csv", "-"]);
+    run.worker.kill();
+    let (home, file, said) = run.end();
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.error().starts_with("error: ring of 64: "), "{}", said.err);
+    assert!(said.error().contains("killed by signal 9"), "{}", said.err);
+    let rows = said.rows();
+    assert!(rows.of_members(1).count() >= 1 && rows.of_members(2).count() >= 1);
+    assert_eq!(rows.of_members(64).count(), 0);
+    assert_eq!(cases_in(&file), [0, 1]);
+    assert!(lines_of(&file).iter().any(|line| line.get("failure").is_some()));
+    let shown = home.run(&["runs", "show", "last"]).out;
+    assert!(
+        shown.contains("not measured: ring of 64: the worker was killed by signal 9"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_killed_member_is_named() {
+    let run = Midst::of_run(&[]);
+    run.member(40).kill();
+    let (_home, file, said) = run.end();
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let words = "error: ring of 64: member 40 ended early: it was killed by signal 9";
+    assert!(said.error().starts_with(words), "{}", said.err);
+    assert_eq!(said.sizes(), ["1", "2", "64"]);
+    assert_eq!(cases_in(&file), [0, 1]);
+}
+
+/// The design: a crash of a worker costs one sample, not the run. Without its solo ring no other
+/// ring has a cost, so that this is the dearest one to lose.
+#[test]
+fn a_killed_worker_of_the_ring_of_one_costs_a_round_and_not_the_run() {
+    let home = Home::new();
+    let long = ["--members", "2", "--laps", "100000", "--rounds", "3", "--budget", "60s"];
+    let child = home.start(&[&["ring"], &long[..]].concat());
+    home.wait_for_worker(child.id(), 1).kill();
+    let said = Said::at_end(child);
+    assert!(said.error().contains("ring of 1: the worker was killed by signal 9"), "{}", said.err);
+    let two = &said.table()[1];
+    assert_eq!((&*two[0], two.last().map(String::as_str)), ("2", Some("3")), "{}", said.out);
+    assert!(said.out.contains("stopped: all rounds are done"), "{}", said.out);
+}
+
+#[test]
+fn the_controller_keeps_off_the_cpu_that_is_measured() {
+    if allowed_cpus().len() < 2 {
+        return skip("one CPU only");
+    }
+    let run = Midst::of_run(&[]);
+    let cpus = |pid: i32, task: &str| -> String {
+        let status = fs::read_to_string(format!("/proc/{pid}/task/{task}/status"));
+        let status = status.expect("a status file");
+        let line = status.lines().find(|line| line.starts_with("Cpus_allowed_list:"));
+        line.expect("a list of CPUs").split_whitespace().nth(1).expect("a CPU").to_string()
+    };
+    let measured = cpus(run.worker.pid, &run.worker.pid.to_string());
+    let member = run.member(63).pid;
+    assert_eq!(cpus(member, &member.to_string()), measured);
+    let controller = run.child.id() as i32;
+    let tasks = fs::read_dir(format!("/proc/{controller}/task")).expect("tasks");
+    let tasks: Vec<_> = tasks.flatten().map(|task| task.file_name()).collect();
+    assert!(tasks.len() >= 2, "the controller's signals have a thread");
+    for task in tasks {
+        let task = task.to_string_lossy();
+        assert_ne!(cpus(controller, &task), measured, "a thread of the controller");
+        assert!(!cpus(controller, &task).contains(['-', ',']) || allowed_cpus().len() > 2);
+    }
+    kill_process(run.controller(), Signal::TERM).expect("a signal");
+    run.end();
+}
+
+#[test]
+fn a_reader_that_has_had_enough_is_no_failure() {
+    let home = Home::new();
+    for args in [&SMALL[..], &[&SMALL[..], &["--csv", "-"]].concat(), &["man"], &["runs", "list"]] {
+        let mut child = home.start(args);
+        drop(child.stdout.take());
+        let said = Said::at_end(child);
+        assert!(!said.err.contains("panicked") && !said.err.contains("error"), "{}", said.err);
+        assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn nobody_at_standard_error_is_no_failure() {
+    let home = Home::new();
+    // With --csv - the table goes there.
+    let mut child = home.start(&[&SMALL[..], &["--csv", "-"]].concat());
+    drop(child.stderr.take());
+    let said = Said::at_end(child);
+    assert_eq!(said.rows().rings(), [(0, 1), (0, 2)]);
+    assert_eq!(said.code, Some(0));
+}
+
+#[test]
+fn a_full_standard_output_is_told() {
+    let home = Home::new();
+    let full = || File::options().write(true).open("/dev/full").expect("/dev/full");
+    for args in [&SMALL[..], &[&SMALL[..], &["--json", "-"]].concat(), &["runs", "list"], &["man"]]
+    {
+        let said = Said::of(home.command(PROGRAM).args(args).stdout(full()));
+        assert_eq!(said.code, Some(1), "{args:?}: {said:?}");
+        assert!(said.error().contains("No space left on device"), "{}", said.err);
+    }
+    assert_eq!(home.run_files().len(), 2, "the runs are stored all the same");
+}
+
+#[test]
+fn a_run_that_cannot_be_stored_is_printed_all_the_same() {
+    let home = Home::new();
+    let file = home.path().join("file");
+    fs::write(&file, "").expect("a file");
+    for place in ["/dev/null", &file.display().to_string()] {
+        let said = Said::of(home.command(PROGRAM).args(SMALL).env("XDG_DATA_HOME", place));
+        assert_eq!(said.code, Some(1), "{said:?}");
+        let words = "error: the run is not stored: cannot make the folder ";
+        assert!(said.error().starts_with(words), "{}", said.err);
+        assert!(said.error().contains(&format!("{place}/switchcost/runs")), "{}", said.err);
+        assert!(said.error().contains("Not a directory"), "{}", said.err);
+        assert_eq!(said.sizes(), ["1", "2"]);
+        assert_eq!(said.out.lines().last(), Some("run file: not stored"));
+    }
+}
+
+/// Whether a mount namespace of one's own can be had.
+fn can_mount() -> bool {
+    let tried = Command::new("unshare").args(["--mount", "true"]).output();
+    is_root() && tried.is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn a_full_disk_costs_the_file_but_not_the_measurement() {
+    if !can_mount() {
+        return skip("unshare --mount is refused: no small disk to fill");
+    }
+    // The mount goes with its namespace, however this ends. What the file holds is asked inside.
+    let script = r#"mount -t tmpfs -o size=64k none "$XDG_DATA_HOME" || exit 99
+        "$0" "$@"; code=$?; "$0" runs show last >&2 || exit 98; exit $code"#;
+    let home = Home::new();
+    let many = ["--members", "2", "--rounds", "60", "--laps", "1", "--budget", "60s"];
+    let mut command = home.command("unshare");
+    command.args(["--mount", "sh", "-c", script, PROGRAM, "ring"]).args(many);
+    let said = Said::of(&mut command);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.error().contains("the run is not stored any further"), "{}", said.err);
+    assert!(said.error().contains("No space left on device"), "{}", said.err);
+    assert_eq!(said.sizes(), ["1", "2"]);
+    for row in said.table() {
+        assert_eq!(row.last().map(String::as_str), Some("60"), "all rounds: {}", said.out);
+    }
+    assert_eq!(said.out.lines().last(), Some("run file: not stored"));
+    // The program shown from the full disk has the first rounds.
+    assert!(said.err.contains("stopped: no end line"), "{}", said.err);
+}
+
+#[test]
+fn a_full_control_group_is_named_and_smaller_rings_are_kept() {
+    let Some(group) = Group::with_tasks(30) else {
+        return skip("no control group with a limit on tasks can be made");
+    };
+    let home = Home::new();
+    let script = r#"echo $$ > "$GROUP/cgroup.procs" && exec "$0" "$@""#;
+    let mut command = home.command("sh");
+    command.args(["-c", script, PROGRAM, "ring", "--members", "2,64,100", "--rounds", "1"]);
+    let said = Said::of(command.args(["--laps", "200"]).env("GROUP", &group.0));
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let error = said.err.lines().find(|line| line.contains("ring of 64")).unwrap_or_default();
+    let raise = format!("to raise it: write more to {}/pids.max", group.0.display());
+    for words in ["fork failed at member ", "pids.max of the control group is 30", &raise] {
+        assert!(said.err.contains(words), "no {words:?} in {}", said.err);
+    }
+    assert!(!said.err.contains("panicked"), "{}", said.err);
+    assert!(error.is_empty() || error.starts_with("error: ring of 64: "), "{error}");
+    let table = said.table();
+    assert_eq!(said.sizes(), ["1", "2", "64", "100"]);
+    let measured: Vec<bool> = table.iter().map(|row| row[1] != "-").collect();
+    assert_eq!(measured, [true, true, false, false], "{}", said.out);
+    assert!(said.out.contains("not measured: ring of 64: "), "{}", said.out);
+    home.wait_until_alone();
+}
+
+#[test]
+fn threads_without_descriptors_are_told_the_limit() {
+    if !has("prlimit") {
+        return skip("prlimit(1) is missing");
+    }
+    let home = Home::new();
+    let mut command = home.command("prlimit");
+    command.args(["--nofile=64:64", PROGRAM, "ring", "--kind", "thread", "--members", "2,200"]);
+    let said = Said::of(command.args(["--rounds", "1", "--laps", "200"]));
+    assert_eq!(said.code, Some(1), "{said:?}");
+    for words in ["error: ring of 200: ", "RLIMIT_NOFILE is 64", "to raise it: ulimit -n 128"] {
+        assert!(said.error().contains(words), "no {words:?} in {}", said.err);
+    }
+    assert_eq!(said.sizes(), ["1", "2", "200"]);
+    assert_ne!(said.table()[1][1], "-", "the ring of two is kept");
+    assert_eq!(said.table()[2][1], "-");
+}
+
+/// The program as a user without any privilege, who has no other process; for root only.
+fn as_nobody(home: &Home, wrap: &[&str], args: &[&str]) -> Option<Said> {
+    if !is_root() || !has("setpriv") {
+        return None;
+    }
+    let user = (60_000 + std::process::id() % 5_000).to_string();
+    // The target folder may be closed to others.
+    let copy = home.path().join("program");
+    fs::copy(PROGRAM, &copy).expect("a copy of the program");
+    let open = |path: &Path| {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        fs::set_permissions(path, mode).expect("permissions");
+    };
+    open(home.path());
+    open(&copy);
+    let mut command = home.command("setpriv");
+    command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]).args(wrap);
+    Some(Said::of(command.arg(copy).args(args)))
+}
+
+#[test]
+fn a_ring_needs_no_privilege() {
+    let home = Home::new();
+    let Some(said) = as_nobody(&home, &[], &[&SMALL[..], &["--csv", "-"]].concat()) else {
+        return skip("only root can become somebody else");
+    };
+    assert_eq!(said.code, Some(0), "{said:?}");
+    for row in said.rows().of_members(2) {
+        assert_eq!(row.number("hops"), 400);
+        assert!(row.switches() >= 380, "{row:?}");
+    }
+    assert_eq!(home.run_files().len(), 1);
+}
+
+#[test]
+fn a_user_with_too_many_processes_is_told_the_limit() {
+    let home = Home::new();
+    let args = ["ring", "--members", "2,64", "--rounds", "1", "--laps", "200"];
+    let Some(said) = as_nobody(&home, &["prlimit", "--nproc=20:20"], &args) else {
+        return skip("only root can become somebody else");
+    };
+    assert_eq!(said.code, Some(1), "{said:?}");
+    for words in ["error: ring of 64: ", "RLIMIT_NPROC is 20", "to raise it: ulimit -u 40"] {
+        assert!(said.error().contains(words), "no {words:?} in {}", said.err);
+    }
+    assert_ne!(said.table()[1][1], "-", "the ring of two is kept");
+}
+
+#[test]
+fn a_refused_policy_says_what_it_needs() {
+    for policy in ["fifo", "rr"] {
+        let home = Home::new();
+        let args = [&SMALL[..], &["--policy", policy]].concat();
+        let Some(said) = as_nobody(&home, &["prlimit", "--rtprio=0:0"], &args) else {
+            return skip("only root can become somebody else");
+        };
+        assert_eq!((said.code, &*said.out), (Some(1), ""), "{said:?}");
+        for words in [policy, "CAP_SYS_NICE", "RLIMIT_RTPRIO of 1 or more"] {
+            assert!(said.error().contains(words), "no {words:?} in {}", said.err);
+        }
+        assert_eq!(home.run_files().len(), 0);
+    }
+}

@@ -1,0 +1,172 @@
+//! Formats of other programs, read back.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use crate::common::Home;
+
+/// A run of two rings and their solo, 6 rounds of 3 samples of 200 laps.
+fn run() -> String {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    path.join("../model/tests/fixtures/run-v1.jsonl").display().to_string()
+}
+
+fn exported(run: &str, format: &str) -> String {
+    let said = Home::new().run(&["runs", "export", run, "--format", format]);
+    assert_eq!((said.code, &*said.err), (Some(0), ""), "{format}");
+    said.out
+}
+
+/// A line of Go's benchmark format: name, iterations, values by unit.
+struct Benchmark {
+    name: String,
+    iterations: u64,
+    values: BTreeMap<String, f64>,
+}
+
+/// Reads what golang.org/design/14313-benchmark-format describes; anything else is an error.
+fn read_go(text: &str) -> (BTreeMap<String, String>, Vec<Benchmark>) {
+    let (mut configuration, mut all) = (BTreeMap::new(), Vec::new());
+    let is_remark = |line: &&str| line.is_empty() || line.starts_with('#');
+    for line in text.lines().filter(|line| !is_remark(line)) {
+        if let Some(rest) = line.strip_prefix("Benchmark") {
+            assert!(rest.starts_with(|c: char| !c.is_lowercase()), "{line}");
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            assert!(fields.len() >= 4 && fields.len().is_multiple_of(2), "{line}");
+            let values = fields[2..].chunks(2);
+            let values =
+                values.map(|pair| (pair[1].to_string(), pair[0].parse().expect("a number")));
+            all.push(Benchmark {
+                name: fields[0].to_string(),
+                iterations: fields[1].parse().expect("iterations"),
+                values: values.collect(),
+            });
+        } else if line.starts_with("Unit ") {
+            assert!(line.split_whitespace().skip(2).all(|pair| pair.contains('=')), "{line}");
+        } else {
+            let (key, value) = line.split_once(": ").expect("a configuration line");
+            assert!(key.starts_with(|c: char| c.is_lowercase()), "{line}");
+            assert!(!key.contains(char::is_whitespace), "{line}");
+            configuration.insert(key.to_string(), value.to_string());
+        }
+    }
+    (configuration, all)
+}
+
+#[test]
+fn benchstat_gets_a_line_for_each_case_and_round() {
+    let (configuration, all) = read_go(&exported(&run(), "go-bench"));
+    assert_eq!(configuration["goos"], "linux");
+    assert_eq!(configuration["goarch"], "amd64");
+    // benchstat sets side by side only what agrees in all of these: nothing of one run alone.
+    let keys: Vec<&str> = configuration.keys().map(String::as_str).collect();
+    assert_eq!(keys, ["cpu", "goarch", "goos", "pkg"]);
+    assert_eq!(all.len(), 3 * 6);
+    let names: BTreeSet<&str> = all.iter().map(|line| &*line.name).collect();
+    assert_eq!(names.len(), 3, "{names:?}");
+    for line in &all {
+        let (name, cpus) = line.name.rsplit_once('-').expect("the number of CPUs");
+        assert!(cpus.parse::<u32>().is_ok(), "{}", line.name);
+        let labels: BTreeMap<&str, &str> =
+            name.split('/').skip(1).map(|label| label.split_once('=').expect("a label")).collect();
+        let members: u64 = labels["members"].parse().expect("a size");
+        assert!(name.starts_with("BenchmarkRing/members="), "{name}");
+        assert_eq!((labels["link"], labels["kind"]), ("pipe", "process"));
+        // Three samples of 200 laps.
+        assert_eq!(line.iterations, 3 * 200 * members);
+        assert!(line.values["ns/op"] > 0.0);
+        assert_eq!(line.values.contains_key("ns/switch"), members > 1, "{name}");
+    }
+}
+
+/// A metric as read: its labels in one text, and its value.
+type Metrics = BTreeMap<String, Vec<(BTreeMap<String, String>, f64)>>;
+
+/// Reads OpenMetrics text as its ABNF has it, of gauges: families in one piece, metadata before
+/// samples, labels escaped, an end.
+fn read_metrics(text: &str) -> Metrics {
+    let body = text.strip_suffix("# EOF\n").expect("an end");
+    let (mut metrics, mut family) = (Metrics::new(), String::new());
+    for line in body.lines() {
+        if let Some(meta) = line.strip_prefix("# ") {
+            let mut words = meta.splitn(3, ' ');
+            let (what, name, rest) = (words.next(), words.next(), words.next());
+            let name = name.expect("a name");
+            if what == Some("TYPE") {
+                assert_eq!(rest, Some("gauge"), "{line}");
+                assert!(!metrics.contains_key(name), "{name} is not in one piece");
+                metrics.insert(name.to_string(), Vec::new());
+                family = name.to_string();
+            }
+            assert!(matches!(what, Some("TYPE" | "UNIT" | "HELP")), "{line}");
+            assert_eq!(name, family, "{line}");
+            assert!(metrics[name].is_empty(), "{line}: behind its samples");
+            if what == Some("UNIT") {
+                assert!(name.ends_with(&format!("_{}", rest.expect("a unit"))), "{line}");
+            }
+            continue;
+        }
+        let (name, rest) = line.split_once('{').expect("labels");
+        assert_eq!(name, family, "{line}");
+        assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'), "{line}");
+        let (labels, rest) = read_labels(rest);
+        let value: f64 = rest.strip_prefix(' ').expect("a blank").parse().expect("a number");
+        let known = metrics.get_mut(name).expect("a family");
+        assert!(known.iter().all(|(other, _)| *other != labels), "twice: {line}");
+        known.push((labels, value));
+    }
+    metrics
+}
+
+/// Labels up to the closing brace, and what is behind it.
+fn read_labels(text: &str) -> (BTreeMap<String, String>, &str) {
+    let (mut labels, mut rest) = (BTreeMap::new(), text);
+    loop {
+        let (name, quoted) = rest.split_once("=\"").expect("a label");
+        assert!(name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'), "{name}");
+        assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'), "{name}");
+        let (mut value, mut characters) = (String::new(), quoted.char_indices());
+        let end = loop {
+            match characters.next().expect("the end of a value") {
+                (end, '"') => break end,
+                (_, '\\') => value.push(match characters.next().expect("an escape").1 {
+                    'n' => '\n',
+                    c @ ('\\' | '"') => c,
+                    other => panic!("\\{other}"),
+                }),
+                (_, c) => value.push(c),
+            }
+        };
+        labels.insert(name.to_string(), value);
+        rest = &quoted[end + 1..];
+        match rest.strip_prefix(',') {
+            Some(more) => rest = more,
+            None => return (labels, rest.strip_prefix('}').expect("a closing brace")),
+        }
+    }
+}
+
+#[test]
+fn a_collector_gets_the_figures_of_the_record() {
+    let metrics = read_metrics(&exported(&run(), "openmetrics"));
+    let record: serde_json::Value =
+        serde_json::from_str(&exported(&run(), "json")).expect("a record");
+    let of = |name: &str, members: &str| {
+        let all = metrics[name].iter();
+        all.filter(|(labels, _)| labels["members"] == members).map(|(_, value)| *value).next()
+    };
+    for case in record["cases"].as_array().expect("cases") {
+        let members = case["case"]["members"].to_string();
+        for (name, figure) in [
+            ("switchcost_hop_seconds", "ns_per_hop"),
+            ("switchcost_switch_seconds", "ns_per_switch_above_solo"),
+        ] {
+            let expected = case[figure]["value"].as_f64().map(|ns| ns / 1e9);
+            assert_eq!(of(name, &members), expected, "{name} of {members}");
+        }
+        assert_eq!(of("switchcost_rounds", &members), Some(6.0));
+    }
+    let (labels, value) = &metrics["switchcost_run_info"][0];
+    assert_eq!((*value, &labels["experiment"]), (1.0, &"ring".to_string()));
+    assert!(labels.contains_key("kernel") && labels.contains_key("cpu_model"));
+}

@@ -1,0 +1,32 @@
+//! All tests of the program: one binary, as each of its own would have to be linked.
+
+mod common;
+
+mod bad_input;
+mod classic;
+mod classic_links;
+mod classic_sweep;
+mod cli;
+mod clock;
+mod company;
+mod compare;
+mod cost;
+mod drawings;
+mod endings;
+mod exports;
+mod interference;
+mod interrupts;
+mod links;
+mod measure;
+mod policies;
+mod program;
+mod report;
+mod report_browser;
+mod response;
+mod ring;
+mod rooms;
+mod run;
+mod run_signals;
+mod runs;
+mod sessions;
+mod sweep;

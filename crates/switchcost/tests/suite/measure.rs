@@ -1,0 +1,121 @@
+//! `switchcost measure`: all experiments in one go, a summary, run files, a report.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::{Home, Said, order_of, skip};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// As little as can be: a round of everything.
+fn measure(home: &Home, more: &[&str]) -> Said {
+    let report = home.path().join("report.html");
+    let report = report.to_str().expect("a path");
+    home.run(&[&["measure", "--budget", "1s", "--output", report], more].concat())
+}
+
+fn experiments(home: &Home) -> Vec<String> {
+    let mut all: Vec<String> = home
+        .run_files()
+        .iter()
+        .map(|file| {
+            let text = fs::read_to_string(file).expect("a run file");
+            let header = text.lines().next().expect("a header");
+            let header: serde_json::Value = serde_json::from_str(header).expect("JSON");
+            assert!(
+                text.lines().last().is_some_and(|line| line.starts_with("{\"end\"")),
+                "{file:?}"
+            );
+            header["header"]["plan"]["experiment"].as_str().expect("a name").to_owned()
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn everything_is_measured_stored_and_told() {
+    let home = Home::new();
+    let said = measure(&home, &[]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(experiments(&home), ["clock-overhead", "cost", "response", "ring"]);
+    let lines: Vec<&str> = said.out.lines().collect();
+    assert!(lines[0].starts_with("measured on "), "{}", said.out);
+    assert!(lines[2].starts_with("a switch costs "), "what matters comes first: {}", said.out);
+    assert!(lines[2].contains(" of working set"), "{}", said.out);
+    for name in ["ring ", "cost ", "response ", "clock "] {
+        assert!(lines.iter().any(|line| line.starts_with(name)), "{name}: {}", said.out);
+    }
+    for file in home.run_files() {
+        assert!(said.out.contains(&format!("run file: {}", file.display())), "{}", said.out);
+    }
+    let report = home.path().join("report.html");
+    assert!(said.out.ends_with(&format!("report: {}\n", report.display())), "{}", said.out);
+    let report = fs::read_to_string(report).expect("a report");
+    let lead = lines[2].split('(').next().expect("a start");
+    assert!(report.contains(&format!("<p class=\"lead\">{lead}")), "{lead}");
+}
+
+#[test]
+fn quiet_says_nothing_and_writes_everything() {
+    let home = Home::new();
+    let said = measure(&home, &["--quiet"]);
+    assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (Some(0), "", ""));
+    assert_eq!(home.run_files().len(), 4);
+    assert!(home.path().join("report.html").exists());
+}
+
+#[test]
+fn ctrl_c_leaves_what_was_measured_so_far() {
+    let home = Home::new();
+    let report = home.path().join("report.html");
+    let report_name = report.to_str().expect("a path");
+    let child = home.start(&["measure", "--budget", "600s", "--output", report_name]);
+    let file = home.wait_for_sample();
+    kill_process(Pid::from_child(&child), Signal::INT).expect("a signal");
+    let said = Said::at_end(child);
+    assert_eq!(said.code, Some(130), "{}", said.err);
+    assert_eq!(home.run_files(), std::slice::from_ref(&file), "no other experiment was begun");
+    assert!(!order_of(&file).is_empty());
+    assert!(said.out.contains("a switch costs ") || said.out.contains("was not measured"));
+    assert!(report.exists(), "{}", said.out);
+}
+
+#[test]
+fn the_report_on_standard_output_leaves_the_summary_to_standard_error() {
+    let home = Home::new();
+    let said = home.run(&["measure", "--budget", "1s", "--output", "-"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.starts_with("<!doctype html>") || said.out.starts_with("<!DOCTYPE html>"));
+    assert!(said.out.trim_end().ends_with("</html>"));
+    assert!(said.err.contains("a switch costs "), "{}", said.err);
+    assert!(!said.err.contains("report: "), "there is no file to name: {}", said.err);
+}
+
+#[test]
+fn a_report_that_cannot_be_written_costs_nothing_else() {
+    if !Path::new("/dev/full").exists() {
+        return skip("/dev/full is not there");
+    }
+    let home = Home::new();
+    let said = home.run(&["measure", "--budget", "1s", "--output", "/dev/full"]);
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert!(said.error().contains("the report is not written"), "{}", said.err);
+    assert!(said.err.contains("/dev/full"), "{}", said.err);
+    assert!(said.out.contains("a switch costs "), "{}", said.out);
+    assert!(!said.out.contains("report: "), "announced, and not there: {}", said.out);
+    assert_eq!(home.run_files().len(), 4);
+}
+
+#[test]
+fn runs_that_cannot_be_stored_are_told_and_drawn_all_the_same() {
+    let home = Home::new();
+    // A file where the folder of all runs would be.
+    fs::write(home.path().join("switchcost"), "").expect("a file");
+    let said = measure(&home, &[]);
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    let lines = said.err.lines().filter(|line| line.contains("the run is not stored"));
+    assert_eq!(lines.count(), 4, "{}", said.err);
+    assert!(said.out.contains("a switch costs "), "{}", said.out);
+    assert!(!said.out.contains("run file: "), "{}", said.out);
+    assert!(home.path().join("report.html").exists());
+}

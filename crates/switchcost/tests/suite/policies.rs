@@ -1,0 +1,57 @@
+//! Members run under the policy that was asked for. These tests stand apart as their real-time rings
+//! take the CPU from all others.
+
+use crate::common::{Home, skip, switches_per_hop};
+
+const SMALL: [&str; 8] = ["--members", "2,4", "--rounds", "2", "--laps", "200", "--csv", "-"];
+
+/// Asks the kernel under which policy and priority the members run.
+fn assert_policy(name: &str, number: u64, priority: u64) {
+    let home = Home::new();
+    let mut child = home.start(&["ring", "--members", "2", "--laps", "100000", "--policy", name]);
+    let pid = child.id();
+    let worker = home.wait_for_worker(pid, 2);
+    let ring: Vec<_> = home.processes().into_iter().filter(|p| p.is_worker).collect();
+    assert_eq!(ring.len(), 2, "leader and member: {ring:?}");
+    for member in ring {
+        assert_eq!(member.policy(), (number, priority), "{name}: {member:?} of {worker:?}");
+    }
+    let controller = home.processes().into_iter().find(|p| p.pid == pid as i32);
+    assert_eq!(controller.map(|p| p.policy()), Some((0, 0)), "the controller is none of them");
+    child.kill().expect("the controller is killed");
+    child.wait().expect("the controller has ended");
+}
+
+#[test]
+fn the_normal_policies_are_kept() {
+    assert_policy("other", 0, 0);
+    assert_policy("batch", 3, 0);
+    let rows = Home::new().measure(&[&SMALL[..], &["--policy", "batch"]].concat()).rows();
+    assert_eq!(rows.rings().len(), 6);
+    assert!(rows.rows.iter().all(|row| row.text("policy") == "batch"));
+}
+
+/// Under a real-time policy a woken member never preempts the writer: one switch a hop at any size.
+fn assert_realtime(policy: &str, number: u64) {
+    let args = [&["ring", "--budget", "60s"], &SMALL[..], &["--policy", policy]].concat();
+    let said = Home::new().run(&args);
+    if said.code == Some(1) && said.error().contains("CAP_SYS_NICE") {
+        return skip(&format!("policy {policy} is refused here"));
+    }
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.rows().rows.iter().all(|row| row.text("policy") == policy));
+    if let Some([four]) = switches_per_hop([4], &[&SMALL[..], &["--policy", policy]].concat()) {
+        assert!((four - 1.0).abs() <= 0.05, "{policy}: {four} switches per hop of four");
+    }
+    assert_policy(policy, number, 1);
+}
+
+#[test]
+fn the_fifo_policy_is_kept() {
+    assert_realtime("fifo", 1);
+}
+
+#[test]
+fn the_round_robin_policy_is_kept() {
+    assert_realtime("rr", 2);
+}

@@ -1,0 +1,433 @@
+//! `switchcost cost --pid` and `-- CMD`: counts of programs of known behaviour, and their exit codes.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::common::schema::Schema;
+use crate::common::{Home, PROGRAM, Said, allowed_cpus, is_root, skip, wait_for};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+/// A sleeper of known behaviour, ended with the test.
+struct Sleeper(Child);
+
+impl Sleeper {
+    fn start(script: &str) -> Self {
+        let child = Command::new("sh").args(["-c", script]).stdout(Stdio::null()).spawn();
+        Self(child.expect("a shell"))
+    }
+
+    fn pid(&self) -> String {
+        self.0.id().to_string()
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn assert_valid(value: &Value) {
+    Schema::of("program").assert_holds(value);
+}
+
+/// Runs a command under the program; gives what was said, and the figures.
+fn command(home: &Home, script: &str) -> (Said, Value) {
+    let file = home.path().join("figures.json");
+    let to = file.to_str().expect("a path in UTF-8");
+    let said = home.run(&["cost", "--json", to, "--", "sh", "-c", script]);
+    let figures = serde_json::from_str(&fs::read_to_string(&file).expect("figures")).expect("JSON");
+    assert_valid(&figures);
+    (said, figures)
+}
+
+/// A run file with costs: a ring of two at several arrays above its solo, six rounds of one sample.
+/// hop = 1 us alone; 3 us with a switch and no work, 5 us with `bytes` of work.
+fn store_profile(home: &Home, name: &str, sizes: &[u64]) {
+    store_profile_of(home, name, sizes, None);
+}
+
+/// The same, of another machine than the fixture's.
+fn store_profile_of(home: &Home, name: &str, sizes: &[u64], machine: Option<Value>) {
+    let v1 = crate::common::stored::RUN;
+    let mut header: Value =
+        serde_json::from_str(v1.lines().next().expect("a header")).expect("JSON");
+    let bare = header["header"]["plan"]["cases"][0].clone();
+    let mut cases = Vec::new();
+    for bytes in [None].into_iter().chain(sizes.iter().copied().map(Some)) {
+        for members in [1, 2] {
+            let mut case = bare.clone();
+            case["members"] = members.into();
+            case["work"] = bytes.map_or(
+                Value::Null,
+                |bytes| json!({"bytes": bytes, "stride_bytes": 8, "op": "rmw"}),
+            );
+            cases.push(case);
+        }
+    }
+    let mut samples = Vec::new();
+    for round in 0..6 {
+        for (case, kind) in cases.iter().enumerate() {
+            let members = kind["members"].as_u64().expect("a size");
+            let ns = match (members, kind["work"].is_null()) {
+                (1, _) => 1000,
+                (_, true) => 3000,
+                (_, false) => 5000,
+            };
+            let counters = json!({"voluntary": (members - 1) * 2000, "involuntary": 0,
+                "migrations": 0, "minor_faults": 0, "major_faults": 0, "cpu_ns": 2000 * ns,
+                "user_ns": null, "system_ns": null});
+            samples.push(
+                json!({"sample": {"case": case, "round": round, "sample": 0, "laps": 1000,
+                "hops": 2000, "elapsed_ns": 2000 * ns + round, "counters": counters,
+                "steal_ns": 0, "setup_ns": 1}}),
+            );
+        }
+    }
+    header["header"]["plan"]["cases"] = cases.into();
+    header["header"]["run"] = name.into();
+    if let Some(machine) = machine {
+        header["header"]["machine"] = machine;
+    }
+    fs::create_dir_all(home.runs_folder()).expect("a folder");
+    let mut file =
+        fs::File::create(home.runs_folder().join(format!("{name}.jsonl"))).expect("a file");
+    for line in [header].iter().chain(&samples) {
+        writeln!(file, "{line}").expect("a line");
+    }
+}
+
+#[test]
+fn a_shell_that_waits_makes_at_least_that_many_switches() {
+    let home = Home::new();
+    let wait = "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.01; done; echo done";
+    let (said, figures) = command(&home, wait);
+    assert_eq!((said.code, &*said.out), (Some(0), "done\n"), "{}", said.err);
+    // Each sleep waits once, and the shell for each of them.
+    let voluntary = figures["voluntary"].as_u64().expect("a count");
+    assert!(voluntary >= 20, "{voluntary}");
+    assert_eq!(figures["command"][0], "sh");
+    assert!(
+        said.err.contains("inconclusive: no stored cost profile: run `switchcost cost` first"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
+fn exit_codes_are_the_commands() {
+    let home = Home::new();
+    for (script, code) in
+        [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137), ("kill -TERM $$", 143)]
+    {
+        let (said, _) = command(&home, script);
+        assert_eq!(said.code, Some(code), "{script}: {}", said.err);
+    }
+    let plain = home.path().join("plain");
+    fs::write(&plain, "no program").expect("a file");
+    for (name, code) in [("/no/such/command", 127), (plain.to_str().expect("UTF-8"), 126)] {
+        let said = home.run(&["cost", "--", name]);
+        assert_eq!((said.code, &*said.out), (Some(code), ""), "{}", said.err);
+        assert!(said.error().contains(name), "{}", said.err);
+    }
+}
+
+#[test]
+fn streams_are_the_commands() {
+    let home = Home::new();
+    let mut started = home.command(PROGRAM);
+    started.args(["cost", "--quiet", "--", "sh", "-c", "cat; echo err >&2"]);
+    started.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = started.spawn().expect("the program starts");
+    child.stdin.take().expect("a pipe").write_all(b"through").expect("written");
+    let said = Said::at_end(child);
+    assert_eq!((said.code, &*said.out, &*said.err), (Some(0), "through", "err\n"));
+}
+
+#[test]
+fn signals_reach_the_command() {
+    let home = Home::new();
+    for (signal, code) in [(Signal::INT, 40), (Signal::TERM, 41)] {
+        let script =
+            "trap 'exit 40' INT; trap 'exit 41' TERM; echo ready; while :; do sleep 0.05; done";
+        let child = home.start(&["cost", "--", "sh", "-c", script]);
+        home.wait_for_command("sleep");
+        let pid = Pid::from_raw(child.id() as i32).expect("a process id");
+        kill_process(pid, signal).expect("a signal");
+        let said = Said::at_end(child);
+        assert_eq!((said.code, &*said.out), (Some(code), "ready\n"), "{}", said.err);
+        assert!(
+            said.err.contains("voluntary"),
+            "the figures are printed all the same: {}",
+            said.err
+        );
+    }
+}
+
+/// While the program is stopped it cannot see the end: whoever started the command stamps it.
+#[test]
+fn the_end_is_stamped_when_it_comes_not_when_it_is_seen() {
+    let home = Home::new();
+    let file = home.path().join("figures.json");
+    let to = file.to_str().expect("a path in UTF-8");
+    let before = Instant::now();
+    let child = home.start(&["cost", "--json", to, "--", "sleep", "0.3"]);
+    let pid = Pid::from_raw(child.id() as i32).expect("a process id");
+    let command = wait_for("the command", || {
+        let runs = |pid: i32| fs::read_to_string(format!("/proc/{pid}/comm"));
+        let all = home.processes();
+        all.into_iter().find(|process| runs(process.pid).is_ok_and(|name| name == "sleep\n"))
+    });
+    kill_process(pid, Signal::STOP).expect("a signal");
+    let folder = format!("/proc/{}", command.pid);
+    wait_for("its end", || (!Path::new(&folder).exists()).then_some(()));
+    let most = before.elapsed();
+    sleep(Duration::from_millis(200));
+    kill_process(pid, Signal::CONT).expect("a signal");
+    let said = Said::at_end(child);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let figures: Value =
+        serde_json::from_str(&fs::read_to_string(&file).expect("figures")).expect("JSON");
+    let watched_ns = figures["watched_ns"].as_u64().expect("a time");
+    assert!(u128::from(watched_ns) <= most.as_nanos(), "{watched_ns} ns of {most:?}");
+}
+
+#[test]
+fn a_childs_switches_do_not_go_with_the_commands_own_pages() {
+    let home = Home::new();
+    let (said, figures) =
+        command(&home, "sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; exit 0");
+    assert!(said.err.contains("% of the CPU time is its own"), "{}", said.err);
+    assert_eq!(figures["program"]["working_set"]["low_bytes"], 0, "{figures}");
+}
+
+#[test]
+fn a_running_program_is_counted() {
+    let home = Home::new();
+    let sleeper = Sleeper::start("while :; do sleep 0.01; done");
+    let said = home.run(&["cost", "--pid", &sleeper.pid(), "--seconds", "1", "--json", "-"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let figures = said.json();
+    assert_valid(&figures);
+    assert_eq!((&figures["name"], &figures["threads"]), (&"sh".into(), &1.into()));
+    // Once for each sleep that it waits for; a second holds several on any machine.
+    assert!(figures["voluntary"].as_u64().expect("a count") >= 3, "{figures}");
+    if !is_root() {
+        return skip("touched pages are counted for whoever may clear them");
+    }
+    assert!(!figures["windows"].as_array().expect("windows").is_empty(), "{figures}");
+    let set = &figures["program"]["working_set"];
+    assert!(set["low_bytes"].as_u64() <= set["high_bytes"].as_u64(), "{set}");
+}
+
+/// Tells this test binary, started again, to be the program that is watched.
+const WALKER: &str = "SWITCHCOST_TEST_WALKER";
+
+/// What a walker touches between two sleeps.
+const WALKED_BYTES: u64 = 256 << 10;
+
+/// Not a test but a program of known working set: it touches each line of an array, then sleeps.
+#[test]
+#[ignore = "it is started by the test below"]
+fn walker() {
+    let Ok(cpu) = std::env::var(WALKER) else { return };
+    probe::placement::pin(&[cpu.parse().expect("a CPU")]).expect("a CPU of ours");
+    let mut array = vec![0_u8; WALKED_BYTES as usize];
+    loop {
+        array.iter_mut().step_by(64).for_each(|byte| *byte = byte.wrapping_add(1));
+        std::hint::black_box(&array);
+        sleep(Duration::from_millis(1));
+    }
+}
+
+fn start_walker(cpu: u32) -> Sleeper {
+    let mut walker = Command::new(std::env::current_exe().expect("this test binary"));
+    walker
+        .args(["--exact", "program::walker", "--ignored", "--nocapture"])
+        .env(WALKER, cpu.to_string());
+    Sleeper(walker.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a walker"))
+}
+
+/// Clearing referenced bits flushes no TLB: what a translation is still cached of is touched unseen.
+#[test]
+fn the_working_set_holds_what_is_known_to_be_touched() {
+    if !is_root() {
+        return skip("touched pages are counted for whoever may clear them");
+    }
+    let home = Home::new();
+    let cpu = allowed_cpus()[0];
+    let (walker, _other) = (start_walker(cpu), start_walker(cpu));
+    // Its array is there once it has slept a few times.
+    let status = format!("/proc/{}/task", walker.pid());
+    let switches = |task: &Path| {
+        let text = fs::read_to_string(task.join("status")).ok()?;
+        text.lines()
+            .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?
+            .trim()
+            .parse()
+            .ok()
+    };
+    wait_for("a walker that walks", || {
+        let tasks = fs::read_dir(&status).ok()?.flatten();
+        tasks.filter_map(|task| switches(&task.path())).any(|n: u64| n > 50).then_some(())
+    });
+    let said = home.run(&["cost", "--pid", &walker.pid(), "--seconds", "1", "--json", "-"]);
+    let figures = said.json();
+    assert!(!figures["windows"].as_array().expect("windows").is_empty(), "{figures}");
+    let end = |end: &str| figures["program"]["working_set"][end].as_u64().expect("bytes");
+    let (low, high) = (end("low_bytes"), end("high_bytes"));
+    assert!(low <= WALKED_BYTES && WALKED_BYTES <= high, "{low} to {high}: {figures}");
+}
+
+#[test]
+fn what_a_terminal_would_obey_in_its_name_is_not_printed() {
+    let home = Home::new();
+    let named =
+        Sleeper::start("printf '\\033[31mevil' >/proc/$$/comm; while :; do sleep 0.01; done");
+    let comm = format!("/proc/{}/comm", named.pid());
+    wait_for("its name", || fs::read_to_string(&comm).ok()?.contains("evil").then_some(()));
+    let said = home.run(&["cost", "--pid", &named.pid(), "--seconds", "0.1"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.starts_with("[31mevil"), "{:?}", said.out);
+}
+
+#[test]
+fn a_program_that_ends_is_told_with_what_was_seen() {
+    let home = Home::new();
+    let sleeper = Sleeper::start("exec sleep 1");
+    let said = home.run(&["cost", "--pid", &sleeper.pid(), "--seconds", "60"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("it ended after"), "{}", said.out);
+}
+
+#[test]
+fn the_estimate_is_that_of_the_stored_profile() {
+    let home = Home::new();
+    store_profile(&home, "20260101T000000000Z-ring-1", &[4096, 1 << 30]);
+    let (said, figures) =
+        command(&home, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.05");
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(figures["surface"]["points"].as_array().map(Vec::len), Some(2), "{figures}");
+    assert_eq!(figures["cost"]["answer"], "estimated", "{figures}");
+    // Between no work at 2 us a switch and 1 GiB at 4 us.
+    let cost = |end: &str| figures["cost"]["cost_ns"][end].as_f64().expect("a cost");
+    assert!(cost("low") >= 1999.0 && cost("low") <= 4001.0, "{figures}");
+    assert!((cost("high") - 4000.0).abs() < 1.0, "{figures}");
+    assert!(said.err.contains("switching takes "), "{}", said.err);
+    assert!(said.err.contains("assumed: each switch costs what"), "{}", said.err);
+    // It was measured on the machine of the fixture.
+    assert!(said.err.contains("on a machine that differs"), "{}", said.err);
+}
+
+#[test]
+fn the_profile_that_fits_is_taken_before_a_newer_one() {
+    let home = Home::new();
+    let here = serde_json::to_value(probe::machine::read(Path::new("/"))).expect("JSON");
+    let fitting = "20260101T000000000Z-ring-1";
+    store_profile_of(&home, fitting, &[4096, 1 << 30], Some(here.clone()));
+    store_profile_of(&home, "20260102T000000000Z-ring-1", &[4096, 8192], Some(here.clone()));
+    let mut elsewhere = here;
+    elsewhere["kernel"]["release"] = "2.6.17".into();
+    store_profile_of(&home, "20260103T000000000Z-ring-1", &[4096, 1 << 30], Some(elsewhere));
+    let (said, figures) = command(&home, "sleep 0.1");
+    assert_eq!(figures["surface"]["run"], fitting, "{}", said.err);
+    assert!(!said.err.contains("differs"), "{}", said.err);
+}
+
+#[test]
+fn beyond_the_measured_arrays_the_way_out_and_the_direct_cost_are_named() {
+    let home = Home::new();
+    store_profile(&home, "20260101T000000000Z-ring-1", &[4096, 8192]);
+    let (said, figures) = command(&home, "sleep 0.1");
+    assert_eq!(figures["cost"]["answer"], "cannot_tell", "{figures}");
+    assert!(said.err.contains("measure them with `switchcost cost --array 1K.."), "{}", said.err);
+    assert!(said.err.contains("by the direct cost alone"), "{}", said.err);
+    assert!(figures["cost"]["direct_share"]["low"].as_f64().is_some_and(|n| n > 0.0), "{figures}");
+}
+
+#[test]
+fn ctrl_c_ends_the_watching_and_not_what_was_seen() {
+    let home = Home::new();
+    let sleeper = Sleeper::start("while :; do sleep 0.01; done");
+    let child = home.start(&["cost", "--pid", &sleeper.pid(), "--seconds", "600"]);
+    wait_for("its handler", || catches_interrupts(child.id()).then_some(()));
+    let pid = Pid::from_raw(child.id() as i32).expect("a process id");
+    kill_process(pid, Signal::INT).expect("a signal");
+    let said = Said::at_end(child);
+    assert_eq!(said.code, Some(130), "{}", said.err);
+    assert!(said.out.contains("stopped by signal 2, before its time was over"), "{}", said.out);
+    assert!(said.out.contains("switches "), "{}", said.out);
+}
+
+fn catches_interrupts(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (Signal::INT.as_raw() - 1) & 1 == 1)
+}
+
+#[test]
+fn signals_that_are_ignored_stay_ignored() {
+    let home = Home::new();
+    let ignored = |signal: &str, program: &str| {
+        let script = format!("trap '' {signal}; exec {program} grep SigIgn /proc/self/status");
+        let said = Said::of(home.command("sh").args(["-c", &script]));
+        assert_eq!(said.code, Some(0), "{signal}: {}", said.err);
+        let mask = said.out.trim().strip_prefix("SigIgn:").expect("a mask").trim().to_string();
+        u64::from_str_radix(&mask, 16).expect("a mask")
+    };
+    // Whoever runs this may ignore some too.
+    for (signal, number) in [("HUP", 1), ("TERM", 15)] {
+        let told = ignored(signal, &format!("{PROGRAM} cost -q --"));
+        assert_eq!(told, ignored(signal, ""), "{signal}: {told:x}");
+        assert_eq!(told >> (number - 1) & 1, 1, "{signal}: {told:x}");
+    }
+}
+
+#[test]
+fn what_cannot_be_watched_is_told() {
+    let home = Home::new();
+    let mut dead = Command::new("true").spawn().expect("true");
+    let pid = dead.id().to_string();
+    // Not waited for yet: a zombie.
+    wait_for("its end", || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.contains(") Z ").then_some(())
+    });
+    let zombie = home.run(&["cost", "--pid", &pid]);
+    assert_eq!(zombie.code, Some(1));
+    assert!(zombie.error().contains("zombie"), "{}", zombie.err);
+    dead.wait().expect("its end");
+    let gone = home.run(&["cost", "--pid", &pid]);
+    assert_eq!((gone.code, &*gone.out), (Some(1), ""));
+    assert!(gone.error().contains("no process has this id"), "{}", gone.err);
+    if fs::read_to_string("/proc/2/comm").is_ok_and(|name| name == "kthreadd\n") {
+        let kernel = home.run(&["cost", "--pid", "2"]);
+        assert!(kernel.error().contains("'kthreadd' is a thread of the kernel"), "{}", kernel.err);
+    }
+    for (args, words) in [
+        (&["--pid", "0"][..], "0"),
+        (&["--pid", "-1"], "-1"),
+        (&["--pid", "x"], "x"),
+        (&["--pid", "1", "--seconds", "0"], "above zero"),
+        (&["--seconds", "5"], "--pid"),
+        (&["--pid", "1", "--", "true"], "CMD"),
+        (&["--pid", "1", "--csv", "-"], "--csv"),
+        (&["--json", "-", "--", "true"], "standard output is the command's"),
+        (&["--pid", "1", "--array", "64K"], "--array"),
+        (&["--pid", "1", "--budget", "9s"], "--budget"),
+        (&["--pid", "1", "--op", "read"], "--op"),
+        (&["--policy", "other", "--", "true"], "--policy"),
+        (&["--seed", "3", "--", "true"], "--seed"),
+    ] {
+        let said = home.run(&[&["cost"], args].concat());
+        assert_eq!((said.code, &*said.out), (Some(2), ""), "{args:?}: {}", said.err);
+        assert!(said.err.contains(words), "{args:?}: no {words:?} in {}", said.err);
+    }
+}

@@ -1,0 +1,208 @@
+//! The report: what is in the file, and where it goes. That a browser draws it, `report_browser.rs`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::common::stored::{RUN, stored_run};
+use crate::common::{Home, Said};
+
+const MOST_BYTES: usize = 1_000_000;
+
+fn report(home: &Home, args: &[&str]) -> Said {
+    Said::of(home.command(crate::common::PROGRAM).current_dir(home.path()).arg("report").args(args))
+}
+
+fn written(home: &Home, args: &[&str]) -> String {
+    let said = report(home, &[args, &["-o", "out.html"]].concat());
+    assert_eq!((said.code, &*said.out), (Some(0), "report: out.html\n"), "{}", said.err);
+    fs::read_to_string(home.path().join("out.html")).expect("a report")
+}
+
+/// The chart of that id, from its tag to its end.
+fn chart<'a>(html: &'a str, id: &str) -> &'a str {
+    let start = format!("<figure id=\"{id}\">");
+    let (_, from) = html.split_once(&start).unwrap_or_else(|| panic!("no {id}"));
+    from.split_once("</figure>").expect("its end").0
+}
+
+/// An attribute of what comes first in a text that has it.
+fn attribute<'a>(text: &'a str, name: &str) -> &'a str {
+    let (_, from) = text.split_once(&format!(" {name}=\"")).unwrap_or_else(|| panic!("no {name}"));
+    from.split_once('"').expect("its end").0
+}
+
+/// The names of a chart's series, by their number.
+fn names(chart: &str) -> Vec<&str> {
+    attribute(chart, "data-names").split('\n').collect()
+}
+
+/// The values of a series' points where the chart is drawn relative to a base.
+fn values(chart: &str, base: &str, series: &str) -> Vec<f64> {
+    let (_, group) = chart.split_once(&format!("<g data-base=\"{base}\"")).expect("a base");
+    let (group, _) = group.split_once("</g>").expect("its end");
+    let tag = format!("data-part=\"points\" data-series=\"{series}\"");
+    let (_, shape) = group.split_once(&tag).expect("points");
+    let points = attribute(shape, "data-d").split(';');
+    points
+        .map(|point| point.split(',').nth(1).expect("a value").parse().expect("a number"))
+        .collect()
+}
+
+/// The page without the script that answers the reader.
+fn page(html: &str) -> &str {
+    html.split_once("<script>").expect("a script").0
+}
+
+#[test]
+fn a_report_is_one_file_that_says_what_was_measured_on_what() {
+    let home = Home::new();
+    let html = written(&home, &[&stored_run(&home, "run.jsonl", |_| {})]);
+    let figures: Vec<&str> = page(&html).split("<figure ").skip(1).collect();
+    let held = figures.iter().filter(|figure| figure.matches("<svg viewBox=").count() == 1);
+    assert_eq!(held.count(), figures.len(), "each chart is held once");
+    assert!(!html.contains("DejaVu"), "text of charts has the page's font");
+    assert!(html.len() < MOST_BYTES, "{} bytes", html.len());
+    let page = page(&html);
+    for word in [
+        "A switch costs",
+        "\">Machine: ",
+        "<dt>kernel</dt><dd>Linux 6.18.44-fc-v445</dd>",
+        "<dt>policy</dt><dd>other</dd>",
+        "<dt>placement</dt><dd>same</dd>",
+        "Content-Security-Policy",
+        "default-src 'none'",
+    ] {
+        assert!(page.contains(word), "no {word}");
+    }
+    for outside in [" src=", "<link", "url(", "@import", "http://", "https://"] {
+        assert!(!page.contains(outside), "{outside} asks for something outside of the file");
+    }
+    for figure in &figures {
+        let id = figure.split('"').nth(1).expect("an id");
+        assert!(figure.contains(&format!("aria-describedby=\"{id}-words\"")), "no words for {id}");
+    }
+    let listed = page.matches("<table>").count();
+    assert!(listed >= figures.len() - 1, "all but single samples are listed");
+}
+
+#[test]
+fn the_machines_of_1992_are_among_the_rings_and_the_years_end_here() {
+    let home = Home::new();
+    let html = written(&home, &[&stored_run(&home, "run.jsonl", |_| {})]);
+    let cost = chart(&html, "ring-cost");
+    let names = names(cost);
+    let published = attribute(cost, "data-published").split(' ');
+    let of_1992 =
+        |number: &&str| names[number.parse::<usize>().expect("a number")].ends_with("1992");
+    assert_eq!(published.filter(of_1992).count(), 9);
+    let years = chart(&html, "history");
+    let ticks: Vec<&str> = years.split("class=\"tick\"").skip(1).collect();
+    let last = ticks.iter().rfind(|tick| tick.contains("text-anchor=\"end\"")).expect("names");
+    assert!(last.contains(">this run<"), "{last}");
+}
+
+#[test]
+fn several_runs_and_a_published_machine_are_drawn_in_the_same_axes() {
+    let home = Home::new();
+    let slow = stored_run(&home, "slow.jsonl", |line| {
+        if let Some(elapsed) = line.pointer_mut("/sample/elapsed_ns") {
+            *elapsed = (elapsed.as_u64().expect("a time") * 3).into();
+        }
+    });
+    let html =
+        written(&home, &[&stored_run(&home, "run.jsonl", |_| {}), &slow, "history:sun-4/280"]);
+    let cost = chart(&html, "ring-cost");
+    let all = names(cost);
+    let measured: Vec<&&str> = all.iter().filter(|name| name.ends_with(": pipe")).collect();
+    assert_eq!(measured, [&"A: pipe", &"B: pipe"]);
+    let sun: Vec<&&str> = all.iter().filter(|name| name.ends_with("sun-4/280, 1992")).collect();
+    assert_eq!(sun, [&"C: sun-4/280, 1992"], "once, and asked for");
+    // Three times the time of every hop is three times the cost of a switch.
+    let of =
+        |name: &str| all.iter().position(|known| *known == name).expect("a series").to_string();
+    assert_eq!(values(cost, "run-0", &of("A: pipe"))[0], 1.0);
+    let slower = values(cost, "run-0", &of("B: pipe"))[0];
+    assert!((slower - 3.0).abs() < 1e-3, "{slower}");
+    assert!(cost.contains("<g data-base=\"own\""));
+    let page = page(&html);
+    assert!(page.contains("relative to run B") && page.contains("<b class=\"letter\">C</b>"));
+    assert!(page.contains("<th scope=\"row\">B: pipe</th>"), "tables tell runs apart");
+}
+
+#[test]
+fn what_a_run_file_says_is_text_and_nothing_else() {
+    const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&";
+    let home = Home::new();
+    let run = stored_run(&home, "run.jsonl", |line| {
+        if let Some(header) = line.get_mut("header") {
+            header["run"] = HOSTILE.into();
+            header["invocation"] = vec![HOSTILE].into();
+            header["notices"] = vec![HOSTILE].into();
+            header["machine"]["kernel"]["release"] = HOSTILE.into();
+            header["machine"]["cpu"]["models"][0]["name"] = HOSTILE.into();
+            for case in header["plan"]["cases"].as_array_mut().into_iter().flatten() {
+                case["link"] = HOSTILE.into();
+            }
+        }
+    });
+    let harmless = written(&home, &[&stored_run(&home, "harmless.jsonl", |_| {})]);
+    let html = written(&home, &[&run]);
+    let count = |html: &str, what: &str| html.matches(what).count();
+    for tag in ["<script", "</script", "<img"] {
+        assert_eq!(count(&html, tag), count(&harmless, tag), "{tag}");
+    }
+    let escaped = "&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=alert(2)&gt;&quot;&#39;&amp;";
+    assert!(count(&html, escaped) > 5, "what was said is still there");
+    assert!(attribute(chart(&html, "ring-cost"), "data-names").starts_with(escaped));
+}
+
+#[test]
+fn a_report_is_replaced_and_any_other_file_is_left_alone() {
+    let home = Home::new();
+    let run = stored_run(&home, "run.jsonl", |_| {});
+    let at = |name: &str| -> PathBuf { home.path().join(name) };
+    let said = report(&home, &[&run]);
+    assert_eq!((said.code, &*said.out), (Some(0), "report: report.html\n"), "{}", said.err);
+    let first = fs::read(at("report.html")).expect("a report");
+    let slow = stored_run(&home, "slow.jsonl", |line| {
+        if let Some(header) = line.get_mut("header") {
+            header["machine"]["kernel"]["release"] = "2.4.20".into();
+        }
+    });
+    assert_eq!(report(&home, &[&slow]).code, Some(0));
+    assert_ne!(fs::read(at("report.html")).expect("a report"), first, "a report is replaced");
+    // The easiest slip: the run where the report should stand.
+    let said = report(&home, &[&run, "-o", &run]);
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.err.contains("run.jsonl") && said.err.contains("no report"), "{}", said.err);
+    assert_eq!(fs::read_to_string(&run).expect("the run").lines().count(), RUN.lines().count());
+    fs::write(at("empty.html"), "").expect("a file");
+    assert_eq!(report(&home, &[&run, "-o", "empty.html"]).code, Some(0), "nothing is lost");
+    assert_eq!(report(&home, &[&run, "-o", "/dev/null"]).code, Some(0));
+}
+
+#[test]
+fn standard_output_takes_a_report_and_nothing_beside() {
+    let home = Home::new();
+    let said = report(&home, &[&stored_run(&home, "run.jsonl", |_| {}), "-o", "-"]);
+    assert_eq!((said.code, &*said.err), (Some(0), ""));
+    assert!(said.out.starts_with("<!doctype html>") && said.out.ends_with("</html>\n"));
+    assert!(!Path::new(&home.path().join("report.html")).exists());
+}
+
+#[test]
+fn what_cannot_be_drawn_or_written_is_told() {
+    let home = Home::new();
+    let run = stored_run(&home, "run.jsonl", |_| {});
+    for (args, code, word) in [
+        (&["nonesuch"][..], 1, "nonesuch"),
+        (&["history:nonesuch"], 2, "sun-4/280"),
+        (&[], 2, "<RUNS>"),
+        (&[&run, "-o", "/nonesuch/report.html"], 1, "/nonesuch/report.html"),
+        (&[&run, "-o", ""], 2, "empty"),
+    ] {
+        let said = report(&home, args);
+        assert_eq!(said.code, Some(code), "{args:?}: {said:?}");
+        assert!(said.err.contains(word), "{args:?}: {}", said.err);
+    }
+}

@@ -1,0 +1,321 @@
+//! `switchcost ring` measures what it is asked to, and its outputs say so.
+
+use std::fs;
+
+use crate::common::schema::Schema;
+use crate::common::{
+    Home, allowed_cpus, assert_no_switch_is_missing, order_of, skip, switches_per_hop,
+};
+use serde_json::Value;
+
+/// The promise of docs and of every later experiment.
+const COLUMNS: &str = "experiment,case,round,sample,members,kind,link,work_bytes,stride_bytes,op,\
+    placement,policy,hops,elapsed_ns,user_ns,system_ns,voluntary,involuntary,migrations,\
+    minor_faults,major_faults,steal_ns";
+
+const SMALL: [&str; 8] = ["--members", "2,4", "--rounds", "2", "--laps", "200", "--csv", "-"];
+
+#[test]
+fn csv_has_the_promised_columns_first() {
+    let rows = Home::new().measure(&SMALL).rows();
+    assert_eq!(rows.columns[..22].join(","), COLUMNS);
+}
+
+#[test]
+fn csv_has_a_row_for_each_sample_of_each_ring_in_each_round() {
+    let rows = Home::new().measure(&SMALL).rows();
+    assert_eq!(rows.rings(), [(0, 1), (0, 2), (0, 4), (1, 1), (1, 2), (1, 4)]);
+    for (round, members) in rows.rings() {
+        let ring = rows.of_members(members).filter(|row| row.number("round") == round);
+        let samples: Vec<u64> = ring.map(|row| row.number("sample")).collect();
+        assert!((1..=3).contains(&samples.len()), "{samples:?}");
+        assert_eq!(samples, (0..samples.len() as u64).collect::<Vec<_>>(), "in order, none twice");
+    }
+}
+
+#[test]
+fn hops_are_all_hops_of_a_sample() {
+    for row in Home::new().measure(&SMALL).rows().rows {
+        assert_eq!(row.number("hops"), row.number("members") * 200, "{row:?}");
+        assert_eq!(row.number("laps"), 200, "{row:?}");
+        assert!(row.number("elapsed_ns") > 0, "{row:?}");
+    }
+}
+
+#[test]
+fn what_is_not_there_is_empty() {
+    for row in Home::new().measure(&SMALL).rows().rows {
+        assert_eq!(row.text("experiment"), "ring");
+        assert_eq!((row.text("kind"), row.text("link")), ("process", "pipe"));
+        assert_eq!((row.text("placement"), row.text("policy")), ("same", "other"));
+        assert_eq!(row.text("work_bytes"), "0");
+        assert_eq!((row.text("stride_bytes"), row.text("op")), ("", ""), "{row:?}");
+        // Without a tick the kernel has no split of the CPU time: neither part, or both.
+        assert_eq!(row.text("user_ns").is_empty(), row.text("system_ns").is_empty(), "{row:?}");
+    }
+}
+
+/// The law that all figures rest on: a hop of a pinned ring of two is one switch, that of a solo
+/// ring none.
+fn assert_counts(kind: &str) {
+    let args = ["--members", "2", "--rounds", "3", "--laps", "500", "--kind", kind, "--csv", "-"];
+    let Some([solo, two]) = switches_per_hop([1, 2], &args) else { return };
+    assert!((two - 1.0).abs() <= 0.05, "{kind}: {two} switches per hop of two");
+    assert!(solo <= 0.05, "{kind}: {solo} switches per hop of one");
+}
+
+#[test]
+fn a_ring_of_two_processes_switches_once_a_hop_and_a_solo_ring_never() {
+    assert_counts("process");
+}
+
+#[test]
+fn a_ring_of_two_threads_switches_once_a_hop_and_a_solo_ring_never() {
+    assert_counts("thread");
+}
+
+#[test]
+fn every_member_of_a_larger_ring_is_counted() {
+    let args = ["--members", "16", "--rounds", "1", "--laps", "200", "--csv", "-"];
+    for kind in ["process", "thread"] {
+        let rows = Home::new().measure(&[&args[..], &["--kind", kind]].concat()).rows();
+        assert_eq!(rows.rings(), [(0, 1), (0, 16)]);
+        assert_no_switch_is_missing(rows.of_members(16));
+    }
+}
+
+#[test]
+fn pinned_members_never_move() {
+    for row in Home::new().measure(&SMALL).rows().rows {
+        // Empty where the kernel was built without the scheduler's debug files.
+        assert!(["0", ""].contains(&row.text("migrations")), "{row:?}");
+    }
+}
+
+#[test]
+fn work_is_done_as_asked() {
+    let work = ["--work", "4K", "--stride", "64", "--op", "read"];
+    for row in Home::new().measure(&[&SMALL[..], &work].concat()).rows().rows {
+        assert_eq!((row.number("work_bytes"), row.number("stride_bytes")), (4096, 64));
+        assert_eq!(row.text("op"), "read");
+    }
+}
+
+#[test]
+fn placements_are_kept() {
+    let cpus = allowed_cpus();
+    let one = cpus.last().expect("a CPU").to_string();
+    let all: Vec<String> = cpus.iter().map(u32::to_string).collect();
+    let cases = [
+        ("free".to_string(), all.join(" ")),
+        (one.clone(), one.clone()),
+        (all.join(","), all.join(" ")),
+    ];
+    for (placement, used) in cases {
+        let rows = Home::new().measure(&[&SMALL[..], &["--placement", &placement]].concat()).rows();
+        assert_eq!(rows.rings().len(), 6);
+        for row in rows.rows {
+            assert_eq!((row.text("placement"), row.text("cpus")), (&*placement, &*used));
+        }
+    }
+}
+
+#[test]
+fn the_same_cpu_is_not_the_first_where_there_is_a_choice() {
+    if allowed_cpus().len() < 2 {
+        return skip("one CPU only");
+    }
+    for row in Home::new().measure(&SMALL).rows().rows {
+        assert_ne!(row.text("cpus"), "0");
+    }
+}
+
+#[test]
+fn the_ring_of_one_is_measured_once_also_when_it_is_asked_for() {
+    for members in ["1", "1,2"] {
+        let said = Home::new().measure(&["--members", members, "--rounds", "1", "--laps", "200"]);
+        assert_eq!(said.sizes().join(","), members);
+    }
+}
+
+fn estimate<'a>(case: &'a Value, name: &str) -> &'a Value {
+    let estimate = &case[name];
+    for field in
+        ["value", "standard_error", "speed", "low", "high", "confidence", "resolved", "rounds"]
+    {
+        assert!(estimate.get(field).is_some(), "{name} has no {field}: {estimate}");
+    }
+    estimate
+}
+
+const JSON: [&str; 6] = ["--members", "2,4", "--laps", "200", "--json", "-"];
+
+#[test]
+fn the_record_holds_header_and_estimates() {
+    let args = [&JSON[..], &["--rounds", "8", "--seed", "77"]].concat();
+    let record = Home::new().measure(&args).json();
+    let header = &record["header"];
+    assert_eq!(header["schema"], 2);
+    assert_eq!(header["plan"]["seed"], 77);
+    assert_eq!(header["plan"]["experiment"], "ring");
+    assert_eq!(header["build"]["version"], env!("CARGO_PKG_VERSION"));
+    assert!(header["machine"]["kernel"]["release"].to_string().len() > 4);
+    let members: Vec<_> = record["cases"].as_array().expect("cases").iter().collect();
+    assert_eq!(members.iter().map(|c| &c["case"]["members"]).collect::<Vec<_>>(), [1, 2, 4]);
+    for case in members {
+        assert_eq!(case["rounds"], 8);
+        assert!(case["samples"].as_u64().is_some_and(|samples| (8..=24).contains(&samples)));
+        assert!(case["clean_share"].as_f64().is_none_or(|share| (0.0..=1.0).contains(&share)));
+        assert_interval(estimate(case, "ns_per_hop"));
+        assert_interval(estimate(case, "switches_per_hop"));
+        match case["case"]["members"].as_u64() {
+            Some(1) => assert!(case["ns_per_switch_above_solo"].is_null()),
+            _ => assert_interval(estimate(case, "ns_per_switch_above_solo")),
+        }
+    }
+    assert_eq!(record["end"]["reason"], "rounds_done");
+    assert_eq!(record["scaling"].as_array().map(Vec::len), Some(1));
+}
+
+/// At full speed there is an interval, and without it none; whether this machine was, is not ours to say.
+fn assert_interval(estimate: &Value) {
+    if estimate["speed"] == "contended" {
+        assert_eq!((&estimate["low"], &estimate["resolved"]), (&Value::Null, &false.into()));
+        return;
+    }
+    let number = |name: &str| estimate[name].as_f64().expect("a number");
+    let (low, high) = (number("low"), number("high"));
+    assert!(low <= number("value") && number("value") <= high, "{estimate}");
+    assert_eq!(number("confidence"), 0.95);
+    assert_eq!(estimate["resolved"].as_bool(), Some(low > 0.0 || high < 0.0), "{estimate}");
+}
+
+#[test]
+fn one_round_has_no_interval() {
+    let record = Home::new().measure(&[&JSON[..], &["--rounds", "1"]].concat()).json();
+    for case in record["cases"].as_array().expect("cases") {
+        let hop = estimate(case, "ns_per_hop");
+        assert_eq!((&hop["low"], &hop["high"]), (&Value::Null, &Value::Null));
+        assert_eq!((&hop["resolved"], &hop["rounds"]), (&false.into(), &1.into()));
+    }
+}
+
+#[test]
+fn the_record_follows_its_schema() {
+    let schema = Schema::of("record");
+    let mut record = Home::new().measure(&[&JSON[..], &["--rounds", "2"]].concat()).json();
+    schema.assert_holds(&record);
+    // A schema that takes anything would not tell.
+    record["cases"][0]["ns_per_hop"]["value"] = "dear".into();
+    assert!(!schema.holds(&record));
+}
+
+#[test]
+fn the_table_has_a_row_for_each_size_and_says_how_far_to_trust_it() {
+    let home = Home::new();
+    let said = home.measure(&["--members", "2,4", "--rounds", "1", "--laps", "200"]);
+    assert_eq!(said.sizes(), ["1", "2", "4"]);
+    assert_eq!(said.err, "");
+    for row in &said.table()[1..] {
+        // One round has no interval, however clean it was. A slice that others made long is not judged.
+        let row = row.join(" ");
+        let is_told =
+            ["full speed not seen ", "not resolved (1 round) "].iter().any(|w| row.contains(w));
+        assert!(is_told && row.ends_with(" 1"), "{row}");
+    }
+    let solo = said.table()[0].join(" ");
+    assert!(solo.contains(" - (solo) ") && solo.ends_with(" 1"), "{solo}");
+    let columns = "members real CPU user system projected ns/hop switches/hop ns/switch interval clean rounds";
+    let header = said.out.lines().find(|line| line.starts_with("members")).expect("a header");
+    assert_eq!(header.split_whitespace().collect::<Vec<_>>().join(" "), columns);
+    for word in ["scaling: ", "machine: ", "stopped: all rounds are done", "run file: "] {
+        let lines = said.out.lines().filter(|line| line.starts_with(word)).count();
+        assert_eq!(lines, 1, "{word} in {}", said.out);
+    }
+    let file = format!("run file: {}", home.run_file().display());
+    assert_eq!(said.out.lines().last(), Some(&*file));
+}
+
+#[test]
+fn the_projected_line_starts_at_the_ring_of_two() {
+    let said = Home::new().measure(&["--members", "2,4,64", "--rounds", "1", "--laps", "200"]);
+    let table = said.table();
+    let cpu_of_two: f64 = table[1][2].parse().expect("CPU seconds");
+    for row in &table[1..] {
+        let (members, projected): (f64, f64) =
+            (row[0].parse().expect("members"), row[5].parse().expect("projected seconds"));
+        // Both are printed with three digits.
+        let wanted = cpu_of_two * members / 2.0;
+        assert!((projected - wanted).abs() <= wanted * 0.006, "{row:?}");
+    }
+    assert_eq!(table[0][5], "-", "a ring of one has no projection");
+}
+
+#[test]
+fn quiet_is_silent() {
+    let home = Home::new();
+    let said = home.measure(&["--members", "2", "--rounds", "1", "--laps", "200", "--quiet"]);
+    assert_eq!((&*said.out, &*said.err), ("", ""));
+    assert_eq!(home.run_files().len(), 1);
+}
+
+#[test]
+fn the_table_makes_way_for_what_is_read_by_machines() {
+    let said = Home::new().measure(&SMALL);
+    assert!(said.out.starts_with("experiment,case,"), "{}", said.out);
+    assert!(said.err.contains("run file: "), "{}", said.err);
+}
+
+#[test]
+fn json_and_csv_go_to_files_beside_the_table() {
+    let home = Home::new();
+    let file = |name: &str| home.path().join(name).display().to_string();
+    let (json, csv) = (file("record.json"), file("samples.csv"));
+    let small = ["--members", "2", "--rounds", "1", "--laps", "200"];
+    let said = home.measure(&[&small[..], &["--json", &json, "--csv", &csv]].concat());
+    assert_eq!(said.sizes(), ["1", "2"]);
+    let record: Value =
+        serde_json::from_str(&fs::read_to_string(json).expect("a record")).expect("JSON");
+    assert_eq!(record["cases"].as_array().map(Vec::len), Some(2));
+    let rows = crate::common::Rows::parse(&fs::read_to_string(csv).expect("samples"));
+    assert_eq!(rows.rings(), [(0, 1), (0, 2)]);
+}
+
+fn order(seed: &str) -> Vec<(u64, u64)> {
+    let home = Home::new();
+    let nine = ["--members", "2,3,4,5,6,7,8,9,10", "--rounds", "3", "--laps", "1"];
+    home.run(&[&["ring", "--quiet", "--budget", "60s", "--seed", seed], &nine[..]].concat());
+    order_of(&home.run_file())
+}
+
+#[test]
+fn rounds_are_shuffled_by_the_seed_and_each_anew() {
+    let first = order("7");
+    assert_eq!(first, order("7"), "the seed does not fix the order");
+    assert_ne!(first, order("8"), "the seed does not change the order");
+    let round = |number: u64| -> Vec<u64> {
+        first.iter().filter(|(round, _)| *round == number).map(|(_, case)| *case).collect()
+    };
+    for number in 0..3 {
+        let mut cases = round(number);
+        cases.sort_unstable();
+        assert_eq!(cases, (0..10).collect::<Vec<_>>(), "each case once, the solo ring among them");
+    }
+    assert_ne!(round(0), round(1));
+    assert_ne!(round(1), round(2));
+    assert!((0..3).any(|n| !round(n).is_sorted()), "not shuffled");
+}
+
+#[test]
+fn a_ring_on_every_cpu_and_a_ring_on_one_are_told_apart() {
+    if allowed_cpus().len() < 2 {
+        return skip("one CPU only");
+    }
+    let heading = |placement: &str| {
+        let small = ["--members", "2", "--rounds", "1", "--laps", "200"];
+        let said = Home::new().measure(&[&small[..], &["--placement", placement]].concat());
+        said.out.lines().nth(1).expect("a second line").to_string()
+    };
+    assert!(heading("same").contains("placement same (CPU "), "{}", heading("same"));
+    assert!(heading("free").contains("placement free (CPU 0,1"), "{}", heading("free"));
+}

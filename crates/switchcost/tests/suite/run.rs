@@ -1,0 +1,426 @@
+//! `switchcost run`: what commands used, and that they are left as they are.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::common::commands::{assert_valid, number, read, record, runs};
+use crate::common::{Home, PROGRAM, Said, has, skip};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use serde_json::Value;
+
+const MIB: u64 = 1 << 20;
+
+/// As `args`, by itself and under the program: what it says must be the same.
+fn same_under_the_program(prefix: &str, command: &[&str]) {
+    let home = Home::new();
+    let alone = format!("{prefix} exec $by \"$@\"");
+    let under = format!("{prefix} exec $by {PROGRAM} run --quiet --no-estimate -- \"$@\"");
+    let said = |script: &str| {
+        let mut shell = home.command("sh");
+        Said::of(shell.args(["-c", script, "sh"]).args(command))
+    };
+    let (alone, under) = (said(&alone), said(&under));
+    assert!(!alone.out.is_empty(), "{alone:?}");
+    assert_eq!((&alone.out, &alone.err), (&under.out, &under.err));
+}
+
+#[test]
+fn exit_codes_are_the_commands_and_bad_commands_have_a_line() {
+    let home = Home::new();
+    for (script, code) in
+        [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137), ("kill -TERM $$", 143)]
+    {
+        let (said, record) = record(&home, &["--", "sh", "-c", script]);
+        assert_eq!(said.code, Some(code), "{script}: {}", said.err);
+        let ending = &runs(&record)[0]["ending"];
+        match code {
+            137 | 143 => assert_eq!(number(&ending["killed"]["signal"]), code as u64 - 128),
+            code => assert_eq!(number(&ending["exited"]["code"]), code as u64),
+        }
+    }
+    let file = |name: &str, text: &str, mode: u32| {
+        let path = home.path().join(name);
+        fs::write(&path, text).expect("a file");
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("its mode");
+        path.to_str().expect("UTF-8").to_string()
+    };
+    let plain = file("plain", "no program", 0o644);
+    let orphaned = file("orphaned", "#!/no/such/interpreter\n", 0o755);
+    for (name, code, words) in [
+        ("/no/such/command", 127, "no such file"),
+        ("no-such-command-anywhere", 127, "command not found in PATH"),
+        ("", 127, "cannot run '': an empty name"),
+        (&plain, 126, "may not be executed"),
+        ("/", 126, "it is a directory"),
+        (&orphaned, 126, "interpreter"),
+    ] {
+        let said = home.run(&["run", "--", name]);
+        assert_eq!((said.code, &*said.out), (Some(code), ""), "{name}: {}", said.err);
+        assert!(said.err.contains(words), "{name}: {}", said.err);
+        assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+    }
+    for (args, words) in [
+        (&[][..], "CMD"),
+        (&["-n", "0", "--", "true"], "from 1 on"),
+        (&["--vs", "'", "--", "true"], "--vs"),
+        (&["--vs", "", "--", "true"], "--vs"),
+        (&["--json", "-", "--csv", "-", "--", "true"], "only one of them"),
+    ] {
+        let said = home.run(&[&["run"], args].concat());
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.err);
+        assert!(said.err.contains(words), "{args:?}: {}", said.err);
+    }
+    home.wait_until_alone();
+}
+
+#[test]
+fn what_runs_out_is_named() {
+    let home = Home::new();
+    // From what the dynamic loader needs on: a clear line, or all works. No limit hangs or panics.
+    let mut named = 0;
+    for limit in 4..32 {
+        let script = format!("ulimit -n {limit}; exec {PROGRAM} run --no-estimate -- true");
+        let said = Said::of(home.command("sh").args(["-c", &script]));
+        match said.code {
+            Some(0 | 127) => {}
+            Some(1) if said.err.contains("error: ") => {
+                named += u32::from(said.err.contains("Too many open files"));
+            }
+            _ => panic!("ulimit -n {limit}: {said:?}"),
+        }
+    }
+    assert!(named > 0, "no limit was named");
+    // The command's own standard error is closed: the report is not.
+    let said = home.run(&["run", "--no-estimate", "--", "sh", "-c", "exec 2>&-; exit 3"]);
+    assert_eq!(said.code, Some(3));
+    assert!(said.err.contains("max resident"), "{}", said.err);
+    let script = format!("exec 2>&-; exec {PROGRAM} run --no-estimate -- sh -c 'exit 4'");
+    assert_eq!(Said::of(home.command("sh").args(["-c", &script])).code, Some(4));
+}
+
+#[test]
+fn bytes_pass_through() {
+    let home = Home::new();
+    let bytes: Vec<u8> = (0..1_000_000_u32).map(|i| ((i * 31) >> 3) as u8).collect();
+    let mut program = home.command(PROGRAM);
+    program.args(["run", "--quiet", "--no-estimate", "--", "sh", "-c", "cat; echo err >&2"]);
+    program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = program.spawn().expect("the program starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    let sent = bytes.clone();
+    let writer = std::thread::spawn(move || input.write_all(&sent).expect("written"));
+    let output = child.wait_with_output().expect("an end");
+    writer.join().expect("written");
+    assert!(output.stdout == bytes, "{} bytes came through", output.stdout.len());
+    assert_eq!(output.stderr, b"err\n");
+}
+
+#[test]
+fn a_command_finds_its_process_as_without_us() {
+    // What is open (the last one is ls's own), which signals are ignored and blocked, limits, terminal.
+    same_under_the_program("", &["ls", "/proc/self/fd"]);
+    same_under_the_program("exec 7</dev/null;", &["ls", "/proc/self/fd"]);
+    let signals = &["grep", "-E", "^Sig(Ign|Blk|Cgt)", "/proc/self/status"];
+    same_under_the_program("", signals);
+    same_under_the_program("trap '' INT HUP USR1;", signals);
+    // Two that the runtime and this program change for themselves.
+    // Some shells cannot ignore SIGCHLD.
+    same_under_the_program("by='env --ignore-signal=PIPE,CHLD';", signals);
+    same_under_the_program(
+        "exec 0<&-;",
+        // Nothing that opens a descriptor itself: it would be this one.
+        &["sh", "-c", "if [ -e /proc/$$/fd/0 ]; then echo open; else echo closed; fi"],
+    );
+    same_under_the_program("ulimit -c 0;", &["sh", "-c", "ulimit -c; umask; pwd"]);
+}
+
+#[test]
+fn a_small_command_after_a_large_one_has_its_own_maxrss() {
+    if !has("dd") {
+        return skip("dd is not there");
+    }
+    let home = Home::new();
+    let dd = |size: &str| format!("dd if=/dev/zero of=/dev/null bs={size} count=1");
+    let (large, small) = (dd("64M"), dd("4M"));
+    let words: Vec<&str> = large.split(' ').collect();
+    let args = [&["-n", "4", "--vs", &small, "--"], &words[..]].concat();
+    let (said, record) = record(&home, &args);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    for run in runs(&record) {
+        let resident = number(&run["usage"]["max_resident_bytes"]);
+        // The buffer, and up to 4 MiB for dd and its libraries.
+        let buffer = if run["command"] == 0 { 64 * MIB } else { 4 * MIB };
+        assert!((buffer..buffer + 4 * MIB).contains(&resident), "{run}");
+        assert!(number(&run["at_exec"]["resident_bytes"]) < 4 * MIB, "{run}");
+    }
+}
+
+#[test]
+fn two_commands_are_interleaved_in_a_recorded_order() {
+    let home = Home::new();
+    let order = |seed: &str| {
+        let args = ["-n", "12", "--vs", "sh -c 'exit 3'", "--seed", seed, "--", "true"];
+        let (said, record) = record(&home, &args);
+        assert_eq!(said.code, Some(3), "{}", said.err);
+        assert!(said.err.contains("command 2 / command 1, real time"), "{}", said.err);
+        assert_eq!(record["ratios"].as_array().map(Vec::len), Some(2));
+        assert_eq!(record["ratios"][0]["rounds"], 12);
+        assert!(record["ratios"][0]["low"].is_number());
+        let place = |run: &Value| (number(&run["round"]), number(&run["command"]));
+        runs(&record).iter().map(place).collect::<Vec<_>>()
+    };
+    let first = order("5");
+    assert_eq!(first.len(), 24);
+    for round in 0..12 {
+        let mut both: Vec<u64> =
+            first.iter().filter(|place| place.0 == round).map(|place| place.1).collect();
+        both.sort_unstable();
+        assert_eq!(both, [0, 1], "round {round}");
+    }
+    let leads = |order: &[(u64, u64)]| order.iter().step_by(2).map(|p| p.1).collect::<Vec<_>>();
+    assert!(leads(&first).contains(&0) && leads(&first).contains(&1), "{first:?}");
+    assert_eq!(order("5"), first);
+    assert_ne!(order("6"), first);
+}
+
+#[test]
+fn csv_has_a_row_a_run_and_warm_ups_have_none() {
+    let home = Home::new();
+    let said = home.run(&[
+        "run",
+        "--no-estimate",
+        "--quiet",
+        "-n",
+        "3",
+        "--warmup",
+        "2",
+        "--csv",
+        "-",
+        "--",
+        "sh",
+        "-c",
+        "exit 0",
+    ]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let rows: Vec<&str> = said.out.lines().collect();
+    assert_eq!(rows.len(), 4, "{}", said.out);
+    assert!(rows[0].starts_with("experiment,command,round,interrupted,exit_code,signal,real_ns,"));
+    assert!(rows[1].starts_with("run,0,0,false,0,,"), "{}", rows[1]);
+    assert_eq!(rows[0].split(',').count(), rows[1].split(',').count());
+}
+
+#[test]
+fn switches_and_bytes_are_counted() {
+    let home = Home::new();
+    let script = "for i in 1 2 3 4 5; do sleep 0.01; done; head -c 100000 /dev/zero";
+    let (said, record) = record(&home, &["--", "sh", "-c", script]);
+    assert_eq!(said.code, Some(0));
+    let run = &runs(&record)[0];
+    // Each sleep waits once, and the shell for each of them.
+    assert!(number(&run["usage"]["voluntary"]) >= 10, "{run}");
+    let io = &run["io"];
+    match io.get("unknown") {
+        Some(why) => skip(&format!("/proc/PID/io: {why}")),
+        None => assert!((100_000..200_000).contains(&number(&io["write_call_bytes"])), "{io}"),
+    }
+    assert_eq!(record["not_kept"].as_array().map(Vec::len), Some(7));
+    // Its own time without its children's is no more than all of it.
+    let all = number(&run["usage"]["user_ns"]) + number(&run["usage"]["system_ns"]);
+    assert!(number(&run["own_cpu_ns"]) <= all + 10_000, "{run}");
+}
+
+#[test]
+fn what_is_left_behind_is_told_and_left_alone() {
+    let home = Home::new();
+    for tree in [&[][..], &["--tree"]] {
+        let script = "sleep 60 >/dev/null 2>&1 & exit 0";
+        let (said, record) = record(&home, &[tree, &["--", "sh", "-c", script]].concat());
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        let left = runs(&record)[0]["orphans"]["left_behind"].as_array().expect("ids");
+        assert_eq!(left.len(), 1, "{record}");
+        let pid = Pid::from_raw(number(&left[0]) as i32).expect("an id");
+        assert!(test_kill_process(pid).is_ok(), "it is gone");
+        let words = format!("it left process {} behind", pid.as_raw_nonzero());
+        assert!(said.err.contains(&words), "{}", said.err);
+        kill_process(pid, Signal::KILL).expect("a signal");
+    }
+    home.wait_until_alone();
+}
+
+#[test]
+fn a_tree_counts_orphans_that_end() {
+    let home = Home::new();
+    // The subshell is orphaned and waits for its ten sleeps.
+    let script = "(for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.01; done) >/dev/null 2>&1 & exit 0";
+    let (said, with) = record(&home, &["--tree", "--", "sh", "-c", script]);
+    let orphans = &runs(&with)[0]["orphans"];
+    assert_eq!(number(&orphans["ended"]), 1, "{orphans}: {}", said.err);
+    assert!(number(&orphans["usage"]["voluntary"]) >= 20, "{orphans}");
+    assert!(said.err.contains("counted with it"), "{}", said.err);
+    let (_, without) = record(&home, &["--", "sh", "-c", script]);
+    assert!(runs(&without)[0]["orphans"]["usage"].is_null(), "{without}");
+    home.wait_until_alone();
+}
+
+#[test]
+fn switching_is_estimated_from_a_first_quick_measurement() {
+    let home = Home::new();
+    let run = || {
+        let said = home.run(&["run", "--json", "-", "--quiet", "--", "sh", "-c", "sleep 0.01"]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        said.json()
+    };
+    let first = run();
+    assert_valid(&first);
+    let switching = &first["commands"][0]["switching"];
+    assert_eq!(switching["cost"]["answer"], "estimated", "{switching}");
+    assert!(switching["lost_ns"]["low"].as_f64() <= switching["lost_ns"]["high"].as_f64());
+    assert_eq!(
+        switching["surface"]["run"],
+        home.run_file().file_stem().expect("a name").to_str().expect("UTF-8")
+    );
+    // It is stored: the second time nothing is measured.
+    let second = run();
+    home.run_file();
+    assert_eq!(second["commands"][0]["switching"]["surface"], switching["surface"]);
+    home.wait_until_alone();
+}
+
+#[test]
+fn a_small_command_beside_one_with_many_words_has_its_own_maxrss() {
+    let home = Home::new();
+    let word = "x".repeat(10_000);
+    let mut args = vec!["-n", "5", "--vs", "true", "--", "true"];
+    args.extend(std::iter::repeat_n(&*word, 100));
+    let (said, record) = record(&home, &args);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    for run in runs(&record).iter().filter(|run| run["command"] == 1) {
+        let own = number(&run["usage"]["max_resident_bytes"]);
+        assert!(own < 3 * MIB, "{own} beside a megabyte of words");
+    }
+}
+
+#[test]
+fn the_greatest_of_all_children_hides_a_small_one() {
+    if !has("dd") {
+        return skip("dd is not there");
+    }
+    let home = Home::new();
+    let dd = |size: &str| format!("dd if=/dev/zero of=/dev/null bs={size} count=1");
+    for size in ["64M", "4M"] {
+        let mut shell = home.command("sh");
+        assert_eq!(Said::of(shell.args(["-c", &dd(size)])).code, Some(0));
+    }
+    // What a tool says that asks for RUSAGE_CHILDREN after the small one.
+    let both = probe::classic::usage(probe::classic::Whose::Children).max_resident_bytes();
+    assert!(both >= 64 * MIB, "{both}");
+    let small = dd("4M");
+    let args: Vec<&str> = ["--"].into_iter().chain(small.split(' ')).collect();
+    let (_, record) = record(&home, &args);
+    let own = number(&runs(&record)[0]["usage"]["max_resident_bytes"]);
+    assert!((4 * MIB..8 * MIB).contains(&own), "{own}");
+}
+
+#[test]
+fn places_that_cannot_be_written_are_told_before_anything_runs() {
+    let home = Home::new();
+    let ran = home.path().join("ran");
+    let kept = home.path().join("kept");
+    fs::write(&kept, "kept").expect("a file");
+    let kept = kept.to_str().expect("UTF-8");
+    let folder = home.path().to_str().expect("UTF-8");
+    for (json, words) in [("/no/such/folder/x", "/no/such/folder"), (folder, "it is a directory")] {
+        let touch = ["--", "touch", ran.to_str().expect("UTF-8")];
+        let said = home.run(&[&["run", "--csv", kept, "--json", json], &touch[..]].concat());
+        assert_eq!((said.code, &*said.out), (Some(2), ""), "{}", said.err);
+        assert!(said.error().contains(words), "{}", said.err);
+        assert!(!ran.exists(), "the command has run");
+        assert_eq!(fs::read_to_string(kept).expect("a file"), "kept");
+    }
+    // One that turns out to be full does not cost the other.
+    if Path::new("/dev/full").exists() {
+        let args = ["run", "--no-estimate", "--quiet", "--json", "/dev/full", "--csv", "-"];
+        let said = home.run(&[&args[..], &["--", "true"]].concat());
+        assert_eq!((said.code, said.out.lines().count()), (Some(1), 2), "{said:?}");
+        assert!(said.error().contains("/dev/full"), "{}", said.err);
+    }
+}
+
+#[test]
+fn what_an_earlier_run_has_left_is_not_charged_to_the_next() {
+    let home = Home::new();
+    let once = home.path().join("once");
+    let stop = home.path().join("stop");
+    let (once, stop) = (once.display(), stop.display());
+    // A daemon of the first run that goes on making orphans while the others run.
+    let script = format!(
+        "if [ ! -e {once} ]; then : > {once}; (while [ ! -e {stop} ]; do (sleep 0.01 &); sleep 0.03; done) >/dev/null 2>&1 & fi; sleep 0.3"
+    );
+    let (said, record) = record(&home, &["-n", "4", "--tree", "--", "sh", "-c", &script]);
+    fs::write(home.path().join("stop"), "").expect("a file");
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let [_, later @ ..] = &runs(&record)[..] else { panic!("no runs") };
+    for run in later {
+        let orphans = &run["orphans"];
+        assert_eq!(
+            (number(&orphans["ended"]), number(&orphans["usage"]["voluntary"])),
+            (0, 0),
+            "{run}"
+        );
+    }
+    assert!(later.iter().any(|run| number(&run["orphans"]["of_unknown_origin"]) > 0), "{record}");
+    assert!(said.err.contains("of which run is not known"), "{}", said.err);
+    home.wait_until_alone();
+}
+
+#[test]
+fn an_ordinary_user_learns_of_bytes_too() {
+    if !rustix::process::geteuid().is_root() {
+        return skip("not root: all other tests run as an ordinary user");
+    }
+    let home = Home::new();
+    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o777)).expect("its mode");
+    let to = home.path().join("r.json").display().to_string();
+    let as_nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", PROGRAM];
+    let run = |args: &[&str]| Said::of(home.command("setpriv").args(as_nobody).args(args));
+    if !has("setpriv") || run(&["--version"]).code != Some(0) {
+        return skip("nobody may not run the program here");
+    }
+    // What is over sooner than its file is opened is root's by then.
+    let script = "head -c 100000 /dev/zero; sleep 0.1";
+    let args = ["run", "--no-estimate", "-n", "3", "--json", &to, "--", "sh", "-c", script];
+    let said = run(&args);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    for run in runs(&read(Path::new(&to))) {
+        assert!(number(&run["io"]["write_call_bytes"]) >= 100_000, "{}", run["io"]);
+    }
+}
+
+#[test]
+fn figures_that_nobody_could_get_are_refused_before_anything_runs() {
+    let home = Home::new();
+    let under = |script: &str| {
+        Said::of(home.command("sh").current_dir(home.path()).args(["-c", script, PROGRAM]))
+    };
+    for format in ["--json", "--csv"] {
+        let closed = under(&format!("exec \"$0\" run --no-estimate {format} - -- touch ran >&-"));
+        assert_eq!(closed.code, Some(2), "{}", closed.err);
+        assert!(closed.error().contains("standard output is closed"), "{}", closed.err);
+    }
+    let twice = under("exec \"$0\" run --no-estimate --json same --csv ./same -- touch ran");
+    assert_eq!(twice.code, Some(2), "{}", twice.err);
+    assert!(twice.error().contains("only one of them can have that file"), "{}", twice.err);
+    assert!(!home.path().join("ran").exists(), "it ran");
+}
+
+#[test]
+fn what_a_terminal_would_obey_is_not_printed() {
+    let home = Home::new();
+    let said = home.run(&["run", "--no-estimate", "--", "true", "a\u{1b}[31m\u{202e}b"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.err.contains("[31mb"), "{}", said.err);
+    assert!(!said.err.contains(['\u{1b}', '\u{202e}']), "{:?}", said.err);
+}

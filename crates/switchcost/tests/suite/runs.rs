@@ -1,0 +1,486 @@
+//! Stored runs: listed, shown, exported, resumed and removed, also when their files are damaged.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::common::schema::Schema;
+use crate::common::{Home, Said, lines_of, order_of, skip};
+use model::run::Run;
+use model::speed::cpu_key;
+use serde_json::{Value, json};
+
+const SMALL: [&str; 6] = ["--members", "2", "--rounds", "2", "--laps", "200"];
+
+/// One round more than there are.
+const GO_ON: [&str; 7] = ["runs", "resume", "last", "--budget", "60s", "--rounds", "1"];
+
+fn stored() -> (Home, PathBuf) {
+    let home = Home::new();
+    home.measure(&SMALL);
+    let file = home.run_file();
+    (home, file)
+}
+
+fn text(file: &Path) -> String {
+    fs::read_to_string(file).expect("a file")
+}
+
+/// Puts `lines` in place of what the file held.
+fn rewrite(file: &Path, lines: &[Value]) {
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    fs::write(file, text).expect("a file to write to");
+}
+
+fn kinds(file: &Path) -> Vec<String> {
+    let kind = |line: &Value| line.as_object().and_then(|o| o.keys().next().cloned());
+    lines_of(file).iter().map(|line| kind(line).expect("a kind of line")).collect()
+}
+
+/// The round of each ring, in the order in which they were measured.
+fn rounds(file: &Path) -> Vec<u64> {
+    order_of(file).iter().map(|(round, _)| *round).collect()
+}
+
+/// Fails with one line that holds `words`; nothing is printed.
+fn assert_fails(home: &Home, args: &[&str], words: &str) {
+    let said = home.run(args);
+    assert_eq!((said.code, &*said.out), (Some(1), ""), "{args:?}: {said:?}");
+    assert!(said.error().contains(words), "{args:?}: no {words:?} in {}", said.err);
+    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+}
+
+fn listed(home: &Home) -> Vec<String> {
+    let said = home.run(&["runs", "list"]);
+    assert_eq!((said.code, &*said.err), (Some(0), ""));
+    let row = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    said.out.lines().map(row).collect()
+}
+
+fn name(file: &Path) -> String {
+    file.file_stem().expect("a name").to_string_lossy().into_owned()
+}
+
+#[test]
+fn a_run_file_is_a_header_then_samples_then_company_and_an_end() {
+    let (_home, file) = stored();
+    let mut order = kinds(&file);
+    order.dedup();
+    assert_eq!(order, ["header", "sample", "company", "end"]);
+    assert_eq!(rounds(&file), [0, 0, 1, 1], "two rings in each of two rounds");
+}
+
+#[test]
+fn every_line_follows_its_schema() {
+    let schema = Schema::of("run-line");
+    let (home, file) = stored();
+    assert_eq!(home.run(&GO_ON).code, Some(0));
+    let lines = lines_of(&file);
+    assert!(lines.iter().any(|line| line.get("resumed").is_some()));
+    lines.iter().for_each(|line| schema.assert_holds(line));
+    assert!(!schema.holds(&json!({"sample": {"case": "first"}})));
+}
+
+#[test]
+fn a_run_is_shown_as_it_was_printed() {
+    // Five rounds have intervals, which come from seeded resampling.
+    for rounds in ["1", "5"] {
+        let home = Home::new();
+        let args = ["--members", "2,4", "--rounds", rounds, "--laps", "200"];
+        let printed = home.measure(&args);
+        let shown = home.run(&["runs", "show", "last"]);
+        assert_eq!((shown.code, &*shown.err), (Some(0), ""));
+        assert_eq!(shown.out, printed.out);
+    }
+}
+
+#[test]
+fn a_run_is_exported_as_it_was_written() {
+    let home = Home::new();
+    let written = |name: &str| home.path().join(name).display().to_string();
+    let (json, csv) = (written("record.json"), written("samples.csv"));
+    home.measure(&[&SMALL[..], &["--json", &json, "--csv", &csv]].concat());
+    let as_json = home.run(&["runs", "export", "last"]);
+    assert_eq!((as_json.code, as_json.out), (Some(0), text(Path::new(&json))));
+    let as_csv = home.run(&["runs", "export", "last", "--format", "csv"]);
+    assert_eq!((as_csv.code, &as_csv.out), (Some(0), &text(Path::new(&csv))));
+    let again = written("again.csv");
+    let said = home.run(&["runs", "export", "last", "--format", "csv", "--output", &again]);
+    assert_eq!((said.code, &*said.out), (Some(0), ""));
+    assert_eq!(text(Path::new(&again)), as_csv.out);
+}
+
+#[test]
+fn a_run_without_samples_has_a_line_of_columns_in_csv() {
+    let home = Home::new();
+    let file = home.path().join("empty.jsonl");
+    let header = crate::common::stored::RUN.lines().next().expect("a header");
+    fs::write(&file, format!("{header}\n")).expect("a file");
+    let file = file.display().to_string();
+    let said = home.run(&["runs", "export", &file, "--format", "csv"]);
+    assert_eq!((said.code, said.out.lines().count()), (Some(0), 1), "{}", said.out);
+    assert!(said.out.starts_with("experiment,case,round,sample,members,"), "{}", said.out);
+}
+
+#[test]
+fn a_run_is_found_by_name_by_the_start_of_one_and_by_file() {
+    let (home, file) = stored();
+    let name = name(&file);
+    let path = file.display().to_string();
+    let shown = home.run(&["runs", "show", "last"]).out;
+    for wanted in [&*name, &name[..12], &*path] {
+        let said = home.run(&["runs", "show", wanted]);
+        assert_eq!((said.code, &said.out), (Some(0), &shown), "{wanted}");
+    }
+    // A file need not be in the folder, nor be called as ours are.
+    let elsewhere = home.path().join("elsewhere.txt");
+    fs::copy(&file, &elsewhere).expect("a copy");
+    let elsewhere = elsewhere.display().to_string();
+    let said = home.run(&["runs", "show", &elsewhere]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(said.out, shown.replace(&path, &elsewhere));
+}
+
+#[test]
+fn a_name_that_is_none_and_one_that_is_several() {
+    let (home, file) = stored();
+    assert_fails(&home, &["runs", "show", "nonesuch"], "called 'nonesuch'");
+    assert_fails(&home, &["runs", "show", ""], "called ''");
+    assert_fails(&home, &["runs", "show", "history:sun-4/280"], "published figures are no run");
+    fs::copy(&file, file.with_file_name("20260101-a.jsonl")).expect("a copy");
+    fs::copy(&file, file.with_file_name("20260101-b.jsonl")).expect("a copy");
+    for command in ["show", "export", "resume", "remove"] {
+        let said = home.run(&["runs", command, "20260101"]);
+        assert_eq!((said.code, &*said.out), (Some(2), ""), "{command}: {said:?}");
+        assert!(said.error().contains("'20260101' is the start of several names"), "{}", said.err);
+    }
+    assert_eq!(home.run_files().len(), 3);
+    // The whole of a name is that name, also where it is the start of another.
+    fs::copy(&file, file.with_file_name("20260101-ab.jsonl")).expect("a copy");
+    assert_eq!(home.run(&["runs", "show", "20260101-a"]).code, Some(0));
+}
+
+#[test]
+fn without_any_run() {
+    let home = Home::new();
+    let none = format!("no runs in {}", home.runs_folder().display());
+    assert_eq!(listed(&home), [none]);
+    for command in ["show", "export", "resume", "remove"] {
+        assert_fails(&home, &["runs", command, "last"], "there is no stored run in ");
+    }
+    assert!(!home.runs_folder().exists(), "looking makes no folder");
+}
+
+#[test]
+fn runs_are_listed_oldest_first_with_what_became_of_them() {
+    let (home, file) = stored();
+    let old = file.with_file_name("20200101T000000Z-ring-1.jsonl");
+    let mut lines = lines_of(&file);
+    // As a kill leaves it: neither who else was there nor an end.
+    lines.truncate(lines.len() - 2);
+    rewrite(&old, &lines);
+    let samples = lines.len() - 1;
+    fs::write(file.with_file_name("20210101-bad.jsonl"), "not a run\n").expect("a file");
+    fs::write(file.with_file_name("notes.txt"), "not ours\n").expect("a file");
+    let listed = listed(&home);
+    assert_eq!(listed[0], "name experiment cases rounds samples state");
+    let killed = format!("20200101T000000Z-ring-1 ring 2 2 {samples} killed (can be resumed)");
+    assert_eq!(listed[1], killed);
+    assert!(listed[2].starts_with("20210101-bad - - - - "), "{}", listed[2]);
+    assert!(listed[2].contains("is not a run file"), "{}", listed[2]);
+    assert_eq!(listed[3], format!("{} ring 2 2 {samples} complete", name(&file)));
+    assert_eq!(listed.len(), 4);
+}
+
+#[test]
+fn a_file_without_an_end_goes_on_where_it_stopped() {
+    let (home, file) = stored();
+    let mut lines = lines_of(&file);
+    lines.pop();
+    rewrite(&file, &lines);
+    let before = text(&file);
+    assert!(home.run(&["runs", "show", "last"]).out.contains("stopped: no end line"));
+    let resumed = home.run(&GO_ON);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    assert!(text(&file).starts_with(&before), "what there was has changed");
+    let kinds = kinds(&file);
+    assert_eq!(kinds[lines.len()], "resumed");
+    assert_eq!(kinds.last().map(String::as_str), Some("end"));
+    assert_eq!(rounds(&file), [0, 0, 1, 1, 2, 2]);
+    for row in resumed.table() {
+        assert_eq!(row.last().map(String::as_str), Some("3"), "{row:?}");
+    }
+}
+
+#[test]
+fn a_line_that_was_cut_off_is_told_and_cut_away_on_resuming() {
+    for lost in ["sample", "end"] {
+        let (home, file) = stored();
+        let mut lines = lines_of(&file);
+        let last = lines.iter().rposition(|line| line.get(lost).is_some()).expect("a line");
+        let broken = lines[last].to_string();
+        lines.truncate(last);
+        rewrite(&file, &lines);
+        let whole = text(&file);
+        let half = &broken[..broken.len() / 2];
+        fs::write(&file, format!("{whole}{half}")).expect("a file to write to");
+
+        let shown = home.run(&["runs", "show", "last"]);
+        assert_eq!(shown.code, Some(0), "{}", shown.err);
+        let words = format!("line {} is cut off after {} bytes", last + 1, half.len());
+        assert!(shown.out.contains(&words), "no {words:?} in {}", shown.out);
+        assert_eq!(shown.sizes(), ["1", "2"]);
+        assert!(listed(&home)[1].ends_with("killed (can be resumed)"));
+
+        let resumed = home.run(&GO_ON);
+        assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+        let after = text(&file);
+        assert!(after.starts_with(&whole), "what was whole has changed");
+        assert!(after[whole.len()..].starts_with("{\"resumed\":"), "{}", &after[whole.len()..]);
+        assert_eq!(kinds(&file).last().map(String::as_str), Some("end"));
+        assert!(!home.run(&["runs", "show", "last"]).out.contains("cut off"));
+    }
+}
+
+#[test]
+fn a_character_that_was_cut_off_is_no_reason_to_fail() {
+    let (home, file) = stored();
+    let mut bytes = text(&file).into_bytes();
+    bytes.extend(b"{\"failure\":{\"case\":1,\"round\":0,\"message\":\"\xc3");
+    fs::write(&file, bytes).expect("a file to write to");
+    let shown = home.run(&["runs", "show", "last"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.err);
+    assert!(shown.out.contains("is cut off after"), "{}", shown.out);
+}
+
+#[test]
+fn a_complete_run_can_be_made_more_precise() {
+    let (home, file) = stored();
+    let resumed = home.run(&GO_ON);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    assert_eq!(rounds(&file), [0, 0, 1, 1, 2, 2]);
+    assert_eq!(kinds(&file).iter().filter(|kind| *kind == "end").count(), 2);
+    let quiet = home.run(&[&GO_ON[..], &["--quiet"]].concat());
+    assert_eq!((quiet.code, &*quiet.out, &*quiet.err), (Some(0), "", ""));
+    assert_eq!(rounds(&file), [0, 0, 1, 1, 2, 2, 3, 3]);
+}
+
+#[test]
+fn a_run_whose_rounds_are_done_asks_for_more() {
+    let (home, file) = stored();
+    let before = text(&file);
+    let said = home.run(&["runs", "resume", "last"]);
+    assert_eq!((said.code, &*said.out), (Some(2), ""), "{}", said.err);
+    assert!(said.error().contains("all 2 rounds are done"), "{}", said.err);
+    assert!(said.error().contains("--rounds"), "{}", said.err);
+    assert_eq!(text(&file), before);
+}
+
+#[test]
+fn a_run_whose_budget_is_spent_asks_for_more() {
+    let home = Home::new();
+    let args = ["ring", "--members", "2", "--laps", "200", "--budget", "1ms"];
+    assert_eq!(home.run(&args).code, Some(0));
+    let before = text(&home.run_file());
+    let said = home.run(&["runs", "resume", "last"]);
+    assert_eq!((said.code, &*said.out), (Some(2), ""), "{}", said.err);
+    assert!(said.error().contains("the run's budget of 1ms is spent"), "{}", said.err);
+    assert!(said.error().contains("--budget"), "{}", said.err);
+    assert_eq!(text(&home.run_file()), before);
+}
+
+#[test]
+fn a_resumed_run_is_shown_as_it_was_printed() {
+    let (home, _file) = stored();
+    let printed = home.run(&GO_ON);
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    assert_eq!(home.run(&["runs", "show", "last"]).out, printed.out);
+}
+
+#[test]
+fn another_precision_is_kept_with_the_run() {
+    let (home, _file) = stored();
+    let printed = home.run(&[&GO_ON[..], &["--precision", "50%"]].concat());
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    assert!(printed.out.contains("+-50.0 % asked"), "{}", printed.out);
+    assert_eq!(home.run(&["runs", "show", "last"]).out, printed.out);
+}
+
+#[test]
+fn a_failure_that_is_made_good_by_resuming_is_over() {
+    let (home, file) = stored();
+    let mut lines = lines_of(&file);
+    let last = lines.len() - 1;
+    lines[last] = json!({"failure": {"case": 1, "round": 1, "message": "out of everything"}});
+    rewrite(&file, &lines);
+    let shown = home.run(&["runs", "show", "last"]).out;
+    assert!(shown.contains("failed in some rounds: ring of 2: out of everything"), "{shown}");
+    let printed = home.run(&GO_ON);
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    assert!(!printed.out.contains("out of everything"), "{}", printed.out);
+    assert_eq!(home.run(&["runs", "show", "last"]).out, printed.out);
+}
+
+const EVERY_COMMAND: [&str; 4] = ["show", "export", "resume", "remove"];
+
+#[test]
+fn a_newer_file_is_left_alone() {
+    let (home, file) = stored();
+    let mut lines = lines_of(&file);
+    lines[0]["header"]["schema"] = 999.into();
+    lines[0]["header"]["plan"] = "of a later time".into();
+    rewrite(&file, &lines);
+    let before = text(&file);
+    for command in EVERY_COMMAND {
+        let words = "has schema version 999, this program reads up to 2";
+        assert_fails(&home, &["runs", command, "last"], words);
+    }
+    assert_eq!(text(&file), before);
+    assert!(listed(&home)[1].contains("has schema version 999"));
+}
+
+#[test]
+fn what_is_not_a_run_file_is_left_alone() {
+    let garbage: Vec<u8> = (0..=255).cycle().take(5000).collect();
+    for (bytes, words) in [
+        (&b"shopping: milk, eggs\n"[..], "is not a run file"),
+        (b"shopping: milk,\neggs", "is not a run file"),
+        (b"no line end at all", "is not a run file"),
+        (b"{\"header\":{\"schema\":\"one\"}}\n", "is not a run file"),
+        (b"{\"header\":{\"schema\":1}}\n", "is not a run file"),
+        (b"{\"sample\":{}}\n", "is not a run file"),
+        (b"[]\n{}\n", "is not a run file"),
+        (b"", "is empty: not a run file"),
+        (b"\n\n\n", "is empty: not a run file"),
+        (&garbage, "is not a run file"),
+    ] {
+        let home = Home::new();
+        let file = home.path().join("precious");
+        fs::write(&file, bytes).expect("a file");
+        let wanted = file.display().to_string();
+        for command in EVERY_COMMAND {
+            assert_fails(&home, &["runs", command, &wanted], words);
+            let left = fs::read(&file).expect("the file is still there");
+            assert_eq!(left, bytes, "{command} changed {}", String::from_utf8_lossy(bytes));
+        }
+    }
+}
+
+#[test]
+fn a_folder_is_not_a_run_file() {
+    let (home, file) = stored();
+    let wanted = home.path().display().to_string();
+    for command in EVERY_COMMAND {
+        assert_fails(&home, &["runs", command, &wanted], &format!("called '{wanted}'"));
+    }
+    fs::create_dir(file.with_file_name("30000101-folder.jsonl")).expect("a folder");
+    assert_eq!(listed(&home).len(), 3);
+    assert_fails(&home, &["runs", "show", "last"], "30000101-folder.jsonl");
+}
+
+#[test]
+fn samples_of_no_case_are_told() {
+    let (home, file) = stored();
+    let mut lines = lines_of(&file);
+    let mut foreign = lines[1].clone();
+    foreign["sample"]["case"] = 99.into();
+    lines.insert(2, foreign);
+    rewrite(&file, &lines);
+    let shown = home.run(&["runs", "show", "last"]);
+    assert!(shown.out.contains("1 samples of cases not in the plan"), "{}", shown.out);
+}
+
+#[test]
+fn runs_are_removed_all_or_none() {
+    let (home, file) = stored();
+    let second = file.with_file_name("20260101-second.jsonl");
+    fs::copy(&file, &second).expect("a copy");
+    assert_fails(&home, &["runs", "remove", "20260101", "nonesuch"], "called 'nonesuch'");
+    assert_eq!(home.run_files().len(), 2);
+    let said = home.run(&["runs", "remove", "20260101", &name(&file)]);
+    assert_eq!((said.code, &*said.out, &*said.err), (Some(0), "", ""));
+    assert_eq!(home.run_files().len(), 0);
+}
+
+#[test]
+fn a_file_that_is_not_ours_among_those_to_remove_keeps_all() {
+    let (home, file) = stored();
+    let notes = home.path().join("notes.txt");
+    fs::write(&notes, "not ours\n").expect("a file");
+    let notes = notes.display().to_string();
+    assert_fails(&home, &["runs", "remove", &name(&file), &notes], "is not a run file");
+    assert_eq!((home.run_files().len(), text(Path::new(&notes))), (1, "not ours\n".into()));
+}
+
+#[test]
+fn a_run_that_goes_on_is_neither_resumed_nor_removed() {
+    let home = Home::new();
+    let mut child = home.start(&["ring", "--members", "2", "--laps", "2000", "--budget", "60s"]);
+    let file = home.wait_for_sample();
+    assert!(listed(&home)[1].ends_with(" running"), "{:?}", listed(&home));
+    assert_fails(&home, &["runs", "remove", "last"], "is still running");
+    assert_fails(&home, &["runs", "resume", "last"], "is being written by another switchcost");
+    assert!(file.exists());
+    let shown = home.run(&["runs", "show", "last"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.err);
+    child.kill().expect("the controller is killed");
+    child.wait().expect("the controller has ended");
+    assert!(listed(&home)[1].ends_with("killed (can be resumed)"));
+    assert_eq!(home.run(&["runs", "remove", "last"]).code, Some(0));
+}
+
+#[test]
+fn a_run_of_a_cpu_that_is_not_here_is_not_resumed() {
+    let (home, file) = stored();
+    let mut lines = lines_of(&file);
+    for case in lines[0]["header"]["plan"]["cases"].as_array_mut().expect("cases") {
+        case["placement"] = json!({"mode": "same", "cpu": 9999});
+    }
+    rewrite(&file, &lines);
+    let before = text(&file);
+    let said: Said = home.run(&GO_ON);
+    assert_eq!((said.code, &*said.out), (Some(2), ""), "{said:?}");
+    assert!(said.error().contains("CPU 9999 is not present"), "{}", said.err);
+    assert_eq!(text(&file), before);
+}
+
+#[test]
+fn a_run_of_another_machine_is_resumed_with_a_warning() {
+    let (home, file) = stored();
+    let mut lines = lines_of(&file);
+    let release = &mut lines[0]["header"]["machine"]["kernel"]["release"];
+    assert!(release.to_string().contains('.'), "{release}");
+    match release.as_object_mut().and_then(|known| known.values_mut().next()) {
+        Some(value) => *value = "2.4.20".into(),
+        None => *release = "2.4.20".into(),
+    }
+    rewrite(&file, &lines);
+    let said = home.run(&GO_ON);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.err.contains("warning: the machine differs from the run's: "), "{}", said.err);
+    assert!(said.err.contains("kernel.release: \"2.4.20\" then"), "{}", said.err);
+}
+
+/// The level of an unshared core that launches have agreed on since decides what a stored run says; its file stays
+/// as it is.
+#[test]
+fn a_stored_run_is_read_by_what_is_known_of_its_cpu_now() {
+    let home = Home::new();
+    home.measure(&["--members", "2", "--rounds", "1", "--laps", "200", "--placement", "same"]);
+    let text = fs::read_to_string(home.run_file()).expect("the run");
+    let run = Run::parse(&text).expect("a run");
+    let cpu = run.header.plan.cpus()[0];
+    let Some(key) = cpu_key(&run.header.machine, cpu) else {
+        return skip("this machine does not say which CPU it has");
+    };
+    // Lower than any CPU's: what is in the program's own table is higher.
+    let known = json!({"cpus": {key: [{"ratio": 0.2, "launches": 3}]}});
+    let folder = home.path().join("state/switchcost");
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::write(folder.join("full-speed.json"), known.to_string()).expect("a file");
+    let reference = &home.run(&["runs", "export", "last"]).json()["header"]["plan"]["reference"];
+    assert_eq!(
+        (&reference["unshared_ratio"], &reference["established"]),
+        (&json!(0.2), &json!(true))
+    );
+    assert_eq!(fs::read_to_string(home.run_file()).expect("the run"), text);
+}

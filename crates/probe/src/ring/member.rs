@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use super::link::{End, LinkError, RingError};
 use super::slices::{WaitBudget, in_slices};
 use crate::sys::{
-    Array, Cell, RegisterKind, SharedArea, member_lost, monotonic_raw_ns, reference_quantum,
-    wait_uninterruptible,
+    Array, Cell, RegisterKind, SharedArea, begin_line, member_lost, monotonic_raw_ns,
+    reference_quantum, wait_uninterruptible,
 };
 use model::speed::Slices;
 use rustix::io::Errno;
@@ -118,6 +118,7 @@ pub trait Member {
 impl<E: End, W: Work> Member for Seat<E, W> {
     /// Measured code: every instruction here is paid in every hop.
     fn pass(&mut self, laps: u64) -> Result<(), LinkError> {
+        begin_line();
         for _ in 0..laps {
             let token = retry(|| self.receiver.receive())?;
             self.work.touch();
@@ -128,6 +129,7 @@ impl<E: End, W: Work> Member for Seat<E, W> {
 
     /// Measured code.
     fn drive(&mut self, token: u8, laps: u64) -> Result<u8, LinkError> {
+        begin_line();
         let mut token = token;
         for _ in 0..laps {
             retry(|| self.sender.send(token.wrapping_add(1)))?;

@@ -35,6 +35,14 @@ pub use veth::Wire;
 pub use walk::Array;
 pub use words::*;
 
+/// The instructions that follow begin a line of the instruction cache, in every build: where a timed loop lies changes
+/// what a hop takes (docs/validation.md, two speeds of one loop).
+#[inline(always)]
+pub fn begin_line() {
+    // SAFETY: only fills up with instructions that do nothing.
+    unsafe { std::arch::asm!(".p2align 6", options(nomem, nostack, preserves_flags)) }
+}
+
 /// Why the last call of the C library failed.
 fn last_errno() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)

@@ -175,7 +175,7 @@ pub(crate) fn malloc_stats(call: &Call) -> Ended {
     let mut all = Vec::new();
     for bytes in &sizes {
         let Some(times) = allocate(*bytes as usize, trials) else {
-            let blocks = format!("malloc gave no {trials} blocks of {bytes} bytes");
+            let blocks = format!("malloc could not allocate {trials} blocks of {bytes} bytes");
             return Err(call.fail(&format!("{blocks}: ask for smaller or fewer ones"), 1));
         };
         print(&malloc_row(&bytes.to_string(), &times, &nothing))?;

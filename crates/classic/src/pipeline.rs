@@ -53,7 +53,7 @@ pub(crate) fn run(call: &Call) -> Ended {
         match text.trim_start().parse::<i64>() {
             Ok(number) if number >= least => Ok(number),
             Ok(number) => Err(call.fail(&format!("{name} {number}<{least}"), code)),
-            Err(_) => Err(call.fail(&format!("{name} '{text}' is no whole number"), code)),
+            Err(_) => Err(call.fail(&format!("{name} '{text}' is not a whole number"), code)),
         }
     };
     let (chars, count) = (number("chars", chars, 1, 2)?, number("count", count, 2, 3)?);

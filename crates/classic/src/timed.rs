@@ -96,7 +96,7 @@ fn run(call: &Call) -> Result<Ended, ExitCode> {
         return Err(call.usage("program [argument ...]", FAILED));
     }
     if call.parent.is_some_and(|parent| set_parent_death_signal(parent) != Ok(true)) {
-        return Err(call.fail("--parent is for the sweep, not for use by hand", FAILED));
+        return Err(call.fail("--parent is an internal option of the sweep", FAILED));
     }
     let (started_at, clock) = (SystemTime::now(), Instant::now());
     let own = getpid().as_raw_pid();

@@ -77,7 +77,7 @@ impl ThreadSamples {
 
     pub(crate) fn threads(&self) -> Reading<Threads> {
         match self.threads.looks {
-            0 => Reading::unknown("it ended before it was looked at (10 ms)"),
+            0 => Reading::unknown("it ended within 10 ms, before it was read"),
             _ => Reading::Known(self.threads),
         }
     }

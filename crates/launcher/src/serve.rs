@@ -44,7 +44,7 @@ pub fn serve_if_asked() -> Option<io::Result<()>> {
 }
 
 fn serve(request: Option<OsString>) -> io::Result<()> {
-    let by_hand = || io::Error::other("it is started by switchcost itself, not by hand");
+    let by_hand = || io::Error::other("it is an internal command of switchcost");
     let request = request.unwrap_or_default();
     let request: Request = serde_json::from_slice(request.as_bytes()).map_err(|_| by_hand())?;
     if !probe::set_parent_death_signal(request.parent)? {

@@ -42,7 +42,7 @@ fn add(
                     _ => return Err(format!("the factor 'x{factor}' must be x2 or more")),
                 },
                 None => match value(step.strip_prefix('+').unwrap_or(step))? {
-                    0 => return Err("a step of 0 never arrives".to_string()),
+                    0 => return Err("the step must be 1 or more".to_string()),
                     step => Step::Add(step),
                 },
             };

@@ -100,9 +100,7 @@ fn machine(noise: &[(&str, &NoiseVerdict)]) -> Option<String> {
     let unjudged = noise.iter().any(|(_, verdict)| verdict.level == NoiseLevel::Unknown);
     let words = match NoiseVerdict::together(all).level {
         NoiseLevel::Noisy => "the machine was noisy",
-        NoiseLevel::Unusable => {
-            "the machine was so noisy that the figures say more about its neighbours"
-        }
+        NoiseLevel::Unusable => "the machine was unusable: the figures describe its neighbours",
         NoiseLevel::Quiet if !unjudged => "the machine was quiet",
         NoiseLevel::Quiet | NoiseLevel::Unknown => {
             "too few rounds to tell whether the machine was quiet"

@@ -28,7 +28,7 @@ pub fn take(policy: Policy) -> Result<(), Errno> {
 /// As [`take`], at a priority of the caller's choice.
 pub fn take_at(policy: Policy, priority: i32) -> Result<(), Errno> {
     let number = NUMBERS.into_iter().find(|(of, _)| *of == policy).map(|(_, number)| number);
-    // Also the normal policy is set: the program may have been started under another.
+    // SCHED_OTHER is set, too: the program may have been started under another.
     sys::set_policy(number.ok_or(Errno::INVAL)?, priority)
 }
 

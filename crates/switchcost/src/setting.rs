@@ -41,7 +41,7 @@ impl FromStr for PlacementArg {
 /// A plan, and what was not available for it.
 pub(crate) type Planned = (Plan, Vec<String>);
 
-/// Two processes that pass a token by the pipe, without work, under the normal policy: rings differ from it.
+/// Two processes that pass a token by the pipe, without work, under SCHED_OTHER: rings differ from it.
 pub(crate) fn pair(placement: Placement) -> Case {
     let (kind, policy) = (Kind::Process, Policy::Other);
     let (work, priority, state) = (None, None, None);
@@ -178,7 +178,7 @@ pub(crate) fn no_fifo(errno: Errno) -> String {
 /// A real-time policy that was refused.
 pub(crate) fn not_granted(policy: Policy, errno: Errno) -> String {
     format!(
-        "not granted: policy {policy} ({errno}; {}); the normal policy instead",
+        "not granted: policy {policy} ({errno}; {}); SCHED_OTHER instead",
         policy::needs(policy)
     )
 }

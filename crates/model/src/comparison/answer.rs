@@ -228,18 +228,18 @@ impl Answer {
             Self::CannotTell { reason, more } => (reason, more),
         };
         let more = match more {
-            Some(More::Launches(1)) => "1 more launch of each would tell".to_string(),
+            Some(More::Launches(1)) => "1 more launch of each would settle it".to_string(),
             Some(More::Launches(count)) => {
-                format!("about {count} more launches of each would tell")
+                format!("about {count} more launches of each would settle it")
             }
-            Some(More::Rounds(1)) => "about 1 more round would tell".to_string(),
-            Some(More::Rounds(count)) => format!("about {count} more rounds would tell"),
-            None => "more measurements would not tell".to_string(),
+            Some(More::Rounds(1)) => "about 1 more round would settle it".to_string(),
+            Some(More::Rounds(count)) => format!("about {count} more rounds would settle it"),
+            None => "more measurements would not settle it".to_string(),
         };
         let why = match reason {
             Reason::TooWide => more,
             Reason::FewRounds => "too few rounds for an interval".to_string(),
-            Reason::NoFullSpeed => "not both were seen at the CPU's full speed".to_string(),
+            Reason::NoFullSpeed => "one side was not measured at the CPU's full speed".to_string(),
             Reason::BaseNotResolved => format!("the base is not resolved from zero, {more}"),
             Reason::NewNotResolved => format!("the new cost is not resolved from zero, {more}"),
             Reason::NoInterval => "published figures have no interval".to_string(),

@@ -116,7 +116,7 @@ fn of_publications(base: &Subject, new: &Subject) -> String {
         |subject: &Subject| matches!(subject.side.origin, Origin::Publication { .. });
     let whose = if is_published(base) { "the new one's" } else { "the base's" };
     match is_published(base) && is_published(new) {
-        true => "published figures have no interval: nothing can be told".to_string(),
+        true => "published figures have no interval: no answer is possible".to_string(),
         false => format!(
             "different machines; a published figure has no interval: the ratio's is {whose} alone, and holds for \
              the figure as printed"
@@ -145,8 +145,7 @@ const CLOCK_DIFFERS: f64 = 0.01;
 fn of_clocks(base: &Subject, new: &Subject) -> Option<String> {
     let (one, other) = base.clock_ghz.zip(new.clock_ghz)?;
     let percent = 100.0 * (other / one - 1.0);
-    let words =
-        format!("the CPU's clock was another: {one:.2} and {other:.2} GHz ({percent:+.1} %)");
+    let words = format!("the CPU clock differs: {one:.2} and {other:.2} GHz ({percent:+.1} %)");
     (percent.abs() > 100.0 * CLOCK_DIFFERS).then_some(words)
 }
 
@@ -161,7 +160,7 @@ fn of_details(base: &Subject, new: &Subject, paired: bool) -> Vec<String> {
         let is_same = |candidate: &&Subcase| candidate.labels == case.labels;
         let Some(partner) = base.cases.iter().find(is_same) else { continue };
         for ((name, one), (_, other)) in partner.details.iter().zip(&case.details) {
-            let warning = format!("measured on another {name}: {one} and {other}");
+            let warning = format!("measured on different {name}s: {one} and {other}");
             if one != other && !warnings.contains(&warning) {
                 warnings.push(warning);
             }

@@ -104,9 +104,11 @@ pub(super) fn pairs<'a>(
             (Values::Measured(base), Values::Measured(new)) if halves => {
                 let halves = base.first().zip(new.first());
                 let costs = halves.and_then(|(base, new)| Costs::paired(base, new, seed));
-                costs.ok_or("no round has both halves of it")
+                costs.ok_or("no round measured it in both settings")
             }
-            _ => Costs::apart(base, new, launch_scatter).ok_or("a figure of it is no number"),
+            _ => {
+                Costs::apart(base, new, launch_scatter).ok_or("one of its figures is not a number")
+            }
         };
         match pair(partner, case, wanted, costs) {
             Ok(pair) => pairs.push(pair),
@@ -141,7 +143,7 @@ fn pair<'a>(
         Some((of, one, other)) => Ok(Pair { base, new, of, costs: costs(one, other)? }),
         None if base.figures.is_empty() => nothing("base", base),
         None if new.figures.is_empty() => nothing("new one", new),
-        None => Err("there is no such figure that both have".to_string()),
+        None => Err("the two sides have no figure in common".to_string()),
     }
 }
 

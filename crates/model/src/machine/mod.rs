@@ -79,7 +79,7 @@ impl Machine {
         // The first of equals, so that the answer does not hang on the number of CPUs.
         let sized = self.cpu.caches.ok()?.iter().filter(has_size).rev();
         let largest = sized.max_by_key(|cache| cache.size_bytes.known());
-        largest.ok_or("no data cache of known size".to_string())
+        largest.ok_or("no data cache with a known size".to_string())
     }
 
     pub(crate) fn data_caches_of(&self, cpu: u32) -> Result<Vec<&Cache>, String> {

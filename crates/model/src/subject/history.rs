@@ -160,7 +160,7 @@ const LI: Paper = Paper {
     note: "measured under SCHED_FIFO on one CPU, as `switchcost cost` does where it may",
 };
 
-/// A ring of processes without work under the normal policy; of several CPUs the scheduler chose.
+/// A ring of processes without work under SCHED_OTHER; of several CPUs the scheduler chose.
 fn ring(members: u32, link: &str, cpus: u32) -> Case {
     let placement = match cpus {
         1 => Placement::Same { cpu: 0 },

@@ -191,7 +191,7 @@ impl Subject {
         let mut cases = runs::rings(run, &plan, &grouped);
         cases.extend(runs::trials(run));
         cases.sort_by_key(|case| case.number);
-        let no_end = || "it has no end: it was killed, or goes on".to_string();
+        let no_end = || "incomplete: it was killed or is still running".to_string();
         let no_end = run.end.is_none().then(no_end);
         let cpu = header.machine.cpu_name().map_or("unknown CPU", String::as_str);
         let kernel = header.machine.kernel.release.known();

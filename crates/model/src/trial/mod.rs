@@ -32,7 +32,7 @@ pub enum Phase {
 pub enum Setting {
     /// Away from interrupts and other work, under a real-time policy: the paper's dual-processor.
     Augmented,
-    /// Everything on one CPU under the normal policy: the paper's single-processor.
+    /// Everything on one CPU under SCHED_OTHER: the paper's single-processor.
     Plain,
 }
 
@@ -128,7 +128,7 @@ impl fmt::Display for Execution {
 pub enum Load {
     /// Nothing of ours: the CPU sleeps when the sleeper does.
     Idle,
-    /// A process of the normal policy that never waits.
+    /// A process under SCHED_OTHER that never waits.
     Busy,
 }
 
@@ -144,7 +144,7 @@ pub struct Wakeup {
     /// From one wake to the next moment asked for: evenly from half of this to three halves, so that
     /// no phase of the tick is preferred.
     pub period_ns: u64,
-    /// The timer slack to set (PR_SET_TIMERSLACK); it holds under the normal policy only.
+    /// The timer slack to set (PR_SET_TIMERSLACK); it holds under SCHED_OTHER only.
     pub timer_slack_ns: u64,
     /// Of the random choice; the round is added.
     pub seed: u64,

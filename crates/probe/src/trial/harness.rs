@@ -95,7 +95,7 @@ pub(super) fn take_policy(policy: Policy) -> Result<(), TrialError> {
     policy::take(policy).map_err(|errno| TrialError(policy::refused(policy, errno)))
 }
 
-/// A process of the normal policy that does this beside the trial, on the CPU of the calling one.
+/// A process under SCHED_OTHER that does this beside the trial, on the CPU of the calling one.
 pub(super) fn beside(act: impl FnOnce()) -> Result<Child, TrialError> {
     let act = || {
         // Under another policy it would be another load: its end is noticed.

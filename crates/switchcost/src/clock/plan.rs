@@ -131,7 +131,7 @@ fn sampling(args: &SamplingArgs, here: &Here) -> Result<Planned> {
     let policy = if why.is_some() { Policy::Other } else { Policy::Fifo };
     let notice = why.map(|why| {
         format!(
-            "the sleeper runs under the normal policy, so the burner may delay it into the tick: {why}"
+            "the sleeper runs under SCHED_OTHER, so the burner may delay it into the tick: {why}"
         )
     });
     let phases = [Phase::AcrossTicks, Phase::Anywhere];

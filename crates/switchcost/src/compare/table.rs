@@ -190,7 +190,7 @@ fn legend(found: &Comparison) -> String {
     format!(
         "{how}\ninterval: all of them together hold with {:.0} % confidence; not changed: the interval lies within {limit:.3} %\n\
          slower, faster: it excludes 1; ! the ratio is above the limit too\n\
-         {of}: ~ so many on each side would tell; >= so many give an interval; - more would not tell",
+         {of}: ~ so many on each side would settle it; >= so many give an interval; - more would not",
         found.terms.confidence * 100.0,
         of = more_of(found),
         limit = terminal::figure(limit)

@@ -145,7 +145,7 @@ fn take_policy(
         )));
     }
     if !own_cpu && args.policy.is_none() {
-        notices.push("not granted: SCHED_FIFO needs a CPU outside of the ring to be watched from; the normal policy instead".to_string());
+        notices.push("not granted: SCHED_FIFO needs a CPU outside of the ring to be watched from; SCHED_OTHER instead".to_string());
     }
     match asked.is_realtime().then(|| policy::highest(asked)) {
         Some(Ok(priority)) => {

@@ -27,7 +27,7 @@ pub(crate) struct InterferenceArgs {
     /// Does a disturbance reach the measurement? Execution times quiet and disturbed, in two settings
     ///
     /// A ring of two runs in the augmented setting (alone on its CPU, real-time policy) and in the
-    /// plain one (everything on one CPU, normal policy), with and without a disturbance, as in
+    /// plain one (everything on one CPU, SCHED_OTHER), with and without a disturbance, as in
     /// Tables 1 and 2 of Li, Ding and Shen (2007).
     #[arg(long, conflicts_with_all = NOT_OF_INTERFERENCE.split(' '))]
     pub(crate) interference: bool,

@@ -167,7 +167,7 @@ fn policy_here(has_other_cpu: bool, notices: &mut Vec<String>) -> (Policy, Optio
             format!("{refused}: other work may take the augmented setting's CPU")
         }
         None => "there is one CPU for this program: the augmented setting has its noise on the measured \
-                 CPU and the normal policy (a real-time ring could hang the machine), so both settings \
+                 CPU and SCHED_OTHER (a real-time ring could hang the machine), so both settings \
                  are the plain one; allow a second CPU (taskset, cpuset)"
             .to_string(),
     };

@@ -135,8 +135,7 @@ fn wakeup(cpu: u32, seed: u64, here: &Here) -> Planning {
     };
     let policies: &[_] =
         if why.is_some() { &[Policy::Other] } else { &[Policy::Fifo, Policy::Other] };
-    let notice =
-        why.map(|why| format!("wake-ups are measured under the normal policy only: {why}"));
+    let notice = why.map(|why| format!("wake-ups are measured under SCHED_OTHER only: {why}"));
     let (wakes, period_ns, timer_slack_ns) = (WAKES, WAKE_PERIOD_NS, TIMER_SLACK_NS);
     let case = |policy: &Policy, load| {
         let wakeup = Wakeup { load, wakes, period_ns, timer_slack_ns, seed };

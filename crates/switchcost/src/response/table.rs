@@ -268,7 +268,7 @@ fn counted(found: &gaps::Found) -> Vec<String> {
 }
 
 const WAKEUP_LEGEND: &str = "us from the moment asked for (clock_nanosleep, absolute) to the sleeper's first look at the clock;\n\
-busy: beside a process of the normal policy that never waits; p50: median of rounds with its interval;\n\
+busy: beside a process under SCHED_OTHER that never waits; p50: median of rounds with its interval;\n\
 p99, p99.9: of all wakes with their interval by ranks, - with fewer than 368 and 3688 wakes;\n\
 ranks take every wake for independent of the others: disturbances that come in clumps make it less sure\n";
 
@@ -314,10 +314,10 @@ fn counted_beside(found: &Found) -> String {
 }
 
 const BUDGET_LEGEND: &str = "the sum is of entry, handler and switch: the return is in the tick's gap. Tick and switch are measured\n\
-under the normal policy, whatever the sleeper's. What registers in use add: ring --members 2 --state all\n\
+under SCHED_OTHER, whatever the sleeper's. What registers in use add: ring --members 2 --state all\n\
 unexplained: measured wake-up less the sum, within rounds. In the measured time and in no part: the timer's\n\
 own delay (on a virtual machine the hypervisor's too), waking a CPU that sleeps, the way out of\n\
-clock_nanosleep, reading the clock; under the normal policy also waiting for a turn\n";
+clock_nanosleep, reading the clock; under SCHED_OTHER also waiting for a turn\n";
 
 /// The section, ending with a newline; none where no wake-up was measured.
 fn budget(record: &Record) -> Option<String> {

@@ -3,6 +3,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::classic_links::NAMES;
 use crate::common::commands::interrupts_are_ignored;
 use crate::common::{Home, PROGRAM, Process, Said, allowed_cpus, has, skip, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
@@ -205,9 +206,13 @@ fn pipeline_checks_its_arguments_as_it_did() {
         (&["5", "-64"], 3, "pipeline: count -64<2\n"),
         // Both are wrong: the first is told.
         (&["0", "0"], 2, "pipeline: chars 0<1\n"),
-        (&["x", "2"], 2, "pipeline: chars 'x' is no whole number\n"),
-        (&["5", "2x"], 3, "pipeline: count '2x' is no whole number\n"),
-        (&["99999999999999999999", "2"], 2, "pipeline: chars '99999999999999999999' is no whole"),
+        (&["x", "2"], 2, "pipeline: chars 'x' is not a whole number\n"),
+        (&["5", "2x"], 3, "pipeline: count '2x' is not a whole number\n"),
+        (
+            &["99999999999999999999", "2"],
+            2,
+            "pipeline: chars '99999999999999999999' is not a whole",
+        ),
     ] {
         let said = classic(&[&["pipeline"], args].concat());
         assert_eq!((said.code, &*said.out), (Some(code), ""), "{args:?}: {}", said.err);
@@ -467,7 +472,7 @@ fn blocks_that_do_not_fit_are_told() {
     let said = Said::of(home.command("sh").args(["-c", &script]));
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(
-        said.err.contains("malloc gave no 10 blocks of 4000000000 bytes: ask for"),
+        said.err.contains("malloc could not allocate 10 blocks of 4000000000 bytes: ask for"),
         "{}",
         said.err
     );
@@ -493,19 +498,7 @@ fn a_reader_that_has_had_enough_ends_them() {
 fn help_names_every_program() {
     let (short, long) = (classic(&["-h"]), classic(&["--help"]));
     assert_eq!((short.code, long.code), (Some(0), Some(0)));
-    for name in [
-        "pipeline",
-        "getrusage",
-        "times",
-        "simsyscall",
-        "simsig",
-        "twosig",
-        "test_cycles",
-        "primes",
-        "malloc_stats",
-        "sweep",
-        "install",
-    ] {
+    for name in NAMES.into_iter().chain(["sweep", "install"]) {
         let listed = short.out.lines().any(|line| line.starts_with(&format!("  {name} ")));
         assert!(listed, "no {name} in {}", short.out);
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::common::{Home, PROGRAM, Said};
 
-const NAMES: [&str; 9] = [
+pub(crate) const NAMES: [&str; 9] = [
     "pipeline",
     "getrusage",
     "times",

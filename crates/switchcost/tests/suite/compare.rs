@@ -298,7 +298,7 @@ fn a_run_that_was_cut_off_is_told() {
     fs::write(&cut, &text[..end - 20]).expect("a file");
     let said = compared(&home, &[&whole, &cut.display().to_string()]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    for words in ["is cut off after", "it has no end"] {
+    for words in ["is cut off after", "incomplete: it was killed"] {
         assert!(said.out.contains(words), "no '{words}' in {}", said.out);
     }
 }

@@ -212,7 +212,7 @@ fn end_in_words(status: ExitStatus) -> String {
 /// The hidden worker: a case on standard input, samples on standard output, then the end.
 pub(crate) fn worker(parent: i32) -> Result<ExitCode> {
     if !probe::set_parent_death_signal(parent).context("prctl(PR_SET_PDEATHSIG)")? {
-        bail!("the worker: it is an internal command of switchcost");
+        bail!("`worker` is an internal command of switchcost");
     }
     let assignment: Assignment =
         serde_json::from_reader(io::stdin()).context("the worker's case cannot be read")?;

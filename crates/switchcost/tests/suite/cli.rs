@@ -89,7 +89,7 @@ fn the_worker_is_hidden_and_cannot_be_started_by_hand() {
     }
     let said = home.run(&["worker", "--parent", "1"]);
     assert_eq!((said.code, &*said.out), (Some(1), ""));
-    assert!(said.error().contains("not by hand"), "{}", said.err);
+    assert!(said.error().contains("internal command"), "{}", said.err);
 }
 
 #[test]

@@ -26,8 +26,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 pub use probe::command::KeptActions;
-pub use series::Series;
 use series::{Answer, NAME, Request};
+pub use series::{Series, look_up};
 pub use serve::serve_if_asked;
 pub use used::{AtExec, Delay, Ending, IoBytes, Orphans, Run, Sampled, Threads, Usage, Used};
 

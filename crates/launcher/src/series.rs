@@ -10,9 +10,11 @@ use probe::command::{Inherited, Texts, write_words};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
+use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use crate::LauncherError;
 use crate::used::Run;
 
 /// Runs of one command, or of several in turn.
@@ -31,6 +33,8 @@ pub struct Series {
     pub tree: bool,
     /// Whether process ids are reported at the start.
     pub announce: bool,
+    /// Whether the outputs of each command are discarded from its second run on, those beforehand counted.
+    pub discard: bool,
 }
 
 /// What happened to a command of a series: a line of JSON on the socket.
@@ -100,6 +104,40 @@ fn candidates(name: &[u8], path: Option<&OsStr>) -> Vec<Vec<u8>> {
     folders.map(within).collect()
 }
 
+/// Looks for the programs of all commands as execvp(3) would, without running any: why the first that cannot be
+/// run cannot.
+pub fn look_up(commands: &[Vec<OsString>]) -> Result<(), LauncherError> {
+    let path = std::env::var_os("PATH");
+    for words in commands {
+        let name = words.first().map(OsString::as_os_str).unwrap_or_default();
+        let all = candidates(name.as_bytes(), path.as_deref()).into_iter();
+        let failure = executable(all.map(|path| PathBuf::from(OsString::from_vec(path))));
+        if let Err(errno) = failure {
+            let (message, exit_code) = NotStarted::at(EXEC, errno).explain(words);
+            return Err(LauncherError { message, exit_code });
+        }
+    }
+    Ok(())
+}
+
+/// Whether one of these may be executed, as far as its mode tells; the errno that execvp(3) would give.
+fn executable(paths: impl Iterator<Item = PathBuf>) -> Result<(), Errno> {
+    let mut failure = Errno::NOENT;
+    for path in paths {
+        let found = match access(&path, Access::EXEC_OK) {
+            Ok(()) if path.is_dir() => Err(Errno::ACCESS),
+            found => found,
+        };
+        match found {
+            Ok(()) => return Ok(()),
+            // Another folder may have it.
+            Err(Errno::NOENT | Errno::NOTDIR) => {}
+            Err(errno) => failure = errno,
+        }
+    }
+    Err(failure)
+}
+
 /// What the launcher is started with, as JSON in its one argument.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Request {
@@ -114,6 +152,9 @@ pub(crate) struct Request {
     /// What else it was started with ([`Inherited`]).
     pub(crate) inherited: Inherited,
 }
+
+/// The call that makes a process the command.
+pub(crate) const EXEC: &str = "execve";
 
 /// A system call on the way to a command that failed, and its errno.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,7 +174,7 @@ impl NotStarted {
         let name = words.first().map(OsString::as_os_str).unwrap_or_default();
         let errno = Errno::from_raw_os_error(self.errno);
         let (step, shown) = (&self.step, name.display());
-        if step != "execve" {
+        if step != EXEC {
             return (format!("cannot run '{shown}': {step}: {errno}{}", limit(errno)), 1);
         }
         let path = std::env::var_os("PATH");
@@ -192,6 +233,38 @@ mod tests {
         assert_eq!(of("x", None), ["/bin/x", "/usr/bin/x"]);
         assert_eq!(of("./x", Some("/a")), ["./x"]);
         assert_eq!(of("", Some("/a")), [""]);
+    }
+
+    #[test]
+    fn commands_are_looked_up_without_running_them() {
+        let folder =
+            std::env::temp_dir().join(format!("switchcost-look-up-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let file = |name: &str, mode| {
+            use std::os::unix::fs::PermissionsExt;
+            std::fs::write(folder.join(name), "").unwrap();
+            std::fs::set_permissions(folder.join(name), PermissionsExt::from_mode(mode)).unwrap();
+            folder.join(name)
+        };
+        let (plain, program) = (file("plain", 0o644), file("program", 0o755));
+        let of = |paths: &[&PathBuf]| executable(paths.iter().map(|path| path.to_path_buf()));
+        let (none, below) = (folder.join("none"), plain.join("x"));
+        let answers = [
+            of(&[&none]),
+            of(&[&below]),
+            of(&[&folder]),
+            of(&[&plain]),
+            of(&[&none, &plain, &program]),
+            of(&[&plain, &none]),
+            of(&[]),
+        ];
+        std::fs::remove_dir_all(&folder).unwrap();
+        let refused = Err(Errno::ACCESS);
+        let absent = Err(Errno::NOENT);
+        assert_eq!(answers, [absent, absent, refused, refused, Ok(()), refused, absent]);
+        let unknown = look_up(&[vec!["sh".into()], vec!["/no/such/command".into()]]).unwrap_err();
+        assert_eq!((unknown.exit_code, look_up(&[vec!["sh".into()]]).is_ok()), (127, true));
+        assert!(unknown.to_string().contains("no such file"), "{unknown}");
     }
 
     #[test]

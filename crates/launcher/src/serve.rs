@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::thread::sleep;
@@ -18,13 +18,14 @@ use probe::command::{
     monotonic_raw_ns, note_forwarded, send_signal, stop_signal, unblock_stop_signals, wait_for,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{
     Pid, PidfdFlags, WaitId, WaitIdOptions, pidfd_open, set_child_subreaper, waitid,
 };
 
 use crate::accounting::{self, ThreadSamples};
-use crate::series::{Answer, NAME, NotStarted, Request, Series, order};
+use crate::series::{Answer, EXEC, NAME, NotStarted, Request, Series, order};
 use crate::used::{AtExec, Ending, Orphans, Run, Usage, Used};
 
 /// Longest wait for orphans with `--tree`, and the time between two looks.
@@ -104,8 +105,10 @@ struct Server<'a> {
     high_water: Option<HighWater>,
     /// Whether children are to end where they would become the command.
     rehearsal: bool,
-    /// Where each command's program was found.
-    found: Vec<usize>,
+    /// Where each command's program was found; none before its first run.
+    found: Vec<Option<usize>>,
+    /// /dev/null, where outputs are discarded from a command's second run on.
+    null: Option<OwnedFd>,
     /// Processes that earlier commands have left behind, and whether there were any when this command began.
     old: Vec<u32>,
     strangers: bool,
@@ -137,6 +140,8 @@ impl<'a> Server<'a> {
         unblock_stop_signals(request.blocked);
         // Without it orphans are init's: fewer are seen.
         let _ = set_child_subreaper(Some(Pid::INIT));
+        let null = || open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
+        let null = request.series.discard.then(null).transpose();
         Ok(Self {
             request,
             words,
@@ -145,7 +150,8 @@ impl<'a> Server<'a> {
             handlers,
             high_water: HighWater::own().ok(),
             rehearsal: false,
-            found: vec![0; words.commands()],
+            found: vec![None; words.commands()],
+            null: null.map_err(failed(0, "open /dev/null"))?,
             old: Vec::new(),
             strangers: false,
             orphans: Orphans::default(),
@@ -195,7 +201,7 @@ impl<'a> Server<'a> {
     /// Runs a command to its end. The error is the last answer.
     fn run(&mut self, number: usize) -> Result<Used, Answer> {
         let rehearsal = self.rehearsal;
-        let command = self.words.command(number).map_err(failed(number, "execve"))?;
+        let command = self.words.command(number).map_err(failed(number, EXEC))?;
         let usage = self.request.series.tree.then(Usage::default);
         self.orphans = Orphans { usage, ..Orphans::default() };
         self.strangers = !self.old.is_empty();
@@ -204,7 +210,10 @@ impl<'a> Server<'a> {
         }
         let before_ns = monotonic_raw_ns();
         let found = self.found[number];
-        let started = self.starter.start(&command, found, rehearsal, &self.handlers);
+        // A rehearsal goes all the ways that a run may go.
+        let null = self.null.as_ref().filter(|_| rehearsal || found.is_some()).map(AsFd::as_fd);
+        let found = found.unwrap_or(0);
+        let started = self.starter.start(&command, found, null, rehearsal, &self.handlers);
         let Started { pid: child, handle, before_exec } =
             started.map_err(failed(number, "clone"))?;
         let pid = child.as_raw_pid();
@@ -236,9 +245,11 @@ impl<'a> Server<'a> {
             return Err(done());
         }
         if let Some(errno) = before_exec.failure {
-            return Err(failed(number, "execve")(errno));
+            return Err(failed(number, EXEC)(errno));
         }
-        self.found[number] = before_exec.found;
+        if !rehearsal {
+            self.found[number] = Some(before_exec.found);
+        }
         self.adopt();
         Ok(Used {
             real_ns,

@@ -23,8 +23,12 @@ macro_rules! named {
             type Err = String;
             fn from_str(text: &str) -> Result<Self, String> {
                 Self::ALL.iter().copied().find(|one| one.name() == text).ok_or_else(|| {
-                    let accepted = [$($name),+].join(", ");
-                    format!(concat!("'{}' is not a ", $what, " (accepted: {})"), text, accepted)
+                    let accepted = [$($name),+];
+                    let meant = $crate::experiment::meant(text, accepted);
+                    let accepted = accepted.join(", ");
+                    format!(
+                        concat!("'{}' is not a ", $what, "{} (accepted: {})"), text, meant, accepted
+                    )
                 })
             }
         }
@@ -32,6 +36,15 @@ macro_rules! named {
 }
 
 pub(crate) use named;
+
+/// What a word was probably meant for: `, did you mean 'thread'?`; nothing where none is like it.
+pub fn meant<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    const ALIKE: f64 = 0.8;
+    let likeness = |name: &'a str| (strsim::jaro_winkler(word, name), name);
+    let best = names.into_iter().map(likeness).max_by(|one, other| one.0.total_cmp(&other.0));
+    let best = best.filter(|(likeness, _)| *likeness > ALIKE);
+    best.map_or(String::new(), |(_, name)| format!(", did you mean '{name}'?"))
+}
 
 /// An experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -33,7 +33,12 @@ fn add(
     all: &mut Vec<u64>,
 ) -> Result<(), String> {
     match item.split_once("..") {
-        None => all.push(value(item)?),
+        None => match item.split_once('-') {
+            Some((low, high)) if value(low).is_ok() && value(high).is_ok() => {
+                return Err(format!("use {low}..{high}"));
+            }
+            _ => all.push(value(item)?),
+        },
         Some((low, rest)) => {
             let (high, step) = rest.split_once(':').unwrap_or((rest, "1"));
             let step = match step.strip_prefix('x') {

@@ -25,6 +25,17 @@ pub fn worst_precision(plan: &Plan, samples: &[Sample], failures: &[Failure]) ->
     widest(widths(&of_rings).chain(findings::widths(&by_case, failures)))
 }
 
+/// What a run says so far, for whoever waits for it: the cost of a switch of its smallest ring, or what its first
+/// trial is about. Absent until that is measured.
+pub fn figure(plan: &Plan, samples: &[Sample]) -> Option<Estimate> {
+    let plan = &with_shared_level(plan, samples);
+    let of_two = plan.rings().filter(|(_, case)| case.members > 1);
+    match of_two.min_by_key(|(number, case)| (case.members, *number)) {
+        Some((ring, _)) => Grouped::new(plan, rings(samples)).above_solo(ring, 0),
+        None => findings::figure_ns(&ByCase::new(plan, trials(samples)), plan.trials().next()?.0),
+    }
+}
+
 /// Numbers of the cases that have too few clean slices for a figure at full speed, though the CPU's speed was
 /// looked at: more rounds of these may give one. Rings first.
 pub fn lacking(plan: &Plan, samples: &[Sample]) -> Vec<usize> {

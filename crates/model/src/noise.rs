@@ -247,7 +247,13 @@ mod tests {
             cases: cases.iter().cloned().map(Into::into).collect(),
             seed: 1,
             batching: Batching::default(),
-            stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
+            stopping: Stopping {
+                precision: 0.01,
+                budget_ns: 1,
+                rounds: None,
+                confidence: 0.95,
+                fixed_budget: false,
+            },
             reference: Reference::default(),
         }
     }

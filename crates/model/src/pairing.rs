@@ -340,7 +340,13 @@ mod tests {
                 .to_vec(),
             seed: 7,
             batching: Batching::default(),
-            stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
+            stopping: Stopping {
+                precision: 0.01,
+                budget_ns: 1,
+                rounds: None,
+                confidence: 0.95,
+                fixed_budget: false,
+            },
             reference: Reference::default(),
         }
     }

@@ -34,6 +34,9 @@ pub struct Stopping {
     pub rounds: Option<u32>,
     /// Confidence of every interval: 0.95 is 95 %.
     pub confidence: f64,
+    /// Whether the budget is kept also where cases lack clean slices, which else extend it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fixed_budget: bool,
 }
 
 /// How a worker makes samples.
@@ -271,7 +274,13 @@ mod tests {
             cases: sizes.iter().map(|members| case(*members).into()).collect(),
             seed,
             batching: Batching::default(),
-            stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
+            stopping: Stopping {
+                precision: 0.01,
+                budget_ns: 1,
+                rounds: None,
+                confidence: 0.95,
+                fixed_budget: false,
+            },
             reference: Default::default(),
         }
     }

@@ -42,6 +42,12 @@ pub struct Header {
     pub started: String,
     /// The command line as given.
     pub invocation: Vec<String>,
+    /// Name that the run was given (`--name`): of several with the same the newest is meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Name of the host; absent with `--anonymous`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// What was built.
     pub build: Build,
     /// What is measured, and the seed.
@@ -57,6 +63,13 @@ pub struct Header {
     /// Which of several launches of one plan the run is; absent for a run of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<Launch>,
+}
+
+impl Header {
+    /// The name that it was given, or the run's own.
+    pub fn called(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.run)
+    }
 }
 
 /// One of several launches of the same plan, one after the other.
@@ -161,8 +174,10 @@ pub enum Line {
     Resumed(Resumed),
     /// Who else ran on the measured CPUs while this session measured; before its end.
     Company(Box<CompetingTasks>),
-    /// Always the last of a run that was not killed.
+    /// Always the last of a run that was not killed, but for what it says.
     End(End),
+    /// What the run says, in a few words, for lists of runs: as it was computed when it ended.
+    Result(String),
 }
 
 /// The line of a sample.
@@ -276,6 +291,8 @@ impl Run {
                 });
             }
             Line::End(end) => self.end = Some(end),
+            // Computed anew from the samples.
+            Line::Result(_) => {}
         }
     }
 

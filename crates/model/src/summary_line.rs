@@ -8,7 +8,7 @@ use crate::noise::{NoiseLevel, NoiseVerdict};
 use crate::record::Record;
 use crate::scaling::Knee;
 use crate::summary::CaseSummary;
-use crate::words::{bytes, time};
+use crate::words::{bytes, three_digits, time, time_unit};
 
 /// The working set that is told of: a program's that does some work between two switches. Where it was
 /// not measured, the nearest one.
@@ -23,10 +23,10 @@ pub fn in_words(
 ) -> String {
     let mut records = [ring, cost].into_iter().flatten();
     let mut parts = vec![match records.find_map(|of| two(of)?.ns_per_switch_above_solo) {
-        Some(cost) => format!("a switch costs {} here", estimate(&cost)),
-        None => "what a switch costs here was not measured".into(),
+        Some(cost) => format!("A switch costs {} here", estimate(&cost)),
+        None => "What a switch costs here was not measured".into(),
     }];
-    if let Some((cost, (array, with))) = cost.and_then(|cost| Some((cost, with_work(cost)?))) {
+    if let Some((cost, (_, array, with))) = cost.and_then(|cost| Some((cost, with_work(cost)?))) {
         let beside = beside(cost, ring).map_or(String::new(), |words| format!(" ({words})"));
         parts.push(format!("{} with {} of working set{beside}", estimate(&with), bytes(array)));
     }
@@ -51,16 +51,16 @@ fn beside(cost: &Record, ring: Option<&Record>) -> Option<String> {
     (!words.is_empty()).then(|| words.join(", "))
 }
 
-/// The array nearest to [`ARRAY_BYTES`] of two members that follow a chain through it, which no processor
-/// can fetch ahead; of other walks where there is none.
-fn with_work(record: &Record) -> Option<(u64, Estimate)> {
+/// The cost with the array nearest to [`ARRAY_BYTES`], and that array: of two members that follow a chain through
+/// it, which no processor can fetch ahead; of other walks where there is none. With the curve that it is of.
+pub fn with_work(record: &Record) -> Option<(&Curve, u64, Estimate)> {
     let curves = &record.cost.as_ref()?.curves;
-    let measured = |point: &CostPoint| Some((point.array_bytes, point.total_ns?));
-    let away = |array: &u64| ((*array as f64) / ARRAY_BYTES as f64).ln().abs();
-    let nearest = |curve: &Curve| {
-        let all = curve.points.iter().filter_map(measured);
-        all.min_by(|(a, _), (b, _)| away(a).total_cmp(&away(b)))
-    };
+    let away = |array: u64| (array as f64 / ARRAY_BYTES as f64).ln().abs();
+    fn measured(of: &Curve) -> impl Iterator<Item = (&Curve, u64, Estimate)> {
+        let point = move |point: &CostPoint| Some((of, point.array_bytes, point.total_ns?));
+        of.points.iter().filter_map(point)
+    }
+    let nearest = |of| measured(of).min_by(|(_, a, _), (_, b, _)| away(*a).total_cmp(&away(*b)));
     let is_chase = |curve: &&Curve| curve.members == 2 && curve.work.walk == Walk::Chase;
     let chase = curves.iter().filter(is_chase).find_map(nearest);
     chase.or_else(|| curves.iter().find_map(nearest))
@@ -109,14 +109,18 @@ fn machine(noise: &[(&str, &NoiseVerdict)]) -> Option<String> {
     (!noise.is_empty()).then(|| words.to_string())
 }
 
-/// A cost and how far it can be trusted.
+/// A cost and how far it can be trusted, in one unit: `1.55 us (1.52 to 1.58)`.
 pub fn estimate(cost: &Estimate) -> String {
+    let (scale, unit) = time_unit(cost.value);
+    let range = |low: f64, high: f64| {
+        format!("{} to {}", three_digits(low / scale), three_digits(high / scale))
+    };
     match cost.interval() {
         None => format!("about {} (too few rounds for an interval)", time(cost.value)),
         Some(i) if cost.resolved => {
             let sign = if cost.value < 0.0 { ", below the ring of one" } else { "" };
-            format!("{} ({} to {}{sign})", time(cost.value), time(i.low), time(i.high))
+            format!("{} ({}{sign})", time(cost.value), range(i.low, i.high))
         }
-        Some(i) => format!("an amount that is not resolved ({} to {})", time(i.low), time(i.high)),
+        Some(i) => format!("an amount that is not resolved ({} {unit})", range(i.low, i.high)),
     }
 }

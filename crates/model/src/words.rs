@@ -18,14 +18,18 @@ pub(crate) fn signed(ns: f64) -> String {
 
 /// Nanoseconds with three significant digits, in the unit that suits them.
 pub fn time(ns: f64) -> String {
-    let rounded = round_to_three(ns);
-    let (scale, unit) = match rounded.abs() {
+    let (scale, unit) = time_unit(ns);
+    format!("{} {unit}", three_digits(round_to_three(ns) / scale))
+}
+
+/// The unit that a time in nanoseconds is told in: how many nanoseconds it has, and its name.
+pub fn time_unit(ns: f64) -> (f64, &'static str) {
+    match round_to_three(ns).abs() {
         size if size >= 1e9 => (1e9, "s"),
         size if size >= 1e6 => (1e6, "ms"),
         size if size >= 1e3 => (1e3, "us"),
         _ => (1.0, "ns"),
-    };
-    format!("{} {unit}", three_digits(rounded / scale))
+    }
 }
 
 /// CPUs as a list: `0,2`.
@@ -65,7 +69,7 @@ pub fn plain(value: f64) -> String {
 }
 
 /// Two significant digits, without trailing zeros.
-pub(crate) fn two_digits(value: f64) -> String {
+pub fn two_digits(value: f64) -> String {
     plain(format!("{value:.1e}").parse().unwrap_or(value))
 }
 
@@ -74,7 +78,7 @@ fn round_to_three(value: f64) -> f64 {
 }
 
 /// Three significant digits.
-pub(crate) fn three_digits(value: f64) -> String {
+pub fn three_digits(value: f64) -> String {
     let value = round_to_three(value);
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");

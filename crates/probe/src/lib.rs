@@ -2,6 +2,7 @@
 
 pub mod assignment;
 pub mod competing;
+pub mod idle;
 mod limits;
 pub mod machine;
 pub mod placement;

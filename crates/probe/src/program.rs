@@ -27,6 +27,9 @@ pub enum WatchError {
     /// It has ended and its parent has not waited for it. With its name.
     #[error("'{0}' has ended and waits to be reaped (zombie): there is nothing to watch")]
     Ended(String),
+    /// The kernel refused it: the file, why, and what to do.
+    #[error("{0}")]
+    Refused(String),
     /// Anything else: the file or call, why, and what to do.
     #[error("{0}")]
     Other(String),
@@ -44,14 +47,19 @@ impl WatchError {
         matches!(self, Self::Gone | Self::Ended(_))
     }
 
+    /// Whether a privilege is missing.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refused(_))
+    }
+
     fn of(path: &str, error: impl Into<io::Error>) -> Self {
         let error = error.into();
+        let words = || format!("cannot read {path}: {error}: run as root or as the program's user");
         match error.raw_os_error().map(Errno::from_raw_os_error) {
             // ESRCH: it ended while its file was open.
             Some(Errno::NOENT | Errno::SRCH) => Self::Gone,
-            _ => Self::Other(format!(
-                "cannot read {path}: {error}: run as root or as the program's user"
-            )),
+            Some(Errno::ACCESS | Errno::PERM) => Self::Refused(words()),
+            _ => Self::Other(words()),
         }
     }
 }

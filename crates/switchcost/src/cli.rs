@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::classic::{self, ClassicCommand};
@@ -13,7 +13,7 @@ use crate::cost::CostArgs;
 use crate::history::{self, HistoryArgs};
 use crate::links::{self, LinksArgs};
 use crate::measure::{self, MeasureArgs};
-use crate::output::print;
+use crate::output::{colour, print};
 use crate::report::{self, ReportArgs};
 use crate::response::ResponseArgs;
 use crate::ring::RingArgs;
@@ -28,6 +28,16 @@ use crate::{experiments, launch, run, schema};
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+
+    /// Answers and verdicts in colour: on a terminal without NO_COLOR (auto), always, or never
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = true
+    )]
+    pub(crate) color: ColorChoice,
 }
 
 impl Cli {
@@ -37,7 +47,7 @@ impl Cli {
         // they would have to be declared twice.
         let command =
             Self::command().mut_subcommand("compare", |c| c.mut_args(compare::of_session));
-        let command = command.mut_subcommand("run", |c| c.mut_arg("plot", |plot| plot.hide(true)));
+        let command = command.mut_subcommand("run", |c| c.mut_args(run::without_use));
         let command = signed(command);
         Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
     }
@@ -63,7 +73,10 @@ pub(crate) enum Command {
     ///
     /// Runs ring, cost, response and clock overhead with their default plans, one after the other, each in
     /// its share of the budget; prints a summary that leads with what a switch costs here and whether the
-    /// machine was quiet enough to believe it, stores the runs, and writes a report.
+    /// machine was quiet enough to believe it, and stores the runs. --report writes charts.
+    #[command(
+        after_long_help = "Examples:\n  switchcost measure\n  switchcost measure --budget 30s --name before\n  switchcost measure --report report.html"
+    )]
     Measure(MeasureArgs),
     /// Measure a ring of processes that pass a token round, against its size
     ///
@@ -71,6 +84,9 @@ pub(crate) enum Command {
     /// each to the next (Sloan 1992). A ring of one, which passes the token to itself and never
     /// switches, is measured in every round; what the others cost above it, divided by the
     /// switches that the kernel counted, is the cost of a switch.
+    #[command(
+        after_long_help = "Examples:\n  switchcost ring\n  switchcost ring --members 2..64:x2 --kind thread\n  switchcost ring --link all --members 2\n  switchcost ring --placement sweep --members 2 --name pinned"
+    )]
     Ring(RingArgs),
     /// Measure direct and total cost of a switch by working set, stride and kind of access
     ///
@@ -80,9 +96,15 @@ pub(crate) enum Command {
     /// member makes on the same memory in the same process, divided by the counted switches. As the working set grows, c2 passes through regions: all fits; two do not fit together;
     /// one alone does not fit. They are found from the data alone, and set beside this machine's caches
     /// afterwards.
+    #[command(
+        after_long_help = "Examples:\n  switchcost cost\n  switchcost cost --array 4K..8M:x2 --walk chase\n  switchcost cost --pid 1234\n  switchcost cost -- make -j4"
+    )]
     Cost(CostArgs),
     /// Measure clocks: what reading them costs, and how far they can be trusted
     #[command(subcommand)]
+    #[command(
+        after_long_help = "Examples:\n  switchcost clock overhead\n  switchcost clock sampling"
+    )]
     Clock(ClockCommand),
     /// Run the papers' own programs by their own names: pipeline, getrusage, twosig, ...
     ///
@@ -96,6 +118,9 @@ pub(crate) enum Command {
     /// late a sleeper is woken, and the response budget: whether the parts explain it. All cases are
     /// measured in one shuffled schedule, so that what is computed from several of them is paired within
     /// rounds. What registers in use add to a switch: switchcost ring --members 2 --state all.
+    #[command(
+        after_long_help = "Examples:\n  switchcost response\n  switchcost response --only wakeup\n  switchcost response --only interrupts --busy-policy fifo"
+    )]
     Response(ResponseArgs),
     /// Compare two runs, or two settings measured side by side: did it change?
     ///
@@ -105,24 +130,34 @@ pub(crate) enum Command {
     /// was given and a case has become slower beyond it; 2 if there is no comparison, or if --fail-above was
     /// given and a case that BASE measured failed in NEW.
     // As large as it is for the flags of `ring`.
+    #[command(
+        after_long_help = "Examples:\n  switchcost compare base last --fail-above 3%\n  switchcost compare free pinned --across placement\n  switchcost compare --ab '' 'nice -n 10' --members 2"
+    )]
     Compare(Box<CompareArgs>),
     /// Draw runs as charts in one HTML file, over each other and among the machines of 1984 to 2007
     ///
     /// The file needs no network and no other file. It opens with what was measured, on what, and what it
     /// says; a table under each chart has its numbers.
+    #[command(
+        after_long_help = "Examples:\n  switchcost report last -o report.html\n  switchcost report base last history:sun-4/280"
+    )]
     Report(ReportArgs),
     /// List the published figures of 1984 to 2007, which compare and report take as history:MACHINE
     History(HistoryArgs),
     /// List what can carry the token, what each needs, and whether this machine has it
     Links(LinksArgs),
-    /// Run a command and tell what it used, and what its switches cost it
+    /// Run a command and tell what it used, and what its switches cost it; or which of several is faster
     ///
     /// Real and CPU time, what getrusage(2) counts, run delay, migrations, bytes read and written, threads,
     /// from a tiny launcher, so that the figures are the command's own. Standard streams, signals and the
     /// terminal are the command's; the report goes to standard error, and the exit code is the command's:
     /// 128 + the signal that ended it, 127 where it was not found, 126 where it could not be run. SIGINT,
     /// SIGQUIT, SIGTERM and SIGHUP reach the command, also when they are sent to this program alone, and
-    /// what was measured until then is printed; other signals end or stop this program as any other.
+    /// what was measured until then is printed; other signals end or stop this program as any other. All commands
+    /// are looked up before the first is run. Nothing is stored: --json keeps the figures.
+    #[command(
+        after_long_help = "Examples:\n  switchcost run -- make -j4\n  switchcost run -n 20 -- sleep 0.01\n  switchcost run --vs 'gzip -1 -c f' -- gzip -c f\n  switchcost run -n 5 --parameter jobs 1,2,4 -- make -j{jobs}"
+    )]
     Run(RunArgs),
     /// List, show, export, resume or remove stored runs
     #[command(subcommand)]
@@ -153,6 +188,7 @@ pub(crate) enum Command {
 
 /// Does what was asked.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
+    colour::choose(cli.color);
     match cli.command {
         Command::Measure(args) => measure::run(&args),
         Command::Ring(args) => experiments::ring(&args),

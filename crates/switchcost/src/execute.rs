@@ -10,6 +10,7 @@ use model::case::Sample;
 use model::experiment::Experiment;
 use model::machine::Machine;
 use model::plan::{Plan, Stopping};
+use model::reading::Reading;
 use model::run::{self, Build, End, Failure, Header, Line, Resumed, Run, SCHEMA, StopReason};
 use probe::assignment::Assignment;
 use probe::competing::Watcher;
@@ -18,6 +19,7 @@ use probe::placement;
 use crate::failure::{Interrupted, say, usage};
 use crate::interrupt::Interrupt;
 use crate::launch::{LaunchError, Workers};
+use crate::output::Output;
 use crate::progress::Progress;
 use crate::schedule::{self, Course, Event, Outcome};
 use crate::setting::{Here, Planned};
@@ -25,9 +27,47 @@ use crate::store::{Folder, RunFile, speed};
 use crate::values::{above_zero, duration, nanoseconds, share};
 
 /// Measures a plan and stores it.
-pub(crate) fn new_run(planned: Planned, here: Here, quiet: bool) -> Result<Taken> {
-    let progress = Progress::new(&planned.0, quiet);
-    Ok(take(planned, here, &Interrupt::watch()?, progress, None))
+pub(crate) fn new_run(planned: Planned, here: Here, output: &Output) -> Result<Taken> {
+    let progress = Progress::new(&planned.0, output.quiet);
+    Ok(take(planned, here, &Interrupt::watch()?, progress, None, About::of(output)))
+}
+
+/// What a run's header says of it because somebody asked for it.
+#[derive(Clone, Debug)]
+pub(crate) struct About {
+    /// The run's name.
+    pub(crate) name: Option<String>,
+    /// Whether to leave out what identifies the machine.
+    pub(crate) anonymous: bool,
+}
+
+impl About {
+    pub(crate) fn of(output: &Output) -> Self {
+        Self { name: output.name.clone(), anonymous: output.anonymous }
+    }
+
+    /// The header with it.
+    pub(crate) fn mark(self, header: Header) -> Header {
+        let named = Header { name: self.name, ..header };
+        if !self.anonymous {
+            return Header { host: Some(host()), ..named };
+        }
+        let machine = anonymous(named.machine);
+        Header { machine, invocation: Vec::new(), host: None, ..named }
+    }
+}
+
+/// The machine's name (uname(2)).
+pub(crate) fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// A machine without what identifies it.
+pub(crate) fn anonymous(mut machine: Machine) -> Machine {
+    let left_out = || Reading::unknown("left out (--anonymous)");
+    machine.kernel.boot_id = left_out();
+    machine.kernel.command_line = left_out();
+    machine
 }
 
 /// Measures a plan and stores it, maybe as one of several launches.
@@ -37,6 +77,7 @@ pub(crate) fn take(
     interrupt: &Interrupt,
     progress: Progress,
     launch: Option<run::Launch>,
+    about: About,
 ) -> Taken {
     let started = SystemTime::now();
     let plan = speed::with_reference(plan, &here.machine);
@@ -45,7 +86,8 @@ pub(crate) fn take(
         Some(launch) => format!("{}-{}", launch.set, launch.number),
     };
     let notices = [notices, move_controller(&plan, &here)].concat();
-    let header = Header { launch, ..header(name, started, plan, &here.machine, notices) };
+    let header = about.mark(header(name, started, plan, &here.machine, notices));
+    let header = Header { launch, ..header };
     finish(Stored::create(header), &here, interrupt, progress)
 }
 
@@ -62,6 +104,8 @@ pub(crate) fn header(
         run,
         started: humantime::format_rfc3339_seconds(started).to_string(),
         invocation: invocation(),
+        name: None,
+        host: None,
         build: build_info(),
         plan,
         machine: machine.clone(),
@@ -81,6 +125,7 @@ pub(crate) struct Taken {
     pub(crate) run: Run,
     /// Where all of it is stored.
     pub(crate) path: Option<PathBuf>,
+    file: Option<RunFile>,
     interrupt: Interrupt,
 }
 
@@ -88,6 +133,15 @@ impl Taken {
     /// By it a script knows whether all was measured and stored, or who asked to stop.
     pub(crate) fn exit_code(&self) -> ExitCode {
         self.interrupt.exit_code().unwrap_or(u8::from(!self.is_whole())).into()
+    }
+
+    /// Adds to its file what it says in a few words.
+    pub(crate) fn keep_result(&mut self, result: String) {
+        if let Some(file) = &mut self.file
+            && let Err(error) = file.write(&Line::Result(result))
+        {
+            say(&format!("error: the run is stored without its result: {error:#}"));
+        }
     }
 
     /// Whether all cases were measured and all samples are stored.
@@ -353,7 +407,8 @@ impl<const N: usize> Recorder<'_, N> {
         }
         self.runs.map(|Stored { run, file }| Taken {
             run,
-            path: file.map(|file| file.path),
+            path: file.as_ref().map(|file| file.path.clone()),
+            file,
             interrupt: interrupt.clone(),
         })
     }

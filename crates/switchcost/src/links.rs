@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
+use model::experiment::meant;
 use model::ring::Case;
 use probe::ring::{self, LINKS, Registered};
 use serde::Serialize;
@@ -50,8 +51,10 @@ pub(crate) fn choose(
 
 fn unknown(name: &str) -> anyhow::Error {
     let names: Vec<&str> = LINKS.iter().map(|link| link.name).collect();
-    let names = names.join(", ");
-    usage(format!("--link '{name}': no such link (accepted: {names}, a list of them, or all)"))
+    let (meant, names) = (meant(name, names.iter().copied()), names.join(", "));
+    usage(format!(
+        "--link '{name}': no such link{meant} (accepted: {names}, a list of them, or all)"
+    ))
 }
 
 /// A link as it is listed.

@@ -1,6 +1,5 @@
 //! `switchcost measure`: the main job in one command, and its summary on one screen.
 
-use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -12,63 +11,84 @@ use model::findings::overhead::CallCost;
 use model::findings::{self, Findings, wakeup};
 use model::noise::NoiseVerdict;
 use model::run::Run;
+use model::summary::CaseSummary;
 use model::summary_line::{self, estimate};
 use model::trial::loops;
 use model::{record, response, words};
 
 use crate::cost::table::walk_words;
-use crate::execute;
+use crate::effort::OtherNames;
+use crate::execute::{self, About};
 use crate::experiments::Record;
 use crate::failure::say;
 use crate::interrupt::Interrupt;
-use crate::output::{check_place, print};
+use crate::output::{check_place, print_text, say_text};
 use crate::progress::Progress;
 use crate::report::drawn::Drawn;
-use crate::response::table::policy;
+use crate::response::answer::sleeper_words;
 use crate::setting::{Here, Planned};
-use crate::values::{Destination, duration, each_once, whole};
+use crate::terminal::{MOST_LINES, page, time_words, wrapped};
+use crate::values::{Destination, duration, each_once, run_name, whole};
 use crate::{clock, cost, report, ring, terminal};
 
 #[derive(Debug, Args)]
 pub(crate) struct MeasureArgs {
     /// Stop when this much time is spent; of each experiment the first round is always finished
-    #[arg(long, default_value = "90s", value_name = "TIME", value_parser = duration)]
+    #[arg(long, default_value = "60s", value_name = "TIME", value_parser = duration)]
     pub(crate) budget: Duration,
 
     /// Seed of the order of cases and of the statistics' resampling; recorded
     #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = whole(0..=u64::MAX))]
     pub(crate) seed: u64,
 
-    /// Where the report goes, or - for standard output
+    /// Write a report with charts in HTML to a file, or - for standard output
     ///
     /// A report that is there already is replaced; any other file is left alone.
-    #[arg(long, short, value_name = "FILE|-", default_value_t = Destination::File(PathBuf::from("report.html")))]
-    pub(crate) output: Destination,
+    #[arg(long, short = 'o', alias = "output", value_name = "FILE|-")]
+    pub(crate) report: Option<Destination>,
+
+    #[command(flatten)]
+    pub(crate) other: OtherNames,
+
+    /// Name of the stored runs: NAME-ring, NAME-cost, NAME-response, NAME-clock
+    #[arg(long, value_name = "NAME", value_parser = run_name)]
+    pub(crate) name: Option<String>,
+
+    /// Leave out of the records what identifies the machine: host name, boot id, command lines
+    #[arg(long)]
+    pub(crate) anonymous: bool,
 
     /// No progress and no summary: only errors and the files
     #[arg(long, short)]
     pub(crate) quiet: bool,
+
+    /// Print all that is known: what each experiment found, notes, where the runs are stored
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
 }
 
 /// Of the budget, for intervals and the report at the end.
-const FOR_THE_REPORT: f64 = 0.05;
+const FOR_THE_END: f64 = 0.05;
 
 /// The experiments in their order, each with its weight in the budget: by how many cases it has and how far they
 /// scatter.
 const PARTS: [(&str, u32); 4] = [("ring", 25), ("cost", 40), ("response", 25), ("clock", 10)];
 
 pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
-    check_place("--output", &args.output)?;
-    report::check(&args.output)?;
+    if let Some(report) = &args.report {
+        check_place("--report", report)?;
+        report::check(report)?;
+    }
     let mut course = Course {
         here: Here::detect()?,
         started: Instant::now(),
-        budget: args.budget.mul_f64(1.0 - FOR_THE_REPORT),
+        budget: args.budget.mul_f64(1.0 - FOR_THE_END),
         seed: args.seed,
+        about: About { name: args.name.clone(), anonymous: args.anonymous },
         interrupt: Interrupt::watch()?,
         bar: Progress::whole(args.budget, args.quiet),
         measured: Vec::new(),
-        drawn: Vec::new(),
+        drawn: args.report.is_some().then(Vec::new),
         is_whole: true,
     };
     course.take(0, ring::plan::plan);
@@ -78,22 +98,20 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     course.bar.end();
     let Course { measured, drawn, interrupt, is_whole, .. } = course;
     let mut errors = Vec::new();
-    let mut text = text(&measured);
-    if !drawn.is_empty() {
-        let written = report::write(drawn, Some(&sentence(&measured)), &args.output)
+    let mut text = text(&measured, args.verbose);
+    if let (Some(drawn), Some(to)) = (drawn.filter(|drawn| !drawn.is_empty()), &args.report) {
+        let written = report::write(drawn, Some(&sentence(&measured)), to)
             .context("the report is not written (`switchcost report` makes one of stored runs)");
-        match (written, &args.output) {
+        match (written, to) {
             (Ok(()), Destination::File(path)) => text += &format!("report: {}\n", path.display()),
             (written, _) => errors.extend(written.err()),
         }
     }
     // The summary goes where the report does not.
-    match args.output {
+    match args.report {
         _ if args.quiet => {}
-        Destination::Stdout => say(text.trim_end()),
-        Destination::File(_) => {
-            errors.extend(print(text.as_bytes()).context("cannot print the summary").err())
-        }
+        Some(Destination::Stdout) => say_text(&text),
+        _ => errors.extend(print_text(&text).context("cannot print the summary").err()),
     }
     errors.iter().for_each(|error| say(&format!("error: {error:#}")));
     let failed = !is_whole || !errors.is_empty();
@@ -114,10 +132,12 @@ struct Course {
     started: Instant,
     budget: Duration,
     seed: u64,
+    about: About,
     interrupt: Interrupt,
     bar: Progress,
     measured: Vec<Measured>,
-    drawn: Vec<Drawn>,
+    /// The charts, if there is to be a report.
+    drawn: Option<Vec<Drawn>>,
     is_whole: bool,
 }
 
@@ -134,7 +154,7 @@ impl Course {
         let before = self.started.elapsed();
         let budget = share(part, self.budget.saturating_sub(before));
         let args = defaults(name, budget, self.seed);
-        let planned = match args.and_then(|args| plan(&args, &self.here)) {
+        let mut planned = match args.and_then(|args| plan(&args, &self.here)) {
             // Links and policies are tried for a plan: that takes a moment, too.
             Ok(_) if self.interrupt.signal().is_some() => return,
             Ok(planned) => planned,
@@ -143,12 +163,20 @@ impl Course {
                 return self.bar.say(&format!("error: {name}: {error:#}"));
             }
         };
+        // What one took too much the others would lack.
+        planned.0.stopping.fixed_budget = true;
         let progress = self.bar.part(&planned.0, before);
-        let taken = execute::take(planned, self.here.clone(), &self.interrupt, progress, None);
+        let given = self.about.name.as_ref().map(|given| format!("{given}-{name}"));
+        let about = About { name: given, ..self.about.clone() };
+        let here = self.here.clone();
+        let mut taken = execute::take(planned, here, &self.interrupt, progress, None, about);
         self.is_whole &= taken.is_whole();
+        let record = Record::of(&taken.run);
+        record.result().into_iter().for_each(|result| taken.keep_result(result));
         let (run, path) = (taken.run, taken.path);
-        let record = Record::of(&run);
-        self.drawn.push(Drawn::of_run(&run, &record, path.as_deref(), self.drawn.len()));
+        if let Some(drawn) = &mut self.drawn {
+            drawn.push(Drawn::of_run(&run, &record, path.as_deref(), drawn.len()));
+        }
         self.measured.push(Measured { name, run, record, path });
     }
 }
@@ -188,24 +216,73 @@ fn sentence(measured: &[Measured]) -> String {
 }
 
 /// All of it but for the report's place, ending with a newline.
-fn text(measured: &[Measured]) -> String {
-    let mut text = String::new();
-    // Writing to a String cannot fail.
+fn text(measured: &[Measured], is_verbose: bool) -> String {
+    let mut parts = vec![wrapped(&format!("{}.", sentence(measured)))];
+    let rows: Vec<(String, String)> = measured.iter().flat_map(rows).collect();
+    let width = rows.iter().map(|(what, _)| what.chars().count()).max().unwrap_or_default();
+    parts.push(rows.iter().map(|(what, cost)| format!("{what:<width$}  {cost}\n")).collect());
+    let lines = lines(measured);
+    if !is_verbose {
+        let machine = lines.iter().filter(|(name, _)| *name == "machine").take(MOST_LINES);
+        parts
+            .push(machine.map(|(name, line)| wrapped(&format!("{name}: {line}")) + "\n").collect());
+        return page(&parts);
+    }
     if let Some(first) = measured.first() {
         let heading = terminal::heading(&first.run.header);
         // The experiment's own name says nothing of several.
-        let heading = heading.replacen(first.run.header.plan.experiment.name(), "measured", 1);
-        let _ = writeln!(text, "{heading}\n");
+        parts.push(heading.replacen(first.run.header.plan.experiment.name(), "measured", 1));
     }
-    let _ = writeln!(text, "{}\n", sentence(measured));
-    for (name, line) in lines(measured) {
-        let _ = writeln!(text, "{name:<9} {line}");
+    parts.push(lines.iter().map(|(name, line)| format!("{name:<9} {line}\n")).collect());
+    let paths = measured.iter().filter_map(|of| of.path.as_ref());
+    parts.push(paths.map(|path| format!("run file: {}\n", path.display())).collect());
+    page(&parts)
+}
+
+/// What was measured, and what it costs or takes.
+fn rows(of: &Measured) -> Vec<(String, String)> {
+    let row = |what: String, cost: Estimate| (what, in_a_row(&cost));
+    match &of.record {
+        Record::Rings(record) if record.cost.is_none() => {
+            let cost = |of: &CaseSummary| Some((of.case.members, of.ns_per_switch_above_solo?));
+            let sizes: Vec<(u32, Estimate)> = record.cases.iter().filter_map(cost).collect();
+            let ends =
+                [sizes.iter().min_by_key(|(of, _)| *of), sizes.iter().max_by_key(|(of, _)| *of)];
+            let all = each_once(ends.into_iter().flatten().copied());
+            all.into_iter().map(|(of, cost)| row(format!("switch, {of} processes"), cost)).collect()
+        }
+        Record::Rings(record) => {
+            let found = summary_line::with_work(record).into_iter();
+            found
+                .map(|(_, set, cost)| {
+                    row(format!("switch, working sets of {}", words::bytes(set)), cost)
+                })
+                .collect()
+        }
+        Record::Response(record) => {
+            let calls = record.loops.iter().filter(|of| LOOPS.contains(&&*of.call));
+            let calls = calls.filter_map(|of| Some(row(of.call.clone(), of.ns?)));
+            let late = |found: &wakeup::Found| {
+                let far = found.p99_ns.map(|tail| words::time(tail.value_ns as f64));
+                let far = far.map_or(String::new(), |far| format!(", 99 % in {far}"));
+                let what = format!("wake-up, {}", sleeper_words(record, found.case));
+                Some((what, in_a_row(&found.median_ns?) + &far))
+            };
+            calls.chain(record.wakeups.iter().filter_map(late)).collect()
+        }
+        Record::Trials(record) => {
+            let costs = clock_costs(record).into_iter();
+            costs.map(|(name, cost)| row(format!("reading {name}"), cost)).collect()
+        }
     }
-    let _ = writeln!(text);
-    for path in measured.iter().filter_map(|of| of.path.as_ref()) {
-        let _ = writeln!(text, "run file: {}", path.display());
+}
+
+/// A cost and its interval; why there is none has no room.
+fn in_a_row(cost: &Estimate) -> String {
+    match cost.interval() {
+        Some(_) => time_words(cost),
+        None => format!("about {}", words::time(cost.value)),
     }
-    text
 }
 
 /// What each experiment found, a line or two each, why each ended, and what was not available.
@@ -249,8 +326,7 @@ fn of_response(record: &response::Record) -> Vec<String> {
         let median = estimate(found.median_ns.as_ref()?);
         let far = found.p99_ns.map(|tail| words::time(tail.value_ns as f64));
         let far = far.map_or(String::new(), |far| format!(", 99 % within {far}"));
-        let (load, policy) = (found.load, policy(record, found.case));
-        Some(format!("woken on a CPU that is {load}, policy {policy}: {median} late{far}"))
+        Some(format!("woken, {}: {median} late{far}", sleeper_words(record, found.case)))
     };
     let calls = record.loops.iter().filter_map(|of| Some((&*of.call, of.ns?)));
     costs(calls, &LOOPS).into_iter().chain(record.wakeups.iter().filter_map(late)).collect()
@@ -260,9 +336,14 @@ fn of_response(record: &response::Record) -> Vec<String> {
 const CLOCKS: [&str; 4] = ["time-stamp", "threadclock-now", "thread-cputime", "getrusage"];
 
 fn of_clocks(record: &findings::Record) -> Option<String> {
-    let Findings::Overhead(found) = &record.findings else { return None };
+    costs(clock_costs(record).into_iter(), &CLOCKS)
+}
+
+fn clock_costs(record: &findings::Record) -> Vec<(&str, Estimate)> {
+    let Findings::Overhead(found) = &record.findings else { return Vec::new() };
     let ns = |of: &CallCost| of.back_to_back_ticks?.scaled(record.ns_per_tick?);
-    costs(found.calls.iter().filter_map(|of| Some((&*of.call, ns(of)?))), &CLOCKS)
+    let named = found.calls.iter().filter(|of| CLOCKS.contains(&&*of.call));
+    named.filter_map(|of| Some((&*of.call, ns(of)?))).collect()
 }
 
 /// What those of `names` cost, in one line.

@@ -6,7 +6,9 @@ use std::time::Duration;
 use charts::printable;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::case::Case;
+use model::estimate::Estimate;
 use model::plan::Plan;
+use model::words::{time, two_digits};
 
 use crate::failure;
 use crate::schedule::State;
@@ -30,14 +32,7 @@ impl Progress {
 
     /// A bar over all of `budget`, for several runs.
     pub(crate) fn whole(budget: Duration, quiet: bool) -> Self {
-        let target = match quiet {
-            true => ProgressDrawTarget::hidden(),
-            false => ProgressDrawTarget::stderr(),
-        };
-        let bar = ProgressBar::with_draw_target(Some(millis(budget)), target);
-        if let Ok(style) = ProgressStyle::with_template("{wide_bar} {msg}") {
-            bar.set_style(style);
-        }
+        let bar = bar(millis(budget), quiet);
         Self { bar, budget, of_whole: None, precision: 0.0, titles: Vec::new() }
     }
 
@@ -46,7 +41,7 @@ impl Progress {
         Self {
             bar: self.bar.clone(),
             budget: self.budget,
-            of_whole: Some((before, format!("{}, ", plan.experiment))),
+            of_whole: Some((before, format!("{}: ", plan.experiment))),
             precision: plan.stopping.precision,
             titles: plan.cases.iter().map(Case::title).collect(),
         }
@@ -54,19 +49,30 @@ impl Progress {
 
     /// Draws the state before a case.
     pub(crate) fn show(&self, state: &State) {
-        let reached = state.precision.map_or("?".to_string(), |of| format!("{:.1} %", of * 100.0));
         let title = self.titles.get(state.case).map_or("", String::as_str);
         let (before, name) =
             self.of_whole.as_ref().map_or((Duration::ZERO, ""), |of| (of.0, &of.1));
         let spent = before + state.spent;
         let message = format!(
-            "{name}round {}, {title}, +-{reached} of +-{:.1} %, {} s left",
+            "{name}{}, {} s left, round {}, {title}",
+            so_far(state.figure.as_ref(), state.precision, self.precision),
+            self.budget.saturating_sub(spent).as_secs(),
             state.round + 1,
-            self.precision * 100.0,
-            self.budget.saturating_sub(spent).as_secs()
         );
         self.bar.set_message(printable(&message));
         self.bar.set_position(millis(spent));
+    }
+
+    /// Draws what was found of a program so far.
+    pub(crate) fn tell(&self, spent: Duration, found: &str) {
+        let left = self.budget.saturating_sub(spent).as_secs();
+        self.bar.set_message(printable(&format!("{found}, {left} s left")));
+        self.bar.set_position(millis(spent));
+    }
+
+    /// Whether anybody sees it.
+    pub(crate) fn is_seen(&self) -> bool {
+        !self.bar.is_hidden()
     }
 
     /// Prints a line above the bar.
@@ -85,6 +91,89 @@ impl Progress {
     }
 }
 
+/// A bar over so many steps, hidden when standard error is no terminal.
+fn bar(steps: u64, quiet: bool) -> ProgressBar {
+    let target = match quiet {
+        true => ProgressDrawTarget::hidden(),
+        false => ProgressDrawTarget::stderr(),
+    };
+    let bar = ProgressBar::with_draw_target(Some(steps), target);
+    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {msg}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// The figure so far and its interval beside the one asked for: `2.10 us +-4 %, asked 1 %`. `widest` is the
+/// interval that the run stops by, where others are wider; shares, 0 where none is asked for.
+fn so_far(figure: Option<&Estimate>, widest: Option<f64>, asked: f64) -> String {
+    let percent = |share: f64| format!("{} %", two_digits(100.0 * share));
+    let own = figure.and_then(Estimate::relative_half_width);
+    // After one round noise may be more than all of it.
+    let figure = figure.filter(|of| own.is_some() || of.value > 0.0);
+    let told = figure.map(|of| match own {
+        Some(own) => format!("{} +-{}", time(of.value), percent(own)),
+        None => format!("about {}", time(of.value)),
+    });
+    let is_wider = |widest: &f64| own.is_none_or(|own| percent(own) != percent(*widest));
+    let widest = widest.filter(is_wider).map(|widest| format!("widest +-{}", percent(widest)));
+    let asked = (asked > 0.0).then(|| format!("asked {}", percent(asked)));
+    let parts: Vec<String> = [told, widest, asked].into_iter().flatten().collect();
+    if parts.is_empty() { "no figure yet".to_string() } else { parts.join(", ") }
+}
+
+/// Shows how far the runs of commands are.
+pub(crate) struct RunsProgress(ProgressBar);
+
+impl RunsProgress {
+    /// A bar over so many runs; hidden when standard error is no terminal.
+    pub(crate) fn new(runs: u64, quiet: bool) -> Self {
+        Self(bar(runs, quiet))
+    }
+
+    /// Whether nobody sees it.
+    pub(crate) fn is_hidden(&self) -> bool {
+        self.0.is_hidden()
+    }
+
+    /// Draws what is known after so many runs: of the last command its time, a share of it to either side (none
+    /// below five runs), and what it is called.
+    pub(crate) fn show(&self, runs: u64, (ns, half_width): (f64, Option<f64>), name: &str) {
+        let half = half_width.map(|half| format!(" +-{} %", two_digits(100.0 * half)));
+        let (time, half) = (time(ns), half.unwrap_or_default());
+        let all = self.0.length().unwrap_or(runs);
+        self.0.set_message(printable(&format!("{time}{half}, run {runs} of {all}, {name}")));
+        self.0.set_position(runs);
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn end(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_figure_so_far_stands_beside_what_is_asked() {
+        let few = Estimate::over(&[2100.0], 5, 0.95, 1).unwrap();
+        let full = Estimate { low: Some(2016.0), high: Some(2184.0), ..few };
+        for (figure, widest, asked, words) in [
+            (None, None, 0.01, "asked 1 %"),
+            (None, None, 0.0, "no figure yet"),
+            (None, Some(0.05), 0.025, "widest +-5 %, asked 2.5 %"),
+            (Some(&few), None, 0.01, "about 2.10 us, asked 1 %"),
+            (Some(&full), Some(0.04), 0.01, "2.10 us +-4 %, asked 1 %"),
+            (Some(&full), Some(0.123), 0.01, "2.10 us +-4 %, widest +-12 %, asked 1 %"),
+            (Some(&full), None, 0.0, "2.10 us +-4 %"),
+        ] {
+            assert_eq!(so_far(figure, widest, asked), words);
+        }
+    }
 }

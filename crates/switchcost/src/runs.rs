@@ -1,35 +1,40 @@
 //! `switchcost runs`: what is stored.
 
 use std::process::ExitCode;
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use charts::printable;
 use clap::Subcommand;
 use comfy_table::{Table, presets};
-use model::run::{End, StopReason};
+use model::run::StopReason;
 
 use crate::execute::{self, More};
 use crate::experiments::{self, Record};
 use crate::output::{self, ExportFormat, Output};
-use crate::store::{Entry, Folder, read};
+use crate::store::{Brief, Entry, Folder, read};
+use crate::terminal::View;
 use crate::values::Destination;
 
-/// RUN is a name from `runs list`, the start of one that no other shares, `last`, or a file.
+/// RUN is a name from `runs list`, the start of one that no other shares, `last`, `last~1` for the one before, or a
+/// file (a path with a slash, or ending in .jsonl).
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsCommand {
     /// List the stored runs, oldest first
     List,
     /// Print the report of a run, by what is known of its CPU's full speed now
     Show {
-        /// Name, start of a name, `last`, or a file
+        /// Name, start of a name, `last`, `last~1`, or a file
         run: String,
         /// Draw the charts below the table, in 80 columns or what the terminal has (COLUMNS, NO_COLOR)
         #[arg(long)]
         plot: bool,
+        #[command(flatten)]
+        view: View,
     },
     /// Write a run in another format
     Export {
-        /// Name, start of a name, `last`, or a file
+        /// Name, start of a name, `last`, `last~1`, or a file
         run: String,
         /// The format
         #[arg(long, value_enum, default_value_t = ExportFormat::Json)]
@@ -40,17 +45,19 @@ pub(crate) enum RunsCommand {
     },
     /// Go on with a run that was killed, interrupted or not precise enough
     Resume {
-        /// Name, start of a name, `last`, or a file
+        /// Name, start of a name, `last`, `last~1`, or a file
         run: String,
         #[command(flatten)]
         more: More,
         /// No progress and no table
         #[arg(long, short)]
         quiet: bool,
+        #[command(flatten)]
+        view: View,
     },
     /// Remove stored runs
     Remove {
-        /// Names, starts of names, `last`, or files
+        /// Names, starts of names, `last`, `last~1`, or files
         #[arg(required = true)]
         runs: Vec<String>,
     },
@@ -60,10 +67,10 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
     let folder = Folder::of_user()?;
     match command {
         RunsCommand::List => list(&folder),
-        RunsCommand::Show { run, plot } => {
+        RunsCommand::Show { run, plot, view } => {
             let path = folder.find(&run)?.path;
             let run = read(&path)?;
-            Record::of(&run).show(&run, &path, plot)?;
+            Record::of(&run).show(&run, &path, view, plot)?;
             Ok(ExitCode::SUCCESS)
         }
         RunsCommand::Export { run, format, output } => {
@@ -71,51 +78,103 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
             Record::of(&run).export(&run, format, &output)?;
             Ok(ExitCode::SUCCESS)
         }
-        RunsCommand::Resume { run, more, quiet } => {
-            let output = Output { json: None, csv: None, plot: false, quiet };
-            experiments::tell(&execute::resume(&folder.find(&run)?.path, &more, quiet)?, &output)
+        RunsCommand::Resume { run, more, quiet, view } => {
+            let output = Output { quiet, view, ..Output::default() };
+            experiments::tell(execute::resume(&folder.find(&run)?.path, &more, quiet)?, &output)
         }
         RunsCommand::Remove { runs } => remove(&folder, &runs),
     }
 }
 
 fn list(folder: &Folder) -> Result<ExitCode> {
+    let entries = folder.entries()?;
+    let (names, now) = (short_names(&entries), SystemTime::now());
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(["name", "experiment", "cases", "rounds", "samples", "state"]);
-    for entry in folder.entries()? {
-        table.add_row(match read(&entry.path) {
-            Ok(run) => [
-                entry.name.clone(),
-                run.header.plan.experiment.to_string(),
-                run.header.plan.cases.len().to_string(),
-                run.rounds().to_string(),
-                run.samples.len().to_string(),
-                state(&entry, run.end.as_ref()).to_string(),
+    table.set_header(["age", "name", "command", "result", "host"]);
+    for (entry, short) in entries.iter().zip(names) {
+        table.add_row(match entry.brief() {
+            Ok(brief) => [
+                age(&brief.header.started, now),
+                brief.header.name.clone().unwrap_or(short),
+                cut(&command(&brief), 24),
+                cut(&state(entry, &brief), 24),
+                cut(brief.header.host.as_deref().unwrap_or("-"), 12),
             ],
             // It is still there.
             Err(error) => {
-                let [a, b, c, d] = ["-"; 4].map(String::from);
-                [entry.name, a, b, c, d, format!("{error:#}")]
+                let [age, command, host] = ["-"; 3].map(String::from);
+                [age, entry.name.clone(), command, format!("{error:#}"), host]
             }
         });
     }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 1));
+    }
     let text = match table.is_empty() {
         true => format!("no runs in {}\n", folder.path.display()),
-        false => format!("{table}\n"),
+        false => table.lines().map(|line| format!("{}\n", line.trim_end())).collect(),
     };
     output::print(printable(&text).as_bytes()).context("cannot print the list")?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn state(entry: &Entry, end: Option<&End>) -> &'static str {
-    match end.map(|end| end.reason) {
-        _ if entry.is_running() => "running",
-        None => "killed (can be resumed)",
-        Some(StopReason::Interrupted) => "interrupted (can be resumed)",
-        Some(StopReason::Failed) => "failed",
-        Some(StopReason::Precise | StopReason::BudgetSpent | StopReason::RoundsDone) => "complete",
+/// Names as short as they may be typed: the time alone where no other run began then.
+fn short_names(entries: &[Entry]) -> Vec<String> {
+    let time = |entry: &Entry| entry.name.find('Z').map_or(entry.name.len(), |end| end + 1);
+    let begin = |index: usize| entries.get(index).map(|entry| &entry.name[..time(entry)]);
+    let short = |index: usize| {
+        let own = begin(index);
+        // Sorted by name: others of that moment stand beside it.
+        let is_alone = own != begin(index + 1) && (index == 0 || own != begin(index - 1));
+        let name = own.filter(|_| is_alone).unwrap_or(&entries[index].name);
+        name.to_string()
+    };
+    (0..entries.len()).map(short).collect()
+}
+
+/// `3 min` since a moment in RFC 3339; a dash where it is none, or in the future.
+fn age(started: &str, now: SystemTime) -> String {
+    let began = humantime::parse_rfc3339(started).ok();
+    let Some(passed) = began.and_then(|began| now.duration_since(began).ok()) else {
+        return "-".to_string();
+    };
+    match passed.as_secs() {
+        seconds @ ..60 => format!("{seconds} s"),
+        seconds @ ..3600 => format!("{} min", seconds / 60),
+        seconds @ ..172_800 => format!("{} h", seconds / 3600),
+        seconds => format!("{} days", seconds / 86_400),
     }
+}
+
+/// As it was typed, without the program's own name; what was measured where that was left out.
+fn command(brief: &Brief) -> String {
+    let typed = brief.header.invocation.get(1..).unwrap_or_default();
+    match typed {
+        [] => brief.header.plan.experiment.clone(),
+        words => shell_words::join(words),
+    }
+}
+
+/// At most so many letters, the last of them dots where some are left out.
+fn cut(text: &str, most: usize) -> String {
+    match text.chars().count() <= most {
+        true => text.to_string(),
+        false => text.chars().take(most - 3).chain("...".chars()).collect(),
+    }
+}
+
+fn state(entry: &Entry, brief: &Brief) -> String {
+    let state = match brief.end {
+        _ if entry.is_running() => "running",
+        None => "killed (resume)",
+        Some(StopReason::Interrupted) => "interrupted (resume)",
+        Some(StopReason::Failed) => "failed",
+        Some(StopReason::Precise | StopReason::BudgetSpent | StopReason::RoundsDone) => {
+            return brief.result.clone().unwrap_or_else(|| "complete".to_string());
+        }
+    };
+    state.to_string()
 }
 
 fn remove(folder: &Folder, runs: &[String]) -> Result<ExitCode> {
@@ -131,6 +190,8 @@ fn remove(folder: &Folder, runs: &[String]) -> Result<ExitCode> {
     for entry in &entries {
         std::fs::remove_file(&entry.path)
             .with_context(|| format!("cannot remove {}", entry.path.display()))?;
+        let line = printable(&format!("removed {}\n", entry.path.display()));
+        output::print(line.as_bytes()).context("cannot print what was removed")?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use model::case::Sample;
+use model::estimate::Estimate;
 use model::looks;
 use model::looks::is_look;
 use model::plan::Plan;
@@ -36,11 +37,14 @@ pub(crate) struct State {
     pub(crate) spent: Duration,
     /// Widest relative half-width at the last look.
     pub(crate) precision: Option<f64>,
+    /// What the run says so far.
+    pub(crate) figure: Option<Estimate>,
 }
 
 /// Numbers of the cases of a round, by its number, in their order.
 type Order<'a> = dyn Fn(&[Sample], u32) -> Vec<usize> + 'a;
 type Precision<'a> = dyn Fn(&[Sample], &[Failure]) -> Option<f64> + 'a;
+type Figure<'a> = dyn Fn(&[Sample]) -> Option<Estimate> + 'a;
 type Lacking<'a> = dyn Fn(&[Sample]) -> Vec<usize> + 'a;
 
 /// Which cases a round has, and by what the run may stop for being precise.
@@ -48,6 +52,8 @@ pub(crate) struct Course<'a> {
     pub(crate) order: Box<Order<'a>>,
     /// The widest relative half-width; absent as long as something has no interval.
     pub(crate) precision: Box<Precision<'a>>,
+    /// What the run says so far, for whoever waits for it. Asked for at the same times, and after the first round.
+    pub(crate) figure: Box<Figure<'a>>,
     /// Numbers of the cases that have too few clean slices, for whose sake the budget is extended.
     pub(crate) lacking: Box<Lacking<'a>>,
 }
@@ -67,7 +73,11 @@ impl<'a> Course<'a> {
             precision: Box::new(move |samples, failed| {
                 looks::worst_precision(plan, samples, failed)
             }),
-            lacking: Box::new(move |samples| looks::lacking(plan, samples)),
+            figure: Box::new(move |samples| looks::figure(plan, samples)),
+            lacking: Box::new(move |samples| match plan.stopping.fixed_budget {
+                true => Vec::new(),
+                false => looks::lacking(plan, samples),
+            }),
         }
     }
 }
@@ -83,6 +93,7 @@ struct Schedule<'a> {
     spent_before: Duration,
     started: Instant,
     precision: Option<f64>,
+    figure: Option<Estimate>,
     last_took: BTreeMap<usize, Duration>,
     retired: BTreeSet<usize>,
     /// Where the budget ends: later than the plan's while clean slices are missing.
@@ -134,6 +145,7 @@ pub(crate) fn run<'a>(
         spent_before,
         started: Instant::now(),
         precision: None,
+        figure: None,
         last_took: BTreeMap::new(),
         retired: BTreeSet::new(),
         limit: Duration::from_nanos(plan.stopping.budget_ns),
@@ -158,6 +170,9 @@ impl Schedule<'_> {
                 Ok(()) => {}
             }
             round += 1;
+            if round == 1 || is_look(round) {
+                self.figure = (self.course.figure)(&self.samples);
+            }
             if is_look(round) && self.is_precise() {
                 break StopReason::Precise;
             }
@@ -220,7 +235,8 @@ impl Schedule<'_> {
         if round > 0 && spent + took > self.limit {
             return Ok(false);
         }
-        (self.watch)(Event::Case(State { case, round, spent, precision: self.precision }));
+        let Self { precision, figure, .. } = *self;
+        (self.watch)(Event::Case(State { case, round, spent, precision, figure }));
         let result = self.measure(case, round);
         self.last_took.insert(case, self.spent().saturating_sub(spent));
         (self.watch)(Event::Pause);
@@ -360,7 +376,8 @@ mod tests {
             priority: None,
             state: None,
         };
-        let stopping = Stopping { precision: 0.01, budget_ns, rounds, confidence: 0.95 };
+        let stopping =
+            Stopping { precision: 0.01, budget_ns, rounds, confidence: 0.95, fixed_budget: false };
         let cases = [2, 4, 8, 16, 32].map(|members| case(members).into()).to_vec();
         let experiment = Experiment::Ring;
         let reference = Reference::default();
@@ -440,6 +457,7 @@ mod tests {
         let course = Course {
             order: Box::new(|_, round| plan.order(round)),
             precision: Box::new(|_, _| None),
+            figure: Box::new(|_| None),
             lacking: Box::new(move |samples: &[Sample]| lacking(samples.len())),
         };
         run_from(plan, course, earlier, fake)
@@ -474,6 +492,44 @@ mod tests {
         let mut fake = Fake::default();
         let outcome = run_lacking(&plan(LONG, Some(1)), budget, &mut fake, |_| vec![3]);
         assert_eq!((outcome.reason, fake.asked.len()), (StopReason::RoundsDone, 6));
+    }
+
+    #[test]
+    fn a_fixed_budget_is_not_extended() {
+        let mut fixed = plan(LONG, None);
+        fixed.stopping.fixed_budget = true;
+        assert_eq!((Course::of(&fixed).lacking)(&[]), Vec::<usize>::new());
+        let mut fake = Fake::default();
+        let spent = (Vec::new(), Duration::from_nanos(LONG));
+        let outcome = run_from(&fixed, Course::of(&fixed), spent, &mut fake);
+        assert_eq!((outcome.reason, fake.asked.len()), (StopReason::BudgetSpent, 6));
+    }
+
+    #[test]
+    fn a_figure_is_there_after_the_first_round_and_has_its_interval_at_the_first_look() {
+        let plan = plan(LONG, Some(9));
+        let mut fake = Fake { wobble: 30, ..Fake::default() };
+        let mut figures = Vec::new();
+        let mut launch =
+            |assignment: &Assignment, sink: &mut dyn FnMut(Sample)| fake.launch(assignment, sink);
+        super::run(
+            &plan,
+            Course::of(&plan),
+            (Vec::new(), Duration::ZERO),
+            &mut launch,
+            &mut |of| {
+                if let Event::Case(State { round, figure, .. }) = of {
+                    figures.push((round, figure));
+                }
+            },
+        );
+        let at = |of: u32| figures.iter().find(|(round, _)| *round == of).and_then(|(_, f)| *f);
+        assert_eq!(at(0), None);
+        // 3,000 ns less 1,000, and the wobble.
+        let first = at(1).unwrap();
+        assert!((1800.0..2200.0).contains(&first.value) && first.interval().is_none(), "{first:?}");
+        assert_eq!(at(7), Some(first), "no look in between");
+        assert!(at(8).unwrap().interval().is_some());
     }
 
     #[test]

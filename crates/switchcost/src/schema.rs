@@ -13,7 +13,7 @@ use crate::{run, watch};
 /// A schema's name, what it is of, and itself.
 type Named = (&'static str, &'static str, fn() -> Schema);
 
-const ALL: [Named; 6] = [
+const ALL: [Named; 7] = [
     ("run-line", "a line of a run file", || schema_for!(model::run::Line)),
     (
         "record",
@@ -21,6 +21,7 @@ const ALL: [Named; 6] = [
         || schema_for!(Record),
     ),
     ("comparison", "compare --json", || schema_for!(model::comparison::Comparison)),
+    ("several", "compare --json of three or more runs", || schema_for!(model::comparison::Several)),
     ("history", "history --json", || schema_for!(Vec<model::subject::Published>)),
     ("program", "cost --pid and cost -- CMD with --json", || schema_for!(watch::findings::Report)),
     ("command-use", "run --json", || schema_for!(run::record::Record)),

@@ -13,7 +13,7 @@ use model::run::{Arm, Header, Run, Session};
 use model::subject::Subject;
 use probe::policy::{self, Standing};
 
-use crate::execute::{self, Stored, Taken, fill, move_controller, run_name};
+use crate::execute::{self, About, Stored, Taken, fill, move_controller, run_name};
 use crate::failure::{Interrupted, usage};
 use crate::interrupt::Interrupt;
 use crate::launch::{LaunchError, Workers};
@@ -49,7 +49,9 @@ pub(crate) fn measure(prefixes: &[String], args: &RingArgs, terms: Terms) -> Res
     let started = SystemTime::now();
     let name = run_name(Experiment::Ring, started);
     let notices = move_controller(&both, &here);
-    let headers = halves.each_ref().map(|half| half.header(&name, started, &here, &notices));
+    let about = About::of(&args.output);
+    let headers =
+        halves.each_ref().map(|half| half.header(&name, started, &here, &notices, &about));
     let empty = headers.clone().map(Run::new);
     let course = Course {
         order: Box::new(|_, round| halves[0].plan.order_of_twins(round)),
@@ -59,6 +61,8 @@ pub(crate) fn measure(prefixes: &[String], args: &RingArgs, terms: Terms) -> Res
             fill(&mut runs.each_mut(), samples.iter().cloned(), failures);
             compare(runs.each_ref(), terms).worst_precision()
         }),
+        // What is asked for is a ratio.
+        figure: Box::new(|_| None),
         ..Course::of(&both)
     };
     let workers = halves
@@ -143,6 +147,11 @@ fn sets_own(workers: &Workers, seen: &Standing) -> Result<bool, LaunchError> {
     })
 }
 
+/// A name with that of the half: `NAME-a`.
+fn named_as(name: &str, arm: Arm) -> String {
+    format!("{name}-{}", arm.name().to_lowercase())
+}
+
 impl Half {
     /// A worker places itself and takes its case's policy, which would undo what the prefix did: so the
     /// cases have it.
@@ -178,8 +187,15 @@ impl Half {
         Ok(Self { arm, words, plan, notices })
     }
 
-    fn header(&self, name: &str, started: SystemTime, here: &Here, notices: &[String]) -> Header {
-        let named = |arm: Arm| format!("{name}-{}", arm.name().to_lowercase());
+    fn header(
+        &self,
+        name: &str,
+        started: SystemTime,
+        here: &Here,
+        notices: &[String],
+        about: &About,
+    ) -> Header {
+        let named = |arm: Arm| named_as(name, arm);
         let other = if self.arm == Arm::A { Arm::B } else { Arm::A };
         let session = Session {
             id: name.to_string(),
@@ -190,6 +206,8 @@ impl Half {
         let notices = [&self.notices[..], notices].concat();
         let (run, plan) = (named(self.arm), self.plan.clone());
         let header = execute::header(run, started, plan, &here.machine, notices);
+        let given = about.name.as_ref().map(|given| named_as(given, self.arm));
+        let header = About { name: given, ..about.clone() }.mark(header);
         Header { session: Some(session), ..header }
     }
 }

@@ -3,14 +3,19 @@
 use std::path::Path;
 
 use charts::{Figure, Look};
+use clap::Args;
 use comfy_table::{CellAlignment, LineStyle, Row, Table, TableStyle};
 use model::competing::CompetingTasks;
 use model::estimate::Estimate;
 use model::machine::Machine;
-use model::noise::NoiseVerdict;
+use model::noise::{NoiseLevel, NoiseVerdict};
 use model::record::CpuSpeed;
 use model::run::{Header, Run, StopReason};
 use model::speed::Speed;
+use model::words;
+use textwrap::WordSplitter;
+
+use crate::effort::TOO_SHORT;
 
 /// `AMD EPYC, Linux 6.1`.
 pub(crate) fn machine_words(machine: &Machine) -> String {
@@ -63,6 +68,18 @@ pub(crate) fn value(estimate: Option<Estimate>) -> String {
     figure(estimate.map(|estimate| estimate.value))
 }
 
+/// The same in a narrow column: why there is none in two words.
+pub(crate) fn brief_interval(estimate: Option<Estimate>) -> String {
+    let Some(estimate) = estimate else { return "-".to_string() };
+    match estimate.interval() {
+        Some(range) if estimate.resolved => {
+            format!("{} to {}", figure(range.low), figure(range.high))
+        }
+        None if estimate.speed == Speed::Contended => "no full speed".to_string(),
+        _ => "not resolved".to_string(),
+    }
+}
+
 /// The interval of an estimate, or why there is none; a dash without an estimate.
 pub(crate) fn interval(estimate: Option<Estimate>) -> String {
     let Some(estimate) = estimate else { return "-".to_string() };
@@ -86,18 +103,56 @@ pub(crate) fn cpu_list(cpus: &[u32]) -> String {
 
 /// `1 round`, `7 rounds`.
 pub(crate) fn rounds_words(rounds: u32) -> String {
-    if rounds == 1 { "1 round".to_string() } else { format!("{rounds} rounds") }
+    counted(rounds as usize, "round")
+}
+
+/// `1 case`, `7 cases`.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// How much of a report is printed.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct View {
+    /// Print all that is known: legends, the machine, notes, where the run is stored
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+
+    /// Print the columns of Sloan's table, too: seconds for a million laps, and the share of clean slices
+    #[arg(long)]
+    pub(crate) wide: bool,
+
+    /// Print the figures of the machines of 1984 to 2007 beside this one's
+    #[arg(long)]
+    pub(crate) history: bool,
+}
+
+impl View {
+    /// Everything.
+    pub(crate) const ALL: Self = Self { verbose: true, wide: true, history: true };
 }
 
 /// What an experiment prints of its run, between what the reports of all have.
+#[derive(Default)]
 pub(crate) struct Text {
+    /// The answer, in a sentence or two.
+    pub(crate) headline: String,
     /// What follows the machine in the heading.
     pub(crate) heading: String,
-    /// Tables and their legends, ending with an empty line.
-    pub(crate) body: String,
-    /// Lines of its own below them, before those on the machine and the end.
+    /// The table that the answer rests on, at most 80 columns wide, ending with a newline.
+    pub(crate) table: String,
+    /// Further tables and legends, ending with a newline, for --verbose.
+    pub(crate) details: String,
+    /// Lines of its own, what matters most first.
     pub(crate) findings: Vec<String>,
 }
+
+/// Columns of a terminal that everybody has: no line that is printed by default is longer.
+pub(crate) const WIDTH: usize = 80;
+
+/// Lines below a table that are printed by default.
+pub(crate) const MOST_LINES: usize = 3;
 
 /// What the records of all experiments have beside their findings.
 pub(crate) struct Common<'a> {
@@ -108,17 +163,94 @@ pub(crate) struct Common<'a> {
     pub(crate) precision: Option<f64>,
 }
 
-/// The report of a run, ending with a newline.
-pub(crate) fn report(run: &Run, text: Text, common: &Common, path: Option<&Path>) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for (number, case) in run.header.plan.cases.iter().enumerate() {
-        if let Some(failure) = run.failures.iter().rev().find(|failure| failure.case == number) {
-            let measured = run.samples.iter().any(|sample| sample.case() == number);
-            let further = if measured { "failed in some rounds" } else { "not measured" };
-            lines.push(format!("{further}: {}: {}", case.title(), failure.message));
-        }
+/// The report of a run, ending with a newline: the answer, the table, the lines that matter; with `verbose` all
+/// that is known.
+pub(crate) fn report(
+    run: &Run,
+    text: Text,
+    common: &Common,
+    path: Option<&Path>,
+    view: View,
+) -> String {
+    let Text { headline, heading: setting, table, details, findings } = text;
+    let mut parts = vec![wrapped(&headline)];
+    if view.verbose {
+        parts.push(format!("{}{setting}", heading(&run.header)));
     }
-    lines.extend(text.findings);
+    parts.push(table);
+    let mut lines = failures(run);
+    lines.extend(doubt(run, common));
+    if view.verbose {
+        parts.push(details);
+        lines.extend(findings);
+        lines.extend(machine_lines(run, common));
+        lines.push(place(path));
+    } else {
+        lines.extend(run.header.notices.iter().filter(|note| note.starts_with(TOO_SHORT)).cloned());
+        lines.extend(run.warnings.iter().map(|warning| format!("warning: {warning}")));
+        lines.extend(findings);
+        lines.truncate(MOST_LINES);
+        lines = lines.iter().map(|line| wrapped(line)).collect();
+    }
+    parts.push(lines.join("\n"));
+    page(&parts)
+}
+
+/// Parts of a report with an empty line between them, ending with a newline. Empty ones are left out.
+pub(crate) fn page(parts: &[String]) -> String {
+    let parts: Vec<String> = parts.iter().map(|part| trimmed(part)).collect();
+    let parts: Vec<&str> =
+        parts.iter().filter(|part| !part.is_empty()).map(|part| &**part).collect();
+    parts.join("\n\n") + "\n"
+}
+
+/// Without blanks at the ends of lines, and without empty lines around.
+fn trimmed(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    lines.join("\n").trim_matches('\n').to_string()
+}
+
+/// A line broken at 80 columns, at blanks only; what follows is indented.
+pub(crate) fn wrapped(line: &str) -> String {
+    wrapped_with("", line, "  ")
+}
+
+/// The same with a label before it and an indent of one's own.
+pub(crate) fn wrapped_with(label: &str, line: &str, indent: &str) -> String {
+    let options = textwrap::Options::new(WIDTH).word_splitter(WordSplitter::NoHyphenation);
+    textwrap::fill(line, options.initial_indent(label).subsequent_indent(indent))
+}
+
+/// Cases that could not be measured, always or in some rounds.
+fn failures(run: &Run) -> Vec<String> {
+    let cases = run.header.plan.cases.iter().enumerate();
+    let failed = cases.filter_map(|(number, case)| {
+        let failure = run.failures.iter().rev().find(|failure| failure.case == number)?;
+        let measured = run.samples.iter().any(|sample| sample.case() == number);
+        let further = if measured { "failed in some rounds" } else { "not measured" };
+        Some(format!("{further}: {}: {}", case.title(), failure.message))
+    });
+    failed.collect()
+}
+
+/// Why the figures are to be taken with care: how the run ended, and what the machine was like.
+fn doubt(run: &Run, common: &Common) -> Vec<String> {
+    let noisy = matches!(common.noise.level, NoiseLevel::Noisy | NoiseLevel::Unusable);
+    let machine = noisy.then(|| format!("machine: {}", common.noise.in_words()));
+    let ended = run.end.as_ref().map(|end| end.reason);
+    let is_short = common.precision.is_none() && run.header.plan.stopping.precision > 0.0;
+    let stopped = match ended {
+        Some(StopReason::Precise | StopReason::RoundsDone | StopReason::BudgetSpent) => is_short,
+        Some(StopReason::Interrupted | StopReason::Failed) | None => true,
+    };
+    let stopped = stopped.then(|| format!("stopped: {}", stop_words(run, common)));
+    stopped.into_iter().chain(machine).collect()
+}
+
+/// What is known of the machine, of the run's end and of what was asked for.
+fn machine_lines(run: &Run, common: &Common) -> Vec<String> {
+    let said = doubt(run, common);
+    let mut lines: Vec<String> = Vec::new();
     lines.extend(common.ns_per_tick.map(|ns| {
         let mhz = 1000.0 / ns;
         format!(
@@ -131,8 +263,47 @@ pub(crate) fn report(run: &Run, text: Text, common: &Common, path: Option<&Path>
     lines.push(format!("stopped: {}", stop_words(run, common)));
     lines.extend(run.header.notices.iter().map(|notice| format!("note: {notice}")));
     lines.extend(run.warnings.iter().map(|warning| format!("warning: {warning}")));
-    lines.push(place(path));
-    format!("{}{}\n\n{}{}\n", heading(&run.header), text.heading, text.body, lines.join("\n"))
+    lines.retain(|line| !said.contains(line));
+    lines
+}
+
+/// A unit of time for figures that are to have the same one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeUnit {
+    pub(crate) name: &'static str,
+    /// Nanoseconds in it.
+    pub(crate) ns: f64,
+}
+
+impl TimeUnit {
+    /// The one that a time in nanoseconds is printed in.
+    pub(crate) fn of(ns: f64) -> Self {
+        let (ns, name) = words::time_unit(ns);
+        Self { name, ns }
+    }
+
+    /// A time in it, without its name.
+    pub(crate) fn figure(self, ns: f64) -> String {
+        figure(ns / self.ns)
+    }
+
+    /// A time in it.
+    pub(crate) fn words(self, ns: f64) -> String {
+        format!("{} {}", self.figure(ns), self.name)
+    }
+}
+
+/// A time with its interval, all in one unit: `1.54 us (1.52 to 1.57)`; or why there is no interval.
+pub(crate) fn time_words(estimate: &Estimate) -> String {
+    let time = words::time(estimate.value);
+    let TimeUnit { name: unit, ns: scale } = TimeUnit::of(estimate.value);
+    let why = |low: f64, high: f64| format!("{} to {}", figure(low / scale), figure(high / scale));
+    match estimate.interval() {
+        Some(i) if estimate.resolved => format!("{time} ({})", why(i.low, i.high)),
+        Some(i) => format!("{time} (not resolved: {} {unit})", why(i.low, i.high)),
+        None if estimate.speed == Speed::Contended => format!("about {time} (full speed not seen)"),
+        None => format!("about {time} (too few rounds for an interval)"),
+    }
 }
 
 /// How fast the CPU was, and how sure its full speed is.

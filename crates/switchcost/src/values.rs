@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use model::case::Policy;
 use model::grid;
 
 /// Where machine-readable output goes.
@@ -82,13 +83,17 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
 
 /// A share as `1%` or `0.01`, above 0 and below 1.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
+    let accepted = "accepted: above 0% and below 100%, as 1% or 0.01";
     let number = match text.strip_suffix('%') {
         Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
         None => text.parse(),
     };
     match number {
         Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
-        _ => Err("accepted: above 0% and below 100%, as 1% or 0.01".to_string()),
+        Ok(percent) if (1.0..100.0).contains(&percent) && !text.ends_with('%') => {
+            Err(format!("{text} is {} %: say {text}% ({accepted})", percent * 100.0))
+        }
+        _ => Err(accepted.to_string()),
     }
 }
 
@@ -137,6 +142,30 @@ pub(crate) fn above_zero<T: FromStr + Default + PartialEq>(text: &str) -> Result
     }
 }
 
+/// A scheduling policy; SCHED_OTHER also by what other tools call it.
+pub(crate) fn policy(text: &str) -> Result<Policy, String> {
+    match text.to_ascii_lowercase().trim_start_matches("sched_") {
+        "normal" => Ok(Policy::Other),
+        name => name.parse(),
+    }
+}
+
+/// Bytes of the longest name of a run.
+const LONGEST_NAME: usize = 64;
+
+/// A name for a run: one that no file, no keyword and no published machine can have.
+pub(crate) fn run_name(text: &str) -> Result<String, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_+".contains(c);
+    let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric());
+    match begins && text.len() <= LONGEST_NAME && text.chars().all(is_plain) {
+        true if text != "last" && !text.ends_with(".jsonl") => Ok(text.to_string()),
+        _ => Err(format!(
+            "accepted: a letter or digit, then letters, digits, '.', '-', '_' and '+', at most {LONGEST_NAME}; not \
+             'last' and not the name of a run file"
+        )),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,6 +189,29 @@ mod tests {
         assert_eq!(whole(2..=1000_u32)("2"), Ok(2));
         for bad in ["1", "0", "-1", "1001", "six", ""] {
             assert!(whole(2..=1000_u32)(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn policies() {
+        for (name, is) in
+            [("normal", Policy::Other), ("SCHED_FIFO", Policy::Fifo), ("rr", Policy::Rr)]
+        {
+            assert_eq!(policy(name), Ok(is));
+        }
+        assert!(policy("fifo2").unwrap_err().contains("did you mean 'fifo'?"));
+    }
+
+    #[test]
+    fn names_of_runs() {
+        for good in ["base", "6.18-rc1", "a_b+c", "0"] {
+            assert_eq!(run_name(good), Ok(good.to_string()));
+        }
+        let long = "a".repeat(65);
+        for bad in
+            ["", "last", "last~1", "a/b", "-a", "a b", "a,b", "history:x", "x.jsonl", "é", &long]
+        {
+            assert!(run_name(bad).is_err(), "{bad}");
         }
     }
 

@@ -46,6 +46,24 @@ impl Wanted {
     }
 }
 
+/// A setting whose effect is asked for: cases that differ in it alone are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Across {
+    /// Scheduling policy.
+    Policy,
+    /// Placement on CPUs.
+    Placement,
+    /// What carries the token.
+    Link,
+    /// Processes or threads.
+    Kind,
+    /// Kernel, its command line and its settings.
+    Kernel,
+}
+
+named!(Across, "setting to compare across", Policy => "policy", Placement => "placement", Link => "link", Kind => "kind", Kernel => "kernel");
+
 /// How two subjects are to be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Terms {
@@ -55,6 +73,9 @@ pub struct Terms {
     pub confidence: f64,
     /// Which cost.
     pub wanted: Wanted,
+    /// In what the cases of a pair may differ, as it is what is asked about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub across: Option<Across>,
 }
 
 /// One of three answers.
@@ -87,6 +108,23 @@ pub enum More {
     Launches(u32),
     /// Rounds of the session; of few rounds, how many more it takes for an interval.
     Rounds(u32),
+}
+
+impl More {
+    /// `about 3 more launches of each would settle it`.
+    pub(super) fn in_words(self) -> String {
+        let (count, what) = match self {
+            Self::Launches(count) => (count, "launch"),
+            Self::Rounds(count) => (count, "round"),
+        };
+        let many = match (count, self) {
+            (1, _) => "",
+            (_, Self::Launches(_)) => "es",
+            (_, Self::Rounds(_)) => "s",
+        };
+        let of_each = if matches!(self, Self::Launches(_)) { " of each" } else { "" };
+        format!("about {count} more {what}{many}{of_each} would settle it")
+    }
 }
 
 /// Why nothing can be told.
@@ -168,7 +206,7 @@ impl Change {
         self.new_failure.is_some() && has_few
     }
 
-    fn reason(&self) -> Option<Reason> {
+    pub(super) fn reason(&self) -> Option<Reason> {
         match self.answer {
             Answer::CannotTell { reason, .. } => Some(reason),
             _ => None,
@@ -228,12 +266,7 @@ impl Answer {
             Self::CannotTell { reason, more } => (reason, more),
         };
         let more = match more {
-            Some(More::Launches(1)) => "1 more launch of each would settle it".to_string(),
-            Some(More::Launches(count)) => {
-                format!("about {count} more launches of each would settle it")
-            }
-            Some(More::Rounds(1)) => "about 1 more round would settle it".to_string(),
-            Some(More::Rounds(count)) => format!("about {count} more rounds would settle it"),
+            Some(more) => more.in_words(),
             None => "more measurements would not settle it".to_string(),
         };
         let why = match reason {
@@ -249,7 +282,7 @@ impl Answer {
 }
 
 /// `3 %`, `0.5 %`.
-fn percent(limit: f64) -> String {
+pub(super) fn percent(limit: f64) -> String {
     format!("{} %", plain(limit * 100.0))
 }
 
@@ -284,5 +317,5 @@ pub(super) fn summary(changes: &[Change], limit: f64) -> String {
     let parts: Vec<String> =
         some.map(|(count, what, how)| format!("{count} {what}{how}")).collect();
     let of = if changes.len() == 1 { "case" } else { "cases" };
-    format!("of {} {of}: {}", changes.len(), parts.join(", "))
+    format!("Of {} {of}: {}", changes.len(), parts.join(", "))
 }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::answer::Across;
 use crate::machine::{Difference, differences};
 use crate::noise::NoiseLevel;
 use crate::run::Build;
@@ -59,7 +60,7 @@ fn kind(difference: &Difference) -> Option<&'static str> {
 }
 
 impl Conditions {
-    pub(super) fn of(base: &Subject, new: &Subject, paired: bool) -> Self {
+    pub(super) fn of(base: &Subject, new: &Subject, across: Option<Across>, paired: bool) -> Self {
         let mut warnings = Vec::new();
         let (mut bearing, mut others, mut program) = (Vec::new(), Vec::new(), Vec::new());
         match (&base.side.origin, &new.side.origin) {
@@ -71,22 +72,26 @@ impl Conditions {
                 if base.side.name == new.side.name {
                     warnings.push(format!("{}: both are this run", base.side.name));
                 }
-                warnings.extend(of_machines(&bearing));
+                warnings.extend(of_machines(&bearing, across));
                 warnings.extend(of_clocks(base, new));
                 warnings.extend(of_builds(one, other));
             }
             _ => warnings.push(of_publications(base, new)),
         }
         warnings.extend([base, new].into_iter().flat_map(of_subject));
-        warnings.extend(of_details(base, new, paired));
+        let is_asked = paired || across == Some(Across::Placement);
+        warnings.extend(of_details(base, new, is_asked));
         Self { bearing, others, program, warnings }
     }
 }
 
-fn of_machines(bearing: &[Difference]) -> Option<String> {
+fn of_machines(bearing: &[Difference], across: Option<Across>) -> Option<String> {
     // Each once, in their order.
     let mut kinds: Vec<&str> = Vec::new();
-    for kind in bearing.iter().filter_map(kind) {
+    let is_asked = |difference: &&Difference| {
+        across == Some(Across::Kernel) && difference.field.starts_with("kernel.")
+    };
+    for kind in bearing.iter().filter(|difference| !is_asked(difference)).filter_map(kind) {
         if !kinds.contains(&kind) {
             kinds.push(kind);
         }

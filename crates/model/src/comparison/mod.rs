@@ -7,21 +7,26 @@
 
 mod answer;
 mod fair;
+mod gate;
 mod pair;
+mod several;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use answer::{Answer, Change, More, Reason, Terms, Wanted};
+pub use answer::{Across, Answer, Change, More, Reason, Terms, Wanted};
 pub use fair::Conditions;
+pub use gate::{Gate, Verdict};
 pub use pair::Unpaired;
+pub use several::{Farthest, Member, Several};
 
 use crate::estimate::widest;
 pub use crate::subject::Side;
 use crate::subject::Subject;
 
 /// Version of the comparison's JSON form. 2: by launches at full speed, `more` in place of `more_rounds`.
-pub const SCHEMA: u32 = 2;
+/// 3: `gate`.
+pub const SCHEMA: u32 = 3;
 
 /// The limit where none is given: 3 %.
 pub const LIMIT: f64 = 0.03;
@@ -49,28 +54,32 @@ pub struct Comparison {
     pub unpaired: Vec<Unpaired>,
     /// The whole in words.
     pub in_words: String,
+    /// Whether it passes as a gate at the limit of the terms.
+    pub gate: Gate,
 }
 
 impl Comparison {
     /// Compares `new` with `base`.
     pub fn of(base: &Subject, new: &Subject, terms: Terms) -> Self {
         let paired = pair::are_halves(base, new);
-        let (pairs, unpaired) = pair::pairs(base, new, terms.wanted, paired);
+        let (pairs, unpaired) = pair::pairs(base, new, &terms, paired);
         let measurable = pairs.iter().filter(|pair| pair.costs.of.has_interval()).count();
         let confidence_each = 1.0 - (1.0 - terms.confidence) / measurable.max(1) as f64;
         let changes: Vec<Change> =
             pairs.iter().map(|pair| pair.change(&terms, confidence_each)).collect();
+        let gate = Gate::of(&changes, &lost(&changes, &unpaired), terms.limit);
         Self {
             schema: SCHEMA,
             base: base.side.clone(),
             new: new.side.clone(),
             terms,
             paired,
-            conditions: Conditions::of(base, new, paired),
+            conditions: Conditions::of(base, new, terms.across, paired),
             confidence_each,
             in_words: answer::summary(&changes, terms.limit),
             changes,
             unpaired,
+            gate,
         }
     }
 
@@ -82,11 +91,7 @@ impl Comparison {
     /// What the base measured and the new side was to measure and could not: title and reason of each. A
     /// gate that passed over it would pass a change that breaks the case.
     pub fn lost(&self) -> Vec<(&str, &str)> {
-        let whole = self.unpaired.iter().filter(|left| left.lost);
-        let partly = self.changes.iter().filter(|change| change.is_lost());
-        let whole = whole.map(|left| (&*left.title, &*left.why));
-        let partly = partly.filter_map(|lost| Some((&*lost.title, lost.new_failure.as_deref()?)));
-        whole.chain(partly).collect()
+        lost(&self.changes, &self.unpaired)
     }
 
     /// The widest relative half-width of the ratios' intervals, for a session to stop by; absent as long
@@ -97,6 +102,14 @@ impl Comparison {
         let open = self.changes.iter().filter(|change| !has_failed(change));
         widest(open.map(|change| change.ratio.relative_half_width()))
     }
+}
+
+fn lost<'a>(changes: &'a [Change], unpaired: &'a [Unpaired]) -> Vec<(&'a str, &'a str)> {
+    let whole = unpaired.iter().filter(|left| left.lost);
+    let partly = changes.iter().filter(|change| change.is_lost());
+    let whole = whole.map(|left| (&*left.title, &*left.why));
+    let partly = partly.filter_map(|lost| Some((&*lost.title, lost.new_failure.as_deref()?)));
+    whole.chain(partly).collect()
 }
 
 #[cfg(test)]

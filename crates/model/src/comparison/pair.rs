@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use stats::mean;
 use stats::ratio::{self, Apart, Cost, Within};
 
-use super::answer::{Change, Terms, Wanted, answer};
+use super::answer::{Across, Change, Terms, Wanted, answer};
 use crate::estimate::Estimate;
 use crate::plan::MINIMUM_ROUNDS;
 use crate::speed::Speed;
@@ -48,7 +48,7 @@ impl Pair<'_> {
         };
         let answer = answer(&self.costs, &ratio, terms.limit, confidence);
         Change {
-            title: self.new.title.clone(),
+            title: self.title(terms.across),
             labels: self.new.labels.iter().cloned().collect(),
             base_case: self.base.number,
             new_case: self.new.number,
@@ -68,6 +68,17 @@ impl Pair<'_> {
     }
 }
 
+impl Pair<'_> {
+    /// The title of both, with what the base and the new one have of the setting that is compared.
+    fn title(&self, across: Option<Across>) -> String {
+        let values = across.and_then(|across| {
+            Some((self.base.label(across.name())?, self.new.label(across.name())?))
+        });
+        let title = &self.new.title;
+        values.map_or(title.clone(), |(base, new)| format!("{title}, {base} to {new}"))
+    }
+}
+
 /// Whether these are the halves of one session.
 pub(super) fn are_halves(base: &Subject, new: &Subject) -> bool {
     let sessions = base.session().zip(new.session());
@@ -77,8 +88,10 @@ pub(super) fn are_halves(base: &Subject, new: &Subject) -> bool {
 /// What a prefix may change: the halves of a session are the same cases in spite of it.
 const OF_THE_PREFIX: &[&str] = &["policy"];
 
-fn is_same(base: &Subcase, new: &Subcase, halves: bool) -> bool {
-    let counts = |(name, _): &&(String, String)| !(halves && OF_THE_PREFIX.contains(&&**name));
+fn is_same(base: &Subcase, new: &Subcase, across: Option<Across>, halves: bool) -> bool {
+    let counts = |(name, _): &&(String, String)| {
+        !(halves && OF_THE_PREFIX.contains(&&**name)) && across.is_none_or(|of| of.name() != name)
+    };
     base.labels.iter().filter(counts).eq(new.labels.iter().filter(counts))
 }
 
@@ -86,14 +99,15 @@ fn is_same(base: &Subcase, new: &Subcase, halves: bool) -> bool {
 pub(super) fn pairs<'a>(
     base: &'a Subject,
     new: &'a Subject,
-    wanted: Wanted,
+    terms: &Terms,
     halves: bool,
 ) -> (Vec<Pair<'a>>, Vec<Unpaired>) {
     let (mut pairs, mut unpaired) = (Vec::new(), Vec::new());
     let launch_scatter = base.launch_scatter.max(new.launch_scatter);
     let mut left: Vec<&Subcase> = base.cases.iter().collect();
     for case in &new.cases {
-        let Some(partner) = left.iter().position(|other| is_same(other, case, halves)) else {
+        let is_partner = |other: &&Subcase| is_same(other, case, terms.across, halves);
+        let Some(partner) = left.iter().position(is_partner) else {
             unpaired.push(left_over(false, case, "the base has no such case".to_string()));
             continue;
         };
@@ -110,7 +124,7 @@ pub(super) fn pairs<'a>(
                 Costs::apart(base, new, launch_scatter).ok_or("one of its figures is not a number")
             }
         };
-        match pair(partner, case, wanted, costs) {
+        match pair(partner, case, terms.wanted, costs) {
             Ok(pair) => pairs.push(pair),
             Err(why) => {
                 let lost = case.figures.is_empty() && !partner.figures.is_empty();

@@ -19,7 +19,7 @@ use crate::subject::{Measured, Quantity, Values, published};
 const V1: &str = include_str!("../../tests/fixtures/run-v1.jsonl");
 
 fn terms() -> Terms {
-    Terms { limit: LIMIT, confidence: 0.95, wanted: Wanted::Switch }
+    Terms { limit: LIMIT, confidence: 0.95, wanted: Wanted::Switch, across: None }
 }
 
 fn subject(change: impl Fn(&mut Run)) -> Subject {
@@ -84,10 +84,10 @@ fn a_slower_run_is_worse_and_a_faster_one_is_not() {
     let found = Comparison::of(&slower(1.0), &slower(3.0), terms());
     assert!(found.is_worse_beyond_limit());
     assert!(found.changes.iter().all(Change::is_worse_beyond_limit), "{}", found.in_words);
-    assert_eq!(found.in_words, "of 3 cases: 3 slower (3 beyond 3 %)");
+    assert_eq!(found.in_words, "Of 3 cases: 3 slower (3 beyond 3 %)");
     let back = Comparison::of(&slower(3.0), &slower(1.0), terms());
     assert!(!back.is_worse_beyond_limit());
-    assert_eq!(back.in_words, "of 3 cases: 3 faster");
+    assert_eq!(back.in_words, "Of 3 cases: 3 faster");
 }
 
 #[test]
@@ -539,4 +539,41 @@ fn only_rounds_that_both_have_are_paired() {
     let (base, new) = costs.of.both();
     assert!((new - base - 10.0).abs() < 1e-9);
     assert!(Costs::paired(&of(&[0], 1.0), &of(&[1], 1.0), 1).is_none());
+}
+
+#[test]
+fn of_several_runs_the_only_one_that_differs_from_all_others_is_the_odd_one() {
+    let same = || ("same".to_string(), full_speed(|_| {}));
+    let other = || ("other".to_string(), full_speed(|run| slower(run, 3.0)));
+    let found = Several::of(&[same(), same(), other(), same()], terms());
+    assert_eq!(found.odd, [2], "{found:?}");
+    assert_eq!(found.runs[2].differs_from, [0, 1, 3]);
+    assert_eq!(found.runs[0].differs_from, [2]);
+    let far = found.runs[2].farthest.as_ref().unwrap();
+    assert!((far.ratio - 3.0).abs() < 0.1 && far.is_odd, "{far:?}");
+    let (low, high) = far.interval.unwrap();
+    assert!(low < far.ratio && far.ratio < high, "{far:?}");
+    assert!(found.in_words.contains("other is the odd one: 2"), "{}", found.in_words);
+    // A third of the others' cost is as odd as three times as much.
+    let quick = Several::of(&[other(), same(), other()], terms());
+    assert_eq!(quick.odd, [1], "{quick:?}");
+    assert!(quick.in_words.contains("% faster than the others"), "{}", quick.in_words);
+    // Two against two: each differs from half of the others, and none is the odd one.
+    let halves = Several::of(&[same(), other(), same(), other()], terms());
+    assert!(halves.odd.is_empty(), "{halves:?}");
+    assert!(halves.in_words.contains("4 of 4 differ"), "{}", halves.in_words);
+    let alike = Several::of(&[same(), same(), same()], terms());
+    assert!(alike.odd.is_empty() && alike.runs.iter().all(|run| run.differs_from.is_empty()));
+    assert!(alike.in_words.starts_with("none of the 3 runs"), "{}", alike.in_words);
+}
+
+#[test]
+fn of_several_runs_those_without_a_common_case_are_not_compared() {
+    let fifo = full_speed(|run| {
+        run.header.plan.cases.iter_mut().for_each(|case| set_policy(case, Policy::Fifo));
+    });
+    let named = |subject| (String::new(), subject);
+    let found = Several::of(&[full_speed(|_| {}), full_speed(|_| {}), fifo].map(named), terms());
+    assert_eq!((found.cases, &found.odd[..]), (0, &[][..]));
+    assert!(found.in_words.starts_with("no case is in all"), "{}", found.in_words);
 }

@@ -29,7 +29,13 @@ fn plan(members: &[u32], works: &[Work]) -> Plan {
         cases: members.iter().flat_map(with).map(Into::into).collect(),
         seed: 1,
         batching: Batching::default(),
-        stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
+        stopping: Stopping {
+            precision: 0.01,
+            budget_ns: 1,
+            rounds: None,
+            confidence: 0.95,
+            fixed_budget: false,
+        },
         reference: Default::default(),
     }
     .with_solos()

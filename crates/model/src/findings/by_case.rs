@@ -323,17 +323,24 @@ pub(super) fn headline(trial: &Trial) -> Headline {
 pub fn headlines_ns(run: &Run) -> Vec<ByRound> {
     let plan = with_shared_level(&run.header.plan, &run.samples);
     let by_case = ByCase::new(&plan, trials(&run.samples));
-    let of_case = |case: usize| {
-        let Some(Case { trial, .. }) = plan.trial(case) else { return ByRound::default() };
-        let Headline { tally, figure, in_ticks } = headline(trial);
-        let unit = |sample: &Sample| match trial {
-            Trial::Execution(execution) => Some(1.0 / execution.laps as f64),
-            _ if in_ticks => sample.ns_per_tick(),
-            _ => Some(1.0),
-        };
-        by_case.by_round(case, tally, |sample| Some(figure(sample)? * unit(sample)?))
+    (0..plan.cases.len()).map(|case| headline_ns(&by_case, case)).collect()
+}
+
+fn headline_ns(by_case: &ByCase, case: usize) -> ByRound {
+    let Some(Case { trial, .. }) = by_case.plan.trial(case) else { return ByRound::default() };
+    let Headline { tally, figure, in_ticks } = headline(trial);
+    let unit = |sample: &Sample| match trial {
+        Trial::Execution(execution) => Some(1.0 / execution.laps as f64),
+        _ if in_ticks => sample.ns_per_tick(),
+        _ => Some(1.0),
     };
-    (0..plan.cases.len()).map(of_case).collect()
+    by_case.by_round(case, tally, |sample| Some(figure(sample)? * unit(sample)?))
+}
+
+/// What a trial is about, in nanoseconds; absent as long as it was not measured, and of one that is about a share.
+pub(crate) fn figure_ns(by_case: &ByCase, case: usize) -> Option<Estimate> {
+    let is_share = matches!(by_case.plan.trial(case)?.trial, Trial::Sampling { .. });
+    (!is_share).then(|| headline_ns(by_case, case).estimate(by_case.plan)).flatten()
 }
 
 /// The relative half-width of each trial that is still measured; none of one without an interval.

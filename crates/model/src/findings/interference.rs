@@ -189,13 +189,7 @@ impl Verdict {
         };
         let factor = with_range(growth);
         let (grew, shrank) = (growth.low > 1.0, growth.high < 1.0);
-        // How often chance does as much, where that is too often.
-        let chance = by_chance.and_then(|chance| {
-            let share = if grew { chance.up } else { chance.down };
-            let is_more = if grew { chance.grew(CONFIDENCE) } else { chance.shrank(CONFIDENCE) };
-            (!is_more && (grew || shrank)).then_some(share)
-        });
-        match chance {
+        match too_often(growth, by_chance) {
             Some(share) => format!(
                 "{name}: growth of its interval not resolved, {factor}: swapping quiet and disturbed within rounds does as much in {} of the ways{moved}",
                 percent(share)
@@ -208,6 +202,25 @@ impl Verdict {
             }
             None => format!("{name}: growth of its interval not resolved, {factor}{moved}"),
         }
+    }
+
+    /// The same in one sentence: how much more execution times scatter under the disturbance.
+    pub fn headline(&self, noise: Noise) -> String {
+        let factor = |growth: Option<Growth>, by_chance: Option<Permutation>| match growth {
+            None => "not known (too few runs)".to_string(),
+            Some(growth) => {
+                let is_resolved = growth.is_resolved() && too_often(growth, by_chance).is_none();
+                let open = if is_resolved { "" } else { ", not resolved" };
+                let (low, high) = (times(growth.low), times(growth.high));
+                format!("{} ({low} to {high}{open})", times(growth.ratio))
+            }
+        };
+        format!(
+            "Scatter of execution times under {}, against quiet runs: {} in the augmented setting, {} in the plain one.",
+            noise.events(),
+            factor(self.augmented, self.augmented_by_chance),
+            factor(self.plain, self.plain_by_chance)
+        )
     }
 
     /// The smallest and the largest move of the setting's means, and how many are resolved.
@@ -225,6 +238,15 @@ impl Verdict {
         };
         format!("; {range} ({resolved} of {} resolved)", moves.len())
     }
+}
+
+/// How often chance does as much as a growth that is resolved, where that is too often.
+fn too_often(growth: Growth, by_chance: Option<Permutation>) -> Option<f64> {
+    let (grew, shrank) = (growth.low > 1.0, growth.high < 1.0);
+    let chance = by_chance?;
+    let share = if grew { chance.up } else { chance.down };
+    let is_more = if grew { chance.grew(CONFIDENCE) } else { chance.shrank(CONFIDENCE) };
+    (!is_more && (grew || shrank)).then_some(share)
 }
 
 fn with_range(growth: Growth) -> String {

@@ -28,7 +28,7 @@ use crate::summary::failure_of;
 use crate::trial::{Case, Environment, Quantity, Tally, Trial};
 use stats::median;
 
-pub(crate) use by_case::{ByCase, lacks_clean, widths};
+pub(crate) use by_case::{ByCase, figure_ns, lacks_clean, widths};
 pub use by_case::{ByRound, headlines_ns};
 
 /// One case and what came of it.

@@ -24,7 +24,13 @@ pub(crate) fn run(experiment: Experiment, trials: Vec<Trial>, samples: Vec<Sampl
         cases: trials.into_iter().map(case).collect(),
         seed: 1,
         batching: Batching::of_trials(Repeats { trials: 4 }),
-        stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
+        stopping: Stopping {
+            precision: 0.01,
+            budget_ns: 1,
+            rounds: None,
+            confidence: 0.95,
+            fixed_budget: false,
+        },
         reference: Default::default(),
     };
     let mut run = Run::new(Header {
@@ -32,6 +38,8 @@ pub(crate) fn run(experiment: Experiment, trials: Vec<Trial>, samples: Vec<Sampl
         run: "made-up".to_string(),
         started: String::new(),
         invocation: Vec::new(),
+        name: None,
+        host: None,
         build: Build {
             version: String::new(),
             commit: None,

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ByCase;
+use super::{ByCase, ByRound};
 use crate::estimate::Estimate;
-use crate::trial::{Quantity, Tally, Trial};
+use crate::trial::{Case, Quantity, Tally, Trial};
 use stats::{Histogram, quantile_ranks};
 
 pub use crate::trial::wakeup::*;
@@ -47,6 +47,11 @@ pub struct Found {
     pub late_ns: Quantity,
     /// Its median in a round, over rounds.
     pub median_ns: Option<Estimate>,
+    /// That median less the one of the same sleeper with the least timer slack and every idle state, within rounds.
+    /// Signed: with more slack it is above zero, without idle states below. Absent of that sleeper itself, and where
+    /// it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub above_plain_ns: Option<Estimate>,
     /// The value that 99 % do not exceed; absent with fewer than 368 wakes.
     pub p99_ns: Option<Tail>,
     /// The value that 99.9 % do not exceed; absent with fewer than 3688 wakes.
@@ -55,6 +60,10 @@ pub struct Found {
     pub histogram: Histogram,
     /// The timer slack that was in force, in nanoseconds; absent where it could not be read.
     pub timer_slack_ns: Option<i64>,
+    /// What leaving an idle state might take at most, in microseconds, while /dev/cpu_dma_latency was held; absent
+    /// where it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_latency_us: Option<i64>,
     /// Switches of the sleeper for each wake: one where it slept each time.
     pub switches_per_wake: Option<f64>,
     /// CPU time of the companion for each second of the sample, in percent.
@@ -64,10 +73,28 @@ pub struct Found {
     pub steal_percent: Option<f64>,
 }
 
+/// Median lateness of a case by round, of all slices: a wake-up has none.
+pub(crate) fn medians(by_case: &ByCase, case: usize) -> ByRound {
+    let late = by_case.of(case).iter();
+    late.filter_map(|sample| Some((sample.round, sample.median(LATE_NS)?))).collect()
+}
+
+/// The case of the same sleeper with the least timer slack and every idle state; none of itself.
+fn plain(by_case: &ByCase, of: &Case, wakeup: &Wakeup) -> Option<usize> {
+    let plain = Wakeup { timer_slack_ns: LEAST_SLACK_NS, cpu_latency_us: None, ..*wakeup };
+    let plain = Case { trial: Trial::Wakeup(plain), ..of.clone() };
+    let (case, _) = by_case.plan.trials().find(|(_, other)| **other == plain)?;
+    (plain != *of).then_some(case)
+}
+
 /// What each case of wake-ups says.
 pub(crate) fn find(by_case: &ByCase) -> Vec<Found> {
-    let found = |(case, trial): (usize, &Trial)| {
-        let Trial::Wakeup(wakeup) = trial else { return None };
+    let found = |(case, of): (usize, &Case)| {
+        let Trial::Wakeup(wakeup) = &of.trial else { return None };
+        let above = |plain: usize| {
+            let [own, plain] = [case, plain].map(|case| medians(by_case, case));
+            ByRound::together([&own, &plain], |[own, plain]| own - plain).estimate(by_case.plan)
+        };
         let samples = by_case.of(case);
         let late = by_case.merged(case, |sample| Some(sample.tally(LATE_NS)?.into_owned()));
         // Of what every sample has.
@@ -82,17 +109,19 @@ pub(crate) fn find(by_case: &ByCase) -> Vec<Found> {
             case,
             load: wakeup.load,
             late_ns: Quantity::of(&late)?,
-            median_ns: by_case.estimate(case, |sample| sample.median(LATE_NS)),
+            median_ns: medians(by_case, case).estimate(by_case.plan),
+            above_plain_ns: plain(by_case, of, wakeup).and_then(above),
             p99_ns: Tail::of(&late, 0.99, CONFIDENCE),
             p999_ns: Tail::of(&late, 0.999, CONFIDENCE),
             histogram: Histogram::of(late.values().map(|(value, times)| (value as f64, times))),
             timer_slack_ns: samples.iter().find_map(|sample| sample.count(SLACK_NS)),
+            cpu_latency_us: samples.iter().find_map(|sample| sample.count(CPU_LATENCY_US)),
             switches_per_wake: sum(SWITCHES).map(|switches| switches / late.count() as f64),
             busy_percent: sum(COMPANION_NS).and_then(percent),
             steal_percent: stolen.and_then(|ns| percent(ns as f64)),
         })
     };
-    by_case.trials().filter_map(found).collect()
+    by_case.plan.trials().filter_map(found).collect()
 }
 
 #[cfg(test)]
@@ -105,40 +134,94 @@ mod tests {
     use crate::plan::{Batching, Plan, Stopping};
     use crate::trial::{Case, Repeats, Sample};
 
-    fn found_in(wakes_per_round: i64, rounds: u32, busy: Option<i64>) -> Found {
-        let wakeup = Wakeup {
-            load: Load::Busy,
-            wakes: wakes_per_round as u32,
+    fn wakeup(load: Load, wakes: i64) -> Wakeup {
+        Wakeup {
+            load,
+            wakes: wakes as u32,
             period_ns: 1_000_000,
             timer_slack_ns: 1,
             seed: 1,
+            cpu_latency_us: None,
+        }
+    }
+
+    fn plan(sleepers: &[(Wakeup, Policy)]) -> Plan {
+        let case = |(of, policy): &(Wakeup, Policy)| {
+            Case { trial: Trial::Wakeup(*of), cpu: 1, policy: *policy }.into()
         };
-        let case = Case { trial: Trial::Wakeup(wakeup), cpu: 1, policy: Policy::Fifo };
-        let plan = Plan {
+        Plan {
             experiment: Experiment::Response,
-            cases: vec![case.into()],
+            cases: sleepers.iter().map(case).collect(),
             seed: 1,
             batching: Batching::of_trials(Repeats { trials: 1 }),
-            stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
+            stopping: Stopping {
+                precision: 0.01,
+                budget_ns: 1,
+                rounds: None,
+                confidence: 0.95,
+                fixed_budget: false,
+            },
             reference: Default::default(),
-        };
-        let sample = |round: u32| Sample {
-            case: 0,
+        }
+    }
+
+    fn sample(case: usize, round: u32, late_ns: Tally, counts: &[(&str, i64)]) -> Sample {
+        Sample {
+            case,
             round,
             elapsed_ns: 2_000_000,
             elapsed_ticks: None,
             gaps: Vec::new(),
             sliced: Vec::new(),
-            tallies: BTreeMap::from([(LATE_NS.to_string(), (1..=wakes_per_round).collect())]),
-            counts: [(SWITCHES, wakes_per_round), (SLACK_NS, 1)]
-                .into_iter()
-                .chain(busy.map(|ns| (COMPANION_NS, ns)))
-                .map(|(name, count)| (name.to_string(), count))
-                .collect(),
+            tallies: BTreeMap::from([(LATE_NS.to_string(), late_ns)]),
+            counts: counts.iter().map(|(name, count)| (name.to_string(), *count)).collect(),
             steal_ns: None,
-        };
-        let samples: Vec<Sample> = (0..rounds).map(sample).collect();
+        }
+    }
+
+    fn found_in(wakes_per_round: i64, rounds: u32, busy: Option<i64>) -> Found {
+        let plan = plan(&[(wakeup(Load::Busy, wakes_per_round), Policy::Fifo)]);
+        let mut counts = vec![(SWITCHES, wakes_per_round), (SLACK_NS, 1)];
+        counts.extend(busy.map(|ns| (COMPANION_NS, ns)));
+        let of = |round| sample(0, round, (1..=wakes_per_round).collect(), &counts);
+        let samples: Vec<Sample> = (0..rounds).map(of).collect();
         find(&ByCase::new(&plan, &samples)).pop().expect("wakes")
+    }
+
+    /// Rounds drift by 1 us; slack adds 50 us to each, an idle state is left in 15.
+    #[test]
+    fn slack_and_idle_states_are_told_from_the_plain_sleeper_within_rounds() {
+        let plain = wakeup(Load::Idle, 3);
+        let slack = Wakeup { timer_slack_ns: DEFAULT_SLACK_NS, ..plain };
+        let awake = Wakeup { cpu_latency_us: Some(0), ..plain };
+        let busy = wakeup(Load::Busy, 3);
+        let sleepers = [(plain, Policy::Other), (slack, Policy::Other), (awake, Policy::Other)];
+        let others = [(slack, Policy::Fifo), (busy, Policy::Other)];
+        let plan = plan(&[&sleepers[..], &others].concat());
+        let round = |round: u32| {
+            let drift = 1000 * i64::from(round);
+            let late =
+                |ns: i64| [ns - 100, ns, ns + 5000].map(|ns| ns + drift).into_iter().collect();
+            let held = [(CPU_LATENCY_US, 0)];
+            [
+                sample(0, round, late(40_000), &[]),
+                sample(1, round, late(90_000), &[]),
+                sample(2, round, late(25_000), &held),
+                sample(3, round, late(90_000), &[]),
+                sample(4, round, late(60_000), &[]),
+            ]
+        };
+        let samples: Vec<Sample> = (0..6).flat_map(round).collect();
+        let found = find(&ByCase::new(&plan, &samples));
+        let above = |case: usize| {
+            let above = found[case].above_plain_ns?;
+            assert_eq!((above.low, above.high), (Some(above.value), Some(above.value)));
+            Some(above.value)
+        };
+        // Of another policy or load there is no plain sleeper, or it is one.
+        let all = [0, 1, 2, 3, 4].map(above);
+        assert_eq!(all, [None, Some(50_000.0), Some(-15_000.0), None, None]);
+        assert_eq!((found[2].cpu_latency_us, found[1].cpu_latency_us), (Some(0), None));
     }
 
     #[test]

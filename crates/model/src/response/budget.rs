@@ -8,12 +8,13 @@ use super::signals::{interrupt_latency, ring_switch_ns};
 use super::{REFERENCE, loop_ns, loop_of};
 use crate::estimate::Estimate;
 use crate::findings::overhead::net_of_loop;
+use crate::findings::wakeup::medians;
 use crate::findings::{ByCase, ByRound};
 use crate::pairing::Grouped;
 use crate::ring::Policy;
 use crate::trial::loops::GETUID;
-use crate::trial::wakeup::{LATE_NS, Load};
-use crate::trial::{Case, Sample, Trial};
+use crate::trial::wakeup::Load;
+use crate::trial::{Case, Trial};
 
 /// The parts, in nanoseconds. Each is absent where it was not measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +43,12 @@ pub struct Against {
     pub policy: Policy,
     /// What else ran on the CPU.
     pub load: Load,
+    /// The timer slack that was asked for, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timer_slack_ns: Option<u64>,
+    /// What leaving an idle state might take at most, in microseconds; absent where the kernel had its choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_latency_us: Option<u32>,
     /// Median lateness of a round, over rounds, in nanoseconds.
     pub measured_ns: Option<Estimate>,
     /// Measured less the sum, within rounds, in nanoseconds. Signed.
@@ -57,13 +64,13 @@ pub(super) fn find(by_case: &ByCase, grouped: &Grouped, ticks: ByRound) -> Optio
     let estimate = |figure: &ByRound| figure.estimate(by_case.plan);
     let against = |(case, of): (usize, &Case)| {
         let Trial::Wakeup(wakeup) = &of.trial else { return None };
-        // Of all slices: a wake-up has none.
-        let late = |sample: &&Sample| Some((sample.round, sample.median(LATE_NS)?));
-        let late: ByRound = by_case.of(case).iter().filter_map(late).collect();
+        let late = medians(by_case, case);
         Some(Against {
             case,
             policy: of.policy,
             load: wakeup.load,
+            timer_slack_ns: Some(wakeup.timer_slack_ns),
+            cpu_latency_us: wakeup.cpu_latency_us,
             measured_ns: estimate(&late),
             unexplained_ns: estimate(&ByRound::together([&late, &sum], |[late, sum]| late - sum)),
         })
@@ -86,7 +93,7 @@ mod tests {
     use super::*;
     use crate::case::Sample;
     use crate::run::Run;
-    use crate::trial::wakeup::Wakeup;
+    use crate::trial::wakeup::{LATE_NS, Wakeup};
     use crate::trial::{self, Gap, Tally, gaps};
 
     const TICK_PERIOD_NS: u64 = 4_000_000;
@@ -138,8 +145,14 @@ mod tests {
     /// round; ticks that take 3000 ns and 100 more each round; and wake-ups that drift with the sum.
     fn run() -> Run {
         let mut run = tests::run();
-        let wakeup =
-            Wakeup { load: Load::Busy, wakes: 1, period_ns: 500_000, timer_slack_ns: 1, seed: 1 };
+        let wakeup = Wakeup {
+            load: Load::Busy,
+            wakes: 1,
+            period_ns: 500_000,
+            timer_slack_ns: 1,
+            seed: 1,
+            cpu_latency_us: None,
+        };
         let trials = [
             (Trial::Gaps { duration_ns: WINDOW_NS }, Policy::Other),
             (Trial::Wakeup(wakeup), Policy::Fifo),

@@ -52,7 +52,13 @@ fn plan() -> Plan {
         ],
         seed: 3,
         batching: Batching { ring: ring::Batching::default(), trial: Repeats { trials: 100 } },
-        stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
+        stopping: Stopping {
+            precision: 0.01,
+            budget_ns: 1,
+            rounds: None,
+            confidence: 0.95,
+            fixed_budget: false,
+        },
         reference: Default::default(),
     }
 }
@@ -65,6 +71,8 @@ pub(super) fn run() -> Run {
         run: "made-up".to_string(),
         started: nothing(),
         invocation: Vec::new(),
+        name: None,
+        host: None,
         build,
         plan: plan(),
         machine: Machine::default(),

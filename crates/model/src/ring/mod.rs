@@ -143,7 +143,7 @@ impl Work {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Policy {
-    /// SCHED_OTHER: the normal policy of Linux.
+    /// SCHED_OTHER.
     Other,
     /// SCHED_BATCH: normal, without wake-up preemption.
     Batch,

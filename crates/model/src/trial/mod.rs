@@ -148,6 +148,40 @@ pub struct Wakeup {
     pub timer_slack_ns: u64,
     /// Of the random choice; the round is added.
     pub seed: u64,
+    /// What leaving an idle state may take at most, in microseconds, held by /dev/cpu_dma_latency
+    /// (Documentation/power/pm_qos_interface.rst): 0 keeps CPUs out of idle states. Absent where the kernel has its
+    /// choice, as in older runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_latency_us: Option<u32>,
+}
+
+/// The least timer slack that there is: what is late is then the kernel's doing.
+pub const LEAST_SLACK_NS: u64 = 1;
+/// The timer slack of a thread that did not ask for another (PR_SET_TIMERSLACK(2const)).
+pub const DEFAULT_SLACK_NS: u64 = 50_000;
+
+impl Wakeup {
+    /// The slack as a person writes it: `50 us`, `1 ns`.
+    pub fn slack_words(&self) -> String {
+        match self.timer_slack_ns {
+            ns if ns > 0 && ns % 1000 == 0 => format!("{} us", ns / 1000),
+            ns => format!("{ns} ns"),
+        }
+    }
+}
+
+impl fmt::Display for Wakeup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "wake-up on {}",
+            if self.load == Load::Idle { "an idle CPU" } else { "a busy CPU" }
+        )?;
+        if self.timer_slack_ns != LEAST_SLACK_NS {
+            write!(f, ", timer slack {}", self.slack_words())?;
+        }
+        self.cpu_latency_us.map_or(Ok(()), |us| write!(f, ", idle latency {us} us"))
+    }
 }
 
 /// What is tried.
@@ -209,8 +243,7 @@ impl fmt::Display for Trial {
             Self::Sampling { phase, .. } => write!(f, "sleeping {phase}"),
             Self::Execution(execution) => execution.fmt(f),
             Self::Gaps { .. } => f.write_str("gaps in a busy loop"),
-            Self::Wakeup(Wakeup { load: Load::Idle, .. }) => f.write_str("wake-up on an idle CPU"),
-            Self::Wakeup(Wakeup { load: Load::Busy, .. }) => f.write_str("wake-up on a busy CPU"),
+            Self::Wakeup(wakeup) => wakeup.fmt(f),
         }
     }
 }

@@ -219,7 +219,7 @@ pub mod gaps {
 
 /// Wake-ups.
 pub mod wakeup {
-    pub use crate::trial::{Load, Wakeup};
+    pub use crate::trial::{DEFAULT_SLACK_NS, LEAST_SLACK_NS, Load, Wakeup};
 
     /// Tally: nanoseconds from the moment asked for to the sleeper's first look at the clock.
     pub const LATE_NS: &str = "late_ns";
@@ -227,6 +227,9 @@ pub mod wakeup {
     pub const SLACK_NS: &str = "timer_slack_ns";
     /// Count: voluntary and involuntary switches of the sleeper: each sleep is one.
     pub const SWITCHES: &str = "switches";
+    /// Count: what leaving an idle state might take at most, in microseconds, as /dev/cpu_dma_latency said while it
+    /// was held; absent where it was not.
+    pub const CPU_LATENCY_US: &str = "cpu_latency_us";
     /// Count: CPU time of the companion that keeps the CPU busy, in nanoseconds.
     pub const COMPANION_NS: &str = "companion_cpu_ns";
 }

@@ -24,7 +24,13 @@ fn case(placement: Placement, state: Option<State>) -> Case {
 }
 
 fn plan(cases: Vec<Case>) -> Plan {
-    let stopping = Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 };
+    let stopping = Stopping {
+        precision: 0.01,
+        budget_ns: 1,
+        rounds: None,
+        confidence: 0.95,
+        fixed_budget: false,
+    };
     let (experiment, batching) = (Experiment::Ring, Batching::default());
     let cases = cases.into_iter().map(Into::into).collect();
     Plan { experiment, cases, seed: 7, batching, stopping, reference: Default::default() }

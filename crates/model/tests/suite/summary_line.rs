@@ -49,14 +49,14 @@ fn verdict(level: NoiseLevel) -> NoiseVerdict {
 fn a_cost_comes_with_its_interval_or_with_why_there_is_none() {
     let says = |cost| in_words(Some(&rings(cost)), None, &[]);
     let known = says(estimate(1900.0, Some((1800.0, 2000.0))));
-    assert!(known.starts_with("a switch costs 1.90 us (1.80 us to 2.00 us) here; "), "{known}");
+    assert!(known.starts_with("A switch costs 1.90 us (1.80 to 2.00) here; "), "{known}");
     let few = says(estimate(1900.0, None));
-    assert!(few.starts_with("a switch costs about 1.90 us (too few rounds"), "{few}");
+    assert!(few.starts_with("A switch costs about 1.90 us (too few rounds"), "{few}");
     let open = says(estimate(20.0, Some((-30.0, 70.0))));
-    assert!(open.contains("not resolved (-30.0 ns to 70.0 ns)"), "{open}");
+    assert!(open.contains("not resolved (-30.0 to 70.0 ns)"), "{open}");
     assert!(in_words(None, None, &[]).contains("was not measured"));
     let below = says(estimate(-50.0, Some((-70.0, -30.0))));
-    assert!(below.contains("-50.0 ns (-70.0 ns to -30.0 ns, below the ring of one)"), "{below}");
+    assert!(below.contains("-50.0 ns (-70.0 to -30.0, below the ring of one)"), "{below}");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn of_working_sets_the_chase_nearest_to_256_kib_is_told() {
         Some(Cost { direct: Vec::new(), curves: vec![whole, chase], by_members: Vec::new() });
     let says = in_words(None, Some(&record), &[]);
     assert!(says.contains("about 12.0 us (too few rounds for an interval) with 300 KiB"), "{says}");
-    assert!(says.starts_with("a switch costs about 1.90 us"), "its own ring of two: {says}");
+    assert!(says.starts_with("A switch costs about 1.90 us"), "its own ring of two: {says}");
     let mut ring = rings(estimate(2500.0, None));
     let beside = in_words(Some(&ring), Some(&record), &[]);
     assert!(beside.contains("of working set (1.90 us without)"), "{beside}");

@@ -56,6 +56,8 @@ struct Start<'a> {
     command: &'a Command<'a>,
     handlers: &'a StopHandlers,
     inherited: Inherited,
+    /// Where both its outputs go instead of the caller's.
+    output: Option<BorrowedFd<'a>>,
     rehearsal: bool,
     found: Cell<usize>,
     noted: Cell<BeforeExec>,
@@ -71,7 +73,8 @@ impl Starter {
     }
 
     /// Starts a command, looking for its program from path `found` on; a `rehearsal` ends where it would
-    /// become the command. The child has the parent's descriptors and mask, and its memory up to the exec,
+    /// become the command. Its outputs go to `output`, if that is given. The child has the parent's descriptors
+    /// and mask, and its memory up to the exec,
     /// for which the calling thread waits (vfork(2)): no page table is copied, no page faults once more.
     ///
     /// A stopping signal that came before the child was made prevents its exec: the kernel delivers what is
@@ -81,12 +84,13 @@ impl Starter {
         &self,
         command: &Command<'_>,
         found: usize,
+        output: Option<BorrowedFd<'_>>,
         rehearsal: bool,
         handlers: &StopHandlers,
     ) -> Result<Started, Errno> {
         let (inherited, found) = (self.inherited, Cell::new(found));
         let noted = Cell::default();
-        let start = Start { command, handlers, inherited, rehearsal, found, noted };
+        let start = Start { command, handlers, inherited, output, rehearsal, found, noted };
         let mut handle: c_int = -1;
         let shared = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
         let mut clone = |flags| {
@@ -116,7 +120,7 @@ impl Starter {
 
 extern "C" fn become_command(start: *mut c_void) -> c_int {
     // SAFETY: `Starter::start` gives the address of a Start that lives on, and waits.
-    let Start { command, handlers, inherited, rehearsal, found, noted } =
+    let Start { command, handlers, inherited, output, rehearsal, found, noted } =
         unsafe { &*start.cast::<Start<'_>>() };
     handlers.set_default();
     // By a handler that ran here before they were set.
@@ -125,6 +129,9 @@ extern "C" fn become_command(start: *mut c_void) -> c_int {
         super::exit_now(127);
     }
     inherited.restore();
+    if let Some(output) = output {
+        inherited.redirect_outputs(*output);
+    }
     let before = BeforeExec { usage: Some(usage(Whose::Own)), ..BeforeExec::default() };
     noted.set(before);
     if *rehearsal {
@@ -217,6 +224,14 @@ impl Inherited {
     /// Whether a standard stream was closed, and what has its number now is /dev/null.
     pub fn had_closed(self, stream: usize) -> bool {
         self.0 & (1 << (STREAMS + stream)) != 0
+    }
+
+    /// Has standard output and error go elsewhere; one that was closed stays so. A failure leaves them.
+    fn redirect_outputs(self, to: BorrowedFd<'_>) {
+        for stream in (1..3).filter(|stream| !self.had_closed(*stream)) {
+            // SAFETY: touches no memory.
+            unsafe { libc::dup2(to.as_raw_fd(), stream as c_int) };
+        }
     }
 
     /// Puts it all back for the program that this process is about to become.

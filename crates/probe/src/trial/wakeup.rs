@@ -3,10 +3,13 @@
 use std::num::NonZeroU64;
 
 use model::case::Policy;
-use model::trial::wakeup::{COMPANION_NS, LATE_NS, Load, SLACK_NS, SWITCHES, Wakeup};
+use model::trial::wakeup::{
+    COMPANION_NS, CPU_LATENCY_US, LATE_NS, Load, SLACK_NS, SWITCHES, Wakeup,
+};
 use rustix::thread::{current_timer_slack, set_current_timer_slack};
 
 use super::harness::{Outcome, TrialError, beside, check_alive};
+use crate::idle::{LATENCY_DEVICE, LatencyBound};
 use crate::random::Random;
 use crate::sys::Child;
 use crate::sys::{
@@ -30,6 +33,8 @@ pub(super) fn run(wakeup: &Wakeup, policy: Policy, round: u32) -> Result<Outcome
             }
         })?),
     };
+    let bound = wakeup.cpu_latency_us.map(LatencyBound::hold).transpose();
+    let bound = bound.map_err(|error| TrialError(format!("{LATENCY_DEVICE}: {error}")))?;
     // A slack that was not granted is seen below.
     let _ = set_current_timer_slack(NonZeroU64::new(wakeup.timer_slack_ns));
     let mut random = Random::new(wakeup.seed ^ u64::from(round));
@@ -49,6 +54,9 @@ pub(super) fn run(wakeup: &Wakeup, policy: Policy, round: u32) -> Result<Outcome
     outcome.count(SWITCHES, switches as i64);
     if let Ok(slack) = current_timer_slack() {
         outcome.count(SLACK_NS, i64::try_from(slack).unwrap_or(i64::MAX));
+    }
+    if let Some(us) = bound.as_ref().and_then(LatencyBound::in_force_us) {
+        outcome.count(CPU_LATENCY_US, us.into());
     }
     if let Some((before, after)) = companion_before.zip(companion_after) {
         outcome.count(COMPANION_NS, after.saturating_sub(before) as i64);

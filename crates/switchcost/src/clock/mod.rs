@@ -1,5 +1,6 @@
 //! `switchcost clock`: the experiments of Hines, Wyatt and Chang (2000). Here is what may be typed.
 
+mod answer;
 pub(crate) mod figures;
 pub(crate) mod plan;
 pub(crate) mod table;
@@ -35,6 +36,8 @@ pub(crate) enum ClockCommand {
     /// What malloc and free cost, by size of the block, and what made the slow ones slow
     Malloc(MallocArgs),
     /// What accounting by the timer tick makes of a process that sleeps whenever the tick comes
+    // It has a duration of its own.
+    #[command(mut_arg("other_duration", |arg| arg.long("seconds")))]
     Sampling(SamplingArgs),
 }
 

@@ -1,6 +1,7 @@
 //! `switchcost clock` on the terminal.
 
 use model::case::Policy;
+use model::estimate::Estimate;
 use model::findings::malloc::{
     self, BRK_CALLS, CAUSES, CallCost, MINOR_FAULTS, MMAP_CALLS, Overall, Slow,
 };
@@ -11,36 +12,59 @@ use model::findings::sampling::{self, ACCOUNTS};
 use model::findings::{Record, overhead};
 use model::published::hines2000;
 
-use crate::terminal::{estimate_words, figure, interval, table, value};
+use super::answer;
+use crate::terminal::{Text, View, estimate_words, figure, interval, table, value};
+
+/// Ticks of the time-stamp counter in nanoseconds.
+pub(super) fn ns(record: &Record, ticks: Option<Estimate>) -> Option<Estimate> {
+    ticks?.scaled(record.ns_per_tick?)
+}
+
+/// A figure in ticks, in nanoseconds.
+fn ns_of(record: &Record, ticks: Option<f64>) -> String {
+    figure(record.ns_per_tick.zip(ticks).map(|(ns, ticks)| ns * ticks))
+}
 
 const OVERHEAD_LEGEND: &str = "in a row: ns per call of a hundred calls one after the other, median of rounds and 95 % interval; alone: ns of one call\n  less what the two time stamps around it cost, median of rounds\n\
-mean to p99: ticks of all single calls, less the time stamps, interruptions included\n";
+mean to p99: ns of all single calls, less the time stamps, interruptions included\n";
 
-pub(crate) fn overhead(record: &Record, found: &overhead::Found) -> String {
+pub(crate) fn overhead(record: &Record, found: &overhead::Found, view: View) -> Text {
     let row = |call: &overhead::CallCost| {
-        let net = &call.net_ticks;
-        let in_a_row = call.back_to_back_ticks.and_then(|e| e.scaled(record.ns_per_tick?));
-        let alone = call.median_ticks.and_then(|e| Some(e.value * record.ns_per_tick?));
+        let in_a_row = ns(record, call.back_to_back_ticks);
         [
             call.call.clone(),
             value(in_a_row),
             interval(in_a_row),
-            figure(alone),
-            figure(net.mean),
-            figure(net.sd),
-            net.min.to_string(),
-            net.p50.to_string(),
-            net.p99.to_string(),
-            record.cases[call.case].rounds.to_string(),
+            value(ns(record, call.median_ticks)),
         ]
     };
-    let columns =
-        ["call", "in a row", "interval", "alone", "mean", "SD", "min", "p50", "p99", "rounds"];
+    let columns = ["call", "ns in a row", "interval", "ns alone"];
     let table = table(columns, found.calls.iter().map(row));
     let step = found.step_ticks.map_or(String::new(), |step| {
         format!("the counter goes on in steps of about {step:.0} ticks: a single short call is told no better\n")
     });
-    format!("{table}\n\n{OVERHEAD_LEGEND}{step}{}", beside_the_paper(&found.calls))
+    let then = view.history.then(|| format!("\n{}", beside_the_paper(&found.calls)));
+    Text {
+        headline: answer::overhead(record, found),
+        table: format!("{table}\n{}", then.unwrap_or_default()),
+        details: format!("{}\n\n{OVERHEAD_LEGEND}{step}", single_calls(record, found)),
+        ..Text::default()
+    }
+}
+
+/// What single calls took.
+fn single_calls(record: &Record, found: &overhead::Found) -> comfy_table::Table {
+    let row = |call: &overhead::CallCost| {
+        let net = &call.net_ticks;
+        let whole = [net.min, net.p50, net.p99, net.max].map(|ticks| Some(ticks as f64));
+        let figures = [Some(net.mean), net.sd].into_iter().chain(whole);
+        let cells = figures.map(|ticks| ns_of(record, ticks));
+        let rounds = record.cases[call.case].rounds.to_string();
+        let cells = std::iter::once(call.call.clone()).chain(cells).chain([rounds]);
+        cells.collect::<Vec<String>>()
+    };
+    let columns = ["call", "mean ns", "SD ns", "min ns", "p50 ns", "p99 ns", "max ns", "rounds"];
+    table(columns, found.calls.iter().map(row))
 }
 
 /// Table 1 of the paper, and the same calls here: threadclock's, and the system call where there is one.
@@ -81,21 +105,38 @@ const WAYS: [(&str, &str); 3] = [
     (GETRUSAGE_THREAD_NS, "getrusage(RUSAGE_THREAD), user + system"),
 ];
 
-const PRIMES_LEGEND: &str = "mean us, SD: microseconds of CPU time per trial by threadclock; self, thread: by getrusage(RUSAGE_SELF) and of\n  RUSAGE_THREAD, user + system; means less those of empty trials, medians of rounds\n\
+const PRIMES_LEGEND: &str = "mean, SD: CPU time per trial by threadclock; self, thread: by getrusage(RUSAGE_SELF) and of RUSAGE_THREAD, user + system;\n  means less those of empty trials, medians of rounds\n\
 gain: how much larger that SD is than threadclock's, in percent\n";
 
-pub(crate) fn primes(found: &primes::Found) -> String {
-    let columns =
-        ["primes", "mean us", "SD", "self us", "SD", "gain %", "thread us", "SD", "gain %"];
+pub(crate) fn primes(found: &primes::Found, view: View) -> Text {
+    let columns = [
+        "primes",
+        "mean us",
+        "SD us",
+        "self us",
+        "SD us",
+        "gain %",
+        "thread us",
+        "SD us",
+        "gain %",
+    ];
     let verdicts = WAYS.iter().filter_map(|(name, words)| {
-        Some(format!("{words}: {}\n", verdict(found.overall.get(*name)?)))
+        Some(format!("{words}: {}", verdict(found.overall.get(*name)?)))
     });
-    format!(
-        "{}\n\n{PRIMES_LEGEND}{}in 2000 the gain of getpinfo over getrusage was {} %, which went on in ticks of 10 ms\n",
-        table(columns, found.points.iter().map(primes_row)),
-        verdicts.collect::<String>(),
-        hines2000::PRECISION_GAIN_PERCENT
-    )
+    let then = view.history.then(|| {
+        format!(
+            "\nin 2000 the gain of getpinfo over getrusage was {} %, which went on in ticks of 10 ms\n",
+            hines2000::PRECISION_GAIN_PERCENT
+        )
+    });
+    let table = table(columns, found.points.iter().map(primes_row));
+    Text {
+        headline: answer::primes(found),
+        table: format!("{table}\n{}", then.unwrap_or_default()),
+        details: PRIMES_LEGEND.to_string(),
+        findings: verdicts.collect(),
+        ..Text::default()
+    }
 }
 
 fn primes_row(point: &primes::Point) -> Vec<String> {
@@ -128,49 +169,102 @@ fn verdict(against: &Against) -> String {
     format!("{gain}; {means}")
 }
 
-const MALLOC_LEGEND: &str = "ticks of the thread's own CPU time; malloc, free: median of rounds; fast: mean of the calls that were not slow; mean to p99: of all\n\
+const MALLOC_LEGEND: &str = "ns of the thread's own CPU time; malloc, free: median of rounds; fast: mean of the calls that were not slow; mean to p99: of all\n\
 brk, mmap, faults: kernel calls (mmap, munmap, mremap, madvise together) and page faults of a round\n";
 
-pub(crate) fn malloc(record: &Record, found: &malloc::Found) -> String {
-    let columns = [
-        "bytes", "by", "malloc", "fast", "mean", "SD", "p99", "free", "fast", "mean", "SD", "p99",
-        "brk", "mmap", "faults",
-    ];
-    let table = table(columns, found.points.iter().map(malloc_row));
-    let overall: String = found.overall.iter().map(|of| overall_words(record, of)).collect();
+pub(crate) fn malloc(record: &Record, found: &malloc::Found, view: View) -> Text {
+    let several = found.overall.len() > 1;
+    let mut columns = vec!["bytes"];
+    columns.extend(several.then_some("by"));
+    columns.extend(["malloc ns", "mean ns", "p99 ns", "free ns", "mean ns", "p99 ns"]);
+    columns.extend((!several).then_some("faults"));
+    let row = |point: &malloc::Point| {
+        let mut cells = vec![point.bytes.to_string()];
+        cells.extend(several.then(|| library(point.preload.as_ref()).to_string()));
+        for cost in [&point.malloc, &point.free] {
+            let net = cost.as_ref().map(|cost| cost.net_ticks);
+            cells.push(value(ns(record, cost.as_ref().and_then(|cost| cost.median_ticks))));
+            cells.push(ns_of(record, net.map(|net| net.mean)));
+            cells.push(ns_of(record, net.map(|net| net.p99 as f64)));
+        }
+        let faults = point.per_sample.get(MINOR_FAULTS).copied();
+        cells.extend((!several).then(|| figure(faults)));
+        cells
+    };
     let cycles = hines2000::MALLOC_CYCLES;
-    let slow = found.overall.iter().map(|Overall { preload, .. }| {
-        let own = || found.points.iter().filter(|point| point.preload == *preload);
-        let malloc = slow_words(own().filter_map(|point| point.malloc.as_ref()));
-        let free = slow_words(own().filter_map(|point| point.free.as_ref()));
-        let by = library(preload.as_ref());
-        format!("slow malloc calls by {by}: {malloc}\nslow free calls by {by}: {free}\n")
+    let then = view.history.then(|| {
+        format!(
+            "\nin 2000: {cycles} cycles, {:.2} us at 166 MHz (the mean of Doug Lea's malloc over the same sizes)\n",
+            cycles / 166.0
+        )
     });
-    let mut text = format!(
-        "{table}\n\n{MALLOC_LEGEND}{overall}in 2000: {cycles} cycles, {:.2} us at 166 MHz (the mean of Doug Lea's malloc over the same sizes)\n{}",
-        cycles / 166.0,
-        slow.collect::<String>()
-    );
-    if found.points.iter().any(|point| !point.per_sample.contains_key(BRK_CALLS)) {
-        text.push_str("brk, mmap: not counted, as a child could not be traced here (ptrace(2); see kernel.yama.ptrace_scope and seccomp)\n");
+    Text {
+        headline: answer::malloc(record, found),
+        table: format!(
+            "{}\n{}",
+            table(columns, found.points.iter().map(row)),
+            then.unwrap_or_default()
+        ),
+        details: malloc_details(record, found),
+        findings: found.overall.iter().flat_map(|of| slow_calls(found, of)).collect(),
+        ..Text::default()
     }
-    text
+}
+
+/// What was slow, and why, of each allocator.
+fn slow_calls(found: &malloc::Found, Overall { preload, .. }: &Overall) -> [String; 2] {
+    let own = || found.points.iter().filter(|point| point.preload == *preload);
+    let malloc = slow_words(own().filter_map(|point| point.malloc.as_ref()));
+    let free = slow_words(own().filter_map(|point| point.free.as_ref()));
+    let by = library(preload.as_ref());
+    [format!("slow malloc calls by {by}: {malloc}"), format!("slow free calls by {by}: {free}")]
+}
+
+/// All columns, and each allocator over all sizes.
+fn malloc_details(record: &Record, found: &malloc::Found) -> String {
+    let columns = [
+        "bytes",
+        "by",
+        "malloc ns",
+        "fast",
+        "mean",
+        "SD",
+        "p99",
+        "free ns",
+        "fast",
+        "mean",
+        "SD",
+        "p99",
+        "brk",
+        "mmap",
+        "faults",
+    ];
+    let table = table(columns, found.points.iter().map(|point| malloc_row(record, point)));
+    let overall: String = found.overall.iter().map(|of| overall_words(record, of)).collect();
+    let is_traced = found.points.iter().all(|point| point.per_sample.contains_key(BRK_CALLS));
+    let untraced = match is_traced {
+        true => "",
+        false => {
+            "brk, mmap: not counted, as a child could not be traced here (ptrace(2); see kernel.yama.ptrace_scope and seccomp)\n"
+        }
+    };
+    format!("{table}\n\n{MALLOC_LEGEND}{overall}{untraced}")
 }
 
 fn library(preload: Option<&String>) -> &str {
     preload.map_or("libc", |path| path.rsplit('/').next().unwrap_or(path))
 }
 
-fn malloc_row(point: &malloc::Point) -> Vec<String> {
+fn malloc_row(record: &Record, point: &malloc::Point) -> Vec<String> {
     let mut cells = vec![point.bytes.to_string(), library(point.preload.as_ref()).to_string()];
     for cost in [&point.malloc, &point.free] {
         let cost = cost.as_ref();
         cells.extend([
-            value(cost.and_then(|cost| cost.median_ticks)),
-            value(cost.and_then(|cost| cost.fast_ticks)),
-            figure(cost.map(|cost| cost.net_ticks.mean)),
-            figure(cost.and_then(|cost| cost.net_ticks.sd)),
-            figure(cost.map(|cost| cost.net_ticks.p99 as f64)),
+            value(ns(record, cost.and_then(|cost| cost.median_ticks))),
+            value(ns(record, cost.and_then(|cost| cost.fast_ticks))),
+            ns_of(record, cost.map(|cost| cost.net_ticks.mean)),
+            ns_of(record, cost.and_then(|cost| cost.net_ticks.sd)),
+            ns_of(record, cost.map(|cost| cost.net_ticks.p99 as f64)),
         ]);
     }
     let counts = [BRK_CALLS, MMAP_CALLS, MINOR_FAULTS];
@@ -179,16 +273,14 @@ fn malloc_row(point: &malloc::Point) -> Vec<String> {
 }
 
 fn overall_words(record: &Record, overall: &Overall) -> String {
-    let mean = overall.malloc_mean_ticks.map(|estimate| estimate.value);
     format!(
-        "{} over all sizes: malloc {} ticks, fast {}, mean {} ({} ns); free {} ticks, mean {}\n",
+        "{} over all sizes, in ns: malloc {}, fast {}, mean {}; free {}, mean {}\n",
         library(overall.preload.as_ref()),
-        estimate_words(overall.malloc_median_ticks),
-        estimate_words(overall.malloc_fast_ticks),
-        figure(mean),
-        figure(record.ns_per_tick.zip(mean).map(|(ns, ticks)| ns * ticks)),
-        estimate_words(overall.free_median_ticks),
-        value(overall.free_mean_ticks),
+        estimate_words(ns(record, overall.malloc_median_ticks)),
+        estimate_words(ns(record, overall.malloc_fast_ticks)),
+        value(ns(record, overall.malloc_mean_ticks)),
+        estimate_words(ns(record, overall.free_median_ticks)),
+        value(ns(record, overall.free_mean_ticks)),
     )
 }
 
@@ -215,14 +307,38 @@ const SAMPLING_LEGEND: &str = "the whole against the scheduler's sum (CLOCK_PROC
 precise on today's Linux: the scheduler's sum, and user + system of a process, which is scaled to it\n\
 sampled by ticks: how that sum is split into user and system (getrusage, times, /proc/PID/stat, time(1), top)\n";
 
-pub(crate) fn sampling(record: &Record, points: &[sampling::Point]) -> String {
+pub(crate) fn sampling(record: &Record, points: &[sampling::Point]) -> Text {
+    let columns = ["sleeping", "process", "account", "ms per s", "error %"];
+    let ticks: Vec<f64> = points.iter().filter_map(|p| p.tick_ns).map(|e| e.value).collect();
+    let tick = stats::median(&ticks).map_or(String::new(), |tick| {
+        format!("a tick every {} ms, as the kernel reports it\n", figure(tick / 1e6))
+    });
+    let policy = record.cases.first().map_or(Policy::Other, |case| case.case.policy);
+    let details = format!(
+        "{}\n\n{SAMPLING_LEGEND}{tick}the sleeper runs for half of its period, under policy {policy}\n\
+         the precision below is that of the sleeper's share of the CPU; errors have intervals of their own\n",
+        table(columns, accounts(points, estimate_words))
+    );
+    Text {
+        headline: answer::sampling(points),
+        table: format!("{}\n", table(columns, accounts(points, value))),
+        details,
+        ..Text::default()
+    }
+}
+
+/// A row for each account of each process in each phase; `error` writes how far it is off, in percent.
+fn accounts(
+    points: &[sampling::Point],
+    error: impl Fn(Option<Estimate>) -> String,
+) -> Vec<[String; 5]> {
     let mut rows = Vec::new();
     for (point, process) in points.iter().flat_map(|of| of.processes.iter().map(move |p| (of, p))) {
         for account in &ACCOUNTS {
             let reading = process.accounts.get(account.name);
             let error = match reading.map(|of| of.error_percent) {
                 Some(None) => "(the truth)".to_string(),
-                error => estimate_words(error.flatten()),
+                off => error(off.flatten()),
             };
             rows.push([
                 point.phase.to_string(),
@@ -233,16 +349,7 @@ pub(crate) fn sampling(record: &Record, points: &[sampling::Point]) -> String {
             ]);
         }
     }
-    let table = table(["sleeping", "process", "account", "ms per s", "error %"], rows);
-    let ticks: Vec<f64> = points.iter().filter_map(|p| p.tick_ns).map(|e| e.value).collect();
-    let tick = stats::median(&ticks).map_or(String::new(), |tick| {
-        format!("a tick every {} ms, as the kernel reports it\n", figure(tick / 1e6))
-    });
-    let policy = record.cases.first().map_or(Policy::Other, |case| case.case.policy);
-    format!(
-        "{table}\n\n{SAMPLING_LEGEND}{tick}the sleeper runs for half of its period, under policy {policy}\n\
-         the precision below is that of the sleeper's share of the CPU; errors have intervals of their own\n"
-    )
+    rows
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
-//! Charts of clocks: made records need no samples where only the record is drawn.
+//! Answers and charts of clocks.
 
 use charts::{Figure, Role, Scale};
 use model::experiment::Experiment;
 use model::plan::{Batching, Plan, Stopping};
 use model::run::{Header, Run};
-use model::trial::{Case, Repeats, Sample, Trial, overhead, primes};
+use model::trial::{Case, Phase, Repeats, Sample, Trial, malloc, overhead, primes, sampling};
 
+use crate::experiments::Record;
 use crate::figures::tests::*;
+use crate::terminal::View;
 
 fn plan(experiment: Experiment, trials: Vec<Trial>) -> Plan {
     let case = |trial| Case { trial, cpu: 1, policy: model::ring::Policy::Other }.into();
@@ -15,19 +17,36 @@ fn plan(experiment: Experiment, trials: Vec<Trial>) -> Plan {
         cases: trials.into_iter().map(case).collect(),
         seed: 1,
         batching: Batching::of_trials(Repeats { trials: 10 }),
-        stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: Some(6), confidence: 0.95 },
+        stopping: Stopping {
+            precision: 0.01,
+            budget_ns: 1,
+            rounds: Some(6),
+            confidence: 0.95,
+            fixed_budget: false,
+        },
         reference: Default::default(),
     }
 }
 
 /// Six rounds at two ticks a nanosecond; each sample has the tallies that `of` gives its case.
 fn drawn(plan: Plan, of: impl Fn(&Trial) -> Vec<(&'static str, Vec<i64>)>) -> Vec<Figure> {
+    figures(&made(plan, of, |_| Vec::new()))
+}
+
+/// The same with counts.
+fn made(
+    plan: Plan,
+    of: impl Fn(&Trial) -> Vec<(&'static str, Vec<i64>)>,
+    counts: impl Fn(&Trial) -> Vec<(String, i64)>,
+) -> Run {
     let rings = fixture();
     let header = Header {
         schema: 1,
         run: "made".into(),
         started: rings.header.started,
         invocation: Vec::new(),
+        name: None,
+        host: None,
         build: rings.header.build,
         plan,
         machine: rings.header.machine,
@@ -50,13 +69,109 @@ fn drawn(plan: Plan, of: impl Fn(&Trial) -> Vec<(&'static str, Vec<i64>)>) -> Ve
                 tallies: tallies
                     .map(|(name, values)| (name.to_string(), values.into_iter().collect()))
                     .collect(),
-                counts: Default::default(),
+                counts: counts(&case.trial).into_iter().collect(),
                 steal_ns: None,
             };
             run.samples.push(model::case::Sample::Trial(sample));
         }
     }
-    figures(&run)
+    run
+}
+
+/// The first line that is printed, its broken lines joined.
+fn answer(run: &Run) -> String {
+    let text = Record::of(run).text(run, None, View::default()).replace("\n  ", " ");
+    text.lines().next().unwrap().to_string()
+}
+
+fn of_calls(calls: &[(&'static str, i64)]) -> Run {
+    let trials = calls.iter().map(|(call, _)| Trial::Call { call: call.to_string() }).collect();
+    let ticks = |trial: &Trial| {
+        let is_it = |(call, _): &&(&str, i64)| *trial == Trial::Call { call: call.to_string() };
+        let ticks = calls.iter().find(is_it).unwrap().1;
+        let batch = ticks * i64::from(overhead::BATCH_CALLS);
+        vec![
+            (overhead::CALL_TICKS, vec![ticks; 4]),
+            (overhead::EMPTY_TICKS, vec![0; 4]),
+            (overhead::BATCH_TICKS, vec![batch; 4]),
+        ]
+    };
+    made(plan(Experiment::ClockOverhead, trials), ticks, |_| Vec::new())
+}
+
+/// Two ticks are a nanosecond.
+#[test]
+fn the_answer_is_what_reading_a_threads_time_costs() {
+    let clocks =
+        [("getrusage", 1216), ("monotonic", 50), ("threadclock-now", 20), ("thread-cputime", 1022)];
+    assert_eq!(
+        answer(&of_calls(&clocks)),
+        "Reading a thread's CPU time takes 10.0 ns by threadclock, 511 ns by \
+         clock_gettime(CLOCK_THREAD_CPUTIME_ID), 608 ns by getrusage."
+    );
+    assert_eq!(
+        answer(&of_calls(&clocks[1..2])),
+        "A call of monotonic takes 25.0 ns (25.0 to 25.0)."
+    );
+    assert_eq!(
+        answer(&of_calls(&[("times", 600), ("monotonic", 50)])),
+        "The cheapest call is monotonic with 25.0 ns (25.0 to 25.0), the dearest times with 300 ns."
+    );
+}
+
+#[test]
+fn the_answer_of_primes_is_who_scatters_more() {
+    let run = |spread: i64| {
+        let way = |spread: i64| vec![10_000 - spread, 10_000 + spread];
+        let tallies = move |_: &Trial| {
+            vec![
+                (primes::THREADCLOCK_NS, way(10)),
+                ("empty_threadclock_ns", vec![1, 1]),
+                (primes::GETRUSAGE_NS, way(spread)),
+                ("empty_getrusage_ns", vec![1, 1]),
+            ]
+        };
+        let plan = plan(Experiment::ClockPrimes, vec![Trial::Primes { primes: 100 }]);
+        answer(&made(plan, tallies, |_| Vec::new()))
+    };
+    let means = "than threadclock over the same work; their means agree to 0 %.";
+    assert_eq!(run(15), format!("getrusage scatters 50.0 % more {means}"));
+    assert_eq!(run(5), format!("getrusage scatters 50.0 % less {means}"));
+}
+
+#[test]
+fn the_answer_of_malloc_is_over_all_sizes() {
+    let sizes = [100, 200].map(|bytes| Trial::Malloc { bytes, preload: None }).to_vec();
+    let tallies = |trial: &Trial| {
+        let Trial::Malloc { bytes, .. } = trial else { panic!("malloc") };
+        let ticks = *bytes as i64;
+        vec![
+            (malloc::MALLOC_TICKS, vec![ticks; 3]),
+            (malloc::FREE_TICKS, vec![20; 3]),
+            (malloc::EMPTY_TICKS, vec![0; 3]),
+        ]
+    };
+    let run = made(plan(Experiment::ClockMalloc, sizes), tallies, |_| Vec::new());
+    assert_eq!(
+        answer(&run),
+        "malloc takes 75.0 ns (75.0 to 75.0), free 10.0 ns: means over sizes of 100 to 200 bytes."
+    );
+}
+
+#[test]
+fn the_answer_of_sampling_is_what_ticks_miss() {
+    let phases = [Phase::AcrossTicks, Phase::Anywhere];
+    let trials = phases.map(|phase| Trial::Sampling { phase, duration_ns: 1_000_000 }).to_vec();
+    let counts = |_: &Trial| {
+        let of = |account: &str, ns: i64| (sampling::count("sleeper", account), ns);
+        vec![of("precise", 500_000), of("ticks", 10_000), of("getrusage", 500_000)]
+    };
+    let run = made(plan(Experiment::ClockSampling, trials), |_| Vec::new(), counts);
+    assert_eq!(
+        answer(&run),
+        "Ticks see 2.00 % of the CPU time of a process that sleeps whenever they come (10.0 of 500 ms a second); \
+         getrusage's user + system is 100 % of it."
+    );
 }
 
 #[test]

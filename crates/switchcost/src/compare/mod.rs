@@ -1,4 +1,4 @@
-//! `switchcost compare`: did it change?
+//! `switchcost compare`: did it change? And of several runs: which is the odd one?
 
 mod table;
 
@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Arg, Args};
-use model::comparison::{Change, Comparison, LIMIT, Terms, Wanted};
-use model::subject::{PREFIX, Side, Subject};
+use model::comparison::{Across, Comparison, LIMIT, Several, Terms, Verdict, Wanted};
+use model::subject::{Origin, PREFIX, Side, Subject};
 
 use crate::effort::CONFIDENCE;
 use crate::execute::Taken;
@@ -20,7 +20,21 @@ use crate::store::{Entry, Folder, header, read};
 use crate::values::{each_once, share};
 
 /// What also serves a comparison of two runs; all else that `ring` takes is for --ab.
-const ALSO_OF_RUNS: &[&str] = &["base", "new", "ab", "fail_above", "cost", "json", "csv", "quiet"];
+const ALSO_OF_RUNS: &[&str] = &[
+    "base",
+    "new",
+    "more",
+    "ab",
+    "fail_above",
+    "allow_undecided",
+    "across",
+    "markdown",
+    "cost",
+    "json",
+    "csv",
+    "quiet",
+    "verbose",
+];
 
 /// An argument as a comparison takes it.
 pub(crate) fn of_session(arg: Arg) -> Arg {
@@ -34,7 +48,7 @@ pub(crate) fn of_session(arg: Arg) -> Arg {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// What to compare with: a run (name, start of a name, `last`, or a file), or history:MACHINE
+    /// What to compare with: a run (name, start of a name, `last`, `last~1`, or a file), or history:MACHINE
     ///
     /// Several launches of the same plan, with commas between them, are one side; a run of `ring --launches`
     /// stands for all launches that it was measured with.
@@ -45,6 +59,13 @@ pub(crate) struct CompareArgs {
     /// What is compared, named in the same way
     #[arg(required_unless_present = "ab")]
     pub(crate) new: Option<String>,
+
+    /// Further runs: of three or more, which is the odd one?
+    ///
+    /// Each is compared with each. The odd one differs from all others in a case in which these do not differ among
+    /// themselves.
+    #[arg(conflicts_with_all = ["ab", "fail_above", "across", "markdown"])]
+    pub(crate) more: Vec<String>,
 
     /// Measure two settings, interleaved in one session, instead of comparing stored runs
     ///
@@ -61,6 +82,21 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) fail_above: Option<f64>,
 
+    /// With --fail-above: exit with 0 where nothing was decided, in place of 3
+    #[arg(long, requires = "fail_above")]
+    pub(crate) allow_undecided: bool,
+
+    /// Compare cases that differ in this alone: policy, placement, link, kind or kernel
+    ///
+    /// Without it only cases of the same setting are compared. `--across placement` answers what pinning brings,
+    /// from one run pinned and one that is not.
+    #[arg(long, value_name = "SETTING", conflicts_with = "ab")]
+    pub(crate) across: Option<Across>,
+
+    /// Print the comparison as Markdown, for a comment on a pull request
+    #[arg(long)]
+    pub(crate) markdown: bool,
+
     /// Which cost is compared: switch, hop or cpu
     ///
     /// switch: of a switch above solo; of a ring that does not switch, and where one side lacks it, of a hop. hop: of a
@@ -73,8 +109,11 @@ pub(crate) struct CompareArgs {
     pub(crate) ring: RingArgs,
 }
 
-/// What a script must be able to tell from "slower beyond the limit", which is 1 (diff(1), grep(1)).
+/// Exit code where there is no comparison: 1 means slower beyond the limit (as in diff(1), grep(1)).
 const TROUBLE: u8 = 2;
+
+/// Exit code of a gate that could not decide.
+const UNDECIDED: u8 = 3;
 
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     Ok(compare(args).unwrap_or_else(|error| {
@@ -94,13 +133,32 @@ fn compare(args: &CompareArgs) -> Result<ExitCode> {
         limit: args.fail_above.unwrap_or(LIMIT),
         confidence: CONFIDENCE,
         wanted: args.cost,
+        across: args.across,
     };
     match (&args.ab, &args.base, &args.new) {
         (Some(prefixes), base, _) => measured(args, prefixes, base.as_deref(), terms),
+        (None, Some(base), Some(new)) if !args.more.is_empty() => {
+            let names = [base, new].into_iter().chain(&args.more);
+            let subjects = names.map(|name| Ok((name.clone(), find(name)?)));
+            let subjects = subjects.collect::<Result<Vec<_>>>()?;
+            check_different(&subjects)?;
+            let found = Several::of(&subjects, terms);
+            table::write_several(&found, args)?;
+            if found.cases == 0 { bail!("{}", found.in_words) } else { Ok(ExitCode::SUCCESS) }
+        }
         (None, Some(base), Some(new)) => {
-            let found = Comparison::of(&find(base)?, &find(new)?, terms);
-            table::write(&found, &[], output)?;
-            verdict(&found, args)
+            let (base, new) = (find(base)?, find(new)?);
+            let is_run = matches!(base.side.origin, Origin::Run { .. });
+            if args.fail_above.is_some() && is_run && base.side == new.side {
+                return Err(usage(format!(
+                    "BASE and NEW are the same run ({}): --fail-above needs two",
+                    base.side.name
+                )));
+            }
+            terms.across.map_or(Ok(()), |across| check_across(across, &base, &new))?;
+            let found = Comparison::of(&base, &new, terms);
+            table::write(&found, &[], args)?;
+            exit_code(&found, args)
         }
         _ => Err(usage("BASE NEW: two runs are compared, or two settings (--ab)")),
     }
@@ -129,11 +187,11 @@ fn measured(
     }
     let measured = session::measure(prefixes, &args.ring, terms)?;
     let paths: Vec<_> = measured.runs.iter().filter_map(|taken| taken.path.as_deref()).collect();
-    table::write(&measured.found, &paths, &args.ring.output)?;
+    table::write(&measured.found, &paths, args)?;
     if let Some(code) = measured.interrupted {
         return Ok(ExitCode::from(code));
     }
-    let code = verdict(&measured.found, args)?;
+    let code = exit_code(&measured.found, args)?;
     // That something is slower is true whatever else failed.
     if !measured.runs.iter().all(Taken::is_whole) && code == ExitCode::SUCCESS {
         bail!("a case could not be measured, or the session could not be stored: see above");
@@ -175,27 +233,52 @@ fn launches_of(folder: &Folder, found: Entry) -> Result<Vec<PathBuf>> {
     }
 }
 
-/// Only somebody who asked for a gate gets one.
-fn verdict(found: &Comparison, args: &CompareArgs) -> Result<ExitCode> {
+/// Of several runs each is there once, and was measured.
+fn check_different(subjects: &[(String, Subject)]) -> Result<()> {
+    for (index, (name, subject)) in subjects.iter().enumerate() {
+        let side = &subject.side;
+        if let Some((first, _)) = subjects[..index].iter().find(|(_, other)| other.side == *side) {
+            return Err(usage(format!("{first} and {name} are the same run ({})", side.name)));
+        }
+        if matches!(side.origin, Origin::Publication { .. }) {
+            return Err(usage(format!(
+                "{name}: published figures have no interval: it cannot be one of several runs"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// A setting to compare across has one value on each side: else it is open which belong to each other.
+fn check_across(across: Across, base: &Subject, new: &Subject) -> Result<()> {
+    for subject in [base, new] {
+        let values = each_once(subject.cases.iter().filter_map(|case| case.label(across.name())));
+        if values.len() > 1 {
+            let (name, all) = (&subject.side.name, values.join(", "));
+            return Err(usage(format!(
+                "--across {across}: {name} has several ({all}): measure one in each run (--{across})"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Only somebody who asked for a gate gets its exit code.
+fn exit_code(found: &Comparison, args: &CompareArgs) -> Result<ExitCode> {
     if found.changes.is_empty() {
         bail!("{}", found.in_words);
     }
     if args.fail_above.is_none() {
         return Ok(ExitCode::SUCCESS);
     }
-    if found.is_worse_beyond_limit() {
-        return Ok(ExitCode::FAILURE);
-    }
     let lost =
         found.lost().iter().map(|(title, why)| format!("{title}: {why}")).collect::<Vec<_>>();
-    if !lost.is_empty() {
-        bail!("--fail-above: not tested, though the base has it: {}", lost.join("; "));
+    match found.gate.verdict {
+        Verdict::Fail => Ok(ExitCode::FAILURE),
+        _ if !lost.is_empty() => {
+            bail!("--fail-above: not tested, though the base has it: {}", lost.join("; "))
+        }
+        Verdict::Undecided if !args.allow_undecided => Ok(UNDECIDED.into()),
+        Verdict::Undecided | Verdict::Pass => Ok(ExitCode::SUCCESS),
     }
-    if !found.changes.iter().any(Change::is_tested) {
-        bail!(
-            "--fail-above: nothing was tested: no case has an interval on both sides (not seen at the CPU's full \
-             speed, too few rounds, a cost that is not resolved from zero, or published figures only)"
-        );
-    }
-    Ok(ExitCode::SUCCESS)
 }

@@ -1,48 +1,156 @@
 //! `switchcost compare` on the terminal.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use charts::printable;
 use comfy_table::{CellAlignment, Table};
-use model::comparison::{Answer, Change, Comparison, More, Reason, Side, Unpaired};
+use model::comparison::{Answer, Change, Comparison, Member, Several, Side, Unpaired, Verdict};
 use model::machine::Difference;
-use model::subject::Origin;
+use model::subject::{Origin, Quantity};
 use model::words;
 
-use crate::output::{Output, print, put_json};
-use crate::terminal;
+use super::CompareArgs;
+use crate::output::{print_text, put_json, say_text};
+use crate::terminal::{self, counted};
 use crate::values::Destination;
 
-/// Differences that are printed; the JSON form has all.
+/// Differences that --verbose prints; the JSON form has all.
 const MOST_DIFFERENCES: usize = 12;
 
+/// Warnings that are printed without --verbose.
+const MOST_WARNINGS: usize = 2;
+
 /// Writes what was asked for: text, to standard error where JSON has standard output, and JSON.
-pub(crate) fn write(found: &Comparison, paths: &[&Path], output: &Output) -> Result<()> {
-    let text = printable(&text(found, paths));
+pub(crate) fn write(found: &Comparison, paths: &[&Path], args: &CompareArgs) -> Result<()> {
+    let output = &args.ring.output;
+    let text = match args.markdown {
+        true => markdown(found, args),
+        false => text(found, paths, args),
+    };
     match &output.json {
         _ if output.quiet => {}
-        // Nobody there to read it is no reason to fail.
-        Some(Destination::Stdout) => drop(io::stderr().write_all(text.as_bytes())),
-        _ => print(text.as_bytes()).context("cannot print the comparison")?,
+        Some(Destination::Stdout) => say_text(&text),
+        _ => print_text(&text).context("cannot print the comparison")?,
     }
     put_json(found, output.json.as_ref())
 }
 
-/// The whole, ending with a newline.
-fn text(found: &Comparison, paths: &[&Path]) -> String {
-    let mut lines =
-        vec![format!("base: {}", side(&found.base)), format!("new:  {}", side(&found.new))];
-    lines.extend(differences(found));
-    lines.extend(found.conditions.warnings.iter().map(|warning| format!("warning: {warning}")));
-    if !found.changes.is_empty() {
-        lines.push(format!("\n{}\n\n{}", table(found), legend(found)));
+/// The same of several runs.
+pub(crate) fn write_several(found: &Several, args: &CompareArgs) -> Result<()> {
+    let output = &args.ring.output;
+    let text = several(found);
+    match &output.json {
+        _ if output.quiet => {}
+        Some(Destination::Stdout) => say_text(&text),
+        _ => print_text(&text).context("cannot print the comparison")?,
     }
-    lines.extend(left_over(&found.unpaired));
-    lines.push(format!("\n{}", found.in_words));
-    lines.extend(paths.iter().map(|path| terminal::place(Some(path))));
+    put_json(found, output.json.as_ref())
+}
+
+fn several(found: &Several) -> String {
+    let row = |(number, run): (usize, &Member)| {
+        let far = run.farthest.as_ref();
+        let ends = far.and_then(|far| far.interval);
+        [
+            run.name.clone(),
+            far.map_or("-".to_string(), |far| far.title.clone()),
+            far.map_or("-".to_string(), |far| ratio(far.ratio)),
+            ends.map_or("none".to_string(), |(low, high)| {
+                format!("{} to {}", ratio(low), ratio(high))
+            }),
+            run.differs_from.len().to_string(),
+            if found.odd.contains(&number) { "odd" } else { "" }.to_string(),
+        ]
+    };
+    let columns = ["run", "farthest case", "/ others", "interval", "differs from", ""];
+    let mut table = terminal::table(columns, found.runs.iter().enumerate().map(row));
+    for left in [0, 1] {
+        if let Some(column) = table.column_mut(left) {
+            column.set_cell_alignment(CellAlignment::Left);
+        }
+    }
+    format!(
+        "{}\n\n{table}\n\n{}\n",
+        terminal::wrapped(&found.in_words),
+        terminal::wrapped(
+            "/ others: its cost by the median of the others'; differs from: runs from which it differs in some case"
+        )
+    )
+}
+
+/// The answer, the table, the warnings that matter and the verdict, ending with a newline.
+fn text(found: &Comparison, paths: &[&Path], args: &CompareArgs) -> String {
+    let is_verbose = args.ring.output.view.verbose;
+    let mut parts = vec![terminal::wrapped(&headline(found))];
+    if !found.changes.is_empty() {
+        parts.push(table(found).to_string());
+    }
+    let mut lines = Vec::new();
+    if is_verbose {
+        lines.push(legend(found));
+        lines.push(format!("base: {}\nnew:  {}", side(&found.base), side(&found.new)));
+        lines.extend(differences(found));
+    }
+    let all = &found.conditions.warnings;
+    let shown = if is_verbose { all.len() } else { MOST_WARNINGS };
+    lines.extend(all.iter().take(shown).map(|warning| format!("warning: {warning}")));
+    let left = all.len().saturating_sub(shown) + if is_verbose { 0 } else { found.unpaired.len() };
+    if is_verbose {
+        lines.extend(left_over(&found.unpaired));
+        lines.extend(paths.iter().map(|path| terminal::place(Some(path))));
+        lines.push(verdict(found, args));
+    } else {
+        lines.extend((left > 0).then(|| format!("{}: --verbose", counted(left, "further note"))));
+        lines = lines.iter().map(|line| terminal::wrapped(line)).collect();
+        lines.extend(narrow_verdict(found));
+    }
+    parts.push(lines.join("\n"));
+    terminal::page(&parts)
+}
+
+/// The verdict with its reason on the last line; where that is too wide, the reason on the line before.
+fn narrow_verdict(found: &Comparison) -> Vec<String> {
+    let gate = &found.gate;
+    let fits = |line: &&&String| line.chars().count() <= terminal::WIDTH;
+    if let Some(line) = [&gate.in_words, &gate.brief].iter().find(fits) {
+        return vec![(*line).clone()];
+    }
+    let reason = gate.in_words.strip_prefix(&*gate.summary).unwrap_or_default();
+    vec![terminal::wrapped(reason.trim_start_matches(": ")), gate.summary.clone()]
+}
+
+/// The answer to what was asked: of one case its own, of several how many have which.
+fn headline(found: &Comparison) -> String {
+    match &found.changes[..] {
+        [change] => format!("{}: {}", name(change, &found.changes), change.in_words),
+        _ => found.in_words.clone(),
+    }
+}
+
+/// The gate's line. Its exit code is only given where it was asked for.
+fn verdict(found: &Comparison, args: &CompareArgs) -> String {
+    let line = &found.gate.in_words;
+    match (args.fail_above, found.gate.verdict) {
+        (Some(_), _) | (None, Verdict::Pass) => line.clone(),
+        (None, _) => format!("{line} (exit code 0: no --fail-above)"),
+    }
+}
+
+/// The same for a comment on a pull request.
+fn markdown(found: &Comparison, args: &CompareArgs) -> String {
+    let row = |cells: Vec<String>| {
+        let cells: Vec<String> = cells.iter().map(|cell| cell.trim().replace('|', "\\|")).collect();
+        format!("| {} |", cells.join(" | "))
+    };
+    let mut lines = vec![format!("**{}**\n", headline(found))];
+    lines.push(row(COLUMNS.map(String::from).to_vec()));
+    lines.push("|:--|--:|--:|--:|--:|:--|".to_string());
+    lines.extend(found.changes.iter().map(|change| row(cells(change, found).to_vec())));
+    lines.push(String::new());
+    let warnings = found.conditions.warnings.iter().take(MOST_WARNINGS);
+    lines.extend(warnings.map(|warning| format!("- {warning}")));
+    lines.push(format!("\n{}", verdict(found, args)));
     lines.join("\n") + "\n"
 }
 
@@ -70,27 +178,32 @@ fn differences(found: &Comparison) -> Vec<String> {
         format!("differs: {field}: {base} in base, {other} in new")
     };
     let left = listed().skip(MOST_DIFFERENCES).count() + conditions.others.len();
-    let more = (left > 0).then(|| format!("differs: {left} more fields (--json has all)"));
+    let more =
+        (left > 0).then(|| format!("differs: {} (--json has all)", counted(left, "more field")));
     listed().take(MOST_DIFFERENCES).map(line).chain(more).collect()
 }
 
+const COLUMNS: [&str; 6] = ["case", "base", "new", "new/base", "interval", "answer"];
+
+fn cells(change: &Change, found: &Comparison) -> [String; 6] {
+    let name = name(change, &found.changes);
+    [
+        // What a case costs is the cost of a switch, unless it says otherwise.
+        match change.of {
+            Quantity::NsPerSwitchAboveSolo => name,
+            of => format!("{name} ({})", of.in_words()),
+        },
+        words::time(change.base_ns),
+        words::time(change.new_ns),
+        change.ratio.value.map_or("-".to_string(), ratio),
+        interval(change),
+        answer(change),
+    ]
+}
+
 fn table(found: &Comparison) -> Table {
-    let row = |change: &Change| {
-        [
-            name(change, &found.changes),
-            change.of.in_words().to_string(),
-            words::time(change.base_ns),
-            words::time(change.new_ns),
-            change.ratio.value.map_or("-".to_string(), ratio),
-            interval(change),
-            answer(change),
-            more(change),
-        ]
-    };
-    let columns =
-        ["case", "cost of", "base", "new", "new/base", "interval", "answer", more_of(found)];
-    let mut table = terminal::table(columns, found.changes.iter().map(row));
-    for left in [0, 6] {
+    let mut table = terminal::table(COLUMNS, found.changes.iter().map(|of| cells(of, found)));
+    for left in [0, 5] {
         if let Some(column) = table.column_mut(left) {
             column.set_cell_alignment(CellAlignment::Left);
         }
@@ -157,24 +270,6 @@ fn answer(change: &Change) -> String {
     }
 }
 
-fn more(change: &Change) -> String {
-    match change.answer {
-        Answer::CannotTell { reason: Reason::FewRounds, more: Some(More::Rounds(least)) } => {
-            format!(">={least}")
-        }
-        Answer::CannotTell { more: Some(More::Launches(more) | More::Rounds(more)), .. } => {
-            format!("~{more}")
-        }
-        Answer::CannotTell { more: None, .. } => "-".to_string(),
-        _ => String::new(),
-    }
-}
-
-/// What more of would tell.
-fn more_of(found: &Comparison) -> &'static str {
-    if found.paired { "more rounds" } else { "more launches" }
-}
-
 fn legend(found: &Comparison) -> String {
     let limit = found.terms.limit * 100.0;
     let how = match found.paired {
@@ -189,10 +284,8 @@ fn legend(found: &Comparison) -> String {
     };
     format!(
         "{how}\ninterval: all of them together hold with {:.0} % confidence; not changed: the interval lies within {limit:.3} %\n\
-         slower, faster: it excludes 1; ! the ratio is above the limit too\n\
-         {of}: ~ so many on each side would settle it; >= so many give an interval; - more would not",
+         slower, faster: it excludes 1; ! the ratio is above the limit too",
         found.terms.confidence * 100.0,
-        of = more_of(found),
         limit = terminal::figure(limit)
     )
 }

@@ -1,5 +1,6 @@
 //! `switchcost cost`: what a switch costs by working set. Here is what may be typed.
 
+mod answer;
 pub(crate) mod figures;
 pub(crate) mod plan;
 pub(crate) mod table;
@@ -13,7 +14,7 @@ use model::case::{Kind, Op, Policy, Walk};
 use crate::interference::{CostEffort, InterferenceArgs};
 use crate::output::Output;
 use crate::setting::PlacementArg;
-use crate::values::{List, above_zero, byte_sizes, sizes};
+use crate::values::{List, above_zero, byte_sizes, policy, sizes};
 use crate::watch::ProgramArgs;
 
 #[derive(Debug, Args)]
@@ -103,7 +104,7 @@ pub(crate) struct CostArgs {
     /// By default fifo at the highest priority that is granted, so that nothing but the kernel's own
     /// highest threads comes between; other where it is refused, or where this program has no other CPU
     /// to watch from. What was granted is printed.
-    #[arg(long, help_heading = "Ring")]
+    #[arg(long, help_heading = "Ring", value_parser = policy)]
     pub(crate) policy: Option<Policy>,
 
     /// Laps of the sample in which switches are counted, instead of as many as last 4 ms

@@ -43,6 +43,8 @@ pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
     let (policy, priority) = take_policy(args, own_cpu, &mut notices)?;
     let (works, skipped) = works(args, quiet, machine)?;
     notices.extend(skipped);
+    let (works, too_short) = fitting(works, args);
+    notices.extend(too_short);
     notices.extend(without_huge_pages(args, machine));
     let members: Vec<u32> = args.members.iter().copied().filter(|size| *size > 1).collect();
     let Some(largest) = members.iter().max() else {
@@ -72,6 +74,15 @@ pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
         ..Batching::default()
     });
     Ok((args.effort.plan(Experiment::Cost, grid, batching), notices))
+}
+
+/// The working sets of the arrays for which the budget suffices, and a note if some were left out.
+fn fitting(works: Vec<Work>, args: &CostArgs) -> (Vec<Work>, Option<String>) {
+    let arrays: Vec<u64> =
+        works.iter().map(|work| work.bytes).collect::<BTreeSet<_>>().into_iter().collect();
+    let each = (works.len() * args.members.len()).div_ceil(arrays.len().max(1));
+    let (kept, note) = args.effort.fitting(&arrays, each, args.members.len());
+    (works.into_iter().filter(|work| kept.contains(&work.bytes)).collect(), note)
 }
 
 /// The ways of walking that were asked for, each with its strides and the arrays of its own grid.

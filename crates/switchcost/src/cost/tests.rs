@@ -2,9 +2,11 @@
 
 use charts::{Figure, Role, Scale, Unit};
 use model::experiment::Experiment;
+use model::record::Record;
 use model::ring::{Case, Op, Walk, Work};
 
 use crate::figures::tests::*;
+use crate::terminal::{Text, View};
 
 const KIB: [u64; 12] = [16, 32, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048];
 
@@ -45,6 +47,67 @@ fn points_caches_regions_and_c1_are_on_the_axis_of_arrays() {
     let found = cost.marks.iter().find(|mark| mark.label == "break, rmw by 128 B").unwrap();
     let (low, high) = found.between.unwrap();
     assert!(low <= found.x && found.x <= high);
+}
+
+fn text_of(cases: Vec<Case>, view: View) -> Text {
+    let run = run(Experiment::Cost, cases, l2);
+    let record = Record::of(&run);
+    super::table::text(&record, record.cost.as_ref().unwrap(), view)
+}
+
+fn with_and_without(works: impl IntoIterator<Item = Work>) -> Vec<Case> {
+    std::iter::once(None).chain(works.into_iter().map(Some)).map(|work| case(2, work)).collect()
+}
+
+#[test]
+fn the_answer_has_both_costs_and_where_caches_overflow() {
+    let cases = with_and_without(KIB.map(|kib| whole(kib, 128)));
+    let words = text_of(cases.clone(), View::default()).headline;
+    assert!(
+        words.starts_with("A switch costs 3.01 us (")
+            || words.starts_with("A switch costs 3.00 us ("),
+        "{words}"
+    );
+    let beyond = "us with 256 KiB: combined working sets exceed the cache from ";
+    assert!(words.contains(") without a working set, 3.0") && words.contains(beyond), "{words}");
+    assert!(words.ends_with(" on."), "{words}");
+    // Of lines at random, where they were measured, and of the nearest array.
+    let chase = |kib: u64| Work { walk: Walk::Chase, ..whole(kib, 64) };
+    let both = [whole(256, 64), whole(512, 64), chase(64), chase(384)];
+    let words = text_of(with_and_without(both), View::default()).headline;
+    assert!(
+        words.contains(" without a working set, 15.") && words.ends_with("us with 384 KiB."),
+        "{words}"
+    );
+    // Without one of the two costs.
+    let words = text_of(cases[1..].to_vec(), View::default()).headline;
+    assert!(words.contains(") with 256 KiB: combined") && !words.contains("without"), "{words}");
+    let words = text_of(vec![case(2, None)], View::default()).headline;
+    assert!(words.ends_with(") without a working set."), "{words}");
+    let words = text_of(vec![case(4, None)], View::default()).headline;
+    assert!(words.starts_with("A switch among 4 processes costs 3.0"), "{words}");
+    let none = text_of(vec![case(1, None)], View::default()).headline;
+    assert_eq!(none, "What a switch costs was not measured.");
+}
+
+#[test]
+fn tables_fit_eighty_columns_and_the_paper_is_history() {
+    let cases = with_and_without(KIB.map(|kib| whole(kib, 128)));
+    let brief = text_of(cases.clone(), View::default());
+    assert!(
+        brief.table.lines().all(|line| line.trim_end().chars().count() <= 80),
+        "{}",
+        brief.table
+    );
+    let columns: Vec<&str> = brief.table.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(columns, ["array", "ns/switch", "interval", "indirect", "ns", "interval"]);
+    // The smallest arrays add nothing that is resolved.
+    assert!(brief.table.ends_with("( ): not resolved from zero\n"), "{}", brief.table);
+    assert!(brief.findings.iter().all(|line| !line.contains("Li, Ding")), "{:?}", brief.findings);
+    assert!(brief.details.contains("c1 of 2 members: 30"), "{}", brief.details);
+    let history = text_of(cases, View::ALL);
+    assert!(history.findings[0].contains("theirs 4.44"), "{:?}", history.findings);
+    assert!(history.table.lines().nth(1).unwrap().contains("switches/hop"));
 }
 
 #[test]

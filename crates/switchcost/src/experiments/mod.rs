@@ -1,17 +1,19 @@
 //! The registry: each experiment's command, and what this program makes of the runs of each.
 
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::ExitCode;
 
+use anstream::stream::RawStream;
 use anyhow::{Context, Result};
-use charts::{Body, Figure, Look, Role, printable, terminal as plot};
+use charts::{Body, Figure, Look, Role, terminal as plot};
 use model::experiment::Takes;
 use model::findings::{self, Findings, headlines_ns};
 use model::run::Run;
 use model::subject::Subject;
-use model::summary::worst_precision;
-use model::{record, response};
+use model::summary::{CaseSummary, worst_precision};
+use model::{record, response, words};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -20,11 +22,11 @@ use crate::cost::CostArgs;
 use crate::execute::{self, Taken};
 use crate::failure::say;
 use crate::figures::rounds;
-use crate::output::{self, ExportFormat, Output, csv, exports, print, to_json};
+use crate::output::{self, ExportFormat, Output, csv, exports, print, summary, to_json};
 use crate::response::ResponseArgs;
 use crate::ring::{RingArgs, launches};
 use crate::setting::{Here, Planned};
-use crate::terminal::{self, Common, Text};
+use crate::terminal::{self, Common, Text, View};
 use crate::values::Destination;
 use crate::{clock, cost, interference, ring, watch};
 
@@ -37,7 +39,7 @@ pub(crate) fn ring(args: &RingArgs) -> Result<ExitCode> {
 
 pub(crate) fn cost(args: &CostArgs) -> Result<ExitCode> {
     let (of, output) = (&args.interference, &args.output);
-    if args.program.pid.is_some() || !args.program.command.is_empty() {
+    if args.program.is_asked_for() {
         output.check()?;
         return watch::run(&args.program, output);
     }
@@ -60,12 +62,14 @@ fn measured(output: &Output, plan: impl FnOnce(&Here) -> Result<Planned>) -> Res
     output.check()?;
     let here = Here::detect()?;
     let planned = plan(&here)?;
-    tell(&execute::new_run(planned, here, output.quiet)?, output)
+    tell(execute::new_run(planned, here, output)?, output)
 }
 
 /// Writes the outputs and the report of a run that has just been measured.
-pub(crate) fn tell(taken: &Taken, output: &Output) -> Result<ExitCode> {
-    Record::of(&taken.run).write(&taken.run, taken.path.as_deref(), output)?;
+pub(crate) fn tell(mut taken: Taken, output: &Output) -> Result<ExitCode> {
+    let record = Record::of(&taken.run);
+    record.result().into_iter().for_each(|result| taken.keep_result(result));
+    record.write(&taken.run, taken.path.as_deref(), output)?;
     // Asked for last: a report takes seconds, in which somebody may lose patience.
     Ok(taken.exit_code())
 }
@@ -92,6 +96,19 @@ impl Record {
         }
     }
 
+    /// What it says in a few words, for a list of runs: `1.55 us a switch (2)` of a ring of two.
+    pub(crate) fn result(&self) -> Option<String> {
+        let cost = |cases: &[CaseSummary]| {
+            let smallest = cases.iter().find(|case| case.case.members > 1)?;
+            let cost = smallest.ns_per_switch_above_solo?.value;
+            Some(format!("{} a switch ({})", words::time(cost), smallest.case.members))
+        };
+        match self {
+            Self::Rings(of) => cost(&of.cases),
+            Self::Trials(_) | Self::Response(_) => None,
+        }
+    }
+
     /// What every record has beside its findings.
     pub(crate) fn common(&self) -> Common<'_> {
         let (noise, speed, ns_per_tick, precision) = match self {
@@ -103,26 +120,26 @@ impl Record {
     }
 
     /// All that is printed of it, ending with a newline; `path` is where the run is stored.
-    pub(crate) fn table(&self, run: &Run, path: Option<&Path>) -> String {
+    pub(crate) fn text(&self, run: &Run, path: Option<&Path>, view: View) -> String {
         let text = match self {
             Self::Rings(of) => match &of.cost {
-                Some(found) => cost::table::text(of, found),
-                None => ring::table::text(of),
+                Some(found) => cost::table::text(of, found, view),
+                None => ring::table::text(of, view),
             },
-            Self::Response(of) => crate::response::table::text(of),
+            Self::Response(of) => crate::response::table::text(of, view),
             Self::Trials(of) => {
-                let body = match &of.findings {
-                    Findings::Overhead(found) => clock::table::overhead(of, found),
-                    Findings::Primes(found) => clock::table::primes(found),
-                    Findings::Malloc(found) => clock::table::malloc(of, found),
+                let text = match &of.findings {
+                    Findings::Overhead(found) => clock::table::overhead(of, found, view),
+                    Findings::Primes(found) => clock::table::primes(found, view),
+                    Findings::Malloc(found) => clock::table::malloc(of, found, view),
                     Findings::Sampling(points) => clock::table::sampling(of, points),
-                    Findings::Interference(found) => interference::table::text(of, found),
+                    Findings::Interference(found) => interference::table::text(of, found, view),
                 };
                 let cpu = of.cases.first().map(|case| format!(", on CPU {}", case.case.cpu));
-                Text { heading: cpu.unwrap_or_default(), body, findings: Vec::new() }
+                Text { heading: cpu.unwrap_or_default(), ..text }
             }
         };
-        terminal::report(run, text, &self.common(), path)
+        terminal::report(run, text, &self.common(), path, view)
     }
 
     /// Its charts. `run` is the run that it is of, `index` its place among the runs that are drawn together.
@@ -157,14 +174,13 @@ impl Record {
         let wanted = [(ExportFormat::Json, &output.json), (ExportFormat::Csv, &output.csv)];
         if !output.quiet {
             let is_taken = wanted.iter().any(|(_, to)| **to == Some(Destination::Stdout));
-            let look = match is_taken {
-                true => output::look_of(&io::stderr()),
-                false => output::look_of(&io::stdout()),
-            };
-            let text = self.shown(run, path, output.plot.then_some(&look));
+            let text = self.text(run, path, output.view);
             let printed = match is_taken {
-                true => output::ignore_broken_pipe(io::stderr().write_all(text.as_bytes())),
-                false => print(text.as_bytes()),
+                true => {
+                    let text = self.shown(&text, run, output.plot, &io::stderr());
+                    output::ignore_broken_pipe(io::stderr().write_all(text.as_bytes()))
+                }
+                false => print(self.shown(&text, run, output.plot, &io::stdout()).as_bytes()),
             };
             errors.extend(printed.context("cannot print the report").err());
         }
@@ -178,25 +194,38 @@ impl Record {
     }
 
     /// Prints the report of a stored run, with its charts if they are asked for.
-    pub(crate) fn show(&self, run: &Run, path: &Path, plot: bool) -> Result<()> {
-        let look = plot.then(|| output::look_of(&io::stdout()));
-        let text = self.shown(run, Some(path), look.as_ref());
-        print(text.as_bytes()).context("cannot print the report")
+    pub(crate) fn show(&self, run: &Run, path: &Path, view: View, plot: bool) -> Result<()> {
+        let text = self.text(run, Some(path), view);
+        print(self.shown(&text, run, plot, &io::stdout()).as_bytes())
+            .context("cannot print the report")
     }
 
-    /// The report, with its charts in text if there is a look for them. Single samples by round are left to the
-    /// report in HTML: they are too many for a terminal. Maps are in the report already.
-    fn shown(&self, run: &Run, path: Option<&Path>, look: Option<&Look>) -> String {
-        let text = printable(&self.table(run, path));
-        let Some(look) = look else { return text };
+    /// The report as a stream shows it, with its charts if they are asked for.
+    fn shown(
+        &self,
+        text: &str,
+        run: &Run,
+        is_plotted: bool,
+        stream: &(impl RawStream + AsFd),
+    ) -> String {
+        let text = output::for_people(text, stream);
+        match is_plotted {
+            true => text + &self.plotted(run, &output::look_of(stream)),
+            false => text,
+        }
+    }
+
+    /// Its charts in text. Single samples by round are left to the report in HTML: they are too many for a
+    /// terminal. Maps are in the report already.
+    fn plotted(&self, run: &Run, look: &Look) -> String {
         let is_raw = |figure: &Figure| figure.series().iter().any(|of| of.role == Role::Raw);
         let is_shown = |figure: &Figure| !is_raw(figure) && matches!(figure.body, Body::Series(_));
         let figures = self.figures(run, 0).into_iter().filter(is_shown);
         let drawn: String =
             figures.map(|figure| format!("\n{}", plot(&figure, &[], look))).collect();
         match drawn.is_empty() {
-            true => text + "\nplot: nothing was measured that can be drawn\n",
-            false => text + &drawn,
+            true => "\nplot: nothing was measured that can be drawn\n".to_string(),
+            false => drawn,
         }
     }
 
@@ -205,6 +234,8 @@ impl Record {
         let bytes = match format {
             ExportFormat::Json => to_json(self)?,
             ExportFormat::Csv => csv::samples(run)?,
+            ExportFormat::SummaryCsv => summary::summary_csv(run)?,
+            ExportFormat::Markdown => summary::markdown(run),
             ExportFormat::GoBench => exports::go_bench(&Subject::of_run(run)),
             ExportFormat::Openmetrics => exports::openmetrics(&Subject::of_run(run)),
         };

@@ -198,9 +198,10 @@ mod tests {
     use model::reading::Reading;
 
     use super::*;
+    use crate::effort::OtherNames;
 
     fn effort(budget: Duration) -> CostEffort {
-        CostEffort { precision: 0.01, budget, rounds: None, seed: 9 }
+        CostEffort { precision: 0.01, budget, rounds: None, seed: 9, other: OtherNames::default() }
     }
 
     #[test]

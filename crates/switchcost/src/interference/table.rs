@@ -11,21 +11,51 @@ use model::words;
 use stats::Interval;
 
 use crate::figures::{lines, nanoseconds};
-use crate::terminal::{figure as digits, table};
+use crate::terminal::{Text, View, figure as digits, table};
 use crate::values::each_once;
 
-pub(crate) fn text(record: &Record, found: &Found) -> String {
-    let doubts: String = found.doubts.iter().map(|doubt| format!("doubt: {doubt}\n")).collect();
-    format!(
-        "{}\n\n{}\n\nverdict: {}\n{doubts}\n{}",
-        comparisons(&found.verdict, 1e6),
-        legend(record, found),
-        found.in_words,
-        published()
-    )
+pub(crate) fn text(record: &Record, found: &Found, view: View) -> Text {
+    let noise = record.cases.iter().find_map(|of| match &of.case.trial {
+        Trial::Execution(of) => Some(of.noise),
+        _ => None,
+    });
+    let published = if view.history { format!("\n{}", published()) } else { String::new() };
+    let doubts = found.doubts.iter().map(|doubt| format!("doubt: {doubt}"));
+    Text {
+        headline: found.verdict.headline(noise.unwrap_or(Noise::Net)),
+        table: format!("{}\n{published}", ranges(&found.verdict)),
+        details: format!("{}\n\n{}\n", comparisons(&found.verdict, 1e6), legend(record, found)),
+        findings: doubts.chain([format!("verdict: {}", found.in_words)]).collect(),
+        ..Text::default()
+    }
 }
 
-/// Intervals of the mean execution time, in `unit_ns`.
+/// The comparisons by their intervals alone: what one of growth leaves 1 out of is resolved, of moves 0.
+fn ranges(verdict: &Verdict) -> comfy_table::Table {
+    let columns = ["KiB", "setting", "quiet ms", "disturbed ms", "scatter x", "mean moved %"];
+    let range =
+        |low: f64, high: f64, decimals: usize| format!("{low:.decimals$} to {high:.decimals$}");
+    let dash = || "-".to_string();
+    let ms = |of: Option<Interval>| {
+        let decimals = |of: &Interval| if of.high >= 100e6 { 1 } else { 2 };
+        of.map_or_else(dash, |of| range(of.low / 1e6, of.high / 1e6, decimals(&of)))
+    };
+    let row = |of: &Comparison| {
+        let growth = of.growth.map(|of| format!("{} to {}", digits(of.low), digits(of.high)));
+        let moved = of.moved.map(|of| range(100.0 * of.low, 100.0 * of.high, 1));
+        [
+            digits(of.array_bytes as f64 / 1024.0),
+            of.setting.to_string(),
+            ms(of.quiet),
+            ms(of.disturbed),
+            growth.unwrap_or_else(dash),
+            moved.unwrap_or_else(dash),
+        ]
+    };
+    table(columns, verdict.comparisons.iter().map(row))
+}
+
+/// Intervals of the mean execution time, in `unit_ns`, and how they grew and moved.
 fn comparisons(verdict: &Verdict, unit_ns: f64) -> comfy_table::Table {
     let columns = ["array", "setting", "quiet", "disturbed", "grew", "moved %"];
     table(columns, verdict.comparisons.iter().map(|comparison| row(comparison, unit_ns)))
@@ -90,7 +120,7 @@ fn published() -> String {
     let Ok(figures) = Figures::published() else { return String::new() };
     let verdict = judge(&figures.runs);
     format!(
-        "Li, Ding and Shen 2007 (dual Xeon 2.0 GHz, 512 KiB L2; unit not given; packets from another machine):\n\n{}\n\ntheir verdict: {}\n\n",
+        "Li, Ding and Shen 2007 (dual Xeon 2.0 GHz, 512 KiB L2; unit not given; packets from another machine):\n\n{}\n\ntheir verdict: {}\n",
         comparisons(&verdict, 1.0),
         verdict.in_words()
     )

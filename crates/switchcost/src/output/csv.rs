@@ -149,6 +149,8 @@ impl Measured<'_> {
             (Trial::Gaps { .. }, "call") => "gaps".to_string(),
             (Trial::Wakeup(_), "call") => "wakeup".to_string(),
             (Trial::Wakeup(wakeup), "load") => wakeup.load.to_string(),
+            (Trial::Wakeup(wakeup), "timer_slack_ns") => wakeup.timer_slack_ns.to_string(),
+            (Trial::Wakeup(wakeup), "cpu_latency_us") => known(wakeup.cpu_latency_us),
             (Trial::Primes { primes }, "primes") => primes.to_string(),
             (Trial::Malloc { bytes, .. }, "bytes") => bytes.to_string(),
             (Trial::Malloc { preload, .. }, "preload") => known(preload.as_ref()),
@@ -174,7 +176,7 @@ impl Measured<'_> {
 type OfTrial = fn(&Measured) -> String;
 
 /// Columns by name.
-const TRIAL: [(&str, OfTrial); 26] = [
+const TRIAL: [(&str, OfTrial); 28] = [
     ("experiment", |of| of.run.header.plan.experiment.to_string()),
     ("case", |of| of.sample.case.to_string()),
     ("round", |of| of.sample.round.to_string()),
@@ -201,4 +203,6 @@ const TRIAL: [(&str, OfTrial); 26] = [
     ("noise", |of| of.label("noise")),
     ("laps", |of| of.label("laps")),
     ("load", |of| of.label("load")),
+    ("timer_slack_ns", |of| of.label("timer_slack_ns")),
+    ("cpu_latency_us", |of| of.label("cpu_latency_us")),
 ];

@@ -1,28 +1,32 @@
 //! Where results go: what may be typed, and what is printed and written at the end of a run.
 
+pub(crate) mod colour;
 pub(crate) mod csv;
 pub(crate) mod exports;
+pub(crate) mod summary;
 
 use std::env;
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 
+use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result};
-use charts::Look;
+use charts::{Look, printable};
 use clap::{Args, ValueEnum};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use serde::Serialize;
 
 use crate::failure::usage;
-use crate::values::Destination;
+use crate::terminal::View;
+use crate::values::{Destination, run_name};
 
 /// Where results go.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Output {
     /// Write the record as JSON (docs/record-format.md) to a file, or - for standard output
@@ -40,6 +44,19 @@ pub(crate) struct Output {
     /// No progress and no table: only errors, and what --json and --csv ask for
     #[arg(long, short)]
     pub(crate) quiet: bool,
+
+    /// Name of the stored run, for `compare`, `report` and `runs`
+    ///
+    /// Letters, digits, dot, dash, underscore and plus. Of several runs of one name the newest is meant.
+    #[arg(long, value_name = "NAME", value_parser = run_name)]
+    pub(crate) name: Option<String>,
+
+    /// Leave out of the record what identifies the machine: host name, boot id, command lines
+    #[arg(long)]
+    pub(crate) anonymous: bool,
+
+    #[command(flatten)]
+    pub(crate) view: View,
 }
 
 /// The folder that a file is to lie in.
@@ -122,6 +139,10 @@ pub(crate) enum ExportFormat {
     Json,
     /// One row a sample
     Csv,
+    /// One row a case: estimate and interval
+    SummaryCsv,
+    /// The same as a table in Markdown
+    Markdown,
     /// Go's benchmark format, a line for each case and round: for benchstat
     GoBench,
     /// OpenMetrics: for the textfile collector of node_exporter
@@ -159,6 +180,38 @@ pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
     ignore_broken_pipe(stdout.write_all(bytes).and_then(|()| stdout.flush()))
 }
 
+/// A text for people as a stream shows it: without what a terminal would obey and without blanks at the ends of
+/// lines, in colour where that is wanted.
+pub(crate) fn for_people(text: &str, stream: &impl RawStream) -> String {
+    let lines = printable(text);
+    let text: String = lines.split_inclusive('\n').map(without_last_blanks).collect();
+    if has_colour(stream) { colour::painted(&text) } else { text }
+}
+
+fn without_last_blanks(line: &str) -> String {
+    match line.strip_suffix('\n') {
+        Some(words) => format!("{}\n", words.trim_end_matches(' ')),
+        // A question that somebody is to answer.
+        None => line.to_string(),
+    }
+}
+
+/// Prints a text for people to standard output.
+pub(crate) fn print_text(text: &str) -> io::Result<()> {
+    print(for_people(text, &io::stdout()).as_bytes())
+}
+
+/// Prints a text for people to standard error. Nobody there to read it is no reason to fail.
+pub(crate) fn say_text(text: &str) {
+    let _ = io::stderr().write_all(for_people(text, &io::stderr()).as_bytes());
+}
+
+/// Whether a stream has colours: by --color, NO_COLOR, CLICOLOR_FORCE, TERM=dumb and what is no terminal, as every
+/// program of clap's has it.
+fn has_colour(stream: &impl RawStream) -> bool {
+    AutoStream::choice(stream) != ColorChoice::Never
+}
+
 /// A reader that has had enough (`| head`) is no failure.
 pub(crate) fn ignore_broken_pipe(result: io::Result<()>) -> io::Result<()> {
     match result {
@@ -171,10 +224,9 @@ pub(crate) fn ignore_broken_pipe(result: io::Result<()>) -> io::Result<()> {
 const WIDEST: usize = 80;
 
 /// How a plot may look on a stream.
-pub(crate) fn look_of<S: anstream::stream::RawStream + IsTerminal + AsFd>(stream: &S) -> Look {
+pub(crate) fn look_of(stream: &(impl RawStream + AsFd)) -> Look {
     let size = terminal_size::terminal_size_of(stream).map(|(columns, _)| columns.0.into());
-    // NO_COLOR, CLICOLOR_FORCE, TERM=dumb and what is no terminal, as every program of clap's has it.
-    let colour = AutoStream::choice(stream) != ColorChoice::Never;
+    let colour = has_colour(stream);
     let variable = |name: &str| env::var_os(name).and_then(|value| value.into_string().ok());
     Look {
         columns: columns(variable("COLUMNS").as_deref(), size),

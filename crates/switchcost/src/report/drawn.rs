@@ -14,7 +14,7 @@ use crate::experiments::Record;
 use crate::figures::published::of_published;
 use crate::history::find_published;
 use crate::store::{Folder, read};
-use crate::terminal::rounds_words;
+use crate::terminal::{View, rounds_words};
 
 /// What is told of a run before its charts.
 pub(crate) struct Drawn {
@@ -58,7 +58,7 @@ impl Drawn {
         Self {
             title: format!("{}, {day}", subject.side.experiment),
             noise: subject.noise,
-            text: Some(record.table(run, path)),
+            text: Some(record.text(run, path, View::ALL)),
             caption: clean(&caption),
             facts,
             figures,

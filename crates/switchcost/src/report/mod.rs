@@ -22,7 +22,7 @@ use drawn::Drawn;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// What to draw: a run (name, start of a name, `last`, or a file), or history:MACHINE
+    /// What to draw: a run (name, start of a name, `last`, `last~1`, or a file), or history:MACHINE
     ///
     /// Several are drawn over each other in the same axes, in the order given.
     #[arg(required = true)]

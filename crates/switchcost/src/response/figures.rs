@@ -6,7 +6,7 @@ use model::response::{Against, LinkCost, Record};
 use model::words;
 use stats::{Bin, Histogram};
 
-use super::table::policy;
+use super::answer::sleeper_words;
 use crate::figures::{bars, lines};
 
 /// The figures of a run of `response`, as those of rings.
@@ -53,7 +53,7 @@ fn axes(times: &str, counted: &str) -> (Axis, Axis) {
 
 fn late(record: &Record, index: usize) -> Option<Figure> {
     let found = &record.wakeups;
-    let name = |of: &wakeup::Found| format!("{} CPU, {}", of.load, policy(record, of.case));
+    let name = |of: &wakeup::Found| sleeper_words(record, of.case);
     let series = found.iter().map(|of| steps(name(of), index, &of.histogram));
     let tail = |of: &wakeup::Found| {
         let tail = of.p99_ns.filter(|tail| tail.value_ns > 0)?;
@@ -99,8 +99,9 @@ fn budget(record: &Record, index: usize) -> Option<Figure> {
         ("switch", budget.switch_ns),
         ("sum of these", budget.sum_ns),
     ];
-    let measured =
-        |of: &Against| Some((format!("measured, {} CPU, {}", of.load, of.policy), of.measured_ns?));
+    let measured = |of: &Against| {
+        Some((format!("measured, {}", sleeper_words(record, of.case)), of.measured_ns?))
+    };
     let parts = parts.into_iter().filter_map(|(name, of)| Some((name.to_string(), of?)));
     let known = parts.chain(budget.against.iter().filter_map(measured));
     let what = ("response-budget", "What a wake-up should take, and takes", "time");

@@ -1,5 +1,7 @@
 //! `switchcost response`: what a kernel's response time is made of. Here is what may be typed.
 
+pub(crate) mod answer;
+mod details;
 pub(crate) mod figures;
 pub(crate) mod plan;
 pub(crate) mod table;
@@ -15,6 +17,7 @@ use crate::clock::Common;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Part {
     /// System calls: getuid, read, write, clock_gettime, futex wake, sched_yield
+    #[value(alias = "calls")]
     SystemCalls,
     /// Signals, to oneself and between two processes, and the memorandum's formulas
     Signals,
@@ -36,7 +39,7 @@ pub(crate) struct ResponseArgs {
     ///
     /// Under fifo other tasks do not take its CPU, so that interrupts stand alone. It needs
     /// CAP_SYS_NICE or an RLIMIT_RTPRIO of 1 or more, and a second CPU for everything else.
-    #[arg(long, value_name = "POLICY", default_value_t = Policy::Other)]
+    #[arg(long, value_name = "POLICY", default_value_t = Policy::Other, value_parser = crate::values::policy)]
     pub(crate) busy_policy: Policy,
 
     #[command(flatten)]

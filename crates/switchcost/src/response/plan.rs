@@ -8,8 +8,9 @@ use model::plan::Batching;
 use model::ring as rings;
 use model::ring::{Case as RingCase, Placement, Policy};
 use model::trial::loops::GETUID;
-use model::trial::wakeup::{Load, Wakeup};
+use model::trial::wakeup::{DEFAULT_SLACK_NS, LEAST_SLACK_NS, Load, Wakeup};
 use model::trial::{Case as TrialCase, Repeats, Trial};
+use probe::idle::{LATENCY_DEVICE, LatencyBound};
 use probe::trial::{SIGNAL_LOOPS, SYSTEM_CALLS};
 use probe::{policy, ring};
 
@@ -28,8 +29,6 @@ const GAPS_NS: u64 = 250_000_000;
 const WAKES: u32 = 400;
 /// From wake to wake on average.
 const WAKE_PERIOD_NS: u64 = 500_000;
-/// The least that there is: what is late is then the kernel's doing.
-const TIMER_SLACK_NS: u64 = 1;
 
 /// The cases of a part, and a note on everything of it that was left out.
 type Planning = (Vec<Case>, Vec<String>);
@@ -124,7 +123,8 @@ fn busy(cpu: u32, policy: Policy, here: &Here) -> Result<Case> {
     Ok(trial(Trial::Gaps { duration_ns: GAPS_NS }, cpu, policy))
 }
 
-/// A sleeper on an idle and on a busy CPU, under each policy that is granted.
+/// A sleeper on an idle and on a busy CPU, under each policy that is granted; under the normal one also with the
+/// timer slack that applications have, and without idle states where those can be forbidden.
 fn wakeup(cpu: u32, seed: u64, here: &Here) -> Planning {
     let why = match here.allowed.len() < 2 {
         true => Some(
@@ -135,13 +135,32 @@ fn wakeup(cpu: u32, seed: u64, here: &Here) -> Planning {
     };
     let policies: &[_] =
         if why.is_some() { &[Policy::Other] } else { &[Policy::Fifo, Policy::Other] };
-    let notice = why.map(|why| format!("wake-ups are measured under SCHED_OTHER only: {why}"));
-    let (wakes, period_ns, timer_slack_ns) = (WAKES, WAKE_PERIOD_NS, TIMER_SLACK_NS);
-    let case = |policy: &Policy, load| {
-        let wakeup = Wakeup { load, wakes, period_ns, timer_slack_ns, seed };
-        trial(Trial::Wakeup(wakeup), cpu, *policy)
+    let refused = why.map(|why| format!("wake-ups are measured under SCHED_OTHER only: {why}"));
+    // Tried, and given back at once.
+    let bound = LatencyBound::hold(0).map(drop);
+    let no_device = bound.as_ref().err().map(|error| {
+        format!(
+            "what leaving an idle state adds to a wake-up is not measured: {LATENCY_DEVICE}: {error} (run as root, or \
+             grant read and write access to the device)"
+        )
+    });
+    let plain = Wakeup {
+        load: Load::Idle,
+        wakes: WAKES,
+        period_ns: WAKE_PERIOD_NS,
+        timer_slack_ns: LEAST_SLACK_NS,
+        seed,
+        cpu_latency_us: None,
     };
-    let loads = [Load::Idle, Load::Busy];
-    let cases = policies.iter().flat_map(|policy| loads.map(|load| case(policy, load)));
-    (cases.collect(), notice.into_iter().collect())
+    let busy = Wakeup { load: Load::Busy, ..plain };
+    let by_default = Wakeup { timer_slack_ns: DEFAULT_SLACK_NS, ..plain };
+    let awake = bound.is_ok().then_some(Wakeup { cpu_latency_us: Some(0), ..plain });
+    let of = |policy: &Policy| {
+        // A real-time sleeper has no slack.
+        let others = (*policy == Policy::Other).then_some([Some(by_default), awake]);
+        let sleepers = [plain, busy].into_iter().chain(others.into_iter().flatten().flatten());
+        let cases = sleepers.map(|of| trial(Trial::Wakeup(of), cpu, *policy));
+        cases.collect::<Vec<Case>>()
+    };
+    (policies.iter().flat_map(of).collect(), [refused, no_device].into_iter().flatten().collect())
 }

@@ -1,372 +1,162 @@
-//! `switchcost response` on the terminal: calls, signals, links, interrupts, wake-ups and the response budget.
+//! `switchcost response` on the terminal.
 
-use std::fmt::Write;
-use std::iter::once;
-
-use model::case::Policy;
+use comfy_table::Table;
 use model::estimate::Estimate;
-use model::findings::gaps::{self, Class, ClassFound};
-use model::findings::wakeup::{Found, Tail};
-use model::published::venix1984::{self, Processor};
-use model::response::{Budget, LinkCost, LoopCost, Record, Signals};
-use model::ring::Case;
-use model::trial::loops::SIGACTION;
-use probe::trial::SYSTEM_CALLS;
+use model::findings::gaps::{Class, ClassFound};
+use model::findings::wakeup::Found;
+use model::response::{LinkCost, LoopCost, Record};
+use model::summary::CaseSummary;
+use model::trial::loops::{SIGACTION, SIGNAL_SELF};
 
-use super::figures::histogram;
-use crate::ring::comparison::not_switching;
-use crate::ring::table::{by_cpu_time, cost_words, switches_words};
-use crate::terminal::{Text, cpu_list, drawn, estimate_words, figure, interval, table, value};
+use super::answer::{findings, headline, sleeper, sleeper_words};
+use super::details::details;
+use crate::ring::table::switches_words;
+use crate::terminal::{Text, View, cpu_list, figure, interval, table, value};
 
-pub(crate) fn text(record: &Record) -> Text {
-    let sections = [system_calls, signals, links, interrupts, wakeup, budget];
-    let body = sections.iter().filter_map(|of| Some(of(record)? + "\n")).collect();
-    let heading = format!(", on CPU {}", cpu_list(&record.header.plan.cpus()));
-    Text { heading, body, findings: Vec::new() }
+pub(crate) fn text(record: &Record, view: View) -> Text {
+    Text {
+        headline: headline(record),
+        heading: format!(", on CPU {}", cpu_list(&record.header.plan.cpus())),
+        table: format!("{}\n", shown(record)),
+        details: details(record, view.history),
+        findings: findings(record),
+    }
 }
 
-const CALLS_LEGEND: &str = "ns, ticks: per call of a hundred calls one after the other, less the empty loop of the same worker; enters kernel: entries per\n\
-call, counted in a traced child\n";
+/// The table of a part that was measured alone; of several the figure that stands for each case.
+fn shown(record: &Record) -> Table {
+    let has = [
+        !record.loops.is_empty() || record.signals.is_some(),
+        !record.links.is_empty(),
+        !record.gaps.is_empty(),
+        !record.wakeups.is_empty(),
+    ];
+    match has {
+        [false, true, false, false] => links(record),
+        [false, false, true, false] => gaps(record),
+        [false, false, false, true] => wakeups(record),
+        _ => all(record),
+    }
+}
 
-/// The section, ending with a newline; none without a system call.
-fn system_calls(record: &Record) -> Option<String> {
-    let is_one = |cost: &&LoopCost| SYSTEM_CALLS.iter().any(|call| call.name == cost.call);
-    let row = |cost: &LoopCost| {
+/// Nanoseconds as microseconds.
+pub(super) fn us(ns: Option<Estimate>) -> Option<Estimate> {
+    ns?.scaled(1e-3)
+}
+
+fn us_of(ns: Option<i64>) -> String {
+    figure(ns.map(|ns| ns as f64 / 1e3))
+}
+
+/// A line of the table of several parts: what, in which unit, its median with the interval, and the 99th percentile.
+type Line = [String; 5];
+
+fn line(what: String, unit: &str, median: Option<Estimate>, p99: String) -> Line {
+    [what, unit.to_string(), value(median), interval(median), p99]
+}
+
+fn all(record: &Record) -> Table {
+    let mut lines: Vec<Line> = record.loops.iter().map(of_loop).collect();
+    lines.extend(record.signals.as_ref().map(|of| {
+        let what = "signal there and back".to_string();
+        line(what, "ns", of.two_process_loop_ns, String::new())
+    }));
+    lines.extend(of_links(record));
+    lines.extend(record.gaps.iter().flat_map(|of| &of.classes).filter_map(of_interrupts));
+    lines.extend(record.wakeups.iter().map(|of| of_wakeup(record, of)));
+    let columns = ["", "unit", "median", "interval", "99 %"];
+    let has_tails = lines.iter().any(|[.., p99]| !p99.is_empty());
+    let width = if has_tails { columns.len() } else { columns.len() - 1 };
+    table(columns[..width].to_vec(), lines.into_iter().map(|of| of[..width].to_vec()))
+}
+
+fn of_loop(cost: &LoopCost) -> Line {
+    let what = match &*cost.call {
+        SIGACTION => "installing a handler",
+        SIGNAL_SELF => "signal to oneself",
+        call => call,
+    };
+    line(what.to_string(), "ns", cost.ns, String::new())
+}
+
+/// A switch by pipe, and the link with the cheapest hop.
+fn of_links(record: &Record) -> Vec<Line> {
+    let rings = || record.links.iter().filter_map(|link| Some((link, record.ring(link.case)?)));
+    let hop = |of: &CaseSummary| of.ns_per_hop.map_or(f64::INFINITY, |hop| hop.value);
+    let cheapest = rings().min_by(|(_, one), (_, other)| hop(one).total_cmp(&hop(other)));
+    let pipe = rings().find(|(link, _)| link.link == "pipe");
+    let switch = pipe.map(|(_, of)| {
+        line("switch by pipe".to_string(), "ns", of.ns_per_switch_above_solo, String::new())
+    });
+    let hop = cheapest.map(|(link, of)| {
+        line(format!("cheapest hop: {}", link.link), "ns", of.ns_per_hop, String::new())
+    });
+    switch.into_iter().chain(hop).collect()
+}
+
+/// The length of the gaps by interrupts; it has no interval.
+fn of_interrupts(class: &ClassFound) -> Option<Line> {
+    let length = class.length_ns.filter(|_| class.class == Class::Interrupt)?;
+    let [median, p99] = [length.p50, length.p99].map(|ns| us_of(Some(ns)));
+    Some(["gap by an interrupt".to_string(), "us".to_string(), median, String::new(), p99])
+}
+
+fn of_wakeup(record: &Record, found: &Found) -> Line {
+    // Of the policy that everything else has nothing is said.
+    let what = sleeper_words(record, found.case).replace(" CPU", "").replace(", other", "");
+    let p99 = us_of(found.p99_ns.map(|tail| tail.value_ns));
+    line(format!("wake-up, {what}"), "us", us(found.median_ns), p99)
+}
+
+/// By the whole hop, the cheapest first: send, wake, switch and receive.
+fn links(record: &Record) -> Table {
+    let known = |link: &LinkCost| Some((link.link.clone(), record.ring(link.case)?));
+    let mut rings: Vec<(String, &CaseSummary)> = record.links.iter().filter_map(known).collect();
+    let hop = |of: &CaseSummary| of.ns_per_hop.map_or(f64::INFINITY, |hop| hop.value);
+    rings.sort_by(|(_, one), (_, other)| hop(one).total_cmp(&hop(other)));
+    let row = |(link, of): (String, &CaseSummary)| {
+        let switch = of.ns_per_switch_above_solo.filter(|_| !of.does_not_switch);
+        let cells = [value(of.ns_per_hop), interval(of.ns_per_hop), value(switch)];
+        let [hop, range, switch] = cells;
+        [link, hop, range, switch, switches_words(of)]
+    };
+    let columns = ["link", "ns/hop", "interval", "ns/switch", "switches/hop"];
+    table(columns, rings.into_iter().map(row))
+}
+
+fn gaps(record: &Record) -> Table {
+    let row = |of: &ClassFound| {
+        let length = of.length_ns.as_ref();
         [
-            cost.call.clone(),
-            value(cost.ns),
-            interval(cost.ns),
-            value(cost.ticks),
-            value(cost.empty_loop_ns),
-            figure(cost.kernel_entries),
-            record.cases[cost.case].trial().map_or(0, |of| of.rounds).to_string(),
+            of.class.to_string(),
+            figure(of.per_second.map(|per_second| per_second.value)),
+            value(of.lost_percent),
+            interval(of.lost_percent),
+            us_of(length.map(|of| of.p50)),
+            us_of(length.map(|of| of.max)),
         ]
     };
-    let mut rows = record.loops.iter().filter(is_one).map(row).peekable();
-    rows.peek()?;
-    let columns = ["call", "ns", "interval", "ticks", "empty loop", "enters kernel", "rounds"];
-    Some(format!("system calls\n\n{}\n\n{CALLS_LEGEND}", table(columns, rows)))
+    let columns = ["lost to", "gaps/s", "% of time", "interval", "p50 us", "max us"];
+    table(columns, record.gaps.iter().flat_map(|of| &of.classes).map(row))
 }
 
-const SIGNALS_LEGEND: &str = "system call: getuid; interrupt latency: its estimate, a fourth of a system call; signal: kill to oneself, the handler installs itself again;\n\
-kernel's processing: signal - 3 system calls; loop of two: two signals and two switches; context switch: (loop - 2 signals) / 2;\n\
-each from cases of the same round; 1984: ms as printed (VenturCom, VENIX Kernel Response Time), and how many times the figure here\n";
-
-/// A reading of the memorandum: what it is called, its figure here, and that of a processor of 1984.
-type Reading = (&'static str, Option<Estimate>, fn(&Processor) -> f64);
-
-/// The section, ending with a newline; none without a signal.
-fn signals(record: &Record) -> Option<String> {
-    let found = record.signals.as_ref()?;
-    // The file is part of the program and read by its tests.
-    let published = venix1984::published().unwrap_or_default();
-    // In the memorandum's order.
-    let readings: [Reading; 6] = [
-        ("system call", found.system_call_ns, |p| p.system_call_ms),
-        ("interrupt latency", found.interrupt_latency_ns, |p| p.interrupt_latency_ms),
-        ("signal", found.signal_ns, |p| p.signal_ms),
-        ("kernel's processing", found.kernel_processing_ns, |p| p.kernel_processing_ms),
-        ("loop of two", found.two_process_loop_ns, |p| p.two_process_loop_ms),
-        ("context switch", found.context_switch_ns, |p| p.context_switch_ms),
-    ];
-    let here = |name: &str, of: Option<Estimate>| vec![name.to_string(), value(of), interval(of)];
-    let row = |(name, of, then): Reading| {
-        let beside = published.iter().map(|processor| beside(then(processor), of));
-        here(name, of).into_iter().chain(beside).collect()
-    };
-    let title = |processor: &Processor| match processor.clock_mhz {
-        Some(clock) => format!("{} ({clock} MHz)", processor.name),
-        None => processor.name.clone(),
-    };
-    let columns = ["", "ns", "interval"].map(String::from);
-    let columns: Vec<String> = columns.into_iter().chain(published.iter().map(title)).collect();
-    let install = record.loops.iter().find(|cost| cost.call == SIGACTION);
-    let install = here("installing a handler", install.and_then(|cost| cost.ns));
-    let table = table(columns, once(install).chain(readings.into_iter().map(row)));
-    let words: String = words(record, found).into_iter().map(|line| line + "\n").collect();
-    Some(format!(
-        "signals, as the memorandum of 1984 has them\n\n{table}\n\n{SIGNALS_LEGEND}{words}"
-    ))
-}
-
-/// A figure of 1984 in milliseconds and how many times ours it is; a figure here that is not above
-/// zero has no ratio.
-fn beside(then_ms: f64, here: Option<Estimate>) -> String {
-    let ratio = here.filter(|here| here.value > 0.0).map(|here| then_ms * 1e6 / here.value);
-    ratio.map_or(then_ms.to_string(), |ratio| format!("{then_ms} ({ratio:.0}x)"))
-}
-
-fn words(record: &Record, found: &Signals) -> Vec<String> {
-    let switches = found.switches_per_loop.map(|switches| {
-        format!(
-            "loop of two: {switches:.3} switches a loop as counted; its formula takes them for two"
-        )
-    });
-    let accounts = found.accounts.iter().map(|account| {
-        format!(
-            "{}: System {:.0}%, user {:.0}%, child sys {:.0}%, child user {:.0}% of {:.1} ms CPU time, by the timer ticks of {:.1} ms",
-            record.header.plan.cases[account.case].title(),
-            account.system_percent,
-            account.user_percent,
-            account.child_system_percent,
-            account.child_user_percent,
-            account.total_ns as f64 / 1e6,
-            account.sampled_ns as f64 / 1e6
-        )
-    });
-    switches.into_iter().chain(accounts).chain(found.in_words.iter().cloned()).collect()
-}
-
-const LINKS_LEGEND: &str = "a hop: one receive and one send by each of two processes on one CPU; ns/switch: what a hop costs above solo / switches as\n\
-counted; above pipe: ns/switch less the pipe's of the same round\n";
-
-/// The section, ending with a newline; none without a link.
-fn links(record: &Record) -> Option<String> {
-    let row = |link: &LinkCost| {
-        let summary = record.ring(link.case)?;
-        let [cost, its_interval] = cost_words(summary);
-        let above = link.above_pipe_ns.filter(|_| !summary.does_not_switch);
-        Some([
-            link.link.clone(),
-            value(summary.ns_per_hop),
-            switches_words(summary),
-            cost,
-            its_interval,
-            value(above),
-            interval(above),
-            summary.rounds.to_string(),
-        ])
-    };
-    record.links.first()?;
-    let columns = [
-        "link",
-        "ns/hop",
-        "switches/hop",
-        "ns/switch",
-        "interval",
-        "above pipe",
-        "interval",
-        "rounds",
-    ];
-    let table = table(columns, record.links.iter().filter_map(row));
-    let rings = record.links.iter().filter_map(|link| record.ring(link.case));
-    let by_cpu = by_cpu_time(rings.clone(), &record.noise, |case| case.link.clone());
-    let name = |case: &Case| format!("{} by {}", case.members, case.link);
-    let lines = by_cpu.into_iter().chain(not_switching(rings, name));
-    let lines: String = lines.map(|line| line + "\n").collect();
-    Some(format!("links\n\n{table}\n\n{LINKS_LEGEND}{lines}"))
-}
-
-const INTERRUPTS_LEGEND: &str = "interrupt: the thread was not switched out and its CPU clock went on; switched out: the kernel counted\n\
-a switch, another task ran; uncharged: neither, as when the hypervisor steals time (and interrupts,\n\
-where the kernel accounts for them apart: CONFIG_IRQ_TIME_ACCOUNTING). What is below the\n\
-threshold, and pauses that no kernel counts (system management), cannot be told from an interrupt\n";
-
-/// The section, ending with a newline; none where nothing of it was measured.
-fn interrupts(record: &Record) -> Option<String> {
-    let parts: String = record.gaps.iter().map(|found| gaps_words(record, found)).collect();
-    (!parts.is_empty()).then(|| format!("interrupts\n\n{parts}{INTERRUPTS_LEGEND}"))
-}
-
-/// Of the thread of a case.
-pub(crate) fn policy(record: &Record, case: usize) -> Policy {
-    record.header.plan.trial(case).map_or(Policy::Other, |case| case.policy)
-}
-
-fn gaps_words(record: &Record, found: &gaps::Found) -> String {
-    let row = |class: &ClassFound| {
-        let length = class.length_ns.as_ref();
-        let us = |ns: Option<i64>| figure(ns.map(|ns| ns as f64 / 1e3));
-        [
-            class.class.to_string(),
-            figure(class.per_second.map(|e| e.value)),
-            estimate_words(class.lost_percent),
-            us(length.map(|of| of.p50)),
-            us(length.map(|of| of.p99)),
-            us(length.map(|of| of.max)),
-            length.map_or(0, |of| of.count).to_string(),
-        ]
-    };
-    let columns = ["lost to", "per second", "% of the time", "p50 us", "p99 us", "max us", "gaps"];
-    let mut text = format!(
-        "a busy thread under policy {}, watched for {:.1} s: a stamp every {} ns, gaps above {} ns\n\n\
-         {}\n\nall together: {} % of the time\n",
-        policy(record, found.case),
-        found.watched_ns / 1e9,
-        figure(found.loop_ns),
-        figure(found.threshold_ns),
-        table(columns, found.classes.iter().map(row)),
-        estimate_words(found.lost_percent)
-    );
-    // Writing to a String cannot fail.
-    for line in periods(record, found).into_iter().chain(counted(found)) {
-        let _ = writeln!(text, "{line}");
-    }
-    text.push('\n');
-    for class in &found.classes {
-        let title = format!("{} gaps by length", class.class);
-        text += &drawn(histogram(&title, &class.histogram));
-    }
-    text
-}
-
-/// What comes at a period, and the tick beside what the kernel reports of it.
-fn periods(record: &Record, found: &gaps::Found) -> Vec<String> {
-    let combs = || found.classes.iter().flat_map(|of| of.combs.iter().map(|c| (of.class, c)));
-    let mut lines: Vec<String> = combs().map(|(class, comb)| comb.in_words(class)).collect();
-    let hz = record.header.machine.kernel.hz.known().map(|hz| format!(", CONFIG_HZ {hz}"));
-    let period = found.told_tick_period_ns.map(|ns| format!("every {} ms", figure(ns / 1e6)));
-    // The kernel counted about as many timer interrupts as it has ticks.
-    let timers = found.interrupts_per_second.as_ref().and_then(|by_name| by_name.get("LOC"));
-    let ticks = found.told_tick_period_ns.map(|ns| 1e9 / ns);
-    let are_counted = timers.zip(ticks).is_some_and(|(timers, ticks)| *timers >= 0.9 * ticks);
-    let seen = match combs().any(|(_, comb)| comb.is_tick) {
-        true => "seen",
-        false if are_counted => {
-            "not seen, though the kernel counted as many timer interrupts (LOC): too few rounds, or drowned"
-        }
-        false => "not seen: no interrupt comes at its period (a tickless CPU, or too few rounds)",
-    };
-    let period = period.unwrap_or("unknown".to_string());
-    lines.push(format!("the kernel's tick ({period}{}): {seen}", hz.unwrap_or_default()));
-    lines
-}
-
-/// What the kernel counted beside.
-fn counted(found: &gaps::Found) -> Vec<String> {
-    let interrupts = match &found.interrupts_per_second {
-        Some(by_name) => {
-            let mut named: Vec<_> = by_name.iter().filter(|(name, _)| *name != "all").collect();
-            named.sort_by(|a, b| b.1.total_cmp(a.1));
-            let named =
-                named.iter().take(5).map(|(name, rate)| format!("{name} {}", figure(**rate)));
-            let all = figure(by_name.get("all").copied());
-            let named = named.collect::<Vec<_>>().join(", ");
-            format!("interrupts per second, counted by the kernel: {all} ({named})")
-        }
-        None => "interrupts were not counted: /proc/interrupts cannot be read".to_string(),
-    };
-    let steal = match found.steal_percent {
-        Some(percent) => {
-            let percent = figure(percent);
-            format!(
-                "stolen by the hypervisor, as the kernel reports it (steps of 10 ms): {percent} % of the time"
-            )
-        }
-        None => "no stolen time is reported here".to_string(),
-    };
-    let many = found.cut_short;
-    let cut_short = format!("{many} windows were ended early: more gaps came than are kept");
-    let is_out = |of: &&ClassFound| of.class == Class::SwitchedOut && of.length_ns.is_some();
-    let lost = found.classes.iter().find(is_out).and_then(|out| out.lost_percent);
-    let others =
-        format!("other tasks took {} % of this CPU: it is not quiet", estimate_words(lost));
-    let mut lines = vec![interrupts, steal];
-    lines.extend((many > 0).then_some(cut_short));
-    lines.extend(lost.filter(|lost| lost.value > 1.0).map(|_| others));
-    lines
-}
-
-const WAKEUP_LEGEND: &str = "us from the moment asked for (clock_nanosleep, absolute) to the sleeper's first look at the clock;\n\
-busy: beside a process under SCHED_OTHER that never waits; p50: median of rounds with its interval;\n\
-p99, p99.9: of all wakes with their interval by ranks, - with fewer than 368 and 3688 wakes;\n\
-ranks take every wake for independent of the others: disturbances that come in clumps make it less sure\n";
-
-/// The section, ending with a newline; none where nothing of it was measured.
-fn wakeup(record: &Record) -> Option<String> {
-    record.wakeups.first()?;
-    let us = |ns: i64| figure(ns as f64 / 1e3);
-    let tail = |of: Tail| format!("{} ({} to {})", us(of.value_ns), us(of.low_ns), us(of.high_ns));
-    let tail = |of: Option<Tail>| of.map_or("-".to_string(), tail);
+fn wakeups(record: &Record) -> Table {
     let row = |found: &Found| {
+        let of = sleeper(record, found.case);
+        let is_awake = of.is_some_and(|(wakeup, _)| wakeup.cpu_latency_us.is_some());
+        // A real-time thread has none, whatever it asked for.
+        let slack = of.map(|(of, policy)| if policy.is_realtime() { 0 } else { of.timer_slack_ns });
+        let slack = slack.map_or(String::new(), |ns| ns.to_string());
         [
-            policy(record, found.case).to_string(),
-            found.load.to_string(),
-            estimate_words(found.median_ns.and_then(|median| median.scaled(1e-3))),
-            tail(found.p99_ns),
-            tail(found.p999_ns),
-            us(found.late_ns.max),
-            found.late_ns.count.to_string(),
+            of.map_or(String::new(), |(_, policy)| policy.to_string()),
+            if is_awake { "awake".to_string() } else { found.load.to_string() },
+            slack,
+            value(us(found.median_ns)),
+            interval(us(found.median_ns)),
+            us_of(found.p99_ns.map(|tail| tail.value_ns)),
+            us_of(Some(found.late_ns.max)),
         ]
     };
-    let columns = ["policy", "CPU", "p50", "p99", "p99.9", "max", "wakes"];
-    let table = table(columns, record.wakeups.iter().map(row));
-    let histograms = record.wakeups.iter().map(|found| {
-        let (policy, load) = (policy(record, found.case), found.load);
-        let title = format!("{policy}, {load} CPU: wakes by lateness ({})", counted_beside(found));
-        drawn(histogram(&title, &found.histogram))
-    });
-    Some(format!("wake-up\n\n{table}\n\n{}{WAKEUP_LEGEND}", histograms.collect::<String>()))
-}
-
-/// What was counted beside.
-fn counted_beside(found: &Found) -> String {
-    let slack = found.timer_slack_ns.map_or("unknown".to_string(), |ns| format!("{ns} ns"));
-    let busy = |percent| format!("its neighbour had {} % of the CPU", figure(Some(percent)));
-    let stolen = |percent| format!("stolen {} % of the time", figure(Some(percent)));
-    let words = [
-        Some(format!("{} switches a wake", figure(found.switches_per_wake))),
-        Some(format!("timer slack {slack}")),
-        found.busy_percent.map(busy),
-        found.steal_percent.filter(|percent| *percent > 0.0).map(stolen),
-    ];
-    words.into_iter().flatten().collect::<Vec<_>>().join("; ")
-}
-
-const BUDGET_LEGEND: &str = "the sum is of entry, handler and switch: the return is in the tick's gap. Tick and switch are measured\n\
-under SCHED_OTHER, whatever the sleeper's. What registers in use add: ring --members 2 --state all\n\
-unexplained: measured wake-up less the sum, within rounds. In the measured time and in no part: the timer's\n\
-own delay (on a virtual machine the hypervisor's too), waking a CPU that sleeps, the way out of\n\
-clock_nanosleep, reading the clock; under SCHED_OTHER also waiting for a turn\n";
-
-/// The section, ending with a newline; none where no wake-up was measured.
-fn budget(record: &Record) -> Option<String> {
-    let budget = record.budget.as_ref()?;
-    // Each part, and what is needed for it where it is not there.
-    let all = [
-        (
-            "interrupt entry and handler (the tick's gap)",
-            budget.entry_and_handler_ns,
-            "no entry and handler: no timer tick was seen (part interrupts)\n",
-        ),
-        (
-            "switch (pipe, above solo)",
-            budget.switch_ns,
-            "no switch: the ring by pipe was not measured (part links)\n",
-        ),
-        (
-            "return to the process (1/4 system call; in the gap)",
-            budget.return_ns,
-            "no return: getuid was not measured (part system-calls)\n",
-        ),
-        ("sum", budget.sum_ns, ""),
-    ];
-    let parts = all.iter().map(|(what, ns, _)| [what.to_string(), estimate_words(*ns)]);
-    let missing = all.iter().filter(|(_, ns, _)| ns.is_none()).map(|(.., why)| *why);
-    let against = budget.against.iter().map(|of| {
-        let (measured, unexplained) = (of.measured_ns, of.unexplained_ns);
-        let [measured, unexplained] = [measured, unexplained].map(estimate_words);
-        [of.policy.to_string(), of.load.to_string(), measured, unexplained]
-    });
-    Some(format!(
-        "response budget\n\n{}\n\n{}\n\n{BUDGET_LEGEND}{}{}",
-        table(["part", "ns"], parts),
-        table(["policy", "CPU", "wake-up ns", "unexplained ns"], against),
-        of_1984(budget).unwrap_or_default(),
-        missing.collect::<String>()
-    ))
-}
-
-/// The memorandum's own sum, for its 80186.
-fn of_1984(budget: &Budget) -> Option<String> {
-    let published = venix1984::published().ok()?;
-    let of = published.into_iter().find(|processor| processor.name == "80186")?;
-    // Its return to the new process is printed as its interrupt latency is.
-    let (latency, switch) = (of.interrupt_latency_ms, of.context_switch_ms);
-    let sum_ms = 2.0 * latency + switch;
-    let times = budget.sum_ns.filter(|sum| sum.value > 0.0).map(|sum| 1e6 * sum_ms / sum.value);
-    let times = times.map_or(String::new(), |times| format!(", {times:.0} times the sum here"));
-    Some(format!(
-        "1984, 80186: interrupt latency {latency} + handler (not given) + switch {switch} + return {latency} = {sum_ms:.1} ms and the handler{times}\n"
-    ))
+    let columns = ["policy", "CPU", "slack ns", "p50 us", "interval", "p99 us", "max us"];
+    table(columns, record.wakeups.iter().map(row))
 }

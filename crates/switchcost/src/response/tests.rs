@@ -1,4 +1,4 @@
-//! Charts of responses: wake-ups and links of one run.
+//! Answers and charts of responses: wake-ups and links of one run.
 
 use std::collections::BTreeMap;
 
@@ -11,35 +11,60 @@ use model::run::{Header, Run};
 use model::trial::wakeup::{LATE_NS, Load, Wakeup};
 use model::trial::{self, Repeats, Trial};
 
+use crate::experiments::Record;
 use crate::figures::tests::*;
+use crate::terminal::View;
 
 fn wakeup(policy: Policy) -> Case {
-    let of =
-        Wakeup { load: Load::Idle, wakes: 600, period_ns: 1_000_000, timer_slack_ns: 1, seed: 1 };
+    of_sleeper(policy, 1, None)
+}
+
+fn of_sleeper(policy: Policy, timer_slack_ns: u64, cpu_latency_us: Option<u32>) -> Case {
+    let of = Wakeup {
+        load: Load::Idle,
+        wakes: 600,
+        period_ns: 1_000_000,
+        timer_slack_ns,
+        seed: 1,
+        cpu_latency_us,
+    };
     Case::Trial(trial::Case { trial: Trial::Wakeup(of), cpu: 1, policy })
 }
 
 /// Six rounds; sleepers are 1 to 600 us late, a switch by pipe costs 3 us and by futex 2.
 fn drawn() -> Vec<Figure> {
+    figures(&made([(wakeup(Policy::Other), 0), (wakeup(Policy::Fifo), 0)]))
+}
+
+/// The same with such sleepers, each so many nanoseconds later.
+fn made<const N: usize>(sleepers: [(Case, i64); N]) -> Run {
     let by = |link: &str| model::ring::Case { link: link.into(), ..case(2, None) };
     let rings = run(Experiment::Ring, vec![by("pipe"), by("futex")], |case| {
         if case.link == "pipe" { 3000 } else { 2000 }
     });
     let mut cases: Vec<Case> = rings.header.plan.cases.clone();
     let first = cases.len();
-    cases.extend([wakeup(Policy::Other), wakeup(Policy::Fifo)]);
+    cases.extend(sleepers.iter().map(|(case, _)| case.clone()));
     let header = Header {
         schema: 1,
         run: "made".into(),
         started: rings.header.started,
         invocation: Vec::new(),
+        name: None,
+        host: None,
         build: rings.header.build,
         plan: Plan {
             experiment: Experiment::Response,
             cases,
             seed: 1,
             batching: Batching { ring: Laps::default(), trial: Repeats { trials: 600 } },
-            stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: Some(6), confidence: 0.95 },
+            stopping: Stopping {
+                precision: 0.01,
+                budget_ns: 1,
+                rounds: Some(6),
+                confidence: 0.95,
+                fixed_budget: false,
+            },
             reference: Default::default(),
         },
         machine: rings.header.machine,
@@ -49,9 +74,10 @@ fn drawn() -> Vec<Figure> {
     };
     let mut run = Run::new(header);
     run.samples = rings.samples;
-    let late = (1..=600).map(|us| us * 1000).collect();
-    let tallies = BTreeMap::from([(LATE_NS.to_string(), late)]);
-    for (round, case) in (0..6).flat_map(|round| [(round, first), (round, first + 1)]) {
+    let late = |later: i64| (1..=600).map(|us| us * 1000 + later).collect();
+    let all = sleepers.iter().enumerate().map(|(place, (_, later))| (first + place, *later));
+    for (round, (case, later)) in (0..6).flat_map(|round| all.clone().map(move |of| (round, of))) {
+        let tallies = BTreeMap::from([(LATE_NS.to_string(), late(later))]);
         let sample = trial::Sample {
             case,
             round,
@@ -59,13 +85,82 @@ fn drawn() -> Vec<Figure> {
             elapsed_ticks: None,
             gaps: Vec::new(),
             sliced: Vec::new(),
-            tallies: tallies.clone(),
+            tallies,
             counts: BTreeMap::new(),
             steal_ns: None,
         };
         run.samples.push(model::case::Sample::Trial(sample));
     }
-    figures(&run)
+    run
+}
+
+/// What is printed by default, its broken lines joined.
+fn printed(run: &Run) -> String {
+    Record::of(run).text(run, None, View::default()).replace("\n  ", " ")
+}
+
+#[test]
+fn the_answer_has_the_slack_of_applications_and_what_it_and_idle_states_add() {
+    let sleepers = [
+        (of_sleeper(Policy::Other, 1, None), 0),
+        (of_sleeper(Policy::Other, 50_000, None), 50_000),
+        (of_sleeper(Policy::Other, 1, Some(0)), -20_000),
+        (wakeup(Policy::Fifo), -10_000),
+    ];
+    let run = made(sleepers);
+    let text = printed(&run);
+    let first = text.lines().next().unwrap();
+    assert!(first.starts_with("Cheapest is futex: "), "{text}");
+    let wanted = "; a timer on an idle CPU wakes a thread 350 us (350 to 350) late (median), 644 us at 99 %, with the \
+                  default timer slack; 300 us with 1 ns, 280 us without idle states; SCHED_OTHER, CPU 1.";
+    assert!(first.ends_with(wanted), "{first}");
+    for line in [
+        "timer slack: the default of 50 us adds 50.0 us (50.0 to 50.0) to a wake-up under SCHED_OTHER; \
+         prctl(PR_SET_TIMERSLACK) lowers it",
+        "idle states: leaving one takes 20.0 us (20.0 to 20.0) of a wake-up; /dev/cpu_dma_latency held at 0 keeps the \
+         CPU awake",
+    ] {
+        assert!(text.lines().any(|of| of == line), "no {line:?} in {text}");
+    }
+    let text = Record::of(&run).text(&run, None, View::default());
+    let rows: Vec<&str> =
+        text.lines().filter_map(|line| line.trim().strip_prefix("wake-up, ")).collect();
+    let names = ["idle  ", "idle, slack 50 us  ", "idle, awake  ", "idle, fifo  "];
+    assert_eq!(rows.len(), names.len(), "{text}");
+    assert!(rows.iter().zip(names).all(|(row, name)| row.starts_with(name)), "{rows:?}");
+}
+
+#[test]
+fn without_the_device_it_is_said_what_is_not_measured_and_an_older_run_is_not_blamed() {
+    let by_default = (of_sleeper(Policy::Other, 50_000, None), 50_000);
+    let text = printed(&made([(wakeup(Policy::Other), 0), by_default]));
+    assert!(text.contains("it needs access to /dev/cpu_dma_latency (root)"), "{text}");
+    let old = printed(&made([(wakeup(Policy::Other), 0), (wakeup(Policy::Fifo), 0)]));
+    assert!(
+        old.contains(
+            "300 us (300 to 300) late (median), 594 us at 99 %, with timer slack 1 ns; SCHED_OTHER"
+        ),
+        "{old}"
+    );
+    assert!(!old.contains("dma_latency") && !old.contains("default"), "{old}");
+}
+
+/// A case as it was stored before there were other sleepers.
+#[test]
+fn an_older_case_reads_back_with_its_title_and_its_fields() {
+    let text = r#"{"trial":{"of":"wakeup","load":"idle","wakes":400,"period_ns":500000,"timer_slack_ns":1,"seed":1992},"cpu":1,"policy":"other"}"#;
+    let case: trial::Case = serde_json::from_str(text).unwrap();
+    assert_eq!(case.trial.to_string(), "wake-up on an idle CPU");
+    assert_eq!(serde_json::to_string(&case).unwrap(), text);
+    let title = |case: Case| case.title();
+    assert_eq!(
+        title(of_sleeper(Policy::Other, 50_000, None)),
+        "wake-up on an idle CPU, timer slack 50 us"
+    );
+    assert_eq!(
+        title(of_sleeper(Policy::Other, 1, Some(0))),
+        "wake-up on an idle CPU, idle latency 0 us"
+    );
 }
 
 #[test]

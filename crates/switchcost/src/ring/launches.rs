@@ -14,7 +14,7 @@ use model::subject::{Subcase, Subject};
 use stats::{Summary, mean, normal_quantile};
 
 use super::RingArgs;
-use crate::execute;
+use crate::execute::{self, About};
 use crate::failure::usage;
 use crate::interrupt::Interrupt;
 use crate::output::print;
@@ -41,7 +41,8 @@ pub(crate) fn take(args: &RingArgs) -> Result<ExitCode> {
         let progress = Progress::new(&plan, output.quiet);
         let launch = Some(Launch { set: set.clone(), number, of: count });
         let planned = (plan, notices.clone());
-        let taken = execute::take(planned, here.clone(), &interrupt, progress, launch);
+        let taken =
+            execute::take(planned, here.clone(), &interrupt, progress, launch, About::of(output));
         whole &= taken.is_whole();
         runs.push((taken.run, taken.path));
         if interrupt.signal().is_some() {

@@ -1,5 +1,6 @@
 //! `switchcost ring`: Sloan's pipeline, generalised. Here is what may be typed.
 
+pub(crate) mod answer;
 pub(crate) mod comparison;
 pub(crate) mod figures;
 pub(crate) mod launches;
@@ -14,7 +15,7 @@ use model::case::{Kind, Op, Policy};
 use crate::effort::Effort;
 use crate::output::Output;
 use crate::setting::PlacementArg;
-use crate::values::{List, above_zero, bytes, sizes};
+use crate::values::{List, above_zero, bytes, policy, sizes};
 
 #[derive(Debug, Args)]
 pub(crate) struct RingArgs {
@@ -89,7 +90,7 @@ pub(crate) struct RingArgs {
     /// Scheduling policy of the members: other, fifo, rr or batch [default: other]
     ///
     /// fifo and rr need CAP_SYS_NICE or an RLIMIT_RTPRIO of 1 or more.
-    #[arg(long, help_heading = "Ring")]
+    #[arg(long, help_heading = "Ring", value_parser = policy)]
     pub(crate) policy: Option<Policy>,
 
     /// Laps of every sample, instead of as many as last 10 ms (Sloan used 1000000)

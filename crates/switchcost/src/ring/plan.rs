@@ -42,8 +42,11 @@ pub(crate) fn plan(args: &RingArgs, here: &Here) -> Result<Planned> {
                 .to_string(),
         );
     }
+    let kinds = rings.len() * states.len();
+    let (sizes, too_short) = args.effort.fitting(&args.members, kinds, kinds);
+    notices.extend(too_short);
     let sized = |ring: Case| {
-        args.members.iter().map(move |members| match members {
+        sizes.iter().map(move |members| match members {
             // The solo ring of a sweep's pair is that of its first CPU: several may have the same.
             1 => ring.solo(),
             _ => Case { members: *members, ..ring.clone() },

@@ -1,28 +1,43 @@
 //! `switchcost ring` on the terminal.
 
 use comfy_table::Table;
+use model::estimate::Estimate;
 use model::noise::{NoiseLevel, NoiseVerdict};
 use model::record::Record;
 use model::ring::Case;
 use model::summary::{CaseSummary, Totals};
+use model::words;
 
+use super::answer::headline;
 use super::comparison::{Comparison, listed, not_switching, placements, states};
-use crate::terminal::{self, Text, figure, interval, value};
+use crate::terminal::{self, Text, View, brief_interval, figure, interval, value};
 
 /// Laps that Sloan's columns are scaled to: his own, so that his table can be laid beside ours.
 const SLOAN_LAPS: f64 = 1e6;
 
-const LEGEND: &str = "real to projected: seconds for a million laps, mean of all samples; projected = CPU(2) x members / 2\n\
-ns/hop, ns/switch: of clean slices, at the CPU's full speed and undisturbed (clean: their share); ns/switch: what a\n  hop costs above the ring of one / counted switches, 95 % interval with the scatter between launches\n\
-! the kernel counts over 5 % more or fewer switches than there are hops";
+const LEGEND: &str = "ns/hop, ns/switch: at the CPU's full speed and undisturbed (clean slices); ns/switch: what a hop costs above the\n  ring of one / counted switches, 95 % interval with the scatter between launches";
 
-pub(crate) fn text(record: &Record) -> Text {
+const WIDE_LEGEND: &str = "real to projected: seconds for a million laps, mean of all samples; projected = CPU(2) x members / 2; clean: share\n  of clean slices";
+
+const DISAGREE: &str = "! the kernel counts over 5 % more or fewer switches than there are hops";
+
+pub(crate) fn text(record: &Record, view: View) -> Text {
     let comparison = &Comparison::of(record);
-    let mut body = format!("{}\n\n{LEGEND}\n", table(record, comparison));
-    body.extend(placements(record).map(|line| format!("{line}\n")));
-    body.extend(states(record, comparison).map(|states| format!("\n{states}\n")));
-    body.push('\n');
-    Text { heading: heading(record, comparison), body, findings: findings(record, comparison) }
+    let mut legend = vec![LEGEND];
+    legend.extend(view.wide.then_some(WIDE_LEGEND));
+    let disagrees = record.cases.iter().any(|case| case.counts_disagree);
+    let mut details = legend.join("\n") + "\n";
+    details.extend(placements(record).map(|line| format!("{line}\n")));
+    details.extend(states(record, comparison).map(|states| format!("\n{states}\n")));
+    details.extend(further(record, comparison).into_iter().map(|line| line + "\n"));
+    let mark = if disagrees { format!("\n{DISAGREE}\n") } else { String::new() };
+    Text {
+        headline: headline(record),
+        heading: heading(record, comparison),
+        table: format!("{}\n{mark}", table(record, comparison, view)),
+        details,
+        findings: findings(record, comparison),
+    }
 }
 
 fn heading(record: &Record, comparison: &Comparison) -> String {
@@ -31,42 +46,100 @@ fn heading(record: &Record, comparison: &Comparison) -> String {
     };
     let (links, placement) = comparison.links_and_placement(case);
     let work = case.work.map_or("no work".to_string(), |work| {
-        format!("{} of {} bytes by {}", work.op, work.bytes, work.stride_bytes)
+        format!(
+            "{} of {} by {}",
+            work.op,
+            words::bytes(work.bytes),
+            words::bytes(work.stride_bytes)
+        )
     });
     let (kind, policy) = (case.kind, case.policy);
     format!("\n{kind} members by {links}, policy {policy}, placement {placement}, {work}")
 }
 
-fn table(record: &Record, comparison: &Comparison) -> Table {
-    let times = ["members", "real", "CPU", "user", "system", "projected", "ns/hop"];
-    let costs = ["switches/hop", "", "ns/switch", "interval", "clean", "rounds"];
+fn table(record: &Record, comparison: &Comparison, view: View) -> Table {
+    match comparison.header().is_empty() || view.wide {
+        true => by_size(record, comparison, view),
+        false => by_setting(record, comparison),
+    }
+}
+
+fn by_size(record: &Record, comparison: &Comparison, view: View) -> Table {
     let mut columns = comparison.header();
-    columns.extend(times.into_iter().chain(costs).map(String::from));
-    let row = |case: &CaseSummary| [comparison.cells(&case.case), row(case)].concat();
+    columns.push("members".to_string());
+    if view.wide {
+        columns.extend(["real s", "CPU s", "user s", "system s", "projected s"].map(String::from));
+    }
+    let disagrees = record.cases.iter().any(|case| case.counts_disagree);
+    columns.extend(["ns/switch", "interval", "ns/hop", "switches/hop"].map(String::from));
+    columns.extend(disagrees.then(String::new));
+    columns.extend(view.wide.then(|| "clean %".to_string()));
+    columns.push("rounds".to_string());
+    let row = |case: &CaseSummary| {
+        let mut cells = comparison.cells(&case.case);
+        cells.push(case.case.members.to_string());
+        if view.wide {
+            cells.extend(sloan(case));
+        }
+        cells.extend(cost_words(case, if view.wide { interval } else { brief_interval }));
+        cells.extend([value(case.ns_per_hop), switches_words(case)]);
+        cells.extend(disagrees.then(|| mark(case)));
+        let clean = case.clean_share.map(|share| format!("{:.0}", share * 100.0));
+        cells.extend(view.wide.then(|| clean.unwrap_or("-".to_string())));
+        cells.push(case.rounds.to_string());
+        cells
+    };
     terminal::table(columns, comparison.in_order(record).into_iter().map(row))
 }
 
-fn row(case: &CaseSummary) -> Vec<String> {
+/// Rings that differ in more than their size, without the solo rings beside them: the cheapest hop first,
+/// as that is what waking another costs in all.
+fn by_setting(record: &Record, comparison: &Comparison) -> Table {
+    let mut rings: Vec<&CaseSummary> =
+        record.cases.iter().filter(|of| of.case.members > 1).collect();
+    let hop = |of: &CaseSummary| of.ns_per_hop.map_or(f64::INFINITY, |hop| hop.value);
+    rings.sort_by(|one, other| {
+        let sizes = one.case.members.cmp(&other.case.members);
+        sizes.then(hop(one).total_cmp(&hop(other)))
+    });
+    let has_sizes = rings.iter().any(|of| of.case.members != rings[0].case.members);
+    let disagrees = rings.iter().any(|of| of.counts_disagree);
+    let mut columns = comparison.header();
+    columns.extend(has_sizes.then(|| "members".to_string()));
+    columns.extend(["ns/hop", "interval", "ns/switch", "switches/hop"].map(String::from));
+    columns.extend(disagrees.then(String::new));
+    columns.extend((!has_sizes).then(|| "rounds".to_string()));
+    let row = |of: &CaseSummary| {
+        let mut cells = comparison.cells(&of.case);
+        cells.extend(has_sizes.then(|| of.case.members.to_string()));
+        let [switch, why] = cost_words(of, brief_interval);
+        let switch = if why == "not resolved" { why } else { switch };
+        cells.extend([value(of.ns_per_hop), brief_interval(of.ns_per_hop), switch]);
+        cells.push(switches_words(of));
+        cells.extend(disagrees.then(|| mark(of)));
+        cells.extend((!has_sizes).then(|| of.rounds.to_string()));
+        cells
+    };
+    terminal::table(columns, rings.iter().map(|of| row(of)))
+}
+
+fn mark(case: &CaseSummary) -> String {
+    if case.counts_disagree { "!" } else { "" }.to_string()
+}
+
+/// Sloan's columns: real, CPU, user and system time, and what his formula projects.
+fn sloan(case: &CaseSummary) -> [String; 5] {
     let seconds = |ns_per_lap: Option<f64>| figure(ns_per_lap.map(|ns| ns * SLOAN_LAPS / 1e9));
     let total = |of: fn(&Totals) -> Option<u64>| {
         let per_lap = |totals: &Totals| Some(of(totals)? as f64 / totals.laps as f64);
         seconds(case.totals.as_ref().and_then(per_lap))
     };
-    let [cost, its_interval] = cost_words(case);
-    vec![
-        case.case.members.to_string(),
+    [
         total(|totals| Some(totals.real_ns)),
         total(|totals| Some(totals.cpu_ns)),
         total(|totals| totals.user_ns),
         total(|totals| totals.system_ns),
         seconds(case.projected_cpu_ns_per_lap),
-        value(case.ns_per_hop),
-        switches_words(case),
-        if case.counts_disagree { "!" } else { "" }.to_string(),
-        cost,
-        its_interval,
-        case.clean_share.map_or("-".to_string(), |share| format!("{:.0} %", share * 100.0)),
-        case.rounds.to_string(),
     ]
 }
 
@@ -75,8 +148,11 @@ pub(crate) fn switches_words(case: &CaseSummary) -> String {
     case.switches_per_hop.map_or("-".to_string(), |switches| format!("{:.3}", switches.value))
 }
 
-/// Cost of a switch and its interval, or why there is none.
-pub(crate) fn cost_words(case: &CaseSummary) -> [String; 2] {
+/// Cost of a switch and its interval in the given words, or why there is none.
+pub(crate) fn cost_words(
+    case: &CaseSummary,
+    interval: fn(Option<Estimate>) -> String,
+) -> [String; 2] {
     let why = match (&case.ns_per_switch_above_solo, &case.totals) {
         _ if case.case.members == 1 => "(solo)",
         _ if case.does_not_switch => "does not switch",
@@ -89,15 +165,20 @@ pub(crate) fn cost_words(case: &CaseSummary) -> [String; 2] {
 }
 
 fn findings(record: &Record, comparison: &Comparison) -> Vec<String> {
+    let idle = not_switching(&record.cases, |case| comparison.ring_and_link(case));
+    idle.into_iter().collect()
+}
+
+/// Scaling laws, and the figures of all slices.
+fn further(record: &Record, comparison: &Comparison) -> Vec<String> {
     let mut lines = comparison.scaling(record);
-    lines.extend(not_switching(&record.cases, |case| comparison.ring_and_link(case)));
+    lines.extend(by_cpu_time(&record.cases, &record.noise, |case| comparison.ring(case)));
     let what = "ns/switch of all slices, at whatever speed, median (middle half of the rounds)";
     lines.extend(listed(what, &record.cases, |case| {
         let all = case.contended_ns_per_switch_above_solo?;
         let (low, high) = (figure(all.lower_quartile), figure(all.upper_quartile));
         Some(format!("{}: {} ({low} to {high})", comparison.ring(&case.case), figure(all.median)))
     }));
-    lines.extend(by_cpu_time(&record.cases, &record.noise, |case| comparison.ring(case)));
     lines
 }
 

@@ -270,34 +270,44 @@ impl Switching {
     }
 }
 
-/// A figure of the second command over the first one's, taken within each round.
+/// A figure of a command over the first one's, taken within each round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Ratio {
     /// Which figure: `real_ns` or `cpu_ns`.
     pub(crate) of: String,
-    /// Median over rounds of second / first; resolved where its interval excludes 1.
+    /// Which command, from 1.
+    #[serde(default = "second")]
+    pub(crate) command: usize,
+    /// Median over rounds of that command / first; resolved where its interval excludes 1.
     #[serde(flatten)]
     pub(crate) estimate: Estimate,
 }
 
+/// The command of a ratio that does not say so: before schema 2 there were two.
+fn second() -> usize {
+    1
+}
+
 impl Ratio {
-    /// The ratio of `of` over the rounds of `runs` in which both commands ran to their end. It is
-    /// estimated on the logarithm, so that second / first and first / second say the same.
+    /// The ratio of `of` of `command` to that of `base`, over the rounds of `runs` in which both ran to their end.
+    /// It is estimated on the logarithm, so that second / first and first / second say the same.
     pub(super) fn over(
         runs: &[&Run],
+        [base, command]: [usize; 2],
         name: &str,
         of: fn(&Run) -> u64,
         plan: &Plan,
     ) -> Option<Self> {
         let of_command = |number| runs.iter().filter(move |run| run.command == number);
-        let seconds: BTreeMap<u32, u64> = of_command(1).map(|run| (run.round, of(run))).collect();
+        let seconds: BTreeMap<u32, u64> =
+            of_command(command).map(|run| (run.round, of(run))).collect();
         let log_ratio = |first: &&Run| {
             let (a, b) = (of(first), *seconds.get(&first.round)?);
             (a > 0 && b > 0).then(|| (b as f64 / a as f64).ln())
         };
-        let log = estimate(of_command(0).filter_map(log_ratio).collect(), plan)?;
+        let log = estimate(of_command(base).filter_map(log_ratio).collect(), plan)?;
         let (low, high) = (log.low.map(f64::exp), log.high.map(f64::exp));
         let estimate = Estimate { value: log.value.exp(), standard_error: None, low, high, ..log };
-        Some(Self { of: name.to_owned(), estimate })
+        Some(Self { of: name.to_owned(), command, estimate })
     }
 }

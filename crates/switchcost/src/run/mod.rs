@@ -1,5 +1,7 @@
-//! `switchcost run`: what a command used.
+//! `switchcost run`: what a command used, and which of several is faster.
 
+mod answer;
+mod commands;
 mod findings;
 pub(crate) mod record;
 mod split;
@@ -10,18 +12,20 @@ mod tests;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
-use clap::Args;
-use launcher::{Launcher, Run, Series, Used};
+use clap::{Arg, Args};
+use launcher::{Launcher, Run, Series, Used, look_up};
 use model::reading::Reading;
+use stats::{median, median_interval};
 
 use crate::effort::CONFIDENCE;
 use crate::execute;
 use crate::failure::{say, usage};
 use crate::output::csv::{self, known};
-use crate::output::{Output, put, to_json};
+use crate::output::{Output, put, say_text, to_json};
+use crate::progress::RunsProgress;
 use crate::values::{above_zero, whole};
 use crate::watch::profile::{self, WorkingSet};
 use findings::{SOURCES, Summary, Switching};
@@ -32,7 +36,7 @@ const RUNS_TO_COMPARE: u32 = 10;
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// Runs of the command [default: 1; with --vs 10]; from 5 on there are intervals
+    /// Runs of the command [default: 1; of several commands 10]; from 5 on there are intervals
     ///
     /// All runs have this program's standard input: what the first has read, the others will not find.
     #[arg(long, short = 'n', value_name = "COUNT", value_parser = above_zero::<u32>)]
@@ -42,13 +46,25 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     warmup: u32,
 
-    /// Another command to compare with, in one word: both run once in every round
+    /// Another command to compare with, in one word; may be given several times
     ///
-    /// It is split into words as a shell does (quotes, backslashes), but no shell runs it: for pipes and
-    /// variables write "sh -c '...'". Which goes first is shuffled anew in each round; ratios are taken
-    /// within rounds, second command over first.
+    /// All run once in every round, in an order that is shuffled anew; ratios are taken within rounds, to the
+    /// command behind --. It is split into words as a shell does (quotes, backslashes), but no shell runs it: for
+    /// pipes and variables write "sh -c '...'".
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
-    vs: Option<String>,
+    vs: Vec<String>,
+
+    /// Compare the values A, B and C of a parameter: each takes the place of {NAME} in the command
+    ///
+    /// Ratios are to the first. Several parameters give all their combinations.
+    #[arg(long, num_args = 2, value_names = ["NAME", "A,B,C"], allow_hyphen_values = true)]
+    parameter: Vec<String>,
+
+    /// Show what the commands print in all runs
+    ///
+    /// Otherwise both outputs of a command are discarded (/dev/null) from its second run on.
+    #[arg(long)]
+    show_output: bool,
 
     /// Also count descendants that the command did not wait for
     ///
@@ -73,50 +89,65 @@ pub(crate) struct RunArgs {
     command: Vec<OsString>,
 }
 
+/// Hides flags of experiments that say nothing here: nothing is drawn or stored.
+pub(crate) fn without_use(arg: Arg) -> Arg {
+    let is_of_others = ["plot", "name", "wide", "history"].contains(&arg.get_id().as_str());
+    if is_of_others { arg.hide(true) } else { arg }
+}
+
 impl RunArgs {
-    /// The commands, in words.
-    fn commands(&self) -> Result<Vec<Vec<OsString>>> {
-        let mut all = vec![self.command.clone()];
-        if let Some(text) = &self.vs {
-            let words = shell_words::split(text).map_err(|error| {
-                usage(format!("--vs {text}: {error} (accepted: words as a shell splits them)"))
-            })?;
-            if words.is_empty() {
-                return Err(usage(
-                    "--vs: no command (accepted: a command with its arguments, in one word)",
-                ));
-            }
-            all.push(words.into_iter().map(OsString::from).collect());
-        }
-        Ok(all)
+    /// What is to be run, and the words of each command.
+    fn plan(&self) -> Result<(Plan, Vec<Vec<OsString>>)> {
+        let others = self.vs.iter().map(|text| commands::split(text));
+        let typed: Result<Vec<_>> =
+            std::iter::once(Ok(self.command.clone())).chain(others).collect();
+        let typed = typed?;
+        // Where several are typed the values alone do not say which it is.
+        let is_one = typed.len() == 1 && !self.parameter.is_empty();
+        let all = commands::expand(typed, &self.parameter)?;
+        let names = all.iter().filter(|_| is_one).map(|command| command.values.join(" "));
+        let text = |word: &OsString| word.to_string_lossy().into_owned();
+        let plan = Plan {
+            commands: all.iter().map(|of| of.words.iter().map(text).collect()).collect(),
+            names: names.collect(),
+            runs: self.runs.unwrap_or(if all.len() > 1 { RUNS_TO_COMPARE } else { 1 }),
+            warmup: self.warmup,
+            seed: self.seed,
+            tree: self.tree,
+            confidence: CONFIDENCE,
+            show_output: self.show_output,
+        };
+        Ok((plan, all.into_iter().map(|command| command.words).collect()))
     }
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     args.output.check()?;
     args.output.refuse_plot("what a command used")?;
-    let commands = args.commands()?;
-    let text = |word: &OsString| word.to_string_lossy().into_owned();
-    let plan = Plan {
-        commands: commands.iter().map(|words| words.iter().map(text).collect()).collect(),
-        runs: args.runs.unwrap_or(if commands.len() > 1 { RUNS_TO_COMPARE } else { 1 }),
-        warmup: args.warmup,
-        seed: args.seed,
-        tree: args.tree,
-        confidence: CONFIDENCE,
-    };
+    if args.output.name.is_some() {
+        return Err(usage("--name: `run` stores nothing (--json FILE keeps the figures)"));
+    }
+    let (plan, commands) = args.plan()?;
+    if let Err(error) = look_up(&commands) {
+        say(&format!("error: {error}"));
+        return Ok(error.exit_code.into());
+    }
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let Plan { runs: count, warmup, seed, tree, .. } = plan;
-    let series = Series { commands, warmup, runs: count, seed, tree, announce: false };
+    let Plan { runs: count, warmup, seed, tree, show_output, .. } = plan;
+    let discard = !show_output && warmup.saturating_add(count) > 1;
+    let series = Series { commands, warmup, runs: count, seed, tree, announce: false, discard };
     let mut launcher = Launcher::start(series)?;
     let mut runs = Vec::new();
+    let mut progress = SoFar::new(&plan, args.output.quiet);
     let failed = loop {
         match launcher.run() {
             Ok(Some(run)) => runs.push(run),
             Ok(None) => break None,
             Err(error) => break Some(error),
         }
+        progress.show(&runs, &plan);
     };
+    progress.bar.end();
     let signal = launcher.signal();
     // From here on a signal ends this program again.
     drop(launcher);
@@ -141,10 +172,43 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     Ok(if !written && code == 0 { ExitCode::FAILURE } else { code.into() })
 }
 
+/// Shows how far the runs are, and the time of the command that ran last, so far.
+struct SoFar {
+    bar: RunsProgress,
+    shown: Instant,
+}
+
+/// Time between two drawings of the bar: each takes some CPU time while a command runs.
+const REDRAW: Duration = Duration::from_millis(200);
+
+impl SoFar {
+    /// Nothing is drawn where the commands may print.
+    fn new(plan: &Plan, quiet: bool) -> Self {
+        let all = u64::from(plan.runs) * plan.commands.len() as u64;
+        Self { bar: RunsProgress::new(all, quiet || plan.show_output), shown: Instant::now() }
+    }
+
+    fn show(&mut self, runs: &[Run], plan: &Plan) {
+        let Some(last) = runs.last() else { return };
+        // By then each command's first run is over, whose outputs are the caller's.
+        let is_first_round = runs.len() < plan.commands.len();
+        if self.bar.is_hidden() || is_first_round || self.shown.elapsed() < REDRAW {
+            return;
+        }
+        self.shown = Instant::now();
+        let own = runs.iter().filter(|run| run.command == last.command && !run.interrupted);
+        let times: Vec<f64> = own.map(|run| run.used.real_ns as f64).collect();
+        let Some(middle) = median(&times) else { return };
+        let interval = median_interval(&times, plan.confidence);
+        let half = interval.map(|interval| interval.half_width() / middle);
+        self.bar.show(runs.len() as u64, (middle, half), &plan.label(last.command));
+    }
+}
+
 /// Writes all that was asked for; what cannot be written is reported, and the rest is written.
 /// Whether all was written.
 fn write(plan: Plan, runs: Vec<Run>, started: String, interrupted: bool, args: &RunArgs) -> bool {
-    let Output { json, csv, quiet, plot: _ } = &args.output;
+    let Output { json, csv, quiet, .. } = &args.output;
     let mut outputs = Vec::new();
     if let Some(to) = csv {
         outputs.push((to, rows(&runs)));
@@ -155,13 +219,20 @@ fn write(plan: Plan, runs: Vec<Run>, started: String, interrupted: bool, args: &
             Some(_) => probe::machine::read_with_accounting(Path::new("/")),
             None => probe::machine::accounting(Path::new("/")),
         };
-        let about = (started, execute::invocation(), execute::build_info());
+        let build = execute::build_info();
+        let (machine, about) = match args.output.anonymous {
+            false => (machine, (started, Some(execute::host()), execute::invocation(), build)),
+            true => {
+                let (machine, accounting) = machine;
+                ((execute::anonymous(machine), accounting), (started, None, Vec::new(), build))
+            }
+        };
         let mut record = Record::new(plan, runs, machine, about);
         if !args.no_estimate {
             estimate(&mut record, interrupted);
         }
         if !quiet && !record.runs.is_empty() {
-            say(table::text(&record).trim_end());
+            say_text(&table::text(&record, args.output.view));
         }
         if let Some(to) = json {
             outputs.push((to, to_json(&record)));

@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::findings::{Ratio, Summary};
 
-/// Version of [`Record`].
-pub(crate) const SCHEMA: u32 = 1;
+/// Version of [`Record`]. Since 2 there may be more than two commands, a ratio says which it is of, and outputs are
+/// discarded from a command's second run on unless the plan says that they are shown.
+pub(crate) const SCHEMA: u32 = 2;
 
 /// Fields of getrusage(2) that Linux leaves at zero: they are no counts.
 const NOT_KEPT: [&str; 7] = ["ixrss", "idrss", "isrss", "nswap", "msgsnd", "msgrcv", "nsignals"];
@@ -19,8 +20,11 @@ const NOT_KEPT: [&str; 7] = ["ixrss", "idrss", "isrss", "nswap", "msgsnd", "msgr
 /// What was asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Plan {
-    /// One command, or two that are compared.
+    /// One command, or several that are compared with the first.
     pub(crate) commands: Vec<Vec<String>>,
+    /// What each is called; empty where that is its words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) names: Vec<String>,
     /// Runs of each.
     pub(crate) runs: u32,
     /// Runs of each beforehand, of which nothing is kept.
@@ -31,25 +35,63 @@ pub(crate) struct Plan {
     pub(crate) tree: bool,
     /// Confidence of every interval: 0.95 is 95 %.
     pub(crate) confidence: f64,
+    /// Whether what the commands print is shown in all runs, and not only in the first of each.
+    #[serde(default)]
+    pub(crate) show_output: bool,
 }
 
+/// Characters of a command in a sentence: of a longer one the middle is left out.
+const LONGEST_LABEL: usize = 48;
+
 impl Plan {
-    /// What a command is called where there are two.
-    pub(super) fn name(&self, number: usize) -> String {
+    /// What a command is called in a sentence.
+    pub(super) fn label(&self, number: usize) -> String {
+        let own = self.long_label(number);
+        let is_own = |other: usize| other == number || self.long_label(other) != own;
+        match (0..self.commands.len()).all(is_own) {
+            true => shortened(&own, LONGEST_LABEL),
+            // The same twice, to see what comes of nothing.
+            false => format!("{} ({})", shortened(&own, LONGEST_LABEL), number + 1),
+        }
+    }
+
+    fn long_label(&self, number: usize) -> String {
+        let name = self.names.get(number).filter(|name| !name.is_empty()).cloned();
+        name.unwrap_or_else(|| shell_words::join(self.commands.get(number).into_iter().flatten()))
+    }
+
+    /// What comes before a line about one of several commands.
+    fn prefix(&self, number: usize) -> String {
         match self.commands.len() {
             1 => String::new(),
-            _ => format!("command {}: ", number + 1),
+            _ => format!("{}: ", self.label(number)),
         }
     }
 }
 
-/// All that `switchcost run` says of one or two commands.
+/// A text of at most so many characters, its middle left out.
+pub(super) fn shortened(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_string();
+    }
+    let kept = most.saturating_sub(3);
+    let (head, tail) = (kept.div_ceil(2), kept / 2);
+    let start: String = text.chars().take(head).collect();
+    let end: String = text.chars().skip(count - tail).collect();
+    format!("{start}...{end}")
+}
+
+/// All that `switchcost run` says of one command or several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Record {
     /// [`SCHEMA`].
     pub(crate) schema: u32,
     /// When it started, in UTC (RFC 3339).
     pub(crate) started: String,
+    /// The machine's name; absent if it was left out.
+    #[serde(default)]
+    pub(crate) host: Option<String>,
     /// The command line.
     pub(crate) invocation: Vec<String>,
     /// What the program was built as.
@@ -62,7 +104,7 @@ pub(crate) struct Record {
     pub(crate) runs: Vec<Run>,
     /// What the runs of each command come to.
     pub(crate) commands: Vec<Summary>,
-    /// With two commands: second / first.
+    /// With several commands: each of the others / first.
     pub(crate) ratios: Vec<Ratio>,
     /// Fields of getrusage(2) that Linux leaves at zero.
     pub(crate) not_kept: Vec<String>,
@@ -71,12 +113,22 @@ pub(crate) struct Record {
 }
 
 impl Record {
+    /// The notices of what happened: those that say what the figures do not cover left out.
+    pub(super) fn events(&self) -> impl Iterator<Item = &String> {
+        let limits = self.commands.iter().flat_map(|summary| {
+            let prefix = self.plan.prefix(summary.number);
+            limits_of(summary).into_iter().map(move |limit| prefix.clone() + &limit)
+        });
+        let limits: Vec<String> = limits.collect();
+        self.notices.iter().filter(move |notice| !limits.contains(notice))
+    }
+
     /// The record of `runs`. A run that was interrupted counts only if its command has no other.
     pub(super) fn new(
         plan: Plan,
         runs: Vec<Run>,
         (machine, accounting): (Machine, Reading<CpuAccounting>),
-        (started, invocation, build): (String, Vec<String>, Build),
+        (started, host, invocation, build): (String, Option<String>, Vec<String>, Build),
     ) -> Self {
         let tick_ns = machine.kernel.hz.clone().and_then(|hz| match hz {
             0 => Reading::unknown("the kernel says CONFIG_HZ=0"),
@@ -91,18 +143,27 @@ impl Record {
             let kept = if own.is_empty() { &all } else { &own };
             let of = (accounting.clone(), tick_ns.clone());
             let Some(summary) = Summary::of(number, kept, &plan, of) else { continue };
-            let own = notices_of(&summary, &all, &plan);
-            notices.extend(own.iter().map(|notice| format!("{}{notice}", plan.name(number))));
+            let of_runs = notices_of(&summary, &all, &plan);
+            let own = of_runs.into_iter().chain(limits_of(&summary));
+            notices.extend(own.map(|notice| plan.prefix(number) + &notice));
             commands.push(summary);
         }
         let mut ratios = Vec::new();
-        if plan.commands.len() == 2 {
-            ratios.extend(Ratio::over(&whole, "real_ns", |run| run.used.real_ns, &plan));
-            ratios.extend(Ratio::over(&whole, "cpu_ns", |run| run.used.total().cpu_ns(), &plan));
+        for command in 1..plan.commands.len() {
+            let of = [0, command];
+            ratios.extend(Ratio::over(&whole, of, "real_ns", |run| run.used.real_ns, &plan));
+            ratios.extend(Ratio::over(
+                &whole,
+                of,
+                "cpu_ns",
+                |run| run.used.total().cpu_ns(),
+                &plan,
+            ));
         }
         Self {
             schema: SCHEMA,
             started,
+            host,
             invocation,
             build,
             machine,
@@ -181,6 +242,12 @@ fn notices_of(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<String> {
             "it left {count} processes behind, still running after its end ({named}{more}): not counted"
         )),
     }
+    notices
+}
+
+/// What the figures of a command do not cover.
+fn limits_of(summary: &Summary) -> Vec<String> {
+    let mut notices = Vec::new();
     let median = |name: &str| summary.median(name);
     if let (Some(covered), Some(cpu)) = (median("run_delay_covered_cpu_ns"), median("cpu_ns"))
         && covered / cpu < MOST

@@ -1,43 +1,213 @@
-//! `switchcost run` on the terminal: a list of figures for one run, a table for several.
+//! `switchcost run` on the terminal: the answer, a table, the lines that matter; with --verbose every figure.
 
+use comfy_table::{CellAlignment, Table};
 use launcher::Ending;
 use model::machine::CpuAccounting;
-use model::words::{bytes, time};
+use model::words::{bytes, time, times};
 
-use super::findings::{CPU, Ratio, SOURCES, Summary, Switching};
-use super::record::Record;
+use super::answer::{by_thousands, headline, switches, switching};
+use super::findings::{CPU, Figure, Outlier, Ratio, SOURCES, Summary, Switching};
+use super::record::{Record, shortened};
 use super::split::{Part, Split};
-use crate::terminal::{self, figure};
+use crate::terminal::{self, MOST_LINES, TimeUnit, View, WIDTH, counted, figure, page, wrapped};
 use crate::watch::findings::{ProgramCost, Range};
 
 /// Outliers that are named one by one.
 const MOST_OUTLIERS: usize = 5;
 
+/// The figures of a command that are printed by default; all others with --verbose.
+const FEW: [&str; 6] =
+    ["real_ns", "cpu_ns", "max_resident_bytes", "voluntary", "involuntary", "run_delay_ns"];
+
 /// The whole report, ending with a newline.
-pub(super) fn text(record: &Record) -> String {
-    let mut text = String::new();
-    for summary in &record.commands {
-        let (name, command) =
-            (record.plan.name(summary.number), shell_words::join(&summary.command));
-        text += &format!("{name}{command}: {}\n\n", ends(summary));
-        text += &if summary.runs == 1 { list(summary) } else { table(summary) };
-        text += &format!("not kept by Linux: {}\n", record.not_kept.join(", "));
-        for outlier in summary.outliers.iter().take(MOST_OUTLIERS) {
-            text += &format!(
-                "outlier: round {}: real {}, {}x the median\n",
-                outlier.round + 1,
-                time(outlier.real_ns as f64),
-                figure(outlier.times_median)
-            );
-        }
-        if let Some(more @ 1..) = summary.outliers.len().checked_sub(MOST_OUTLIERS) {
-            text += &format!("and {more} outliers more (--json names all)\n");
-        }
-        text += &summary.switching.as_ref().map_or(String::new(), switching_words);
-        text.push('\n');
+pub(super) fn text(record: &Record, view: View) -> String {
+    let table = match &record.commands[..] {
+        [one] if one.runs == 1 => list(one),
+        [one] => format!("{}\n", table(one, &FEW)),
+        all => format!("{}\n", comparison(record, all)),
+    };
+    let mut parts = vec![wrapped(&headline(record)), table];
+    let mut lines: Vec<String> = lines(record);
+    if view.verbose {
+        parts.extend(record.commands.iter().map(details));
+        parts.push(record.ratios.iter().map(ratio_words).collect());
+        parts.push(record.notices.iter().map(|notice| format!("note: {notice}\n")).collect());
+        parts.push(format!("not kept by Linux: {}", record.not_kept.join(", ")));
+    } else {
+        lines.truncate(MOST_LINES);
+        parts.push(lines.iter().map(|line| wrapped(line) + "\n").collect());
     }
-    text.extend(record.ratios.iter().map(ratio_words));
-    text.extend(record.notices.iter().map(|notice| format!("note: {notice}\n")));
+    page(&parts)
+}
+
+/// Lines that matter, the most important ones first.
+fn lines(record: &Record) -> Vec<String> {
+    let mut lines: Vec<String> =
+        record.commands.iter().filter_map(|summary| failed(record, summary)).collect();
+    lines.extend(record.events().map(|event| format!("note: {event}")));
+    lines.extend(record.commands.iter().filter_map(|summary| outliers(record, summary)));
+    // Of one run the headline has it.
+    let several = record.commands.iter().filter(|summary| summary.runs > 1);
+    lines.extend(several.filter_map(|summary| {
+        let words = switching(summary)?;
+        Some(match record.commands.len() {
+            1 => words,
+            _ => format!("{}: {words}", record.plan.label(summary.number)),
+        })
+    }));
+    let switching = record.commands.iter().filter_map(|summary| summary.switching.as_ref());
+    let notices = switching.flat_map(|switching| &switching.notices);
+    lines.extend(crate::values::each_once(notices).into_iter().map(|told| format!("note: {told}")));
+    lines
+}
+
+/// Where no run of several was a success: how they ended.
+fn failed(record: &Record, summary: &Summary) -> Option<String> {
+    let [(ending, _)] = summary.endings[..] else { return None };
+    let is_told = summary.runs > 1 && ending != Ending::Exited { code: 0 };
+    is_told.then(|| format!("{}: {}", record.plan.label(summary.number), ends(summary)))
+}
+
+/// `1 of 20 runs is an outlier: round 3 took 90.0 ms, 7.50x the median`
+fn outliers(record: &Record, summary: &Summary) -> Option<String> {
+    let far = |of: &&Outlier| (of.times_median.ln().abs() * 1e9) as u64;
+    let farthest = summary.outliers.iter().max_by_key(far)?;
+    let count = summary.outliers.len();
+    let are = if count == 1 { "is an outlier" } else { "are outliers, the farthest" };
+    let name = match record.commands.len() {
+        1 => String::new(),
+        _ => format!("{}: ", record.plan.label(summary.number)),
+    };
+    Some(format!(
+        "{name}{count} of {} {are}: round {} took {}, {} the median",
+        counted(summary.runs as usize, "run"),
+        farthest.round + 1,
+        time(farthest.real_ns as f64),
+        times(farthest.times_median)
+    ))
+}
+
+/// A row for each command. Names have what width is left.
+fn comparison(record: &Record, all: &[Summary]) -> Table {
+    let real = |summary: &Summary| summary.median("real_ns").unwrap_or_default();
+    let unit = TimeUnit::of(all.first().map_or(0.0, real));
+    let time = |ns: Option<f64>| ns.map_or("-".to_string(), |ns| unit.figure(ns));
+    let cells = |summary: &Summary| {
+        let interval = summary.figure("real_ns").and_then(|real| real.estimate.interval());
+        let range = interval.map(|i| format!("{} to {}", unit.figure(i.low), unit.figure(i.high)));
+        let over = |ratio: &&Ratio| ratio.of == "real_ns" && ratio.command == summary.number;
+        let ratio = record.ratios.iter().find(over).map(|ratio| ratio.estimate);
+        let own = ratio.map(|of| times(of.value)).unwrap_or_default();
+        let of = ratio.and_then(|of| of.interval());
+        let of = of.map(|i| format!("{} to {}", figure(i.low), figure(i.high)));
+        let count = switches(summary).map_or("-".to_string(), |n| by_thousands(n.max(0.0) as u64));
+        [
+            time(Some(real(summary))),
+            range.unwrap_or("-".to_string()),
+            time(summary.median("cpu_ns")),
+            count,
+            own,
+            of.unwrap_or_default(),
+        ]
+    };
+    let header = [
+        format!("real {}", unit.name),
+        "interval".to_string(),
+        format!("CPU {}", unit.name),
+        "switches".to_string(),
+        "to first".to_string(),
+        "interval".to_string(),
+    ];
+    let rows: Vec<[String; 6]> = all.iter().map(cells).collect();
+    let widest = |column: usize| {
+        let cells = rows.iter().chain([&header]).map(|row| row[column].chars().count());
+        // And two blanks before it.
+        cells.max().unwrap_or_default() + 2
+    };
+    let left = WIDTH.saturating_sub((0..header.len()).map(widest).sum::<usize>() + 1).max(12);
+    let names = all.iter().map(|summary| shortened(&record.plan.label(summary.number), left));
+    let rows = names.zip(&rows).map(|(name, row)| [&[name][..], &row[..]].concat());
+    let header = [&["command".to_string()][..], &header[..]].concat();
+    first_to_the_left(terminal::table(header, rows))
+}
+
+fn first_to_the_left(mut table: Table) -> Table {
+    if let Some(first) = table.column_mut(0) {
+        first.set_cell_alignment(CellAlignment::Left);
+    }
+    table
+}
+
+/// The few figures of one run, a line each; times in one unit.
+fn list(summary: &Summary) -> String {
+    let unit = TimeUnit::of(summary.median("real_ns").unwrap_or_default());
+    let mut text = String::new();
+    let width = CPU.len() + 2;
+    for (label, name) in rows().filter(|(_, name)| FEW.contains(name)) {
+        let Some(value) = summary.median(name) else { continue };
+        text += &format!("{label:<width$} {}\n", in_unit(value, name, unit));
+        if label == CPU {
+            let parts = parts(summary, |ns| unit.words(ns)).into_iter();
+            text.extend(parts.map(|[label, value, range]| match &*range {
+                "" => format!("{label:<width$} {value}\n"),
+                _ => format!("{label:<width$} {value} ({range})\n"),
+            }));
+        }
+    }
+    text
+}
+
+/// A figure with its unit; a time in that one.
+fn in_unit(value: f64, name: &str, unit: TimeUnit) -> String {
+    match name {
+        _ if name.ends_with("_ns") => unit.words(value),
+        _ if name.ends_with("_bytes") => bytes(value.max(0.0) as u64),
+        _ if value.fract() == 0.0 => by_thousands(value.max(0.0) as u64),
+        _ => figure(value),
+    }
+}
+
+/// Figures over runs, a row each; times in one unit.
+fn table(summary: &Summary, names: &[&str]) -> Table {
+    let unit = TimeUnit::of(summary.median("real_ns").unwrap_or_default());
+    let row = |label: &str, name: &str, of: &Figure| {
+        let cell = |value: f64| in_unit(value, name, unit);
+        let interval = match of.estimate.interval() {
+            Some(interval) if interval.low == interval.high => "all alike".to_string(),
+            Some(interval) => format!("{} to {}", cell(interval.low), cell(interval.high)),
+            None => String::new(),
+        };
+        [label.to_string(), cell(of.estimate.value), interval, cell(of.min), cell(of.max)]
+    };
+    let mut all = Vec::new();
+    for (label, name) in rows().filter(|(_, name)| names.contains(name)) {
+        all.extend(summary.figure(name).map(|of| row(label, name, of)));
+        if label == CPU {
+            let parts = parts(summary, |ns| unit.words(ns)).into_iter();
+            let empty = String::new;
+            all.extend(parts.map(|[label, value, range]| [label, value, range, empty(), empty()]));
+        }
+    }
+    first_to_the_left(terminal::table(["", "median", "interval", "least", "most"], all))
+}
+
+/// All that is known of a command's runs, for --verbose.
+fn details(summary: &Summary) -> String {
+    let command = shell_words::join(&summary.command);
+    let mut text = format!("{command}: {}\n\n", ends(summary));
+    text += &if summary.runs == 1 { full_list(summary) } else { full_table(summary) };
+    for outlier in summary.outliers.iter().take(MOST_OUTLIERS) {
+        text += &format!(
+            "outlier: round {}: real {}, {}x the median\n",
+            outlier.round + 1,
+            time(outlier.real_ns as f64),
+            figure(outlier.times_median)
+        );
+    }
+    if let Some(more @ 1..) = summary.outliers.len().checked_sub(MOST_OUTLIERS) {
+        text += &format!("and {} (--json has all)\n", counted(more, "further outlier"));
+    }
+    text += &summary.switching.as_ref().map_or(String::new(), switching_words);
     text
 }
 
@@ -71,14 +241,15 @@ fn switching_words(switching: &Switching) -> String {
 }
 
 fn ratio_words(ratio: &Ratio) -> String {
-    let Ratio { of, estimate } = ratio;
+    let Ratio { of, command, estimate } = ratio;
     let name = if of == "real_ns" { "real time" } else { "CPU time" };
     let range = match estimate.interval() {
         Some(interval) => format!("{:.3} to {:.3}", interval.low, interval.high),
         None => format!("{} rounds give no interval", estimate.rounds),
     };
     let unresolved = if estimate.resolved { "" } else { "not resolved from 1: " };
-    format!("command 2 / command 1, {name}: {:.3} ({unresolved}{range})\n", estimate.value)
+    let number = command + 1;
+    format!("command {number} / command 1, {name}: {:.3} ({unresolved}{range})\n", estimate.value)
 }
 
 /// The rows, in order: a name for people and the figure's own name.
@@ -86,7 +257,7 @@ fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
     SOURCES.into_iter().map(|(name, label, _)| (label, name)).filter(|(label, _)| !label.is_empty())
 }
 
-fn list(summary: &Summary) -> String {
+fn full_list(summary: &Summary) -> String {
     let mut text = String::new();
     let width = CPU.len() + 2;
     for (label, name) in rows() {
@@ -97,13 +268,16 @@ fn list(summary: &Summary) -> String {
         };
         text += &format!("{label:<width$} {value}\n");
         if label == CPU {
+            for [label, value, range] in parts(summary, time) {
+                text += &format!("{label:<width$} {value} {range}\n");
+            }
             text += &split(summary, width);
         }
     }
     text
 }
 
-fn table(summary: &Summary) -> String {
+fn full_table(summary: &Summary) -> String {
     let figures = rows().filter_map(|(label, name)| {
         let of = summary.figure(name)?;
         let shown = |value: f64| shown(value, name);
@@ -120,7 +294,10 @@ fn table(summary: &Summary) -> String {
     let unknown = rows().filter_map(|(label, name)| {
         Some(format!("{label} not known: {}\n", summary.missing.get(name)?))
     });
-    format!("{table}\n\n{}{}", split(summary, 0), unknown.collect::<String>())
+    let parts = parts(summary, time).into_iter();
+    let parts = parts.map(|[label, value, range]| format!("{label} {value} {range}\n"));
+    let parts: String = parts.collect();
+    format!("{table}\n\n{parts}{}{}", split(summary, 0), unknown.collect::<String>())
 }
 
 /// By the unit that the figure's name ends with.
@@ -133,42 +310,47 @@ fn shown(value: f64, name: &str) -> String {
     }
 }
 
-/// User and system time, as far as they are known, or what resolution there is instead.
+/// User and system time where the split is known: label, value, range. Of an exact one there is no range.
+fn parts(summary: &Summary, shown: impl Fn(f64) -> String) -> Vec<[String; 3]> {
+    let (Some(cpu), Some(user)) = (summary.median("cpu_ns"), summary.split.user) else {
+        return Vec::new();
+    };
+    let system = Part { value: 1.0 - user.value, low: 1.0 - user.high, high: 1.0 - user.low };
+    let precise = summary.split.accounting.known() == Some(&CpuAccounting::Precise);
+    // What rounding leaves of nothing is nothing.
+    let shown = |part: f64| shown((part * cpu).round().max(0.0));
+    let range = |part: Part| match precise {
+        true => String::new(),
+        false => format!("{} to {}", shown(part.low), shown(part.high)),
+    };
+    let part = |label: &str, part: Part| [label.to_string(), shown(part.value), range(part)];
+    vec![part("  user", user), part("  system", system)]
+}
+
+/// What user and system time rest on, or what resolution there is instead.
 fn split(summary: &Summary, width: usize) -> String {
     let Split { accounting, tick_ns, ticks, user, with_children } = &summary.split;
     let Some(cpu) = summary.median("cpu_ns") else { return String::new() };
     let tick = tick_ns
         .known()
         .map_or("whose length is not known".to_string(), |ns| format!("of {}", time(*ns as f64)));
-    let Some(user) = user else {
+    if user.is_none() {
         return format!(
             "{:<width$} not resolved: sampled by timer ticks {tick}, of which too few fell into {} of CPU time\n",
             "  user, system",
             time(cpu * f64::from(summary.runs))
         );
-    };
-    let system = Part { value: 1.0 - user.value, low: 1.0 - user.high, high: 1.0 - user.low };
-    let precise = accounting.known() == Some(&CpuAccounting::Precise);
-    // What rounding leaves of nothing is nothing.
-    let shown = |part: f64| time((part * cpu).round().max(0.0));
-    let line = |(label, part): (&str, Part)| {
-        let range = match precise {
-            true => String::new(),
-            false => format!(" ({} to {})", shown(part.low), shown(part.high)),
-        };
-        format!("{label:<width$} {}{range}\n", shown(part.value))
-    };
-    let text = [("  user", *user), ("  system", system)].map(line).concat();
-    if precise {
-        return text;
+    }
+    if accounting.known() == Some(&CpuAccounting::Precise) {
+        return String::new();
     }
     let ticks = ticks.map_or("no".to_string(), |ticks| format!("about {ticks:.0}"));
     let unsure = accounting.why().map_or(String::new(), |why| format!("; assumed, as {why}"));
     let rests = match with_children {
         true => format!(
-            "split by the kernel, which calls children that saw no timer tick all user; in brackets all that it may be by {ticks} ticks {tick} of its own"
+            "split by the kernel, which calls children that saw no timer tick all user; the range is all that it may be by {ticks} ticks {tick} of its own"
         ),
         false => format!("split by {ticks} timer ticks {tick} (95 % interval)"),
     };
-    format!("{text}{:<width$} {rests}{unsure}\n", "")
+    format!("{:<width$} {rests}{unsure}\n", "")
 }

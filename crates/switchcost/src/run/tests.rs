@@ -8,6 +8,7 @@ use model::reading::Reading;
 
 use super::findings::Switching;
 use super::record::{Plan, Record};
+use crate::terminal::View;
 use crate::watch::findings::ProgramCost;
 use crate::watch::profile::{Cost, CostProfile, ProfilePoint};
 
@@ -39,7 +40,8 @@ fn run(command: usize, round: u32, real_ns: u64, cpu_ns: u64) -> Run {
 
 fn plan(commands: usize, runs: u32) -> Plan {
     let commands = vec![vec!["true".to_owned()]; commands];
-    Plan { commands, runs, warmup: 0, seed: 5, tree: false, confidence: 0.95 }
+    let (names, show_output) = (Vec::new(), false);
+    Plan { commands, names, runs, warmup: 0, seed: 5, tree: false, confidence: 0.95, show_output }
 }
 
 fn record_with(plan: Plan, runs: Vec<Run>, accounting: CpuAccounting) -> Record {
@@ -48,7 +50,7 @@ fn record_with(plan: Plan, runs: Vec<Run>, accounting: CpuAccounting) -> Record 
     let build = serde_json::from_value(serde_json::json!({
         "version": "0", "commit": null, "profile": "p", "target": "t"
     }));
-    let about = ("2026-01-01T00:00:00Z".to_owned(), Vec::new(), build.unwrap());
+    let about = ("2026-01-01T00:00:00Z".to_owned(), None, Vec::new(), build.unwrap());
     Record::new(plan, runs, (machine, Reading::Known(accounting)), about)
 }
 
@@ -155,7 +157,7 @@ fn a_command_keeps_its_number_where_the_other_has_no_run() {
         let record = record(plan(2, 1), vec![odd]);
         assert_eq!(record.commands.len(), 1);
         assert_eq!(record.commands[0].number, command);
-        let told = format!("command {}: interrupted", command + 1);
+        let told = format!("true ({}): interrupted", command + 1);
         assert!(record.notices[0].starts_with(&told), "{:?}", record.notices);
     }
 }
@@ -238,7 +240,8 @@ fn switches_cost_what_the_profile_says() {
     let record = record(plan(1, 1), vec![run(0, 0, 200 * MS, 100 * MS)]);
     let cost = |low_ns, high_ns| Cost { low_ns, high_ns };
     let direct = Some(cost(2000.0, 3000.0));
-    let point = |array_bytes, total| ProfilePoint { array_bytes, total, direct };
+    let point =
+        |array_bytes, total| ProfilePoint { array_bytes, total, direct, ..ProfilePoint::default() };
     let points = vec![point(4096, cost(2500.0, 4000.0)), point(262_144, cost(5000.0, 10_000.0))];
     let profile = Reading::Known(CostProfile { run: "r".to_owned(), points });
     let switching = Switching::of(&record.commands[0], profile, Vec::new());
@@ -252,6 +255,138 @@ fn switches_cost_what_the_profile_says() {
     assert!(switching.notices[0].contains("at most 256 KiB"), "{:?}", switching.notices);
     let none = Switching::of(&record.commands[0], Reading::unknown("none"), Vec::new());
     assert_eq!(none.overhead_ns, None);
+}
+
+/// The first line of what is printed.
+fn headline(record: &Record) -> String {
+    super::answer::headline(record)
+}
+
+fn named(commands: &[&[&str]], runs: u32) -> Plan {
+    let words = |words: &&[&str]| words.iter().map(|word| word.to_string()).collect();
+    Plan { commands: commands.iter().map(words).collect(), ..plan(commands.len(), runs) }
+}
+
+#[test]
+fn the_headline_of_one_run_says_what_it_used() {
+    let plan = named(&[&["make", "-j4"]], 1);
+    let mut one = run(0, 0, 12_300 * MS, 40_100 * MS);
+    (one.used.usage.voluntary, one.used.usage.involuntary) = (5000, 300);
+    let mut record = record(plan, vec![one]);
+    assert_eq!(headline(&record), "make -j4: 12.3 s real, 40.1 s CPU, 5,300 switches");
+    // 5,300 switches at 91 to 159 us are 0.48 to 0.84 s of 40.1 s.
+    let cost = Cost { low_ns: 91_000.0, high_ns: 159_000.0 };
+    let point = |array_bytes| ProfilePoint {
+        array_bytes,
+        total: cost,
+        direct: Some(cost),
+        ..ProfilePoint::default()
+    };
+    let points = vec![point(4096), point(4 << 20)];
+    let profile = Reading::Known(CostProfile { run: "r".to_owned(), points });
+    let switching = Switching::of(&record.commands[0], profile, Vec::new());
+    record.commands[0].switching = Some(switching);
+    assert_eq!(
+        headline(&record),
+        "make -j4: 12.3 s real, 40.1 s CPU, 5,300 switches; switching took an estimated 1.2 to 2.1 % of the CPU time"
+    );
+    let mut failed = run(0, 0, 5 * MS, MS / 2);
+    failed.used.ending = Ending::Exited { code: 3 };
+    let failed = super::tests::record(named(&[&["sh", "-c", "exit 3"]], 1), vec![failed]);
+    assert_eq!(
+        headline(&failed),
+        "sh -c 'exit 3' (exit code 3): 5.00 ms real, 0.500 ms CPU, 1,000 switches"
+    );
+}
+
+#[test]
+fn the_headline_of_several_runs_has_the_interval() {
+    let of = |runs: u32| {
+        let all = (0..runs).map(|round| run(0, round, (121 + u64::from(round) % 5) * 100 * MS, MS));
+        headline(&record(named(&[&["make"]], runs), all.collect()))
+    };
+    let known = of(20);
+    assert!(known.starts_with("make: 12.3 s (12.") && known.ends_with("), 20 runs"), "{known}");
+    assert_eq!(of(3), "make: about 12.2 s, 3 runs (from 5 on there is an interval)");
+}
+
+/// Real times in each round of commands that take `ms`, all a little longer in odd rounds.
+fn series(ms: &[u64], rounds: u32) -> Vec<Run> {
+    let of_round = |round: u32| {
+        ms.iter().enumerate().map(move |(command, ms)| {
+            run(command, round, (ms * 100 + u64::from(round % 2)) * MS / 100, MS)
+        })
+    };
+    (0..rounds).flat_map(of_round).collect()
+}
+
+#[test]
+fn the_headline_of_several_commands_says_which_is_faster() {
+    let sleeps: [&[&str]; 3] = [&["sleep", "0.01"], &["sleep", "0.02"], &["sleep", "0.03"]];
+    let of = |ms: &[u64], rounds: u32| {
+        headline(&record(named(&sleeps[..ms.len()], rounds), series(ms, rounds)))
+    };
+    assert_eq!(of(&[10, 20], 8), "sleep 0.01 is 2.00x (2.00 to 2.00) faster than sleep 0.02");
+    assert_eq!(of(&[20, 10], 8), "sleep 0.02 is 2.00x (2.00 to 2.00) faster than sleep 0.01");
+    assert_eq!(
+        of(&[10, 20], 3),
+        "No difference is resolved between sleep 0.01 and sleep 0.02: 5 runs give an interval"
+    );
+    let alike = of(&[10, 10], 8);
+    assert!(
+        alike.starts_with("No difference is resolved between sleep 0.01 and sleep 0.02: 1.00x ("),
+        "{alike}"
+    );
+    assert_eq!(
+        of(&[30, 10, 20], 8),
+        "sleep 0.02 is 2.00x (2.00 to 2.00) faster than sleep 0.03 and 3.00x than sleep 0.01, the slowest"
+    );
+    assert_eq!(
+        of(&[10, 10, 20], 8),
+        "sleep 0.01 is the fastest, not resolved from sleep 0.02; sleep 0.03 takes 2.00x (2.00 to 2.00) as long"
+    );
+    assert_eq!(of(&[10, 10, 10], 8), "No difference is resolved between the 3 commands");
+}
+
+#[test]
+fn values_of_a_parameter_name_their_commands() {
+    let names = vec!["n=1".to_owned(), "n=4".to_owned()];
+    let plan = Plan { names, ..named(&[&["make", "-j1"], &["make", "-j4"]], 8) };
+    let record = record(plan, series(&[40, 10], 8));
+    assert_eq!(headline(&record), "n=4 is 4.00x (4.00 to 4.00) faster than n=1");
+    assert_eq!(record.ratios.iter().map(|ratio| ratio.command).collect::<Vec<_>>(), [1, 1]);
+}
+
+#[test]
+fn what_is_printed_by_default_fits_eighty_columns() {
+    let long = "x".repeat(200);
+    let commands: [&[&str]; 3] = [&["sh", "-c", &long], &["sleep", "0.02"], &[&long, "b"]];
+    for (count, runs) in [(1, 1), (1, 20), (3, 20), (2, 2)] {
+        let plan = named(&commands[..count], runs);
+        let record = record(plan, series(&[12_345, 67_890, 99_999][..count], runs));
+        let text = super::table::text(&record, View::default());
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(80), "{widest:?}: {text}");
+        assert!(text.lines().all(|line| line == line.trim_end()), "{text:?}");
+        assert!(text.starts_with(headline(&record).split(' ').next().unwrap()), "{text}");
+        let all = super::table::text(&record, View::ALL);
+        assert!(all.contains("not kept by Linux: ixrss") && all.len() > text.len(), "{all}");
+    }
+}
+
+#[test]
+fn records_of_schema_1_stay_readable() {
+    let new = record(plan(2, 6), series(&[10, 20], 6));
+    let mut old = serde_json::to_value(&new).unwrap();
+    old["schema"] = 1.into();
+    old.as_object_mut().unwrap().remove("host");
+    old["plan"].as_object_mut().unwrap().remove("show_output");
+    for ratio in old["ratios"].as_array_mut().unwrap() {
+        ratio.as_object_mut().unwrap().remove("command");
+    }
+    let read: Record = serde_json::from_value(old).unwrap();
+    assert_eq!((read.schema, new.schema), (1, 2));
+    assert_eq!(read.ratios, new.ratios);
 }
 
 proptest! {

@@ -4,14 +4,15 @@ mod file;
 pub(crate) mod speed;
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use directories::ProjectDirs;
-use model::run::{Header, Run, header_of};
+use model::run::{Header, Run, StopReason, header_of};
 use model::subject::PREFIX;
 use rustix::fs::{Access, access};
+use serde::Deserialize;
 
 use crate::failure::usage;
 use speed::by_known_speed;
@@ -62,33 +63,85 @@ impl Folder {
         Ok(entries)
     }
 
-    /// The run meant by a name, the start of one that no other shares, `last`, or a file.
+    /// The run that is meant: `last` or `last~N`, the whole of a name, the start of one that no other shares,
+    /// or a file. A word is only taken for a file if it has a slash or ends in `.jsonl`: what a folder happens
+    /// to hold must not stand for a stored run.
     pub(crate) fn find(&self, wanted: &str) -> Result<Entry> {
-        if Path::new(wanted).is_file() {
-            return Ok(Entry::of(PathBuf::from(wanted)));
+        if wanted.starts_with(PREFIX) {
+            let why = "published figures are no run (see `switchcost history`)";
+            return Err(usage(format!("{wanted}: {why}")));
+        }
+        let path = Path::new(wanted);
+        if wanted.contains('/') || path.extension().is_some_and(|end| end == "jsonl") {
+            return match path.is_file() {
+                true => Ok(Entry::of(path.to_path_buf())),
+                false => Err(usage(format!("no run file is called '{wanted}'"))),
+            };
         }
         let mut entries = self.entries()?;
-        let folder = self.path.display();
-        if wanted == "last" {
-            return entries.pop().ok_or_else(|| anyhow!("there is no stored run in {folder}"));
+        if let Some(back) = steps_back(wanted) {
+            return self.newest(entries, back);
         }
         if let Some(index) = entries.iter().position(|entry| entry.name == wanted) {
             return Ok(entries.swap_remove(index));
         }
-        if wanted.starts_with(PREFIX) {
-            bail!("{wanted}: published figures are no run (see `switchcost history`)");
+        let given: Vec<Option<String>> = entries.iter().map(Entry::given_name).collect();
+        let is_given = |name: &Option<String>| name.as_deref() == Some(wanted);
+        if let Some(index) = given.iter().rposition(is_given) {
+            return Ok(entries.swap_remove(index));
         }
-        entries.retain(|entry| !wanted.is_empty() && entry.name.starts_with(wanted));
-        if entries.len() > 1 {
-            let names: Vec<&str> = entries.iter().map(|entry| &*entry.name).collect();
-            let names = names.join(", ");
-            return Err(usage(format!("'{wanted}' is the start of several names: {names}")));
+        self.begun(wanted, entries, &given)
+    }
+
+    fn newest(&self, mut entries: Vec<Entry>, back: usize) -> Result<Entry> {
+        let (folder, count) = (self.path.display(), entries.len());
+        match count.checked_sub(back + 1) {
+            Some(index) => Ok(entries.swap_remove(index)),
+            None if count == 0 => Err(usage(format!("there is no stored run in {folder}"))),
+            None => Err(usage(format!("last~{back}: there are {count} stored runs in {folder}"))),
         }
-        entries.pop().ok_or_else(|| {
-            anyhow!(
-                "no stored run and no file is called '{wanted}' (see `switchcost runs list`; runs are in {folder})"
-            )
+    }
+
+    /// The run whose name begins so, its own or the one that it was given. Of several runs that were given one
+    /// name the newest is meant.
+    fn begun(&self, wanted: &str, entries: Vec<Entry>, given: &[Option<String>]) -> Result<Entry> {
+        let begins = |name: &str| !wanted.is_empty() && name.starts_with(wanted);
+        let mut found: Vec<(String, Entry)> = Vec::new();
+        for (entry, given) in entries.into_iter().zip(given) {
+            let given = given.clone().filter(|given| begins(given));
+            let Some(name) = given.or_else(|| begins(&entry.name).then(|| entry.name.clone()))
+            else {
+                continue;
+            };
+            found.retain(|(known, _)| *known != name);
+            found.push((name, entry));
+        }
+        if found.len() > 1 {
+            let mut names: Vec<&str> = found.iter().map(|(name, _)| &**name).collect();
+            let left = names.len().saturating_sub(MOST_NAMES);
+            names.truncate(MOST_NAMES);
+            let (names, more) = (names.join(", "), format!(" and {left} more"));
+            let more = if left > 0 { &*more } else { "" };
+            return Err(usage(format!("'{wanted}' is the start of several names: {names}{more}")));
+        }
+        found.pop().map(|(_, entry)| entry).ok_or_else(|| {
+            let folder = self.path.display();
+            usage(format!(
+                "no stored run is called '{wanted}' (see `switchcost runs list`; runs are in {folder}; a file's name \
+                 has a slash or ends in .jsonl)"
+            ))
         })
+    }
+}
+
+/// Names that an ambiguous one is told to stand for.
+const MOST_NAMES: usize = 5;
+
+/// How many runs before the newest: 0 for `last`, 2 for `last~2`.
+fn steps_back(wanted: &str) -> Option<usize> {
+    match wanted.strip_prefix("last")? {
+        "" => Some(0),
+        back => back.strip_prefix('~')?.parse().ok(),
     }
 }
 
@@ -98,10 +151,99 @@ impl Entry {
         Self { name, path }
     }
 
+    /// The name that it was given; none where its header cannot be read.
+    fn given_name(&self) -> Option<String> {
+        let first = first_line(&self.path).ok()?;
+        serde_json::from_str::<HeaderLine>(&first).ok()?.header.name
+    }
+
+    /// What a list of runs has of it: from the first and the last lines alone.
+    pub(crate) fn brief(&self) -> Result<Brief> {
+        let first = first_line(&self.path)?;
+        let Ok(HeaderLine { header: begun }) = serde_json::from_str(&first) else {
+            // It says what is wrong with it.
+            header(&self.path)?;
+            bail!("{}: its first line is no header", self.path.display());
+        };
+        let mut brief = Brief { header: begun, end: None, result: None };
+        for line in last_lines(&self.path)?.lines() {
+            match serde_json::from_str(line) {
+                Ok(LastLine::End { reason }) => brief.end = Some(reason),
+                Ok(LastLine::Result(result)) => brief.result = Some(result),
+                Ok(LastLine::Resumed {}) => (brief.end, brief.result) = (None, None),
+                // A sample, or a line of which the beginning was not read.
+                Err(_) => {}
+            }
+        }
+        Ok(brief)
+    }
+
     /// Whether another process is writing it.
     pub(crate) fn is_running(&self) -> bool {
         File::open(&self.path).is_ok_and(|file| file.try_lock_shared().is_err())
     }
+}
+
+/// What a list of runs has of one.
+pub(crate) struct Brief {
+    pub(crate) header: Begun,
+    /// Why it ended; none of one that was killed or is still going on.
+    pub(crate) end: Option<StopReason>,
+    /// What it says in a few words.
+    pub(crate) result: Option<String>,
+}
+
+/// What a list needs of a header.
+#[derive(Deserialize)]
+pub(crate) struct Begun {
+    pub(crate) started: String,
+    pub(crate) invocation: Vec<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) host: Option<String>,
+    pub(crate) plan: Planned,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Planned {
+    pub(crate) experiment: String,
+}
+
+#[derive(Deserialize)]
+struct HeaderLine {
+    header: Begun,
+}
+
+/// A line after the samples.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum LastLine {
+    End { reason: StopReason },
+    Result(String),
+    Resumed {},
+}
+
+/// Bytes at the end of a run file in which its end lies.
+const END_BYTES: u64 = 4096;
+
+fn last_lines(path: &Path) -> Result<String> {
+    let read = || {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(END_BYTES)))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        std::io::Result::Ok(bytes)
+    };
+    let bytes = read().with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn first_line(path: &Path) -> Result<String> {
+    let cannot = || format!("cannot read {}", path.display());
+    let mut first = Vec::new();
+    let file = File::open(path).with_context(cannot)?;
+    BufReader::new(file).read_until(b'\n', &mut first).with_context(cannot)?;
+    Ok(String::from_utf8_lossy(&first).into_owned())
 }
 
 /// Reads a run file.
@@ -115,10 +257,6 @@ pub(crate) fn read(path: &Path) -> Result<Run> {
 
 /// Reads the header alone of a run file.
 pub(crate) fn header(path: &Path) -> Result<Header> {
-    let cannot = || format!("cannot read {}", path.display());
-    let mut first = Vec::new();
-    let file = File::open(path).with_context(cannot)?;
-    BufReader::new(file).read_until(b'\n', &mut first).with_context(cannot)?;
-    header_of(&String::from_utf8_lossy(&first))
-        .map_err(|error| anyhow!("{} {error}", path.display()))
+    let first = first_line(path)?;
+    header_of(&first).map_err(|error| anyhow!("{} {error}", path.display()))
 }

@@ -9,7 +9,9 @@ use model::words::{plain, time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::profile::{self, Cost, CostProfile, NO_PROFILE, ProfilePoint, WorkingSet};
+use super::answer;
+use super::choice::{self, Accepts, Chosen};
+use super::profile::{self, Cost, CostProfile, Lack, NO_PROFILE, ProfilePoint, WorkingSet};
 
 /// Version of [`Report`].
 pub(crate) const SCHEMA: u32 = 1;
@@ -51,6 +53,26 @@ impl Program {
         let cpu_share = cpu.map(|ns_per_s| ns_per_s / 1e9);
         Self { voluntary_per_s, involuntary_per_s, cpu_share, working_set }
     }
+
+    /// Switches per second of both kinds.
+    pub(super) fn switches_per_s(&self) -> Option<f64> {
+        Some(self.voluntary_per_s.known()? + self.involuntary_per_s.known()?)
+    }
+
+    /// CPU time from one switch to the next, in ns; absent where it made none.
+    pub(super) fn between_ns(&self) -> Option<f64> {
+        let ns = self.cpu_share.known()? * 1e9 / self.switches_per_s()?;
+        (ns.is_finite() && ns > 0.0).then_some(ns)
+    }
+}
+
+impl Range {
+    /// Within 0 to 1, and whether it was outside.
+    fn limited(self) -> (Self, bool) {
+        let Self { low, high } = self;
+        let limited = Self { low: low.clamp(0.0, 1.0), high: high.clamp(0.0, 1.0) };
+        (limited, limited != self)
+    }
 }
 
 /// The answer of [`program_cost`].
@@ -59,13 +81,15 @@ impl Program {
 pub(crate) enum ProgramCost {
     /// An estimate.
     Estimated {
-        /// Share of the program's CPU time that goes to switching: 0.01 is 1 %. Signed at its lower
-        /// end, where the measured costs are not resolved from zero; above 1 where the assumptions
-        /// cannot hold.
+        /// Share of the program's CPU time that goes to switching, from 0 to 1: 0.01 is 1 %.
         share: Range,
+        /// Whether an end of it was outside of 0 to 1 by the costs alone, and was limited.
+        #[serde(default)]
+        limited: bool,
         /// The same for the direct cost alone. `None` where it was not measured.
         direct_share: Option<Range>,
-        /// Cost of one switch in ns that the share rests on.
+        /// Cost of one switch in ns that the share rests on; its lower end is below 0 where the measured costs are
+        /// not resolved from zero.
         cost_ns: Range,
         /// Switches per second, voluntary and not.
         switches_per_s: f64,
@@ -81,13 +105,17 @@ pub(crate) enum ProgramCost {
         /// not measured, or the rates are missing.
         #[serde(default)]
         direct_share: Option<Range>,
+        /// The command that would measure what is missing, where there is one.
+        #[serde(default)]
+        command: Option<String>,
     },
 }
 
 /// Estimates the share of a program's CPU time that goes to switching, from the costs of a switch on
 /// this machine at several array sizes. Between two sizes the cost is taken to lie between the lowest
 /// lower end and the highest upper end of the two; outside the measured sizes there is no answer. A
-/// working set below the smallest array is no extrapolation if c1, the cost without any, was measured.
+/// working set below the smallest array is no extrapolation if c1, the cost without any, was measured; one that a
+/// ring does not walk in the CPU time between two switches is not the program's.
 pub(crate) fn program_cost(program: &Program, points: &[ProfilePoint]) -> ProgramCost {
     let mut missing = Vec::new();
     let mut rate = |what: &str, reading: &Reading<f64>| {
@@ -113,64 +141,82 @@ pub(crate) fn program_cost(program: &Program, points: &[ProfilePoint]) -> Progra
         let share = Range { low: part(cost.low_ns), high: part(cost.high_ns) };
         (cpu_share > 0.0 && share.low.is_finite() && share.high.is_finite()).then_some(share)
     };
-    let direct_share = profile::direct(points).and_then(share);
+    let direct_share = profile::direct(points).and_then(share).map(|share| share.limited().0);
+    let lack = |why: String| Lack { why, command: None };
     let cost = match &program.working_set {
-        Reading::Known(set) => profile::cost_at(*set, points),
+        Reading::Known(set) => profile::cost_at(*set, program.between_ns(), points),
         // Both are needed: both are named at once.
         Reading::Unknown { why } if points.is_empty() => {
-            Err(format!("working set: {why}; {NO_PROFILE}"))
+            Err(lack(format!("working set: {why}; {NO_PROFILE}")))
         }
-        Reading::Unknown { why } => Err(format!("working set: {why}")),
+        Reading::Unknown { why } => Err(lack(format!("working set: {why}"))),
     };
+    let mut command = None;
     let whole = match cost {
         Ok(cost) => share(cost).map(|whole| (cost, whole)),
-        Err(why) => {
-            missing.push(why);
+        Err(lack) => {
+            missing.push(lack.why);
+            command = lack.command;
             None
         }
     };
-    let Some((cost, share)) = whole else {
+    let Some((cost, whole)) = whole else {
         if missing.is_empty() {
             missing.push("the figures are too large".into());
         }
-        return ProgramCost::Inconclusive { missing, direct_share };
+        return ProgramCost::Inconclusive { missing, direct_share, command };
     };
+    let (share, limited) = whole.limited();
     ProgramCost::Estimated {
         share,
+        limited,
         direct_share,
         cost_ns: Range { low: cost.low_ns, high: cost.high_ns },
         switches_per_s,
-        assumptions: assumptions(share, involuntary > voluntary),
+        assumptions: assumptions(whole, involuntary > voluntary),
     }
 }
 
+/// In the assumption that says of a share that it was limited.
+pub(super) const LIMITED: &str = "limited to";
+
+/// What was taken for granted; `share` as it was before it was limited.
 fn assumptions(share: Range, mostly_involuntary: bool) -> Vec<String> {
     let always = [
         "each switch costs what one of a ring of two costs here, whose members each touch a working set of this size",
+        "it walks its memory no faster than the ring's members",
         "a task that runs in between displaces as much cache as the program touches",
         "a cost between two measured arrays lies between theirs",
         "the time that was watched is typical",
     ];
-    let conditional = [
-        (
-            mostly_involuntary,
-            "most switches are involuntary: they come at any point of the work, where a ring switches between two rounds of it",
-        ),
-        (share.low <= 0.0, "the lower end is not resolved from zero"),
-        (
-            share.high > 1.0,
-            "the upper end is above the CPU time that there was: the cost profile overstates this program's switches",
-        ),
-    ];
-    let held = conditional.into_iter().filter_map(|(holds, words)| holds.then_some(words));
-    always.into_iter().chain(held).map(String::from).collect()
+    let mut all = always.map(String::from).to_vec();
+    if mostly_involuntary {
+        all.push("most switches are involuntary: they come at any point of the work, where a ring switches between two rounds of it".to_string());
+    }
+    if share.low <= 0.0 {
+        let limited =
+            if share.low < 0.0 { format!(": it is {LIMITED} 0 %") } else { String::new() };
+        all.push(format!("the lower end is not resolved from zero{limited}"));
+    }
+    if share.high > 1.0 {
+        let high = two_digits(100.0 * share.high);
+        all.push(format!(
+            "the upper end is {LIMITED} 100 %: the cost profile overstates this program's switches ({high} %)"
+        ));
+    }
+    all
 }
 
 impl ProgramCost {
+    /// Share of the CPU time for the direct cost alone.
+    pub(super) fn direct_share(&self) -> Option<Range> {
+        let (Self::Estimated { direct_share, .. } | Self::Inconclusive { direct_share, .. }) = self;
+        *direct_share
+    }
+
     /// The estimate in one sentence, without a full stop and without the assumptions.
     pub(crate) fn in_words(&self) -> String {
-        let (Self::Estimated { direct_share, .. } | Self::Inconclusive { direct_share, .. }) = self;
-        let direct = direct_share.map(percents);
+        let direct = self.direct_share().map(percents);
         match self {
             Self::Inconclusive { missing, .. } => {
                 let direct = direct.map_or(String::new(), |direct| {
@@ -178,26 +224,66 @@ impl ProgramCost {
                 });
                 format!("inconclusive: {}{direct}", missing.join("; "))
             }
-            Self::Estimated { share, cost_ns, switches_per_s, .. } => format!(
-                "switching takes {} of the CPU time{}: {} switches a second at {} to {} each",
-                percents(*share),
-                direct
-                    .map_or(String::new(), |direct| format!(", {direct} by the direct cost alone")),
-                plain(*switches_per_s),
-                time(cost_ns.low),
-                time(cost_ns.high),
-            ),
+            Self::Estimated { share, cost_ns, switches_per_s, .. } => {
+                let direct = direct.map(|direct| format!(", {direct} by the direct cost alone"));
+                format!(
+                    "switching takes {} of the CPU time{}: {}",
+                    percents(*share),
+                    direct.unwrap_or_default(),
+                    switches_in_words(*switches_per_s, *cost_ns),
+                )
+            }
         }
     }
 }
 
+/// `5,300 switches a second at 1.5 to 2.6 us each`. A cost that is not resolved from zero is told from 0 on.
+pub(super) fn switches_in_words(per_s: f64, cost_ns: Range) -> String {
+    let (low, high) = (cost_ns.low.max(0.0), cost_ns.high.max(0.0));
+    let words = time(high);
+    let unit = words.split_whitespace().last().unwrap_or("ns");
+    let scale = [("s", 1e9), ("ms", 1e6), ("us", 1e3)].into_iter().find(|(name, _)| *name == unit);
+    let scale = scale.map_or(1.0, |(_, scale)| scale);
+    format!(
+        "{} switches a second at {} {unit} each",
+        count(per_s),
+        range(low / scale, high / scale)
+    )
+}
+
+/// A count with a comma for each thousand: `5,300`.
+pub(super) fn count(value: f64) -> String {
+    let text = plain(value);
+    let (whole, rest) =
+        text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let mut grouped = String::new();
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped + rest
+}
+
+/// `1.5 to 2.6`, or one of them where both read the same.
+fn range(low: f64, high: f64) -> String {
+    match (plain(low), plain(high)) {
+        (low, high) if low == high => high,
+        (low, high) => format!("{low} to {high}"),
+    }
+}
+
 /// `0.1 to 2 %`, two digits.
-fn percents(share: Range) -> String {
-    let two = |part: f64| {
-        let percent = 100.0 * part;
-        plain(format!("{percent:.1e}").parse().unwrap_or(percent))
-    };
-    format!("{} to {} %", two(share.low), two(share.high))
+pub(super) fn percents(share: Range) -> String {
+    match [share.low, share.high].map(|part| two_digits(100.0 * part)) {
+        [low, high] if low == high => format!("{high} %"),
+        [low, high] => format!("{low} to {high} %"),
+    }
+}
+
+fn two_digits(value: f64) -> String {
+    plain(format!("{value:.1e}").parse().unwrap_or(value))
 }
 
 /// Bytes of a cache line: of a page that was touched at least one was.
@@ -276,8 +362,35 @@ pub(crate) struct Seen {
     pub(crate) resident_bytes: Reading<u64>,
     /// The windows in which touched pages were counted.
     pub(crate) windows: Vec<Window>,
+    /// How it was looked at.
+    #[serde(default)]
+    pub(crate) method: Vec<String>,
     /// What was not available, and what was not counted.
     pub(crate) notices: Vec<String>,
+}
+
+/// Why the working set was not read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct NotRead {
+    pub(super) why: String,
+    pub(super) remedy: Option<Remedy>,
+}
+
+impl NotRead {
+    pub(super) fn new(why: impl Into<String>, remedy: Option<Remedy>) -> Self {
+        Self { why: why.into(), remedy }
+    }
+}
+
+/// What would let it be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Remedy {
+    /// Root's privilege.
+    Privilege,
+    /// To be watched for longer.
+    Longer,
+    /// To watch the child that does the work.
+    Child,
 }
 
 /// All that `cost --pid` and `cost -- CMD` say.
@@ -292,22 +405,56 @@ pub(crate) struct Report {
     /// The cost profile that the estimate rests on.
     #[serde(rename = "surface")]
     pub(crate) profile: Reading<CostProfile>,
-    /// The estimate.
+    /// Why it is this one.
+    pub(crate) profile_choice: Option<String>,
+    /// The estimate: where the working set was not read, for anything up to the resident memory.
     pub(crate) cost: ProgramCost,
-    /// The estimate in words.
+    /// Share of the CPU time that refilling caches takes, beside the switches themselves; unknown where the
+    /// working set was not read, or its costs were not measured.
+    pub(crate) refill_share: Reading<Range>,
+    /// The command that would make an unknown share known, where there is one.
+    pub(crate) command_to_know: Option<String>,
+    /// The answer in words.
     pub(crate) in_words: String,
 }
 
+/// What was seen of a program's working set, and why if it was not read.
+pub(super) type SeenSet = (Reading<WorkingSet>, Option<NotRead>);
+
 impl Report {
-    /// What was seen, and what it means with this machine's cost profile.
-    pub(super) fn of(mut seen: Seen, working_set: Reading<WorkingSet>) -> Self {
+    /// What was seen, and what it means with this machine's cost profile, or with the one that was asked for.
+    pub(super) fn of(mut seen: Seen, set: SeenSet, named: Option<&Chosen>) -> Self {
+        let (working_set, not_read) = set;
         let counts = [&seen.voluntary, &seen.involuntary, &seen.cpu_ns];
         let counts = counts.map(|count| count.clone().map(|count| count as f64));
         let program = Program::over(seen.watched_ns as f64, counts, working_set);
-        let set = program.working_set.known().copied();
-        let profile = profile::stored(set, &mut seen.notices);
-        let points = profile.known().map_or(&[][..], |profile| &profile.points);
-        let cost = program_cost(&program, points);
-        Self { schema: SCHEMA, seen, program, profile, in_words: cost.in_words(), cost }
+        let here = choice::this_machine();
+        let working_set = program.working_set.clone().map(|set| set.in_caches(&here));
+        let cached = Program { working_set, ..program.clone() };
+        let known = cached.working_set.known().copied();
+        let chosen = match named {
+            Some(named) => Ok(named.clone()),
+            None => choice::best(known, cached.between_ns(), Accepts::Costs, &here),
+        };
+        seen.notices.extend(chosen.as_ref().ok().and_then(|chosen| chosen.differs.clone()));
+        let points = chosen.as_ref().map_or(&[][..], |chosen| &chosen.profile.points);
+        let cost = program_cost(&cached, points);
+        let direct = profile::direct(points);
+        let refill_share = answer::refill(&cost, not_read.as_ref());
+        let path = chosen.as_ref().ok().map(|chosen| chosen.path.display().to_string());
+        let command_to_know =
+            answer::command_to_know(&cost, not_read.as_ref(), &seen, path.as_deref());
+        let in_words = answer::headline(&cost, not_read.as_ref(), &cached, direct);
+        Self {
+            schema: SCHEMA,
+            seen,
+            program,
+            profile_choice: chosen.as_ref().ok().map(|chosen| chosen.why.clone()),
+            profile: chosen.map(|chosen| chosen.profile).into(),
+            cost,
+            refill_share,
+            command_to_know,
+            in_words,
+        }
     }
 }

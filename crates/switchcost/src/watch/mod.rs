@@ -1,5 +1,7 @@
 //! `switchcost cost --pid PID` and `switchcost cost -- CMD`: what switching costs one program.
 
+mod answer;
+mod choice;
 pub(crate) mod findings;
 pub(crate) mod profile;
 mod reading;
@@ -21,7 +23,10 @@ use probe::program::Watched;
 use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
 use crate::output::{Output, print, put_json};
+use crate::progress::Progress;
 use crate::values::Destination;
+use choice::{Accepts, Chosen};
+use profile::ProfilePoint;
 use reading::{LOOK, Watcher, report_of_command};
 
 /// Seconds as a number (10) or with a unit (10s, 500ms), up to a day.
@@ -54,9 +59,22 @@ pub(crate) struct ProgramArgs {
     #[arg(long, value_name = "TIME", default_value = "10", value_parser = seconds, requires = "pid")]
     pub(crate) seconds: Duration,
 
+    /// The stored run whose costs count, instead of the newest run of `cost` that covers the working set
+    ///
+    /// Name, start of a name, `last`, `last~1`, or a file.
+    #[arg(long, value_name = "RUN")]
+    pub(crate) profile: Option<String>,
+
     /// The same for a command, from its start to its end; the figures go to standard error
     #[arg(last = true, value_name = "CMD", conflicts_with = "pid", conflicts_with_all = NOT_OF_A_PROGRAM.split(' '))]
     pub(crate) command: Vec<OsString>,
+}
+
+impl ProgramArgs {
+    /// Whether anything of a program was typed.
+    pub(crate) fn is_asked_for(&self) -> bool {
+        self.pid.is_some() || self.profile.is_some() || !self.command.is_empty()
+    }
 }
 
 pub(crate) fn run(args: &ProgramArgs, output: &Output) -> Result<ExitCode> {
@@ -64,19 +82,31 @@ pub(crate) fn run(args: &ProgramArgs, output: &Output) -> Result<ExitCode> {
     if output.csv.is_some() {
         return Err(usage("--csv: there are no samples of a program (--json has all figures)"));
     }
+    if args.command.is_empty() && args.pid.is_none() {
+        return Err(usage("--profile: of a program's cost (accepted with --pid PID or -- CMD)"));
+    }
+    // What is wrong with it is told before anything is watched.
+    let named = args.profile.as_deref().map(choice::named).transpose()?;
     match args.pid {
-        Some(pid) => watch(pid, args.seconds, output),
+        Some(pid) => watch(pid, args.seconds, named.as_ref(), output),
         None if matches!(output.json, Some(Destination::Stdout)) => {
             Err(usage("--json -: standard output is the command's (accepted here: --json FILE)"))
         }
-        None => command(&args.command, output),
+        None => command(&args.command, named.as_ref(), output),
     }
 }
 
-fn watch(pid: i32, duration: Duration, output: &Output) -> Result<ExitCode> {
+fn watch(
+    pid: i32,
+    duration: Duration,
+    named: Option<&Chosen>,
+    output: &Output,
+) -> Result<ExitCode> {
     let cannot = || format!("--pid {pid}");
     let interrupt = Interrupt::watch()?;
     let program = Watched::find(Path::new("/"), pid).with_context(cannot)?;
+    let bar = Progress::whole(duration, output.quiet);
+    let points = if bar.is_seen() { points_so_far(named) } else { Vec::new() };
     let mut watcher = Watcher::new(program);
     let end = Instant::now() + duration;
     loop {
@@ -90,11 +120,14 @@ fn watch(pid: i32, duration: Duration, output: &Output) -> Result<ExitCode> {
             }
             Err(error) => return Err(error).with_context(cannot),
         }
+        let (watched, program) = watcher.so_far();
+        bar.tell(watched, &answer::so_far(&program, &points));
         let left = end.saturating_duration_since(Instant::now());
         if interrupt.wait(LOOK.min(left)) || Instant::now() >= end {
             break;
         }
     }
+    bar.end();
     // It may have ended meanwhile.
     let _ = watcher.see();
     if watcher.last_look.is_none() {
@@ -104,9 +137,9 @@ fn watch(pid: i32, duration: Duration, output: &Output) -> Result<ExitCode> {
         let notice = format!("stopped by signal {signal}, before its time was over");
         watcher.notices.push(notice);
     }
-    let report = watcher.report();
+    let report = watcher.report(named);
     if !output.quiet {
-        let text = table::text(&report);
+        let text = table::text(&report, output.view);
         match &output.json {
             Some(Destination::Stdout) => say(text.trim_end()),
             _ => print(printable(&text).as_bytes()).context("cannot print the figures")?,
@@ -116,9 +149,25 @@ fn watch(pid: i32, duration: Duration, output: &Output) -> Result<ExitCode> {
     Ok(interrupt.exit_code().unwrap_or(0).into())
 }
 
-fn command(words: &[OsString], output: &Output) -> Result<ExitCode> {
+/// Costs for what is shown meanwhile: of the newest profile where none was asked for, as the working set is not known
+/// yet.
+fn points_so_far(named: Option<&Chosen>) -> Vec<ProfilePoint> {
+    let newest = || choice::best(None, None, Accepts::Costs, &choice::this_machine()).ok();
+    let chosen = named.cloned().or_else(newest);
+    chosen.map_or(Vec::new(), |chosen| chosen.profile.points)
+}
+
+fn command(words: &[OsString], named: Option<&Chosen>, output: &Output) -> Result<ExitCode> {
     let commands = vec![words.to_vec()];
-    let series = Series { commands, warmup: 0, runs: 1, seed: 0, tree: false, announce: true };
+    let series = Series {
+        commands,
+        warmup: 0,
+        runs: 1,
+        seed: 0,
+        tree: false,
+        announce: true,
+        discard: false,
+    };
     let mut launcher = Launcher::start(series)?;
     let pid = match launcher.started() {
         Ok(Some(pid)) => pid,
@@ -140,9 +189,9 @@ fn command(words: &[OsString], output: &Output) -> Result<ExitCode> {
         run => return without_figures(run.err(), launcher.signal()),
     };
     drop(launcher);
-    let report = report_of_command(words, pid, &used, watcher);
+    let report = report_of_command(words, pid, &used, watcher, named);
     if !output.quiet {
-        say(table::text(&report).trim_end());
+        say(table::text(&report, output.view).trim_end());
     }
     // The exit code is the command's.
     if let Err(error) = put_json(&report, output.json.as_ref()) {

@@ -1,13 +1,13 @@
-//! The machine's cost profile: costs of a switch by array size, from stored runs.
+//! The machine's cost profile: costs of a switch by array size, from a stored run.
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use launcher::KeptActions;
 use model::experiment::Experiment;
-use model::plan::{Batching, Plan};
+use model::machine::Machine;
+use model::plan::Batching;
 use model::reading::Reading;
 use model::record::Record;
 use model::ring::{Case, Kind, Op, Placement, Walk, Work};
@@ -17,10 +17,13 @@ use model::words::bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::effort::Effort;
+use super::choice::{self, Accepts};
+use crate::effort::{Effort, OtherNames};
 use crate::execute;
+use crate::output::Output;
 use crate::setting::{Here, pair};
-use crate::store::{Entry, Folder, header, read};
+use crate::store::Folder;
+use crate::values::each_once;
 
 /// Bytes that a program touches between two of its switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -36,6 +39,14 @@ impl WorkingSet {
     pub(crate) fn within(resident_bytes: u64) -> Self {
         Self { low_bytes: 0, high_bytes: resident_bytes }
     }
+
+    /// The same, no larger than twice the machine's largest cache: an array of that size misses in every round,
+    /// with and without switches, and so does a larger one.
+    pub(super) fn in_caches(self, machine: &Machine) -> Self {
+        let largest = machine.largest_cache().ok().and_then(|cache| cache.size_bytes.known());
+        let most = largest.map_or(u64::MAX, |bytes| bytes.saturating_mul(2));
+        Self { low_bytes: self.low_bytes.min(most), high_bytes: self.high_bytes.min(most) }
+    }
 }
 
 /// The machine's costs by array size, and the stored run that they are from.
@@ -48,7 +59,7 @@ pub(crate) struct CostProfile {
 }
 
 /// A cost of a switch with its interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Cost {
     /// Lower end in ns; signed.
     pub(crate) low_ns: f64,
@@ -69,9 +80,8 @@ impl Cost {
     }
 }
 
-/// What was measured at one array size. Several may have the same size: other strides, other kinds
-/// of access.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// What was measured at one array size. Several may have the same size: other walks, strides, kinds of access.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ProfilePoint {
     /// Array of each member in bytes.
     pub(crate) array_bytes: u64,
@@ -79,30 +89,51 @@ pub(crate) struct ProfilePoint {
     pub(crate) total: Cost,
     /// c1 of the same run, if it was measured.
     pub(crate) direct: Option<Cost>,
+    /// How the array is walked.
+    #[serde(default)]
+    pub(crate) walk: Walk,
+    /// A hop of the ring in ns: the walk and the switch. Absent where it was not measured.
+    #[serde(default)]
+    pub(crate) hop_ns: Option<f64>,
 }
 
-/// The costs that a run of rings has measured: of each ring of two processes with work on one CPU, the
-/// total cost, and the direct one where the same ring without work was measured beside it: the interval at full
-/// speed, else the middle half of the rounds. Rings without either are left out.
+/// Whether a ring's costs are those of a profile: of two processes on one CPU.
+pub(super) fn is_of_two(case: &Case) -> bool {
+    case.members == 2 && case.kind == Kind::Process && case.placement.is_one_cpu()
+}
+
+/// Whether a program may walk its working set so: one line a page is no working set.
+pub(super) fn is_walk(work: &Work) -> bool {
+    work.walk != Walk::Sparse
+}
+
+/// The costs that a run of rings has measured: of each ring of two processes with work on one CPU, the total
+/// cost, and the direct one where the same ring without work was measured beside it: the interval at full speed,
+/// else the middle half of the rounds, else the figure itself. Rings without any are left out.
 pub(super) fn points_of(record: &Record) -> Vec<ProfilePoint> {
     let cost = |summary: &CaseSummary| {
-        let interval = summary.ns_per_switch_above_solo.as_ref()?.interval();
+        let estimate = summary.ns_per_switch_above_solo;
+        let interval = estimate.and_then(|of| of.interval()).map(|of| (of.low, of.high));
         // A program's switches are at whatever speed, too: where full speed was not seen, most rounds tell.
         let contended = summary.contended_ns_per_switch_above_solo;
         let quartiles = contended.map(|all| (all.lower_quartile, all.upper_quartile));
-        let (low_ns, high_ns) = interval.map(|i| (i.low, i.high)).or(quartiles)?;
+        // Of the largest arrays there may be a few rounds only.
+        let alone = estimate.map(|of| (of.value, of.value));
+        let (low_ns, high_ns) = interval.or(quartiles).or(alone)?;
         Some(Cost { low_ns, high_ns })
     };
-    let of_two = |case: &Case| {
-        case.members == 2 && case.kind == Kind::Process && case.placement.is_one_cpu()
-    };
-    let rings = record.cases.iter().filter(|summary| of_two(&summary.case));
+    let rings = record.cases.iter().filter(|summary| is_of_two(&summary.case));
     let point = |summary: &CaseSummary| {
-        // One line a page is not a working set that a program walks.
-        let array_bytes = summary.case.work.filter(|work| work.walk == Walk::Whole)?.bytes;
+        let work = summary.case.work.filter(is_walk)?;
         let bare = Case { work: None, ..summary.case.clone() };
         let direct = record.cases.iter().find(|other| other.case == bare).and_then(cost);
-        Some(ProfilePoint { array_bytes, total: cost(summary)?, direct })
+        Some(ProfilePoint {
+            array_bytes: work.bytes,
+            total: cost(summary)?,
+            direct,
+            walk: work.walk,
+            hop_ns: summary.ns_per_hop.map(|hop| hop.value),
+        })
     };
     rings.filter_map(point).collect()
 }
@@ -113,102 +144,105 @@ pub(super) fn direct(points: &[ProfilePoint]) -> Option<Cost> {
     all.reduce(Cost::around)
 }
 
-/// Lowest and highest cost that the points around the working set leave open; or which input does
-/// not allow it.
-pub(super) fn cost_at(set: WorkingSet, points: &[ProfilePoint]) -> Result<Cost, String> {
+/// What a profile lacks for a working set.
+#[derive(Debug, PartialEq)]
+pub(super) struct Lack {
+    pub(super) why: String,
+    /// The command that would measure it.
+    pub(super) command: Option<String>,
+}
+
+/// Lowest and highest cost that the points around the working set leave open, over all walks that were measured
+/// around it; or what is lacking. `between_ns` is the CPU time between two switches, where it is known: an array
+/// that a ring does not walk in it is too large for the program, too.
+pub(super) fn cost_at(
+    set: WorkingSet,
+    between_ns: Option<f64>,
+    points: &[ProfilePoint],
+) -> Result<Cost, Lack> {
     let WorkingSet { low_bytes: low, high_bytes: high } = set;
     if low > high {
-        return Err("working set: its lower end is above its upper end".into());
+        let why = "working set: its lower end is above its upper end".into();
+        return Err(Lack { why, command: None });
     }
-    let sound = points.iter().filter(|point| point.array_bytes > 0 && point.total.is_sound());
-    let totals = sound.map(|point| (point.array_bytes, point.total));
-    // No work at all is the smallest working set there is.
-    let known: Vec<(u64, Cost)> = totals.chain(direct(points).map(|direct| (0, direct))).collect();
-    let sizes = || known.iter().map(|(size, _)| *size);
+    let sound: Vec<&ProfilePoint> =
+        points.iter().filter(|point| point.array_bytes > 0 && point.total.is_sound()).collect();
+    let sizes = || sound.iter().map(|point| point.array_bytes);
     let (Some(smallest), Some(largest)) = (sizes().min(), sizes().max()) else {
-        return Err(NO_PROFILE.into());
+        return Err(Lack { why: NO_PROFILE.into(), command: None });
     };
-    let below = sizes().filter(|size| *size <= low).max();
-    let above = sizes().filter(|size| *size >= high).min();
-    if let (Some(below), Some(above)) = (below, above) {
-        let around = known.iter().filter(|(size, _)| (below..=above).contains(size));
-        let around = around.map(|(_, cost)| *cost).reduce(Cost::around);
-        return around.ok_or_else(|| NO_PROFILE.into());
-    }
+    let direct = direct(points);
+    let around = each_once(sound.iter().map(|point| point.walk)).into_iter().filter_map(|walk| {
+        let of_walk: Vec<&ProfilePoint> =
+            sound.iter().filter(|point| point.walk == walk).copied().collect();
+        around(set, between_ns, &of_walk, direct)
+    });
+    let cost = around.reduce(Cost::around).map(|cost| match direct {
+        // Work makes no switch cheaper: what is measured below c1 is noise.
+        Some(direct) => Cost { low_ns: cost.low_ns.max(direct.low_ns.min(cost.high_ns)), ..cost },
+        None => cost,
+    });
+    cost.ok_or_else(|| {
+        let smallest = if direct.is_some() { 0 } else { smallest };
+        outside(set, smallest, largest)
+    })
+}
+
+/// The costs by one walk: of the sizes within the range and the next one outside each end.
+fn around(
+    WorkingSet { low_bytes: low, high_bytes: high }: WorkingSet,
+    between_ns: Option<f64>,
+    of_walk: &[&ProfilePoint],
+    direct: Option<Cost>,
+) -> Option<Cost> {
+    let takes_longer =
+        |point: &&&ProfilePoint| point.hop_ns.zip(between_ns).is_some_and(|(hop, most)| hop > most);
+    let too_large = of_walk.iter().filter(takes_longer).map(|point| point.array_bytes).min();
+    let high = too_large.map_or(high, |size| size.clamp(low, high.max(low)));
+    // No work at all is the smallest working set there is.
+    let totals = of_walk.iter().map(|point| (point.array_bytes, point.total));
+    let known: Vec<(u64, Cost)> = totals.chain(direct.map(|direct| (0, direct))).collect();
+    let sizes = || known.iter().map(|(size, _)| *size);
+    let below = sizes().filter(|size| *size <= low).max()?;
+    let above = sizes().filter(|size| *size >= high).min()?;
+    let within = known.iter().filter(|(size, _)| (below..=above).contains(size));
+    within.map(|(_, cost)| *cost).reduce(Cost::around)
+}
+
+/// What follows the arrays that were not measured.
+pub(super) fn measure_with(command: &str) -> String {
+    format!(": measure them with `{command}`")
+}
+
+fn outside(WorkingSet { low_bytes, high_bytes }: WorkingSet, least: u64, most: u64) -> Lack {
     let range = |low: u64, high: u64| format!("{} to {}", bytes(low), bytes(high));
-    let set = if low == high { bytes(low) } else { range(low, high) };
-    // The typed form has no blank.
-    let end = bytes(high.max(largest).checked_next_power_of_two().unwrap_or(u64::MAX));
-    let array = format!("1K..{}:x2", end.replace(' ', ""));
-    Err(format!(
-        "cost profile: the working set ({set}) lies outside the measured arrays ({}): measure them with `switchcost cost --array {array}`",
-        range(smallest, largest)
-    ))
+    let set = if low_bytes == high_bytes { bytes(low_bytes) } else { range(low_bytes, high_bytes) };
+    // A quarter more: the next watch will not find the same working set to the byte. The typed form has no blank.
+    let enough = high_bytes.saturating_add(high_bytes / 4).max(most);
+    let end = bytes(enough.checked_next_power_of_two().unwrap_or(u64::MAX));
+    let command = format!("switchcost cost --array 1K..{}:x2", end.replace(' ', ""));
+    let why = format!(
+        "cost profile: the working set ({set}) lies outside the measured arrays ({}){}",
+        range(least, most),
+        measure_with(&command)
+    );
+    Lack { why, command: Some(command) }
 }
 
-/// Experiments that measure costs of rings with work, the better one first.
-const EXPERIMENTS: [Experiment; 2] = [Experiment::Cost, Experiment::Ring];
-
-/// Differences of machines that are named one by one.
-const MOST_DIFFERENCES: usize = 3;
-
-/// Fields of a machine on which costs of switches depend most: where one differs it is another machine.
-const OF_THE_MACHINE: [&str; 4] = ["cpu.models", "cpu.topology", "cpu.caches", "kernel.release"];
-
-/// The costs of the stored run that fits best: one of this machine before others, one whose arrays
-/// enclose the working set before others, `cost` before `ring`, the newest of equals. Adds a notice
-/// where it is of another machine.
+/// The profile of `switchcost run`, which may be a quick measurement of its own. Adds a notice where it is of
+/// another machine.
 pub(crate) fn stored(set: Option<WorkingSet>, notices: &mut Vec<String>) -> Reading<CostProfile> {
-    let entries = match Folder::of_user().and_then(|folder| folder.entries()) {
-        Ok(entries) => entries,
-        Err(error) => return Reading::unknown(format!("{error:#}")),
-    };
-    let here = probe::machine::read(Path::new("/"));
-    // By the header alone, as costs take a while to be computed; one that cannot be read is passed over.
-    let candidate = |entry: Entry| {
-        let header = header(&entry.path).ok()?;
-        let experiment = EXPERIMENTS.iter().position(|of| *of == header.plan.experiment)?;
-        let sizes = sizes(&header.plan);
-        let (least, most) = sizes.iter().min().zip(sizes.iter().max())?;
-        let encloses = set.is_none_or(|set| *least <= set.low_bytes && set.high_bytes <= *most);
-        let differences = header.machine.differences(&here).into_iter().map(|of| of.field);
-        let differences: Vec<String> = differences.collect();
-        let of_machine = |field: &String| OF_THE_MACHINE.iter().any(|of| field.starts_with(of));
-        // Less is better.
-        let rank = (differences.iter().any(of_machine), !encloses, experiment);
-        Some((rank, entry, differences))
-    };
-    let mut candidates: Vec<_> = entries.into_iter().rev().filter_map(candidate).collect();
-    // Stable: the newest of equals stays the first.
-    candidates.sort_by_key(|(rank, ..)| *rank);
-    for (_, entry, fields) in candidates {
-        let points = read(&entry.path).map_or(Vec::new(), |run| points_of(&Record::of(&run)));
-        if points.is_empty() {
-            continue;
+    match choice::best(set, None, Accepts::CostsAndQuick, &choice::this_machine()) {
+        Ok(chosen) => {
+            notices.extend(chosen.differs);
+            Reading::Known(chosen.profile)
         }
-        let more = if fields.len() > MOST_DIFFERENCES { ", ..." } else { "" };
-        if !fields.is_empty() {
-            notices.push(format!(
-                "the cost profile ({}) was measured on a machine that differs in {} fields: {}{more}",
-                entry.name,
-                fields.len(),
-                fields[..fields.len().min(MOST_DIFFERENCES)].join(", "),
-            ));
-        }
-        return Reading::Known(CostProfile { run: entry.name, points });
+        Err(why) => Reading::unknown(why),
     }
-    Reading::unknown(NO_PROFILE)
 }
 
-/// Array sizes of the rings of two that work, 0 for those without; none if none works.
-fn sizes(plan: &Plan) -> Vec<u64> {
-    let rings = plan.rings().map(|(_, case)| case);
-    let of_two = rings.filter(|case| case.members == 2 && case.placement.is_one_cpu());
-    // One line a page is not a working set that a program walks.
-    let whole = of_two.filter(|case| case.work.is_none_or(|work| work.walk == Walk::Whole));
-    let sizes: Vec<u64> = whole.map(|case| case.work.map_or(0, |work| work.bytes)).collect();
-    if sizes.iter().all(|size| *size == 0) { Vec::new() } else { sizes }
-}
+/// What the header of a quick measurement says of it.
+pub(super) const QUICK: &str = "a quick measurement of `switchcost run`";
 
 /// Arrays of the quick measurement: about a first-level cache, and well beyond it. Larger ones take
 /// more rounds than there is time for.
@@ -226,13 +260,15 @@ pub(crate) fn measure_quickly() -> Result<()> {
     let case = |work| Case { work, ..pair(Placement::Same { cpu }) };
     let budget = Duration::from_secs(10);
     let rounds = Some(FEWEST_ROUNDS);
-    let effort = Effort::<10> { precision: 0.0, budget, rounds, seed: 1992 };
+    let effort =
+        Effort::<10> { precision: 0.0, budget, rounds, seed: 1992, other: OtherNames::default() };
     let plan = effort.plan(Experiment::Ring, works.map(case), Batching::default());
-    let notices = vec!["a quick measurement of `switchcost run`".to_string()];
+    let notices = vec![QUICK.to_string()];
+    let quiet = Output { quiet: true, ..Output::default() };
     let taken = {
         // Its own handlers stay, and would keep Ctrl-C from ending what comes after.
         let _kept = KeptActions::keep();
-        execute::new_run((plan.with_solos(), notices), here, true)?
+        execute::new_run((plan.with_solos(), notices), here, &quiet)?
     };
     if taken.exit_code() != ExitCode::SUCCESS {
         bail!("interrupted");

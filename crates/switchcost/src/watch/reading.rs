@@ -8,7 +8,8 @@ use launcher::Used;
 use model::reading::Reading;
 use probe::program::{Count, WatchError, Watched, huge_page_bytes};
 
-use super::findings::{PageSizes, Report, Seen, Window};
+use super::choice::Chosen;
+use super::findings::{NotRead, PageSizes, Program, Remedy, Report, Seen, SeenSet, Window};
 use super::profile::WorkingSet;
 use crate::values::nanoseconds;
 
@@ -42,7 +43,7 @@ pub(crate) struct Watcher {
     resident_bytes: Reading<u64>,
     windows: Vec<Window>,
     next_window: Duration,
-    no_window: Option<String>,
+    no_window: Option<NotRead>,
     /// Longest time for which a window held the memory map.
     held: Duration,
     ended: bool,
@@ -91,7 +92,10 @@ impl Watcher {
             match self.window(wait) {
                 Ok(window) => self.windows.extend(window),
                 Err(error) if error.is_end() => return Err(error),
-                Err(error) => self.no_window = Some(error.to_string()),
+                Err(error) => {
+                    let remedy = error.is_refusal().then_some(Remedy::Privilege);
+                    self.no_window = Some(NotRead::new(error.to_string(), remedy));
+                }
             }
         }
         Ok(())
@@ -158,17 +162,29 @@ impl Watcher {
         self.held = self.held.max(time);
         let too_long = self.held > LONGEST_HOLD;
         if too_long {
-            self.no_window = Some(format!(
+            let why = format!(
                 "reading or clearing them took {} ms, and holds its memory map; the limit is {} ms",
                 self.held.as_millis(),
                 LONGEST_HOLD.as_millis()
-            ));
+            );
+            self.no_window = Some(NotRead::new(why, None));
         }
         too_long
     }
 
-    /// All that was seen, and what it means here.
-    pub(crate) fn report(mut self) -> Report {
+    /// For how long it was watched, and the rates until now.
+    pub(crate) fn so_far(&self) -> (Duration, Program) {
+        let watched = self.last_look.unwrap_or_default();
+        let switches = self.count.switches();
+        let cpu_ns = self.cpu_ns.map_or(0, |(first, last)| last.saturating_sub(first));
+        let counts = [switches.voluntary, switches.involuntary, cpu_ns];
+        let counts = counts.map(|count| Reading::Known(count as f64));
+        let set = Reading::unknown("it is still watched");
+        (watched, Program::over(nanoseconds(watched) as f64, counts, set))
+    }
+
+    /// All that was seen, and what it means here, by the profile that was asked for or else the best one.
+    pub(crate) fn report(mut self, named: Option<&Chosen>) -> Report {
         let watched = self.last_look.unwrap_or_default();
         let mut notices = std::mem::take(&mut self.notices);
         if self.ended {
@@ -193,7 +209,8 @@ impl Watcher {
                 ));
             }
         }
-        let working_set = self.working_set(&mut notices);
+        let mut method = Vec::new();
+        let working_set = self.working_set(&mut method);
         let switches = self.count.switches();
         let seen = Seen {
             pid: self.program.pid().unsigned_abs(),
@@ -206,13 +223,14 @@ impl Watcher {
             cpu_ns: cpu_ns.ok_or("its CPU clock cannot be read").into(),
             resident_bytes: self.resident_bytes,
             windows: self.windows,
+            method,
             notices,
         };
-        Report::of(seen, working_set)
+        Report::of(seen, working_set, named)
     }
 
-    /// The working set, or the range within the resident memory with a notice that says so.
-    fn working_set(&self, notices: &mut Vec<String>) -> Reading<WorkingSet> {
+    /// The working set, or the range within the resident memory and why it was not read. Adds how it was looked at.
+    fn working_set(&self, method: &mut Vec<String>) -> SeenSet {
         let resident = self.resident_bytes.known().copied();
         let sizes = PageSizes {
             page: rustix::param::page_size() as u64,
@@ -220,24 +238,28 @@ impl Watcher {
         };
         if let Some(set) = WorkingSet::seen_in(&self.windows, sizes, resident) {
             let why = self.no_window.as_ref();
-            let why = why.map_or(String::new(), |why| format!("; no more windows: {why}"));
-            notices.push(format!(
+            let why = why.map_or(String::new(), |not| format!("; no more windows: {}", not.why));
+            method.push(format!(
                 "its referenced bits were cleared {} times (/proc/PID/clear_refs), which held its memory map for up to {:.1} ms; they give the lower end of the working set, its resident memory the upper one{why}",
                 self.windows.len(),
                 1000.0 * self.held.as_secs_f64(),
             ));
-            return Reading::Known(set);
+            return (Reading::Known(set), None);
         }
-        let why = match &self.no_window {
-            Some(why) => why,
-            None if self.windows.is_empty() => "it was not watched for long enough",
-            None => "it used no CPU time while they were counted",
+        let not_read = match &self.no_window {
+            Some(not_read) => not_read.clone(),
+            None if self.windows.is_empty() => {
+                NotRead::new("it was not watched for long enough", Some(Remedy::Longer))
+            }
+            None => {
+                let why = "it used no CPU time while they were counted";
+                NotRead::new(why, Some(Remedy::Longer))
+            }
         };
-        let Some(bytes) = resident else { return Reading::unknown(why) };
-        notices.push(format!(
-            "touched pages were not counted ({why}): its working set may be anything up to its resident memory"
-        ));
-        Reading::Known(WorkingSet::within(bytes))
+        let why = format!("touched pages were not counted ({})", not_read.why);
+        let set = resident.ok_or_else(|| why.clone()).map(WorkingSet::within).into();
+        method.push(format!("{why}: its working set may be anything up to its resident memory"));
+        (set, Some(NotRead { why, ..not_read }))
     }
 }
 
@@ -251,23 +273,25 @@ pub(crate) fn report_of_command(
     pid: u32,
     used: &Used,
     watcher: Option<Watcher>,
+    named: Option<&Chosen>,
 ) -> Report {
-    let mut notices = Vec::new();
+    let mut method = Vec::new();
     let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let usage = &used.usage;
     let watcher = watcher.filter(|watcher| watcher.last_look.is_some());
     let own = match &watcher {
-        Some(watcher) => watcher.working_set(&mut notices),
+        Some(watcher) => watcher.working_set(&mut method),
         None => {
-            notices.push(
-                "it ended before its memory was looked at: its working set may be anything up to the greatest resident memory that the kernel saw"
-                    .to_string(),
-            );
-            Reading::Known(WorkingSet::within(usage.max_resident_bytes))
+            let why = "it ended before its memory was looked at";
+            method.push(format!("{why}: its working set may be anything up to the greatest resident memory that the kernel saw"));
+            let set = WorkingSet::within(usage.max_resident_bytes);
+            (Reading::Known(set), Some(NotRead::new(why, None)))
         }
     };
-    let (working_set, whose) = of_all(own, used);
-    notices.insert(0, whose);
+    let working_set = of_all(own, used);
+    method.insert(0, WHOSE.to_string());
+    method.extend(working_set.1.as_ref().map(|not_read| not_read.why.clone()));
+    method.dedup();
     let seen = Seen {
         pid,
         // Looked at before its exec was through, it may still have this program's name.
@@ -280,34 +304,34 @@ pub(crate) fn report_of_command(
         cpu_ns: Reading::Known(usage.cpu_ns()),
         resident_bytes: Reading::Known(usage.max_resident_bytes),
         windows: watcher.map(|watcher| watcher.windows).unwrap_or_default(),
-        notices,
+        method,
+        notices: Vec::new(),
     };
-    Report::of(seen, working_set)
+    Report::of(seen, working_set, named)
 }
 
-/// The working set that goes with the switches of a command and its children, and a notice of whose it
-/// is: only the command's own pages were looked at, and at moments only.
-fn of_all(own: Reading<WorkingSet>, used: &Used) -> (Reading<WorkingSet>, String) {
-    const COUNTED: &str =
-        "switches and CPU time are those of the command and of all children that it waited for";
+/// What is counted of a command.
+const WHOSE: &str =
+    "switches and CPU time are those of the command and of all children that it waited for";
+
+/// The working set that goes with the switches of a command and its children: only the command's own pages were
+/// looked at, and at moments only.
+fn of_all((own, not_read): SeenSet, used: &Used) -> SeenSet {
     let most = used.usage.max_resident_bytes;
     let share = used.own_cpu_ns.known().map(|own_ns| *own_ns as f64 / used.usage.cpu_ns() as f64);
     if share.is_some_and(|share| share >= MOSTLY_OWN) {
-        let set = own.map(|set| WorkingSet { high_bytes: set.high_bytes.max(most), ..set });
         return (
-            set,
-            format!("{COUNTED}; nearly all of the CPU time is its own, and so is the working set"),
+            own.map(|set| WorkingSet { high_bytes: set.high_bytes.max(most), ..set }),
+            not_read,
         );
     }
     let part =
         share.map_or("an unknown part".to_string(), |share| format!("{:.0} %", 100.0 * share));
     let high = own.known().map_or(0, |set| set.high_bytes).max(most);
-    (
-        Reading::Known(WorkingSet::within(high)),
-        format!(
-            "{COUNTED}, and {part} of the CPU time is its own: the working set may be anything up to the greatest resident memory of any of them"
-        ),
-    )
+    let why = format!(
+        "{part} of the CPU time is its own, the rest its children's, whose memory was not looked at"
+    );
+    (Reading::Known(WorkingSet::within(high)), Some(NotRead::new(why, Some(Remedy::Child))))
 }
 
 #[cfg(test)]
@@ -338,9 +362,11 @@ mod tests {
         assert_eq!(watcher.until_window(), None);
         watcher.look(|_| false).expect("a look");
         assert!(watcher.windows.is_empty());
-        let mut notices = Vec::new();
-        assert!(watcher.working_set(&mut notices).known().is_some());
-        assert!(notices[0].contains("took 20 ms"), "{notices:?}");
+        let mut method = Vec::new();
+        let (set, not_read) = watcher.working_set(&mut method);
+        assert!(set.known().is_some());
+        assert!(not_read.is_some_and(|not| not.why.contains("took 20 ms")), "{method:?}");
+        assert!(method[0].contains("took 20 ms"), "{method:?}");
     }
 
     fn used(own_cpu_ns: Option<u64>) -> Used {
@@ -368,16 +394,17 @@ mod tests {
     fn childrens_switches_do_not_go_with_their_parents_working_set() {
         let own = Reading::Known(WorkingSet { low_bytes: 10, high_bytes: 400 });
         let range = |own_cpu_ns| {
-            let (set, whose) = of_all(own.clone(), &used(own_cpu_ns));
+            let (set, not_read) = of_all((own.clone(), None), &used(own_cpu_ns));
             let set = *set.known().unwrap();
-            (set.low_bytes, set.high_bytes, whose)
+            (set.low_bytes, set.high_bytes, not_read)
         };
-        let (low, high, whose) = range(Some(950));
-        assert_eq!((low, high), (10, 5000), "{whose}");
+        assert_eq!(range(Some(950)), (10, 5000, None));
         for (own_cpu_ns, part) in [(Some(120), "12 %"), (None, "unknown part")] {
-            let (low, high, whose) = range(own_cpu_ns);
+            let (low, high, not_read) = range(own_cpu_ns);
             assert_eq!((low, high), (0, 5000));
-            assert!(whose.contains(part), "{whose}");
+            let not_read = not_read.unwrap();
+            assert_eq!(not_read.remedy, Some(Remedy::Child));
+            assert!(not_read.why.contains(part), "{}", not_read.why);
         }
     }
 }

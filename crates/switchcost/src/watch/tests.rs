@@ -5,15 +5,17 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use model::reading::Reading;
+use model::ring::Walk;
 
 use super::findings::*;
 use super::profile::*;
-use super::seconds;
+use super::{answer, seconds};
 
 const KIB: u64 = 1024;
 
 fn point(kib: u64, low_ns: f64, high_ns: f64) -> ProfilePoint {
-    ProfilePoint { array_bytes: kib * KIB, total: Cost { low_ns, high_ns }, direct: None }
+    let total = Cost { low_ns, high_ns };
+    ProfilePoint { array_bytes: kib * KIB, total, ..ProfilePoint::default() }
 }
 
 fn profile() -> Vec<ProfilePoint> {
@@ -55,7 +57,7 @@ fn at_a_measured_size_the_share_is_that_of_its_interval() {
     assert!(near(share(&answer), (0.007, 0.009)), "{answer:?}");
     assert_eq!(
         answer.in_words(),
-        "switching takes 0.7 to 0.9 % of the CPU time: 1000 switches a second at 3.50 us to 4.50 us each"
+        "switching takes 0.7 to 0.9 % of the CPU time: 1,000 switches a second at 3.5 to 4.5 us each"
     );
 }
 
@@ -90,7 +92,7 @@ fn nothing_is_extrapolated_silently() {
     assert!(
         beyond
             .in_words()
-            .ends_with("1K..1GiB:x2`; by the direct cost alone 0.4 to 0.5 % of the CPU time"),
+            .ends_with("1K..2GiB:x2`; by the direct cost alone 0.4 to 0.5 % of the CPU time"),
         "{}",
         beyond.in_words()
     );
@@ -106,7 +108,7 @@ fn each_missing_input_is_named() {
         cpu_share: Reading::Known(0.0),
         working_set: Reading::unknown("/proc/7/clear_refs: Permission denied"),
     };
-    let ProgramCost::Inconclusive { missing, direct_share: None } =
+    let ProgramCost::Inconclusive { missing, direct_share: None, command: None } =
         program_cost(&nothing, &profile())
     else {
         panic!("told");
@@ -139,6 +141,142 @@ fn what_does_not_hold_is_said() {
     assert!(unresolved.contains("not resolved from zero"), "{unresolved}");
 }
 
+#[test]
+fn shares_stay_within_the_cpu_time() {
+    // A million switches of -0.5 to 4 us in half a second of CPU time.
+    let busy = Program { voluntary_per_s: Reading::Known(1e6), ..program(64, 64) };
+    let answer = program_cost(&busy, &[point(64, -500.0, 4000.0)]);
+    assert_eq!(share(&answer), (0.0, 1.0));
+    let ProgramCost::Estimated { limited, assumptions, .. } = &answer else { panic!("{answer:?}") };
+    assert!(limited);
+    let told = assumptions.join("; ");
+    assert!(told.contains("limited to 0 %") && told.contains("limited to 100 %"), "{told}");
+    assert!(told.contains("(800 %)"), "{told}");
+    let words = answer::headline(&answer, None, &busy, None);
+    assert_eq!(
+        words,
+        "Switching takes 0 to 100 % of its CPU time: 1,000,100 switches a second at 0 to 4 us each."
+    );
+    let ProgramCost::Estimated { limited, .. } = program_cost(&program(128, 128), &profile())
+    else {
+        panic!("an estimate")
+    };
+    assert!(!limited);
+}
+
+/// A ring that walks 256 KiB takes longer for a hop than the program runs between two switches.
+#[test]
+fn an_array_that_there_is_no_time_for_is_not_the_programs() {
+    let walk = |of: ProfilePoint| ProfilePoint {
+        hop_ns: Some(of.array_bytes as f64 / KIB as f64 * 4000.0),
+        ..of
+    };
+    // 0.5 ms between two switches: 125 KiB.
+    let points: Vec<ProfilePoint> = profile().into_iter().map(walk).collect();
+    assert!(near(share(&program_cost(&program(64, 512), &points)), (0.006, 0.009)));
+    // Arrays beyond it need not be measured, and what was touched at least stays.
+    assert!(near(share(&program_cost(&program(64, 1 << 20), &points)), (0.006, 0.009)));
+    assert!(near(share(&program_cost(&program(300, 1 << 20), &points)), (0.02, 0.18)));
+}
+
+#[test]
+fn work_makes_no_switch_cheaper() {
+    let direct = Some(Cost { low_ns: 2000.0, high_ns: 2500.0 });
+    let points = [(64, -900.0), (128, 3000.0)]
+        .map(|(kib, low)| ProfilePoint { direct, ..point(kib, low, 4000.0) });
+    assert!(near(share(&program_cost(&program(64, 128), &points)), (0.004, 0.008)));
+}
+
+#[test]
+fn each_walk_is_read_by_itself() {
+    let chase = |of: ProfilePoint| ProfilePoint { walk: Walk::Chase, ..of };
+    let mut points = profile();
+    points.extend([point(96, 5000.0, 6000.0), point(1024, 7000.0, 8000.0)].map(chase));
+    // Of the whole walk 64 and 128 KiB are around 70 to 80 KiB; of the other one nothing is.
+    assert!(near(share(&program_cost(&program(70, 80), &points)), (0.006, 0.009)));
+    assert!(near(share(&program_cost(&program(100, 120), &points)), (0.006, 0.016)));
+    assert!(near(share(&program_cost(&program(600, 700), &points)), (0.01, 0.016)));
+}
+
+#[test]
+fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
+    let mut points = profile();
+    points[0].direct = Some(Cost { low_ns: 2000.0, high_ns: 2500.0 });
+    let not_read = NotRead {
+        why: "touched pages were not counted (Permission denied)".to_string(),
+        remedy: Some(Remedy::Privilege),
+    };
+    let seen = Seen {
+        pid: 7,
+        name: "x".into(),
+        command: None,
+        watched_ns: 10_000_000_000,
+        threads: Some(1),
+        voluntary: Reading::Known(9000),
+        involuntary: Reading::Known(1000),
+        cpu_ns: Reading::Known(5_000_000_000),
+        resident_bytes: Reading::Known(300 * KIB),
+        windows: Vec::new(),
+        method: Vec::new(),
+        notices: Vec::new(),
+    };
+    let unread = program(0, 300);
+    let cost = program_cost(&unread, &points);
+    let direct = super::profile::direct(&points);
+    assert_eq!(
+        answer::headline(&cost, Some(&not_read), &unread, direct),
+        "Switching itself takes 0.4 to 0.5 % of its CPU time: 1,000 switches a second at 2 to 2.5 us each; refill: not known."
+    );
+    let refill = answer::refill(&cost, Some(&not_read));
+    assert_eq!(refill.why(), Some("touched pages were not counted (Permission denied)"));
+    let command = |not_read: Option<&NotRead>, cost: &ProgramCost, profile: Option<&str>| {
+        answer::command_to_know(cost, not_read, &seen, profile).unwrap()
+    };
+    assert_eq!(
+        command(Some(&not_read), &cost, Some("/runs/a.jsonl")),
+        "sudo switchcost cost --profile /runs/a.jsonl --pid 7"
+    );
+    let longer = NotRead { remedy: Some(Remedy::Longer), ..not_read.clone() };
+    assert_eq!(
+        command(Some(&longer), &cost, Some("/runs/a.jsonl")),
+        "switchcost cost --pid 7 --seconds 60"
+    );
+    // Read, but beyond the arrays.
+    let large = program(10, 3000);
+    let beyond = program_cost(&large, &points);
+    assert_eq!(
+        command(None, &beyond, Some("/runs/a.jsonl")),
+        "switchcost cost --array 1K..4MiB:x2"
+    );
+    assert!(answer::headline(&beyond, None, &large, direct).starts_with("Switching itself takes"));
+    // Without a profile nothing else helps.
+    let none = program_cost(&unread, &[]);
+    assert_eq!(command(Some(&not_read), &none, None), "switchcost cost");
+    assert_eq!(
+        answer::headline(&none, Some(&not_read), &unread, None),
+        "What switching costs it is not known: no stored cost profile: run `switchcost cost` first."
+    );
+    // Read and measured: what is left beside the direct cost.
+    let read = program_cost(&program(128, 256), &points);
+    let refill = answer::refill(&read, None);
+    let refill = refill.known().unwrap();
+    assert!(near((refill.low, refill.high), (0.002, 0.036)), "{refill:?}");
+}
+
+#[test]
+fn no_cache_loses_more_than_it_holds() {
+    use model::machine::{Cache, CacheKind, Machine};
+    let mut machine = Machine::default();
+    let set = WorkingSet { low_bytes: 5, high_bytes: 1 << 40 };
+    assert_eq!(set.in_caches(&machine), set);
+    machine.cpu.caches = Reading::Known(vec![Cache {
+        kind: Reading::Known(CacheKind::Unified),
+        size_bytes: Reading::Known(1 << 20),
+        ..Cache::default()
+    }]);
+    assert_eq!(set.in_caches(&machine), WorkingSet { low_bytes: 5, high_bytes: 2 << 20 });
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -157,9 +295,15 @@ proptest! {
         };
         let points: Vec<ProfilePoint> = points.iter().map(|&(array_bytes, low_ns, high_ns, direct)| {
             let total = Cost { low_ns, high_ns };
-            ProfilePoint { array_bytes, total, direct: direct.then_some(total) }
+            let hop_ns = direct.then_some(high_ns);
+            ProfilePoint { array_bytes, total, direct: direct.then_some(total), walk: Walk::Chase, hop_ns }
         }).collect();
         let answer = program_cost(&program, &points);
+        if let ProgramCost::Estimated { share, direct_share, .. } = &answer {
+            let all = [Some(*share), *direct_share];
+            let ends = all.into_iter().flatten().flat_map(|of| [of.low, of.high]);
+            prop_assert!(ends.into_iter().all(|end| (0.0..=1.0).contains(&end)), "{answer:?}");
+        }
         prop_assert!(!answer.in_words().is_empty());
         prop_assert!(serde_json::to_string(&answer).is_ok());
     }
@@ -208,10 +352,22 @@ fn a_run_of_rings_is_a_profile() {
     let [point] = points[..] else { panic!("{points:?}") };
     let of = |case: usize| record.cases[case].ns_per_switch_above_solo.unwrap().interval().unwrap();
     let (total, direct) = (of(cases + 1), of(1));
-    assert_eq!(point.array_bytes, 4096);
+    assert_eq!((point.array_bytes, point.walk), (4096, Walk::Whole));
+    assert_eq!(point.hop_ns, record.cases[cases + 1].ns_per_hop.map(|hop| hop.value));
     assert_eq!(point.total, Cost { low_ns: total.low, high_ns: total.high });
     assert_eq!(point.direct, Some(Cost { low_ns: direct.low, high_ns: direct.high }));
     assert!((total.low - direct.low - 1000.0).abs() < 100.0, "{total:?} {direct:?}");
+    // Lines at random are walked by programs, too; one line a page is not.
+    for (walk, points) in [(Walk::Chase, 1), (Walk::Sparse, 0)] {
+        let mut other = run.clone();
+        let mut walked = run.header.plan.ring(cases + 1).unwrap().clone();
+        walked.work = Some(Work { walk, ..work });
+        other.header.plan.cases[cases] = walked.solo().into();
+        other.header.plan.cases[cases + 1] = walked.into();
+        let found = points_of(&Record::of(&other));
+        assert_eq!(found.len(), points);
+        assert!(found.iter().all(|point| point.walk == walk));
+    }
     // Across two CPUs it is another cost.
     let mut apart = run.header.plan.ring(cases + 1).unwrap().clone();
     apart.placement = Placement::Pinned { cpus: vec![0, 1], relation: None };

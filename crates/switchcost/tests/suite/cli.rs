@@ -6,6 +6,15 @@ use crate::common::{Home, PROGRAM, Said, has, skip};
 const ESCAPE: char = '\u{1b}';
 
 #[test]
+fn every_measuring_command_has_an_example() {
+    let home = Home::new();
+    for command in ["measure", "ring", "cost", "response", "run", "compare", "report"] {
+        let help = home.run(&[command, "--help"]).out;
+        assert!(help.contains(&format!("Examples:\n  switchcost {command}")), "{help}");
+    }
+}
+
+#[test]
 fn short_help_is_shorter_and_both_name_every_flag() {
     let home = Home::new();
     let (short, long) = (home.run(&["ring", "-h"]), home.run(&["ring", "--help"]));
@@ -89,7 +98,7 @@ fn the_worker_is_hidden_and_cannot_be_started_by_hand() {
     }
     let said = home.run(&["worker", "--parent", "1"]);
     assert_eq!((said.code, &*said.out), (Some(1), ""));
-    assert!(said.error().contains("internal command"), "{}", said.err);
+    assert!(said.error().contains("an internal command"), "{}", said.err);
 }
 
 #[test]
@@ -160,7 +169,7 @@ fn on_a_terminal_a_bar_says_what_is_measured_how_well_and_how_long() {
     }
     let said = on_terminal(&Home::new(), LONG_ENOUGH, &[]);
     assert_eq!(said.code, Some(0), "{}", said.out);
-    for word in ["round 1, ring of ", "of +-2.5 %", "s left"] {
+    for word in ["round 1, ring of ", "asked 2.5 %, ", "s left, round 2"] {
         assert!(said.out.contains(word), "no {word:?} in {}", said.out);
     }
     let quiet = on_terminal(&Home::new(), &format!("{LONG_ENOUGH} --quiet"), &[]);

@@ -8,7 +8,7 @@ use serde_json::Value;
 const ROUNDS: u64 = 2;
 
 fn clock(home: &Home, args: &[&str]) -> Said {
-    let bounds = ["--rounds", "2", "--budget", "60s"];
+    let bounds = ["--rounds", "2", "--budget", "60s", "--verbose"];
     let said = home.run(&[&["clock"], args, &bounds].concat());
     assert_eq!((said.code, &*said.err), (Some(0), ""), "{args:?}: {}", said.err);
     said
@@ -32,8 +32,9 @@ fn assert_kept(home: &Home, said: &Said, experiment: &str, cases: usize) -> Valu
     let samples = lines.iter().filter(|line| line.get("sample").is_some());
     assert_eq!(samples.count(), cases * ROUNDS as usize);
     lines.iter().for_each(|line| schema.assert_holds(line));
-    assert_eq!(home.run(&["runs", "show", "last"]).out, said.out);
-    assert!(home.run(&["runs", "list"]).out.contains(experiment));
+    assert_eq!(home.run(&["runs", "show", "last", "--verbose"]).out, said.out);
+    let command = experiment.replacen('-', " ", 1);
+    assert!(home.run(&["runs", "list"]).out.contains(&command));
     record
 }
 

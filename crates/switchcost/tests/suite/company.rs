@@ -72,12 +72,12 @@ fn a_busy_process_on_the_measured_cpu_is_found_by_name() {
     assert!(found["cpu_ns"].as_u64().is_some_and(|ns| ns > 0), "{company}");
     let line = said.out.lines().find(|line| line.starts_with("also on CPU "));
     assert!(line.is_some_and(|line| line.contains(Busy::NAME)), "{}", said.out);
-    assert_eq!(home.run(&["runs", "show", "last"]).out, said.out);
+    assert_eq!(home.run(&["runs", "show", "last", "--verbose", "--wide"]).out, said.out);
 }
 
 #[test]
 fn every_instrument_has_it_and_sessions_are_summed() {
-    let ring = ["ring", "--members", "2", "--laps", "200"];
+    let ring = ["ring", "--verbose", "--wide", "--members", "2", "--laps", "200"];
     let overhead = ["clock", "overhead", "--trials", "100"];
     let response = ["response", "--only", "system-calls"];
     for args in [&ring[..], &overhead, &response] {

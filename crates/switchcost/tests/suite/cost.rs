@@ -93,9 +93,9 @@ fn the_record_has_all_three_costs_and_follows_its_schema() {
 #[test]
 fn show_prints_what_was_printed_and_a_run_can_be_resumed() {
     let home = Home::new();
-    let said = cost(&home, &["--rounds", "1"]);
+    let said = cost(&home, &["--rounds", "1", "--verbose", "--history"]);
     let name = home.run_file().file_stem().expect("a name").to_string_lossy().into_owned();
-    let shown = home.run(&["runs", "show", &name]);
+    let shown = home.run(&["runs", "show", &name, "--verbose", "--history"]);
     assert_eq!((shown.code, &shown.out), (Some(0), &said.out));
     for word in ["c1 of 2 members", "rmw by 64 B", "indirect", "regions, ", "theirs 4.44"] {
         assert!(said.out.contains(word), "no {word} in {}", said.out);
@@ -103,6 +103,13 @@ fn show_prints_what_was_printed_and_a_run_can_be_resumed() {
     let resumed = home.run(&["runs", "resume", &name, "--rounds", "1"]);
     assert_eq!(resumed.code, Some(0), "{}", resumed.err);
     assert!(resumed.out.contains("(2 rounds in "), "{}", resumed.out);
+    // The answer and its table by default, and no machine of 2007.
+    let brief = home.run(&["runs", "show", &name]).out;
+    assert!(brief.starts_with("A switch costs "), "{brief}");
+    assert!(brief.contains("ns/switch"), "{brief}");
+    for word in ["c1 of", "theirs", "Li, Ding", "counted switches"] {
+        assert!(!brief.contains(word), "{word} in {brief}");
+    }
 }
 
 #[test]
@@ -110,7 +117,7 @@ fn what_was_granted_of_the_setting_is_printed() {
     if allowed_cpus().len() < 2 {
         return skip("every CPU that this program may use");
     }
-    let said = cost(&Home::new(), &["--rounds", "1"]);
+    let said = cost(&Home::new(), &["--rounds", "1", "--verbose"]);
     let granted = said.out.contains("note: granted: policy fifo at priority ");
     let refused = said.out.contains("note: not granted: policy fifo (");
     assert!(granted != refused, "{}", said.out);
@@ -125,7 +132,7 @@ fn without_the_privilege_the_policy_is_the_normal_one_and_that_is_said() {
     let home = Home::new();
     let mut command = home.command("setpriv");
     command.args(["--bounding-set=-sys_nice", "--inh-caps=-sys_nice", PROGRAM]).args(GRID);
-    let said = Said::of(command.args(["--rounds", "1"]));
+    let said = Said::of(command.args(["--rounds", "1", "--verbose"]));
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(said.out.contains("policy other, "), "{}", said.out);
     assert!(said.out.contains("note: not granted: policy fifo ("), "{}", said.out);
@@ -141,7 +148,7 @@ fn on_one_cpu_there_is_no_realtime_ring() {
     let with = |args: &[&str]| {
         Said::of(home.command("taskset").args(["-c", &cpu, PROGRAM]).args(GRID).args(args))
     };
-    let said = with(&["--rounds", "1"]);
+    let said = with(&["--rounds", "1", "--verbose"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(said.out.contains("policy other, ") && said.out.contains("not granted: SCHED_FIFO"));
     let refused = with(&["--policy", "fifo"]);

@@ -15,7 +15,8 @@ use crate::common::{
 };
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-const SMALL: [&str; 7] = ["ring", "--members", "2", "--rounds", "1", "--laps", "200"];
+const SMALL: [&str; 9] =
+    ["ring", "--verbose", "--wide", "--members", "2", "--rounds", "1", "--laps", "200"];
 
 /// A run that is in the midst of its ring of 64, which lasts for tens of seconds, with the rings of
 /// one and two already measured.
@@ -30,7 +31,17 @@ impl Midst {
     fn of_run(more: &[&str]) -> Self {
         let home = Home::new();
         let seed = seed_that_ends_with_64();
-        let large = ["ring", "--members", "2,64", "--laps", "50000", "--rounds", "1"];
+        let large = [
+            "ring",
+            "--verbose",
+            "--wide",
+            "--members",
+            "2,64",
+            "--laps",
+            "50000",
+            "--rounds",
+            "1",
+        ];
         let mut command = home.command(PROGRAM);
         command.args(large).args(["--seed", seed, "--budget", "60s"]).args(more);
         // A group of its own, as a shell gives to each job.
@@ -97,7 +108,7 @@ fn a_killed_controller_leaves_a_readable_file_and_no_process() {
     assert_eq!((said.code, &*said.out), (None, ""));
     assert_eq!(cases_in(&file), [0, 1]);
     assert!(lines_of(&file).iter().all(|line| line.get("end").is_none()));
-    let shown = home.run(&["runs", "show", "last"]);
+    let shown = home.run(&["runs", "show", "last", "--verbose", "--wide"]);
     assert_eq!((shown.code, &*shown.err), (Some(0), ""));
     assert_eq!(shown.sizes(), ["1", "2", "64"]);
     assert!(shown.out.contains("stopped: no end line: the run was killed"), "{}", shown.out);
@@ -106,7 +117,17 @@ fn a_killed_controller_leaves_a_readable_file_and_no_process() {
 #[test]
 fn a_controller_of_threads_leaves_no_process_either() {
     let home = Home::new();
-    let long = ["ring", "--members", "2", "--kind", "thread", "--laps", "100000000"];
+    let long = [
+        "ring",
+        "--verbose",
+        "--wide",
+        "--members",
+        "2",
+        "--kind",
+        "thread",
+        "--laps",
+        "100000000",
+    ];
     let mut child = home.start(&long);
     wait_for("a worker", || home.processes().iter().any(|p| p.is_worker).then_some(()));
     child.kill().expect("the controller is killed");
@@ -119,7 +140,8 @@ fn a_controller_of_threads_leaves_no_process_either() {
 fn a_controller_killed_at_any_moment_leaves_nothing() {
     for moment_ms in (0..24).chain([30, 45, 70, 110]) {
         let home = Home::new();
-        let mut child = home.start(&["ring", "--members", "2,64,200", "--laps", "50"]);
+        let mut child =
+            home.start(&["ring", "--verbose", "--wide", "--members", "2,64,200", "--laps", "50"]);
         sleep(Duration::from_millis(moment_ms));
         child.kill().expect("the controller is killed");
         child.wait().expect("the controller has ended");
@@ -155,12 +177,12 @@ fn assert_stopped_by(signal: Signal, code: i32, send: impl Fn(&Midst)) {
     assert_eq!(said.table()[2][1], dash, "{}", said.out);
     assert!(said.out.contains("stopped: interrupted ("), "{}", said.out);
     let lines = lines_of(&file);
-    let end = lines.last().expect("a last line");
+    let end = lines.iter().rfind(|line| line.get("end").is_some()).expect("an end");
     assert_eq!(end["end"]["reason"], "interrupted", "{end}");
     assert!(lines.iter().all(|line| line.get("failure").is_none()), "stopping is no failure");
-    assert_eq!(home.run(&["runs", "show", "last"]).out, said.out);
+    assert_eq!(home.run(&["runs", "show", "last", "--verbose", "--wide"]).out, said.out);
     let listed = home.run(&["runs", "list"]).out;
-    assert!(listed.contains("interrupted (can be resumed)"), "{listed}");
+    assert!(listed.contains("interrupted (resume)"), "{listed}");
 }
 
 #[test]
@@ -190,7 +212,17 @@ fn ctrl_c_reaches_the_whole_group() {
 #[test]
 fn an_interrupted_run_can_be_resumed() {
     let home = Home::new();
-    let child = home.start(&["ring", "--members", "2", "--laps", "2000", "--budget", "60s"]);
+    let child = home.start(&[
+        "ring",
+        "--verbose",
+        "--wide",
+        "--members",
+        "2",
+        "--laps",
+        "2000",
+        "--budget",
+        "60s",
+    ]);
     let file = home.wait_for_sample();
     kill_process(Pid::from_child(&child), Signal::INT).expect("a signal");
     assert_eq!(Said::at_end(child).code, Some(130));
@@ -216,7 +248,7 @@ fn a_killed_worker_costs_its_ring_and_no_other() {
     assert_eq!(rows.of_members(64).count(), 0);
     assert_eq!(cases_in(&file), [0, 1]);
     assert!(lines_of(&file).iter().any(|line| line.get("failure").is_some()));
-    let shown = home.run(&["runs", "show", "last"]).out;
+    let shown = home.run(&["runs", "show", "last", "--verbose", "--wide"]).out;
     assert!(
         shown.contains("not measured: ring of 64: the worker was killed by signal 9"),
         "{shown}"
@@ -241,7 +273,7 @@ fn a_killed_member_is_named() {
 fn a_killed_worker_of_the_ring_of_one_costs_a_round_and_not_the_run() {
     let home = Home::new();
     let long = ["--members", "2", "--laps", "100000", "--rounds", "3", "--budget", "60s"];
-    let child = home.start(&[&["ring"], &long[..]].concat());
+    let child = home.start(&[&["ring", "--verbose", "--wide"], &long[..]].concat());
     home.wait_for_worker(child.id(), 1).kill();
     let said = Said::at_end(child);
     assert!(said.error().contains("ring of 1: the worker was killed by signal 9"), "{}", said.err);
@@ -348,7 +380,9 @@ fn a_full_disk_costs_the_file_but_not_the_measurement() {
     let home = Home::new();
     let many = ["--members", "2", "--rounds", "60", "--laps", "1", "--budget", "60s"];
     let mut command = home.command("unshare");
-    command.args(["--mount", "sh", "-c", script, PROGRAM, "ring"]).args(many);
+    command
+        .args(["--mount", "sh", "-c", script, PROGRAM, "ring", "--verbose", "--wide"])
+        .args(many);
     let said = Said::of(&mut command);
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.error().contains("the run is not stored any further"), "{}", said.err);
@@ -370,7 +404,18 @@ fn a_full_control_group_is_named_and_smaller_rings_are_kept() {
     let home = Home::new();
     let script = r#"echo $$ > "$GROUP/cgroup.procs" && exec "$0" "$@""#;
     let mut command = home.command("sh");
-    command.args(["-c", script, PROGRAM, "ring", "--members", "2,64,100", "--rounds", "1"]);
+    command.args([
+        "-c",
+        script,
+        PROGRAM,
+        "ring",
+        "--wide",
+        "--verbose",
+        "--members",
+        "2,64,100",
+        "--rounds",
+        "1",
+    ]);
     let said = Said::of(command.args(["--laps", "200"]).env("GROUP", &group.0));
     assert_eq!(said.code, Some(1), "{said:?}");
     let error = said.err.lines().find(|line| line.contains("ring of 64")).unwrap_or_default();
@@ -395,7 +440,17 @@ fn threads_without_descriptors_are_told_the_limit() {
     }
     let home = Home::new();
     let mut command = home.command("prlimit");
-    command.args(["--nofile=64:64", PROGRAM, "ring", "--kind", "thread", "--members", "2,200"]);
+    command.args([
+        "--nofile=64:64",
+        PROGRAM,
+        "ring",
+        "--wide",
+        "--verbose",
+        "--kind",
+        "thread",
+        "--members",
+        "2,200",
+    ]);
     let said = Said::of(command.args(["--rounds", "1", "--laps", "200"]));
     assert_eq!(said.code, Some(1), "{said:?}");
     for words in ["error: ring of 200: ", "RLIMIT_NOFILE is 64", "to raise it: ulimit -n 128"] {
@@ -443,7 +498,8 @@ fn a_ring_needs_no_privilege() {
 #[test]
 fn a_user_with_too_many_processes_is_told_the_limit() {
     let home = Home::new();
-    let args = ["ring", "--members", "2,64", "--rounds", "1", "--laps", "200"];
+    let args =
+        ["ring", "--wide", "--verbose", "--members", "2,64", "--rounds", "1", "--laps", "200"];
     let Some(said) = as_nobody(&home, &["prlimit", "--nproc=20:20"], &args) else {
         return skip("only root can become somebody else");
     };

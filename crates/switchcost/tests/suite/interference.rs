@@ -12,7 +12,7 @@ const RUNS: u64 = 3;
 const CONDITIONS: u64 = 4;
 
 fn interference(home: &Home, args: &[&str]) -> Said {
-    let said = home.run(&[&["cost", "--interference"], args].concat());
+    let said = home.run(&[&["cost", "--interference", "--verbose", "--history"], args].concat());
     assert_eq!((said.code, &*said.err), (Some(0), ""), "{args:?}: {}", said.err);
     said
 }
@@ -77,7 +77,10 @@ fn every_condition_has_its_runs_of_the_same_laps_and_the_verdict_is_theirs() {
     assert!(said.out.contains(&verdict), "{}", said.out);
     // The paper's table stands beside it.
     assert!(said.out.contains("(221.00, 226.35)"), "{}", said.out);
-    assert_eq!(home.run(&["runs", "show", "last"]).out, said.out);
+    assert_eq!(home.run(&["runs", "show", "last", "--verbose", "--history"]).out, said.out);
+    let short = home.run(&["runs", "show", "last"]).out;
+    assert!(short.starts_with("Scatter of execution times under packets, against quiet runs: "));
+    assert!(!short.contains("2007"), "{short}");
     assert!(home.run(&["runs", "list"]).out.contains("interference"));
 }
 
@@ -295,7 +298,7 @@ fn packets_without_a_network_of_their_own_say_so() {
     if !can.is_ok_and(|done| done.status.success()) {
         return crate::common::skip("unshare (util-linux) makes a user namespace without networks");
     }
-    let bounds = "--sizes 4K --runs 3 --laps 50 --budget 5m --noise net";
+    let bounds = "--sizes 4K --runs 3 --laps 50 --budget 5m --noise net --verbose";
     let script =
         format!("{no_networks} && exec {} cost --interference {bounds}", crate::common::PROGRAM);
     let said = Said::of(home.command("unshare").args(["-Ur", "sh", "-c", &script]));

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Home, Said, allowed_cpus, skip};
 use model::case::Policy;
+use probe::idle::LatencyBound;
 use probe::{placement, policy};
 use serde_json::Value;
 
@@ -64,7 +65,7 @@ fn cpu() -> Option<String> {
 }
 
 fn respond(home: &Home, args: &[&str]) -> Said {
-    let all = [&["response", "--budget", "60s", "--json", "-"], args].concat();
+    let all = [&["response", "--budget", "60s", "--json", "-", "--verbose"], args].concat();
     let said = home.run(&all);
     assert_eq!(said.code, Some(0), "{all:?}: {}", said.err);
     said
@@ -122,7 +123,10 @@ fn a_sleeper_wakes_as_often_as_asked_and_sleeps_each_time() {
     let record = said.json();
     let granted = policy::check(Policy::Fifo).is_ok() && allowed_cpus().len() > 1;
     let wakeups = list(&record, "wakeups");
-    assert_eq!(wakeups.len(), if granted { 4 } else { 2 }, "{wakeups:?}");
+    // Idle, busy and the default slack; under fifo two; without idle states where that is granted.
+    let is_awake = LatencyBound::hold(0).is_ok();
+    let wanted = 3 + usize::from(is_awake) + if granted { 2 } else { 0 };
+    assert_eq!(wakeups.len(), wanted, "{wakeups:?}");
     assert_eq!(said.err.contains("measured under SCHED_OTHER only"), !granted, "{}", said.err);
     for of in wakeups {
         assert_eq!(number(&of["late_ns"], "count"), 800.0, "{of}");
@@ -135,6 +139,83 @@ fn a_sleeper_wakes_as_often_as_asked_and_sleeps_each_time() {
     if !granted {
         skip("real-time wake-ups: SCHED_FIFO is refused here, or there is one CPU");
     }
+}
+
+/// The sleepers of a record by slack and bound, of the normal policy on an idle CPU.
+fn sleepers(record: &Value) -> Vec<(u64, Option<u64>)> {
+    let cases = list(record, "cases").iter().map(|case| &case["trial"]["case"]);
+    let cases = cases.filter(|case| case["policy"] == "other" && case["trial"]["load"] == "idle");
+    let of = |case: &Value| {
+        let number = |name: &str| case["trial"][name].as_u64();
+        (number("timer_slack_ns").expect("a slack"), number("cpu_latency_us"))
+    };
+    cases.map(of).collect()
+}
+
+#[test]
+fn slack_and_idle_states_are_sleepers_of_their_own_and_what_was_in_force_is_told() {
+    let said = respond(&Home::new(), &["--only", "wakeup", "--rounds", "5"]);
+    let record = said.json();
+    let is_awake = LatencyBound::hold(0).is_ok();
+    let mut wanted = vec![(1, None), (50_000, None)];
+    wanted.extend(is_awake.then_some((1, Some(0))));
+    assert_eq!(sleepers(&record), wanted);
+    let of = |slack: u64, latency: Value| {
+        let wanted = |found: &&Value| {
+            let case = found["case"].as_u64().expect("a number") as usize;
+            let case = &record["cases"][case]["trial"]["case"];
+            let trial = &case["trial"];
+            let setting = (&trial["timer_slack_ns"], &trial["cpu_latency_us"], &trial["load"]);
+            setting == (&slack.into(), &latency, &"idle".into()) && case["policy"] == "other"
+        };
+        list(&record, "wakeups").iter().find(wanted).expect("a sleeper")
+    };
+    let by_default = of(50_000, Value::Null);
+    assert_eq!(
+        (&by_default["timer_slack_ns"], &by_default["cpu_latency_us"]),
+        (&50_000.into(), &Value::Null)
+    );
+    assert!(by_default["above_plain_ns"]["value"].is_number(), "{by_default}");
+    assert!(of(1, Value::Null)["above_plain_ns"].is_null());
+    assert!(said.err.contains("timer slack: the default of 50 us adds "), "{}", said.err);
+    if !is_awake {
+        return skip("/dev/cpu_dma_latency cannot be opened here (root)");
+    }
+    let awake = of(1, 0.into());
+    assert_eq!(awake["cpu_latency_us"], 0, "as the device said while it was held: {awake}");
+    assert!(awake["above_plain_ns"]["value"].is_number(), "{awake}");
+    assert!(said.err.contains("idle states: leaving one takes "), "{}", said.err);
+    // Nothing holds it any more.
+    let left = LatencyBound::hold(2_000_000_000).expect("it was opened before");
+    assert!(left.in_force_us().is_some_and(|us| us > 0), "{:?}", left.in_force_us());
+}
+
+#[test]
+fn without_the_device_the_report_says_how_to_get_it() {
+    let mut setpriv = std::process::Command::new("setpriv");
+    let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    if !setpriv.args(nobody).arg("true").status().is_ok_and(|status| status.success()) {
+        return skip("another user cannot be taken here (setpriv, util-linux, as root)");
+    }
+    let home = Home::new();
+    std::fs::set_permissions(home.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777))
+        .expect("it is ours");
+    let program = home.path().join("switchcost-copy");
+    std::fs::copy(crate::common::PROGRAM, &program).expect("a copy that anybody may start");
+    let program = program.to_str().expect("a path in UTF-8");
+    let mut command = home.command("setpriv");
+    command
+        .args(nobody)
+        .args([program, "response", "--only", "wakeup", "--rounds", "2", "--json", "-"]);
+    let said = Said::of(&mut command);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let record = said.json();
+    assert_eq!(sleepers(&record), [(1, None), (50_000, None)]);
+    let words = said.err.replace("\n  ", " ");
+    let told = "idle states: what leaving one adds is not measured: it needs access to /dev/cpu_dma_latency (root)";
+    assert!(words.contains(told), "{}", said.err);
+    let notices = record["header"]["notices"].to_string();
+    assert!(notices.contains("/dev/cpu_dma_latency: "), "the errno stands with it: {notices}");
 }
 
 #[test]

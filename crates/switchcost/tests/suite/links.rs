@@ -114,7 +114,7 @@ fn a_list_of_links_is_measured_and_shown_again() {
     for link in ["futex", "pipe"] {
         assert!(said.out.contains(&format!("scaling by {link}: ")), "{}", said.out);
     }
-    let shown = home.run(&["runs", "show", "last"]);
+    let shown = home.run(&["runs", "show", "last", "--verbose", "--wide"]);
     assert_eq!(shown.table(), said.table());
 }
 
@@ -127,7 +127,7 @@ fn a_link_that_cannot_be_had_is_refused_with_what_to_do() {
         (&["--link", "coroutine"], 2, &["--kind thread"]),
         (&["--link", "yield", "--placement", "free"], 2, &["--placement same"]),
     ] {
-        let said = home.run(&[&["ring"], args].concat());
+        let said = home.run(&[&["ring", "--verbose", "--wide"], args].concat());
         assert_eq!((said.code, &*said.out), (Some(code), ""), "{args:?}");
         for word in words {
             assert!(said.error().contains(word), "no {word:?} in {}", said.err);
@@ -150,7 +150,7 @@ fn an_ordinary_user_has_the_same_links() {
     let mut command = home.command("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
     let few = ["--members", "3", "--laps", "200", "--rounds", "1", "--kind", "process"];
-    command.args(["ring", "--link", "all"]).args(few);
+    command.args(["ring", "--verbose", "--wide", "--link", "all"]).args(few);
     let said = crate::common::Said::of(&mut command);
     assert_eq!(said.code, Some(0), "{}", said.err);
     let has = |name: &str| said.table().iter().any(|row| row[0] == name && row[1] == "3");
@@ -176,7 +176,15 @@ fn a_killed_controller_leaves_nothing_by_any_link() {
     let before = sysv_objects();
     for (link, _) in listed(&home).into_iter().filter(|(name, here)| *here && name != "coroutine") {
         let mut command = home.command(crate::common::PROGRAM);
-        command.env("TMPDIR", &temporary).args(["ring", "--members", "3", "--link", &link]);
+        command.env("TMPDIR", &temporary).args([
+            "ring",
+            "--verbose",
+            "--wide",
+            "--members",
+            "3",
+            "--link",
+            &link,
+        ]);
         let child = command.args(["--laps", "100000000"]).stderr(Stdio::null()).spawn();
         let mut child = child.expect("the program starts");
         // The solo ring or the larger one: whichever comes first.

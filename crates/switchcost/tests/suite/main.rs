@@ -28,5 +28,6 @@ mod rooms;
 mod run;
 mod run_signals;
 mod runs;
+mod screen;
 mod sessions;
 mod sweep;

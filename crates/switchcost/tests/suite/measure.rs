@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 fn measure(home: &Home, more: &[&str]) -> Said {
     let report = home.path().join("report.html");
     let report = report.to_str().expect("a path");
-    home.run(&[&["measure", "--budget", "1s", "--output", report], more].concat())
+    home.run(&[&["measure", "--budget", "1s", "--report", report], more].concat())
 }
 
 fn experiments(home: &Home) -> Vec<String> {
@@ -21,10 +21,7 @@ fn experiments(home: &Home) -> Vec<String> {
             let text = fs::read_to_string(file).expect("a run file");
             let header = text.lines().next().expect("a header");
             let header: serde_json::Value = serde_json::from_str(header).expect("JSON");
-            assert!(
-                text.lines().last().is_some_and(|line| line.starts_with("{\"end\"")),
-                "{file:?}"
-            );
+            assert!(text.lines().any(|line| line.starts_with("{\"end\"")), "{file:?}");
             header["header"]["plan"]["experiment"].as_str().expect("a name").to_owned()
         })
         .collect();
@@ -35,13 +32,14 @@ fn experiments(home: &Home) -> Vec<String> {
 #[test]
 fn everything_is_measured_stored_and_told() {
     let home = Home::new();
-    let said = measure(&home, &[]);
+    let said = measure(&home, &["--verbose"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert_eq!(experiments(&home), ["clock-overhead", "cost", "response", "ring"]);
     let lines: Vec<&str> = said.out.lines().collect();
-    assert!(lines[0].starts_with("measured on "), "{}", said.out);
-    assert!(lines[2].starts_with("a switch costs "), "what matters comes first: {}", said.out);
-    assert!(lines[2].contains(" of working set"), "{}", said.out);
+    assert!(lines[0].starts_with("A switch costs "), "what matters comes first: {}", said.out);
+    assert!(lines.iter().any(|line| line.starts_with("measured on ")), "{}", said.out);
+    let first = said.out.split("\n\n").next().expect("a headline").replace("\n  ", " ");
+    assert!(first.contains(" of working set"), "{}", said.out);
     for name in ["ring ", "cost ", "response ", "clock "] {
         assert!(lines.iter().any(|line| line.starts_with(name)), "{name}: {}", said.out);
     }
@@ -51,7 +49,7 @@ fn everything_is_measured_stored_and_told() {
     let report = home.path().join("report.html");
     assert!(said.out.ends_with(&format!("report: {}\n", report.display())), "{}", said.out);
     let report = fs::read_to_string(report).expect("a report");
-    let lead = lines[2].split('(').next().expect("a start");
+    let lead = lines[0].split('(').next().expect("a start");
     assert!(report.contains(&format!("<p class=\"lead\">{lead}")), "{lead}");
 }
 
@@ -76,7 +74,7 @@ fn ctrl_c_leaves_what_was_measured_so_far() {
     assert_eq!(said.code, Some(130), "{}", said.err);
     assert_eq!(home.run_files(), std::slice::from_ref(&file), "no other experiment was begun");
     assert!(!order_of(&file).is_empty());
-    assert!(said.out.contains("a switch costs ") || said.out.contains("was not measured"));
+    assert!(said.out.contains("A switch costs ") || said.out.contains("was not measured"));
     assert!(report.exists(), "{}", said.out);
 }
 
@@ -87,7 +85,7 @@ fn the_report_on_standard_output_leaves_the_summary_to_standard_error() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(said.out.starts_with("<!doctype html>") || said.out.starts_with("<!DOCTYPE html>"));
     assert!(said.out.trim_end().ends_with("</html>"));
-    assert!(said.err.contains("a switch costs "), "{}", said.err);
+    assert!(said.err.contains("A switch costs "), "{}", said.err);
     assert!(!said.err.contains("report: "), "there is no file to name: {}", said.err);
 }
 
@@ -101,7 +99,7 @@ fn a_report_that_cannot_be_written_costs_nothing_else() {
     assert_eq!(said.code, Some(1), "{}", said.err);
     assert!(said.error().contains("the report is not written"), "{}", said.err);
     assert!(said.err.contains("/dev/full"), "{}", said.err);
-    assert!(said.out.contains("a switch costs "), "{}", said.out);
+    assert!(said.out.contains("A switch costs "), "{}", said.out);
     assert!(!said.out.contains("report: "), "announced, and not there: {}", said.out);
     assert_eq!(home.run_files().len(), 4);
 }
@@ -115,7 +113,51 @@ fn runs_that_cannot_be_stored_are_told_and_drawn_all_the_same() {
     assert_eq!(said.code, Some(1), "{}", said.err);
     let lines = said.err.lines().filter(|line| line.contains("the run is not stored"));
     assert_eq!(lines.count(), 4, "{}", said.err);
-    assert!(said.out.contains("a switch costs "), "{}", said.out);
+    assert!(said.out.contains("A switch costs "), "{}", said.out);
     assert!(!said.out.contains("run file: "), "{}", said.out);
     assert!(home.path().join("report.html").exists());
+}
+
+#[test]
+fn the_answer_fits_a_terminal_and_nothing_is_written_where_it_stands() {
+    let home = Home::new();
+    let here = home.path().join("here");
+    fs::create_dir(&here).expect("a folder");
+    let mut program = home.command(crate::common::PROGRAM);
+    let said = Said::of(program.current_dir(&here).args(["measure", "--budget", "1s"]));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.starts_with("A switch costs "), "{}", said.out);
+    for line in said.out.lines() {
+        assert!(line.chars().count() <= 80 && line == line.trim_end(), "{line:?}");
+    }
+    for what in ["switch, 2 processes", "getuid", "reading time-stamp", "wake-up, idle CPU"] {
+        assert!(said.out.contains(what), "{what}: {}", said.out);
+    }
+    assert!(!said.out.contains("run file: ") && !said.out.contains("report: "), "{}", said.out);
+    assert_eq!(fs::read_dir(&here).expect("a folder").count(), 0, "something was written");
+    // Its plans keep their budgets: what one took too much, the others would lack.
+    for file in home.run_files() {
+        let header = &crate::common::lines_of(&file)[0]["header"];
+        assert_eq!(header["plan"]["stopping"]["fixed_budget"], true, "{file:?}");
+    }
+    home.measure(&["--members", "2", "--rounds", "1", "--laps", "100", "--name", "own"]);
+    let own = home.run_files().pop().expect("a file");
+    let header = &crate::common::lines_of(&own)[0]["header"];
+    assert!(header["plan"]["stopping"]["fixed_budget"].is_null(), "{header}");
+}
+
+#[test]
+fn a_place_for_the_report_is_looked_at_before_anything_is_measured() {
+    let home = Home::new();
+    let notes = home.path().join("notes.html");
+    fs::write(&notes, "mine").expect("a file");
+    let notes = notes.to_str().expect("a path");
+    for (flag, place) in [("--report", "/no/such/folder/r.html"), ("-o", "/"), ("--output", notes)]
+    {
+        let said = home.run(&["measure", flag, place]);
+        assert_eq!(said.code, Some(2), "{flag}: {}", said.err);
+        assert!(said.error().contains(place), "{}", said.err);
+        assert_eq!(home.run_files().len(), 0);
+    }
+    assert_eq!(fs::read_to_string(notes).expect("a file"), "mine");
 }

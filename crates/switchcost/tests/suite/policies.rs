@@ -8,7 +8,17 @@ const SMALL: [&str; 8] = ["--members", "2,4", "--rounds", "2", "--laps", "200", 
 /// Asks the kernel under which policy and priority the members run.
 fn assert_policy(name: &str, number: u64, priority: u64) {
     let home = Home::new();
-    let mut child = home.start(&["ring", "--members", "2", "--laps", "100000", "--policy", name]);
+    let mut child = home.start(&[
+        "ring",
+        "--verbose",
+        "--wide",
+        "--members",
+        "2",
+        "--laps",
+        "100000",
+        "--policy",
+        name,
+    ]);
     let pid = child.id();
     let worker = home.wait_for_worker(pid, 2);
     let ring: Vec<_> = home.processes().into_iter().filter(|p| p.is_worker).collect();
@@ -33,7 +43,9 @@ fn the_normal_policies_are_kept() {
 
 /// Under a real-time policy a woken member never preempts the writer: one switch a hop at any size.
 fn assert_realtime(policy: &str, number: u64) {
-    let args = [&["ring", "--budget", "60s"], &SMALL[..], &["--policy", policy]].concat();
+    let args =
+        [&["ring", "--verbose", "--wide", "--budget", "60s"], &SMALL[..], &["--policy", policy]]
+            .concat();
     let said = Home::new().run(&args);
     if said.code == Some(1) && said.error().contains("CAP_SYS_NICE") {
         return skip(&format!("policy {policy} is refused here"));

@@ -39,22 +39,41 @@ fn assert_valid(value: &Value) {
 
 /// Runs a command under the program; gives what was said, and the figures.
 fn command(home: &Home, script: &str) -> (Said, Value) {
+    command_with(home, &[], script)
+}
+
+fn command_with(home: &Home, flags: &[&str], script: &str) -> (Said, Value) {
     let file = home.path().join("figures.json");
     let to = file.to_str().expect("a path in UTF-8");
-    let said = home.run(&["cost", "--json", to, "--", "sh", "-c", script]);
+    let said = home.run(&[&["cost", "--json", to], flags, &["--", "sh", "-c", script]].concat());
     let figures = serde_json::from_str(&fs::read_to_string(&file).expect("figures")).expect("JSON");
     assert_valid(&figures);
     (said, figures)
 }
 
-/// A run file with costs: a ring of two at several arrays above its solo, six rounds of one sample.
-/// hop = 1 us alone; 3 us with a switch and no work, 5 us with `bytes` of work.
-fn store_profile(home: &Home, name: &str, sizes: &[u64]) {
-    store_profile_of(home, name, sizes, None);
+/// Text without the ends of its lines.
+fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The same, of another machine than the fixture's.
-fn store_profile_of(home: &Home, name: &str, sizes: &[u64], machine: Option<Value>) {
+/// A run file of `cost`: a ring of two at several arrays above its solo, six rounds of one sample.
+/// hop = 1 us alone; 3 us with a switch and no work, 5 us with `bytes` of work.
+fn store_profile(home: &Home, name: &str, sizes: &[u64]) {
+    store_profile_of(home, name, sizes, "whole", |_| {});
+}
+
+fn this_machine() -> Value {
+    serde_json::to_value(probe::machine::read(Path::new("/"))).expect("JSON")
+}
+
+/// The same, walked as said, with `change` made to its header.
+fn store_profile_of(
+    home: &Home,
+    name: &str,
+    sizes: &[u64],
+    walk: &str,
+    change: impl Fn(&mut Value),
+) {
     let v1 = crate::common::stored::RUN;
     let mut header: Value =
         serde_json::from_str(v1.lines().next().expect("a header")).expect("JSON");
@@ -66,7 +85,7 @@ fn store_profile_of(home: &Home, name: &str, sizes: &[u64], machine: Option<Valu
             case["members"] = members.into();
             case["work"] = bytes.map_or(
                 Value::Null,
-                |bytes| json!({"bytes": bytes, "stride_bytes": 8, "op": "rmw"}),
+                |bytes| json!({"bytes": bytes, "stride_bytes": 64, "op": "rmw", "walk": walk}),
             );
             cases.push(case);
         }
@@ -91,10 +110,10 @@ fn store_profile_of(home: &Home, name: &str, sizes: &[u64], machine: Option<Valu
         }
     }
     header["header"]["plan"]["cases"] = cases.into();
+    header["header"]["plan"]["experiment"] = "cost".into();
     header["header"]["run"] = name.into();
-    if let Some(machine) = machine {
-        header["header"]["machine"] = machine;
-    }
+    header["header"]["machine"] = this_machine();
+    change(&mut header["header"]);
     fs::create_dir_all(home.runs_folder()).expect("a folder");
     let mut file =
         fs::File::create(home.runs_folder().join(format!("{name}.jsonl"))).expect("a file");
@@ -114,10 +133,12 @@ fn a_shell_that_waits_makes_at_least_that_many_switches() {
     assert!(voluntary >= 20, "{voluntary}");
     assert_eq!(figures["command"][0], "sh");
     assert!(
-        said.err.contains("inconclusive: no stored cost profile: run `switchcost cost` first"),
+        unwrapped(&said.err)
+            .starts_with("What switching costs it is not known: no stored cost profile: run `switchcost cost` first."),
         "{}",
         said.err
     );
+    assert_eq!(figures["command_to_know"], "switchcost cost");
 }
 
 #[test]
@@ -198,13 +219,22 @@ fn the_end_is_stamped_when_it_comes_not_when_it_is_seen() {
     assert!(u128::from(watched_ns) <= most.as_nanos(), "{watched_ns} ns of {most:?}");
 }
 
+/// A shell whose child does the work.
+const CHILD: &str = "sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; exit 0";
+
 #[test]
 fn a_childs_switches_do_not_go_with_the_commands_own_pages() {
     let home = Home::new();
-    let (said, figures) =
-        command(&home, "sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; exit 0");
-    assert!(said.err.contains("% of the CPU time is its own"), "{}", said.err);
+    let (_, figures) = command(&home, CHILD);
     assert_eq!(figures["program"]["working_set"]["low_bytes"], 0, "{figures}");
+    let why = figures["refill_share"]["unknown"].as_str().expect("a reason");
+    assert!(why.contains("% of the CPU time is its own"), "{why}");
+    // Said where there are costs.
+    store_profile(&home, "20260101T000000000Z-cost-1", &[4096, 1 << 30]);
+    let (said, _) = command(&home, CHILD);
+    let text = unwrapped(&said.err);
+    assert!(text.contains("% of the CPU time is its own"), "{text}");
+    assert!(text.contains("to know it: switchcost cost --pid PID"), "{text}");
 }
 
 #[test]
@@ -294,7 +324,7 @@ fn what_a_terminal_would_obey_in_its_name_is_not_printed() {
     wait_for("its name", || fs::read_to_string(&comm).ok()?.contains("evil").then_some(()));
     let said = home.run(&["cost", "--pid", &named.pid(), "--seconds", "0.1"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.out.starts_with("[31mevil"), "{:?}", said.out);
+    assert!(said.out.lines().any(|line| line.starts_with("[31mevil (process")), "{:?}", said.out);
 }
 
 #[test]
@@ -306,12 +336,16 @@ fn a_program_that_ends_is_told_with_what_was_seen() {
     assert!(said.out.contains("it ended after"), "{}", said.out);
 }
 
+/// A loop of the shell's own, then a wait: its pages are looked at while it runs.
+const WORK: &str = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; sleep 0.05";
+
 #[test]
 fn the_estimate_is_that_of_the_stored_profile() {
     let home = Home::new();
-    store_profile(&home, "20260101T000000000Z-ring-1", &[4096, 1 << 30]);
-    let (said, figures) =
-        command(&home, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.05");
+    store_profile_of(&home, "20260101T000000000Z-cost-1", &[4096, 1 << 30], "whole", |header| {
+        header["machine"]["kernel"]["release"] = "2.6.17".into();
+    });
+    let (said, figures) = command_with(&home, &["--verbose"], WORK);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert_eq!(figures["surface"]["points"].as_array().map(Vec::len), Some(2), "{figures}");
     assert_eq!(figures["cost"]["answer"], "estimated", "{figures}");
@@ -319,36 +353,148 @@ fn the_estimate_is_that_of_the_stored_profile() {
     let cost = |end: &str| figures["cost"]["cost_ns"][end].as_f64().expect("a cost");
     assert!(cost("low") >= 1999.0 && cost("low") <= 4001.0, "{figures}");
     assert!((cost("high") - 4000.0).abs() < 1.0, "{figures}");
-    assert!(said.err.contains("switching takes "), "{}", said.err);
-    assert!(said.err.contains("assumed: each switch costs what"), "{}", said.err);
-    // It was measured on the machine of the fixture.
-    assert!(said.err.contains("on a machine that differs"), "{}", said.err);
+    let share = |end: &str| figures["cost"]["share"][end].as_f64().expect("a share");
+    assert!(0.0 <= share("low") && share("low") <= share("high") && share("high") <= 1.0);
+    let said = unwrapped(&said.err);
+    assert!(said.starts_with("Switching "), "{said}");
+    assert!(said.contains("assumed: each switch costs what"), "{said}");
+    assert!(said.contains("on a machine that differs"), "{said}");
+    assert!(said.contains("on another machine, as this one has none"), "{said}");
 }
 
 #[test]
 fn the_profile_that_fits_is_taken_before_a_newer_one() {
     let home = Home::new();
-    let here = serde_json::to_value(probe::machine::read(Path::new("/"))).expect("JSON");
-    let fitting = "20260101T000000000Z-ring-1";
-    store_profile_of(&home, fitting, &[4096, 1 << 30], Some(here.clone()));
-    store_profile_of(&home, "20260102T000000000Z-ring-1", &[4096, 8192], Some(here.clone()));
-    let mut elsewhere = here;
-    elsewhere["kernel"]["release"] = "2.6.17".into();
-    store_profile_of(&home, "20260103T000000000Z-ring-1", &[4096, 1 << 30], Some(elsewhere));
+    let fitting = "20260101T000000000Z-cost-1";
+    store_profile(&home, fitting, &[4096, 1 << 30]);
+    store_profile(&home, "20260102T000000000Z-cost-1", &[4096, 8192]);
+    store_profile_of(&home, "20260103T000000000Z-cost-1", &[4096, 1 << 30], "whole", |header| {
+        header["machine"]["kernel"]["release"] = "2.6.17".into();
+    });
     let (said, figures) = command(&home, "sleep 0.1");
     assert_eq!(figures["surface"]["run"], fitting, "{}", said.err);
     assert!(!said.err.contains("differs"), "{}", said.err);
+    let why = "the newest run of `cost` on this machine that covers the working set";
+    assert_eq!(figures["profile_choice"], why);
+    assert!(unwrapped(&said.err).contains(&format!("{fitting}: {why}")), "{}", said.err);
+}
+
+/// The arrays that are advised, walked as the user likes.
+#[test]
+fn a_profile_as_advised_is_used() {
+    let home = Home::new();
+    store_profile(&home, "20260101T000000000Z-cost-1", &[4096, 8192]);
+    let (_, figures) = command(&home, "sleep 0.1");
+    let advice = figures["command_to_know"].as_str().expect("advice");
+    let most = advice.strip_prefix("switchcost cost --array 1K..").expect("an array");
+    let most = most.strip_suffix("MiB:x2").expect("MiB").parse::<u64>().expect("a size") << 20;
+    let sizes: Vec<u64> = (10..).map(|power| 1 << power).take_while(|size| *size <= most).collect();
+    for (name, walk) in
+        [("20260102T000000000Z-cost-1", "chase"), ("20260103T000000000Z-cost-1", "whole")]
+    {
+        store_profile_of(&home, name, &sizes, walk, |_| {});
+        let (said, figures) = command(&home, "sleep 0.1");
+        assert_eq!(figures["surface"]["run"], name, "{}", said.err);
+        assert_eq!(figures["surface"]["points"][0]["walk"], walk);
+        assert_eq!(figures["cost"]["answer"], "estimated", "{figures}");
+    }
 }
 
 #[test]
-fn beyond_the_measured_arrays_the_way_out_and_the_direct_cost_are_named() {
+fn rings_and_quick_measurements_are_no_profile_unless_asked_for() {
     let home = Home::new();
-    store_profile(&home, "20260101T000000000Z-ring-1", &[4096, 8192]);
+    let ring = "20260102T000000000Z-ring-1";
+    store_profile_of(&home, ring, &[4096, 1 << 30], "whole", |header| {
+        header["plan"]["experiment"] = "ring".into();
+        header["notices"] = json!(["a quick measurement of `switchcost run`"]);
+    });
+    let (said, figures) = command(&home, "sleep 0.1");
+    assert!(figures["surface"]["unknown"].is_string(), "{figures}");
+    assert!(said.err.contains("run `switchcost cost` first"), "{}", said.err);
+    // With a name it is taken, also before one of `cost`.
+    store_profile(&home, "20260103T000000000Z-cost-1", &[4096, 1 << 30]);
+    let (said, figures) = command_with(&home, &["--profile", "20260102"], "sleep 0.1");
+    assert_eq!(figures["surface"]["run"], ring, "{}", said.err);
+    assert_eq!(figures["profile_choice"], "asked for with --profile");
+    assert!(said.err.contains("asked for with --profile"), "{}", said.err);
+    // `run` may use what it has measured itself.
+    fs::remove_file(home.runs_folder().join("20260103T000000000Z-cost-1.jsonl")).expect("gone");
+    let said = home.run(&["run", "--json", "-", "--", "sleep", "0.01"]);
+    assert_eq!(said.json()["commands"][0]["switching"]["surface"]["run"], ring, "{}", said.err);
+}
+
+#[test]
+fn what_is_wrong_with_a_profile_is_said_before_anything_is_watched() {
+    let home = Home::new();
+    let change = |case: &'static str, value: Value| {
+        move |header: &mut Value| {
+            for of in header["plan"]["cases"].as_array_mut().expect("cases") {
+                of[case] = value.clone();
+            }
+        }
+    };
+    let sizes = &[4096, 8192];
+    store_profile_of(&home, "a", sizes, "sparse", |_| {});
+    store_profile_of(&home, "b", sizes, "whole", change("kind", "thread".into()));
+    store_profile_of(&home, "c", sizes, "whole", change("work", Value::Null));
+    let apart = json!({"mode": "free", "cpus": [0, 1]});
+    store_profile_of(&home, "d", sizes, "whole", change("placement", apart));
+    store_profile_of(&home, "e", sizes, "whole", change("members", 1.into()));
+    let file = home.path().join("ran");
+    let script = format!("touch {}", file.display());
+    for (name, why) in [
+        ("a", "it touches one line a page (--tlb)"),
+        ("b", "its members are threads"),
+        ("c", "its rings of two do no work"),
+        ("d", "its members run on several CPUs"),
+        ("e", "it has no ring of two"),
+        ("f", "no stored run is called 'f'"),
+    ] {
+        let said = home.run(&["cost", "--profile", name, "--", "sh", "-c", &script]);
+        assert_eq!((said.code, &*said.out), (Some(2), ""), "{name}: {}", said.err);
+        assert!(said.error().contains(why), "{name}: {}", said.err);
+    }
+    assert!(!file.exists(), "a command was run");
+}
+
+#[test]
+fn beyond_the_measured_arrays_the_way_out_and_the_direct_share_are_named() {
+    let home = Home::new();
+    store_profile(&home, "20260101T000000000Z-cost-1", &[4096, 8192]);
     let (said, figures) = command(&home, "sleep 0.1");
     assert_eq!(figures["cost"]["answer"], "cannot_tell", "{figures}");
-    assert!(said.err.contains("measure them with `switchcost cost --array 1K.."), "{}", said.err);
-    assert!(said.err.contains("by the direct cost alone"), "{}", said.err);
-    assert!(figures["cost"]["direct_share"]["low"].as_f64().is_some_and(|n| n > 0.0), "{figures}");
+    let direct = &figures["cost"]["direct_share"]["low"];
+    assert!(direct.as_f64().is_some_and(|n| (0.0..=1.0).contains(&n) && n > 0.0), "{figures}");
+    assert!(figures["refill_share"]["unknown"].is_string(), "{figures}");
+    let text = unwrapped(&said.err);
+    assert!(text.starts_with("Switching itself takes "), "{text}");
+    assert!(text.contains("; refill: not known."), "{text}");
+    assert!(text.contains("to know it: switchcost cost --array 1K.."), "{text}");
+}
+
+#[test]
+fn the_report_fits_eighty_columns_and_begins_with_the_answer() {
+    let home = Home::new();
+    let fits = |text: &str| {
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80 && line == line.trim_end(), "{line:?}");
+        }
+    };
+    let sleeper = Sleeper::start("while :; do sleep 0.01; done");
+    let watch = ["cost", "--pid", &sleeper.pid(), "--seconds", "0.2"];
+    let first = home.run(&watch);
+    assert!(first.out.starts_with("What switching costs it is not known: "), "{}", first.out);
+    fits(&first.out);
+    for (name, sizes) in [
+        ("20260101T000000000Z-cost-1", [4096, 8192]),
+        ("20260102T000000000Z-cost-1", [4096, 1 << 30]),
+    ] {
+        store_profile(&home, name, &sizes);
+        let said = home.run(&watch);
+        assert!(said.out.starts_with("Switching "), "{}", said.out);
+        fits(&said.out);
+        fits(&command(&home, WORK).0.err);
+    }
 }
 
 #[test]
@@ -420,6 +566,7 @@ fn what_cannot_be_watched_is_told() {
         (&["--pid", "1", "--", "true"], "CMD"),
         (&["--pid", "1", "--csv", "-"], "--csv"),
         (&["--json", "-", "--", "true"], "standard output is the command's"),
+        (&["--profile", "last"], "--pid"),
         (&["--pid", "1", "--array", "64K"], "--array"),
         (&["--pid", "1", "--budget", "9s"], "--budget"),
         (&["--pid", "1", "--op", "read"], "--op"),

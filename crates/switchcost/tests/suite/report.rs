@@ -195,7 +195,7 @@ fn what_cannot_be_drawn_or_written_is_told() {
     let home = Home::new();
     let run = stored_run(&home, "run.jsonl", |_| {});
     for (args, code, word) in [
-        (&["nonesuch"][..], 1, "nonesuch"),
+        (&["nonesuch"][..], 2, "nonesuch"),
         (&["history:nonesuch"], 2, "sun-4/280"),
         (&[], 2, "<RUNS>"),
         (&[&run, "-o", "/nonesuch/report.html"], 1, "/nonesuch/report.html"),

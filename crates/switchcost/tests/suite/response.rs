@@ -52,7 +52,7 @@ fn assert_sound(record: &Value, home: &Home) {
 fn by_default_every_part_is_measured_in_one_run() {
     let home = Home::new();
     // The first round is finished, whatever the budget.
-    let said = response(&home, &["--budget", "1ms"]);
+    let said = response(&home, &["--budget", "1ms", "--verbose", "--history"]);
     let record = record(&home);
     assert_sound(&record, &home);
     for section in [
@@ -82,9 +82,17 @@ fn by_default_every_part_is_measured_in_one_run() {
     let switch = said.out.lines().find(|line| line.trim_start().starts_with("context switch"));
     assert!(switch.is_some_and(|line| line.contains(" 1.5 ")), "{}", said.out);
     assert!(said.out.contains("80186 (8 MHz)"), "{}", said.out);
-    assert_eq!(home.run(&["runs", "show", "last"]).out, said.out);
+    assert_eq!(home.run(&["runs", "show", "last", "--verbose", "--history"]).out, said.out);
+    let short = home.run(&["runs", "show", "last"]).out;
+    assert!(short.lines().count() < said.out.lines().count() / 3, "{short}");
+    assert!(!short.contains("80186"), "{short}");
+    let first = said.out.split("\n\n").next().unwrap_or_default().replace("\n  ", " ");
+    // A switch of one round may be below zero, and is then left out.
+    for words in ["getuid takes ", ", a signal to oneself ", "; a timer on an idle CPU"] {
+        assert!(first.contains(words), "no {words:?} in {first}");
+    }
     let list = home.run(&["runs", "list"]).out;
-    assert!(list.contains("-response-") && list.contains(" complete"), "{list}");
+    assert!(list.contains(" response --budget") && list.contains(" complete"), "{list}");
     home.wait_until_alone();
 }
 
@@ -121,7 +129,7 @@ fn every_call_enters_the_kernel_once_and_every_signal_is_caught_once() {
 fn the_formulas_are_those_of_the_memorandum() {
     let home = Home::new();
     // In one round there is one figure of each, so that they must fit.
-    let said = response(&home, &["--only", "signals", "--rounds", "1"]);
+    let said = response(&home, &["--only", "signals", "--rounds", "1", "--verbose"]);
     let record = record(&home);
     let of = |name: &str| record["signals"][name]["value"].as_f64().expect("a figure");
     let fits = |figure: f64, expected: f64| (figure - expected).abs() < 1e-6 * expected.abs();
@@ -164,11 +172,8 @@ fn rows_of_rings_and_of_trials_share_one_file() {
                 assert!(row.text("hops").is_empty() && row.text("voluntary").is_empty());
                 assert!(!row.text("quantity").is_empty() && !row.text("call").is_empty());
                 // Wake-ups are told apart by what the sleeper and its CPU are.
-                let setting = format!("{} {}", row.text("policy"), row.text("load"));
-                let call = match setting.trim() {
-                    "" => row.text("call").to_string(),
-                    setting => format!("{} {setting}", row.text("call")),
-                };
+                let columns = ["call", "policy", "load", "timer_slack_ns", "cpu_latency_us"];
+                let call = columns.map(|column| row.text(column)).join(" ");
                 let key = (call, row.text("quantity").to_string());
                 assert_eq!(seen.insert(key, row.text("total").to_string()), None, "{row:?}");
             }
@@ -188,8 +193,9 @@ fn rows_of_rings_and_of_trials_share_one_file() {
 #[test]
 fn a_part_alone_and_a_run_resumed() {
     let home = Home::new();
-    let said = response(&home, &["--only", "system-calls", "--rounds", "1"]);
+    let said = response(&home, &["--only", "system-calls", "--rounds", "1", "--verbose"]);
     assert!(said.out.contains("system calls\n") && !said.out.contains("links\n"), "{}", said.out);
+    assert!(said.out.starts_with("getuid takes "), "{}", said.out);
     let said = home.run(&["runs", "resume", "last", "--rounds", "1", "--budget", "60s"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     let record = record(&home);

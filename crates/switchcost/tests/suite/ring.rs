@@ -225,7 +225,7 @@ fn the_table_has_a_row_for_each_size_and_says_how_far_to_trust_it() {
     }
     let solo = said.table()[0].join(" ");
     assert!(solo.contains(" - (solo) ") && solo.ends_with(" 1"), "{solo}");
-    let columns = "members real CPU user system projected ns/hop switches/hop ns/switch interval clean rounds";
+    let columns = "members real s CPU s user s system s projected s ns/switch interval ns/hop switches/hop clean % rounds";
     let header = said.out.lines().find(|line| line.starts_with("members")).expect("a header");
     assert_eq!(header.split_whitespace().collect::<Vec<_>>().join(" "), columns);
     for word in ["scaling: ", "machine: ", "stopped: all rounds are done", "run file: "] {
@@ -284,7 +284,13 @@ fn json_and_csv_go_to_files_beside_the_table() {
 fn order(seed: &str) -> Vec<(u64, u64)> {
     let home = Home::new();
     let nine = ["--members", "2,3,4,5,6,7,8,9,10", "--rounds", "3", "--laps", "1"];
-    home.run(&[&["ring", "--quiet", "--budget", "60s", "--seed", seed], &nine[..]].concat());
+    home.run(
+        &[
+            &["ring", "--verbose", "--wide", "--quiet", "--budget", "60s", "--seed", seed],
+            &nine[..],
+        ]
+        .concat(),
+    );
     order_of(&home.run_file())
 }
 
@@ -314,7 +320,7 @@ fn a_ring_on_every_cpu_and_a_ring_on_one_are_told_apart() {
     let heading = |placement: &str| {
         let small = ["--members", "2", "--rounds", "1", "--laps", "200"];
         let said = Home::new().measure(&[&small[..], &["--placement", placement]].concat());
-        said.out.lines().nth(1).expect("a second line").to_string()
+        said.out.lines().find(|line| line.contains("members by")).expect("a heading").to_string()
     };
     assert!(heading("same").contains("placement same (CPU "), "{}", heading("same"));
     assert!(heading("free").contains("placement free (CPU 0,1"), "{}", heading("free"));

@@ -162,7 +162,8 @@ fn a_small_command_after_a_large_one_has_its_own_maxrss() {
 fn two_commands_are_interleaved_in_a_recorded_order() {
     let home = Home::new();
     let order = |seed: &str| {
-        let args = ["-n", "12", "--vs", "sh -c 'exit 3'", "--seed", seed, "--", "true"];
+        let args =
+            ["-n", "12", "--verbose", "--vs", "sh -c 'exit 3'", "--seed", seed, "--", "true"];
         let (said, record) = record(&home, &args);
         assert_eq!(said.code, Some(3), "{}", said.err);
         assert!(said.err.contains("command 2 / command 1, real time"), "{}", said.err);
@@ -255,7 +256,7 @@ fn a_tree_counts_orphans_that_end() {
     let home = Home::new();
     // The subshell is orphaned and waits for its ten sleeps.
     let script = "(for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.01; done) >/dev/null 2>&1 & exit 0";
-    let (said, with) = record(&home, &["--tree", "--", "sh", "-c", script]);
+    let (said, with) = record(&home, &["--tree", "--verbose", "--", "sh", "-c", script]);
     let orphans = &runs(&with)[0]["orphans"];
     assert_eq!(number(&orphans["ended"]), 1, "{orphans}: {}", said.err);
     assert!(number(&orphans["usage"]["voluntary"]) >= 20, "{orphans}");
@@ -359,7 +360,8 @@ fn what_an_earlier_run_has_left_is_not_charged_to_the_next() {
     let script = format!(
         "if [ ! -e {once} ]; then : > {once}; (while [ ! -e {stop} ]; do (sleep 0.01 &); sleep 0.03; done) >/dev/null 2>&1 & fi; sleep 0.3"
     );
-    let (said, record) = record(&home, &["-n", "4", "--tree", "--", "sh", "-c", &script]);
+    let (said, record) =
+        record(&home, &["-n", "4", "--tree", "--verbose", "--", "sh", "-c", &script]);
     fs::write(home.path().join("stop"), "").expect("a file");
     assert_eq!(said.code, Some(0), "{}", said.err);
     let [_, later @ ..] = &runs(&record)[..] else { panic!("no runs") };
@@ -423,4 +425,141 @@ fn what_a_terminal_would_obey_is_not_printed() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(said.err.contains("[31mb"), "{}", said.err);
     assert!(!said.err.contains(['\u{1b}', '\u{202e}']), "{:?}", said.err);
+}
+
+/// A script that says which run it is of all that were started, and how often it has run.
+fn counting(home: &Home) -> String {
+    let count = home.path().join("count");
+    format!("echo x >> {0}; n=$(wc -l < {0}); echo out $n; echo err $n >&2", count.display())
+}
+
+#[test]
+fn outputs_are_discarded_from_the_second_run_on() {
+    for (args, shown) in [
+        (&["-n", "3"][..], 1..=1),
+        (&["-n", "2", "--warmup", "1"], 1..=1),
+        (&["-n", "3", "--show-output"], 1..=3),
+        (&["-n", "1"], 1..=1),
+    ] {
+        let home = Home::new();
+        let script = counting(&home);
+        let run = ["run", "--quiet", "--no-estimate"];
+        let said = home.run(&[&run, args, &["--", "sh", "-c", &script]].concat());
+        let lines = |what: &str| shown.clone().map(|n| format!("{what} {n}\n")).collect::<String>();
+        assert_eq!((said.out, said.err), (lines("out"), lines("err")), "{args:?}");
+        let count = fs::read_to_string(home.path().join("count")).expect("a file");
+        assert!(count.lines().count() as u32 >= *shown.end(), "{args:?}");
+    }
+}
+
+#[test]
+fn the_first_run_of_each_command_shows_its_output() {
+    let home = Home::new();
+    let args = ["run", "--quiet", "--no-estimate", "-n", "4", "--vs", "echo b", "--", "echo", "a"];
+    let said = home.run(&args);
+    let mut lines: Vec<&str> = said.out.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["a", "b"]);
+    // What was closed stays closed.
+    let script = format!(
+        "exec {PROGRAM} run --quiet --no-estimate -n 3 -- sh -c '[ ! -e /proc/$$/fd/1 ] || exit 9' >&-"
+    );
+    assert_eq!(Said::of(home.command("sh").args(["-c", &script])).code, Some(0));
+}
+
+#[test]
+fn three_commands_are_compared_with_the_first() {
+    let home = Home::new();
+    let args = ["-n", "6", "--vs", "sleep 0.03", "--vs", "sleep 0.05", "--", "sleep", "0.01"];
+    let (said, record) = record(&home, &args);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(record["schema"], 2);
+    assert_eq!((runs(&record).len(), record["commands"].as_array().map(Vec::len)), (18, Some(3)));
+    let of = |ratio: &Value| (ratio["of"].as_str().map(str::to_string), number(&ratio["command"]));
+    let ratios: Vec<_> = record["ratios"].as_array().expect("ratios").iter().map(of).collect();
+    let [real, cpu] = ["real_ns", "cpu_ns"].map(|name| Some(name.to_string()));
+    assert_eq!(ratios, [(real.clone(), 1), (cpu.clone(), 1), (real, 2), (cpu, 2)]);
+    let first = said.err.lines().next().expect("a headline");
+    assert!(first.starts_with("sleep 0.01 is ") && first.contains("x ("), "{}", said.err);
+    assert!(said.err.lines().all(|line| line.chars().count() <= 80), "{}", said.err);
+}
+
+#[test]
+fn a_parameter_makes_commands_that_are_named_by_its_values() {
+    let home = Home::new();
+    let args = ["-n", "5", "--parameter", "time", "0.01,0.05", "--", "sleep", "{time}"];
+    let (said, record) = record(&home, &args);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let commands = record["plan"]["commands"].to_string();
+    assert_eq!(commands, r#"[["sleep","0.01"],["sleep","0.05"]]"#);
+    assert_eq!(record["plan"]["names"].to_string(), r#"["time=0.01","time=0.05"]"#);
+    assert!(said.err.starts_with("time=0.01 is "), "{}", said.err);
+    for (args, words) in [
+        (&["--parameter", "n", "1,2", "--", "true"][..], "there is no {n} in the command"),
+        (&["--parameter", "n", "1,", "--", "echo", "{n}"], "accepted: NAME A,B,C"),
+        (&["--name", "x", "--", "true"], "stores nothing"),
+    ] {
+        let said = home.run(&[&["run"], args].concat());
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.err);
+        assert!(said.error().contains(words), "{args:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn all_commands_are_looked_up_before_the_first_is_run() {
+    let home = Home::new();
+    let ran = home.path().join("ran");
+    let plain = home.path().join("plain");
+    fs::write(&plain, "no program").expect("a file");
+    let touch = ["--", "touch", ran.to_str().expect("UTF-8")];
+    for (name, code) in [("no-such-command-anywhere", 127), (plain.to_str().expect("UTF-8"), 126)] {
+        let args = ["run", "--warmup", "1", "--vs", "true", "--vs", name];
+        let said = home.run(&[&args[..], &touch[..]].concat());
+        assert_eq!(said.code, Some(code), "{}", said.err);
+        assert!(said.error().contains(&format!("cannot run '{name}'")), "{}", said.err);
+        assert!(!ran.exists(), "something ran");
+    }
+}
+
+#[test]
+fn the_answer_comes_first_and_what_is_known_on_request() {
+    let home = Home::new();
+    let one = home.run(&["run", "--no-estimate", "--", "sleep", "0.01"]);
+    assert!(one.err.starts_with("sleep 0.01: "), "{}", one.err);
+    assert!(one.err.lines().next().is_some_and(|line| line.contains(" real, ")), "{}", one.err);
+    assert!(!one.err.contains("not kept by Linux"), "{}", one.err);
+    let all = home.run(&["run", "--no-estimate", "--verbose", "--", "sleep", "0.01"]);
+    assert!(all.err.contains("not kept by Linux: ixrss"), "{}", all.err);
+    let several = home.run(&["run", "--no-estimate", "-n", "6", "--", "sleep", "0.01"]);
+    let first = several.err.lines().next().expect("a headline");
+    assert!(first.starts_with("sleep 0.01: ") && first.ends_with("), 6 runs"), "{first}");
+    for said in [&one, &several] {
+        assert!(said.err.lines().all(|line| line.chars().count() <= 80), "{}", said.err);
+        assert!(said.err.lines().all(|line| line == line.trim_end()), "{:?}", said.err);
+    }
+    // Nothing is stored.
+    assert_eq!(home.run_files().len(), 0);
+}
+
+#[test]
+fn colour_is_for_terminals_or_on_request() {
+    let home = Home::new();
+    let run = |more: &[&str]| {
+        let args = [more, &["run", "--no-estimate", "--vs", "sleep 0.04", "--", "sleep", "0.01"]];
+        home.run(&args.concat()).err
+    };
+    assert!(!run(&[]).contains('\x1b'));
+    let coloured = run(&["--color", "always"]);
+    assert!(coloured.contains("\x1b[32mfaster\x1b[0m"), "{coloured:?}");
+    assert!(coloured.starts_with("sleep 0.01 is \x1b[1;36m"), "{coloured:?}");
+    let mut never = home.command(PROGRAM);
+    never.env("CLICOLOR_FORCE", "1").args([
+        "run",
+        "--color",
+        "never",
+        "--no-estimate",
+        "--",
+        "true",
+    ]);
+    assert!(!Said::of(&mut never).err.contains('\x1b'));
 }

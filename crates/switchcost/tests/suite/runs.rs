@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::common::schema::Schema;
-use crate::common::{Home, Said, lines_of, order_of, skip};
+use crate::common::{Home, PROGRAM, Said, lines_of, order_of, skip};
 use model::run::Run;
 use model::speed::cpu_key;
 use serde_json::{Value, json};
@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 const SMALL: [&str; 6] = ["--members", "2", "--rounds", "2", "--laps", "200"];
 
 /// One round more than there are.
-const GO_ON: [&str; 7] = ["runs", "resume", "last", "--budget", "60s", "--rounds", "1"];
+const GO_ON: [&str; 9] =
+    ["runs", "resume", "last", "--verbose", "--wide", "--budget", "60s", "--rounds", "1"];
 
 fn stored() -> (Home, PathBuf) {
     let home = Home::new();
@@ -43,8 +44,17 @@ fn rounds(file: &Path) -> Vec<u64> {
 
 /// Fails with one line that holds `words`; nothing is printed.
 fn assert_fails(home: &Home, args: &[&str], words: &str) {
+    assert_ends(home, args, 1, words);
+}
+
+/// The same where what was typed names nothing.
+fn assert_refused(home: &Home, args: &[&str], words: &str) {
+    assert_ends(home, args, 2, words);
+}
+
+fn assert_ends(home: &Home, args: &[&str], code: i32, words: &str) {
     let said = home.run(args);
-    assert_eq!((said.code, &*said.out), (Some(1), ""), "{args:?}: {said:?}");
+    assert_eq!((said.code, &*said.out), (Some(code), ""), "{args:?}: {said:?}");
     assert!(said.error().contains(words), "{args:?}: no {words:?} in {}", said.err);
     assert_eq!(said.err.lines().count(), 1, "{}", said.err);
 }
@@ -61,11 +71,11 @@ fn name(file: &Path) -> String {
 }
 
 #[test]
-fn a_run_file_is_a_header_then_samples_then_company_and_an_end() {
+fn a_run_file_is_a_header_then_samples_then_company_an_end_and_its_result() {
     let (_home, file) = stored();
     let mut order = kinds(&file);
     order.dedup();
-    assert_eq!(order, ["header", "sample", "company", "end"]);
+    assert_eq!(order, ["header", "sample", "company", "end", "result"]);
     assert_eq!(rounds(&file), [0, 0, 1, 1], "two rings in each of two rounds");
 }
 
@@ -87,7 +97,7 @@ fn a_run_is_shown_as_it_was_printed() {
         let home = Home::new();
         let args = ["--members", "2,4", "--rounds", rounds, "--laps", "200"];
         let printed = home.measure(&args);
-        let shown = home.run(&["runs", "show", "last"]);
+        let shown = home.run(&["runs", "show", "last", "--verbose", "--wide"]);
         assert_eq!((shown.code, &*shown.err), (Some(0), ""));
         assert_eq!(shown.out, printed.out);
     }
@@ -126,26 +136,79 @@ fn a_run_is_found_by_name_by_the_start_of_one_and_by_file() {
     let (home, file) = stored();
     let name = name(&file);
     let path = file.display().to_string();
-    let shown = home.run(&["runs", "show", "last"]).out;
+    let shown = home.run(&["runs", "show", "last", "--verbose", "--wide"]).out;
     for wanted in [&*name, &name[..12], &*path] {
-        let said = home.run(&["runs", "show", wanted]);
+        let said = home.run(&["runs", "show", wanted, "--verbose", "--wide"]);
         assert_eq!((said.code, &said.out), (Some(0), &shown), "{wanted}");
     }
     // A file need not be in the folder, nor be called as ours are.
     let elsewhere = home.path().join("elsewhere.txt");
     fs::copy(&file, &elsewhere).expect("a copy");
     let elsewhere = elsewhere.display().to_string();
-    let said = home.run(&["runs", "show", &elsewhere]);
+    let said = home.run(&["runs", "show", &elsewhere, "--verbose", "--wide"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert_eq!(said.out, shown.replace(&path, &elsewhere));
 }
 
 #[test]
+fn a_run_is_found_by_the_name_that_it_was_given_and_by_its_place() {
+    let home = Home::new();
+    for name in ["base", "base", "bare"] {
+        home.measure(&[&SMALL[..], &["--name", name]].concat());
+    }
+    let [first, second, third] = &home.run_files()[..] else { panic!("three runs") };
+    for (wanted, file) in [
+        ("last", third),
+        ("last~0", third),
+        ("last~1", second),
+        ("last~2", first),
+        ("base", second),
+        ("bas", second),
+        ("bar", third),
+    ] {
+        let said = home.run(&["runs", "show", wanted, "--verbose"]);
+        assert!(said.out.contains(&file.display().to_string()), "{wanted}: {said:?}");
+    }
+    assert_refused(&home, &["runs", "show", "last~3"], "there are 3 stored runs");
+    assert_refused(&home, &["runs", "show", "ba"], "names: base, bare");
+    assert!(listed(&home)[1].contains(" s base ring "), "{:?}", listed(&home));
+    // A file of the folder where the program is started must not stand for a run.
+    let planted = home.path().join("last");
+    fs::copy(first, &planted).expect("a copy");
+    let said = Said::of(home.command(PROGRAM).current_dir(home.path()).args([
+        "runs",
+        "show",
+        "last",
+        "--verbose",
+    ]));
+    assert!(said.out.contains(&third.display().to_string()), "{said:?}");
+}
+
+#[test]
+fn what_identifies_the_machine_is_left_out_if_asked() {
+    let header = |more: &[&str]| {
+        let home = Home::new();
+        home.measure(&[&SMALL[..], more].concat());
+        lines_of(&home.run_file())[0]["header"].clone()
+    };
+    let named = header(&[]);
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    assert_eq!(named["host"], Value::from(host.clone()));
+    let bare = header(&["--anonymous"]);
+    assert_eq!((bare.get("host"), &bare["invocation"]), (None, &json!([])));
+    let why = json!({"unknown": "left out (--anonymous)"});
+    assert_eq!(bare["machine"]["kernel"]["boot_id"], why);
+    assert_eq!(bare["machine"]["kernel"]["command_line"], why);
+    let quoted = Value::from(host).to_string();
+    assert!(!bare.to_string().contains(&quoted), "{bare}");
+}
+
+#[test]
 fn a_name_that_is_none_and_one_that_is_several() {
     let (home, file) = stored();
-    assert_fails(&home, &["runs", "show", "nonesuch"], "called 'nonesuch'");
-    assert_fails(&home, &["runs", "show", ""], "called ''");
-    assert_fails(&home, &["runs", "show", "history:sun-4/280"], "published figures are no run");
+    assert_refused(&home, &["runs", "show", "nonesuch"], "called 'nonesuch'");
+    assert_refused(&home, &["runs", "show", ""], "called ''");
+    assert_refused(&home, &["runs", "show", "history:sun-4/280"], "published figures are no run");
     fs::copy(&file, file.with_file_name("20260101-a.jsonl")).expect("a copy");
     fs::copy(&file, file.with_file_name("20260101-b.jsonl")).expect("a copy");
     for command in ["show", "export", "resume", "remove"] {
@@ -165,7 +228,7 @@ fn without_any_run() {
     let none = format!("no runs in {}", home.runs_folder().display());
     assert_eq!(listed(&home), [none]);
     for command in ["show", "export", "resume", "remove"] {
-        assert_fails(&home, &["runs", command, "last"], "there is no stored run in ");
+        assert_refused(&home, &["runs", command, "last"], "there is no stored run in ");
     }
     assert!(!home.runs_folder().exists(), "looking makes no folder");
 }
@@ -176,18 +239,22 @@ fn runs_are_listed_oldest_first_with_what_became_of_them() {
     let old = file.with_file_name("20200101T000000Z-ring-1.jsonl");
     let mut lines = lines_of(&file);
     // As a kill leaves it: neither who else was there nor an end.
-    lines.truncate(lines.len() - 2);
+    lines.truncate(lines.len() - 3);
+    lines[0]["header"]["started"] = "2020-01-01T00:00:00Z".into();
+    lines[0]["header"]["host"] = "elsewhere".into();
     rewrite(&old, &lines);
-    let samples = lines.len() - 1;
     fs::write(file.with_file_name("20210101-bad.jsonl"), "not a run\n").expect("a file");
     fs::write(file.with_file_name("notes.txt"), "not ours\n").expect("a file");
     let listed = listed(&home);
-    assert_eq!(listed[0], "name experiment cases rounds samples state");
-    let killed = format!("20200101T000000Z-ring-1 ring 2 2 {samples} killed (can be resumed)");
-    assert_eq!(listed[1], killed);
-    assert!(listed[2].starts_with("20210101-bad - - - - "), "{}", listed[2]);
+    assert_eq!(listed[0], "age name command result host");
+    let command = "ring --verbose --wide...";
+    let old = format!(" days 20200101T000000Z {command} killed (resume) elsewhere");
+    assert!(listed[1].ends_with(&old), "{}", listed[1]);
+    assert!(listed[2].starts_with("- 20210101-bad - "), "{}", listed[2]);
     assert!(listed[2].contains("is not a run file"), "{}", listed[2]);
-    assert_eq!(listed[3], format!("{} ring 2 2 {samples} complete", name(&file)));
+    let short = &name(&file)[.."20261123T155012572Z".len()];
+    assert!(listed[3].contains(&format!(" s {short} {command} ")), "{}", listed[3]);
+    assert!(listed[3].contains(" a switch (2) "), "{}", listed[3]);
     assert_eq!(listed.len(), 4);
 }
 
@@ -195,16 +262,21 @@ fn runs_are_listed_oldest_first_with_what_became_of_them() {
 fn a_file_without_an_end_goes_on_where_it_stopped() {
     let (home, file) = stored();
     let mut lines = lines_of(&file);
-    lines.pop();
+    // Neither its end nor its result.
+    lines.truncate(lines.len() - 2);
     rewrite(&file, &lines);
     let before = text(&file);
-    assert!(home.run(&["runs", "show", "last"]).out.contains("stopped: no end line"));
+    assert!(
+        home.run(&["runs", "show", "last", "--verbose", "--wide"])
+            .out
+            .contains("stopped: no end line")
+    );
     let resumed = home.run(&GO_ON);
     assert_eq!(resumed.code, Some(0), "{}", resumed.err);
     assert!(text(&file).starts_with(&before), "what there was has changed");
     let kinds = kinds(&file);
     assert_eq!(kinds[lines.len()], "resumed");
-    assert_eq!(kinds.last().map(String::as_str), Some("end"));
+    assert_eq!(kinds.last().map(String::as_str), Some("result"));
     assert_eq!(rounds(&file), [0, 0, 1, 1, 2, 2]);
     for row in resumed.table() {
         assert_eq!(row.last().map(String::as_str), Some("3"), "{row:?}");
@@ -224,20 +296,22 @@ fn a_line_that_was_cut_off_is_told_and_cut_away_on_resuming() {
         let half = &broken[..broken.len() / 2];
         fs::write(&file, format!("{whole}{half}")).expect("a file to write to");
 
-        let shown = home.run(&["runs", "show", "last"]);
+        let shown = home.run(&["runs", "show", "last", "--verbose", "--wide"]);
         assert_eq!(shown.code, Some(0), "{}", shown.err);
         let words = format!("line {} is cut off after {} bytes", last + 1, half.len());
         assert!(shown.out.contains(&words), "no {words:?} in {}", shown.out);
         assert_eq!(shown.sizes(), ["1", "2"]);
-        assert!(listed(&home)[1].ends_with("killed (can be resumed)"));
+        assert!(listed(&home)[1].contains("killed (resume)"));
 
         let resumed = home.run(&GO_ON);
         assert_eq!(resumed.code, Some(0), "{}", resumed.err);
         let after = text(&file);
         assert!(after.starts_with(&whole), "what was whole has changed");
         assert!(after[whole.len()..].starts_with("{\"resumed\":"), "{}", &after[whole.len()..]);
-        assert_eq!(kinds(&file).last().map(String::as_str), Some("end"));
-        assert!(!home.run(&["runs", "show", "last"]).out.contains("cut off"));
+        assert_eq!(kinds(&file).last().map(String::as_str), Some("result"));
+        assert!(
+            !home.run(&["runs", "show", "last", "--verbose", "--wide"]).out.contains("cut off")
+        );
     }
 }
 
@@ -247,7 +321,7 @@ fn a_character_that_was_cut_off_is_no_reason_to_fail() {
     let mut bytes = text(&file).into_bytes();
     bytes.extend(b"{\"failure\":{\"case\":1,\"round\":0,\"message\":\"\xc3");
     fs::write(&file, bytes).expect("a file to write to");
-    let shown = home.run(&["runs", "show", "last"]);
+    let shown = home.run(&["runs", "show", "last", "--verbose", "--wide"]);
     assert_eq!(shown.code, Some(0), "{}", shown.err);
     assert!(shown.out.contains("is cut off after"), "{}", shown.out);
 }
@@ -293,7 +367,7 @@ fn a_resumed_run_is_shown_as_it_was_printed() {
     let (home, _file) = stored();
     let printed = home.run(&GO_ON);
     assert_eq!(printed.code, Some(0), "{}", printed.err);
-    assert_eq!(home.run(&["runs", "show", "last"]).out, printed.out);
+    assert_eq!(home.run(&["runs", "show", "last", "--verbose", "--wide"]).out, printed.out);
 }
 
 #[test]
@@ -302,22 +376,23 @@ fn another_precision_is_kept_with_the_run() {
     let printed = home.run(&[&GO_ON[..], &["--precision", "50%"]].concat());
     assert_eq!(printed.code, Some(0), "{}", printed.err);
     assert!(printed.out.contains("+-50.0 % asked"), "{}", printed.out);
-    assert_eq!(home.run(&["runs", "show", "last"]).out, printed.out);
+    assert_eq!(home.run(&["runs", "show", "last", "--verbose", "--wide"]).out, printed.out);
 }
 
 #[test]
 fn a_failure_that_is_made_good_by_resuming_is_over() {
     let (home, file) = stored();
     let mut lines = lines_of(&file);
-    let last = lines.len() - 1;
+    let last = lines.len() - 2;
+    lines.pop();
     lines[last] = json!({"failure": {"case": 1, "round": 1, "message": "out of everything"}});
     rewrite(&file, &lines);
-    let shown = home.run(&["runs", "show", "last"]).out;
+    let shown = home.run(&["runs", "show", "last", "--verbose", "--wide"]).out;
     assert!(shown.contains("failed in some rounds: ring of 2: out of everything"), "{shown}");
     let printed = home.run(&GO_ON);
     assert_eq!(printed.code, Some(0), "{}", printed.err);
     assert!(!printed.out.contains("out of everything"), "{}", printed.out);
-    assert_eq!(home.run(&["runs", "show", "last"]).out, printed.out);
+    assert_eq!(home.run(&["runs", "show", "last", "--verbose", "--wide"]).out, printed.out);
 }
 
 const EVERY_COMMAND: [&str; 4] = ["show", "export", "resume", "remove"];
@@ -370,11 +445,11 @@ fn a_folder_is_not_a_run_file() {
     let (home, file) = stored();
     let wanted = home.path().display().to_string();
     for command in EVERY_COMMAND {
-        assert_fails(&home, &["runs", command, &wanted], &format!("called '{wanted}'"));
+        assert_refused(&home, &["runs", command, &wanted], &format!("called '{wanted}'"));
     }
     fs::create_dir(file.with_file_name("30000101-folder.jsonl")).expect("a folder");
     assert_eq!(listed(&home).len(), 3);
-    assert_fails(&home, &["runs", "show", "last"], "30000101-folder.jsonl");
+    assert_fails(&home, &["runs", "show", "last", "--verbose", "--wide"], "30000101-folder.jsonl");
 }
 
 #[test]
@@ -385,7 +460,7 @@ fn samples_of_no_case_are_told() {
     foreign["sample"]["case"] = 99.into();
     lines.insert(2, foreign);
     rewrite(&file, &lines);
-    let shown = home.run(&["runs", "show", "last"]);
+    let shown = home.run(&["runs", "show", "last", "--verbose", "--wide"]);
     assert!(shown.out.contains("1 samples of cases not in the plan"), "{}", shown.out);
 }
 
@@ -394,10 +469,11 @@ fn runs_are_removed_all_or_none() {
     let (home, file) = stored();
     let second = file.with_file_name("20260101-second.jsonl");
     fs::copy(&file, &second).expect("a copy");
-    assert_fails(&home, &["runs", "remove", "20260101", "nonesuch"], "called 'nonesuch'");
+    assert_refused(&home, &["runs", "remove", "20260101", "nonesuch"], "called 'nonesuch'");
     assert_eq!(home.run_files().len(), 2);
     let said = home.run(&["runs", "remove", "20260101", &name(&file)]);
-    assert_eq!((said.code, &*said.out, &*said.err), (Some(0), "", ""));
+    let told = [&second, &file].map(|file| format!("removed {}\n", file.display())).concat();
+    assert_eq!((said.code, &*said.out, &*said.err), (Some(0), &*told, ""));
     assert_eq!(home.run_files().len(), 0);
 }
 
@@ -416,15 +492,15 @@ fn a_run_that_goes_on_is_neither_resumed_nor_removed() {
     let home = Home::new();
     let mut child = home.start(&["ring", "--members", "2", "--laps", "2000", "--budget", "60s"]);
     let file = home.wait_for_sample();
-    assert!(listed(&home)[1].ends_with(" running"), "{:?}", listed(&home));
+    assert!(listed(&home)[1].contains(" running "), "{:?}", listed(&home));
     assert_fails(&home, &["runs", "remove", "last"], "is still running");
     assert_fails(&home, &["runs", "resume", "last"], "is being written by another switchcost");
     assert!(file.exists());
-    let shown = home.run(&["runs", "show", "last"]);
+    let shown = home.run(&["runs", "show", "last", "--verbose", "--wide"]);
     assert_eq!(shown.code, Some(0), "{}", shown.err);
     child.kill().expect("the controller is killed");
     child.wait().expect("the controller has ended");
-    assert!(listed(&home)[1].ends_with("killed (can be resumed)"));
+    assert!(listed(&home)[1].contains("killed (resume)"));
     assert_eq!(home.run(&["runs", "remove", "last"]).code, Some(0));
 }
 

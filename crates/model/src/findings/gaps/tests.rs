@@ -113,7 +113,13 @@ fn plan() -> Plan {
         cases: vec![Case { trial, cpu: 1, policy: Policy::Other }.into()],
         seed: 1,
         batching: Batching::of_trials(Repeats { trials: 1 }),
-        stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
+        stopping: Stopping {
+            precision: 0.01,
+            budget_ns: 1,
+            rounds: None,
+            confidence: 0.95,
+            fixed_budget: false,
+        },
         reference: Default::default(),
     }
 }

@@ -239,7 +239,13 @@ fn plan() -> Plan {
         cases: cases.map(Into::into).collect(),
         seed: 1,
         batching: Batching::of_trials(Repeats { trials: 1 }),
-        stopping: Stopping { precision: 0.0, budget_ns: 1, rounds: Some(6), confidence: 0.95 },
+        stopping: Stopping {
+            precision: 0.0,
+            budget_ns: 1,
+            rounds: Some(6),
+            confidence: 0.95,
+            fixed_budget: false,
+        },
         reference: Default::default(),
     }
 }
@@ -282,6 +288,20 @@ fn each_condition_has_its_own_runs_and_the_verdict_theirs() {
         found.in_words.contains("plain setting: its interval grew 8.00x"),
         "{}",
         found.in_words
+    );
+    // The interval of each growth has the same width on a logarithmic scale.
+    let [augmented, plain] = [found.verdict.augmented, found.verdict.plain].map(Option::unwrap);
+    assert!((plain.high / plain.ratio - augmented.high).abs() < 1e-9, "{plain:?}");
+    assert_eq!(
+        found.verdict.headline(Noise::Net),
+        format!(
+            "Scatter of execution times under packets, against quiet runs: 1.00x ({} to {}, not resolved) in the \
+             augmented setting, 8.00x ({} to {}) in the plain one.",
+            times(augmented.low),
+            times(augmented.high),
+            times(plain.low),
+            times(plain.high)
+        )
     );
     // 90 %: t(0.95; 5) = 2.015 of the tables.
     let half = 10.0 * (6.0_f64 / 5.0).sqrt() / 6.0_f64.sqrt();
@@ -331,6 +351,8 @@ fn without_runs_nothing_is_told() {
     let plan = plan();
     let found = find(&ByCase::new(&plan, &[]));
     assert!(found.in_words.contains("inconclusive"), "{}", found.in_words);
+    let headline = found.verdict.headline(Noise::Timer);
+    assert!(headline.contains("not known (too few runs) in the augmented setting"), "{headline}");
     assert!(found.events_per_run.is_empty());
 }
 

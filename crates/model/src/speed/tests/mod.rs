@@ -301,7 +301,13 @@ fn slices_with(samples: &[Sample], reference: &Reference) -> Vec<CaseSlices> {
         cases: vec![case(2).into()],
         seed: 1,
         batching: Batching::default(),
-        stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
+        stopping: Stopping {
+            precision: 0.01,
+            budget_ns: 1,
+            rounds: None,
+            confidence: 0.95,
+            fixed_budget: false,
+        },
         reference: *reference,
     };
     slices_by_case(&plan, samples.iter()).1

@@ -137,7 +137,13 @@ fn plan() -> Plan {
         cases: vec![case(1).into(), case(2).into()],
         seed: 7,
         batching: Batching::default(),
-        stopping: Stopping { precision: 0.01, budget_ns: 1, rounds: None, confidence: 0.95 },
+        stopping: Stopping {
+            precision: 0.01,
+            budget_ns: 1,
+            rounds: None,
+            confidence: 0.95,
+            fixed_budget: false,
+        },
         reference: Reference {
             unshared_ratio: Some(UNSHARED_RATIO),
             established: true,

@@ -21,7 +21,12 @@ fn store(
     lines: impl Iterator<Item = Value>,
     change: impl Fn(&mut Value),
 ) -> String {
+    // Of each file a run of its own: two with one name are the same run.
+    let stem = name.strip_suffix(".jsonl").unwrap_or(name);
     let line = |mut line: Value| {
+        if let Some(run) = line.pointer_mut("/header/run") {
+            *run = stem.into();
+        }
         change(&mut line);
         format!("{line}\n")
     };

@@ -1,0 +1,131 @@
+//! Whether a change may pass: PASS, FAIL or UNDECIDED, with the reasons.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::answer::{Answer, Change, Reason, percent};
+use crate::experiment::named;
+
+/// What the gate says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Every case that both sides have is shown to be slower by no more than the limit, or not slower at all.
+    Pass,
+    /// A case is slower by more than the limit.
+    Fail,
+    /// No case is shown to be slower by more than the limit, and not every one is shown not to be.
+    Undecided,
+}
+
+named!(Verdict, "verdict of a gate", Pass => "PASS", Fail => "FAIL", Undecided => "UNDECIDED");
+
+/// The verdict and its reasons.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Gate {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The cases behind it, the worst first, with what would settle those that are undecided.
+    pub reasons: Vec<String>,
+    /// The verdict and what it rests on: `FAIL: 1 of 3 cases is slower by more than 3 %`.
+    pub summary: String,
+    /// The same with the worst case, in one line.
+    pub in_words: String,
+    /// The verdict and the worst case alone: `FAIL: ring of 64 by 4.9 % (4.1 to 5.7 %)`; the summary without cases.
+    pub brief: String,
+}
+
+impl Gate {
+    /// `lost` are cases, each with the reason, that the base measured and the new side could not.
+    pub(super) fn of(changes: &[Change], lost: &[(&str, &str)], limit: f64) -> Self {
+        let (all, beyond) = (changes.len(), percent(limit));
+        let lost =
+            lost.iter().map(|(title, why)| format!("{title} was measured in base only: {why}"));
+        let slower = worst_first(changes.iter().filter(|change| change.is_worse_beyond_limit()));
+        let open = worst_first(changes.iter().filter(|change| !change.is_within(limit)));
+        let slower: Vec<String> =
+            slower.map(|of| format!("{} {}", of.title, how_slow(of))).collect();
+        let open: Vec<String> =
+            lost.chain(open.map(|of| format!("{} {}", of.title, still_open(of)))).collect();
+        let (verdict, what, reasons) = match (all, slower.len(), open.len()) {
+            (0, ..) => (Verdict::Undecided, "no case is in both".to_string(), open),
+            (1, 0, 0) => (Verdict::Pass, format!("not slower by more than {beyond}"), open),
+            (_, 0, 0) => (
+                Verdict::Pass,
+                format!("none of {all} cases is slower by more than {beyond}"),
+                open,
+            ),
+            (_, 0, many) => (Verdict::Undecided, some(many, all, "may be", &beyond), open),
+            (_, 1, _) => (Verdict::Fail, some(1, all, "is", &beyond), slower),
+            (_, many, _) => (Verdict::Fail, some(many, all, "are", &beyond), slower),
+        };
+        let more = match reasons.len() {
+            0 | 1 => String::new(),
+            many => format!(" (and {} more)", many - 1),
+        };
+        let worst = reasons.first().map_or(String::new(), |worst| format!(": {worst}{more}"));
+        let summary = format!("{}: {what}", verdict.name());
+        let brief = match reasons.is_empty() {
+            true => summary.clone(),
+            false if verdict == Verdict::Fail => format!("{}: slower{worst}", verdict.name()),
+            false => format!("{}{worst}", verdict.name()),
+        };
+        Self { verdict, in_words: format!("{summary}{worst}"), summary, brief, reasons }
+    }
+}
+
+/// `2 of 3 cases may be slower by more than 3 %`.
+fn some(many: usize, all: usize, verb: &str, beyond: &str) -> String {
+    match all {
+        1 => format!("{verb} slower by more than {beyond}"),
+        _ => format!("{many} of {all} cases {verb} slower by more than {beyond}"),
+    }
+}
+
+/// Those of which least is known first, then by how much slower they may be.
+fn worst_first<'a>(changes: impl Iterator<Item = &'a Change>) -> impl Iterator<Item = &'a Change> {
+    let most = |change: &Change| change.ratio.interval().map_or(f64::INFINITY, |(_, high)| high);
+    let mut all: Vec<&Change> = changes.collect();
+    all.sort_by(|one, other| most(other).total_cmp(&most(one)));
+    all.into_iter()
+}
+
+/// By how much a case is slower: `by 4.9 % (4.1 to 5.7 %)`.
+fn how_slow(change: &Change) -> String {
+    let more = |ratio: f64| (ratio - 1.0) * 100.0;
+    let by = change.ratio.value.map_or(String::new(), |ratio| format!("by {:.1} %", more(ratio)));
+    match change.ratio.interval() {
+        Some((low, high)) => format!("{by} ({:.1} to {:.1} %)", more(low), more(high)),
+        None => by,
+    }
+}
+
+/// Why it is not shown that a case keeps to the limit.
+fn still_open(change: &Change) -> String {
+    let up_to = change.ratio.interval().map(|(_, high)| (high - 1.0) * 100.0);
+    let up_to = up_to.map_or(String::new(), |most| format!("by up to {most:.1} %"));
+    match change.answer {
+        Answer::CannotTell { reason: Reason::TooWide, more } => {
+            let settles = more.map_or(String::new(), |more| format!(" ({})", more.in_words()));
+            format!("{up_to}{settles}")
+        }
+        Answer::CannotTell { reason, .. } => match reason {
+            Reason::TooWide | Reason::FewRounds => "has too few rounds for an interval",
+            Reason::NoFullSpeed => "was not measured at full speed",
+            Reason::BaseNotResolved => "is not resolved from zero in base",
+            Reason::NewNotResolved => "is not resolved from zero in new",
+            Reason::NoInterval => "has no interval: the figures are published ones",
+        }
+        .to_string(),
+        _ => up_to,
+    }
+}
+
+impl Change {
+    /// Whether the case is shown to be slower by no more than the limit: all of its interval lies below.
+    fn is_within(&self, limit: f64) -> bool {
+        let has_answer = self.reason().is_none_or(|reason| reason == Reason::TooWide);
+        let below = self.ratio.interval().is_some_and(|(_, high)| high <= 1.0 + limit);
+        (has_answer && below) || self.is_worse_beyond_limit()
+    }
+}

@@ -1,0 +1,74 @@
+//! What is printed by default fits a terminal of 80 columns, and begins with the answer.
+
+use crate::common::{Home, Said};
+
+/// Bounded by rounds and laps, so that it takes a second.
+const SMALL: [&str; 6] = ["--rounds", "2", "--laps", "100", "--budget", "60s"];
+
+/// No line is too wide or ends with a blank, and the first one is a sentence.
+fn assert_fits(said: &Said, args: &[&str]) {
+    assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
+    for line in said.out.lines() {
+        assert!(line.chars().count() <= 80, "{args:?}: {} columns: {line}", line.chars().count());
+        assert_eq!(line, line.trim_end(), "{args:?}: blanks at the end");
+    }
+    let first = said.out.lines().next().unwrap_or_default();
+    let is_answer = first.starts_with(|c: char| c.is_alphanumeric()) && first.contains(' ');
+    assert!(is_answer, "{args:?}: {first}");
+}
+
+#[test]
+fn rings_fit_eighty_columns() {
+    let home = Home::new();
+    for args in [
+        &["--members", "2,4"][..],
+        &["--members", "2", "--link", "pipe,futex,socket-dgram"],
+        &["--members", "2", "--work", "64K"],
+        &["--members", "1"],
+    ] {
+        let args = [&["ring"], args, &SMALL[..]].concat();
+        assert_fits(&home.run(&args), &args);
+        let shown = home.run(&["runs", "show", "last"]);
+        assert_fits(&shown, &["runs", "show"]);
+    }
+}
+
+#[test]
+fn costs_fit_eighty_columns() {
+    let home = Home::new();
+    let args = [&["cost", "--array", "1K,64K"], &SMALL[..]].concat();
+    assert_fits(&home.run(&args), &args);
+}
+
+#[test]
+fn clocks_fit_eighty_columns() {
+    let home = Home::new();
+    for clock in ["overhead", "primes", "malloc", "sampling"] {
+        let args = ["clock", clock, "--rounds", "2", "--budget", "60s"];
+        assert_fits(&home.run(&args), &args);
+    }
+}
+
+#[test]
+fn responses_fit_eighty_columns() {
+    let home = Home::new();
+    for only in ["system-calls", "signals", "links", "wakeup", "interrupts", "signals,wakeup"] {
+        let args = ["response", "--only", only, "--rounds", "2", "--budget", "60s"];
+        assert_fits(&home.run(&args), &args);
+    }
+}
+
+#[test]
+fn comparisons_and_lists_fit_eighty_columns() {
+    let home = Home::new();
+    for name in ["base", "new"] {
+        home.measure(&[&["--members", "2,4"], &SMALL[..4], &["--name", name]].concat());
+    }
+    assert_fits(&home.run(&["compare", "base", "new"]), &["compare"]);
+    assert_fits(&home.run(&["runs", "list"]), &["runs", "list"]);
+    let last = |said: &Said| said.out.lines().last().unwrap_or_default().to_string();
+    let verdict = last(&home.run(&["compare", "base", "new", "--markdown"]));
+    assert!(verdict.starts_with("UNDECIDED: "), "{verdict}");
+    let verdict = last(&home.run(&["compare", "base", "new"]));
+    assert!(verdict.starts_with("UNDECIDED: "), "{verdict}");
+}

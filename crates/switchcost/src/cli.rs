@@ -19,7 +19,7 @@ use crate::response::ResponseArgs;
 use crate::ring::RingArgs;
 use crate::run::RunArgs;
 use crate::runs::{self, RunsCommand};
-use crate::{experiments, launch, run, schema};
+use crate::{experiments, run, schema};
 
 /// What a context switch costs here, at your scale, with your working set, and whether the number
 /// can be trusted.
@@ -174,16 +174,6 @@ pub(crate) enum Command {
         /// The schema's name
         name: Option<String>,
     },
-    /// Take the samples of one case in one round: the program starts itself so
-    #[command(hide = true)]
-    Worker {
-        /// Process that started the worker; without it the worker ends
-        #[arg(long)]
-        parent: i32,
-        /// Only say as what it was started
-        #[arg(long)]
-        look: bool,
-    },
 }
 
 /// Does what was asked.
@@ -205,8 +195,6 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Completions { shell } => completions(shell),
         Command::Man => manual(),
         Command::Schema { name } => schema::run(name.as_deref()),
-        Command::Worker { look: true, .. } => launch::worker_look(),
-        Command::Worker { parent, .. } => launch::worker(parent),
     }
 }
 

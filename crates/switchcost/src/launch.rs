@@ -3,13 +3,14 @@
 //! The program never times anything in its own process: a fresh worker has a fresh address space,
 //! is small enough to fork rings from, and its crash costs one sample, not the run.
 
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdin, Command, ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow};
 use model::case::Sample;
 use probe::assignment::{Assignment, Unmeasured};
 use probe::placement;
@@ -21,6 +22,12 @@ use thiserror::Error;
 
 use crate::interrupt::Interrupt;
 use crate::worker_output::WorkerOutput;
+
+/// The hidden command of a worker.
+const WORKER: &str = "worker";
+
+/// With it a worker only says as what it was started.
+const LOOK: &str = "--look";
 
 /// A worker that only looks is there and gone; what stands before it may take a moment.
 const LOOK_PATIENCE: Duration = Duration::from_secs(20);
@@ -79,7 +86,7 @@ impl Workers {
             None => LaunchError::once(why),
         };
         let cannot = |error: io::Error| refused(format!("cannot be started: {error}"));
-        let (_, mut output) = self.start(&["--look"], &[], LOOK_PATIENCE).map_err(cannot)?;
+        let (_, mut output) = self.start(&[LOOK], &[], LOOK_PATIENCE).map_err(cannot)?;
         let started = self.interrupt.worker();
         // What a prefix writes itself comes before it; what it has left running may go on for ever.
         let standing = output.find_map(|line| serde_json::from_slice::<Standing>(&line).ok());
@@ -117,7 +124,7 @@ impl Workers {
         };
         let mut words = self.prefix.iter().chain([&own]);
         let mut command = Command::new(words.next().unwrap_or(&own));
-        command.args(words).args(["worker", "--parent", &std::process::id().to_string()]);
+        command.args(words).args([WORKER, "--parent", &std::process::id().to_string()]);
         for (name, value) in environment {
             match value {
                 Some(value) => command.env(name, value),
@@ -209,10 +216,29 @@ fn end_in_words(status: ExitStatus) -> String {
     }
 }
 
+/// What `worker --parent PID` does, and `--look` behind it, where the program was started so. It must be asked before
+/// the arguments are parsed: the memory that this takes would be in every member of every ring.
+pub(crate) fn worker_if_asked() -> Option<Result<ExitCode>> {
+    let mut words = std::env::args_os().skip(1);
+    (words.next()? == WORKER).then(|| {
+        let words: Vec<OsString> = words.collect();
+        let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
+        match (&words[..], words.get(1).and_then(|pid| pid.parse().ok())) {
+            (["--parent", _], Some(parent)) => worker(parent),
+            (["--parent", _, LOOK], Some(_)) => worker_look(),
+            _ => Err(internal()),
+        }
+    })
+}
+
+fn internal() -> anyhow::Error {
+    anyhow!("`{WORKER}` is an internal command of switchcost")
+}
+
 /// The hidden worker: a case on standard input, samples on standard output, then the end.
-pub(crate) fn worker(parent: i32) -> Result<ExitCode> {
+fn worker(parent: i32) -> Result<ExitCode> {
     if !probe::set_parent_death_signal(parent).context("prctl(PR_SET_PDEATHSIG)")? {
-        bail!("`worker` is an internal command of switchcost");
+        return Err(internal());
     }
     let assignment: Assignment =
         serde_json::from_reader(io::stdin()).context("the worker's case cannot be read")?;
@@ -229,7 +255,7 @@ pub(crate) fn worker(parent: i32) -> Result<ExitCode> {
 }
 
 /// Says as what it was started. It ends at once, so that nothing has to see to its end.
-pub(crate) fn worker_look() -> Result<ExitCode> {
+fn worker_look() -> Result<ExitCode> {
     report(&Standing::own().context("the worker cannot read its own state")?)?;
     Ok(ExitCode::SUCCESS)
 }

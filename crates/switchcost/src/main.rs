@@ -48,9 +48,11 @@ fn main() -> ExitCode {
     if let Some(code) = ::classic::by_link(std::env::args_os()) {
         return code;
     }
-    let done = match launcher::serve_if_asked() {
-        Some(served) => served.map(|()| ExitCode::SUCCESS).context("the launcher"),
-        None => cli::run(cli::Cli::of_arguments()),
+    let launcher = || {
+        let served = launcher::serve_if_asked()?;
+        Some(served.map(|()| ExitCode::SUCCESS).context("the launcher"))
     };
+    let hidden = launch::worker_if_asked().or_else(launcher);
+    let done = hidden.unwrap_or_else(|| cli::run(cli::Cli::of_arguments()));
     done.unwrap_or_else(|error| failure::tell(&error))
 }

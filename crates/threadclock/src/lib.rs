@@ -26,6 +26,7 @@ mod calibrate;
 mod clock;
 pub mod ffi;
 mod getpinfo;
+pub mod others;
 mod perf;
 pub mod pinfo;
 mod slot;
@@ -36,6 +37,7 @@ mod witness;
 
 pub use clock::{Stopwatch, ThreadClock, now};
 pub use getpinfo::{getpinfo, getpinfo_process};
+pub use others::Others;
 pub use perf::CoreClock;
 pub use slot::Resyncs;
 pub use types::{CoreCycles, CpuTime, Error, Tier, WhyNot};

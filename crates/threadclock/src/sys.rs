@@ -59,6 +59,19 @@ pub(crate) fn voluntary_switches() -> libc::c_long {
     }
 }
 
+/// The calling thread's id, and how often the kernel has switched it out.
+pub(crate) fn own_switches() -> (u32, u64) {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel fills `usage`; zeroes are a valid rusage if it does not.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    // SAFETY: no arguments.
+    let tid = unsafe { libc::syscall(libc::SYS_gettid) };
+    (tid as u32, usage.ru_nvcsw.wrapping_add(usage.ru_nivcsw) as u64)
+}
+
 /// A private, zeroed mapping of `pages`, of which a fork's child finds the last zeroed again (Linux 4.14).
 pub(crate) fn map_pages(pages: usize) -> Result<*mut u8, WhyNot> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;

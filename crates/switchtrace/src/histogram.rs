@@ -1,0 +1,93 @@
+//! Durations, counted by powers of two.
+
+use crate::layout::{BUCKETS, FIRST_SHIFT};
+use std::ops::Sub;
+
+/// How many durations were of what length. Counts wrap at 2^32: two snapshots less than an hour apart
+/// have a right difference at a million a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Histogram {
+    counts: [u32; BUCKETS],
+}
+
+impl From<[u32; BUCKETS]> for Histogram {
+    fn from(counts: [u32; BUCKETS]) -> Self {
+        Self { counts }
+    }
+}
+
+impl Histogram {
+    /// The counts; bucket `b` has durations from [`lower_ns`](Self::lower_ns)`(b)` to below that of the
+    /// next.
+    pub fn counts(&self) -> &[u32; BUCKETS] {
+        &self.counts
+    }
+
+    /// Lower end of a bucket in nanoseconds: 0, 128, 256, ... The last, from 2^37 ns (137 s), has no upper end.
+    pub fn lower_ns(bucket: usize) -> u64 {
+        if bucket == 0 { 0 } else { 1 << (bucket.min(BUCKETS - 1) as u32 + FIRST_SHIFT) }
+    }
+
+    /// How many durations.
+    pub fn total(&self) -> u64 {
+        self.counts.iter().copied().map(u64::from).sum()
+    }
+
+    /// Ends, in nanoseconds, of the bucket in which the quantile `q` (0 to 1) lies. `None` if empty.
+    pub fn quantile_ns(&self, q: f64) -> Option<(u64, u64)> {
+        let total = self.total();
+        let rank = ((total as f64 * q.clamp(0.0, 1.0)).ceil() as u64).clamp(1, total.max(1));
+        let mut seen = 0;
+        let bucket = self.counts.iter().position(|count| {
+            seen += u64::from(*count);
+            seen >= rank
+        })?;
+        let above = if bucket + 1 < BUCKETS { Self::lower_ns(bucket + 1) } else { u64::MAX };
+        Some((Self::lower_ns(bucket), above))
+    }
+
+    /// Adds the counts of another.
+    pub fn add(&mut self, other: &Self) {
+        for (sum, more) in self.counts.iter_mut().zip(other.counts) {
+            *sum = sum.wrapping_add(more);
+        }
+    }
+}
+
+impl Sub for Histogram {
+    type Output = Self;
+    /// What came after the snapshot `earlier`.
+    fn sub(mut self, earlier: Self) -> Self {
+        for (count, before) in self.counts.iter_mut().zip(earlier.counts) {
+            *count = count.wrapping_sub(before);
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_of_known_counts() {
+        let mut counts = [0; BUCKETS];
+        assert_eq!(Histogram::from(counts).quantile_ns(0.5), None);
+        (counts[0], counts[3], counts[31]) = (50, 49, 1);
+        let histogram = Histogram::from(counts);
+        assert_eq!(histogram.total(), 100);
+        assert_eq!(histogram.quantile_ns(0.5), Some((0, 128)));
+        assert_eq!(histogram.quantile_ns(0.51), Some((512, 1024)));
+        assert_eq!(histogram.quantile_ns(0.99), Some((512, 1024)));
+        assert_eq!(histogram.quantile_ns(1.0), Some((1 << 37, u64::MAX)));
+    }
+
+    #[test]
+    fn differences_survive_a_wrap() {
+        let mut counts = [0; BUCKETS];
+        counts[4] = u32::MAX;
+        let before = Histogram::from(counts);
+        counts[4] = 4;
+        assert_eq!((Histogram::from(counts) - before).total(), 5);
+    }
+}

@@ -1,0 +1,47 @@
+//! Every context switch of a running Linux system, by eBPF: the CPU time of any thread for the price of
+//! a time stamp, who was switched out why and for whom, how long each waited.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), switchtrace::Error> {
+//! let tracer = switchtrace::Tracer::open(&switchtrace::Options::default())?;
+//! let times = tracer.thread_times()?;
+//! println!("init has used {} ns", times.cpu_ns(1)?);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The programs are written at run time for the kernel that runs, from its own types (BTF): nothing but
+//! Rust is needed to build this, and nothing but the kernel to run it. How it works, the layout of the
+//! table and figures: `docs/switchtrace.md`.
+// The workspace denies unsafe code; here it is in `sys`, where memory that the kernel writes is read, and
+// in the C interface.
+#![allow(unsafe_code)]
+#![deny(unsafe_op_in_unsafe_fn)]
+#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod asm;
+mod btf;
+mod cause;
+mod error;
+mod events;
+mod histogram;
+mod kernel;
+mod layout;
+mod options;
+mod pairs;
+mod privilege;
+mod program;
+mod sys;
+mod threads;
+mod tracer;
+
+pub use cause::Cause;
+pub use error::Error;
+pub use events::{Event, Recorder, What};
+pub use histogram::Histogram;
+pub use options::{Options, Recording};
+pub use pairs::Pair;
+pub use privilege::Refusal;
+pub use threadclock::others::{Others as ThreadTimes, OthersError, ThreadTime};
+pub use threads::{Thread, ThreadName};
+pub use tracer::{Lost, Tracer};

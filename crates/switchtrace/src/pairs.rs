@@ -1,0 +1,64 @@
+//! Who was switched to whom, and how often.
+
+use crate::sys;
+use crate::threads::{ThreadName, activities, name_of};
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering::Relaxed;
+use threadclock::others::Table;
+
+/// Switches from one thread to another since tracing began. `prev` is never an idle thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// Who left the CPU.
+    pub prev: ThreadName,
+    /// Who got it; `tid` 0 if nobody did.
+    pub next: ThreadName,
+    /// How often because `prev` slept.
+    pub voluntary: u64,
+    /// How often while `prev` could have run on: `next` preempted it, or it yielded.
+    pub involuntary: u64,
+}
+
+/// The pairs in the map, and those that threads have not brought there yet. A thread may bring one
+/// there meanwhile: its switches, up to as many as it had in a row, are then missed or counted twice.
+pub(crate) fn all(map: &OwnedFd, table: &Table) -> Vec<Pair> {
+    let mut pairs: HashMap<(ThreadName, ThreadName), [u64; 2]> = HashMap::new();
+    for activity in activities(table) {
+        let next = ThreadName::from_bits(activity.pair_next.load(Relaxed));
+        let counts = [&activity.pair_voluntary, &activity.pair_involuntary];
+        add(&mut pairs, (name_of(&activity.record), next), counts.map(|n| n.load(Relaxed).into()));
+    }
+    let mut at: Option<[u8; 16]> = None;
+    while let Some(key) = sys::next_key(map, at.as_ref()) {
+        if let Some(value) = sys::look_up::<16, 16>(map, &key) {
+            let ([prev, next], counts) = (halves(key), halves(value));
+            add(&mut pairs, (ThreadName::from_bits(prev), ThreadName::from_bits(next)), counts);
+        }
+        at = Some(key);
+    }
+    (pairs.into_iter())
+        .map(|((prev, next), counts)| Pair {
+            prev,
+            next,
+            voluntary: counts[0],
+            involuntary: counts[1],
+        })
+        .collect()
+}
+
+fn add(
+    pairs: &mut HashMap<(ThreadName, ThreadName), [u64; 2]>,
+    pair: (ThreadName, ThreadName),
+    counts: [u64; 2],
+) {
+    if counts != [0, 0] {
+        let sum = pairs.entry(pair).or_default();
+        *sum = [sum[0] + counts[0], sum[1] + counts[1]];
+    }
+}
+
+fn halves(bytes: [u8; 16]) -> [u64; 2] {
+    let number = u128::from_le_bytes(bytes);
+    [number as u64, (number >> 64) as u64]
+}

@@ -1,0 +1,155 @@
+//! Why bpf(2) was refused, as far as /proc and /sys tell.
+
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+/// Numbers of capabilities (include/uapi/linux/capability.h).
+const SYS_ADMIN: u32 = 21;
+const PERFMON: u32 = 38;
+const BPF: u32 = 39;
+
+/// What stands in the way of bpf(2).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Refusal {
+    /// Capabilities that are missing: `CAP_BPF`, `CAP_PERFMON`.
+    pub missing: Vec<&'static str>,
+    /// The caller is in a user namespace, whose capabilities do not count.
+    pub in_user_namespace: bool,
+    /// The kernel's lockdown mode, if it is one that forbids reading kernel memory.
+    pub lockdown: Option<String>,
+    /// The process is under a seccomp filter.
+    pub seccomp: bool,
+    /// The kernel does not know the call.
+    pub not_in_kernel: bool,
+}
+
+impl Refusal {
+    /// Looks around in the file system at `root` (`/`).
+    pub(crate) fn explain(root: &Path, errno: Option<i32>) -> Self {
+        let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
+        let status = read("proc/self/status");
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            line.map(str::trim)
+        };
+        let effective = field("CapEff:").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        let has = |number: u32| effective.is_some_and(|set| set >> number & 1 == 1);
+        let lacks = |number: u32| effective.is_some() && !has(number) && !has(SYS_ADMIN);
+        let names = [(BPF, "CAP_BPF"), (PERFMON, "CAP_PERFMON")];
+        let lockdown = read("sys/kernel/security/lockdown");
+        let identity: Vec<u64> = (read("proc/self/uid_map").split_whitespace())
+            .filter_map(|number| number.parse().ok())
+            .collect();
+        Self {
+            missing: names
+                .iter()
+                .filter(|(number, _)| lacks(*number))
+                .map(|(_, name)| *name)
+                .collect(),
+            in_user_namespace: !identity.is_empty() && identity != [0, 0, u64::from(u32::MAX)],
+            lockdown: lockdown.contains("[confidentiality]").then(|| "confidentiality".to_owned()),
+            seccomp: field("Seccomp:").is_some_and(|mode| mode != "0"),
+            not_in_kernel: errno == Some(libc::ENOSYS),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut said = Vec::new();
+        if !self.missing.is_empty() {
+            said.push(format!(
+                "{} missing: run as root, or `setcap cap_bpf,cap_perfmon+ep PROGRAM` once",
+                self.missing.join(" and ")
+            ));
+        }
+        if self.in_user_namespace {
+            said.push(
+                "capabilities of a user namespace (rootless container) do not count".to_owned(),
+            );
+        }
+        if let Some(mode) = &self.lockdown {
+            said.push(format!("kernel lockdown is in {mode} mode, which forbids tracing"));
+        }
+        if self.seccomp {
+            said.push(
+                "a seccomp filter may forbid bpf(2): allow it in the container's profile"
+                    .to_owned(),
+            );
+        }
+        if self.not_in_kernel {
+            said.push(
+                "the kernel was built without CONFIG_BPF_SYSCALL, or a filter hides it".to_owned(),
+            );
+        }
+        if said.is_empty() {
+            said.push("a security module may forbid it".to_owned());
+        }
+        f.write_str(&said.join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    fn said(files: &[(&str, &str)], errno: i32) -> (Refusal, String) {
+        let refusal = Refusal::explain(tree(files).path(), Some(errno));
+        let text = refusal.to_string();
+        (refusal, text)
+    }
+
+    const IDENTITY: (&str, &str) = ("proc/self/uid_map", "         0          0 4294967295\n");
+
+    #[test]
+    fn a_user_without_capabilities() {
+        let status = ("proc/self/status", "CapEff:\t0000000000000000\nSeccomp:\t0\n");
+        let (refusal, text) = said(&[status, IDENTITY], libc::EPERM);
+        assert_eq!(refusal.missing, ["CAP_BPF", "CAP_PERFMON"]);
+        assert!(text.starts_with("CAP_BPF and CAP_PERFMON missing: run as root"), "{text}");
+    }
+
+    #[test]
+    fn one_of_two() {
+        let status = ("proc/self/status", "CapEff:\t0000008000000000\nSeccomp:\t0\n");
+        assert_eq!(said(&[status, IDENTITY], libc::EPERM).0.missing, ["CAP_PERFMON"]);
+        let admin = ("proc/self/status", "CapEff:\t0000000000200000\nSeccomp:\t0\n");
+        assert!(said(&[admin, IDENTITY], libc::EPERM).0.missing.is_empty());
+    }
+
+    #[test]
+    fn a_container() {
+        let files = [
+            ("proc/self/status", "CapEff:\t000001ffffffffff\nSeccomp:\t2\n"),
+            ("proc/self/uid_map", "0 100000 65536\n"),
+        ];
+        let (refusal, text) = said(&files, libc::EPERM);
+        assert!(refusal.seccomp && refusal.in_user_namespace && refusal.missing.is_empty());
+        assert!(text.contains("user namespace") && text.contains("seccomp"), "{text}");
+    }
+
+    #[test]
+    fn lockdown_and_a_kernel_without_bpf() {
+        let files = [
+            ("proc/self/status", "CapEff:\t000001ffffffffff\nSeccomp:\t0\n"),
+            ("sys/kernel/security/lockdown", "none integrity [confidentiality]\n"),
+            IDENTITY,
+        ];
+        assert!(said(&files, libc::EPERM).1.contains("confidentiality mode"));
+        assert!(said(&files[..1], libc::ENOSYS).1.contains("CONFIG_BPF_SYSCALL"));
+        let (_, text) = said(&[], libc::EPERM);
+        assert_eq!(text, "a security module may forbid it");
+    }
+}

@@ -1,0 +1,144 @@
+//! The CPU time of any thread of the system, without a system call: read from the table that a
+//! `switchtrace` keeps, its own or one that it has pinned for readers without privileges.
+
+pub mod layout;
+mod now;
+mod table;
+mod types;
+
+pub use table::Table;
+pub use types::{OthersError, ThreadTime};
+
+use crate::sys;
+use core::ffi::CStr;
+use core::hint;
+use core::sync::atomic::{Ordering::*, fence};
+use layout::{BUSY, ENDED, ON, Record, TIME};
+use now::Monotonic;
+
+/// Looks at a record before it is given up. A switch keeps one busy for a fraction of a microsecond,
+/// some more if the host takes the CPU away.
+const MOST_LOOKS: u32 = 1 << 24;
+
+/// Reads other threads. One for each thread that reads.
+///
+/// Thread ids are those of the initial pid namespace. A reading of a thread that runs is up to date
+/// to some 100 ns. It never changes anything, and nobody waits for it.
+#[derive(Debug)]
+pub struct Others {
+    table: Table,
+    clock: Monotonic,
+}
+
+impl Others {
+    /// Reads the table that was pinned at `path` (`Tracer::pin` of switchtrace).
+    ///
+    /// # Errors
+    /// As [`Table::open`]; [`OthersError::NotTraced`] if nobody keeps it up to date.
+    pub fn open(path: &CStr) -> Result<Self, OthersError> {
+        Self::new(Table::open(path)?)
+    }
+
+    /// Reads this table. Sleeps for a millisecond to calibrate its clock.
+    ///
+    /// # Errors
+    /// [`OthersError::NotTraced`], as [`open`](Self::open).
+    pub fn new(table: Table) -> Result<Self, OthersError> {
+        let others = Self { table, clock: Monotonic::new() };
+        others.check_traced()?;
+        Ok(others)
+    }
+
+    /// The CPU time of this thread in nanoseconds; the final one if it has ended.
+    ///
+    /// # Errors
+    /// [`OthersError::NoSuchThread`]; [`OthersError::NotTraced`] once the tracer has ended, which is
+    /// found out within a millisecond of reading.
+    #[inline]
+    pub fn cpu_ns(&self, tid: u32) -> Result<u64, OthersError> {
+        let unknown = OthersError::NoSuchThread(tid);
+        let record = self.table.record(tid).ok_or(unknown)?;
+        let word = record.word.load(Acquire);
+        if word & BUSY == 0 && record.tid.load(Relaxed) == tid {
+            if word & ON == 0 {
+                return Ok(word);
+            }
+            if let Some(now) = self.clock.now()
+                && record.word.load(Acquire) == word
+            {
+                return Ok(word.wrapping_add(now) & TIME);
+            }
+        }
+        self.read_slowly(record, tid).map(|(_, cpu_ns)| cpu_ns)
+    }
+
+    /// All that is known of this thread.
+    ///
+    /// # Errors
+    /// As [`cpu_ns`](Self::cpu_ns).
+    pub fn read(&self, tid: u32) -> Result<ThreadTime, OthersError> {
+        let unknown = OthersError::NoSuchThread(tid);
+        let record = self.table.record(tid).ok_or(unknown)?;
+        self.read_slowly(record, tid).map(|(time, _)| time)
+    }
+
+    /// The table.
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// Renews the clock if it must, and looks until nothing changes meanwhile.
+    #[cold]
+    fn read_slowly(&self, record: &Record, tid: u32) -> Result<(ThreadTime, u64), OthersError> {
+        for _ in 0..MOST_LOOKS {
+            let word = record.word.load(Acquire);
+            if word & BUSY != 0 {
+                hint::spin_loop();
+                continue;
+            }
+            if record.tid.load(Relaxed) != tid {
+                return Err(OthersError::NoSuchThread(tid));
+            }
+            let now = match self.clock.now() {
+                Some(now) => now,
+                None => {
+                    self.check_traced()?;
+                    self.clock.renew()
+                }
+            };
+            let time = copy(record, word, now);
+            fence(Acquire);
+            if record.word.load(Relaxed) == word {
+                return Ok((time, time.cpu_ns));
+            }
+        }
+        Err(OthersError::NotTraced)
+    }
+
+    /// The kernel's count of this thread's own switches is in the table, or nobody writes there.
+    #[cold]
+    fn check_traced(&self) -> Result<(), OthersError> {
+        let (tid, switches) = sys::own_switches();
+        let record = self.table.record(tid).ok_or(OthersError::NotTraced)?;
+        let known = record.voluntary.load(Relaxed).wrapping_add(record.involuntary.load(Relaxed));
+        let is_own =
+            record.tid.load(Relaxed) == tid && record.word.load(Relaxed) & (ON | BUSY) != 0;
+        if is_own && known >= switches { Ok(()) } else { Err(OthersError::NotTraced) }
+    }
+}
+
+fn copy(record: &Record, word: u64, now_ns: u64) -> ThreadTime {
+    let running = word & ON != 0;
+    ThreadTime {
+        cpu_ns: if running { word.wrapping_add(now_ns) & TIME } else { word },
+        kernel_ns: record.kernel_ns.load(Relaxed),
+        waited_ns: record.waited_ns.load(Relaxed),
+        start_ns: record.start_ns.load(Relaxed),
+        voluntary: record.voluntary.load(Relaxed),
+        involuntary: record.involuntary.load(Relaxed),
+        migrations: record.migrations.load(Relaxed),
+        tgid: record.tgid.load(Relaxed),
+        running,
+        ended: record.flags.load(Relaxed) & ENDED != 0,
+    }
+}

@@ -1,0 +1,190 @@
+//! The table as a read-only mapping. What it says of itself is checked once, so that a damaged or
+//! hostile one gives wrong figures and nothing worse.
+
+use super::layout::{Header, MAGIC, Record, VERSION};
+use super::types::OthersError;
+use crate::sys;
+use core::ffi::CStr;
+use core::ptr;
+use core::sync::atomic::{AtomicU32, Ordering::*};
+use libc::{c_int, c_void};
+
+/// `BPF_OBJ_GET`, `BPF_OBJ_GET_INFO_BY_FD` and `BPF_F_RDONLY` of include/uapi/linux/bpf.h.
+const OBJ_GET: c_int = 7;
+const OBJ_GET_INFO: c_int = 15;
+const READ_ONLY: u32 = 1 << 3;
+const ARRAY: u32 = 2;
+
+/// A mapped table of threads.
+#[derive(Debug)]
+pub struct Table {
+    start: *const u8,
+    bytes: usize,
+    record_bytes: usize,
+    tids: u32,
+    /// Byte offsets.
+    index_at: usize,
+    records_at: usize,
+    records: usize,
+}
+
+// SAFETY: the mapping is read only and lives as long as this; what changes in it is atomic.
+unsafe impl Send for Table {}
+// SAFETY: as above.
+unsafe impl Sync for Table {}
+
+/// The start of `struct bpf_map_info`.
+#[repr(C)]
+#[derive(Default)]
+struct MapInfo {
+    kind: u32,
+    id: u32,
+    key_bytes: u32,
+    value_bytes: u32,
+    entries: u32,
+    flags: u32,
+}
+
+/// `union bpf_attr` of the two calls that are made here.
+#[repr(C)]
+#[derive(Default)]
+struct ObjectGet {
+    path: u64,
+    descriptor: u32,
+    flags: u32,
+}
+#[repr(C)]
+struct InfoGet {
+    descriptor: u32,
+    bytes: u32,
+    info: u64,
+}
+
+impl Table {
+    /// The table that was pinned at `path` in a BPF file system. Needs no privilege but to read the
+    /// file (Linux 5.18; before, `kernel.unprivileged_bpf_disabled` must be 0).
+    ///
+    /// # Errors
+    /// [`OthersError::Os`], or [`OthersError::NoTable`] if something else is pinned there.
+    pub fn open(path: &CStr) -> Result<Self, OthersError> {
+        let get = ObjectGet { path: path.as_ptr() as u64, flags: READ_ONLY, ..Default::default() };
+        // SAFETY: `path` ends in NUL and outlives the call.
+        let descriptor =
+            unsafe { bpf(OBJ_GET, &get) }.map_err(|errno| failed("BPF_OBJ_GET", errno))?;
+        let table = Self::map(descriptor);
+        sys::close(descriptor);
+        table
+    }
+
+    /// The table of this descriptor of a BPF map, which may be closed afterwards.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn map(descriptor: c_int) -> Result<Self, OthersError> {
+        let mut info = MapInfo::default();
+        let get = InfoGet {
+            descriptor: descriptor.try_into().map_err(|_| failed("map", libc::EBADF))?,
+            bytes: size_of::<MapInfo>() as u32,
+            info: (&raw mut info) as u64,
+        };
+        // SAFETY: the kernel writes at most `bytes` to `info`, which outlives the call.
+        unsafe { bpf(OBJ_GET_INFO, &get) }
+            .map_err(|errno| failed("BPF_OBJ_GET_INFO_BY_FD", errno))?;
+        let bytes = info.value_bytes as usize * info.entries as usize;
+        if info.kind != ARRAY || bytes < size_of::<Header>() {
+            return Err(OthersError::NoTable);
+        }
+        let (protection, shared) = (libc::PROT_READ, libc::MAP_SHARED);
+        // SAFETY: a new mapping overlaps nothing.
+        let start =
+            unsafe { libc::mmap(ptr::null_mut(), bytes, protection, shared, descriptor, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(failed("mmap", sys::errno()));
+        }
+        let mut table = Self {
+            start: start.cast(),
+            bytes,
+            record_bytes: info.value_bytes as usize,
+            tids: 0,
+            index_at: 0,
+            records_at: 0,
+            records: 0,
+        };
+        table.believe_header()?;
+        Ok(table)
+    }
+
+    fn believe_header(&mut self) -> Result<(), OthersError> {
+        let header = self.header();
+        let known = header.magic == MAGIC && header.version == VERSION;
+        let (size, at) = (self.record_bytes, |element: u32| element as usize * self.record_bytes);
+        let (index_at, records_at) = (at(header.index_at), at(header.records_at));
+        let (tids, records) = (header.tids, header.records as usize);
+        let fits = size.is_power_of_two()
+            && size >= size_of::<Record>()
+            && header.record_bytes as usize == size
+            && index_at >= size
+            && index_at + tids as usize * size_of::<u32>() <= records_at
+            && records_at + records * size <= self.bytes;
+        if !known || !fits {
+            return Err(OthersError::NoTable);
+        }
+        (self.tids, self.index_at) = (tids, index_at);
+        (self.records_at, self.records) = (records_at, records);
+        Ok(())
+    }
+
+    /// What the table says of itself.
+    pub fn header(&self) -> &Header {
+        // SAFETY: the mapping is at least that long, page-aligned, and its plain fields never change.
+        unsafe { &*self.start.cast() }
+    }
+
+    /// The record of this thread id; its own `tid` may meanwhile be another.
+    #[inline]
+    pub fn record(&self, tid: u32) -> Option<&Record> {
+        if tid >= self.tids {
+            return None;
+        }
+        let entry = self.index_at + tid as usize * size_of::<u32>();
+        // SAFETY: `tid` is in the index, which lies in the mapping; aligned, as elements are.
+        let element = unsafe { &*self.start.add(entry).cast::<AtomicU32>() }.load(Acquire);
+        let at = (element as usize).wrapping_mul(self.record_bytes);
+        let place = at.wrapping_sub(self.records_at);
+        if place >= self.records * self.record_bytes {
+            return None;
+        }
+        // SAFETY: an element among the records, which lie in the mapping.
+        Some(unsafe { &*self.start.add(at).cast() })
+    }
+
+    /// Element number `number` of the records: its address, for who knows what follows the record.
+    #[inline]
+    pub fn element(&self, number: usize) -> Option<*const u8> {
+        // SAFETY: in the mapping.
+        (number < self.records)
+            .then(|| unsafe { self.start.add(self.records_at + number * self.record_bytes) })
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        // SAFETY: references into it cannot outlive `self`.
+        unsafe { libc::munmap(self.start.cast_mut().cast::<c_void>(), self.bytes) };
+    }
+}
+
+fn failed(call: &'static str, errno: c_int) -> OthersError {
+    OthersError::Os { call, errno }
+}
+
+/// bpf(2).
+///
+/// # Safety
+/// The addresses in `attributes` must be what `command` expects.
+unsafe fn bpf<T>(command: c_int, attributes: &T) -> Result<c_int, c_int> {
+    // SAFETY: the struct outlives the call, and its size is given; the rest is the caller's.
+    let status =
+        unsafe { libc::syscall(libc::SYS_bpf, command, &raw const *attributes, size_of::<T>()) };
+    if status < 0 { Err(sys::errno()) } else { Ok(status as c_int) }
+}

@@ -1,0 +1,76 @@
+//! What is read of another thread, and why it is not.
+
+use core::fmt;
+
+/// One thread, as of one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct ThreadTime {
+    /// CPU time over its life in nanoseconds, up to now if it runs.
+    pub cpu_ns: u64,
+    /// `sum_exec_runtime`, the kernel's own figure, when it was last switched out.
+    pub kernel_ns: u64,
+    /// Nanoseconds in the run queue without running, as of when it was last switched out.
+    pub waited_ns: u64,
+    /// `CLOCK_MONOTONIC` at its creation. Tells apart two threads that had one id.
+    pub start_ns: u64,
+    /// Times that it was switched out because it slept.
+    pub voluntary: u64,
+    /// Times that it was switched out while it could have run on.
+    pub involuntary: u64,
+    /// Times that it was moved to another CPU.
+    pub migrations: u32,
+    /// Its process.
+    pub tgid: u32,
+    /// Whether it is on a CPU.
+    pub running: bool,
+    /// Whether it has ended: its figures are final.
+    pub ended: bool,
+}
+
+/// Why another thread was not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OthersError {
+    /// No thread of this id has been seen.
+    NoSuchThread(u32),
+    /// What was opened is no table of threads of this version.
+    NoTable,
+    /// The table does not know the calling thread's switches: its tracer has ended, or the caller is
+    /// in another pid namespace, or the table is full.
+    NotTraced,
+    /// A call failed.
+    Os {
+        /// The call.
+        call: &'static str,
+        /// Its errno.
+        errno: i32,
+    },
+}
+
+impl OthersError {
+    /// The errno that C callers see.
+    pub fn errno(self) -> i32 {
+        match self {
+            Self::NoSuchThread(_) => libc::ESRCH,
+            Self::NoTable => libc::EINVAL,
+            Self::NotTraced => libc::ESTALE,
+            Self::Os { errno, .. } => errno,
+        }
+    }
+}
+
+impl fmt::Display for OthersError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchThread(tid) => write!(f, "no thread {tid} has been seen"),
+            Self::NoTable => f.write_str("not a table of threads of this version of switchtrace"),
+            Self::NotTraced => f.write_str(
+                "the table is not kept up to date: its tracer has ended or is in another pid namespace",
+            ),
+            Self::Os { call, errno } => write!(f, "{call}: errno {errno}"),
+        }
+    }
+}
+
+impl core::error::Error for OthersError {}

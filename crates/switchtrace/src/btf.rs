@@ -9,7 +9,6 @@ const MAGIC: u16 = 0xeb9f;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Kind {
-    Int = 1,
     Pointer = 2,
     Struct = 4,
     Union = 5,

@@ -45,3 +45,9 @@ pub use privilege::Refusal;
 pub use threadclock::others::{Others as ThreadTimes, OthersError, ThreadTime};
 pub use threads::{Thread, ThreadName};
 pub use tracer::{Lost, Tracer};
+
+/// An attached program that does nothing, for benchmarks: what any probe of `sched_switch` costs.
+#[doc(hidden)]
+pub fn empty_probe() -> Result<impl Sized, Error> {
+    tracer::empty_probe()
+}

@@ -229,6 +229,16 @@ fn load_all(setting: &Setting, options: &Options) -> Result<Vec<OwnedFd>, Error>
     Ok(programs)
 }
 
+/// The program and its link.
+pub(crate) fn empty_probe() -> Result<(OwnedFd, OwnedFd), Error> {
+    let id = Kernel::read(Path::new("/"))?.ids.switch;
+    let mut asm = crate::asm::Asm::default();
+    asm.exit();
+    let program = load("switch_empty", asm.finish(), Attach::Tracepoint, id)?;
+    let link = sys::attach(&program)?;
+    Ok((program, link))
+}
+
 /// A thread that goes to each CPU in turn: what ran there is switched out, and its time known.
 fn switch_every_cpu() {
     let visit = || {

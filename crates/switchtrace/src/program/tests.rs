@@ -1,1 +1,626 @@
+//! The programs, run by the interpreter against a model of what the kernel does.
 
+use super::interpreter::{EVENT_MAP, FREE_MAP, PAIR_MAP, TABLE_MAP, World};
+use super::{Maps, Setting, exec, migrate, seed, switch, wakeup};
+use crate::asm::Insn;
+use crate::cause::{Cause, histogram};
+use crate::kernel::{Ids, Kernel, SwitchArguments, Task, YieldSign};
+use crate::layout::{ACTIVITY_BYTES, Activity, BUCKETS, RECORD_BYTES, RawEvent};
+use proptest::prelude::*;
+use std::collections::HashMap;
+use std::mem::offset_of;
+use threadclock::others::layout::{BUSY, ENDED, Header, ON, Record, SEEDED, TIME};
+
+const TIDS: u32 = 1_000;
+const RECORDS: u32 = 8;
+const YIELD: i32 = 24;
+const RUNNABLE: u64 = 0;
+const SLEEP: u64 = 1;
+const DISK: u64 = 2;
+const IDLE: u64 = 0x402;
+const STOPPED: u64 = 4;
+const DEAD: u64 = 0x80;
+
+/// A task as the tests have it.
+#[derive(Clone, Copy, Default)]
+struct Fields {
+    pid: u32,
+    tgid: u32,
+    start: u64,
+    sum: u64,
+    voluntary: u64,
+    involuntary: u64,
+    migrations: u64,
+    delay: u64,
+    cpu: u32,
+    call: u64,
+}
+
+struct Bench {
+    world: World,
+    setting: Setting,
+    tasks: Vec<Fields>,
+    switch: Vec<Insn>,
+}
+
+fn setting(activity: bool, recording: bool) -> Setting {
+    let task = Task {
+        pid: 0,
+        tgid: 4,
+        start_time: 8,
+        sum_exec_runtime: 16,
+        nvcsw: 24,
+        nivcsw: 32,
+        migrations: 40,
+        run_delay: Some(48),
+        cpu: 56,
+        state: 60,
+        prio: 64,
+        comm: 72,
+    };
+    let ids = Ids { switch: 0, migrate: 0, exec: 0, wakeup: 0, wakeup_new: 0, task_iterator: 0 };
+    let kernel = Kernel {
+        task,
+        switch: SwitchArguments { preempt: 0, prev: 8, next: 16, state: Some(24) },
+        yields: Some(YieldSign { offset: 8, is_64_bit: true, number: YIELD }),
+        ids,
+    };
+    let maps = Maps {
+        table: TABLE_MAP,
+        free: FREE_MAP,
+        pairs: activity.then_some(PAIR_MAP),
+        events: recording.then_some(EVENT_MAP),
+    };
+    let record_bytes = if activity { ACTIVITY_BYTES } else { RECORD_BYTES };
+    Setting { kernel, maps, tids: TIDS, record_bytes, index_at: 1 }
+}
+
+impl Bench {
+    fn new(activity: bool) -> Self {
+        Self::with(setting(activity, false))
+    }
+
+    fn with(setting: Setting) -> Self {
+        let size = setting.record_bytes as usize;
+        let records_at = 1 + (TIDS as usize * 4).div_ceil(size);
+        let world = World {
+            now_ns: 1_000_000,
+            record_bytes: size,
+            table: vec![0; (records_at + RECORDS as usize) * size],
+            free: (0..RECORDS).map(|number| records_at as u32 + number).collect(),
+            pair_room: 1_000,
+            event_room: 1_000,
+            ..World::default()
+        };
+        let switch = switch(&setting).unwrap();
+        Self { world, setting, tasks: Vec::new(), switch }
+    }
+
+    /// A new task, born now.
+    fn task(&mut self, pid: u32) -> usize {
+        self.world.now_ns += 10_000;
+        let start = if pid == 0 { 0 } else { self.world.now_ns };
+        self.tasks.push(Fields { pid, tgid: pid, start, ..Fields::default() });
+        self.tasks.len() - 1
+    }
+
+    fn address(&mut self, number: usize) -> u64 {
+        let at = self.world.task(number);
+        let of = self.tasks[number];
+        let words = [
+            (0, 4, u64::from(of.pid)),
+            (4, 4, u64::from(of.tgid)),
+            (8, 8, of.start),
+            (16, 8, of.sum),
+            (24, 8, of.voluntary),
+            (32, 8, of.involuntary),
+            (40, 8, of.migrations),
+            (48, 8, of.delay),
+            (56, 4, u64::from(of.cpu)),
+            (64, 4, 120),
+            (72, 8, u64::from_le_bytes(*b"worker\0\0")),
+            (136, 8, of.call),
+        ];
+        words
+            .into_iter()
+            .for_each(|(offset, bytes, value)| self.world.set(at + offset, bytes, value));
+        at
+    }
+
+    fn switch_looking(
+        &mut self,
+        (prev, next): (usize, usize),
+        (preempt, state): (bool, u64),
+        look: &mut dyn FnMut(&mut World),
+    ) {
+        // As __schedule(): the count first, then the tracepoint.
+        let of = &mut self.tasks[prev];
+        let is_voluntary = !preempt && state != RUNNABLE;
+        if is_voluntary {
+            of.voluntary += 1
+        } else {
+            of.involuntary += 1
+        }
+        let context = [preempt.into(), self.address(prev), self.address(next), state];
+        self.world.run(&self.switch.clone(), &context, look);
+    }
+
+    fn switch(&mut self, prev: usize, next: usize, state: u64) {
+        self.switch_looking((prev, next), (false, state), &mut |_| {});
+    }
+
+    fn run(&mut self, program: std::io::Result<Vec<Insn>>, context: &[u64]) {
+        self.world.run(&program.unwrap(), context, &mut |_| {});
+    }
+
+    fn pass(&mut self, ns: u64) {
+        self.world.now_ns += ns;
+    }
+
+    /// Where in the table the record of a thread id is.
+    fn at(&self, pid: u32) -> Option<usize> {
+        let entry = self.world.record_bytes + pid as usize * 4;
+        let element = u32::from_le_bytes(self.world.table[entry..entry + 4].try_into().unwrap());
+        (element != 0).then(|| element as usize * self.world.record_bytes)
+    }
+
+    fn u64(&self, pid: u32, offset: usize) -> u64 {
+        let at = self.at(pid).unwrap() + offset;
+        u64::from_le_bytes(self.world.table[at..at + 8].try_into().unwrap())
+    }
+
+    fn u32(&self, pid: u32, offset: usize) -> u32 {
+        self.u64(pid, offset & !7).to_le_bytes()[offset & 7..][..4]
+            .try_into()
+            .map(u32::from_le_bytes)
+            .unwrap()
+    }
+
+    fn word(&self, pid: u32) -> u64 {
+        self.u64(pid, offset_of!(Record, word))
+    }
+
+    fn flags(&self, pid: u32) -> u32 {
+        self.u32(pid, offset_of!(Record, flags))
+    }
+
+    /// CPU time as a reader has it.
+    fn cpu_ns(&self, pid: u32) -> u64 {
+        let word = self.word(pid);
+        assert_eq!(word & BUSY, 0);
+        if word & ON == 0 { word } else { word.wrapping_add(self.world.now_ns) & TIME }
+    }
+
+    fn counts(&self, pid: u32, number: usize) -> [u32; BUCKETS] {
+        let at = |bucket| offset_of!(Activity, histograms) + number * 128 + bucket * 4;
+        std::array::from_fn(|bucket| self.u32(pid, at(bucket)))
+    }
+
+    fn total(&self, pid: u32, number: usize) -> u32 {
+        self.counts(pid, number).iter().sum()
+    }
+
+    fn lost(&self, counter: usize) -> u64 {
+        u64::from_le_bytes(self.world.table[counter..counter + 8].try_into().unwrap())
+    }
+
+    /// Voluntary and involuntary switches of pairs of thread ids, those in records included.
+    fn pairs(&self) -> HashMap<(u32, u32), [u64; 2]> {
+        let mut sums: HashMap<(u32, u32), [u64; 2]> = HashMap::new();
+        let mut add = |key, counts: [u64; 2]| {
+            if counts != [0, 0] {
+                let sum = sums.entry(key).or_default();
+                *sum = [sum[0] + counts[0], sum[1] + counts[1]];
+            }
+        };
+        for (key, at) in &self.world.pairs {
+            let tid = |from: usize| u32::from_le_bytes(key[from..from + 4].try_into().unwrap());
+            let count = |from: usize| {
+                u64::from_le_bytes(
+                    self.world.pair_values[at + from..at + from + 8].try_into().unwrap(),
+                )
+            };
+            add((tid(0), tid(8)), [count(0), count(8)]);
+        }
+        for pid in (1..TIDS).filter(|pid| self.at(*pid).is_some()) {
+            let next = self.u32(pid, offset_of!(Activity, pair_next));
+            let counts =
+                [offset_of!(Activity, pair_voluntary), offset_of!(Activity, pair_involuntary)];
+            add((pid, next), counts.map(|offset| self.u32(pid, offset).into()));
+        }
+        sums
+    }
+}
+
+#[test]
+fn a_thread_has_the_time_between_its_switches() {
+    for activity in [false, true] {
+        let mut bench = Bench::new(activity);
+        let (idle, a, b) = (bench.task(0), bench.task(10), bench.task(11));
+        bench.switch(idle, a, RUNNABLE);
+        let begun = bench.cpu_ns(10);
+        assert_eq!(bench.word(10) & ON, ON);
+        bench.pass(5_000);
+        assert_eq!(bench.cpu_ns(10), begun + 5_000);
+        bench.switch(a, b, SLEEP);
+        let first = bench.cpu_ns(10);
+        // The programs take a nanosecond an instruction.
+        assert!((5_000..5_500).contains(&first), "{first}");
+        bench.pass(70_000);
+        assert_eq!(bench.cpu_ns(10), first);
+        bench.switch(b, a, SLEEP);
+        bench.pass(1_000);
+        bench.switch(a, idle, RUNNABLE);
+        assert!((first + 1_000..first + 1_500).contains(&bench.cpu_ns(10)));
+        assert_eq!(bench.u64(10, offset_of!(Record, voluntary)), 1);
+        assert_eq!(bench.u64(10, offset_of!(Record, involuntary)), 1);
+    }
+}
+
+/// The first time a thread is seen leaving a CPU, the kernel's own figure counts.
+#[test]
+fn a_thread_that_ran_before_has_the_kernels_time() {
+    let mut bench = Bench::new(false);
+    let (a, b) = (bench.task(10), bench.task(11));
+    bench.tasks[a].sum = 123_456;
+    bench.tasks[b].sum = 1_000;
+    bench.switch(a, b, SLEEP);
+    assert_eq!(bench.cpu_ns(10), 123_456);
+    assert_eq!(bench.u64(10, offset_of!(Record, kernel_ns)), 123_456);
+    assert!((1_000..1_500).contains(&bench.cpu_ns(11)));
+}
+
+/// Whoever looks twice, at any two instructions, and sees the same word, has a time that is between
+/// those of the switches: the one-word protocol.
+#[test]
+fn a_reading_is_right_at_every_instruction() {
+    for activity in [false, true] {
+        let mut bench = Bench::new(activity);
+        let (idle, a, b) = (bench.task(0), bench.task(10), bench.task(11));
+        bench.switch(idle, a, RUNNABLE);
+        bench.pass(10_000);
+        bench.switch(a, b, SLEEP);
+        let out = bench.cpu_ns(10);
+        bench.pass(10_000);
+        bench.switch(b, a, RUNNABLE);
+        bench.pass(10_000);
+        let at = bench.at(10).unwrap();
+        let mut looks: Vec<(u64, u64)> = Vec::new();
+        bench.switch_looking((a, b), (false, SLEEP), &mut |world| {
+            let word = u64::from_le_bytes(world.table[at..at + 8].try_into().unwrap());
+            looks.push((word, world.now_ns));
+        });
+        let last = bench.cpu_ns(10);
+        assert!(looks.iter().any(|(word, _)| word & BUSY != 0));
+        for (number, (word, _)) in
+            looks.iter().enumerate().filter(|(_, (word, _))| word & BUSY == 0)
+        {
+            for (later, (again, _)) in looks.iter().enumerate().skip(number) {
+                if again == word {
+                    for (_, now) in &looks[number..=later] {
+                        let read =
+                            if word & ON == 0 { *word } else { word.wrapping_add(*now) & TIME };
+                        assert!((out..=last).contains(&read), "{read} after {out}, before {last}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_id_given_anew_is_another_thread() {
+    let mut bench = Bench::new(true);
+    let (idle, old) = (bench.task(0), bench.task(10));
+    bench.switch(idle, old, RUNNABLE);
+    bench.pass(50_000);
+    bench.switch(old, idle, DEAD);
+    assert_eq!(bench.flags(10), ENDED);
+    assert!(bench.cpu_ns(10) >= 50_000);
+    let young = bench.task(10);
+    bench.switch(idle, young, RUNNABLE);
+    assert_eq!(bench.flags(10), 0);
+    assert!(bench.cpu_ns(10) < 1_000, "{}", bench.cpu_ns(10));
+    assert_eq!(bench.total(10, histogram::BURST), 0);
+}
+
+/// The id of a thread that ends is free before its last switch (release_task() in kernel/exit.c).
+#[test]
+fn the_end_of_an_older_thread_does_not_touch_the_younger_one_of_its_id() {
+    let mut bench = Bench::new(true);
+    let (idle, old) = (bench.task(0), bench.task(10));
+    bench.switch(idle, old, RUNNABLE);
+    bench.pass(50_000);
+    let young = bench.task(10);
+    bench.switch(idle, young, RUNNABLE);
+    bench.pass(100);
+    bench.switch(old, idle, DEAD);
+    assert_eq!(bench.u64(10, offset_of!(Record, start_ns)), bench.tasks[young].start);
+    assert_eq!((bench.word(10) & ON, bench.flags(10)), (ON, 0));
+    assert!(bench.cpu_ns(10) < 5_000);
+}
+
+#[test]
+fn ends_give_records_back_and_the_oldest_is_taken_first() {
+    let mut bench = Bench::new(true);
+    let idle = bench.task(0);
+    // More threads than records, one after the other.
+    for pid in 1..=40 {
+        let task = bench.task(pid);
+        bench.switch(idle, task, RUNNABLE);
+        bench.pass(1_000);
+        bench.switch(task, idle, DEAD);
+    }
+    assert_eq!(bench.lost(offset_of!(Header, threads_lost)), 0);
+    assert_eq!(bench.world.free.len(), RECORDS as usize);
+    // The last ones can still be read; those before are others' now.
+    for pid in 33..=40 {
+        assert_eq!(bench.u32(pid, offset_of!(Record, tid)), pid);
+        assert!(bench.cpu_ns(pid) >= 1_000);
+    }
+    assert_ne!(bench.u32(32, offset_of!(Record, tid)), 32);
+    // The pair of each is in the map, as it ended.
+    assert_eq!(bench.world.pairs.len(), 40);
+}
+
+#[test]
+fn threads_without_a_record_are_counted_and_disturb_nobody() {
+    let mut bench = Bench::new(true);
+    let idle = bench.task(0);
+    let tasks: Vec<usize> = (1..=RECORDS + 2).map(|pid| bench.task(pid)).collect();
+    for task in tasks {
+        bench.switch(idle, task, RUNNABLE);
+        bench.pass(1_000);
+        bench.switch(task, idle, SLEEP);
+    }
+    assert_eq!(bench.lost(offset_of!(Header, threads_lost)), 4);
+    assert_eq!(bench.at(RECORDS + 1), None);
+    // An id above those that the table was made for.
+    let far = bench.task(TIDS);
+    bench.switch(idle, far, RUNNABLE);
+    assert_eq!(bench.lost(offset_of!(Header, threads_lost)), 5);
+    assert!(bench.cpu_ns(1) >= 1_000);
+}
+
+#[test]
+fn seeded_threads_have_their_time_until_they_are_seen() {
+    let mut bench = Bench::new(true);
+    let (idle, sleeper, runner) = (bench.task(0), bench.task(10), bench.task(11));
+    for task in [sleeper, runner] {
+        bench.tasks[task].sum = 5_000_000;
+        let context = [0, bench.address(task)];
+        bench.run(seed(&bench.setting), &context);
+    }
+    bench.run(seed(&bench.setting), &[0, 0]);
+    assert_eq!((bench.flags(10), bench.cpu_ns(10)), (SEEDED, 5_000_000));
+    // It ran once more before switches were traced.
+    bench.tasks[sleeper].sum = 6_000_000;
+    bench.tasks[sleeper].delay = 777_777;
+    bench.switch(idle, sleeper, RUNNABLE);
+    assert!((6_000_000..6_000_500).contains(&bench.cpu_ns(10)));
+    assert_eq!(bench.flags(10), 0);
+    // And this one ran all the time.
+    bench.tasks[runner].sum = 7_000_000;
+    bench.switch(runner, sleeper, SLEEP);
+    assert_eq!((bench.cpu_ns(11), bench.flags(11)), (7_000_000, 0));
+    assert_eq!(bench.total(11, histogram::BURST), 0);
+    bench.switch(sleeper, idle, SLEEP);
+    // What it waited before it was seen is in no histogram.
+    assert_eq!(bench.counts(10, histogram::WAIT)[0], 1);
+}
+
+#[test]
+fn a_migration_counts_once_and_only_to_another_cpu() {
+    let mut bench = Bench::new(true);
+    let (idle, a) = (bench.task(0), bench.task(10));
+    bench.switch(idle, a, RUNNABLE);
+    bench.switch(a, idle, SLEEP);
+    let counted = |bench: &Bench| bench.u32(10, offset_of!(Record, migrations));
+    for (cpu, expected) in [(0, 0), (1, 1), (1, 1), (0, 2)] {
+        let context = [bench.address(a), cpu];
+        bench.run(migrate(&bench.setting), &context);
+        // As set_task_cpu(): the tracepoint first, then the count, if it moves.
+        if bench.tasks[a].cpu != cpu as u32 {
+            bench.tasks[a].migrations += 1;
+            bench.tasks[a].cpu = cpu as u32;
+        }
+        assert_eq!(counted(&bench), expected);
+        bench.switch(idle, a, RUNNABLE);
+        bench.switch(a, idle, SLEEP);
+        assert_eq!(counted(&bench), expected);
+    }
+    let unknown = bench.task(12);
+    let context = [bench.address(unknown), 1];
+    bench.run(migrate(&bench.setting), &context);
+    assert_eq!(bench.at(12), None);
+}
+
+/// Thread 11 of process 10 calls execve(2): it is 10 then, and the first thread has ended.
+#[test]
+fn a_thread_that_takes_its_first_ones_id_over() {
+    let mut bench = Bench::new(true);
+    let (idle, first, other) = (bench.task(0), bench.task(10), bench.task(11));
+    bench.switch(idle, first, RUNNABLE);
+    bench.pass(1_000_000);
+    bench.switch(first, other, DEAD);
+    bench.pass(30_000);
+    // de_thread() gives it the id and the birth of the first one.
+    (bench.tasks[other].pid, bench.tasks[other].start) = (10, bench.tasks[first].start);
+    bench.tasks[other].sum = 30_000;
+    let context = [bench.address(other), 11];
+    bench.run(exec(&bench.setting), &context);
+    assert_eq!((bench.flags(11), bench.word(11) & ON), (ENDED, 0));
+    bench.switch(other, idle, SLEEP);
+    assert_eq!((bench.flags(10), bench.cpu_ns(10)), (0, 30_000));
+    bench.run(exec(&bench.setting), &[context[0], 10]);
+    assert_eq!(bench.flags(10), 0);
+}
+
+#[test]
+fn causes() {
+    let mut bench = Bench::new(true);
+    let (idle, a) = (bench.task(0), bench.task(10));
+    let cause = |bench: &mut Bench, preempt, state, call| {
+        bench.switch(idle, a, RUNNABLE);
+        bench.tasks[a].call = call;
+        bench.switch_looking((a, idle), (preempt, state), &mut |_| {});
+        bench.u32(10, offset_of!(Activity, cause))
+    };
+    for (preempt, state, call, expected) in [
+        (true, RUNNABLE, 24, Cause::Preempted),
+        (true, SLEEP, 24, Cause::Preempted),
+        (false, RUNNABLE, u64::MAX, Cause::Preempted),
+        (false, RUNNABLE, 24, Cause::Yielded),
+        (false, SLEEP, 24, Cause::Sleep),
+        (false, DISK, 0, Cause::Uninterruptible),
+        (false, 0x100 | DISK, 0, Cause::Uninterruptible),
+        (false, IDLE, 0, Cause::Sleep),
+        (false, STOPPED, 0, Cause::Other),
+    ] {
+        assert_eq!(cause(&mut bench, preempt, state, call), expected as u32, "{state:#x}");
+    }
+    assert_eq!(bench.u64(10, offset_of!(Activity, yields)), 1);
+    // It was to sleep and a signal was there: the kernel has counted it as voluntary.
+    bench.switch(idle, a, RUNNABLE);
+    bench.tasks[a].voluntary += 1;
+    bench.tasks[a].involuntary -= 1;
+    bench.switch(a, idle, RUNNABLE);
+    assert_eq!(bench.u32(10, offset_of!(Activity, cause)), Cause::Sleep as u32);
+}
+
+#[test]
+fn waits_are_what_the_kernel_adds() {
+    let mut bench = Bench::new(true);
+    let (idle, a) = (bench.task(0), bench.task(10));
+    for delay in [0, 1_000, 1_000_000] {
+        bench.switch(idle, a, RUNNABLE);
+        bench.tasks[a].delay += delay;
+        bench.switch(a, idle, SLEEP);
+    }
+    let waits = bench.counts(10, histogram::WAIT);
+    assert_eq!((waits[0], waits[3], waits[13]), (1, 1, 1));
+    assert_eq!(bench.total(10, histogram::WAIT), 3);
+}
+
+#[test]
+fn pairs_that_have_no_room_are_counted() {
+    let mut bench = Bench::new(true);
+    bench.world.pair_room = 1;
+    let tasks: Vec<usize> = (10..13).map(|pid| bench.task(pid)).collect();
+    for next in [1, 1, 1, 2, 1, 2] {
+        bench.switch(tasks[0], tasks[next], SLEEP);
+    }
+    let known: u64 = bench.pairs().values().flatten().sum();
+    assert_eq!(known + bench.lost(offset_of!(Header, pairs_lost)), 6);
+    assert_eq!(bench.lost(offset_of!(Header, pairs_lost)), 1);
+}
+
+#[test]
+fn events_are_recorded_and_lost_ones_counted() {
+    let mut bench = Bench::with(setting(true, true));
+    bench.world.event_room = 3;
+    let (a, b) = (bench.task(10), bench.task(11));
+    bench.switch_looking((a, b), (true, SLEEP), &mut |_| {});
+    let context = [bench.address(b)];
+    bench.run(wakeup(&bench.setting, false), &context);
+    bench.run(migrate(&bench.setting), &[context[0], 1]);
+    bench.switch(b, a, SLEEP);
+    bench.switch(a, b, SLEEP);
+    assert_eq!(bench.lost(offset_of!(Header, events_lost)), 2);
+    let word = |event: usize, offset: usize| {
+        u32::from_le_bytes(bench.world.events[event][offset..offset + 4].try_into().unwrap())
+    };
+    assert_eq!(bench.world.events[0].len(), size_of::<RawEvent>());
+    let fields = [8, 12, 16, 20, 24, 28];
+    assert_eq!(fields.map(|at| word(0, at)), [1 << 16, 1 << 31 | 1, 10, 11, 120, 120]);
+    assert_eq!(fields.map(|at| word(1, at)), [1 << 16 | 1, 0, 78, 11, 0, 120]);
+    assert_eq!(fields.map(|at| word(2, at)), [1 << 16 | 3, 1, 78, 11, 0, 120]);
+}
+
+/// What happens next, in a random life of a few threads on one CPU.
+#[derive(Clone, Debug)]
+struct Step {
+    next: usize,
+    preempt: bool,
+    state: usize,
+    ns: u64,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = (0usize..5, any::<bool>(), 0usize..3, 0u64..40)
+        .prop_map(|(next, preempt, state, bits)| Step { next, preempt, state, ns: 1 << bits });
+    prop::collection::vec(step, 1..60)
+}
+
+proptest! {
+    /// Times, counts, histograms and pairs against a plain account of the same life.
+    #[test]
+    fn any_life_is_accounted_for(steps in steps()) {
+        let mut bench = Bench::new(true);
+        let tasks: Vec<usize> = (0..5).map(|pid| bench.task(pid)).collect();
+        let mut current = 0;
+        let (mut pairs, mut bursts) = (HashMap::<(u32, u32), [u64; 2]>::new(), [0u32; 5]);
+        let mut least_ns = [0u64; 5];
+        let mut seen = [false; 5];
+        for step in steps {
+            bench.pass(step.ns);
+            if step.next == current {
+                continue;
+            }
+            let state = [RUNNABLE, SLEEP, DISK][step.state];
+            bench.switch_looking((tasks[current], tasks[step.next]), (step.preempt, state), &mut |_| {});
+            if current != 0 {
+                let voluntary = !step.preempt && state != RUNNABLE;
+                pairs.entry((current as u32, step.next as u32)).or_default()[usize::from(!voluntary)] += 1;
+                bursts[current] += 1;
+                if seen[current] {
+                    least_ns[current] += step.ns;
+                }
+            }
+            seen[step.next] = true;
+            current = step.next;
+        }
+        prop_assert_eq!(bench.pairs(), pairs);
+        for pid in 1..5u32 {
+            if bench.at(pid).is_none() {
+                prop_assert_eq!(bursts[pid as usize], 0);
+                continue;
+            }
+            let of = bench.tasks[tasks[pid as usize]];
+            prop_assert_eq!(bench.total(pid, histogram::BURST), bursts[pid as usize]);
+            if current != pid as usize {
+                prop_assert_eq!(bench.u64(pid, offset_of!(Record, voluntary)), of.voluntary);
+                prop_assert_eq!(bench.u64(pid, offset_of!(Record, involuntary)), of.involuntary);
+            }
+            prop_assert!(bench.cpu_ns(pid) >= least_ns[pid as usize]);
+        }
+    }
+
+    /// A duration's bucket is the logarithm of its length.
+    #[test]
+    fn buckets(bits in 0u32..50, low: u64) {
+        let ns = 1u64 << bits | low & ((1 << bits) - 1);
+        let mut bench = Bench::new(true);
+        let (idle, a) = (bench.task(0), bench.task(10));
+        bench.switch(idle, a, RUNNABLE);
+        bench.tasks[a].delay = ns;
+        bench.switch(a, idle, SLEEP);
+        let expected = (ns / 64).checked_ilog2().unwrap_or(0).min(31) as usize;
+        let mut counts = [0; BUCKETS];
+        counts[expected] = 1;
+        prop_assert_eq!(bench.counts(10, histogram::WAIT), counts);
+    }
+
+    /// Wherever the fields are, they are found there: the same life with others between them.
+    #[test]
+    fn offsets_come_from_the_kernel(shift in 0i16..15) {
+        let mut setting = setting(true, false);
+        let task = &mut setting.kernel.task;
+        for offset in [&mut task.sum_exec_runtime, &mut task.nvcsw, &mut task.nivcsw] {
+            *offset += 8 * shift;
+        }
+        let bytes = format!("{:?}", switch(&setting).unwrap());
+        let sums = format!("offset: {}, immediate: 0", 16 + 8 * shift);
+        prop_assert!(bytes.contains(&sums));
+    }
+}

@@ -1,0 +1,265 @@
+//! What tracing and reading cost, as differences and ratios of one run, alternating.
+//! `cargo bench -p switchtrace --bench cost -- ring|reader|flood [ROUNDS]`; needs root. See bench/switchtrace.sh.
+#![allow(unsafe_code, missing_docs, clippy::unwrap_used)]
+
+use std::hint::black_box;
+use std::io::{Read, Write, pipe};
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+use std::thread;
+use std::time::{Duration, Instant};
+use switchtrace::{Options, Recording, Tracer};
+
+/// Of a slice: some 10 ms, shorter than most states of a shared core.
+const HOPS: u32 = 2_000;
+
+fn pin(cpu: usize) {
+    let set = [1u64 << cpu];
+    // SAFETY: the kernel reads eight bytes.
+    unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, 8, set.as_ptr()) };
+}
+
+/// Switches of the calling thread.
+fn own_switches() -> u64 {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel fills `usage`; zeroes are one too.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    (usage.ru_nvcsw + usage.ru_nivcsw) as u64
+}
+
+fn clock_ns(clock: i32) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel fills `time`.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// A ring of two threads on one CPU: nanoseconds a counted switch.
+fn ring(cpu: usize, hops: u32) -> f64 {
+    let ((mut from_a, mut to_b), (mut from_b, mut to_a)) = (pipe().unwrap(), pipe().unwrap());
+    let other = thread::spawn(move || {
+        pin(cpu);
+        let (mut token, before) = ([0; 1], own_switches());
+        while from_a.read(&mut token).unwrap() == 1 {
+            to_a.write_all(&token).unwrap();
+        }
+        own_switches() - before
+    });
+    let mine = thread::spawn(move || {
+        pin(cpu);
+        let mut token = [0; 1];
+        let mut lap = || {
+            to_b.write_all(&token).unwrap();
+            from_b.read_exact(&mut token).unwrap();
+        };
+        (0..100).for_each(|_| lap());
+        let (started, before) = (Instant::now(), own_switches());
+        (0..hops).for_each(|_| lap());
+        (started.elapsed().as_nanos() as f64, own_switches() - before)
+    });
+    let (elapsed_ns, switches) = mine.join().unwrap();
+    other.join().unwrap();
+    // The other one has as many; it counts the first laps too.
+    elapsed_ns / (2 * switches) as f64
+}
+
+fn show(name: &str, mut values: Vec<f64>) {
+    values.sort_by(f64::total_cmp);
+    let at = |quarter: usize| values[(values.len() - 1) * quarter / 4];
+    println!("{name:44} {:9.2} ({:.2} .. {:.2}), {} rounds", at(2), at(1), at(3), values.len());
+}
+
+fn recording(wakeups: bool) -> Options {
+    Options { recording: Some(Recording { bytes: 1 << 26, wakeups }), ..Options::default() }
+}
+
+/// Untraced and each way of tracing in turn, in slices; each against the untraced ones around it, and
+/// the fast tenths of all, which are those of a core that nobody else used.
+fn rings(rounds: usize) {
+    const NAMES: [&str; 6] = [
+        "untraced",
+        "empty probe",
+        "times only",
+        "activity (default)",
+        "recording",
+        "recording with wake-ups",
+    ];
+    let options = [Options::times_only(), Options::default(), recording(false), recording(true)]
+        .map(|options| Options { threads: 4_096, ..options });
+    let mut slices = [(); 6].map(|()| Vec::new());
+    let mut above = [(); 6].map(|()| Vec::new());
+    for round in 0..rounds {
+        for step in 0..5 {
+            let which = 1 + (step + round) % 5;
+            let before = ring(1, HOPS);
+            let traced = if which == 1 {
+                let _probe = switchtrace::empty_probe().unwrap();
+                ring(1, HOPS)
+            } else {
+                let _tracer = Tracer::open(&options[which - 2]).unwrap();
+                ring(1, HOPS)
+            };
+            let after = ring(1, HOPS);
+            slices[0].extend([before, after]);
+            slices[which].push(traced);
+            above[which].push(traced - (before + after) / 2.0);
+        }
+    }
+    println!("ring of two on one CPU, ns a switch: median (middle half)");
+    let fast = slices.each_ref().map(|values| {
+        let mut values = values.clone();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 10]
+    });
+    for (which, name) in NAMES.iter().enumerate() {
+        show(name, std::mem::take(&mut slices[which]));
+        if which > 0 {
+            show("  above the untraced ones around it", std::mem::take(&mut above[which]));
+            println!("  fast tenth, above that of untraced         {:9.2}", fast[which] - fast[0]);
+        }
+    }
+}
+
+fn each_ns(reads: u32, mut read: impl FnMut() -> u64) -> f64 {
+    let started = Instant::now();
+    for _ in 0..reads {
+        black_box(read());
+    }
+    started.elapsed().as_nanos() as f64 / f64::from(reads)
+}
+
+/// Reads a thread of this process that is busy on another CPU.
+fn reader(rounds: usize) {
+    let tracer = Tracer::open(&Options::times_only()).unwrap();
+    static TID: AtomicU64 = AtomicU64::new(0);
+    static END: AtomicBool = AtomicBool::new(false);
+    let busy = thread::spawn(|| {
+        pin(1);
+        // SAFETY: no arguments.
+        TID.store(unsafe { libc::gettid() } as u64, Relaxed);
+        while !END.load(Relaxed) {}
+    });
+    thread::sleep(Duration::from_millis(20));
+    pin(0);
+    let tid = TID.load(Relaxed) as u32;
+    let times = tracer.thread_times().unwrap();
+    // CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED, as pthread_getcpuclockid() makes it.
+    let clock = (!(tid as i32) << 3) | 4 | 2;
+    let path = format!("/proc/{tid}/schedstat");
+    let schedstat = || std::fs::read_to_string(&path).unwrap().len() as u64;
+    let mut file = std::fs::File::open(&path).unwrap();
+    let mut kept_open = || {
+        let mut buffer = [0; 64];
+        std::io::Seek::rewind(&mut file).unwrap();
+        file.read(&mut buffer).unwrap() as u64
+    };
+    let mut figures = [(); 9].map(|()| Vec::new());
+    let mut ahead = Vec::new();
+    for _ in 0..rounds * 20 {
+        let before = times.read(tid).unwrap();
+        let stamp = each_ns(10_000, || threadclock::time_stamp().unwrap_or(0));
+        let ours = each_ns(10_000, || times.cpu_ns(tid).unwrap());
+        let kernel = each_ns(500, || clock_ns(clock));
+        let proc_open = each_ns(100, &mut kept_open);
+        let proc = each_ns(100, schedstat);
+        let again = each_ns(10_000, || times.cpu_ns(tid).unwrap());
+        // Only while it ran throughout.
+        let after = times.read(tid).unwrap();
+        if !before.running || after.involuntary != before.involuntary || ahead.len() == rounds {
+            continue;
+        }
+        let ours = (ours + again) / 2.0;
+        let row = [
+            stamp,
+            ours,
+            kernel,
+            proc_open,
+            proc,
+            kernel / ours,
+            proc_open / ours,
+            proc / ours,
+            ours / stamp,
+        ];
+        (0..9).for_each(|column| figures[column].push(row[column]));
+        let (low, read, high) = (clock_ns(clock), times.cpu_ns(tid).unwrap(), clock_ns(clock));
+        ahead.push(read as f64 - (low + high) as f64 / 2.0);
+    }
+    END.store(true, Relaxed);
+    busy.join().unwrap();
+    let names = [
+        "time stamp, ns",
+        "ThreadTimes::cpu_ns of a running thread, ns",
+        "clock_gettime of its clock id, ns",
+        "/proc/PID/schedstat kept open, ns",
+        "/proc/PID/schedstat, ns",
+        "clock_gettime / ours",
+        "schedstat kept open / ours",
+        "schedstat / ours",
+        "ours / time stamp",
+    ];
+    println!("reading a thread that runs on another CPU: median (middle half)");
+    names.into_iter().zip(figures).for_each(|(name, values)| show(name, values));
+    show("our reading less the kernel's, ns", ahead);
+}
+
+/// Rings of two on all CPUs for 30 s.
+fn flood(seconds: usize) {
+    for options in [Options::default(), recording(false)] {
+        let mut tracer = Tracer::open(&options).unwrap();
+        let cpus = thread::available_parallelism().unwrap().get();
+        let end = Instant::now() + Duration::from_secs(seconds as u64);
+        let (started, before) = (Instant::now(), stat_switches());
+        let rings: Vec<_> = (0..cpus)
+            .map(|cpu| {
+                thread::spawn(move || {
+                    while Instant::now() < end {
+                        ring(cpu, HOPS);
+                    }
+                })
+            })
+            .collect();
+        let (mut events, mut most) = (0usize, 0);
+        while rings.iter().any(|ring| !ring.is_finished()) {
+            if let Some(recorder) = tracer.recorder() {
+                let taken = recorder.drain(|event| {
+                    black_box(event);
+                });
+                (events, most) = (events + taken, most.max(taken));
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        let elapsed = started.elapsed().as_secs_f64();
+        let switches = stat_switches() - before;
+        let kind = if options.recording.is_some() { "recording" } else { "aggregated" };
+        println!(
+            "{kind}: {elapsed:.1} s, {:.0} switches/s on {cpus} CPUs; {:?}; {events} events, at most {most} at once",
+            switches as f64 / elapsed,
+            tracer.lost()
+        );
+    }
+}
+
+/// The kernel's count of switches of all CPUs.
+fn stat_switches() -> u64 {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap();
+    let line = stat.lines().find_map(|line| line.strip_prefix("ctxt ")).unwrap();
+    line.parse().unwrap()
+}
+
+fn main() {
+    if let Err(why) = Tracer::open(&Options::times_only()) {
+        println!("skipped: {why}");
+        return;
+    }
+    let words: Vec<String> =
+        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let number = |otherwise| words.get(1).and_then(|word| word.parse().ok()).unwrap_or(otherwise);
+    match words.first().map(String::as_str) {
+        Some("reader") => reader(number(201)),
+        Some("flood") => flood(number(30)),
+        _ => rings(number(101)),
+    }
+}

@@ -36,6 +36,9 @@ pub struct Tracer {
 pub struct Lost {
     /// Times that a thread without a record was switched: raise [`Options::threads`].
     pub threads: u64,
+    /// Switches for which the kernel did not run the programs, as far as records show: each once for the
+    /// thread that left, once for the one that came. Their counts are right, as they are the kernel's.
+    pub switches: u64,
     /// Switches of pairs that were not counted as pairs: raise [`Options::pairs`].
     pub pairs: u64,
     /// Events that were not recorded: read faster, or raise [`Recording::bytes`](crate::Recording::bytes).
@@ -117,6 +120,7 @@ impl Tracer {
         let header = self.table.header();
         Lost {
             threads: header.threads_lost.load(Relaxed),
+            switches: header.switches_missed.load(Relaxed),
             pairs: header.pairs_lost.load(Relaxed),
             events: header.events_lost.load(Relaxed),
         }

@@ -35,6 +35,7 @@ pub(super) fn switched_out(asm: &mut Asm, setting: &Setting) {
     asm.store(Double, R8, at!(Activity, out_ns), R9);
     asm.load(Double, R1, R8, at!(Activity, in_ns));
     asm.jump_if_imm(If::Equal, R1, 0, unseen);
+    asm.store_imm(Double, R8, at!(Activity, in_ns), 0);
     asm.mov(R2, R9);
     asm.op(Op::Sub, R2, R1);
     add_to_histogram(asm, Some(histogram::BURST));

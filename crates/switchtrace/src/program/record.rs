@@ -1,9 +1,9 @@
 //! A thread's record: its beginning, its switches, its end. r8 is the record throughout.
 
-use super::{Setting, activity, at, stack};
+use super::{Setting, activity, at, count_lost, stack};
 use crate::asm::{Asm, Double, FP, Helper, If, Op, R1, R2, R3, R4, R5, R8, R9, Reg, Word};
 use crate::layout::TASK_DEAD;
-use threadclock::others::layout::{BUSY, ENDED, ON, Record, SEEDED, TIME};
+use threadclock::others::layout::{BUSY, ENDED, Header, ON, Record, SEEDED, TIME};
 
 /// A record for a thread that had none: busy until its first switch is told.
 pub(super) fn begin(asm: &mut Asm, setting: &Setting, task: Reg) {
@@ -17,7 +17,7 @@ pub(super) fn begin(asm: &mut Asm, setting: &Setting, task: Reg) {
     asm.copy(Double, (R8, at!(Record, start_ns)), (task, of.start_time), R1);
     asm.copy(Word, (R8, at!(Record, tid)), (task, of.pid), R1);
     asm.copy(Word, (R8, at!(Record, tgid)), (task, of.tgid), R1);
-    asm.store_imm(Word, R8, at!(Record, flags), 0);
+    asm.store_imm(Word, R8, at!(Record, flags), SEEDED as i32);
     copy_counts(asm, setting, task);
     copy_waited(asm, setting, task);
     if setting.maps.pairs.is_some() {
@@ -33,19 +33,46 @@ pub(super) fn mark_busy(asm: &mut Asm) {
     asm.store_in_order(R8, at!(Record, word), R1);
 }
 
+/// By how much a thread's time may be ahead of the kernel's figure when it is switched out. The kernel
+/// takes it from the run queue's clock, which was read up to 17 us before (measured).
+pub(crate) const MOST_AHEAD_NS: i32 = 20_000;
+
 /// r5 = CPU time of a thread that is switched out at r9: the kernel's own figure, if it was not seen
-/// being switched in.
+/// being switched in, and never further from it than the kernel's clock is late. So what the kernel
+/// takes out, time stolen by the host, does not add up.
 pub(super) fn time_at_end(asm: &mut Asm, setting: &Setting, task: Reg) {
-    let known = asm.label();
+    let [known, unseen, ahead, near] = [(); 4].map(|()| asm.label());
+    asm.set64(R2, TIME);
     asm.load(Double, R5, task, setting.kernel.task.sum_exec_runtime);
     asm.store(Double, R8, at!(Record, kernel_ns), R5);
-    asm.load(Double, R1, R8, at!(Record, word));
-    asm.jump_if_imm(If::SignedAtLeast, R1, 0, known);
-    asm.mov(R5, R1);
-    asm.op(Op::Add, R5, R9);
-    asm.place(known);
-    asm.set64(R2, TIME);
     asm.op(Op::And, R5, R2);
+    asm.load(Double, R1, R8, at!(Record, word));
+    asm.jump_if_imm(If::SignedAtLeast, R1, 0, unseen);
+    asm.op(Op::Add, R1, R9);
+    asm.op(Op::And, R1, R2);
+    // r3 = how far ours is ahead; behind, it is none.
+    asm.mov(R3, R1);
+    asm.op(Op::Sub, R3, R5);
+    asm.jump_if_imm(If::SignedAtLeast, R3, 0, ahead);
+    asm.set(R3, 0);
+    asm.place(ahead);
+    asm.jump_if_imm(If::Less, R3, MOST_AHEAD_NS, near);
+    asm.set(R3, MOST_AHEAD_NS);
+    asm.place(near);
+    asm.op(Op::Add, R5, R3);
+    asm.jump(known);
+    asm.place(unseen);
+    asm.load(Word, R1, R8, at!(Record, flags));
+    asm.jump_if_imm(If::AnyBit, R1, SEEDED as i32, known);
+    count_missed(asm, setting, R5);
+    asm.place(known);
+}
+
+/// A switch for which the programs were not run. Keeps `kept` over it.
+fn count_missed(asm: &mut Asm, setting: &Setting, kept: Reg) {
+    asm.store(Double, FP, stack::SAVED, kept);
+    count_lost(asm, setting, at!(Header, switches_missed), None);
+    asm.load(Double, kept, FP, stack::SAVED);
 }
 
 /// The kernel's counts.
@@ -76,6 +103,7 @@ pub(super) fn publish_on(asm: &mut Asm, setting: &Setting, task: Reg) {
     asm.jump_if_imm(If::AnyBit, R1, SEEDED as i32, kernel);
     asm.jump_if_imm(If::SignedAtLeast, R4, 0, known);
     // Marked as running already: its last end was missed.
+    count_missed(asm, setting, R4);
     asm.place(kernel);
     asm.load(Double, R4, task, setting.kernel.task.sum_exec_runtime);
     asm.store_imm(Word, R8, at!(Record, flags), 0);

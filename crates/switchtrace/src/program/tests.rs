@@ -41,6 +41,9 @@ struct Bench {
     setting: Setting,
     tasks: Vec<Fields>,
     switch: Vec<Insn>,
+    /// Who runs since when: the kernel's own figure, if the test does not set that.
+    running: (usize, u64),
+    sets_sums: bool,
 }
 
 fn setting(activity: bool, recording: bool) -> Setting {
@@ -93,7 +96,14 @@ impl Bench {
             ..World::default()
         };
         let switch = switch(&setting).unwrap();
-        Self { world, setting, tasks: Vec::new(), switch }
+        Self {
+            world,
+            setting,
+            tasks: Vec::new(),
+            switch,
+            running: (usize::MAX, 0),
+            sets_sums: false,
+        }
     }
 
     /// A new task, born now.
@@ -140,6 +150,11 @@ impl Bench {
             of.voluntary += 1
         } else {
             of.involuntary += 1
+        }
+        let now = self.world.now_ns;
+        let (running, since) = std::mem::replace(&mut self.running, (next, now));
+        if running == prev && !self.sets_sums {
+            of.sum += now - since;
         }
         let context = [preempt.into(), self.address(prev), self.address(next), state];
         self.world.run(&self.switch.clone(), &context, look);
@@ -409,6 +424,45 @@ fn seeded_threads_have_their_time_until_they_are_seen() {
     assert_eq!(bench.counts(10, histogram::WAIT)[0], 1);
 }
 
+/// A switch for which the kernel ran no program: the kernel's time counts, and it is said.
+#[test]
+fn missed_switches_are_counted_and_leave_no_error() {
+    let mut bench = Bench::new(true);
+    bench.sets_sums = true;
+    let (idle, a, b) = (bench.task(0), bench.task(10), bench.task(11));
+    bench.switch(idle, a, RUNNABLE);
+    bench.switch(a, b, SLEEP);
+    bench.pass(1_000_000);
+    // Unseen: b left, a came and ran for 50 us.
+    (bench.tasks[a].sum, bench.tasks[b].sum) = (50_000, 1_000_000);
+    bench.switch(a, idle, SLEEP);
+    assert_eq!(bench.cpu_ns(10), 50_000);
+    assert_eq!(bench.lost(offset_of!(Header, switches_missed)), 1);
+    assert_eq!(bench.total(10, histogram::BURST), 1);
+    bench.pass(1_000_000);
+    bench.switch(idle, b, RUNNABLE);
+    assert!((1_000_000..1_001_000).contains(&bench.cpu_ns(11)));
+    assert_eq!(bench.lost(offset_of!(Header, switches_missed)), 2);
+}
+
+/// The kernel takes out what the host has stolen.
+#[test]
+fn a_thread_is_never_far_from_the_kernels_time() {
+    let mut bench = Bench::new(false);
+    bench.sets_sums = true;
+    let (idle, a) = (bench.task(0), bench.task(10));
+    for (ours, kernels, expected) in
+        [(100_000, 100_000, 0..1_000), (100_000, 40_000, 20_000..20_001), (1_000, 300_000, 0..1)]
+    {
+        bench.switch(idle, a, RUNNABLE);
+        bench.pass(ours);
+        bench.tasks[a].sum += kernels;
+        bench.switch(a, idle, RUNNABLE);
+        let ahead = bench.cpu_ns(10) - bench.tasks[a].sum;
+        assert!(expected.contains(&ahead), "{ahead}");
+    }
+}
+
 #[test]
 fn a_migration_counts_once_and_only_to_another_cpu() {
     let mut bench = Bench::new(true);
@@ -439,6 +493,7 @@ fn a_migration_counts_once_and_only_to_another_cpu() {
 #[test]
 fn a_thread_that_takes_its_first_ones_id_over() {
     let mut bench = Bench::new(true);
+    bench.sets_sums = true;
     let (idle, first, other) = (bench.task(0), bench.task(10), bench.task(11));
     bench.switch(idle, first, RUNNABLE);
     bench.pass(1_000_000);

@@ -18,7 +18,7 @@ pub const BUSY: u64 = 1 << 62;
 pub const TIME: u64 = BUSY - 1;
 /// Flag of a record: the thread was switched out for the last time.
 pub const ENDED: u32 = 1;
-/// Flag of a record: written before switches were traced, and none seen since.
+/// Flag of a record: no switch of its thread has been seen yet.
 pub const SEEDED: u32 = 2;
 
 /// Element 0.
@@ -44,8 +44,8 @@ pub struct Header {
     pub pairs_lost: AtomicU64,
     /// Events for which the ring buffer had no room.
     pub events_lost: AtomicU64,
-    /// Not used.
-    pub reserved: u64,
+    /// Switches of which a thread's record shows that the programs were not run.
+    pub switches_missed: AtomicU64,
 }
 
 /// One thread. All counts are the kernel's own, over the thread's life, as of its last switch.

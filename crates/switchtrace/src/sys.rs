@@ -277,7 +277,8 @@ pub(crate) fn iterate(program: &OwnedFd) -> Result<(), Error> {
     read.map(drop).map_err(|source| Error::Os { call: "read of the iterator of tasks", source })
 }
 
-/// Pins a map in a BPF file system, readable for all.
+/// Pins a map in a BPF file system, open to all: a map can be mapped only where it may be opened for
+/// writing too. What is frozen nobody can write to.
 pub(crate) fn pin(map: &OwnedFd, path: &Path) -> Result<(), Error> {
     use std::os::unix::{ffi::OsStrExt, fs::PermissionsExt};
     let name = CString::new(path.as_os_str().as_bytes())
@@ -286,7 +287,7 @@ pub(crate) fn pin(map: &OwnedFd, path: &Path) -> Result<(), Error> {
     // SAFETY: `name` ends in NUL and outlives the call.
     unsafe { bpf(Command::ObjPin, &attributes) }
         .map_err(|source| explained("bpf(BPF_OBJ_PIN)", source))?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o444))
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666))
         .map_err(|source| Error::Os { call: "chmod of the pinned table", source })
 }
 

@@ -89,7 +89,7 @@ impl Tracer {
         Ok(Others::new(Table::map(self.map.as_raw_fd())?)?)
     }
 
-    /// Pins the table of threads at `path` in a BPF file system, readable for all, for
+    /// Pins the table of threads at `path` in a BPF file system, where anybody can read it, for
     /// [`Others::open`]. It stays until the file is removed; when the tracer ends, readers are told.
     ///
     /// # Errors

@@ -61,15 +61,13 @@ impl Others {
         let unknown = OthersError::NoSuchThread(tid);
         let record = self.table.record(tid).ok_or(unknown)?;
         let word = record.word.load(Acquire);
-        if word & BUSY == 0 && record.tid.load(Relaxed) == tid {
-            if word & ON == 0 {
-                return Ok(word);
-            }
-            if let Some(now) = self.clock.now()
-                && record.word.load(Acquire) == word
-            {
-                return Ok(word.wrapping_add(now) & TIME);
-            }
+        // The clock also says when the tracer must be checked, so it is read for all.
+        if word & BUSY == 0
+            && record.tid.load(Relaxed) == tid
+            && let Some(now) = self.clock.now()
+            && record.word.load(Acquire) == word
+        {
+            return Ok(if word & ON == 0 { word } else { word.wrapping_add(now) & TIME });
         }
         self.read_slowly(record, tid).map(|(_, cpu_ns)| cpu_ns)
     }

@@ -9,10 +9,9 @@ use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 use libc::{c_int, c_void};
 
-/// `BPF_OBJ_GET`, `BPF_OBJ_GET_INFO_BY_FD` and `BPF_F_RDONLY` of include/uapi/linux/bpf.h.
+/// `BPF_OBJ_GET`, `BPF_OBJ_GET_INFO_BY_FD` and the type of arrays, of include/uapi/linux/bpf.h.
 const OBJ_GET: c_int = 7;
 const OBJ_GET_INFO: c_int = 15;
-const READ_ONLY: u32 = 1 << 3;
 const ARRAY: u32 = 2;
 
 /// A mapped table of threads.
@@ -61,13 +60,14 @@ struct InfoGet {
 }
 
 impl Table {
-    /// The table that was pinned at `path` in a BPF file system. Needs no privilege but to read the
-    /// file (Linux 5.18; before, `kernel.unprivileged_bpf_disabled` must be 0).
+    /// The table that was pinned at `path` in a BPF file system. Needs no privilege
+    /// but access to the file (Linux 5.18; before, `kernel.unprivileged_bpf_disabled` must be 0).
     ///
     /// # Errors
     /// [`OthersError::Os`], or [`OthersError::NoTable`] if something else is pinned there.
     pub fn open(path: &CStr) -> Result<Self, OthersError> {
-        let get = ObjectGet { path: path.as_ptr() as u64, flags: READ_ONLY, ..Default::default() };
+        // Not read-only: such a descriptor of a map cannot be mapped. The map is frozen instead.
+        let get = ObjectGet { path: path.as_ptr() as u64, ..Default::default() };
         // SAFETY: `path` ends in NUL and outlives the call.
         let descriptor =
             unsafe { bpf(OBJ_GET, &get) }.map_err(|errno| failed("BPF_OBJ_GET", errno))?;

@@ -1,0 +1,520 @@
+//! On the running kernel: counts and times against its own. Needs root; says `skipped: why` without.
+#![allow(unsafe_code, clippy::unwrap_used)]
+
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::fs;
+use std::io::{Read, Write, pipe, stderr};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Barrier, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use switchtrace::{Error, Options, OthersError, Recording, Thread, ThreadTimes, Tracer, What};
+
+/// By how much a time may be ahead of the kernel's at a switch (`MOST_AHEAD_NS`).
+const MOST_AHEAD_NS: u64 = 20_000;
+const PINNED: &str = "SWITCHTRACE_TEST_PINNED";
+const HOLD: &str = "SWITCHTRACE_TEST_HOLD";
+
+fn tracer(options: &Options) -> Option<Tracer> {
+    match Tracer::open(options) {
+        Ok(tracer) => Some(tracer),
+        Err(why @ (Error::Refused { .. } | Error::NoBtf { .. } | Error::NotInBtf(_))) => {
+            let _ = writeln!(stderr(), "skipped: {why}");
+            None
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
+
+fn own_tid() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { libc::gettid() as u32 }
+}
+
+fn pin(cpu: usize) {
+    let set = [1u64 << cpu];
+    // SAFETY: the kernel reads eight bytes.
+    unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, 8, set.as_ptr()) };
+}
+
+fn thread_cpu_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel fills `time`.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// What the kernel says of a thread of ours that sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Kernels {
+    voluntary: u64,
+    involuntary: u64,
+    migrations: Option<u64>,
+    cpu_ns: u64,
+    waited_ns: u64,
+}
+
+fn kernels(tid: u32) -> Kernels {
+    let read = |name: &str| {
+        fs::read_to_string(format!("/proc/self/task/{tid}/{name}")).unwrap_or_default()
+    };
+    let field = |text: &str, name: &str| -> Option<u64> {
+        let line = text.lines().find(|line| line.starts_with(name))?;
+        line.rsplit([':', ' ', '\t']).next()?.parse().ok()
+    };
+    let (status, sched, schedstat) = (read("status"), read("sched"), read("schedstat"));
+    let mut times = schedstat.split_whitespace().map(|number| number.parse().unwrap());
+    Kernels {
+        voluntary: field(&status, "voluntary_ctxt_switches").unwrap(),
+        involuntary: field(&status, "nonvoluntary_ctxt_switches").unwrap(),
+        migrations: field(&sched, "se.nr_migrations"),
+        cpu_ns: times.next().unwrap(),
+        waited_ns: times.next().unwrap(),
+    }
+}
+
+/// Waits until all of them sleep and nothing is counted any more.
+fn at_rest(tids: &[u32]) -> Vec<Kernels> {
+    let mut before = Vec::new();
+    loop {
+        let now: Vec<Kernels> = tids.iter().map(|tid| kernels(*tid)).collect();
+        if now == before {
+            return now;
+        }
+        before = now;
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Threads that wait, do their work when told to, and wait again until they are let go.
+struct Crowd {
+    tids: Vec<u32>,
+    start: Arc<Barrier>,
+    end: Arc<Barrier>,
+    handles: Vec<JoinHandle<()>>,
+}
+
+impl Crowd {
+    fn new(works: Vec<Box<dyn FnOnce() + Send>>) -> Self {
+        let (start, end) = (works.len() + 1, works.len() + 1);
+        let (start, end) = (Arc::new(Barrier::new(start)), Arc::new(Barrier::new(end)));
+        let (tell, hear) = mpsc::channel();
+        let spawn = |work: Box<dyn FnOnce() + Send>| {
+            let (tell, start, end) = (tell.clone(), start.clone(), end.clone());
+            thread::spawn(move || {
+                tell.send(own_tid()).unwrap();
+                start.wait();
+                work();
+                end.wait();
+            })
+        };
+        let handles: Vec<_> = works.into_iter().map(spawn).collect();
+        let tids = (0..handles.len()).map(|_| hear.recv().unwrap()).collect();
+        Self { tids, start, end, handles }
+    }
+
+    /// Lets them work, for so long if they end when told to.
+    fn work(&self, stop: &AtomicBool, time: Duration) {
+        self.start.wait();
+        thread::sleep(time);
+        stop.store(true, Relaxed);
+        // The barrier's last: all others sleep in it already, or are on their way.
+        thread::sleep(Duration::from_millis(50));
+    }
+
+    fn leave(self) {
+        self.end.wait();
+        self.handles.into_iter().for_each(|handle| handle.join().unwrap());
+    }
+}
+
+/// Two that pass a token by pipes, so many times, on a CPU or anywhere.
+fn ping_pong(laps: usize, cpu: Option<usize>) -> [Box<dyn FnOnce() + Send>; 2] {
+    let ((mut from_a, mut to_b), (mut from_b, mut to_a)) = (pipe().unwrap(), pipe().unwrap());
+    let go = move |first: bool, from: &mut dyn Read, to: &mut dyn Write| {
+        cpu.into_iter().for_each(pin);
+        let mut token = [0; 1];
+        for _ in 0..laps {
+            if first {
+                to.write_all(&token).unwrap();
+            }
+            from.read_exact(&mut token).unwrap();
+            if !first {
+                to.write_all(&token).unwrap();
+            }
+        }
+    };
+    [
+        Box::new(move || go(true, &mut from_b, &mut to_b)),
+        Box::new(move || go(false, &mut from_a, &mut to_a)),
+    ]
+}
+
+fn by_tid(tracer: &Tracer) -> HashMap<u32, Thread> {
+    tracer.threads().into_iter().map(|thread| (thread.name.tid, thread)).collect()
+}
+
+/// A ring on one CPU, one anywhere, busy threads, one that yields: every count is the kernel's, to
+/// the last switch, and the independent counts of pairs and bursts agree with them.
+#[test]
+fn counts_and_times_are_the_kernels() {
+    let Some(tracer) = tracer(&Options::default()) else { return };
+    let stop = Arc::new(AtomicBool::new(false));
+    let busy = |yields: bool| -> Box<dyn FnOnce() + Send> {
+        let stop = stop.clone();
+        Box::new(move || {
+            while !stop.load(Relaxed) {
+                if yields {
+                    thread::yield_now();
+                }
+            }
+        })
+    };
+    let mut works = vec![busy(false), busy(false), busy(true)];
+    works.extend(ping_pong(3_000, Some(0)));
+    works.extend(ping_pong(3_000, None));
+    let crowd = Crowd::new(works);
+    let before = at_rest(&crowd.tids);
+    let (known, pairs) = (by_tid(&tracer), tracer.pairs());
+    crowd.work(&stop, Duration::from_secs(2));
+    let after = at_rest(&crowd.tids);
+    let (now, pairs_now, lost) = (by_tid(&tracer), tracer.pairs(), tracer.lost());
+    let times = tracer.thread_times().unwrap();
+    let (mut ours_ns, mut kernels_ns) = (0, 0);
+    for (number, tid) in crowd.tids.iter().enumerate() {
+        let (was, is) = (before[number], after[number]);
+        let time = times.read(*tid).unwrap();
+        assert_eq!((time.voluntary, time.involuntary), (is.voluntary, is.involuntary));
+        assert_eq!(time.migrations as u64, is.migrations.unwrap_or(time.migrations as u64));
+        assert_eq!((time.waited_ns, time.kernel_ns), (is.waited_ns, is.cpu_ns));
+        assert!((is.cpu_ns..=is.cpu_ns + MOST_AHEAD_NS).contains(&time.cpu_ns), "{time:?} {is:?}");
+        assert!(!time.running && !time.ended);
+        (ours_ns, kernels_ns) = (ours_ns + time.cpu_ns, kernels_ns + is.cpu_ns);
+
+        let switches = is.voluntary + is.involuntary - was.voluntary - was.involuntary;
+        let (first, last) = (&known[tid], &now[tid]);
+        let sum = |pairs: &[switchtrace::Pair]| -> (u64, u64) {
+            let own = pairs.iter().filter(|pair| pair.prev == last.name);
+            own.fold((0, 0), |sum, pair| (sum.0 + pair.voluntary, sum.1 + pair.involuntary))
+        };
+        let (old, new) = (sum(&pairs), sum(&pairs_now));
+        assert_eq!(new.0 - old.0, is.voluntary - was.voluntary, "voluntary pairs");
+        assert_eq!(new.1 - old.1, is.involuntary - was.involuntary, "involuntary pairs");
+        let bursts = (last.bursts - first.bursts).total();
+        assert!(
+            bursts <= switches && bursts + lost.switches >= switches,
+            "{bursts} of {switches}, {lost:?}"
+        );
+        assert!(last.yields <= last.involuntary);
+    }
+    assert!(ours_ns.abs_diff(kernels_ns) <= kernels_ns / 1_000, "{ours_ns} {kernels_ns}");
+    assert!(now.values().any(|thread| thread.yields > 0));
+    assert_eq!((lost.threads, lost.pairs), (0, 0));
+    crowd.leave();
+}
+
+/// Threads that come and go: none has another's time, and the end of none is missed.
+#[test]
+fn a_thousand_threads_a_second() {
+    let Some(tracer) = tracer(&Options::default()) else { return };
+    let times = tracer.thread_times().unwrap();
+    let mut ends: HashMap<u32, u64> = HashMap::new();
+    for number in 0..2_000u64 {
+        let spin = number % 7 * 20_000;
+        let run = move || {
+            let from = thread_cpu_ns();
+            while thread_cpu_ns() - from < spin {}
+            (own_tid(), thread_cpu_ns())
+        };
+        let (tid, cpu_ns) = thread::spawn(run).join().unwrap();
+        ends.insert(tid, cpu_ns);
+    }
+    // The last ones are a little in ending.
+    thread::sleep(Duration::from_millis(100));
+    for (tid, at_least_ns) in &ends {
+        let time = times.read(*tid).unwrap();
+        assert!(time.ended && !time.running, "{tid}: {time:?}");
+        assert!(time.cpu_ns >= *at_least_ns && time.cpu_ns <= time.kernel_ns + MOST_AHEAD_NS);
+    }
+    assert_eq!(tracer.lost().threads, 0);
+}
+
+/// One id, two threads, one after the other.
+#[test]
+fn an_id_given_anew_on_purpose() {
+    let Some(tracer) = tracer(&Options::default()) else { return };
+    let times = tracer.thread_times().unwrap();
+    let spin = |ns: u64| {
+        let from = thread_cpu_ns();
+        while thread_cpu_ns() - from < ns {}
+    };
+    let old = thread::spawn(move || {
+        spin(20_000_000);
+        own_tid()
+    })
+    .join()
+    .unwrap();
+    thread::sleep(Duration::from_millis(20));
+    let first = times.read(old).unwrap();
+    assert!(first.ended && first.cpu_ns >= 20_000_000);
+    // Others may take the id first.
+    for _ in 0..200 {
+        if fs::write("/proc/sys/kernel/ns_last_pid", (old - 1).to_string()).is_err() {
+            let _ = writeln!(stderr(), "skipped: ns_last_pid cannot be written");
+            return;
+        }
+        let crowd = Crowd::new(vec![Box::new(|| {})]);
+        if crowd.tids[0] == old {
+            let is = at_rest(&[old])[0];
+            let young = times.read(old).unwrap();
+            assert!(young.start_ns > first.start_ns && !young.ended);
+            assert_eq!((young.voluntary, young.involuntary), (is.voluntary, is.involuntary));
+            assert!((is.cpu_ns..=is.cpu_ns + MOST_AHEAD_NS).contains(&young.cpu_ns));
+            crowd.start.wait();
+            crowd.leave();
+            return;
+        }
+        crowd.start.wait();
+        crowd.leave();
+    }
+    let _ = writeln!(stderr(), "skipped: the id was never given again");
+}
+
+#[test]
+fn a_recording_has_every_switch_of_a_thread() {
+    let recording = Some(Recording { bytes: 1 << 24, wakeups: true });
+    let Some(mut tracer) = tracer(&Options { recording, ..Options::default() }) else { return };
+    let crowd = Crowd::new(ping_pong(2_000, Some(0)).into_iter().collect());
+    let before = at_rest(&crowd.tids);
+    tracer.recorder().unwrap().drain(|_| {});
+    let mut counts: HashMap<u32, (u64, u64)> = HashMap::new();
+    crowd.work(&AtomicBool::new(false), Duration::from_secs(1));
+    let after = at_rest(&crowd.tids);
+    tracer.recorder().unwrap().drain(|event| match event.what {
+        What::Switch { prev, .. } => counts.entry(prev.0).or_default().0 += 1,
+        What::Wakeup { wakee, .. } => counts.entry(wakee.0).or_default().1 += 1,
+        _ => {}
+    });
+    assert_eq!(tracer.lost().events, 0);
+    for (number, tid) in crowd.tids.iter().enumerate() {
+        let (was, is) = (before[number], after[number]);
+        let switches = is.voluntary + is.involuntary - was.voluntary - was.involuntary;
+        assert_eq!(counts[tid].0, switches);
+        assert!(counts[tid].1 > 0);
+    }
+    crowd.leave();
+}
+
+#[test]
+fn what_does_not_fit_into_a_recording_is_counted() {
+    let recording = Some(Recording { bytes: 1 << 16, wakeups: false });
+    let Some(mut tracer) = tracer(&Options { recording, ..Options::default() }) else { return };
+    let crowd = Crowd::new(ping_pong(5_000, Some(0)).into_iter().collect());
+    crowd.work(&AtomicBool::new(false), Duration::from_secs(1));
+    at_rest(&crowd.tids);
+    let taken = tracer.recorder().unwrap().drain(|_| {});
+    // 64 KiB are 1,638 events of 40 bytes.
+    assert!(taken <= (1 << 16) / 40 && taken > 0);
+    assert!(tracer.lost().events > 0);
+    crowd.leave();
+}
+
+/// A BPF file system of the test's own.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn new() -> Option<Self> {
+        let place = tempfile::Builder::new().prefix("switchtrace-bpf").tempdir().unwrap().keep();
+        let path = CString::new(place.to_str().unwrap()).unwrap();
+        // SAFETY: strings that end in NUL; no data.
+        let status = unsafe {
+            let bpf = c"bpf".as_ptr();
+            libc::mount(bpf, path.as_ptr(), bpf, 0, c"mode=0755".as_ptr().cast())
+        };
+        if status != 0 {
+            let _ = writeln!(stderr(), "skipped: no BPF file system can be mounted");
+        }
+        (status == 0).then_some(Self(place))
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let path = CString::new(self.0.to_str().unwrap()).unwrap();
+        // SAFETY: a string that ends in NUL.
+        unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) };
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+/// This test binary again, for one test, with a variable.
+fn again(test: &str, variable: &str, value: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture"]).env(variable, value).current_dir("/");
+    command
+}
+
+fn as_nobody(command: &mut Command) -> String {
+    let output = command.uid(65_534).gid(65_534).output().unwrap();
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(output.status.success(), "{text}");
+    text
+}
+
+#[test]
+fn anybody_may_read_a_pinned_table_and_nobody_may_write() {
+    if let Some(pinned) = std::env::var_os(PINNED) {
+        read_pinned(Path::new(&pinned));
+        return;
+    }
+    let Some(tracer) = tracer(&Options::times_only()) else { return };
+    let Some(mounted) = Mounted::new() else { return };
+    let pinned = mounted.0.join("threads");
+    tracer.pin(&pinned).unwrap();
+    let name = "anybody_may_read_a_pinned_table_and_nobody_may_write";
+    let said = as_nobody(&mut again(name, PINNED, pinned.to_str().unwrap()));
+    assert!(said.contains("was read"), "{said}");
+    refuses_writes(&pinned);
+
+    // And when the tracer has ended, readers are told.
+    let path = CString::new(pinned.to_str().unwrap()).unwrap();
+    let times = ThreadTimes::open(&path).unwrap();
+    assert!(times.cpu_ns(own_tid()).is_ok());
+    drop(tracer);
+    let told = (0..1_000).any(|_| {
+        thread::sleep(Duration::from_millis(2));
+        times.cpu_ns(own_tid()) == Err(OthersError::NotTraced)
+    });
+    assert!(told);
+    assert!(matches!(ThreadTimes::open(&path), Err(OthersError::NotTraced)));
+}
+
+/// As nobody.
+fn read_pinned(path: &Path) {
+    let path = CString::new(path.to_str().unwrap()).unwrap();
+    let times = ThreadTimes::open(&path).unwrap();
+    let parent = std::os::unix::process::parent_id();
+    assert!(times.read(parent).unwrap().cpu_ns > 0);
+    assert!(times.cpu_ns(own_tid()).unwrap() > 0);
+    println!("{parent} was read");
+}
+
+/// Even for root: the map is frozen.
+fn refuses_writes(pinned: &Path) {
+    let path = CString::new(pinned.to_str().unwrap()).unwrap();
+    let get = [path.as_ptr() as u64, 0];
+    // SAFETY: BPF_OBJ_GET with a path that ends in NUL.
+    let map = unsafe { libc::syscall(libc::SYS_bpf, 7, get.as_ptr(), 16) };
+    assert!(map >= 0);
+    let (key, value) = ([0u8; 4], [0u8; 64]);
+    let update = [map as u64, key.as_ptr() as u64, value.as_ptr() as u64, 0];
+    // SAFETY: BPF_MAP_UPDATE_ELEM with a key and a value of the map's sizes.
+    assert_eq!(unsafe { libc::syscall(libc::SYS_bpf, 2, update.as_ptr(), 32) }, -1);
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping, if there is one.
+    let start = unsafe {
+        libc::mmap(std::ptr::null_mut(), 4096, protection, libc::MAP_SHARED, map as i32, 0)
+    };
+    assert_eq!(start, libc::MAP_FAILED);
+    // SAFETY: ours.
+    unsafe { libc::close(map as i32) };
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    if std::env::var_os(HOLD).is_some() {
+        println!("said: {}", Tracer::open(&Options::default()).unwrap_err());
+        return;
+    }
+    // SAFETY: no arguments.
+    if unsafe { libc::geteuid() } != 0 || tracer(&Options::times_only()).is_none() {
+        return;
+    }
+    let said = as_nobody(&mut again("what_is_missing_is_said", HOLD, "1"));
+    assert!(said.contains("CAP_BPF and CAP_PERFMON missing: run as root"), "{said}");
+}
+
+/// Numbers behind `field` in the descriptors of a process.
+fn described(child: &Child, field: &str) -> Vec<u32> {
+    let folder = format!("/proc/{}/fdinfo", child.id());
+    let text = |entry: std::io::Result<fs::DirEntry>| fs::read_to_string(entry.unwrap().path());
+    let texts: Vec<String> =
+        fs::read_dir(folder).unwrap().filter_map(|entry| text(entry).ok()).collect();
+    let lines = texts.iter().flat_map(|text| text.lines());
+    lines.filter_map(|line| line.strip_prefix(field)?.trim().parse().ok()).collect()
+}
+
+/// Whether a program (command 13) or a map (14) of this id is still there.
+fn is_there(command: i32, id: u32) -> bool {
+    let attributes = [id, 0, 0];
+    // SAFETY: BPF_*_GET_FD_BY_ID: no addresses.
+    let descriptor = unsafe { libc::syscall(libc::SYS_bpf, command, attributes.as_ptr(), 12) };
+    if descriptor >= 0 {
+        // SAFETY: ours.
+        unsafe { libc::close(descriptor as i32) };
+    }
+    descriptor >= 0
+}
+
+#[test]
+fn nothing_is_left_after_a_kill() {
+    if std::env::var_os(HOLD).is_some() {
+        let _tracer = Tracer::open(&Options::default()).unwrap();
+        println!("held");
+        thread::sleep(Duration::from_secs(600));
+        return;
+    }
+    if tracer(&Options::times_only()).is_none() {
+        return;
+    }
+    let mut child =
+        again("nothing_is_left_after_a_kill", HOLD, "1").stdout(Stdio::piped()).spawn().unwrap();
+    let mut output = child.stdout.take().unwrap();
+    let mut said = Vec::new();
+    while !String::from_utf8_lossy(&said).contains("held") {
+        let mut buffer = [0; 256];
+        let length = output.read(&mut buffer).unwrap();
+        assert!(length > 0, "{}", String::from_utf8_lossy(&said));
+        said.extend_from_slice(&buffer[..length]);
+    }
+    let (programs, maps) = (described(&child, "prog_id:"), described(&child, "map_id:"));
+    // sched_switch, sched_migrate_task, sched_process_exec: not more than was asked for.
+    assert_eq!(programs.len(), 3, "{programs:?}");
+    assert!(!maps.is_empty() && programs.iter().all(|id| is_there(13, *id)));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The kernel frees them a little later.
+    let gone =
+        || programs.iter().all(|id| !is_there(13, *id)) && maps.iter().all(|id| !is_there(14, *id));
+    assert!((0..500).any(|_| gone() || {
+        thread::sleep(Duration::from_millis(20));
+        false
+    }));
+}
+
+/// Programs of many threads and forks while it is opened and closed again and again.
+#[test]
+fn opened_and_closed_under_load() {
+    if tracer(&Options::times_only()).is_none() {
+        return;
+    }
+    let crowd = Crowd::new(ping_pong(100_000, None).into_iter().collect());
+    crowd.start.wait();
+    for round in 0..10 {
+        let options = if round % 2 == 0 { Options::default() } else { Options::times_only() };
+        let tracer = Tracer::open(&options).unwrap();
+        let status = Command::new("true").status().unwrap();
+        assert!(status.success());
+        let times = tracer.thread_times().unwrap();
+        // Those who were there before are known.
+        assert!(crowd.tids.iter().all(|tid| times.read(*tid).is_ok()));
+        assert!(times.read(std::process::id()).unwrap().tgid == std::process::id());
+        assert_eq!(times.cpu_ns(0), Err(OthersError::NoSuchThread(0)));
+        assert_eq!(times.cpu_ns(u32::MAX), Err(OthersError::NoSuchThread(u32::MAX)));
+    }
+    crowd.leave();
+}

@@ -6,6 +6,9 @@ mod now;
 mod table;
 mod types;
 
+#[cfg(test)]
+mod tests;
+
 pub use table::Table;
 pub use types::{OthersError, ThreadTime};
 

@@ -90,8 +90,20 @@ impl Table {
         // SAFETY: the kernel writes at most `bytes` to `info`, which outlives the call.
         unsafe { bpf(OBJ_GET_INFO, &get) }
             .map_err(|errno| failed("BPF_OBJ_GET_INFO_BY_FD", errno))?;
-        let bytes = info.value_bytes as usize * info.entries as usize;
-        if info.kind != ARRAY || bytes < size_of::<Header>() {
+        if info.kind != ARRAY {
+            return Err(OthersError::NoTable);
+        }
+        let record_bytes = info.value_bytes as usize;
+        Self::of_file(descriptor, record_bytes.saturating_mul(info.entries as usize), record_bytes)
+    }
+
+    /// The table in the first `bytes` of a file.
+    pub(super) fn of_file(
+        descriptor: c_int,
+        bytes: usize,
+        record_bytes: usize,
+    ) -> Result<Self, OthersError> {
+        if bytes < size_of::<Header>() {
             return Err(OthersError::NoTable);
         }
         let (protection, shared) = (libc::PROT_READ, libc::MAP_SHARED);
@@ -101,15 +113,9 @@ impl Table {
         if start == libc::MAP_FAILED {
             return Err(failed("mmap", sys::errno()));
         }
-        let mut table = Self {
-            start: start.cast(),
-            bytes,
-            record_bytes: info.value_bytes as usize,
-            tids: 0,
-            index_at: 0,
-            records_at: 0,
-            records: 0,
-        };
+        let start = start.cast();
+        let mut table =
+            Self { start, bytes, record_bytes, tids: 0, index_at: 0, records_at: 0, records: 0 };
         table.believe_header()?;
         Ok(table)
     }

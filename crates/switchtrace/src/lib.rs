@@ -24,6 +24,7 @@ mod btf;
 mod cause;
 mod error;
 mod events;
+pub mod ffi;
 mod histogram;
 mod kernel;
 mod layout;

@@ -63,6 +63,11 @@ int main(void)
     EXPECT(own(4194304, &process) == -1 && errno == ESRCH);
     EXPECT(whole(4194304, &process) == -1 && errno == ESRCH);
 
+    errno = 0;
+    EXPECT(threadclock_others_open("/nowhere/threads") == NULL && errno != 0);
+    EXPECT(threadclock_others_ns(NULL, 1, &last) == -1 && errno == EINVAL);
+    threadclock_others_close(NULL);
+
     printf("%s: loop of %" PRIu64 " ns, %" PRIu64 " cycles; bound %" PRIu64 " ns\n", tier(),
            after.ns - before.ns, after.cycles - before.cycles, bound_ns());
     return 0;

@@ -34,6 +34,20 @@ const char *threadclock_tier(void);
 /* How far threadclock_now_ns() can be from CLOCK_THREAD_CPUTIME_ID read around it. */
 uint64_t threadclock_error_bound_ns(void);
 
+/* Reads other threads from a table that a switchtrace has pinned. For one thread at a time. */
+struct threadclock_others;
+
+/* The table at this path in a BPF file system. Null with errno set if there is none, or nobody keeps
+ * it up to date (ESTALE). Needs no privilege (Linux 5.18). */
+struct threadclock_others *threadclock_others_open(const char *path);
+
+/* The CPU time of this thread in *ns; the id is that of the initial pid namespace. 0, or -1 with errno
+ * ESRCH (no such thread has been seen), EINVAL (null, negative id) or ESTALE (the tracer has ended). */
+int threadclock_others_ns(const struct threadclock_others *others, pid_t id, uint64_t *ns);
+
+/* Frees it. Null is ignored. */
+void threadclock_others_close(struct threadclock_others *others);
+
 #ifdef __cplusplus
 }
 #endif

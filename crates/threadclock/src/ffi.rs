@@ -1,8 +1,11 @@
 //! The C interface: include/threadclock.h says what each does.
 
 use crate::clock::{self, ThreadClock};
+use crate::others::Others;
 use crate::sys;
 use crate::types::{CpuTime, Error};
+use core::ffi::CStr;
+use core::ptr;
 use libc::{c_char, c_int, pid_t};
 
 fn answer(time: Result<CpuTime, Error>, out: *mut CpuTime) -> c_int {
@@ -53,6 +56,78 @@ pub extern "C" fn threadclock_tier() -> *const c_char {
 #[unsafe(no_mangle)]
 pub extern "C" fn threadclock_error_bound_ns() -> u64 {
     ThreadClock::for_this_thread().error_bound_ns()
+}
+
+/// Opens a pinned table.
+///
+/// # Safety
+/// `path` is null or a string that ends in NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn threadclock_others_open(path: *const c_char) -> *mut Others {
+    let null = ptr::null_mut();
+    if path.is_null() {
+        sys::set_errno(libc::EINVAL);
+        return null;
+    }
+    // SAFETY: a string, as the caller promises.
+    let others = match Others::open(unsafe { CStr::from_ptr(path) }) {
+        Ok(others) => others,
+        Err(error) => {
+            sys::set_errno(error.errno());
+            return null;
+        }
+    };
+    // SAFETY: memory of its size, aligned for anything, written before it is used.
+    unsafe {
+        let place = libc::malloc(size_of::<Others>()).cast::<Others>();
+        if !place.is_null() {
+            place.write(others);
+        }
+        place
+    }
+}
+
+/// The CPU time of a thread.
+///
+/// # Safety
+/// `others` is null or came from [`threadclock_others_open`]; `ns` is null or points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn threadclock_others_ns(
+    others: *const Others,
+    id: pid_t,
+    ns: *mut u64,
+) -> c_int {
+    // SAFETY: as the caller promises.
+    let read = match (unsafe { others.as_ref() }, u32::try_from(id)) {
+        (Some(others), Ok(tid)) if !ns.is_null() => others.cpu_ns(tid).map_err(|e| e.errno()),
+        _ => Err(libc::EINVAL),
+    };
+    match read {
+        Ok(read) => {
+            // SAFETY: not null, and the caller's.
+            unsafe { ns.write(read) };
+            0
+        }
+        Err(errno) => {
+            sys::set_errno(errno);
+            -1
+        }
+    }
+}
+
+/// Frees it.
+///
+/// # Safety
+/// `others` is null or came from [`threadclock_others_open`], and is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn threadclock_others_close(others: *mut Others) {
+    if !others.is_null() {
+        // SAFETY: written by `threadclock_others_open` in memory of malloc's, as the caller promises.
+        unsafe {
+            others.drop_in_place();
+            libc::free(others.cast());
+        }
+    }
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("probe", &["model", "threadclock"]),
     ("stats", &[]),
     ("switchcost", &["charts", "classic", "launcher", "model", "probe", "stats", "threadclock"]),
+    ("switchtrace", &["threadclock"]),
     ("threadclock", &[]),
 ];
 

@@ -1,0 +1,125 @@
+//! The C interface: include/switchtrace.h says what each does.
+
+use crate::error::Error;
+use crate::options::Options;
+use crate::tracer::Tracer;
+use libc::{c_char, c_int, pid_t, size_t};
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use threadclock::others::{Others, OthersError, ThreadTime};
+
+/// A tracer and a reader of it.
+#[derive(Debug)]
+pub struct Handle {
+    times: Others,
+    tracer: Tracer,
+}
+
+fn set_errno(errno: c_int) {
+    // SAFETY: the location is this thread's own.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+fn failed(errno: c_int) -> c_int {
+    set_errno(errno);
+    -1
+}
+
+fn open() -> Result<Handle, Error> {
+    let tracer = Tracer::open(&Options::times_only())?;
+    Ok(Handle { times: tracer.thread_times()?, tracer })
+}
+
+/// Begins to trace.
+///
+/// # Safety
+/// `message` is null or has `bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn switchtrace_open(message: *mut c_char, bytes: size_t) -> *mut Handle {
+    let error = match open() {
+        Ok(handle) => return Box::into_raw(Box::new(handle)),
+        Err(error) => error,
+    };
+    let text = error.to_string();
+    if !message.is_null() && bytes > 0 {
+        let length = text.len().min(bytes - 1);
+        // SAFETY: `length` bytes and a NUL fit, as the caller promises.
+        unsafe {
+            message.copy_from_nonoverlapping(text.as_ptr().cast(), length);
+            message.add(length).write(0);
+        }
+    }
+    set_errno(error.errno());
+    std::ptr::null_mut()
+}
+
+/// One thread.
+///
+/// # Safety
+/// `trace` is null or came from [`switchtrace_open`]; `out` is null or a `struct switchtrace_time`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn switchtrace_read(
+    trace: *const Handle,
+    id: pid_t,
+    out: *mut ThreadTime,
+) -> c_int {
+    // SAFETY: as the caller promises.
+    let (Some(handle), Ok(tid), false) =
+        (unsafe { trace.as_ref() }, u32::try_from(id), out.is_null())
+    else {
+        return failed(libc::EINVAL);
+    };
+    match handle.times.read(tid) {
+        Ok(time) => {
+            // SAFETY: not null, and a struct of this layout.
+            unsafe { out.write(time) };
+            0
+        }
+        Err(error) => failed(error.errno()),
+    }
+}
+
+/// The CPU time alone.
+///
+/// # Safety
+/// As [`switchtrace_read`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn switchtrace_cpu_ns(trace: *const Handle, id: pid_t) -> u64 {
+    // SAFETY: as the caller promises.
+    let handle = unsafe { trace.as_ref() };
+    let read = |handle: &Handle| -> Result<u64, OthersError> {
+        handle.times.cpu_ns(u32::try_from(id).unwrap_or(u32::MAX))
+    };
+    handle.and_then(|handle| read(handle).ok()).unwrap_or(0)
+}
+
+/// Pins the table.
+///
+/// # Safety
+/// `trace` as in [`switchtrace_read`]; `path` is null or a string that ends in NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn switchtrace_pin(trace: *const Handle, path: *const c_char) -> c_int {
+    if path.is_null() {
+        return failed(libc::EINVAL);
+    }
+    // SAFETY: as the caller promises.
+    let (handle, path) = unsafe { (trace.as_ref(), CStr::from_ptr(path)) };
+    let Some(handle) = handle else { return failed(libc::EINVAL) };
+    match handle.tracer.pin(Path::new(OsStr::from_bytes(path.to_bytes()))) {
+        Ok(()) => 0,
+        Err(error) => failed(error.errno()),
+    }
+}
+
+/// Ends it.
+///
+/// # Safety
+/// `trace` is null or came from [`switchtrace_open`], and is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn switchtrace_close(trace: *mut Handle) {
+    if !trace.is_null() {
+        // SAFETY: made by Box::into_raw, and given back once, as the caller promises.
+        drop(unsafe { Box::from_raw(trace) });
+    }
+}

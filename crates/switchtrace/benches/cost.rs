@@ -140,7 +140,9 @@ fn reader(rounds: usize) {
         pin(1);
         // SAFETY: no arguments.
         TID.store(unsafe { libc::gettid() } as u64, Relaxed);
-        while !END.load(Relaxed) {}
+        while !END.load(Relaxed) {
+            std::hint::spin_loop();
+        }
     });
     thread::sleep(Duration::from_millis(20));
     pin(0);

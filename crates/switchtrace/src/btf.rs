@@ -1,8 +1,6 @@
 //! What the programs must know of the running kernel's types (Documentation/bpf/btf.rst): ids of types,
 //! offsets of fields, the arguments of a tracepoint. Damaged data gives `None`, never a panic.
 
-use std::collections::HashMap;
-
 const MAGIC: u16 = 0xeb9f;
 
 /// `BTF_KIND_*` of include/uapi/linux/btf.h.
@@ -28,7 +26,6 @@ pub(crate) struct Btf {
     /// Where each type lies in `data`. Type 0 is void.
     types: Vec<usize>,
     strings: usize,
-    named: HashMap<(u32, Vec<u8>), u32>,
 }
 
 /// The fixed part of a type.
@@ -56,16 +53,11 @@ impl Btf {
         let header = word(4)?;
         let (types_at, types_end) = (header + word(8)?, header + word(8)? + word(12)?);
         let strings = header + word(16)?;
-        let mut btf = Self { data, types: vec![usize::MAX], strings, named: HashMap::new() };
+        let mut btf = Self { data, types: vec![usize::MAX], strings };
         let mut at = types_at;
         while at < types_end {
             let found = btf.type_at(at)?;
-            let id = u32::try_from(btf.types.len()).ok()?;
             btf.types.push(at);
-            if found.name != 0 && is_looked_up(found.kind) {
-                let name = btf.string(found.name)?.to_vec();
-                btf.named.entry((found.kind, name)).or_insert(id);
-            }
             at += HEADER_BYTES + bytes_behind(found.kind, found.members)?;
         }
         Some(btf)
@@ -87,9 +79,17 @@ impl Btf {
         rest.split(|byte| *byte == 0).next()
     }
 
-    /// The id of a type by its name.
+    /// The id of a type by its name. Looks at all: an index of a hundred thousand names takes longer
+    /// than the few searches.
     pub(crate) fn find(&self, kind: Kind, name: &str) -> Option<u32> {
-        self.named.get(&(kind as u32, name.as_bytes().to_vec())).copied()
+        let is_it = |at: usize| {
+            let found = self.type_at(at)?;
+            let rest = self.data.get(self.strings + found.name as usize..)?;
+            let ends = rest.strip_prefix(name.as_bytes())?.first() == Some(&0);
+            (found.kind == kind as u32 && ends).then_some(())
+        };
+        let id = self.types.iter().position(|at| is_it(*at).is_some())?;
+        u32::try_from(id).ok()
     }
 
     /// What lies behind typedefs and qualifiers.
@@ -164,10 +164,6 @@ impl Btf {
 fn read_u32(data: &[u8], at: usize) -> Option<u32> {
     let bytes = data.get(at..at.checked_add(4)?)?;
     bytes.try_into().ok().map(u32::from_ne_bytes)
-}
-
-fn is_looked_up(kind: u32) -> bool {
-    [Kind::Struct, Kind::Typedef, Kind::Function].iter().any(|wanted| *wanted as u32 == kind)
 }
 
 fn is_qualifier(kind: u32) -> bool {

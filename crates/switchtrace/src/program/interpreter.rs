@@ -1,6 +1,9 @@
 //! A small kernel for tests: tasks, maps, a clock that goes on by 1 ns an instruction, and an
 //! interpreter of the instructions that the programs use. What a program must not do panics.
 
+// A fault of a program is a failed test.
+#![allow(clippy::panic)]
+
 use crate::asm::Insn;
 use std::collections::{HashMap, VecDeque};
 

@@ -378,6 +378,25 @@ fn ends_give_records_back_and_the_oldest_is_taken_first() {
     assert_eq!(bench.world.pairs.len(), 40);
 }
 
+/// The index still leads to a record that has long been a younger thread's, of another id.
+#[test]
+fn a_thread_whose_id_led_to_anothers_record_gets_its_own() {
+    let mut bench = Bench::new(true);
+    let (idle, old) = (bench.task(0), bench.task(10));
+    bench.switch(idle, old, RUNNABLE);
+    bench.switch(old, idle, DEAD);
+    // Born before those that take the record, and seen after them.
+    let young = bench.task(10);
+    for pid in 20..20 + RECORDS {
+        let task = bench.task(pid);
+        bench.switch(idle, task, RUNNABLE);
+        bench.switch(task, idle, if pid == 20 { DEAD } else { SLEEP });
+    }
+    bench.switch(idle, young, RUNNABLE);
+    assert_eq!(bench.u32(10, offset_of!(Record, tid)), 10);
+    assert_eq!(bench.word(10) & ON, ON);
+}
+
 #[test]
 fn threads_without_a_record_are_counted_and_disturb_nobody() {
     let mut bench = Bench::new(true);

@@ -207,24 +207,29 @@ fn reader(rounds: usize) {
     show("our reading less the kernel's, ns", ahead);
 }
 
-/// Rings of two on all CPUs for 30 s.
+/// Two threads on a CPU that yield to each other: the fastest switches there are. Their ids and switches.
+fn yielders(cpu: usize, end: Instant) -> Vec<thread::JoinHandle<(u32, u64)>> {
+    let work = move || {
+        pin(cpu);
+        while Instant::now() < end {
+            (0..1_000).for_each(|_| thread::yield_now());
+        }
+        // SAFETY: no arguments.
+        (unsafe { libc::gettid() } as u32, own_switches())
+    };
+    (0..2).map(|_| thread::spawn(work)).collect()
+}
+
+/// As many switches as all CPUs can make, and whether each was counted.
 fn flood(seconds: usize) {
     for options in [Options::default(), recording(false)] {
         let mut tracer = Tracer::open(&options).unwrap();
         let cpus = thread::available_parallelism().unwrap().get();
-        let end = Instant::now() + Duration::from_secs(seconds as u64);
-        let (started, before) = (Instant::now(), stat_switches());
-        let rings: Vec<_> = (0..cpus)
-            .map(|cpu| {
-                thread::spawn(move || {
-                    while Instant::now() < end {
-                        ring(cpu, HOPS);
-                    }
-                })
-            })
-            .collect();
+        let started = Instant::now();
+        let end = started + Duration::from_secs(seconds as u64);
+        let threads: Vec<_> = (0..cpus).flat_map(|cpu| yielders(cpu, end)).collect();
         let (mut events, mut most) = (0usize, 0);
-        while rings.iter().any(|ring| !ring.is_finished()) {
+        while threads.iter().any(|thread| !thread.is_finished()) {
             if let Some(recorder) = tracer.recorder() {
                 let taken = recorder.drain(|event| {
                     black_box(event);
@@ -234,21 +239,25 @@ fn flood(seconds: usize) {
             thread::sleep(Duration::from_millis(5));
         }
         let elapsed = started.elapsed().as_secs_f64();
-        let switches = stat_switches() - before;
+        let made: Vec<(u32, u64)> =
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+        thread::sleep(Duration::from_millis(100));
+        let pairs = tracer.pairs();
+        let counted = |tid| -> u64 {
+            let own = pairs.iter().filter(|pair| pair.prev.tid == tid);
+            own.map(|pair| pair.voluntary + pair.involuntary).sum()
+        };
+        // The last switch of each comes after it was asked.
+        let missing: i64 = made.iter().map(|(tid, n)| (*n + 1) as i64 - counted(*tid) as i64).sum();
+        let switches: u64 = made.iter().map(|(_, switches)| switches).sum();
         let kind = if options.recording.is_some() { "recording" } else { "aggregated" };
         println!(
-            "{kind}: {elapsed:.1} s, {:.0} switches/s on {cpus} CPUs; {:?}; {events} events, at most {most} at once",
+            "{kind}: {:.0} switches/s for {elapsed:.1} s on {cpus} CPUs, {missing} of {switches} not counted; \
+             {:?}; {events} events, at most {most} at once",
             switches as f64 / elapsed,
             tracer.lost()
         );
     }
-}
-
-/// The kernel's count of switches of all CPUs.
-fn stat_switches() -> u64 {
-    let stat = std::fs::read_to_string("/proc/stat").unwrap();
-    let line = stat.lines().find_map(|line| line.strip_prefix("ctxt ")).unwrap();
-    line.parse().unwrap()
 }
 
 fn main() {

@@ -61,18 +61,23 @@ impl Others {
     /// found out within a millisecond of reading.
     #[inline]
     pub fn cpu_ns(&self, tid: u32) -> Result<u64, OthersError> {
+        self.cpu_ns_by(tid, || self.clock.now())
+    }
+
+    #[inline(always)]
+    fn cpu_ns_by(&self, tid: u32, now: impl Fn() -> Option<u64>) -> Result<u64, OthersError> {
         let unknown = OthersError::NoSuchThread(tid);
         let record = self.table.record(tid).ok_or(unknown)?;
         let word = record.word.load(Acquire);
         // The clock also says when the tracer must be checked, so it is read for all.
         if word & BUSY == 0
             && record.tid.load(Relaxed) == tid
-            && let Some(now) = self.clock.now()
+            && let Some(now) = now()
             && record.word.load(Acquire) == word
         {
             return Ok(if word & ON == 0 { word } else { word.wrapping_add(now) & TIME });
         }
-        self.read_slowly(record, tid).map(|(_, cpu_ns)| cpu_ns)
+        self.read_slowly(record, tid).map(|time| time.cpu_ns)
     }
 
     /// All that is known of this thread.
@@ -82,7 +87,7 @@ impl Others {
     pub fn read(&self, tid: u32) -> Result<ThreadTime, OthersError> {
         let unknown = OthersError::NoSuchThread(tid);
         let record = self.table.record(tid).ok_or(unknown)?;
-        self.read_slowly(record, tid).map(|(time, _)| time)
+        self.read_slowly(record, tid)
     }
 
     /// The table.
@@ -92,7 +97,7 @@ impl Others {
 
     /// Renews the clock if it must, and looks until nothing changes meanwhile.
     #[cold]
-    fn read_slowly(&self, record: &Record, tid: u32) -> Result<(ThreadTime, u64), OthersError> {
+    fn read_slowly(&self, record: &Record, tid: u32) -> Result<ThreadTime, OthersError> {
         for _ in 0..MOST_LOOKS {
             let word = record.word.load(Acquire);
             if word & BUSY != 0 {
@@ -112,7 +117,7 @@ impl Others {
             let time = copy(record, word, now);
             fence(Acquire);
             if record.word.load(Relaxed) == word {
-                return Ok((time, time.cpu_ns));
+                return Ok(time);
             }
         }
         Err(OthersError::NotTraced)

@@ -113,6 +113,28 @@ fn on_off_ended_and_unknown() {
     assert_eq!(reader.cpu_ns(7), Err(OthersError::NoSuchThread(7)));
 }
 
+/// What happens between the two looks at the word is seen by the second.
+#[test]
+fn a_switch_during_a_reading_is_seen() {
+    let page = Page::new();
+    let reader = page.reader();
+    let on = ON | (1_000u64.wrapping_sub(now_ns()) & TIME);
+    let record = page.thread(0, 7, on);
+    let read = reader.cpu_ns_by(7, || {
+        record.word.store(2_000, Release);
+        Some(now_ns() + 5_000_000)
+    });
+    assert_eq!(read, Ok(2_000));
+    record.word.store(on, Release);
+    let read = reader.cpu_ns_by(7, || {
+        record.word.store(on | BUSY, Release);
+        record.tid.store(8, Release);
+        record.word.store(77, Release);
+        Some(now_ns())
+    });
+    assert_eq!(read, Err(OthersError::NoSuchThread(7)));
+}
+
 /// A record that stays busy, as none of the kernel's does, is given up.
 #[test]
 fn a_damaged_table_neither_hangs_nor_leads_out_of_the_page() {

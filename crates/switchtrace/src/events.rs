@@ -102,7 +102,7 @@ impl Recorder {
         Ok(Self { _map: map, consumer, producer, mask: bytes as u64 - 1 })
     }
 
-    /// Hands over all events that are there, and says how many. Call it often enough: a million
+    /// Hands over the events that are there when it is called, and says how many. Call it often enough: a million
     /// switches a second fill 40 MB.
     pub fn drain(&mut self, mut take: impl FnMut(Event)) -> usize {
         // SAFETY: the first word of each page is the position, which the kernel reads and writes as such.
@@ -113,7 +113,9 @@ impl Recorder {
             )
         };
         let (mut at, mut taken) = (consumed.load(Relaxed), 0);
-        while at < produced.load(Acquire) {
+        // Those that are there now: more may come as fast as they are taken.
+        let end = produced.load(Acquire);
+        while at < end {
             let Some((length, raw)) = self.record(at) else { break };
             if let Some(event) = raw.and_then(Event::from_raw) {
                 take(event);

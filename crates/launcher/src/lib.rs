@@ -98,6 +98,17 @@ impl Launcher {
         stop_signal().and_then(|signal| u8::try_from(signal).ok()).or(self.signal)
     }
 
+    /// A signal that asked to stop and reached the launcher alone, once the series is done: the command ran on, but
+    /// somebody wanted something else. The exit code is 128 + the signal.
+    pub fn stopped_alone(&self) -> Option<LauncherError> {
+        let signal = self.signal.filter(|_| stop_signal().is_none())?;
+        let message = format!(
+            "signal {signal} reached the launcher alone and did not stop the command: send it to the command, or to \
+             switchcost"
+        );
+        Some(LauncherError { message, exit_code: 128 + signal })
+    }
+
     /// The process id of the command that is started first, of an announced series; none where there is none.
     pub fn started(&mut self) -> Result<Option<u32>, LauncherError> {
         match self.answer()? {

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use model::case::Case;
-use model::case::Sample;
+use model::case::{Case, LINE_BYTES, Sample, Walk, Work};
 use model::plan::Batching;
 use model::trial::Trial;
+use model::{ring as ring_model, trial as trial_model};
+use rustix::process::{Resource, getrlimit};
+use rustix::system::sysinfo;
 use serde::{Deserialize, Serialize};
 
 use crate::{ring, trial};
@@ -23,6 +25,68 @@ pub struct Unmeasured {
     pub exhausted: bool,
 }
 
+/// Most tasks that there may be (PID_MAX_LIMIT, include/linux/threads.h).
+const MOST_MEMBERS: u64 = 1 << 22;
+/// Most laps of a sample: their hops can still be counted.
+const MOST_LAPS: u64 = 1 << 40;
+/// Longest time that something is asked to last: a day.
+const LONGEST_NS: u64 = 86_400_000_000_000;
+/// Most bytes that are kept of one trial beside its block: both times, what is timed for comparison, a place.
+const BYTES_OF_TRIAL: u64 = 128;
+
+fn within(what: &str, value: u64, least: u64, most: u64) -> Result<(), String> {
+    let is_within = (least..=most).contains(&value);
+    is_within.then_some(()).ok_or_else(|| format!("{what} {value}: accepted are {least} to {most}"))
+}
+
+/// `count` things of so many bytes each fit into the memory that there is, or that this process may have.
+fn fits(what: &str, count: u64, bytes: u64) -> Result<(), String> {
+    let of = sysinfo();
+    let all = (of.totalram + of.totalswap) * u64::from(of.mem_unit.max(1));
+    let memory = getrlimit(Resource::As).current.map_or(all, |limit| limit.min(all));
+    let needed = u128::from(count) * u128::from(bytes);
+    let fits = needed <= u128::from(memory);
+    fits.then_some(())
+        .ok_or_else(|| format!("{what}: {needed} bytes do not fit into {memory} bytes of memory"))
+}
+
+fn check_ring(case: &ring_model::Case, batching: &ring_model::Batching) -> Result<(), String> {
+    let members = u64::from(case.members);
+    within("members", members, 1, MOST_MEMBERS)?;
+    within("laps", batching.laps.unwrap_or(1), 1, MOST_LAPS)?;
+    within("sample_ns", batching.sample_ns, 0, LONGEST_NS)?;
+    within("slice_ns", batching.slice_ns.unwrap_or(1), 1, LONGEST_NS)?;
+    case.work.map_or(Ok(()), |work| check_work(&work, members))
+}
+
+fn check_work(work: &Work, members: u64) -> Result<(), String> {
+    Work::new(work.bytes, work.stride_bytes, work.op).map_err(|error| error.to_string())?;
+    if work.walk == Walk::Chase {
+        within("bytes of a chase", work.bytes, LINE_BYTES, u64::MAX)?;
+    }
+    fits("working sets of all members", members, work.bytes)
+}
+
+fn check_trial(trial: &Trial, trials: u64) -> Result<(), String> {
+    fits("trials", trials, BYTES_OF_TRIAL)?;
+    match trial {
+        Trial::Malloc { bytes, .. } => fits("blocks", trials, *bytes),
+        Trial::Primes { primes } => fits("primes", (*primes).into(), 4),
+        Trial::Sampling { duration_ns, .. } | Trial::Gaps { duration_ns } => {
+            within("duration_ns", *duration_ns, 0, LONGEST_NS)
+        }
+        Trial::Wakeup(trial_model::Wakeup { wakes, period_ns, .. }) => {
+            fits("wakes", (*wakes).into(), BYTES_OF_TRIAL)?;
+            within("period_ns", *period_ns, 1, LONGEST_NS)
+        }
+        Trial::Execution(execution) => {
+            within("laps", execution.laps, 1, MOST_LAPS)?;
+            check_work(&execution.work, 2)
+        }
+        Trial::Call { .. } | Trial::Loop { .. } | Trial::TwoProcesses => Ok(()),
+    }
+}
+
 /// All steps of a worker have deadlines of their own, of a minute and more each.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
@@ -31,6 +95,7 @@ impl Assignment {
     /// as soon as it is proven.
     pub fn measure(&self, sink: &mut dyn FnMut(Sample)) -> Result<(), Unmeasured> {
         let Self { case_number, round, .. } = *self;
+        self.check().map_err(|message| Unmeasured { message, exhausted: false })?;
         match &self.case {
             Case::Ring(case) => {
                 let assignment = self.of_ring(case);
@@ -44,6 +109,16 @@ impl Assignment {
                 sink(Sample::Trial(sample));
                 Ok(())
             }
+        }
+    }
+
+    /// Whether what it says can be allocated and counted, before any of it is: a run file that was changed may say
+    /// anything.
+    fn check(&self) -> Result<(), String> {
+        within("case_number", self.case_number as u64, 0, u32::MAX.into())?;
+        match &self.case {
+            Case::Ring(case) => check_ring(case, &self.batching.ring),
+            Case::Trial(case) => check_trial(&case.trial, self.batching.trial.trials.into()),
         }
     }
 
@@ -71,6 +146,54 @@ impl Assignment {
             round: self.round,
             batching: self.batching.ring.clone(),
             unshared_ratio: self.unshared_ratio,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn refused(case: Value, ring: Value, trials: u32) -> Option<String> {
+        let mut of_ring =
+            json!({"laps": 8, "sample_ns": 1, "samples_per_round": 1, "enough_ns": 1});
+        ring.as_object()
+            .into_iter()
+            .flatten()
+            .for_each(|(name, value)| of_ring[name] = value.clone());
+        let batching = json!({"ring": of_ring, "trial": {"trials": trials}});
+        let all = json!({"case_number": 0, "case": case, "round": 0, "batching": batching});
+        serde_json::from_value::<Assignment>(all).expect("an assignment").check().err()
+    }
+
+    fn ring(members: u64, bytes: u64) -> Value {
+        let work = json!({"bytes": bytes, "stride_bytes": 8, "op": "rmw", "walk": "chase"});
+        json!({"ring": {"members": members, "kind": "process", "link": "pipe", "work": work,
+            "placement": {"mode": "same", "cpu": 0}, "policy": "other"}})
+    }
+
+    #[test]
+    fn what_no_worker_could_hold_is_refused_by_name() {
+        let as_is = || json!({});
+        assert_eq!(refused(ring(2, 4096), as_is(), 1), None);
+        let trial = |of: Value| json!({"trial": {"trial": of, "cpu": 0, "policy": "other"}});
+        let gaps = |ns: u64| trial(json!({"of": "gaps", "duration_ns": ns}));
+        assert_eq!(refused(gaps(1), as_is(), 1), None);
+        for (named, said) in [
+            ("members 0", refused(ring(0, 4096), as_is(), 1)),
+            ("members 4294967295", refused(ring(u32::MAX.into(), 4096), as_is(), 1)),
+            ("--work 12", refused(ring(2, 12), as_is(), 1)),
+            ("bytes of a chase 8", refused(ring(2, 8), as_is(), 1)),
+            ("working sets of all members", refused(ring(2, 1 << 60), as_is(), 1)),
+            ("laps 0", refused(ring(2, 4096), json!({"laps": 0}), 1)),
+            ("laps 18446744073709551615", refused(ring(2, 4096), json!({"laps": u64::MAX}), 1)),
+            ("sample_ns", refused(ring(2, 4096), json!({"sample_ns": u64::MAX}), 1)),
+            ("duration_ns", refused(gaps(u64::MAX), as_is(), 1)),
+            ("trials", refused(gaps(1), as_is(), u32::MAX)),
+        ] {
+            assert!(said.as_ref().is_some_and(|said| said.starts_with(named)), "{named}: {said:?}");
         }
     }
 }

@@ -7,6 +7,7 @@ use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use serde::{Deserialize, Serialize};
 
+use crate::limits;
 use crate::placement;
 use crate::procfs::Stat;
 use crate::sys;
@@ -34,11 +35,17 @@ pub fn take_at(policy: Policy, priority: i32) -> Result<(), Errno> {
 
 /// That a policy was refused, what it needs, and what there is of that.
 pub fn refused(policy: Policy, errno: Errno) -> String {
-    format!("policy {policy} was refused ({errno}): {}", needs(policy))
+    format!("policy {policy} was refused ({errno}): {}", needs(policy, errno))
 }
 
-/// What a policy needs, and what there is of it.
-pub fn needs(policy: Policy) -> String {
+/// What a policy that was refused needs, and what there is of it. It is tried on a thread: with EAGAIN there was none.
+pub fn needs(policy: Policy, errno: Errno) -> String {
+    if errno == Errno::AGAIN {
+        return format!(
+            "no thread could be started to try it. {}",
+            limits::behind("thread start", errno)
+        );
+    }
     let limit = getrlimit(Resource::Rtprio).current;
     let limit = limit.map_or("unlimited".to_string(), |limit| limit.to_string());
     format!(
@@ -130,6 +137,14 @@ mod tests {
         assert_eq!(fields(&stat), Some([19, 40, 41]));
         assert_eq!(fields("7 (a) S 1 2"), None);
         assert_eq!(fields(""), None);
+    }
+
+    #[test]
+    fn a_thread_that_could_not_be_started_is_no_missing_privilege() {
+        let (thread, privilege) =
+            (refused(Policy::Fifo, Errno::AGAIN), refused(Policy::Fifo, Errno::PERM));
+        assert!(thread.contains("RLIMIT_NPROC") && !thread.contains("CAP_SYS_NICE"), "{thread}");
+        assert!(privilege.contains("CAP_SYS_NICE"), "{privilege}");
     }
 
     #[test]

@@ -152,8 +152,8 @@ pub(crate) enum Command {
     /// from a tiny launcher, so that the figures are the command's own. Standard streams, signals and the
     /// terminal are the command's; the report goes to standard error, and the exit code is the command's:
     /// 128 + the signal that ended it, 127 where it was not found, 126 where it could not be run. SIGINT,
-    /// SIGQUIT, SIGTERM and SIGHUP reach the command, also when they are sent to this program alone, and
-    /// what was measured until then is printed; other signals end or stop this program as any other. All commands
+    /// SIGQUIT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 reach the command, also when they are sent to this program
+    /// alone, and what was measured until the first four is printed; other signals end or stop this program as any other. All commands
     /// are looked up before the first is run. Nothing is stored: --json keeps the figures.
     #[command(
         after_long_help = "Examples:\n  switchcost run -- make -j4\n  switchcost run -n 20 -- sleep 0.01\n  switchcost run --vs 'gzip -1 -c f' -- gzip -c f\n  switchcost run -n 5 --parameter jobs 1,2,4 -- make -j{jobs}"

@@ -1,67 +1,86 @@
-//! Ctrl-C: the worker is ended at once, what was measured so far is printed, the exit code tells.
+//! Ctrl-C: the worker is ended at once, what was measured so far is printed, the exit code tells. Without a thread:
+//! whoever waits also waits for the signal, and this program may fork.
 
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
 use std::process::{Child, ExitStatus};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use probe::command::is_ignored;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use signal_hook::{flag, low_level};
 
-#[derive(Default)]
 struct State {
-    signal: Option<i32>,
-    worker: Option<Child>,
+    worker: Mutex<Option<Child>>,
+    /// The last one; 0 before.
+    signal: Arc<AtomicUsize>,
+    /// Readable once a signal has come, and from then on.
+    wake: UnixStream,
+    waker: UnixStream,
 }
 
 /// Which signal asked to stop, if one did, and the running worker.
-#[derive(Clone, Default)]
-pub(crate) struct Interrupt(Arc<(Mutex<State>, Condvar)>);
+#[derive(Clone)]
+pub(crate) struct Interrupt(Arc<State>);
 
 impl Interrupt {
-    /// Watches SIGINT and SIGTERM. A second signal ends the program at once.
+    /// Of signals that nobody watches for yet.
+    fn new() -> io::Result<Self> {
+        let (wake, waker) = UnixStream::pair()?;
+        let (worker, signal) = (Mutex::default(), Arc::default());
+        Ok(Self(Arc::new(State { worker, signal, wake, waker })))
+    }
+
+    /// Watches SIGINT and SIGTERM, unless they are ignored (nohup(1), `&` in a script). A second signal ends the
+    /// program at once.
     pub(crate) fn watch() -> Result<Self> {
-        let interrupt = Self::default();
-        let mut signals =
-            Signals::new([SIGINT, SIGTERM]).context("cannot watch for Ctrl-C (sigaction)")?;
-        let shared = interrupt.clone();
-        let watch = move || {
-            for signal in signals.forever() {
-                if shared.stop(signal).is_some() {
-                    std::process::exit(128 + signal);
-                }
-            }
-        };
-        let thread = thread::Builder::new().name("signals".into());
-        thread.spawn(watch).context("cannot start a thread")?;
+        let interrupt = Self::new().context("cannot watch for Ctrl-C (socketpair)")?;
+        let asked = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM].into_iter().filter(|signal| !is_ignored(*signal)) {
+            let State { signal: last, waker, .. } = &*interrupt.0;
+            let watched = flag::register_conditional_shutdown(signal, 128 + signal, asked.clone())
+                .and_then(|_| flag::register(signal, asked.clone()))
+                .and_then(|_| flag::register_usize(signal, last.clone(), signal as usize))
+                .and_then(|_| low_level::pipe::register(signal, waker.try_clone()?));
+            watched.context("cannot watch for Ctrl-C (sigaction)")?;
+        }
         Ok(interrupt)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Ends the worker and all waits, those to come too; gives the signal before.
-    fn stop(&self, signal: i32) -> Option<i32> {
-        let earlier = self.state().signal.replace(signal);
-        self.kill_worker();
-        self.0.1.notify_all();
-        earlier
+    fn running(&self) -> MutexGuard<'_, Option<Child>> {
+        self.0.worker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The signal that asked to stop.
     pub(crate) fn signal(&self) -> Option<i32> {
-        self.state().signal
+        let last = self.0.signal.load(Ordering::SeqCst);
+        i32::try_from(last).ok().filter(|signal| *signal != 0)
+    }
+
+    /// What is readable once a signal has come.
+    pub(crate) fn wake(&self) -> BorrowedFd<'_> {
+        self.0.wake.as_fd()
     }
 
     /// Waits for a signal, but no longer than this; gives whether one came.
     pub(crate) fn wait(&self, longest: Duration) -> bool {
-        let is_left = |state: &mut State| state.signal.is_none();
-        let waited = self.0.1.wait_timeout_while(self.state(), longest, is_left);
-        waited.unwrap_or_else(PoisonError::into_inner).0.signal.is_some()
+        let end = Instant::now().checked_add(longest);
+        while self.signal().is_none() {
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+            let mut wake = [PollFd::from_borrowed_fd(self.wake(), PollFlags::IN)];
+            if poll(&mut wake, timeout.as_ref()) == Ok(0) {
+                break;
+            }
+        }
+        self.signal().is_some()
     }
 
     /// The exit code that tells of it.
@@ -71,7 +90,7 @@ impl Interrupt {
 
     /// The process id of the running worker.
     pub(crate) fn worker(&self) -> Option<u32> {
-        self.state().worker.as_ref().map(Child::id)
+        self.running().as_ref().map(Child::id)
     }
 
     /// Starts the worker, and gives what `take` takes of it. Where somebody asked to stop, ErrorKind::Interrupted.
@@ -80,25 +99,35 @@ impl Interrupt {
         spawn: impl FnOnce() -> io::Result<Child>,
         take: impl FnOnce(&mut Child) -> T,
     ) -> io::Result<T> {
-        // With the lock held: either the signal is seen here, or the worker is seen where it is noted.
-        let mut state = self.state();
-        match state.signal {
+        // A signal that comes from here on is seen by whoever waits for the worker.
+        match self.signal() {
             Some(_) => Err(io::ErrorKind::Interrupted.into()),
-            None => Ok(take(state.worker.insert(spawn()?))),
+            None => Ok(take(self.running().insert(spawn()?))),
         }
     }
 
     /// How the worker has ended, once it has.
     pub(crate) fn wait_for_worker(&self) -> io::Result<ExitStatus> {
-        // The lock is not kept while waiting: the thread that waits for signals needs it.
-        let child = self.state().worker.take();
-        child.ok_or_else(|| io::Error::other("the process is gone"))?.wait()
+        loop {
+            let mut running = self.running();
+            let child = running.as_mut().ok_or_else(|| io::Error::other("the process is gone"))?;
+            if let Some(status) = child.try_wait()? {
+                *running = None;
+                return Ok(status);
+            }
+            drop(running);
+            // Its output has ended, so it will have in a moment.
+            sleep(Duration::from_millis(1));
+            if self.signal().is_some() {
+                self.kill_worker();
+            }
+        }
     }
 
     /// Ends the running worker, if there is one, and all that runs in its process group: what a prefix
     /// has started does not go with it by itself.
     pub(crate) fn kill_worker(&self) {
-        if let Some(child) = self.state().worker.as_mut() {
+        if let Some(child) = self.running().as_mut() {
             // Its members go with it. One that is gone already is what we want.
             let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
             let _ = child.kill();
@@ -108,7 +137,15 @@ impl Interrupt {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
+
+    impl Default for Interrupt {
+        fn default() -> Self {
+            Self::new().expect("a socket")
+        }
+    }
 
     #[test]
     fn a_signal_ends_waits_in_other_threads_and_later_ones() {
@@ -116,7 +153,8 @@ mod tests {
         assert!(!interrupt.wait(Duration::from_millis(1)));
         std::thread::scope(|scope| {
             let waits = scope.spawn(|| interrupt.wait(long));
-            assert_eq!(interrupt.stop(SIGINT), None);
+            interrupt.0.signal.store(SIGINT as usize, Ordering::SeqCst);
+            (&interrupt.0.waker).write_all(&[1]).unwrap();
             assert!(waits.join().unwrap());
         });
         assert!(interrupt.wait(long));

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, ChildStdin, Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
@@ -115,7 +115,7 @@ impl Workers {
         more: &[&str],
         environment: &[(&str, Option<String>)],
         patience: Duration,
-    ) -> io::Result<(ChildStdin, WorkerOutput)> {
+    ) -> io::Result<(ChildStdin, WorkerOutput<ChildStdout>)> {
         // /proc/self/exe is this very program, also when its file has been replaced meanwhile. To a prefix `self`
         // would be itself.
         let own = match self.prefix.is_empty() {

@@ -5,8 +5,7 @@
 //! but a member under a real-time policy may keep its CPU from delivering that: so there is one here, too.
 
 use std::io::Read;
-use std::os::fd::OwnedFd;
-use std::process::ChildStdout;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -22,9 +21,9 @@ const LAST_OUTPUT: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(1 << 32);
 
 /// The lines of the running worker, which leads a process group. It is not waited for before they are read.
-pub(crate) struct WorkerOutput {
+pub(crate) struct WorkerOutput<R> {
     interrupt: Interrupt,
-    stdout: ChildStdout,
+    stdout: R,
     /// Readable once the worker has ended. None where the kernel has no such descriptor (before 5.3): then
     /// the end of its output is its end.
     worker: Option<OwnedFd>,
@@ -33,18 +32,15 @@ pub(crate) struct WorkerOutput {
     unread: Vec<u8>,
     at_end_of_file: bool,
     has_ended: bool,
+    /// It was killed, as somebody asked to stop.
+    is_stopped: bool,
     /// It was killed for taking too long.
     pub(crate) is_overdue: bool,
 }
 
-impl WorkerOutput {
+impl<R: Read + AsFd> WorkerOutput<R> {
     /// Of the process `worker`, which is killed after `patience`.
-    pub(crate) fn of(
-        interrupt: &Interrupt,
-        worker: Pid,
-        stdout: ChildStdout,
-        patience: Duration,
-    ) -> Self {
+    pub(crate) fn of(interrupt: &Interrupt, worker: Pid, stdout: R, patience: Duration) -> Self {
         Self {
             interrupt: interrupt.clone(),
             stdout,
@@ -53,6 +49,7 @@ impl WorkerOutput {
             unread: Vec::new(),
             at_end_of_file: false,
             has_ended: false,
+            is_stopped: false,
             is_overdue: false,
         }
     }
@@ -63,8 +60,12 @@ impl WorkerOutput {
         self.deadline = Instant::now() + LAST_OUTPUT;
     }
 
-    /// Waits for more output or the worker's end. False once there will be none.
+    /// Waits for more output, the worker's end, or a signal that asks to stop. False once there will be none.
     fn wait(&mut self) -> bool {
+        if !self.is_stopped && self.interrupt.signal().is_some() {
+            self.is_stopped = true;
+            self.kill();
+        }
         let reads = !self.at_end_of_file;
         let worker = self.worker.as_ref().filter(|_| !self.has_ended);
         let mut ends: Vec<PollFd<'_>> =
@@ -73,12 +74,14 @@ impl WorkerOutput {
         if ends.is_empty() {
             return false;
         }
+        let wake = self.interrupt.wake();
+        ends.extend((!self.is_stopped).then(|| PollFd::from_borrowed_fd(wake, PollFlags::IN)));
         let left = self.deadline.saturating_duration_since(Instant::now());
         match poll(&mut ends, Timespec::try_from(left).ok().as_ref()) {
             Err(Errno::INTR) => return true,
             Err(_) => return false,
             // What still holds the pipe is outside of the group.
-            Ok(0) if self.has_ended || self.is_overdue => return false,
+            Ok(0) if self.has_ended || self.is_overdue || self.is_stopped => return false,
             Ok(0) => {
                 self.is_overdue = true;
                 self.kill();
@@ -88,7 +91,8 @@ impl WorkerOutput {
         }
         let mut ready = ends.iter().map(|end| !end.revents().is_empty());
         let has_output = reads && ready.next() == Some(true);
-        if ready.next() == Some(true) {
+        let is_watched = worker.is_some();
+        if is_watched && ready.next() == Some(true) {
             self.has_ended = true;
             self.kill();
         }
@@ -108,7 +112,7 @@ impl WorkerOutput {
     }
 }
 
-impl Iterator for WorkerOutput {
+impl<R: Read + AsFd> Iterator for WorkerOutput<R> {
     type Item = Vec<u8>;
 
     /// The next line, without its end; at last what was cut off.
@@ -152,6 +156,22 @@ mod tests {
     fn a_worker_that_does_not_end_is_ended() {
         let (lines, is_overdue, status) = run("exec sleep 1000", Duration::from_millis(1));
         assert!(lines.is_empty() && is_overdue && !status.success(), "{status}");
+    }
+
+    #[test]
+    fn a_worker_is_ended_by_a_signal_to_this_program() {
+        let interrupt = Interrupt::watch().expect("handlers");
+        let mut sleep = Command::new("sleep");
+        sleep.arg("1000").stdout(Stdio::piped()).process_group(0);
+        let taken = |child: &mut Child| (Pid::from_child(child), child.stdout.take());
+        let (pid, stdout) = interrupt.start(|| sleep.spawn(), taken).expect("sleep(1) starts");
+        let stdout = stdout.expect("its pipe");
+        let output = WorkerOutput::of(&interrupt, pid, stdout, Duration::from_secs(1000));
+        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM)
+            .expect("itself");
+        assert_eq!(output.count(), 0);
+        let status = interrupt.wait_for_worker().expect("its status");
+        assert!(!status.success() && interrupt.exit_code() == Some(143), "{status}");
     }
 
     #[test]

@@ -155,7 +155,7 @@ impl Sampler<'_, '_> {
         self.warm_up()?;
         self.places = self.choose_place()?;
         let calibrated = (batching.sample_ns.max(1) as f64 / self.ns_per_lap).ceil() as u64;
-        let slice_laps = self.slice_laps();
+        let slice_laps = self.slice_laps(batching.laps.unwrap_or(calibrated));
         let whole_slices = calibrated.next_multiple_of(slice_laps.unwrap_or(1));
         let laps = batching.laps.unwrap_or(whole_slices);
         let mut sampled_ns = 0;
@@ -226,13 +226,13 @@ impl Sampler<'_, '_> {
         self.leader.move_to(place, PLACE_LAPS)
     }
 
-    /// Laps of a slice, where the samples are cut into slices: as many as the fastest batch says, at
+    /// Laps of a slice, where samples of so many laps are cut into slices: as many as the fastest batch says, at
     /// least one, and at most [`MOST_SLICES`] slices of a sample.
-    fn slice_laps(&self) -> Option<u64> {
+    fn slice_laps(&self, sample_laps: u64) -> Option<u64> {
         let batching = &self.assignment.batching;
         let wanted_ns = batching.slice_ns.filter(|_| sys::HAS_QUANTA)?;
         let laps = (wanted_ns as f64 / self.ns_per_lap) as u64;
-        let fewest = batching.laps.unwrap_or(0).div_ceil(MOST_SLICES);
+        let fewest = sample_laps.div_ceil(MOST_SLICES);
         Some(laps.max(fewest).max(1))
     }
 

@@ -6,15 +6,13 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, MprotectFlags, mprotect};
-use rustix::param::page_size;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
 use super::clock::{Usage, Whose, usage};
 use super::last_errno;
-use super::page::Mapping;
-use super::process::{Forked, fork_beside_threads};
+use super::page::Stack;
+use super::process::{Forked, fork};
 use super::signal::{action_of, block, change_mask, has, set_of};
 use super::stop::{StopHandlers, stop_signal};
 use super::words::Command;
@@ -45,10 +43,10 @@ pub struct BeforeExec {
 /// Starts commands.
 pub struct Starter {
     inherited: Inherited,
-    stack: Mapping,
+    stack: Stack,
 }
 
-/// For a child before its exec: a few calls deep, more where execve(2) is wrapped. The lowest page is a guard.
+/// For a child before its exec: a few calls deep, more where execve(2) is wrapped.
 const STACK_BYTES: usize = 128 << 10;
 
 /// What the child needs, and what it notes.
@@ -66,10 +64,7 @@ struct Start<'a> {
 impl Starter {
     /// Of commands that find `inherited` as it was.
     pub fn new(inherited: Inherited) -> Result<Self, Errno> {
-        let stack = Mapping::new(STACK_BYTES, MapFlags::PRIVATE)?;
-        // SAFETY: the lowest page of the new mapping, which is not in use: below it is memory that the child shares.
-        unsafe { mprotect(stack.base, page_size(), MprotectFlags::empty())? };
-        Ok(Self { inherited, stack })
+        Ok(Self { inherited, stack: Stack::new(STACK_BYTES)? })
     }
 
     /// Starts a command, looking for its program from path `found` on; a `rehearsal` ends where it would
@@ -99,9 +94,8 @@ impl Starter {
             // end; what it writes meanwhile are cells, errno and the command's table. The kernel writes one
             // descriptor.
             unsafe {
-                let stack = self.stack.base.byte_add(STACK_BYTES);
                 let argument = (&raw const start).cast_mut().cast();
-                libc::clone(become_command, stack, flags, argument, &raw mut handle)
+                libc::clone(become_command, self.stack.top(), flags, argument, &raw mut handle)
             }
         };
         let mut pid = clone(shared | libc::CLONE_PIDFD);
@@ -143,11 +137,10 @@ extern "C" fn become_command(start: *mut c_void) -> c_int {
 }
 
 /// This program once more, with `words`: the copy has `descriptors`, which exec would close, the caller's
-/// signals and all that it was started with.
+/// signals and all that it was started with. EBUSY beside other threads.
 pub fn start_again(words: &[&CStr], descriptors: &[BorrowedFd<'_>]) -> Result<Pid, Errno> {
     let table = table_of(words);
-    // The child makes system calls and nothing else, which it may whatever other threads were doing.
-    match fork_beside_threads()? {
+    match fork()? {
         Forked::Parent(pid) => Ok(pid),
         Forked::Child => {
             for descriptor in descriptors {

@@ -11,7 +11,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, mknodat, open, unlink
 use rustix::io::{Errno, fcntl_dupfd_cloexec, retry_on_intr};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-use super::page::{Shared, Slot};
+use super::page::{Shared, Slot, Stack};
 use super::signal::{member_lost, no_timeout};
 use super::{check, last_errno};
 use crate::end::{By, CallError, End, LinkError};
@@ -183,8 +183,8 @@ impl End for PosixQueue {
 // What must not be cut in two: making something with a name and taking the name away again. A
 // worker that is killed with -9 between the two would leave it behind, so a vfork helper does both.
 
-/// Enough for a few system calls deep.
-const STACK_BYTES: usize = 64 * 1024;
+/// Enough for a few system calls deep, and a guard page, of 64 KiB where pages are largest.
+const STACK_BYTES: usize = 128 * 1024;
 
 struct Work<F, T> {
     act: Option<F>,
@@ -209,15 +209,12 @@ pub(super) unsafe fn in_vfork_helper<T, F: FnOnce() -> T>(act: F) -> Result<T, E
         0
     }
     let mut work = Work { act: Some(act), result: None };
-    let mut stack = vec![0_u128; STACK_BYTES / size_of::<u128>()];
+    let stack = Stack::new(STACK_BYTES)?;
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES;
     // SAFETY: the stack is used by the new process alone, from its 16-byte-aligned top; it and the
     // work live on, as CLONE_VFORK suspends this thread until that process has ended (and if this
     // thread is killed, the memory stays as long as that process uses it).
-    let pid = unsafe {
-        let top = stack.as_mut_ptr_range().end.cast();
-        libc::clone(run::<T, F>, top, flags, (&raw mut work).cast())
-    };
+    let pid = unsafe { libc::clone(run::<T, F>, stack.top(), flags, (&raw mut work).cast()) };
     let pid = check(pid)?;
     // SAFETY: waits for the process made above; no status is asked for. __WALL: it was made
     // without an exit signal, so that its end raises no signal.

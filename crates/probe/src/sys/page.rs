@@ -11,7 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use rustix::mm::{
+    Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, munmap,
+};
+use rustix::param::page_size;
 use rustix::thread::futex;
 
 use super::walk::{BASE_PAGE_BYTES, HUGE_PAGE_BYTES};
@@ -52,11 +55,12 @@ impl Mapping {
         Ok(Self { base, bytes })
     }
 
-    /// The first bytes of a file, shared with it, readable.
+    /// The first bytes of a file that is sealed against changes, readable. Private: kernels before 6.7 map no such
+    /// file shared.
     pub(super) fn of_file(bytes: usize, file: impl AsFd) -> Result<Self, Errno> {
         // SAFETY: a new mapping aliases nothing of this process.
         let base = unsafe {
-            mmap(std::ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::SHARED, file, 0)?
+            mmap(std::ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::PRIVATE, file, 0)?
         };
         Ok(Self { base, bytes })
     }
@@ -67,6 +71,24 @@ impl Mapping {
         let mapping = Self::new(bytes + HUGE_PAGE_BYTES, flags)?;
         let start = mapping.base.wrapping_byte_add(mapping.base.align_offset(HUGE_PAGE_BYTES));
         Ok((mapping, start))
+    }
+}
+
+/// A stack for a process that shares the caller's memory, which lies below a page that nobody may touch.
+pub(super) struct Stack(Mapping);
+
+impl Stack {
+    /// Of so many bytes, a multiple of the page size; the lowest page is the guard.
+    pub(super) fn new(bytes: usize) -> Result<Self, Errno> {
+        let mapping = Mapping::new(bytes, MapFlags::PRIVATE)?;
+        // SAFETY: the lowest page of the new mapping, which is not in use.
+        unsafe { mprotect(mapping.base, page_size(), MprotectFlags::empty())? };
+        Ok(Self(mapping))
+    }
+
+    /// Where it begins: it grows down from its aligned end.
+    pub(super) fn top(&self) -> *mut c_void {
+        self.0.base.wrapping_byte_add(self.0.bytes)
     }
 }
 
@@ -349,6 +371,15 @@ impl Ballast {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn below_a_stack_nothing_may_be_touched() {
+        let stack = Stack::new(1 << 17).unwrap();
+        let guard = format!("{:x}-", stack.top() as usize - (1 << 17));
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let lowest = maps.lines().find(|line| line.starts_with(&guard)).expect("the guard");
+        assert!(lowest.contains(" ---p "), "{lowest}");
+    }
 
     #[test]
     fn a_slot_gives_each_token_once() {

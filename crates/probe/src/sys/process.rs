@@ -16,6 +16,7 @@ use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, getpid, getppid,
     kill_process, set_parent_process_death_signal, setrlimit, waitid, waitpid,
 };
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::check;
 use super::clock::Usage;
@@ -29,38 +30,42 @@ pub enum Forked {
     Parent(Pid),
 }
 
-/// Forks the calling process. EBUSY where it has other threads: the child has their locks and none of
+/// Forks the calling process. EBUSY where it has other threads, or may have: the child has their locks and none of
 /// them, so that it could use only what is async-signal-safe.
 pub fn fork() -> Result<Forked, Errno> {
-    if !has_one_thread() {
+    // The harness of unit tests has threads; what these fork takes no lock that those hold for long.
+    if !cfg!(test) && !has_one_thread() {
         return Err(Errno::BUSY);
     }
-    fork_beside_threads()
-}
-
-/// The same where there may be other threads. The child is on its own: a lock that one of them held is never
-/// released in it (the C library's own excepted, fork(2)), so it takes none of the program's, and has a
-/// deadline or a parent that ends it.
-pub fn fork_beside_threads() -> Result<Forked, Errno> {
-    // SAFETY: the child has the calling thread and a copy of all memory; what other threads were changing is behind
-    // locks, which stay held.
+    // SAFETY: there is no other thread: the child has all that this process has.
     match check(unsafe { libc::fork() })? {
         0 => Ok(Forked::Child),
         pid => Pid::from_raw(pid).map(Forked::Parent).ok_or(Errno::INVAL),
     }
 }
 
-/// By the links of its folder of tasks (proc_pid_task(5)): two, and one for each thread. A thread that was
-/// joined is listed for a moment longer. Without /proc the callers are relied on; so they are in unit
-/// tests, whose harness has threads.
+/// A thread that was joined is there for a moment longer.
 fn has_one_thread() -> bool {
     let is_alone = |attempt: u32| {
         if attempt > 0 {
             std::thread::sleep(Duration::from_millis(1));
         }
-        std::fs::metadata("/proc/self/task").map_or(true, |folder| folder.nlink() <= 3)
+        is_alone()
     };
-    cfg!(test) || (0..100).any(is_alone)
+    (0..100).any(is_alone)
+}
+
+/// Asked of the kernel, which refuses CLONE_THREAD beside other threads and does nothing else (unshare(2)); where that
+/// is forbidden, as containers do, by the links of the folder of tasks: two, and one for each thread
+/// (proc_pid_task(5)).
+fn is_alone() -> bool {
+    let flag = UnshareFlags::from_bits_retain(libc::CLONE_THREAD as u32);
+    // SAFETY: nothing is unshared by this flag.
+    match unsafe { unshare_unsafe(flag) } {
+        Ok(()) => true,
+        Err(Errno::INVAL) => false,
+        Err(_) => std::fs::metadata("/proc/self/task").is_ok_and(|folder| folder.nlink() <= 3),
+    }
 }
 
 /// Lets the calling process be killed when its parent ends (PR_SET_PDEATHSIG). False if its parent is not
@@ -183,8 +188,8 @@ struct SyscallInfo {
 const GET_SYSCALL_INFO: libc::c_uint = 0x420e;
 const ENTRY: u8 = 1;
 
-/// Forks, runs `act` in the child and gives how often it made each system call, by number (for
-/// what takes no lock of other threads). The child is gone when this returns.
+/// Forks ([`fork`]), runs `act` in the child and gives how often it made each system call, by number. The child is
+/// gone when this returns.
 pub fn count_syscalls(act: impl FnOnce()) -> Result<BTreeMap<i64, u64>, Errno> {
     let child = Child::start(|| {
         // SAFETY: these calls touch no memory of ours. The parent sees the stop.
@@ -258,10 +263,10 @@ fn entered(child: Pid) -> Result<Option<i64>, Errno> {
 pub struct Child(pub Pid);
 
 impl Child {
-    /// Forks one that does `act` and ends. Beside other threads `act` must take no lock that they may hold.
+    /// Forks one that does `act` and ends ([`fork`]).
     pub fn start(act: impl FnOnce()) -> Result<Self, Errno> {
         let parent = getpid();
-        match fork_beside_threads()? {
+        match fork()? {
             Forked::Parent(pid) => Ok(Self(pid)),
             Forked::Child => {
                 if end_with_parent(parent) {
@@ -361,6 +366,21 @@ impl Drop for Child {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_second_thread_is_seen_and_its_end_too() {
+        // The harness has threads of its own: what is asked is a child that has one.
+        let alone = || {
+            let before = has_one_thread();
+            let (ends, held) = std::sync::mpsc::channel::<()>();
+            let other = std::thread::spawn(move || held.recv().is_err());
+            let beside = is_alone();
+            drop(ends);
+            before && !beside && other.join().is_ok() && has_one_thread()
+        };
+        let child = Child::start(|| exit_now(i32::from(!alone()))).unwrap();
+        assert!(child.join());
+    }
 
     #[test]
     fn no_child_is_an_error() {

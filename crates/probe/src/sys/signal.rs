@@ -161,6 +161,11 @@ pub(super) fn action_of(signal: c_int) -> libc::sigaction {
     }
 }
 
+/// Whether the process ignores a signal (nohup(1), `&` in a script).
+pub fn is_ignored(signal: c_int) -> bool {
+    action_of(signal).sa_sigaction == libc::SIG_IGN
+}
+
 /// Gives a signal its action (sigaction(2)), during which `blocked` signals wait.
 ///
 /// # Safety

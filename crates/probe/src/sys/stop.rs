@@ -1,5 +1,5 @@
-//! Signals that ask to stop, in the program and in its launcher. Both note them in the handler itself,
-//! so that a check after a command's end sees what came before it.
+//! Signals that are meant for the command, in the program and in its launcher: those that ask to stop, which both note
+//! in the handler itself, so that a check after a command's end sees what came before it, and those of the user's own.
 //!
 //! The terminal's signals, and those to the whole process group, reach program, launcher and command
 //! by themselves. What reached the program alone is passed on to the launcher, which sends it to the command.
@@ -13,8 +13,11 @@ use rustix::io::Errno;
 use super::clock::monotonic_ns;
 use super::signal::{action_of, change_mask, has, set_action, set_of};
 
-/// The signals.
-const STOPPING: [c_int; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
+/// The signals, those that ask to stop first.
+const PASSED_ON: [c_int; 6] =
+    [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
+/// How many ask to stop.
+const STOPPING: usize = 4;
 
 /// A signal to the group reaches the program and the launcher at once; what the program passes on comes
 /// within this time, unless the machine stalls.
@@ -26,10 +29,10 @@ static LAST: AtomicI32 = AtomicI32::new(0);
 static SOCKET: AtomicI32 = AtomicI32::new(-1);
 /// Whose handlers they are: a child that shares the memory up to its exec has them too for a moment.
 static OWNER: AtomicI32 = AtomicI32::new(0);
-/// What was sent to this process itself, by [`STOPPING`].
-static DIRECT: [Direct; STOPPING.len()] = [const {
+/// What was sent to this process itself, by [`PASSED_ON`].
+static DIRECT: [Direct; PASSED_ON.len()] = [const {
     Direct { count: AtomicU32::new(0), sender: AtomicI32::new(0), at_ns: AtomicU64::new(0) }
-}; STOPPING.len()];
+}; PASSED_ON.len()];
 
 struct Direct {
     count: AtomicU32,
@@ -45,8 +48,8 @@ pub const FORWARDED_BYTES: usize = 8;
 pub fn note_forwarded(bytes: [u8; FORWARDED_BYTES]) -> Option<c_int> {
     let both = u64::from_ne_bytes(bytes);
     let (signal, sender) = ((both >> 32) as c_int, both as i32);
-    LAST.store(signal, SeqCst);
-    let direct = &DIRECT[STOPPING.iter().position(|stopping| *stopping == signal)?];
+    note(signal);
+    let direct = &DIRECT[PASSED_ON.iter().position(|passed| *passed == signal)?];
     let together = direct.count.load(SeqCst) > 0
         && direct.sender.load(SeqCst) == sender
         && monotonic_ns().saturating_sub(direct.at_ns.load(SeqCst)) < TOGETHER_NS;
@@ -56,30 +59,37 @@ pub fn note_forwarded(bytes: [u8; FORWARDED_BYTES]) -> Option<c_int> {
     (!together).then_some(signal)
 }
 
+/// Async-signal-safe.
+fn note(signal: c_int) {
+    if PASSED_ON[..STOPPING].contains(&signal) {
+        LAST.store(signal, SeqCst);
+    }
+}
+
 /// The last signal that asked to stop, if one came.
 pub fn stop_signal() -> Option<c_int> {
     Some(LAST.load(SeqCst)).filter(|signal| *signal != 0)
 }
 
 /// What this process does on each of the signals, put back as it was when this is dropped.
-pub struct KeptActions([libc::sigaction; STOPPING.len()]);
+pub struct KeptActions([libc::sigaction; PASSED_ON.len()]);
 
 impl KeptActions {
     /// As they are now.
     pub fn keep() -> Self {
-        Self(STOPPING.map(action_of))
+        Self(PASSED_ON.map(action_of))
     }
 
     /// The signals that were not ignored.
     fn not_ignored(&self) -> impl Iterator<Item = c_int> + '_ {
-        let all = STOPPING.into_iter().zip(&self.0);
+        let all = PASSED_ON.into_iter().zip(&self.0);
         all.filter(|(_, before)| before.sa_sigaction != libc::SIG_IGN).map(|(signal, _)| signal)
     }
 }
 
 impl Drop for KeptActions {
     fn drop(&mut self) {
-        for (signal, before) in STOPPING.into_iter().zip(&self.0) {
+        for (signal, before) in PASSED_ON.into_iter().zip(&self.0) {
             // SAFETY: the action is the one that the kernel gave.
             unsafe { libc::sigaction(signal, before, std::ptr::null_mut()) };
         }
@@ -104,7 +114,7 @@ impl StopHandlers {
                 (on_stop_signal as *const () as usize, libc::SA_SIGINFO | libc::SA_RESTART);
             // SAFETY: the handler has the signature that SA_SIGINFO asks for and uses only what is
             // async-signal-safe. One signal at a time: what is forwarded must not be torn.
-            unsafe { set_action(signal, handler, flags, &STOPPING)? };
+            unsafe { set_action(signal, handler, flags, &PASSED_ON)? };
         }
         Ok(handlers)
     }
@@ -123,7 +133,7 @@ extern "C" fn on_stop_signal(
     info: *mut libc::siginfo_t,
     _context: *mut libc::c_void,
 ) {
-    LAST.store(signal, SeqCst);
+    note(signal);
     // SAFETY: with SA_SIGINFO the kernel gives a valid siginfo; one that a process sent has its id.
     let (from_process, sender) = unsafe { ((*info).si_code <= 0, (*info).si_pid()) };
     // The kernel's own, as those of the terminal are, go to all that are concerned.
@@ -143,7 +153,7 @@ extern "C" fn on_stop_signal(
         }
     } else if OWNER.load(SeqCst) != std::process::id() as i32 {
         // The group's: its owner counts it too.
-    } else if let Some(place) = STOPPING.iter().position(|stopping| *stopping == signal) {
+    } else if let Some(place) = PASSED_ON.iter().position(|passed| *passed == signal) {
         let direct = &DIRECT[place];
         let now_ns = monotonic_ns();
         let before_ns = direct.at_ns.swap(now_ns, SeqCst);
@@ -164,13 +174,13 @@ pub struct BlockedStopSignals {
 impl BlockedStopSignals {
     /// Blocks them.
     pub fn block() -> Self {
-        Self { before: change_mask(libc::SIG_BLOCK, &set_of(&STOPPING)) }
+        Self { before: change_mask(libc::SIG_BLOCK, &set_of(&PASSED_ON)) }
     }
 
     /// Which of them were blocked before, a bit each.
     pub fn before(&self) -> u64 {
         let blocked = |(place, signal)| u64::from(has(&self.before, signal)) << place;
-        STOPPING.into_iter().enumerate().map(blocked).sum()
+        PASSED_ON.into_iter().enumerate().map(blocked).sum()
     }
 }
 
@@ -182,7 +192,7 @@ impl Drop for BlockedStopSignals {
 
 /// Unblocks the signals but for those that `before` ([`BlockedStopSignals::before`]) names.
 pub fn unblock_stop_signals(before: u64) {
-    let all = STOPPING.into_iter().enumerate();
+    let all = PASSED_ON.into_iter().enumerate();
     let others = all.filter(|(place, _)| before & (1 << place) == 0).map(|(_, signal)| signal);
     change_mask(libc::SIG_UNBLOCK, &set_of(&others.collect::<Vec<_>>()));
 }

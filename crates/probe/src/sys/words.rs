@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{MemfdFlags, fstat, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, memfd_create};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, madvise};
 
@@ -18,6 +18,9 @@ use super::page::Mapping;
 
 /// Bytes of a number, and of an address.
 const NUMBER: usize = size_of::<usize>();
+
+/// What nobody may do to the file any more: the launcher hands addresses in it to the kernel.
+const SEALS: SealFlags = SealFlags::GROW.union(SealFlags::SHRINK).union(SealFlags::WRITE);
 
 /// Mappings of no more than this are left resident.
 const FEW_BYTES: usize = 16 << 10;
@@ -31,7 +34,7 @@ pub struct Texts {
     pub words: Vec<Vec<u8>>,
 }
 
-/// Writes commands to a file in memory, which is closed by exec.
+/// Writes commands to a file in memory, which is closed by exec and can no longer be changed.
 pub fn write_words(commands: &[Texts]) -> Result<OwnedFd, Errno> {
     let lengths = commands.iter().flat_map(|texts| [texts.candidates.len(), texts.words.len()]);
     let numbers = std::iter::once(commands.len()).chain(lengths);
@@ -40,10 +43,16 @@ pub fn write_words(commands: &[Texts]) -> Result<OwnedFd, Errno> {
         bytes.extend(text);
         bytes.push(0);
     }
-    let mut file = File::from(memfd_create(c"switchcost", MemfdFlags::CLOEXEC)?);
-    let written = file.write_all(&bytes);
+    sealed(&bytes).map(Into::into)
+}
+
+fn sealed(bytes: &[u8]) -> Result<File, Errno> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let mut file = File::from(memfd_create(c"switchcost", flags)?);
+    let written = file.write_all(bytes);
     written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
-    Ok(file.into())
+    fcntl_add_seals(&file, SEALS)?;
+    Ok(file)
 }
 
 /// What [`write_words`] wrote, mapped.
@@ -61,8 +70,11 @@ struct Place {
 }
 
 impl Words {
-    /// Maps the file. EINVAL unless every command has a word, and all its texts end within the file.
+    /// Maps the file. EINVAL unless it is sealed, every command has a word, and all its texts end within the file.
     pub fn map(file: impl AsFd) -> Result<Self, Errno> {
+        if !fcntl_get_seals(&file)?.contains(SEALS) {
+            return Err(Errno::INVAL);
+        }
         let bytes = fstat(&file)?.st_size as usize;
         let mut words = Self { mapping: Mapping::of_file(bytes, file)?, commands: Vec::new() };
         words.commands = words.find().ok_or(Errno::INVAL)?;
@@ -87,8 +99,7 @@ impl Words {
     }
 
     fn bytes(&self) -> &[u8] {
-        // SAFETY: mapped and readable as long as self; the program, which alone has the file too, does not touch
-        // it any more.
+        // SAFETY: mapped and readable as long as self; the file is sealed: nobody changes or shortens it.
         unsafe { std::slice::from_raw_parts(self.mapping.base.cast(), self.mapping.bytes) }
     }
 
@@ -96,7 +107,7 @@ impl Words {
     pub fn let_go(&self) {
         let (base, bytes) = (self.mapping.base, self.mapping.bytes);
         if bytes > FEW_BYTES {
-            // SAFETY: the mapping is ours and shared: its pages stay the file's. A failure leaves them resident.
+            // SAFETY: nothing was written to the mapping: its pages are the file's. A failure leaves them resident.
             let _ = unsafe { madvise(base, bytes, Advice::LinuxDontNeed) };
         }
     }
@@ -187,24 +198,28 @@ unsafe extern "C" {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     fn texts(candidates: &[&str], words: &[&str]) -> Texts {
         let all = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect();
         Texts { candidates: all(candidates), words: all(words) }
     }
 
-    /// The strings of a table from a place on.
+    /// The addresses of a table from a place on.
+    fn strings_at(command: &Command, place: usize) -> Vec<*const c_char> {
+        let address = |at| {
+            // SAFETY: the tables of a command end with a null, before which this stops.
+            unsafe { *command.table().add(at) }
+        };
+        (place..).map(address).take_while(|address| !address.is_null()).collect()
+    }
+
     fn strings(command: &Command, place: usize) -> Vec<String> {
-        let mut all = Vec::new();
-        // SAFETY: the tables of a command end with a null and hold C strings.
-        unsafe {
-            let mut table = command.table().add(place);
-            while !(*table).is_null() {
-                all.push(CStr::from_ptr(*table).to_str().unwrap().to_owned());
-                table = table.add(1);
-            }
-        }
-        all
+        let text = |address: &*const c_char| {
+            // SAFETY: the tables of a command hold C strings.
+            unsafe { CStr::from_ptr(*address) }.to_str().unwrap().to_owned()
+        };
+        strings_at(command, place).iter().map(text).collect()
     }
 
     #[test]
@@ -221,10 +236,51 @@ mod tests {
     }
 
     fn refused(bytes: &[u8]) -> bool {
-        let descriptor = memfd_create(c"test", MemfdFlags::CLOEXEC).unwrap();
-        let mut file = File::from(descriptor);
-        file.write_all(bytes).unwrap();
-        Words::map(&file).is_err()
+        Words::map(sealed(bytes).unwrap()).is_err()
+    }
+
+    /// What is shortened once it is mapped is a SIGBUS.
+    #[test]
+    fn a_file_that_could_still_change_is_refused() {
+        let bytes: Vec<u8> = [1_usize, 0, 1, 0].iter().flat_map(|n| n.to_ne_bytes()).collect();
+        assert!(!refused(&bytes));
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let mut file = File::from(memfd_create(c"test", flags).unwrap());
+        file.write_all(&bytes).unwrap();
+        for seals in [SealFlags::empty(), SealFlags::GROW | SealFlags::WRITE] {
+            fcntl_add_seals(&file, seals).unwrap();
+            assert_eq!(Words::map(&file).err(), Some(Errno::INVAL));
+        }
+    }
+
+    /// Every address of every table that is accepted is a text's within the file, whatever the file says.
+    #[test]
+    fn tables_of_changed_files_point_to_their_texts() {
+        let mut random = Random::new(19);
+        let mut accepted = 0;
+        for _ in 0..20_000 {
+            let mut head: Vec<usize> = vec![2, 1, 2, 2, 1];
+            let mut texts = b"/a\0x\0y\0/b\0/c\0z\0".to_vec();
+            match random.below(4) {
+                0 => head[random.below(5) as usize] = random.next() as usize >> random.below(64),
+                1 => texts.truncate(random.below(15) as usize),
+                2 => texts[random.below(15) as usize] = 0,
+                _ => head[random.below(5) as usize] = random.below(5) as usize,
+            }
+            let bytes = head.iter().flat_map(|n| n.to_ne_bytes()).chain(texts);
+            let Ok(words) = Words::map(sealed(&bytes.collect::<Vec<u8>>()).unwrap()) else {
+                continue;
+            };
+            let ends = words.bytes().as_ptr_range();
+            for number in 0..words.commands() {
+                let command = words.command(number).unwrap();
+                let all = [strings_at(&command, 0), strings_at(&command, command.shell + 1)];
+                assert!(!all[1].is_empty(), "{head:?}");
+                assert!(all.concat().iter().all(|text| ends.contains(&text.cast())), "{head:?}");
+            }
+            accepted += 1;
+        }
+        assert!((1_000..19_000).contains(&accepted), "{accepted}");
     }
 
     #[test]

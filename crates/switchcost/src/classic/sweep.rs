@@ -3,15 +3,16 @@
 //! his graph.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use charts::{Axis, Figure, Look, Role, Scale, Series, Unit};
 use model::scaling::projected;
 use probe::placement;
+use rustix::process::Pid;
 
 use super::SweepArgs;
 use crate::failure::{say, usage};
@@ -20,6 +21,7 @@ use crate::output::csv;
 use crate::output::{check_place, print, put};
 use crate::terminal::machine_words;
 use crate::values::Destination;
+use crate::worker_output::WorkerOutput;
 
 /// Sloan's own number of laps.
 const SLOAN_LAPS: u32 = 1_000_000;
@@ -188,17 +190,18 @@ fn measure(
         .stderr(Stdio::piped())
         // Ctrl-C comes to this program alone, which then ends the child.
         .process_group(0);
-    let stderr = match interrupt.start(|| command.spawn(), |child| child.stderr.take()) {
+    let taken = |child: &mut Child| (Pid::from_child(child), child.stderr.take());
+    let (pid, stderr) = match interrupt.start(|| command.spawn(), taken) {
         Err(_) if interrupt.signal().is_some() => return Ok(None),
         started => started.context("cannot start getrusage (/proc/self/exe)")?,
     };
-    let mut said = String::new();
-    let read = stderr.context("getrusage has no standard error")?.read_to_string(&mut said);
+    let stderr = stderr.context("getrusage has no standard error")?;
+    let lines: Vec<Vec<u8>> = WorkerOutput::of(interrupt, pid, stderr, Duration::MAX).collect();
+    let said = String::from_utf8_lossy(&lines.join(&b'\n')).into_owned();
     let status = interrupt.wait_for_worker().context("getrusage")?;
     if interrupt.signal().is_some() {
         return Ok(None);
     }
-    read.context("cannot read what getrusage says")?;
     Ok(Some(match status.success() {
         true => parse(&said, laps, processes)
             .ok_or_else(|| format!("getrusage printed no figures: {said:?}")),

@@ -148,7 +148,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         progress.show(&runs, &plan);
     };
     progress.bar.end();
-    let signal = launcher.signal();
+    let (signal, stopped) = (launcher.signal(), launcher.stopped_alone());
     // From here on a signal ends this program again.
     drop(launcher);
     if let Some(error) = &failed {
@@ -159,10 +159,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     } else if runs.is_empty() {
         say("interrupted before the first measured run");
     }
+    if let Some(error) = &stopped {
+        say(&format!("error: {error}"));
+    }
     let all = plan.runs as usize * plan.commands.len();
     let code = match (failed, signal) {
         (Some(error), _) => error.exit_code,
-        (None, Some(signal)) if runs.len() < all => 128 + signal,
+        (None, Some(signal)) if runs.len() < all || stopped.is_some() => 128 + signal,
         (None, _) => {
             runs.iter().map(|run| run.used.ending.shell_code()).find(|code| *code != 0).unwrap_or(0)
         }

@@ -188,10 +188,17 @@ fn command(words: &[OsString], named: Option<&Chosen>, output: &Output) -> Resul
         Ok(Some(run)) => run.used,
         run => return without_figures(run.err(), launcher.signal()),
     };
+    // The end of the series: only then the launcher's signal is known.
+    let _ = launcher.run();
+    let stopped = launcher.stopped_alone();
     drop(launcher);
     let report = report_of_command(words, pid, &used, watcher, named);
     if !output.quiet {
         say(table::text(&report, output.view).trim_end());
+    }
+    if let Some(error) = stopped {
+        say(&format!("error: {error}"));
+        return Ok(error.exit_code.into());
     }
     // The exit code is the command's.
     if let Err(error) = put_json(&report, output.json.as_ref()) {

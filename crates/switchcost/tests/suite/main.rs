@@ -14,6 +14,7 @@ mod cost;
 mod drawings;
 mod endings;
 mod exports;
+mod hidden;
 mod interference;
 mod interrupts;
 mod links;

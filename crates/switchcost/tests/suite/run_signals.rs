@@ -15,11 +15,13 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 #[test]
 fn signals_reach_the_command() {
     let home = Home::new();
-    let script = "trap 'exit 40' INT; trap 'exit 41' TERM; trap 'exit 42' HUP; echo ready >&2; while :; do sleep 0.05; done";
+    let script = "trap 'exit 40' INT; trap 'exit 41' TERM; trap 'exit 42' HUP; trap 'exit 43' USR2; echo ready >&2; while :; do sleep 0.05; done";
     if interrupts_are_ignored() {
         return;
     }
-    for (signal, code) in [(Signal::INT, 40), (Signal::TERM, 41), (Signal::HUP, 42)] {
+    for (signal, code) in
+        [(Signal::INT, 40), (Signal::TERM, 41), (Signal::HUP, 42), (Signal::USR2, 43)]
+    {
         let ready = home.path().join(format!("ready{code}"));
         let script = script.replace(">&2", &format!("> {}", ready.display()));
         let child = home.start(&["run", "--no-estimate", "--", "sh", "-c", &script]);
@@ -29,8 +31,9 @@ fn signals_reach_the_command() {
         let said = Said::at_end(child);
         assert_eq!(said.code, Some(code), "{}", said.err);
         assert!(said.err.contains("max resident"), "the figures all the same: {}", said.err);
+        // A signal of the user's own asks nobody to stop.
         let told = format!("signal {} arrived during the run", signal.as_raw());
-        assert!(said.err.contains(&told), "{}", said.err);
+        assert_eq!(said.err.contains(&told), signal != Signal::USR2, "{}", said.err);
     }
 }
 
@@ -132,7 +135,7 @@ impl Counter {
         // It waits for nothing: a shell runs its traps between two commands, and two signals before
         // that are one.
         let script = format!(
-            "n=0; trap 'n=$((n+1))' INT TERM HUP; echo ready > {at}/ready; while [ ! -e {at}/end ]; do :; done; echo $n > {at}/count"
+            "n=0; trap 'n=$((n+1))' INT TERM HUP USR1; echo ready > {at}/ready; while [ ! -e {at}/end ]; do :; done; echo $n > {at}/count"
         );
         Self { script, folder }
     }
@@ -186,7 +189,9 @@ fn a_signal_arrives_once_whoever_was_meant() {
         return;
     }
     let home = Home::new();
-    for (number, signal) in [Signal::TERM, Signal::HUP, Signal::INT].into_iter().enumerate() {
+    for (number, signal) in
+        [Signal::TERM, Signal::HUP, Signal::INT, Signal::USR1].into_iter().enumerate()
+    {
         // Two at one moment are one now and then: the group's often enough to see a second.
         let group = (0..4).map(|again| ("group", again, 1));
         let others = [("program", 0, 1), ("group-then-program", 0, 2)];
@@ -295,6 +300,23 @@ fn an_interrupt_before_the_first_run_is_told() {
     kill_process(id_of(&child), Signal::TERM).expect("a signal");
     let said = Said::at_end(child);
     assert_eq!((said.code, &*said.err), (Some(143), "interrupted before the first measured run\n"));
+}
+
+#[test]
+fn a_launcher_that_was_to_stop_alone_is_told() {
+    let home = Home::new();
+    for args in [&["run", "--no-estimate"][..], &["cost"]] {
+        let end = home.path().join(args[0]);
+        let script = format!("while [ ! -e {} ]; do sleep 0.02; done", end.display());
+        let child = home.start(&[args, &["--", "sh", "-c", &script]].concat());
+        let all = home.wait_for_command("sleep");
+        let launcher = all.iter().find(|p| p.parent == child.id() as i32).expect("a launcher");
+        kill_process(Pid::from_raw(launcher.pid).expect("an id"), Signal::TERM).expect("a signal");
+        fs::write(end, "").expect("a file");
+        let said = Said::at_end(child);
+        assert_eq!(said.code, Some(143), "{}", said.err);
+        assert!(said.err.contains("signal 15 reached the launcher alone"), "{}", said.err);
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::experiment::named;
 use crate::pairing::Grouped;
-use crate::ring::{Disturbance, Sample};
+use crate::ring::{Case, Disturbance, Halt, Sample};
 use crate::speed::{CaseSlices, CleanCounts, LEAST_SHARE, Level, Levels};
 use crate::words;
 use stats::{mad_sigma, median};
@@ -69,11 +69,16 @@ pub const UNUSABLE_DISTURBED: f64 = 0.50;
 const TOLD_SHARE: f64 = 0.02;
 
 /// What a disturbed sample did, by [`kind`].
-const KINDS: [&str; 4] = [
+const KINDS: [&str; 9] = [
     "lost time to the hypervisor (steal)",
     "shared the CPU with other work",
     "waited for pages",
     "saw a pinned member move",
+    "stood still: a member was stopped by a signal",
+    "stood still: the CPU quota of the control group was used up",
+    "stood still: the control group was frozen",
+    "stood still: the machine was suspended",
+    "stood still: stopped or starved",
 ];
 
 fn kind(disturbance: &Disturbance) -> usize {
@@ -82,6 +87,11 @@ fn kind(disturbance: &Disturbance) -> usize {
         Disturbance::OtherWork(_) => 1,
         Disturbance::MajorFaults(_) => 2,
         Disturbance::Migrations(_) => 3,
+        Disturbance::Halt(Halt::Stopped, _) => 4,
+        Disturbance::Halt(Halt::Throttled, _) => 5,
+        Disturbance::Halt(Halt::Frozen, _) => 6,
+        Disturbance::Halt(Halt::Suspended, _) => 7,
+        Disturbance::Halt(Halt::Unknown, _) => 8,
     }
 }
 
@@ -99,7 +109,7 @@ pub(crate) fn spread(figures: &[f64]) -> Option<f64> {
 /// Judges the noise of a run from all samples of its rings: by the share of clean slices and what kept the others from
 /// being so, or where nobody looked by the scatter of rounds and the disturbed samples.
 pub fn judge(grouped: &Grouped) -> NoiseVerdict {
-    let (mut kinds, mut count) = ([0; KINDS.len()], 0);
+    let (mut kinds, mut count, mut halted) = ([0; KINDS.len()], 0, NoiseLevel::Unknown);
     let mut shares: BTreeMap<usize, f64> = BTreeMap::new();
     for (number, case) in grouped.plan.rings() {
         let (mut disturbed, mut all) = (0, 0);
@@ -109,6 +119,7 @@ pub fn judge(grouped: &Grouped) -> NoiseVerdict {
             all += 1;
         }
         shares.insert(number, disturbed as f64 / f64::max(all as f64, 1.0));
+        halted = halted.max(by_halts(grouped.samples(number), case));
         count += all;
     }
     let rings = || shares.keys().copied();
@@ -119,6 +130,7 @@ pub fn judge(grouped: &Grouped) -> NoiseVerdict {
     let clean = rings().filter_map(|case| grouped.slices(case)).map(CaseSlices::clean_counts);
     let clean = clean.fold(CleanCounts::default(), CleanCounts::plus);
     let mut verdict = verdict(spreads, disturbed, in_words(&kinds, count), clean, grouped.levels());
+    verdict.level = verdict.level.max(halted);
     let solos = grouped.plan.rings().filter(|(_, case)| case.members == 1);
     let solo = solos.map(|(number, _)| shares[&number]).fold(0.0, f64::max);
     if solo > NOISY_DISTURBED && verdict.clean_share.is_none() {
@@ -152,6 +164,35 @@ fn speed_in_words(levels: &Levels) -> Vec<String> {
     levels.iter().flat_map(words).collect()
 }
 
+/// What the samples of a case that stood still say: by their share, and by their share of the time, which is in the
+/// mean. The quanta between slices do not see them.
+fn by_halts<'a>(samples: impl Iterator<Item = &'a Sample>, case: &Case) -> NoiseLevel {
+    let (mut all, mut stood, mut elapsed_ns, mut stood_ns) = (0.0, 0.0, 0.0, 0.0);
+    for sample in samples {
+        let halts = sample.disturbances(case).into_iter().filter_map(|one| match one {
+            Disturbance::Halt(_, ns) => Some(ns as f64),
+            _ => None,
+        });
+        let halted_ns = halts.reduce(f64::max);
+        all += 1.0;
+        stood += f64::from(u8::from(halted_ns.is_some()));
+        elapsed_ns += sample.elapsed_ns as f64;
+        stood_ns += halted_ns.unwrap_or(0.0);
+    }
+    let by_time = stood_ns > NOISY_DISTURBED * elapsed_ns;
+    let by_time = if by_time { NoiseLevel::Noisy } else { NoiseLevel::Unknown };
+    by_time.max(by_disturbed(stood / f64::max(all, 1.0)))
+}
+
+/// What a share of disturbed samples alone says.
+fn by_disturbed(share: f64) -> NoiseLevel {
+    match share {
+        share if share > UNUSABLE_DISTURBED => NoiseLevel::Unusable,
+        share if share > NOISY_DISTURBED => NoiseLevel::Noisy,
+        _ => NoiseLevel::Unknown,
+    }
+}
+
 /// The verdict by the clean ones of the judged slices, where there are such, else by a relative scatter between
 /// rounds and a share of disturbed samples; `reasons` are the disturbances in words.
 pub(crate) fn verdict(
@@ -168,11 +209,11 @@ pub(crate) fn verdict(
         (Some(share), _) if share < QUIET_SHARE => NoiseLevel::Noisy,
         (Some(_), _) => NoiseLevel::Quiet,
         (None, None) => NoiseLevel::Unknown,
-        (None, Some(spread)) => match disturbed_share {
-            share if spread > UNUSABLE_SPREAD || share > UNUSABLE_DISTURBED => NoiseLevel::Unusable,
-            share if spread > NOISY_SPREAD || share > NOISY_DISTURBED => NoiseLevel::Noisy,
+        (None, Some(spread)) => by_disturbed(disturbed_share).max(match spread {
+            spread if spread > UNUSABLE_SPREAD => NoiseLevel::Unusable,
+            spread if spread > NOISY_SPREAD => NoiseLevel::Noisy,
             _ => NoiseLevel::Quiet,
-        },
+        }),
     };
     let first = match (clean_share, round_spread) {
         (Some(_), _) => speed_in_words(levels),
@@ -223,7 +264,7 @@ mod tests {
     use super::*;
     use crate::experiment::Experiment;
     use crate::plan::{Batching, Plan, Stopping};
-    use crate::ring::{Case, Counters, Kind, Placement, Policy};
+    use crate::ring::{Counters, Halts, Kind, Placement, Policy};
     use crate::speed::{Reference, cut};
 
     fn case(members: u32) -> Case {
@@ -345,6 +386,71 @@ mod tests {
         let plan = plan(&[case(1)]);
         let one = judge(&Grouped::new(&plan, &[]));
         assert_eq!(one.level, NoiseLevel::Unknown);
+    }
+
+    /// Ten rounds in slices at full speed, some of which a member stood still in for longer than all the rest.
+    fn halted(
+        rounds: u32,
+        stood_ns: u64,
+        placement: Placement,
+        halts: Option<Halts>,
+    ) -> NoiseVerdict {
+        let plan = plan(&[Case { placement, ..case(2) }]);
+        let sample = |round| {
+            let stood_ns = if round < rounds { stood_ns } else { 0 };
+            let halts = halts.filter(|_| stood_ns > 0);
+            let run_delay_ns = Some(1_000_000);
+            let counters =
+                Counters { cpu_ns: 10_200_000, run_delay_ns, halts, ..Counters::default() };
+            let sample = Sample {
+                case: 0,
+                round,
+                sample: 0,
+                laps: 1000,
+                hops: 2000,
+                elapsed_ns: 10_000_000,
+                counters,
+                steal_ns: Some(0),
+                setup_ns: 0,
+                slices: None,
+                triples: None,
+                huge_page_bytes: None,
+            };
+            let mut sample = cut(sample, 20, |_| true);
+            sample.elapsed_ns += stood_ns;
+            sample.slices.iter_mut().for_each(|slices| slices.elapsed_ns[3] += stood_ns);
+            sample
+        };
+        judge(&Grouped::new(&plan, &(0..10).map(sample).collect::<Vec<Sample>>()))
+    }
+
+    #[test]
+    fn a_ring_that_stood_still_is_told_and_why() {
+        let one = Placement::Same { cpu: 1 };
+        let two = Placement::Pinned { cpus: vec![0, 1], relation: None };
+        let stopped = Some(Halts { continued: true, ..Halts::default() });
+        let throttled = Some(Halts { throttled_ns: 1_400_000_000, ..Halts::default() });
+        let suspended = Some(Halts { suspended_ns: 1_000_000, ..Halts::default() });
+        for (placement, halts, why) in [
+            (&one, None, "stopped or starved"),
+            (&one, stopped, "a member was stopped by a signal"),
+            (&one, throttled, "the CPU quota of the control group was used up"),
+            (&two, None, "stopped or starved"),
+            (&two, stopped, "a member was stopped by a signal"),
+            (&two, suspended, "the machine was suspended"),
+        ] {
+            let judged = |rounds, stood_ns| halted(rounds, stood_ns, placement.clone(), halts);
+            let one = judged(1, 1_500_000_000);
+            let told = format!("1 of 10 samples stood still: {why}");
+            assert!(one.in_words().contains(&told), "{}", one.in_words());
+            // Of the suspended time none is in the elapsed time.
+            let suspended = halts.is_some_and(|halts| halts.suspended_ns > 0);
+            let level = if suspended { NoiseLevel::Quiet } else { NoiseLevel::Noisy };
+            assert_eq!(one.level, level);
+            assert_eq!(judged(2, 15_000_000).level, NoiseLevel::Noisy);
+            assert_eq!(judged(6, 15_000_000).level, NoiseLevel::Unusable);
+            assert_eq!(judged(0, 0).reasons.len(), 0);
+        }
     }
 
     #[test]

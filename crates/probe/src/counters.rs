@@ -23,22 +23,29 @@ pub struct Snapshot {
     /// nanoseconds.
     counts: [u64; 7],
     migrations: Option<u64>,
+    run_delay_ns: Option<u64>,
 }
 
 impl Snapshot {
-    fn new(switches: Switches, [minor, major]: Faults, clocks: [u64; 3]) -> Self {
+    fn new(
+        switches: Switches,
+        [minor, major]: Faults,
+        run_delay_ns: Option<u64>,
+        clocks: [u64; 3],
+    ) -> Self {
         let ([voluntary, involuntary], migrations) = switches;
         let [cpu, user, both] = clocks;
-        Self { counts: [voluntary, involuntary, minor, major, cpu, user, both], migrations }
+        let counts = [voluntary, involuntary, minor, major, cpu, user, both];
+        Self { counts, migrations, run_delay_ns }
     }
 
     /// The sum over tasks that are all at rest: each is waited for if it is still on its way there.
     pub fn of_resting(tasks: &[Task]) -> Result<Self, Unreadable> {
-        let mut sum = Self { migrations: Some(0), ..Self::default() };
+        let mut sum = Self { migrations: Some(0), run_delay_ns: Some(0), ..Self::default() };
         for task in tasks {
             let faults = rest(*task)?;
             let clocks = clocks_ns(*task)?;
-            sum = sum.plus(&Self::new(switches_of(*task)?, faults, clocks));
+            sum = sum.plus(&Self::new(switches_of(*task)?, faults, run_delay_ns(*task), clocks));
         }
         Ok(sum)
     }
@@ -46,20 +53,22 @@ impl Snapshot {
     /// The calling thread's own, with the clocks read last: for the moment before a batch.
     pub fn of_self_before(task: Task) -> Result<Self, Unreadable> {
         let ((_, faults), switches) = (stat(&text(task, "stat")?)?, switches_of(task)?);
-        Ok(Self::new(switches, faults, clocks_ns(task)?))
+        Ok(Self::new(switches, faults, run_delay_ns(task), clocks_ns(task)?))
     }
 
     /// The calling thread's own, with the clocks read first: for the moment after a batch.
     pub fn of_self_after(task: Task) -> Result<Self, Unreadable> {
         let (clocks, (_, faults)) = (clocks_ns(task)?, stat(&text(task, "stat")?)?);
-        Ok(Self::new(switches_of(task)?, faults, clocks))
+        Ok(Self::new(switches_of(task)?, faults, run_delay_ns(task), clocks))
     }
 
-    /// The sum. Migrations of a sum are known only where those of every part are.
+    /// The sum. Migrations and run delay of a sum are known only where those of every part are.
     pub fn plus(&self, other: &Self) -> Self {
+        let sum = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
         Self {
             counts: from_fn(|which| self.counts[which] + other.counts[which]),
-            migrations: self.migrations.zip(other.migrations).map(|(a, b)| a + b),
+            migrations: sum(self.migrations, other.migrations),
+            run_delay_ns: sum(self.run_delay_ns, other.run_delay_ns),
         }
     }
 
@@ -71,15 +80,18 @@ impl Snapshot {
         // calls a task without ticks all user. Over the whole ring there are ticks enough.
         let user_ns = (both > 0)
             .then(|| (u128::from(cpu_ns) * u128::from(user.min(both)) / u128::from(both)) as u64);
+        let difference = |after: Option<u64>, before| Some(after?.saturating_sub(before?));
         Counters {
             voluntary,
             involuntary,
-            migrations: self.migrations.zip(before.migrations).map(|(a, b)| a.saturating_sub(b)),
+            migrations: difference(self.migrations, before.migrations),
             minor_faults,
             major_faults,
             cpu_ns,
             user_ns,
             system_ns: user_ns.map(|user| cpu_ns - user),
+            run_delay_ns: difference(self.run_delay_ns, before.run_delay_ns),
+            halts: None,
         }
     }
 }
@@ -89,6 +101,12 @@ fn clocks_ns(task: Task) -> Result<[u64; 3], Unreadable> {
     cpu_clocks_ns(task.tid, task.pid == std::process::id() as i32).map_err(|errno| {
         Unreadable(format!("cannot read the CPU clock of task {}: {errno}", task.tid))
     })
+}
+
+/// Time that a task could have run but waited for a CPU: the second number of `schedstat`
+/// (Documentation/scheduler/sched-stats.rst). None where the kernel does not count it.
+fn run_delay_ns(task: Task) -> Option<u64> {
+    text(task, "schedstat").ok()?.text.split_whitespace().nth(1)?.parse().ok()
 }
 
 fn text(task: Task, file: &str) -> Result<Text, Unreadable> {
@@ -182,12 +200,12 @@ mod tests {
 
     #[test]
     fn the_split_follows_the_ticks_of_the_whole_ring() {
-        let of = |clocks| Snapshot::new(([0, 0], None), [0, 0], clocks);
+        let of = |clocks| Snapshot::new(([0, 0], None), [0, 0], Some(5), clocks);
         let before = of([100, 0, 0]);
         assert_eq!(of([1100, 0, 0]).since(&before).user_ns, None, "no tick, no split");
         let after = of([1100, 4, 16]);
         let counters = after.since(&before);
         assert_eq!((counters.user_ns, counters.system_ns), (Some(250), Some(750)));
-        assert_eq!(counters.migrations, None);
+        assert_eq!((counters.migrations, counters.run_delay_ns), (None, Some(0)));
     }
 }

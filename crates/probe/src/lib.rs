@@ -14,6 +14,7 @@ pub mod trial;
 
 mod counters;
 mod end;
+mod halts;
 mod procfs;
 mod sys;
 

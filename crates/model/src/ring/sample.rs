@@ -31,6 +31,27 @@ pub struct Counters {
     pub user_ns: Option<u64>,
     /// Part of `cpu_ns` in the kernel by its tick sampling, in nanoseconds; absent as `user_ns`.
     pub system_ns: Option<u64>,
+    /// Time that members could have run but waited for a CPU, in nanoseconds (`schedstat`); absent in older runs and
+    /// where the kernel does not count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_delay_ns: Option<u64>,
+    /// What kept members from running; absent in older runs and where nothing was noticed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub halts: Option<Halts>,
+}
+
+/// Why members may have stood still during a sample, as far as the kernel tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Halts {
+    /// Time for which the control group had used up its CPU quota, in nanoseconds (`cpu.stat`).
+    pub throttled_ns: u64,
+    /// Time for which the control group was frozen, in nanoseconds (`cgroup.stat.local`, since Linux 6.18).
+    pub frozen_ns: u64,
+    /// Time for which the machine was suspended, in nanoseconds: not in the elapsed time.
+    pub suspended_ns: u64,
+    /// A member was told to continue after a stop (SIGCONT).
+    pub continued: bool,
 }
 
 impl Counters {
@@ -89,6 +110,23 @@ pub enum Disturbance {
     MajorFaults(u64),
     /// A pinned member changed its CPU: how often.
     Migrations(u64),
+    /// Nobody ran where somebody should have: why, and for how long, in nanoseconds.
+    Halt(Halt, u64),
+}
+
+/// Why members stood still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Halt {
+    /// A signal stopped one (SIGSTOP, Ctrl-Z).
+    Stopped,
+    /// The control group's CPU quota was used up.
+    Throttled,
+    /// The control group was frozen.
+    Frozen,
+    /// The machine was suspended.
+    Suspended,
+    /// The kernel does not tell.
+    Unknown,
 }
 
 impl fmt::Display for Disturbance {
@@ -98,9 +136,30 @@ impl fmt::Display for Disturbance {
             Self::OtherWork(share) => write!(f, "other-work:{:.0}%", share * 100.0),
             Self::MajorFaults(count) => write!(f, "major-faults:{count}"),
             Self::Migrations(count) => write!(f, "migrations:{count}"),
+            Self::Halt(why, ns) => write!(f, "{why}:{ns}ns"),
         }
     }
 }
+
+impl fmt::Display for Halt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Stopped => "stopped",
+            Self::Throttled => "throttled",
+            Self::Frozen => "frozen",
+            Self::Suspended => "suspended",
+            Self::Unknown => "stopped-or-starved",
+        })
+    }
+}
+
+/// Share of the elapsed time in which nobody ran, and nobody waited for a CPU, from which on a sample stood still: far
+/// more than interrupts take.
+const HALT_LIMIT: f64 = 0.2;
+/// A slice on several CPUs stood still if it was so much longer than the others, and so many times as long: a CPU may
+/// be idle in every hop, but wakes within milliseconds.
+const HALTED_SLICE_NS: u64 = 10_000_000;
+const HALTED_SLICE_TIMES: u64 = 3;
 
 /// Share of the elapsed time that may go to others before a one-CPU sample counts as disturbed.
 /// The timer tick and its soft interrupts take well below this on an idle machine.
@@ -166,16 +225,50 @@ impl Sample {
     pub fn disturbances(&self, case: &Case) -> Vec<Disturbance> {
         let other_work = 1.0 - self.cpu_ns() as f64 / self.elapsed_ns as f64;
         let one_cpu = case.placement.is_one_cpu() && self.elapsed_ns > 0;
+        let halt = self.halt(case);
         let faults = Some(self.counters.major_faults);
         let some = |count: &u64| *count > 0;
         let all = [
             self.steal_ns.filter(some).map(Disturbance::Steal),
-            (one_cpu && other_work > OTHER_WORK_LIMIT)
+            (one_cpu && other_work > OTHER_WORK_LIMIT && halt.is_none())
                 .then_some(Disturbance::OtherWork(other_work)),
             faults.filter(some).map(Disturbance::MajorFaults),
             self.counters.migrations.filter(|_| self.has_moved(case)).map(Disturbance::Migrations),
+            halt.map(|(why, ns)| Disturbance::Halt(why, ns)),
         ];
         all.into_iter().flatten().collect()
+    }
+
+    /// Why the ring stood still, and for how long: what the kernel counted, or real time that is far above what is
+    /// accounted for.
+    fn halt(&self, case: &Case) -> Option<(Halt, u64)> {
+        let halts = self.counters.halts.unwrap_or_default();
+        let is_much = |ns: u64, limit: f64| ns as f64 > limit * self.elapsed_ns as f64;
+        let unaccounted_ns = self.unaccounted_ns(case, &halts);
+        let has_stood = is_much(unaccounted_ns, HALT_LIMIT);
+        let told = [
+            (Halt::Suspended, halts.suspended_ns, halts.suspended_ns > 0),
+            (Halt::Frozen, halts.frozen_ns, is_much(halts.frozen_ns, OTHER_WORK_LIMIT)),
+            (Halt::Throttled, halts.throttled_ns, is_much(halts.throttled_ns, OTHER_WORK_LIMIT)),
+            (Halt::Stopped, unaccounted_ns, has_stood && halts.continued),
+            (Halt::Unknown, unaccounted_ns, has_stood),
+        ];
+        told.into_iter().find(|(.., is_so)| *is_so).map(|(why, ns, _)| (why, ns))
+    }
+
+    /// Time in which nobody of the ring ran, waited for a CPU, or was said to. On one CPU somebody always does. On
+    /// several all may be idle while one wakes up: there only slices tell that are far longer than the others, or the
+    /// signal that ended a stop. Without run delay, in older runs, it may have been other work.
+    fn unaccounted_ns(&self, case: &Case, halts: &Halts) -> u64 {
+        let Some(run_delay_ns) = self.counters.run_delay_ns else { return 0 };
+        let waits_for_pages = self.counters.major_faults > 0;
+        let one_cpu = case.placement.is_one_cpu() && !waits_for_pages;
+        let idle_ns = match one_cpu || halts.continued {
+            true => self.elapsed_ns.saturating_sub(self.cpu_ns()),
+            false if waits_for_pages => 0,
+            false => self.slices.as_ref().map_or(0, Slices::far_too_long_ns),
+        };
+        idle_ns.saturating_sub(run_delay_ns).saturating_sub(self.steal_ns.unwrap_or(0))
     }
 }
 
@@ -278,6 +371,17 @@ impl Slices {
         let between = self.latency_ns.iter().copied().zip(self.throughput_ns.iter().copied());
         let last = self.waits.iter().flatten().map(|wait| (wait.latency_ns, wait.throughput_ns));
         between.chain(last)
+    }
+
+    /// Time by which slices are longer than the others, of those that are so by far.
+    fn far_too_long_ns(&self) -> u64 {
+        let mut sorted = self.elapsed_ns.clone();
+        sorted.sort_unstable();
+        let middle = sorted.get(sorted.len() / 2).copied().unwrap_or(0);
+        let longest =
+            middle.saturating_mul(HALTED_SLICE_TIMES).max(middle.saturating_add(HALTED_SLICE_NS));
+        let over = sorted.iter().filter(|ns| **ns > longest).map(|ns| ns - middle);
+        over.fold(0, u64::saturating_add)
     }
 
     /// Whether the batch was timed as the machine was found, waiting for nothing.

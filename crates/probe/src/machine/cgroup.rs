@@ -25,6 +25,35 @@ pub(super) fn read(tree: &Tree) -> Cgroup {
     }
 }
 
+/// Where the kernel counts how long a control group was without CPU time for its quota.
+pub struct Throttle {
+    /// A cpu.stat.
+    pub path: String,
+    /// Its line.
+    pub item: &'static str,
+    /// Nanoseconds of one unit of it.
+    pub unit_ns: u64,
+}
+
+/// Of each level above this process that has a quota; and the file that says how long its group was frozen (Linux
+/// 6.18).
+pub(super) fn halts(tree: &Tree) -> (Vec<Throttle>, Option<String>) {
+    let Ok(groups) = Groups::read(tree) else { return (Vec::new(), None) };
+    let place = groups.place("cpu").ok();
+    let quotas = place.iter().flat_map(|place| {
+        let (item, unit_ns) =
+            if place.is_v2 { ("throttled_usec", 1000) } else { ("throttled_time", 1) };
+        let limited = move |folder: &&str| matches!(quota_at(tree, place, folder), Ok(Some(_)));
+        let throttle = move |folder| Throttle { path: format!("{folder}/cpu.stat"), item, unit_ns };
+        place.levels().filter(limited).map(throttle)
+    });
+    let quotas = quotas.collect();
+    let frozen = place
+        .filter(|place| place.is_v2)
+        .map(|place| format!("{}/cgroup.stat.local", place.folder));
+    (quotas, frozen.filter(|path| tree.text(path).is_ok()))
+}
+
 /// What is read in the folder of this process for a controller.
 fn limit<T>(
     groups: &Reading<Groups>,
@@ -36,31 +65,33 @@ fn limit<T>(
     })
 }
 
+fn quota_at(tree: &Tree, place: &Place, folder: &str) -> Result<Option<CpuQuota>> {
+    let (path, of_period) = match place.is_v2 {
+        true => (format!("{folder}/cpu.max"), format!("{folder}/cpu.max")),
+        false => (format!("{folder}/cpu.cfs_quota_us"), format!("{folder}/cpu.cfs_period_us")),
+    };
+    let text = tree.word(&path)?;
+    // `max 100000` or `50000 100000`; in version 1 a file for each number.
+    let (quota, period) = match text.split_once(' ') {
+        Some((quota, period)) => (quota, period.trim().to_owned()),
+        None if place.is_v2 => {
+            return Err(ReadError::invalid(&path, &text, "a quota and a period"));
+        }
+        None => (text.as_str(), tree.word(&of_period)?),
+    };
+    if quota == if place.is_v2 { "max" } else { "-1" } {
+        return Ok(None);
+    }
+    let period_us = parse(&of_period, &period)?;
+    if period_us == 0 {
+        return Err(ReadError::invalid(&of_period, &period, "a period above zero"));
+    }
+    let quota_us = parse(&path, quota)?;
+    Ok(Some(CpuQuota { quota_us, period_us, path: folder.to_owned() }))
+}
+
 fn cpu_quota(tree: &Tree, place: &Place) -> Result<Option<CpuQuota>> {
-    let quotas = at_each_level(place, |folder| {
-        let (path, of_period) = match place.is_v2 {
-            true => (format!("{folder}/cpu.max"), format!("{folder}/cpu.max")),
-            false => (format!("{folder}/cpu.cfs_quota_us"), format!("{folder}/cpu.cfs_period_us")),
-        };
-        let text = tree.word(&path)?;
-        // `max 100000` or `50000 100000`; in version 1 a file for each number.
-        let (quota, period) = match text.split_once(' ') {
-            Some((quota, period)) => (quota, period.trim().to_owned()),
-            None if place.is_v2 => {
-                return Err(ReadError::invalid(&path, &text, "a quota and a period"));
-            }
-            None => (text.as_str(), tree.word(&of_period)?),
-        };
-        if quota == if place.is_v2 { "max" } else { "-1" } {
-            return Ok(None);
-        }
-        let period_us = parse(&of_period, &period)?;
-        if period_us == 0 {
-            return Err(ReadError::invalid(&of_period, &period, "a period above zero"));
-        }
-        let quota_us = parse(&path, quota)?;
-        Ok(Some(CpuQuota { quota_us, period_us, path: folder.to_owned() }))
-    })?;
+    let quotas = at_each_level(place, |folder| quota_at(tree, place, folder))?;
     // Cross-multiplied, in a type that cannot overflow: the shares are compared exactly.
     let product = |a: &CpuQuota, b: &CpuQuota| u128::from(a.quota_us) * u128::from(b.period_us);
     Ok(quotas.into_iter().min_by(|a, b| product(a, b).cmp(&product(b, a))))

@@ -16,6 +16,7 @@ use model::competing::Interrupts;
 use model::machine::{CpuAccounting, Kernel, Machine};
 use model::reading::Reading;
 
+pub(crate) use self::cgroup::Throttle;
 use self::kernel::Config;
 use self::tree::{Tree, reading};
 
@@ -25,6 +26,12 @@ pub(crate) type Sources = BTreeMap<(String, String), u64>;
 /// All sources over several CPUs since the start of the machine, below a root folder; absent where they cannot be read.
 pub(crate) fn interrupt_sources(root: &Path, cpus: &[u32]) -> Option<Sources> {
     system::by_source(&Tree::new(root), cpus).ok()
+}
+
+/// Where the kernel counts how long this process's control groups were throttled, and for how long frozen, below a root
+/// folder.
+pub(crate) fn halts(root: &Path) -> (Vec<Throttle>, Option<String>) {
+    cgroup::halts(&Tree::new(root))
 }
 
 /// What came of each source since `then`, if anything did.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use model::ring::{Batching, Case, ELEMENT_BYTES, Policy, Sample};
+use model::ring::{Batching, Case, Counters, ELEMENT_BYTES, Policy, Sample};
 use model::speed::{LONGEST_SLICE_NS, Places, Slices, Triple, Triples};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,7 @@ use super::links;
 use super::member::Leader;
 use super::slices::{ENOUGH_PLACES_NS, FEWEST_PLACES, PLACE_LAPS, WaitBudget, best_place};
 use crate::counters::{Snapshot, steal_ns};
+use crate::halts;
 use crate::placement;
 use crate::policy;
 use crate::program::huge_page_bytes_of_process;
@@ -85,6 +86,8 @@ pub fn run_by_clock(
     let unknown = || RingError::Unsuited(format!("no link is called '{name}'"));
     let link = links::link(name).ok_or_else(unknown)?;
     link.suits(&assignment.case)?;
+    // Before there is a member: what it notes is inherited.
+    let halts = halts::Watch::start();
     let start_ns = monotonic_raw_ns();
     let case = &assignment.case;
     sys::default_alarm();
@@ -120,6 +123,7 @@ pub fn run_by_clock(
             clock,
             leader: &mut leader,
             tasks,
+            halts,
             setup_ns,
             ns_per_lap: slow_lap_ns,
             huge_page_bytes,
@@ -143,6 +147,7 @@ struct Sampler<'a, 'ring> {
     clock: &'a mut dyn FnMut() -> u64,
     leader: &'a mut Leader<'ring>,
     tasks: Vec<Task>,
+    halts: halts::Watch,
     setup_ns: u64,
     ns_per_lap: f64,
     huge_page_bytes: Option<u64>,
@@ -256,6 +261,7 @@ impl Sampler<'_, '_> {
             make(laps.div_ceil(slice_laps) as usize, slice_laps)
         });
         let mut budget = self.budget(batching.sample_ns.saturating_mul(SAMPLE_WAIT_FACTOR));
+        let halts_before = self.halts.before();
         let (before, stolen_before) = self.counts_before()?;
         let elapsed_ns = match &mut slices {
             Some(slices) => self.leader.batch_in_slices(laps, slices, &mut budget)?,
@@ -269,7 +275,7 @@ impl Sampler<'_, '_> {
             laps,
             hops: laps * u64::from(case.members),
             elapsed_ns,
-            counters: after.since(&before),
+            counters: Counters { halts: self.halts.since(&halts_before), ..after.since(&before) },
             // A machine that was moved may count from zero again: then it is not known.
             steal_ns: stolen_after.zip(stolen_before).and_then(|(now, then)| now.checked_sub(then)),
             setup_ns: self.setup_ns,

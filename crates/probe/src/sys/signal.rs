@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::io::Errno;
+use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use super::{check, last_errno};
 
@@ -164,6 +165,25 @@ pub(super) fn action_of(signal: c_int) -> libc::sigaction {
 /// Whether the process ignores a signal (nohup(1), `&` in a script).
 pub fn is_ignored(signal: c_int) -> bool {
     action_of(signal).sa_sigaction == libc::SIG_IGN
+}
+
+/// Has the signal that ends a stop (SIGCONT) noted in the calling thread, and all that it forks or starts: it ends the
+/// stop all the same, and interrupts nothing.
+pub fn note_continue() {
+    block(&[libc::SIGCONT]);
+}
+
+/// Whether this process, or a child of it, was told to continue since this was asked last.
+pub fn was_continued() -> bool {
+    let (set, now) = (set_of(&[libc::SIGCONT]), libc::timespec { tv_sec: 0, tv_nsec: 0 });
+    // SAFETY: both addresses are valid; no siginfo is asked for.
+    let mut any = unsafe { libc::sigtimedwait(&set, std::ptr::null_mut(), &now) } == libc::SIGCONT;
+    // Reaps nobody.
+    let how = WaitIdOptions::CONTINUED | WaitIdOptions::NOHANG;
+    while let Ok(Some(_)) = waitid(WaitId::All, how) {
+        any = true;
+    }
+    any
 }
 
 /// Gives a signal its action (sigaction(2)), during which `blocked` signals wait.

@@ -209,6 +209,40 @@ fn ctrl_c_reaches_the_whole_group() {
     });
 }
 
+/// It waits longer than it has run for, whoever is at work on the CPU meanwhile.
+#[test]
+fn a_member_that_was_stopped_is_told() {
+    let home = Home::new();
+    let args = [
+        "ring",
+        "--verbose",
+        "--members",
+        "2",
+        "--placement",
+        "same",
+        "--laps",
+        "20000",
+        "--rounds",
+        "2",
+    ];
+    let child = home.start(&args);
+    let children = |of: u32| {
+        let list = fs::read_to_string(format!("/proc/{of}/task/{of}/children")).unwrap_or_default();
+        list.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()).next()
+    };
+    // The solo ring has no member beside its leader.
+    let member = wait_for("a member", || children(children(child.id())?));
+    let member = Pid::from_raw(member.cast_signed()).expect("an id");
+    sleep(Duration::from_millis(50));
+    kill_process(member, Signal::STOP).expect("stopped");
+    sleep(Duration::from_millis(1500));
+    kill_process(member, Signal::CONT).expect("continued");
+    let said = Said::at_end(child);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let told = "stood still: a member was stopped by a signal";
+    assert!(said.out.contains(told) && said.out.contains("machine: noisy"), "{}", said.out);
+}
+
 /// As under nohup(1), or in a script behind an `&`.
 #[test]
 fn a_run_that_ignores_a_signal_goes_on() {

@@ -1,0 +1,106 @@
+//! Whether a ring was kept from running, and by what, as far as the kernel tells: read around samples only.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use model::ring::Halts;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::machine::{self, Throttle};
+use crate::sys;
+
+/// Shorter differences of the two clocks are those of two readings.
+const LEAST_SUSPENDED: Duration = Duration::from_millis(1);
+
+/// Where the kernel counts it for this process.
+pub struct Watch {
+    quotas: Vec<Throttle>,
+    frozen: Option<String>,
+}
+
+/// What was counted up to a moment.
+pub struct Moment {
+    throttled_ns: u64,
+    frozen_ns: u64,
+    suspended: Duration,
+}
+
+impl Watch {
+    /// Looks where; from here on the signal that ends a stop is noted in this thread and all that it forks or starts.
+    pub fn start() -> Self {
+        sys::note_continue();
+        let (quotas, frozen) = machine::halts(Path::new("/"));
+        Self { quotas, frozen }
+    }
+
+    /// What was counted so far. Signals up to here are forgotten.
+    pub fn before(&self) -> Moment {
+        sys::was_continued();
+        self.now()
+    }
+
+    /// What kept members from running since; none where nothing did.
+    pub fn since(&self, before: &Moment) -> Option<Halts> {
+        let now = self.now();
+        let suspended = now.suspended.saturating_sub(before.suspended);
+        let suspended =
+            suspended.checked_sub(LEAST_SUSPENDED).map_or(Duration::ZERO, |_| suspended);
+        let halts = Halts {
+            throttled_ns: now.throttled_ns.saturating_sub(before.throttled_ns),
+            frozen_ns: now.frozen_ns.saturating_sub(before.frozen_ns),
+            suspended_ns: u64::try_from(suspended.as_nanos()).unwrap_or(u64::MAX),
+            continued: sys::was_continued(),
+        };
+        (halts != Halts::default()).then_some(halts)
+    }
+
+    fn now(&self) -> Moment {
+        let number = |(path, item, ns): &(&str, &str, u64)| {
+            let text = fs::read_to_string(path).ok()?;
+            let line = text.lines().find_map(|line| line.strip_prefix(item)?.strip_prefix(' '))?;
+            line.trim().parse::<u64>().ok()?.checked_mul(*ns)
+        };
+        let quotas = self.quotas.iter().map(|of| (&*of.path, of.item, of.unit_ns));
+        let clock = |id| Duration::try_from(clock_gettime(id)).unwrap_or_default();
+        Moment {
+            throttled_ns: quotas.filter_map(|of| number(&of)).sum(),
+            frozen_ns: self
+                .frozen
+                .iter()
+                .filter_map(|path| number(&(path, "frozen_usec", 1000)))
+                .sum(),
+            suspended: clock(ClockId::Boottime).saturating_sub(clock(ClockId::Monotonic)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_differences_and_nothing_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+        let (first, second, frozen) = (path("a"), path("b"), path("c"));
+        let put = |one: u64, two: u64, three: u64| {
+            fs::write(&first, format!("nr_throttled 9\nthrottled_usec {one}\n")).unwrap();
+            fs::write(&second, format!("nr_throttled 9\nthrottled_time {two}\n")).unwrap();
+            fs::write(&frozen, format!("frozen_usec {three}\n")).unwrap();
+        };
+        let throttle =
+            |path: &str, item, unit_ns| Throttle { path: path.to_string(), item, unit_ns };
+        let quotas =
+            vec![throttle(&first, "throttled_usec", 1000), throttle(&second, "throttled_time", 1)];
+        let watch = Watch { quotas, frozen: Some(frozen.clone()) };
+        put(5, 7, 1);
+        let before = watch.now();
+        assert_eq!(watch.since(&before), None);
+        put(8, 107, 3);
+        let halts = Halts { throttled_ns: 3_100, frozen_ns: 2_000, ..Halts::default() };
+        assert_eq!(watch.since(&before), Some(halts));
+        fs::remove_file(&first).unwrap();
+        assert_eq!(watch.since(&before).map(|halts| halts.frozen_ns), Some(2_000));
+    }
+}

@@ -31,4 +31,5 @@ mod run_signals;
 mod runs;
 mod screen;
 mod sessions;
+mod snapshots;
 mod sweep;

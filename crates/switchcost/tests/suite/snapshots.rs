@@ -1,0 +1,73 @@
+//! What is printed of stored runs, to the letter: `tests/captured` has runs of this machine and what is printed of them.
+//! With UPDATE_SNAPSHOTS=1 it is written anew, for `git diff` to show what has changed.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use flate2::read::GzDecoder;
+
+use crate::common::{Home, PROGRAM, Said};
+
+/// Runs of ring, cost, response and clock, each with what it is called in `tests/captured`.
+const RUNS: [&str; 7] = ["ring", "ring-again", "links", "cost", "response", "wakeup", "clock"];
+
+fn captured(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captured").join(name)
+}
+
+/// Unpacks a run, and gives its file in the home.
+fn unpacked(home: &Home, name: &str) -> String {
+    let packed = fs::File::open(captured(&format!("{name}.jsonl.gz"))).expect("a captured run");
+    let mut text = String::new();
+    GzDecoder::new(packed).read_to_string(&mut text).expect("a gzip file");
+    let file = format!("{name}.jsonl");
+    fs::write(home.path().join(&file), text).expect("a file");
+    file
+}
+
+/// What is printed in the folder of the unpacked runs.
+fn said(home: &Home, args: &[&str]) -> Said {
+    let said = Said::of(home.command(PROGRAM).args(args).current_dir(home.path()));
+    assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
+    said
+}
+
+/// The first line that differs tells more than both texts.
+fn assert_as_captured(name: &str, printed: &str) {
+    let path = captured(&format!("{name}.txt"));
+    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        fs::write(&path, printed).expect("a file");
+    }
+    let wanted = fs::read_to_string(&path).unwrap_or_default();
+    for (number, (line, wanted)) in printed.lines().zip(wanted.lines()).enumerate() {
+        assert_eq!(line, wanted, "{name}, line {}", number + 1);
+    }
+    assert_eq!(printed.lines().count(), wanted.lines().count(), "{name}: lines\n{printed}");
+}
+
+#[test]
+fn runs_are_shown_as_captured_in_eighty_columns() {
+    let home = Home::new();
+    for name in RUNS {
+        let said = said(&home, &["runs", "show", &unpacked(&home, name)]);
+        let widest = said.out.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(80), "{name}: {widest:?} columns");
+        assert_as_captured(name, &said.out);
+    }
+}
+
+#[test]
+fn comparisons_and_tables_are_as_captured() {
+    let home = Home::new();
+    let [one, two, links] = ["ring", "ring-again", "links"].map(|name| unpacked(&home, name));
+    for (name, args) in [
+        ("compare", &["compare", &*one, &*two][..]),
+        ("compare-several", &["compare", &*one, &*two, &*links]),
+        ("compare-markdown", &["compare", &*one, &*two, "--markdown"]),
+        ("summary-csv", &["runs", "export", &*one, "--format", "summary-csv"]),
+        ("markdown", &["runs", "export", &*one, "--format", "markdown"]),
+    ] {
+        assert_as_captured(name, &said(&home, args).out);
+    }
+}

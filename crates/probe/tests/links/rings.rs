@@ -155,12 +155,14 @@ fn with_a_thread() {
     let case = case("pipe", Kind::Process, 2);
     let said = worker::finish(worker::start_by(command, &case, LAPS)).unwrap_err();
     assert!(said.contains("fork") && said.contains("os error 16"), "{said}");
-    // What only tries a link has a deadline, and may.
+    // Nor is a link tried by a child beside one.
     let (hold, held) = std::sync::mpsc::channel::<()>();
     let other = std::thread::spawn(move || held.recv());
-    link("pipe").unwrap().available().unwrap();
+    let said = link("pipe").unwrap().available().unwrap_err().to_string();
     drop(hold);
     other.join().unwrap().unwrap_err();
+    assert!(said.contains("fork") && said.contains("os error 16"), "{said}");
+    assert!(link("pipe").unwrap().available().is_ok(), "alone again");
 }
 
 /// They run on without ever sleeping, which other members may not do for long.

@@ -3,6 +3,17 @@
 
 use std::time::Duration;
 
+use rustix::io::Errno;
+use rustix::rand::{GetRandomFlags, getrandom};
+
+/// A number of the kernel's (getrandom(2)), for names in folders where others may write too.
+pub fn unforeseen() -> Result<u64, Errno> {
+    let mut bytes = [0; 8];
+    // So few bytes are given at once or not at all.
+    getrandom(&mut bytes, GetRandomFlags::empty())?;
+    Ok(u64::from_ne_bytes(bytes))
+}
+
 /// A seeded source of numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Random(u64);

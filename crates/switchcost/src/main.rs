@@ -43,8 +43,9 @@ use std::process::ExitCode;
 use anyhow::Context;
 
 fn main() -> ExitCode {
-    // Started with SIGCHLD ignored, it could not wait for what it starts. This cannot fail.
+    // Started with SIGCHLD ignored, it could not wait for what it starts. Neither of these can fail.
     let _ = probe::default_child();
+    let _ = probe::ignore_file_limit();
     if let Some(code) = ::classic::by_link(std::env::args_os()) {
         return code;
     }

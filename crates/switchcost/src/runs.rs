@@ -74,6 +74,7 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         RunsCommand::Export { run, format, output } => {
+            output::check_place("--output", &output)?;
             let run = read(&folder.find(&run)?.path)?;
             Record::of(&run).export(&run, format, &output)?;
             Ok(ExitCode::SUCCESS)

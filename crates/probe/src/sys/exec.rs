@@ -170,11 +170,11 @@ fn table_of(words: &[&CStr]) -> Vec<*const c_char> {
 }
 
 // What this process was started with, and what Rust's runtime and `main` change before anything else:
-// SIGPIPE, SIGCHLD, and standard streams that were closed. A command is to find them as its caller left
+// SIGPIPE, SIGCHLD, SIGXFSZ, and standard streams that were closed. A command is to find them as its caller left
 // them.
 
 /// Signals whose being ignored is passed on, and their bits.
-const SIGNALS: [c_int; 2] = [libc::SIGPIPE, libc::SIGCHLD];
+const SIGNALS: [c_int; 3] = [libc::SIGPIPE, libc::SIGCHLD, libc::SIGXFSZ];
 /// Bit of standard stream 0.
 const STREAMS: usize = 8;
 /// Bit of a SIGCHLD that is blocked.

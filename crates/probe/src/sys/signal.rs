@@ -317,6 +317,12 @@ pub fn default_child() -> Result<(), Errno> {
     Ok(())
 }
 
+/// Has a file that would exceed RLIMIT_FSIZE be an error (EFBIG) and no death by SIGXFSZ.
+pub fn ignore_file_limit() -> Result<(), Errno> {
+    // SAFETY: no handler.
+    unsafe { set_action(libc::SIGXFSZ, libc::SIG_IGN, 0, &[]) }
+}
+
 /// Does `wait`, which no signal interrupts: after a member's death it has [`LOST_DEADLINE_S`] left,
 /// then the process ends. Where one is lost already nothing is done.
 pub fn wait_uninterruptible<T>(wait: impl FnOnce() -> T) -> Option<T> {

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 
 use crate::failure::usage;
-use crate::output::print;
+use crate::output::{file, print};
 use crate::values::{Destination, List, above_zero, counts};
 
 pub(crate) fn run(command: ClassicCommand) -> Result<ExitCode> {
@@ -186,8 +186,7 @@ fn install(InstallArgs { folder, force }: &InstallArgs) -> Result<ExitCode> {
 
 /// Made beside its place and moved there, so that nothing is missing or half there in between.
 fn link(program: &Path, place: &Path) -> io::Result<()> {
-    let mut beside = place.as_os_str().to_owned();
-    beside.push(format!(".{}", std::process::id()));
+    let beside = file::beside(place)?;
     symlink(program, &beside)?;
     fs::rename(&beside, place).inspect_err(|_| {
         // What cannot be moved must not be left behind.

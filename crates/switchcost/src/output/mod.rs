@@ -3,11 +3,11 @@
 pub(crate) mod colour;
 pub(crate) mod csv;
 pub(crate) mod exports;
+pub(crate) mod file;
 pub(crate) mod summary;
 
 use std::env;
 use std::fmt::Display;
-use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -24,6 +24,7 @@ use serde::Serialize;
 use crate::failure::usage;
 use crate::terminal::View;
 use crate::values::{Destination, run_name};
+use file::{Place, folder_of};
 
 /// Where results go.
 #[derive(Debug, Default, Args)]
@@ -57,12 +58,6 @@ pub(crate) struct Output {
 
     #[command(flatten)]
     pub(crate) view: View,
-}
-
-/// The folder that a file is to lie in.
-fn folder_of(file: &Path) -> &Path {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    folder.unwrap_or(Path::new("."))
 }
 
 impl Destination {
@@ -117,19 +112,18 @@ pub(crate) fn check_place(flag: &str, to: &Destination) -> anyhow::Result<()> {
         };
     };
     let refuse = |why: &dyn Display| usage(format!("{flag} {}: {why}", path.display()));
-    match path.metadata() {
-        Ok(there) if there.is_dir() => Err(refuse(&"it is a directory")),
-        Ok(_) => access(path, Access::WRITE_OK).map_err(|errno| refuse(&io::Error::from(errno))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let folder = folder_of(path);
-            let writable = access(folder, Access::WRITE_OK | Access::EXEC_OK);
-            writable.map_err(|errno| {
-                let error = io::Error::from(errno);
-                refuse(&format!("{} cannot be written to: {error}", folder.display()))
-            })
-        }
-        Err(error) => Err(refuse(&error)),
+    let place = Place::of(path).map_err(|why| refuse(&why))?;
+    if !matches!(place, Place::File(None)) {
+        access(path, Access::WRITE_OK).map_err(|errno| refuse(&io::Error::from(errno)))?;
     }
+    if let Place::File(_) = place {
+        let folder = folder_of(path);
+        access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| {
+            let error = io::Error::from(errno);
+            refuse(&format!("{} cannot be written to: {error}", folder.display()))
+        })?;
+    }
+    Ok(())
 }
 
 /// Formats that a run can be exported to.
@@ -165,9 +159,7 @@ pub(crate) fn put_json(value: &impl Serialize, to: Option<&Destination>) -> Resu
 pub(crate) fn put(bytes: &[u8], to: &Destination) -> Result<()> {
     match to {
         Destination::Stdout => print(bytes).context("cannot write to standard output"),
-        Destination::File(path) => File::create(path)
-            .and_then(|mut file| file.write_all(bytes))
-            .with_context(|| format!("cannot write {}", path.display())),
+        Destination::File(path) => file::write(path, bytes),
     }
 }
 

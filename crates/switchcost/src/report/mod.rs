@@ -16,7 +16,7 @@ use model::subject::published;
 
 use crate::failure::usage;
 use crate::figures::published::with_published;
-use crate::output::{print, put};
+use crate::output::{check_place, print, put};
 use crate::values::Destination;
 use drawn::Drawn;
 
@@ -70,6 +70,7 @@ const HEAD: u64 = 1024;
 
 /// Refuses to write over a file that is no report: a run file, most likely, that was to be drawn.
 pub(crate) fn check(to: &Destination) -> Result<()> {
+    check_place("--output", to)?;
     let Destination::File(path) = to else { return Ok(()) };
     if !path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0) {
         return Ok(());

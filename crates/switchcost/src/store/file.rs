@@ -2,14 +2,16 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use model::experiment::Experiment;
 use model::run::{Header, Line, Run};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
-use rustix::io::Errno;
+
+use crate::output::file::{Unfinished, cannot_write};
+
+/// Mode of a run file: it has command lines.
+const OWNERS_ONLY: u32 = 0o600;
 
 /// A run file that is being written. While it is open it is locked, so that no process resumes or
 /// removes a run that is going on; the kernel takes the lock back with the process.
@@ -26,32 +28,15 @@ impl RunFile {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
         let path = folder.join(format!("{}.jsonl", header.run));
-        let cannot = || format!("cannot make {}", path.display());
-        let how = OFlags::TMPFILE | OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC;
-        let (file, is_named) = match open(folder, how, Mode::from_raw_mode(0o666)) {
-            Ok(file) => (File::from(file), false),
-            // A file system that has no files without a name (open(2), O_TMPFILE).
-            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => {
-                let how = OpenOptions::new().append(true).create_new(true).open(&path);
-                (how.with_context(cannot)?, true)
-            }
-            Err(errno) => return Err(errno).with_context(cannot),
-        };
-        let mut run = Self { path: path.clone(), file, experiment: header.plan.experiment };
-        let made = lock(&path, &run.file)
-            .and_then(|()| run.write(&Line::Header(Box::new(header.clone()))))
-            .and_then(|()| run.sync())
-            .and_then(|()| match is_named {
-                true => Ok(()),
-                // Unless another has that name.
-                false => linkat(CWD, own_path(&run.file), CWD, &path, AtFlags::SYMLINK_FOLLOW)
-                    .with_context(cannot),
-            });
-        if is_named && made.is_err() {
-            // A file without its header is no run.
-            let _ = std::fs::remove_file(&path);
-        }
-        made.map(|()| run)
+        let cannot = |error| cannot_write(&path, error);
+        let experiment = header.plan.experiment;
+        let mut new = Unfinished::create(&path, OWNERS_ONLY).map_err(cannot)?;
+        lock(&path, new.file())?;
+        let first = text_of(&Line::Header(Box::new(header.clone())), experiment)?;
+        new.file().write_all(first.as_bytes()).map_err(cannot)?;
+        new.file().sync_data().map_err(cannot)?;
+        let file = new.finish(&path).map_err(cannot)?;
+        Ok(Self { path, file, experiment })
     }
 
     /// Opens the file of an earlier run to add to it, and reads it. A last line that was cut off is
@@ -93,17 +78,14 @@ impl RunFile {
 
     /// Hands a line to the kernel: from then on it outlives this process.
     pub(crate) fn write(&mut self, line: &Line) -> Result<()> {
-        let mut text = line.to_text(self.experiment).context("cannot write a line as JSON")?;
-        text.push('\n');
-        self.file
-            .write_all(text.as_bytes())
-            .with_context(|| format!("cannot write to {}", self.path.display()))
+        let text = text_of(line, self.experiment)?;
+        self.file.write_all(text.as_bytes()).map_err(|error| cannot_write(&self.path, error))
     }
 
     /// Hands all lines to the disk: from then on they outlive the machine. Asked for between
     /// workers only, as the disk's interrupts would end up in the samples.
     pub(crate) fn sync(&mut self) -> Result<()> {
-        self.file.sync_data().with_context(|| format!("cannot write to {}", self.path.display()))
+        self.file.sync_data().map_err(|error| cannot_write(&self.path, error))
     }
 }
 
@@ -117,6 +99,7 @@ fn lock(path: &Path, file: &File) -> Result<()> {
     }
 }
 
-fn own_path(file: &File) -> String {
-    format!("/proc/self/fd/{}", file.as_raw_fd())
+fn text_of(line: &Line, experiment: Experiment) -> Result<String> {
+    let text = line.to_text(experiment).context("cannot write a line as JSON")?;
+    Ok(text + "\n")
 }

@@ -14,6 +14,7 @@ use stats::{Group, median, scatter_between};
 
 use super::{Entry, Folder, header};
 use crate::failure::say;
+use crate::output::file::replace;
 
 /// What is known of the CPUs that are measured on. Of several kinds of CPU nothing is: one ratio would be
 /// wrong for one of them.
@@ -48,20 +49,12 @@ fn read(path: &Path) -> Result<SpeedFile> {
     Ok(serde_json::from_slice(&std::fs::read(path)?)?)
 }
 
-/// Written beside it and renamed: two runs that end at once leave one of the two, whole.
+/// Two runs that end at once leave one of the two, whole.
 fn write(path: &Path, file: &SpeedFile) -> Result<()> {
     let cannot = || format!("cannot write {}", path.display());
     let folder = path.parent().context("it has no folder")?;
     std::fs::create_dir_all(folder).with_context(cannot)?;
-    let beside = folder.join(format!("full-speed.json.{}", std::process::id()));
-    let written = serde_json::to_vec_pretty(file)
-        .map_err(anyhow::Error::from)
-        .and_then(|text| Ok(std::fs::write(&beside, text)?))
-        .and_then(|()| Ok(std::fs::rename(&beside, path)?));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&beside);
-    }
-    written.with_context(cannot)
+    replace(path, None, &serde_json::to_vec_pretty(file)?).with_context(cannot)
 }
 
 /// A plan with what is known of its CPUs, and of launches of the same plan on this machine.

@@ -19,6 +19,7 @@ mod interference;
 mod interrupts;
 mod links;
 mod measure;
+mod outputs;
 mod policies;
 mod program;
 mod report;

@@ -7,7 +7,6 @@ use std::ffi::CString;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
@@ -15,6 +14,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::thread::UnshareFlags;
 
+use crate::random::unforeseen;
 use crate::ring::link::{By, CallError, End, Link, LinkError, Place};
 use crate::sys::{PosixQueue, Uring, fifo_unlinked, unshare};
 
@@ -120,11 +120,9 @@ impl Link for PosixQueue {
     }
 }
 
-/// A name in `folder` that nothing has.
+/// A name in `folder` that nothing has and nobody can have foreseen: the folder may be everybody's.
 fn own_name(folder: &Path, end: &str) -> Result<CString, Errno> {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let path = folder.join(format!("switchcost-{}-{number}{end}", std::process::id()));
+    let path = folder.join(format!("switchcost-{:016x}{end}", unforeseen()?));
     CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::INVAL)
 }
 
@@ -151,4 +149,19 @@ pub fn io_uring_hint(errno: Errno) -> Option<String> {
         }
         _ => "a filter of system calls forbids it here, as containers do by default".to_string(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever could foresee it could have the name taken.
+    #[test]
+    fn no_name_in_the_temporary_folder_can_be_foreseen() {
+        let name = || own_name(Path::new("/tmp"), ".fifo").unwrap().into_string().unwrap();
+        let (one, other) = (name(), name());
+        assert!(one.starts_with("/tmp/switchcost-") && one != other, "{one}");
+        let random = one["/tmp/switchcost-".len()..].strip_suffix(".fifo").unwrap();
+        assert_eq!(random.len(), 16, "64 bits of the kernel's");
+    }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::bounds::sum;
 use crate::estimate::Estimate;
 use crate::plan::{MINIMUM_ROUNDS, Plan};
 use crate::ring::{Sample, Triples};
@@ -89,7 +90,7 @@ impl<'a> Grouped<'a> {
 
     /// Hops of a case in each round.
     pub fn hops_by_round(&self, case: usize) -> Vec<(u32, u64)> {
-        let hops = |batch: &Batch| batch.iter().map(|sample| sample.hops).sum();
+        let hops = |batch: &Batch| sum(batch.iter().map(|sample| sample.hops));
         self.batches(case).map(|(round, batch)| (round, hops(batch))).collect()
     }
 
@@ -190,8 +191,8 @@ impl<'a> Grouped<'a> {
     fn per_switch(&self, case: usize, hops: Figures) -> Figures {
         let of = |(round, above): (u32, f64)| {
             let batch = self.cases.get(case)?.get(&round)?;
-            let switches: u64 = batch.iter().map(|s| s.switches()).sum();
-            let hops: u64 = batch.iter().map(|s| s.hops).sum();
+            let switches = sum(batch.iter().map(|s| s.switches()));
+            let hops = sum(batch.iter().map(|s| s.hops));
             (switches > 0).then_some((round, above * hops as f64 / switches as f64))
         };
         hops.into_iter().filter_map(of).collect()

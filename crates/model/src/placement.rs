@@ -7,7 +7,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::machine::{Machine, Relation, Surroundings};
+use crate::bounds::within;
+use crate::machine::{MAX_CPUS, Machine, Relation, Surroundings};
 use crate::words;
 
 /// On which CPUs the members run, as resolved on the machine that was measured.
@@ -35,6 +36,13 @@ pub enum Placement {
 }
 
 impl Placement {
+    /// Or why nothing can run there.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let cpus = self.cpus();
+        within("number of CPUs", cpus.len(), 1..=usize::MAX)?;
+        cpus.into_iter().try_for_each(|cpu| within("CPU", cpu, 0..=MAX_CPUS - 1))
+    }
+
     /// The CPUs that member `index` (0 is the leader) may run on.
     pub fn cpus_of(&self, index: u32) -> Vec<u32> {
         match self {

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Value, from_value};
 
+use crate::bounds::{known_within, within};
 use crate::case::{Case, Stored};
 use crate::experiment::{Experiment, Takes};
 use crate::ring::{self, State};
@@ -37,6 +38,15 @@ pub struct Stopping {
     /// Whether the budget is kept also where cases lack clean slices, which else extend it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fixed_budget: bool,
+}
+
+impl Stopping {
+    /// Or which number cannot be meant.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        within("precision", self.precision, 0.0..=1.0)?;
+        within("confidence", self.confidence, 0.5..=0.9999)?;
+        known_within("rounds", self.rounds, 1..=u32::MAX)
+    }
 }
 
 /// How a worker makes samples.
@@ -77,6 +87,11 @@ pub struct Reference {
 }
 
 impl Reference {
+    fn check(&self) -> Result<(), String> {
+        known_within("unshared_ratio", self.unshared_ratio, 0.01..=100.0)?;
+        known_within("launch_scatter", self.launch_scatter, 0.0..=1.0)
+    }
+
     /// tau, as known or assumed.
     pub(crate) fn scatter(&self) -> f64 {
         self.launch_scatter.unwrap_or(LAUNCH_SCATTER)
@@ -104,6 +119,19 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Or which number cannot be meant, and of which case.
+    fn check(&self) -> Result<(), String> {
+        within("number of cases", self.cases.len(), 1..=usize::MAX)?;
+        for (number, case) in self.cases.iter().enumerate() {
+            let checked = match case {
+                Case::Ring(case) => case.check().and_then(|()| self.batching.ring.check()),
+                Case::Trial(case) => case.check().and_then(|()| self.batching.trial.check()),
+            };
+            checked.map_err(|why| format!("case {number}: {why}"))?;
+        }
+        self.stopping.check().and_then(|()| self.reference.check())
+    }
+
     /// The order in which the cases of round `round` (from 0) are run: a permutation of the case
     /// numbers, different from round to round and fixed by the seed. Cases that belong together stay
     /// together: their blocks are shuffled, and each within itself.
@@ -246,7 +274,9 @@ impl<'de> Deserialize<'de> for Plan {
         };
         let (cases, batching) =
             cases.and_then(|cases| Ok((cases, batching?))).map_err(de::Error::custom)?;
-        Ok(Self { experiment, cases, seed, batching, stopping, reference })
+        let plan = Self { experiment, cases, seed, batching, stopping, reference };
+        plan.check().map_err(de::Error::custom)?;
+        Ok(plan)
     }
 }
 

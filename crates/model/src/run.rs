@@ -4,6 +4,7 @@
 //! killed; a last line that was cut off is skipped with a warning.
 
 use schemars::JsonSchema;
+use serde::de::Error;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -206,7 +207,13 @@ impl Line {
             Takes::Trials if is_sample(text) => {
                 Self::Sample(Either::Trial(serde_json::from_str::<SampleLine<_>>(text)?.sample))
             }
-            _ => serde_json::from_str(text)?,
+            _ => {
+                let line = serde_json::from_str(text)?;
+                if let Self::Resumed(Resumed { stopping, .. }) = &line {
+                    stopping.check().map_err(serde_json::Error::custom)?;
+                }
+                line
+            }
         })
     }
 }

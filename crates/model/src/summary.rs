@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{mean, quantile};
 
+use crate::bounds;
 use crate::curve::{Point, point};
 use crate::estimate::{Estimate, widest};
 use crate::pairing::{Figures, Grouped};
@@ -208,13 +209,14 @@ fn totals(samples: &[&Sample]) -> Option<Totals> {
     if samples.is_empty() {
         return None;
     }
-    let sum = |of: fn(&Sample) -> u64| samples.iter().map(|sample| of(sample)).sum();
+    let sum = |of: fn(&Sample) -> u64| bounds::sum(samples.iter().map(|sample| of(sample)));
     let cpu_ns: u64 = sum(Sample::cpu_ns);
     // The split of the samples that have one stands for all. So few ticks that the quanta's share of them is
     // more than all that were seen in user mode are no user time.
     let splits = || samples.iter().filter_map(|sample| sample.user_system_ns());
-    let user: i64 = splits().map(|(user, _)| user).sum();
-    let split: i64 = splits().map(|(user, system)| user + system).sum();
+    let user = splits().map(|(user, _)| user).fold(0, i64::saturating_add);
+    let system = splits().map(|(_, system)| system).fold(0, i64::saturating_add);
+    let split = user.saturating_add(system);
     let share = (split > 0).then(|| (user as f64 / split as f64).max(0.0));
     let user_ns = share.map(|share| (cpu_ns as f64 * share).round() as u64);
     Some(Totals {

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use model::case::Sample;
 use probe::assignment::{Assignment, Unmeasured};
 use probe::placement;
 use probe::policy::Standing;
+use rustix::param::linux_execfn;
 use rustix::process::Pid;
 use serde::Serialize;
 use signal_hook::consts::{SIGALRM, SIGKILL, SIGXCPU};
@@ -48,7 +50,7 @@ pub(crate) enum LaunchError {
 
 impl LaunchError {
     /// Something that need not happen again.
-    fn once(message: impl Display) -> Self {
+    pub(crate) fn once(message: impl Display) -> Self {
         Self::Case(Unmeasured { message: message.to_string(), exhausted: false })
     }
 }
@@ -119,6 +121,9 @@ impl Workers {
         // /proc/self/exe is this very program, also when its file has been replaced meanwhile. To a prefix `self`
         // would be itself.
         let own = match self.prefix.is_empty() {
+            _ if !Path::new("/proc/self/exe").exists() => {
+                linux_execfn().to_string_lossy().into_owned()
+            }
             true => "/proc/self/exe".to_string(),
             false => format!("/proc/{}/exe", std::process::id()),
         };

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use model::bounds::{MOST_COUNTS, MOST_MEMBERS};
 use model::case::Policy;
 use model::grid;
 
@@ -41,16 +42,10 @@ impl FromStr for Destination {
 /// A list that is one argument: to clap a `Vec` is an argument that may be given several times.
 pub(crate) type List<T> = Vec<T>;
 
-/// Largest ring: the kernel has no more process ids (PID_MAX_LIMIT, proc_sys_kernel(5)).
-const MOST_MEMBERS: u32 = 4_194_304;
-
 /// Ring sizes.
 pub(crate) fn sizes(text: &str) -> Result<List<u32>, String> {
     up_to(text, MOST_MEMBERS, &format!("a ring has 1 to {MOST_MEMBERS} members"))
 }
-
-/// Largest count of things tried: no machine has the memory or the patience for more.
-const MOST_COUNTS: u32 = 1 << 30;
 
 /// Counts or sizes above zero.
 pub(crate) fn counts(text: &str) -> Result<List<u32>, String> {

@@ -11,7 +11,7 @@ use crate::experiment::named;
 
 /// CPU numbers at or above this are refused; the largest `CONFIG_NR_CPUS` of any architecture is
 /// 8,192. Without a bound, `0-4294967295` in a damaged file would fill the memory.
-const MAX_CPUS: u32 = 65_536;
+pub(crate) const MAX_CPUS: u32 = 65_536;
 
 /// A set of CPU numbers, sorted and each once. Text and JSON hold it in the kernel's list format
 /// (`0-3,8`; empty for none), see "List format" in cpuset(7).

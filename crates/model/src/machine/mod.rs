@@ -12,6 +12,7 @@ pub use cpu::{
     Cache, CacheKind, Cpu, CpuModel, Frequency, FrequencyPolicy, LogicalCpu, Mitigations,
     Virtualization,
 };
+pub(crate) use cpu_list::MAX_CPUS;
 pub use cpu_list::{CpuList, Relation, Surroundings};
 pub use system::{
     Bound, Cgroup, CgroupLayout, CgroupLimit, ClockSource, CpuAccounting, CpuInterrupts, CpuQuota,

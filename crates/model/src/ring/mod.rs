@@ -6,6 +6,7 @@ mod sample;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::bounds::{MOST_COUNTS, MOST_MEMBERS, MOST_PRIORITY, known_within, within};
 use crate::experiment::named;
 use crate::words;
 
@@ -97,6 +98,12 @@ impl Work {
             ));
         }
         Ok(Self { bytes, stride_bytes, op, walk: Walk::Whole, huge_pages: false })
+    }
+
+    /// Whether it can be walked as it stands.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        Self::new(self.bytes, self.stride_bytes, self.op).map_err(|error| error.to_string())?;
+        within("number of elements", self.touches(), 1..=u64::MAX)
     }
 
     /// `rmw of 256 KiB by 128 B`, for progress and failures.
@@ -232,6 +239,14 @@ pub struct Case {
 }
 
 impl Case {
+    /// Or which number cannot be meant.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        within("members", self.members, 1..=MOST_MEMBERS)?;
+        known_within("priority", self.priority, 0..=MOST_PRIORITY)?;
+        self.work.map_or(Ok(()), |work| work.check())?;
+        self.placement.check()
+    }
+
     /// The real-time priority asked of the kernel; 0 for the normal policies.
     pub fn priority(&self) -> i32 {
         let own = self.priority.filter(|_| self.policy.is_realtime());
@@ -307,6 +322,18 @@ pub struct Batching {
     /// at the one where a lap took least. Absent where it tries none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub places: Option<u32>,
+}
+
+impl Batching {
+    /// Or which number cannot be meant.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        known_within("laps", self.laps, 1..=u64::MAX)?;
+        within("sample_ns", self.sample_ns, 1..=u64::MAX)?;
+        within("samples_per_round", self.samples_per_round, 1..=MOST_COUNTS)?;
+        known_within("slice_ns", self.slice_ns, 1..=u64::MAX)?;
+        known_within("triples", self.triples, 1..=MOST_COUNTS)?;
+        known_within("places", self.places, 1..=MOST_COUNTS)
+    }
 }
 
 /// A slice as timed without a neighbour on the core. A neighbour that comes for less than a slice and is gone

@@ -57,7 +57,7 @@ pub struct Halts {
 impl Counters {
     /// All switches: the voluntary ones alone miss those of a writer whom the woken member preempts.
     pub fn switches(&self) -> u64 {
-        self.voluntary + self.involuntary
+        self.voluntary.saturating_add(self.involuntary)
     }
 }
 

@@ -155,7 +155,7 @@ impl CaseSlices {
             self.clean_above.entry(sample.round).or_default().extend(above);
         }
         let hop = |index: usize| {
-            let hops = slices.laps_of(index, sample.laps) * u64::from(case.members);
+            let hops = slices.laps_of(index, sample.laps).saturating_mul(case.members.into());
             (hops > 0).then(|| slices.elapsed_ns[index] as f64 / hops as f64)
         };
         let clean = (0..count).filter(|index| level.is_clean_slice(slices, *index));
@@ -165,8 +165,8 @@ impl CaseSlices {
         }
         if !clean.is_empty() {
             let (switches, hops) = self.switches.entry(sample.round).or_default();
-            *switches += sample.switches();
-            *hops += sample.hops;
+            *switches = switches.saturating_add(sample.switches());
+            *hops = hops.saturating_add(sample.hops);
             self.clean.entry(sample.round).or_default().extend(clean);
         }
     }

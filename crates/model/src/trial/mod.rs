@@ -9,7 +9,9 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::bounds::{LONGEST_NS, MOST_COUNTS, MOST_PRIORITY, known_within, within};
 use crate::experiment::named;
+use crate::machine::MAX_CPUS;
 use crate::ring::{Policy, Work};
 use crate::words;
 
@@ -112,6 +114,15 @@ pub struct Execution {
     /// What packets go through, where the noise is packets; older runs had the loopback.
     #[serde(default)]
     pub wire: Wire,
+}
+
+impl Execution {
+    fn check(&self) -> Result<(), String> {
+        within("noise_cpu", self.noise_cpu, 0..=MAX_CPUS - 1)?;
+        within("laps", self.laps, 1..=u64::MAX)?;
+        known_within("priority", self.priority, 0..=MOST_PRIORITY)?;
+        self.work.check()
+    }
 }
 
 impl fmt::Display for Execution {
@@ -260,9 +271,36 @@ pub struct Case {
     pub policy: Policy,
 }
 
+impl Case {
+    /// Or which number cannot be meant.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        within("CPU", self.cpu, 0..=MAX_CPUS - 1)?;
+        match &self.trial {
+            Trial::Primes { primes } => within("primes", *primes, 1..=MOST_COUNTS),
+            Trial::Malloc { bytes, .. } => within("bytes", *bytes, 0..=MOST_COUNTS.into()),
+            Trial::Sampling { duration_ns, .. } | Trial::Gaps { duration_ns } => {
+                within("duration_ns", *duration_ns, 1..=LONGEST_NS)
+            }
+            Trial::Execution(of) => of.check(),
+            Trial::Wakeup(of) => {
+                within("wakes", of.wakes, 1..=MOST_COUNTS)?;
+                within("period_ns", of.period_ns, 1..=LONGEST_NS)
+            }
+            Trial::Call { .. } | Trial::Loop { .. } | Trial::TwoProcesses => Ok(()),
+        }
+    }
+}
+
 /// How a worker makes a sample.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Repeats {
     /// Trials in a sample, of each thing that is compared in it.
     pub trials: u32,
+}
+
+impl Repeats {
+    /// Or why nothing can be tried so often.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        within("trials", self.trials, 1..=MOST_COUNTS)
+    }
 }

@@ -288,12 +288,13 @@ fn slow_words<'a>(costs: impl Iterator<Item = &'a CallCost>) -> String {
     let costs: Vec<&CallCost> = costs.collect();
     let all: u64 = costs.iter().map(|cost| cost.net_ticks.count).sum();
     let slow: Vec<&Slow> = costs.iter().map(|cost| &cost.slow).collect();
-    let calls: i64 = slow.iter().map(|slow| slow.calls).sum();
+    let calls = slow.iter().map(|slow| slow.calls).fold(0, i64::saturating_add);
     if calls == 0 {
         return format!("none of {all}");
     }
     let causes = CAUSES.iter().filter_map(|cause| {
-        let sum: i64 = slow.iter().filter_map(|slow| slow.causes.get(cause.name)).sum();
+        let of_cause = slow.iter().filter_map(|slow| slow.causes.get(cause.name));
+        let sum = of_cause.copied().fold(0, i64::saturating_add);
         (sum > 0).then(|| format!("{sum} {}", cause.in_words))
     });
     let shares: Vec<f64> = slow.iter().filter_map(|slow| slow.share).collect();

@@ -242,3 +242,6 @@ impl Record {
         output::put(&bytes, to)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,4 +27,4 @@ pub use paper::{png, svg};
 pub use terminal::{Look, terminal};
 #[cfg(test)]
 use tests as samples;
-pub use text::{clean, escape, printable};
+pub use text::{clean, escape, is_obeyed, printable};

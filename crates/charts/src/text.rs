@@ -3,14 +3,19 @@
 /// Without control characters (a terminal obeys them, XML forbids them) and without those that change
 /// the direction of writing; white space becomes single blanks.
 pub fn clean(text: &str) -> String {
-    let visible = |c: &char| c.is_whitespace() || !(c.is_control() || directs(*c));
+    let visible = |c: &char| c.is_whitespace() || !is_obeyed(*c);
     let text: String = text.chars().filter(visible).collect();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The same for whole lines, of which nothing else changes. For text without colours.
 pub fn printable(text: &str) -> String {
-    text.chars().filter(|c| matches!(c, '\n' | '\t') || !(c.is_control() || directs(*c))).collect()
+    text.chars().filter(|c| matches!(c, '\n' | '\t') || !is_obeyed(*c)).collect()
+}
+
+/// Whether a terminal or a reader would obey a character and not show it, the end of a line among them.
+pub fn is_obeyed(c: char) -> bool {
+    c.is_control() || directs(c)
 }
 
 /// Marks of direction (Unicode's Bidi_Control), joiners and other characters without width, and what is

@@ -2,6 +2,7 @@
 
 use ::csv::Writer;
 use anyhow::{Context, Result};
+use charts::{clean, is_obeyed};
 use model::case::{rings, trials};
 use model::ring::State;
 use model::ring::{self, Disturbance};
@@ -29,7 +30,9 @@ pub(crate) fn write(
 ) -> Result<Vec<u8>> {
     let mut writer = Writer::from_writer(Vec::new());
     writer.write_record(names).context("cannot write CSV")?;
-    for row in rows {
+    for mut row in rows {
+        // CSV has no way to escape these (RFC 4180, section 2).
+        row.iter_mut().filter(|cell| cell.contains(is_obeyed)).for_each(|cell| *cell = clean(cell));
         writer.write_record(row).context("cannot write CSV")?;
     }
     writer.into_inner().map_err(|error| error.into_error()).context("cannot write CSV")

@@ -1,17 +1,17 @@
 //! Formats of other programs: Go's benchmark format, and OpenMetrics.
 
+use charts::{clean, is_obeyed, printable};
 use model::subject::{Origin, Quantity, Subcase, Subject, Values};
 
 /// Go's benchmark format (golang.org/design/14313-benchmark-format): configuration lines, then a line
 /// for each case and round. Samples of one round share a worker and are no repetitions of each other, so
 /// that a line is a round: its median, over all its hops.
 pub(crate) fn go_bench(subject: &Subject) -> Vec<u8> {
-    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     // benchstat compares only what has the same configuration: what may differ between two runs that are
     // compared stands in a remark, which it passes over.
-    let mut text = format!("# run: {}\n", one_line(&subject.side.name));
+    let mut text = format!("# run: {}\n", clean(&subject.side.name));
     if let Some(release) = subject.machine.kernel.release.known() {
-        text += &format!("# kernel: {}\n", one_line(release));
+        text += &format!("# kernel: {}\n", clean(release));
     }
     // What `go test` prints too.
     text += "goos: linux\n";
@@ -20,7 +20,7 @@ pub(crate) fn go_bench(subject: &Subject) -> Vec<u8> {
     }
     text += "pkg: switchcost\n";
     if let Some(cpu) = subject.machine.cpu_name() {
-        text += &format!("cpu: {}\n", one_line(cpu));
+        text += &format!("cpu: {}\n", clean(cpu));
     }
     text += "Unit ns/switch better=lower\nUnit cpu-ns/op better=lower\n\n";
     let cpus = subject.machine.cpu.online.known().map_or(1, |list| list.as_slice().len()).max(1);
@@ -73,7 +73,7 @@ fn benchmark(subject: &Subject, case: &Subcase) -> String {
         let (first, others) = word.split_at(word.chars().next().map_or(0, char::len_utf8));
         name += &(first.to_uppercase() + others);
     }
-    let plain = |c: char| if c.is_whitespace() || c == '/' || c.is_control() { '_' } else { c };
+    let plain = |c: char| if c.is_whitespace() || c == '/' || is_obeyed(c) { '_' } else { c };
     for (label, value) in &case.labels {
         name.push('/');
         name.extend(label.chars().map(plain).chain(['=']).chain(value.chars().map(plain)));
@@ -167,7 +167,9 @@ fn described(subject: &Subject) -> Labels {
 fn labels(all: &[(String, String)]) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let one = |(name, value): &(String, String)| {
-        let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        // The format takes control characters as they are; a terminal would obey them.
+        let value =
+            printable(value).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
         format!("{}=\"{value}\"", name.chars().map(letter).collect::<String>())
     };
     format!("{{{}}}", all.iter().map(one).collect::<Vec<_>>().join(","))

@@ -15,7 +15,7 @@ use std::path::Path;
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result};
-use charts::{Look, printable};
+use charts::{Look, is_obeyed, printable};
 use clap::{Args, ValueEnum};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
@@ -143,11 +143,19 @@ pub(crate) enum ExportFormat {
     Openmetrics,
 }
 
-/// A value as JSON, ending with a newline.
+/// A value as JSON, ending with a newline. All that a terminal would obey is escaped (RFC 8259, section 7).
 pub(crate) fn to_json(value: &impl Serialize) -> Result<Vec<u8>> {
-    let mut bytes = serde_json::to_vec_pretty(value).context("cannot write JSON")?;
-    bytes.push(b'\n');
-    Ok(bytes)
+    let plain = serde_json::to_string_pretty(value).context("cannot write JSON")? + "\n";
+    let mut text = String::with_capacity(plain.len());
+    for c in plain.chars() {
+        match is_obeyed(c) && c != '\n' {
+            true => {
+                text.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")))
+            }
+            false => text.push(c),
+        }
+    }
+    Ok(text.into_bytes())
 }
 
 /// Writes a value as JSON if that was asked for.

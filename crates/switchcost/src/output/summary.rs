@@ -1,6 +1,7 @@
 //! A run in one row a case: as CSV, and as a table in Markdown.
 
 use anyhow::Result;
+use charts::clean;
 use model::estimate::Estimate;
 use model::run::Run;
 use model::speed::Speed;
@@ -73,7 +74,7 @@ pub(crate) fn summary_csv(run: &Run) -> Result<Vec<u8>> {
 /// A table for a page or a comment.
 pub(crate) fn markdown(run: &Run) -> Vec<u8> {
     let subject = Subject::of_run(run);
-    let escaped = |text: &str| text.replace('|', "\\|");
+    let escaped = |text: &str| clean(text).replace('|', "\\|");
     let mut text = format!(
         "**{}** on {}\n\n| case | cost of | estimate | interval | note |\n|:--|:--|--:|--:|:--|\n",
         escaped(run.header.called()),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::common::Home;
+use crate::common::stored::stored_run;
 
 /// A run of two rings and their solo, 6 rounds of 3 samples of 200 laps.
 fn run() -> String {
@@ -169,4 +170,34 @@ fn a_collector_gets_the_figures_of_the_record() {
     let (labels, value) = &metrics["switchcost_run_info"][0];
     assert_eq!((*value, &labels["experiment"]), (1.0, &"ring".to_string()));
     assert!(labels.contains_key("kernel") && labels.contains_key("cpu_model"));
+}
+
+/// A run file is data of anybody: its names may have what a terminal obeys.
+#[test]
+fn what_a_terminal_would_obey_is_in_no_format() {
+    let hostile = "a\u{1b}[31m\r\u{7f}\u{9b}\u{202e}\u{0}\nb|c\"d";
+    let home = Home::new();
+    let run = stored_run(&home, "hostile.jsonl", |line| {
+        let Some(header) = line.get_mut("header") else { return };
+        for field in ["run", "name", "host"] {
+            header[field] = hostile.into();
+        }
+        header["machine"]["kernel"]["release"] = hostile.into();
+        header["machine"]["cpu"]["models"][0]["name"] = hostile.into();
+        header["plan"]["cases"].as_array_mut().expect("cases").iter_mut().for_each(|case| {
+            case["link"] = hostile.into();
+        });
+    });
+    for format in ["json", "csv", "summary-csv", "markdown", "go-bench", "openmetrics"] {
+        let text = exported(&run, format);
+        let obeyed =
+            text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t') || *c == '\u{202e}');
+        assert_eq!(obeyed, None, "{format}");
+    }
+    // JSON can say all of it.
+    let record: serde_json::Value = serde_json::from_str(&exported(&run, "json")).expect("JSON");
+    assert_eq!(record["header"]["run"], hostile);
+    read_go(&exported(&run, "go-bench"));
+    let metrics = read_metrics(&exported(&run, "openmetrics"));
+    assert_eq!(metrics["switchcost_run_info"][0].0["run"], "a[31m\nb|c\"d");
 }

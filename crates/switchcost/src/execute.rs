@@ -12,6 +12,7 @@ use model::machine::Machine;
 use model::plan::{Plan, Stopping};
 use model::reading::Reading;
 use model::run::{self, Build, End, Failure, Header, Line, Resumed, Run, SCHEMA, StopReason};
+use model::trial::{self, Trial};
 use probe::assignment::Assignment;
 use probe::competing::Watcher;
 use probe::placement;
@@ -22,6 +23,7 @@ use crate::launch::{LaunchError, Workers};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::schedule::{self, Course, Event, Outcome};
+use crate::secrets::masked;
 use crate::setting::{Here, Planned};
 use crate::store::{Folder, RunFile, speed};
 use crate::values::{above_zero, duration, nanoseconds, share};
@@ -115,9 +117,10 @@ pub(crate) fn header(
     }
 }
 
-/// The command line.
+/// The command line, without secrets.
 pub(crate) fn invocation() -> Vec<String> {
-    std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect()
+    let words = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned());
+    masked(&words.collect::<Vec<String>>())
 }
 
 /// A run that has come to its end.
@@ -174,6 +177,7 @@ pub(crate) fn resume(path: &Path, more: &More, quiet: bool) -> Result<Taken> {
             run.header.run
         )));
     }
+    more.check_preload(&run.header.plan)?;
     let here = Here::detect()?;
     run.header.plan.cpus().into_iter().try_for_each(|cpu| here.check_cpu("the run", cpu))?;
     let spent_ns = run.spent_ns();
@@ -208,9 +212,30 @@ pub(crate) struct More {
     /// Rounds on top of those done, instead of the run's own limit
     #[arg(long, value_name = "COUNT", value_parser = above_zero::<u32>)]
     rounds: Option<u32>,
+    /// A library that the run file names to be loaded into what is measured (LD_PRELOAD); may be given several times
+    ///
+    /// A run file is data: what it names is loaded only if it is named here too.
+    #[arg(long, value_name = "LIBRARY")]
+    preload: Vec<String>,
 }
 
 impl More {
+    fn check_preload(&self, plan: &Plan) -> Result<()> {
+        let library = |case: &trial::Case| match &case.trial {
+            Trial::Malloc { preload, .. } => preload.clone(),
+            _ => None,
+        };
+        let mut libraries = plan.trials().filter_map(|(_, case)| library(case));
+        let Some(library) = libraries.find(|library| !self.preload.contains(library)) else {
+            return Ok(());
+        };
+        Err(usage(format!(
+            "the run file names a library to be loaded into what is measured, '{library}': if you trust it, resume \
+             with --preload {}",
+            shell_words::quote(&library)
+        )))
+    }
+
     /// The stopping rule from here on, or what is missing for anything to be left to do.
     fn stopping(&self, run: &Run, spent_ns: u64) -> Result<Stopping> {
         let done = run.rounds();

@@ -30,6 +30,7 @@ mod run;
 mod runs;
 mod schedule;
 mod schema;
+mod secrets;
 mod session;
 mod setting;
 mod store;

@@ -12,7 +12,7 @@ use model::run::StopReason;
 use crate::execute::{self, More};
 use crate::experiments::{self, Record};
 use crate::output::{self, ExportFormat, Output};
-use crate::store::{Brief, Entry, Folder, read};
+use crate::store::{Brief, Entry, Folder, find, read};
 use crate::terminal::View;
 use crate::values::Destination;
 
@@ -64,26 +64,25 @@ pub(crate) enum RunsCommand {
 }
 
 pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
-    let folder = Folder::of_user()?;
     match command {
-        RunsCommand::List => list(&folder),
+        RunsCommand::List => list(&Folder::of_user()?),
         RunsCommand::Show { run, plot, view } => {
-            let path = folder.find(&run)?.path;
+            let path = find(&run)?.path;
             let run = read(&path)?;
             Record::of(&run).show(&run, &path, view, plot)?;
             Ok(ExitCode::SUCCESS)
         }
         RunsCommand::Export { run, format, output } => {
             output::check_place("--output", &output)?;
-            let run = read(&folder.find(&run)?.path)?;
+            let run = read(&find(&run)?.path)?;
             Record::of(&run).export(&run, format, &output)?;
             Ok(ExitCode::SUCCESS)
         }
         RunsCommand::Resume { run, more, quiet, view } => {
             let output = Output { quiet, view, ..Output::default() };
-            experiments::tell(execute::resume(&folder.find(&run)?.path, &more, quiet)?, &output)
+            experiments::tell(execute::resume(&find(&run)?.path, &more, quiet)?, &output)
         }
-        RunsCommand::Remove { runs } => remove(&folder, &runs),
+        RunsCommand::Remove { runs } => remove(&runs),
     }
 }
 
@@ -178,9 +177,9 @@ fn state(entry: &Entry, brief: &Brief) -> String {
     state.to_string()
 }
 
-fn remove(folder: &Folder, runs: &[String]) -> Result<ExitCode> {
+fn remove(runs: &[String]) -> Result<ExitCode> {
     // All are found and looked at before any is removed: a slip must not leave half of it done.
-    let entries: Vec<Entry> = runs.iter().map(|run| folder.find(run)).collect::<Result<_>>()?;
+    let entries: Vec<Entry> = runs.iter().map(|run| find(run)).collect::<Result<_>>()?;
     for entry in &entries {
         if entry.is_running() {
             bail!("{} is still running: stop it first", entry.name);

@@ -20,6 +20,7 @@ use crate::launch::{LaunchError, Workers};
 use crate::progress::Progress;
 use crate::ring::{self, RingArgs};
 use crate::schedule::Course;
+use crate::secrets::{masked, shown};
 use crate::setting::Here;
 use crate::store::speed::known_speed;
 
@@ -99,7 +100,8 @@ fn plan(
     let workers = |words| Workers::behind(interrupt.clone(), words, here.allowed.clone());
     let own = workers(Vec::new()).look().map_err(|why| anyhow!("the worker {why}"))?;
     let half = |arm: Arm, typed: &str| {
-        let name = format!("--ab, prefix {} ('{typed}')", arm.name());
+        let name =
+            format!("--ab, prefix {} ('{}')", arm.name(), masked(&[typed.to_string()]).concat());
         let words = shell_words::split(typed).map_err(|error| {
             usage(format!("{name}: {error} (accepted: words as a shell splits them)"))
         })?;
@@ -138,12 +140,14 @@ fn sets_own(workers: &Workers, seen: &Standing) -> Result<bool, LaunchError> {
     };
     std::thread::scope(|scope| {
         // On a thread of its own: nothing has to be put back, for which there might be no permission.
-        let look = scope.spawn(|| match policy::take(other) {
+        let look = || match policy::take(other) {
             Ok(()) => workers.look().map(|again| again.policy == seen.policy),
             // Where no policy may be taken, none was set.
             Err(_) => Ok(false),
-        });
-        look.join().unwrap_or(Ok(false))
+        };
+        let thread = std::thread::Builder::new().spawn_scoped(scope, look);
+        let none = |error| LaunchError::once(format!("no thread can be started: {error}"));
+        thread.map_err(none)?.join().unwrap_or(Ok(false))
     })
 }
 
@@ -200,7 +204,7 @@ impl Half {
         let session = Session {
             id: name.to_string(),
             arm: self.arm,
-            prefix: self.words.clone(),
+            prefix: shown(&self.words, about.anonymous),
             other: named(other),
         };
         let notices = [&self.notices[..], notices].concat();

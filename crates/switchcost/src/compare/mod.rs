@@ -16,7 +16,7 @@ use crate::failure::{Interrupted, tell, usage};
 use crate::history::find_published;
 use crate::ring::RingArgs;
 use crate::session;
-use crate::store::{Entry, Folder, header, read};
+use crate::store::{self, Entry, Folder, header, read};
 use crate::values::{each_once, share};
 
 /// What also serves a comparison of two runs; all else that `ring` takes is for --ab.
@@ -205,8 +205,7 @@ fn find(names: &str) -> Result<Subject> {
     if let Some(machine) = names.strip_prefix(PREFIX) {
         return Ok(find_published(machine)?.subject());
     }
-    let folder = Folder::of_user()?;
-    let paths = names.split(',').map(|name| launches_of(&folder, folder.find(name)?));
+    let paths = names.split(',').map(|name| launches_of(store::find(name)?));
     let paths = each_once(paths.collect::<Result<Vec<_>>>()?.concat());
     let subjects = paths.iter().map(|path| read(path).map(|run| Subject::of_run(&run)));
     let subjects = subjects.collect::<Result<Vec<Subject>>>()?;
@@ -223,9 +222,10 @@ fn find(names: &str) -> Result<Subject> {
 }
 
 /// The files of all launches that a run is one of: its own alone where it is a file outside of the folder.
-fn launches_of(folder: &Folder, found: Entry) -> Result<Vec<PathBuf>> {
-    match header(&found.path)?.launch {
-        Some(launch) if found.path.parent() == Some(folder.path.as_path()) => {
+fn launches_of(found: Entry) -> Result<Vec<PathBuf>> {
+    let launch = header(&found.path)?.launch;
+    match launch.zip(Folder::of_user().ok()) {
+        Some((launch, folder)) if found.path.parent() == Some(folder.path.as_path()) => {
             let is_one = |of: &Entry| of.name.starts_with(&launch.set) && !of.is_running();
             Ok(folder.entries()?.into_iter().filter(is_one).map(|entry| entry.path).collect())
         }

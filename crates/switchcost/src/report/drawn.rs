@@ -13,7 +13,7 @@ use model::subject::{Origin, PREFIX, Published, Subcase, Subject};
 use crate::experiments::Record;
 use crate::figures::published::of_published;
 use crate::history::find_published;
-use crate::store::{Folder, read};
+use crate::store::{find, read};
 use crate::terminal::{View, rounds_words};
 
 /// What is told of a run before its charts.
@@ -38,7 +38,7 @@ impl Drawn {
         if let Some(machine) = name.strip_prefix(PREFIX) {
             return Ok(Self::of_published(&find_published(machine)?, index));
         }
-        let path = Folder::of_user()?.find(name)?.path;
+        let path = find(name)?.path;
         let run = read(&path)?;
         Ok(Self::of_run(&run, &Record::of(&run), Some(&path), index))
     }

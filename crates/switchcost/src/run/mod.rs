@@ -26,6 +26,7 @@ use crate::failure::{say, usage};
 use crate::output::csv::{self, known};
 use crate::output::{Output, put, say_text, to_json};
 use crate::progress::RunsProgress;
+use crate::secrets::{masked, shown};
 use crate::values::{above_zero, whole};
 use crate::watch::profile::{self, WorkingSet};
 use findings::{SOURCES, Summary, Switching};
@@ -105,10 +106,15 @@ impl RunArgs {
         // Where several are typed the values alone do not say which it is.
         let is_one = typed.len() == 1 && !self.parameter.is_empty();
         let all = commands::expand(typed, &self.parameter)?;
-        let names = all.iter().filter(|_| is_one).map(|command| command.values.join(" "));
+        let anonymous = self.output.anonymous;
+        let names = all.iter().filter(|_| is_one && !anonymous);
+        let names = names.map(|command| masked(&command.values).join(" "));
         let text = |word: &OsString| word.to_string_lossy().into_owned();
+        let words = |of: &commands::Command| {
+            shown(&of.words.iter().map(text).collect::<Vec<String>>(), anonymous)
+        };
         let plan = Plan {
-            commands: all.iter().map(|of| of.words.iter().map(text).collect()).collect(),
+            commands: all.iter().map(words).collect(),
             names: names.collect(),
             runs: self.runs.unwrap_or(if all.len() > 1 { RUNS_TO_COMPARE } else { 1 }),
             warmup: self.warmup,
@@ -232,7 +238,7 @@ fn write(plan: Plan, runs: Vec<Run>, started: String, interrupted: bool, args: &
         };
         let mut record = Record::new(plan, runs, machine, about);
         if !args.no_estimate {
-            estimate(&mut record, interrupted);
+            estimate(&mut record, interrupted, args.output.anonymous);
         }
         if !quiet && !record.runs.is_empty() {
             say_text(&table::text(&record, args.output.view));
@@ -271,14 +277,14 @@ fn rows(runs: &[Run]) -> Result<Vec<u8>> {
 
 /// Adds what the switches cost. Where this machine has no cost profile, a quick one is measured, unless
 /// somebody has asked to stop.
-fn estimate(record: &mut Record, interrupted: bool) {
+fn estimate(record: &mut Record, interrupted: bool, anonymous: bool) {
     let mut notices = Vec::new();
     let resident =
         record.commands.iter().filter_map(|command| command.median("max_resident_bytes"));
     let set = WorkingSet::within(resident.fold(0.0, f64::max) as u64);
     let mut found = profile::stored(Some(set), &mut notices);
     if found.known().is_none() && !interrupted && record.commands.iter().any(Summary::switched) {
-        let measured = profile::measure_quickly();
+        let measured = profile::measure_quickly(anonymous);
         found = profile::stored(Some(set), &mut notices);
         let notice = match (measured, found.known()) {
             (Ok(()), Some(_)) => "this machine had no cost profile: a quick one was measured in a second or two; `switchcost cost` makes a better one".to_string(),

@@ -14,7 +14,8 @@ use model::subject::PREFIX;
 use rustix::fs::{Access, access};
 use serde::Deserialize;
 
-use crate::failure::usage;
+use crate::failure::{say, usage};
+use crate::secrets::masked;
 use speed::by_known_speed;
 
 pub(crate) use file::RunFile;
@@ -58,26 +59,17 @@ impl Folder {
         };
         let paths = files.flatten().map(|file| file.path());
         let runs = paths.filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
-        let mut entries: Vec<Entry> = runs.map(Entry::of).collect();
+        // A FIFO would be waited for, and a device may have no end.
+        let (runs, others): (Vec<PathBuf>, Vec<PathBuf>) = runs.partition(|path| path.is_file());
+        for other in others {
+            say(&format!("warning: {} is no file and is passed over", other.display()));
+        }
+        let mut entries: Vec<Entry> = runs.into_iter().map(Entry::of).collect();
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
     }
 
-    /// The run that is meant: `last` or `last~N`, the whole of a name, the start of one that no other shares,
-    /// or a file. A word is only taken for a file if it has a slash or ends in `.jsonl`: what a folder happens
-    /// to hold must not stand for a stored run.
-    pub(crate) fn find(&self, wanted: &str) -> Result<Entry> {
-        if wanted.starts_with(PREFIX) {
-            let why = "published figures are no run (see `switchcost history`)";
-            return Err(usage(format!("{wanted}: {why}")));
-        }
-        let path = Path::new(wanted);
-        if wanted.contains('/') || path.extension().is_some_and(|end| end == "jsonl") {
-            return match path.is_file() {
-                true => Ok(Entry::of(path.to_path_buf())),
-                false => Err(usage(format!("no run file is called '{wanted}'"))),
-            };
-        }
+    fn named(&self, wanted: &str) -> Result<Entry> {
         let mut entries = self.entries()?;
         if let Some(back) = steps_back(wanted) {
             return self.newest(entries, back);
@@ -134,6 +126,24 @@ impl Folder {
     }
 }
 
+/// The run that is meant: `last` or `last~N`, the whole of a name, the start of one that no other shares,
+/// or a file. A word is only taken for a file if it has a slash or ends in `.jsonl`: what a folder happens
+/// to hold must not stand for a stored run. Without a home only files can be meant.
+pub(crate) fn find(wanted: &str) -> Result<Entry> {
+    if wanted.starts_with(PREFIX) {
+        let why = "published figures are no run (see `switchcost history`)";
+        return Err(usage(format!("{wanted}: {why}")));
+    }
+    let path = Path::new(wanted);
+    if wanted.contains('/') || path.extension().is_some_and(|end| end == "jsonl") {
+        return match path.is_file() {
+            true => Ok(Entry::of(path.to_path_buf())),
+            false => Err(usage(format!("no run file is called '{wanted}'"))),
+        };
+    }
+    Folder::of_user()?.named(wanted)
+}
+
 /// Names that an ambiguous one is told to stand for.
 const MOST_NAMES: usize = 5;
 
@@ -160,11 +170,12 @@ impl Entry {
     /// What a list of runs has of it: from the first and the last lines alone.
     pub(crate) fn brief(&self) -> Result<Brief> {
         let first = first_line(&self.path)?;
-        let Ok(HeaderLine { header: begun }) = serde_json::from_str(&first) else {
+        let Ok(HeaderLine { header: mut begun }) = serde_json::from_str(&first) else {
             // It says what is wrong with it.
             header(&self.path)?;
             bail!("{}: its first line is no header", self.path.display());
         };
+        begun.invocation = masked(&begun.invocation);
         let mut brief = Brief { header: begun, end: None, result: None };
         for line in last_lines(&self.path)?.lines() {
             match serde_json::from_str(line) {
@@ -251,7 +262,12 @@ pub(crate) fn read(path: &Path) -> Result<Run> {
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     // A line cut off within a character is one line that cannot be read, not a file.
     let run = Run::parse(&String::from_utf8_lossy(&bytes));
-    let run = run.map_err(|error| anyhow!("{} {error}", path.display()))?;
+    let mut run = run.map_err(|error| anyhow!("{} {error}", path.display()))?;
+    // Older programs have stored command lines as they were.
+    run.header.invocation = masked(&run.header.invocation);
+    if let Some(session) = &mut run.header.session {
+        session.prefix = masked(&session.prefix);
+    }
     Ok(by_known_speed(run))
 }
 

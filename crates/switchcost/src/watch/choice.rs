@@ -14,7 +14,7 @@ use super::profile::{
     CostProfile, NO_PROFILE, QUICK, WorkingSet, cost_at, is_of_two, is_walk, points_of,
 };
 use crate::failure::usage;
-use crate::store::{Entry, Folder, header, read};
+use crate::store::{Entry, Folder, find, header, read};
 
 /// Which runs may be the profile without being asked for: costs of a second's measurement for another purpose are no
 /// profile.
@@ -57,7 +57,7 @@ const OF_THE_MACHINE: [&str; 4] = ["cpu.models", "cpu.topology", "cpu.caches", "
 
 /// The run that was asked for by name, or what is wrong with it.
 pub(super) fn named(name: &str) -> Result<Chosen> {
-    let entry = Folder::of_user()?.find(name)?;
+    let entry = find(name)?;
     let refuse = |why: &str| {
         usage(format!(
             "--profile {name}: no costs by working set: {why} (accepted: a run of `switchcost cost`, or of `ring \

@@ -24,6 +24,7 @@ use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
 use crate::output::{Output, print, put_json};
 use crate::progress::Progress;
+use crate::secrets::shown;
 use crate::values::Destination;
 use choice::{Accepts, Chosen};
 use profile::ProfilePoint;
@@ -192,6 +193,8 @@ fn command(words: &[OsString], named: Option<&Chosen>, output: &Output) -> Resul
     let _ = launcher.run();
     let stopped = launcher.stopped_alone();
     drop(launcher);
+    let text: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let words = shown(&text, output.anonymous);
     let report = report_of_command(words, pid, &used, watcher, named);
     if !output.quiet {
         say(table::text(&report, output.view).trim_end());

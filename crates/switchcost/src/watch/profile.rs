@@ -250,7 +250,7 @@ const QUICK_ARRAYS: [u64; 2] = [32 << 10, 256 << 10];
 
 /// Measures and stores a few costs: rings of two by pipe on one CPU, one sample
 /// in each of five rounds, a second or two in all.
-pub(crate) fn measure_quickly() -> Result<()> {
+pub(crate) fn measure_quickly(anonymous: bool) -> Result<()> {
     Folder::of_user()?.make()?;
     let here = Here::detect()?;
     let allowed = here.allowed.clone();
@@ -264,7 +264,7 @@ pub(crate) fn measure_quickly() -> Result<()> {
         Effort::<10> { precision: 0.0, budget, rounds, seed: 1992, other: OtherNames::default() };
     let plan = effort.plan(Experiment::Ring, works.map(case), Batching::default());
     let notices = vec![QUICK.to_string()];
-    let quiet = Output { quiet: true, ..Output::default() };
+    let quiet = Output { quiet: true, anonymous, ..Output::default() };
     let taken = {
         // Its own handlers stay, and would keep Ctrl-C from ending what comes after.
         let _kept = KeptActions::keep();

@@ -1,6 +1,5 @@
 //! A program is watched: looks at its threads and its memory until its time is over.
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -269,14 +268,13 @@ const MOSTLY_OWN: f64 = 0.9;
 /// All that is known of a command that has ended: its own counts are the kernel's, of all its threads
 /// and of the children that it waited for. Its time is the launcher's, from the start to the end.
 pub(crate) fn report_of_command(
-    words: &[OsString],
+    words: Vec<String>,
     pid: u32,
     used: &Used,
     watcher: Option<Watcher>,
     named: Option<&Chosen>,
 ) -> Report {
     let mut method = Vec::new();
-    let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let usage = &used.usage;
     let watcher = watcher.filter(|watcher| watcher.last_look.is_some());
     let own = match &watcher {

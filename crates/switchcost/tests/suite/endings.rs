@@ -583,3 +583,66 @@ fn a_refused_policy_says_what_it_needs() {
         assert_eq!(home.run_files().len(), 0);
     }
 }
+
+/// The memory suffices for one thread more, or for none: that is told.
+#[test]
+fn a_session_without_a_thread_to_be_had_is_told_so() {
+    if !has("prlimit") {
+        return skip("it needs prlimit");
+    }
+    let home = Home::new();
+    let args =
+        ["compare", "--ab", "", "nice -n 1", "--members", "2", "--rounds", "1", "--laps", "9"];
+    let mut told = 0;
+    for mebibytes in 26..46 {
+        let limit = format!("--as={}", mebibytes << 20);
+        let said = Said::of(home.command("prlimit").args([&limit, PROGRAM]).args(args));
+        assert!(!said.err.contains("panicked"), "{mebibytes} MiB: {}", said.err);
+        told += usize::from(said.err.contains("a thread") || said.err.contains("no thread"));
+    }
+    assert!(told > 0, "no limit was met");
+}
+
+/// Without a home nothing is stored, and all else is done.
+#[test]
+fn without_a_home_files_are_read_and_rings_measured() {
+    let home = Home::new();
+    let run = crate::common::stored::stored_run(&home, "run.jsonl", |_| {});
+    let bare = ["env", "-u", "HOME", "-u", "XDG_DATA_HOME", "-u", "XDG_STATE_HOME"];
+    for args in
+        [&["runs", "show", &*run][..], &["report", &run, "-o", "-"], &["compare", &run, &run]]
+    {
+        let Some(said) = as_nobody(&home, &bare, args) else {
+            return skip("only root can become somebody else");
+        };
+        assert!(!said.out.is_empty() && !said.err.contains("no home"), "{args:?}: {said:?}");
+    }
+    let said = as_nobody(&home, &bare, &SMALL).expect("root");
+    assert!(said.err.contains("the run is not stored: there is no home directory"), "{said:?}");
+    assert_eq!((said.code, said.table().len()), (Some(1), 2), "{said:?}");
+}
+
+#[test]
+fn without_proc_stored_runs_are_read_and_written() {
+    if !is_root() || !has("unshare") {
+        return skip("it needs root and unshare, for a /proc of its own");
+    }
+    let home = Home::new();
+    let run = crate::common::stored::stored_run(&home, "run.jsonl", |_| {});
+    let file = home.path().join("out").display().to_string();
+    let without = |args: &[&str]| {
+        let script = "mount -t tmpfs none /proc || exit 77; exec \"$0\" \"$@\"";
+        Said::of(home.command("unshare").args(["-m", "sh", "-c", script, PROGRAM]).args(args))
+    };
+    for args in [&["runs", "show", &*run][..], &["runs", "export", &run, "-o", &file], &["history"]]
+    {
+        let said = without(args);
+        if said.code == Some(77) {
+            return skip("nothing can be mounted here");
+        }
+        assert_eq!((said.code, &*said.err), (Some(0), ""), "{args:?}");
+    }
+    assert!(fs::read_to_string(&file).is_ok_and(|text| text.ends_with("}\n")));
+    let said = without(&SMALL);
+    assert!(!said.err.contains("panicked") && said.code.is_some(), "{said:?}");
+}

@@ -560,3 +560,137 @@ fn a_stored_run_is_read_by_what_is_known_of_its_cpu_now() {
     );
     assert_eq!(fs::read_to_string(home.run_file()).expect("the run"), text);
 }
+
+/// A run that is resumed does what its plan says: one that cannot be meant is no plan, and no panic.
+#[test]
+fn a_plan_that_cannot_be_meant_is_refused() {
+    type Change = (&'static str, Value, &'static str);
+    let changes: [Change; 8] = [
+        (
+            "/header/plan/stopping/confidence",
+            json!(2.0),
+            "confidence is 2 (accepted: 0.5 to 0.9999)",
+        ),
+        ("/header/plan/stopping/confidence", json!(-1e308), "accepted: 0.5 to 0.9999"),
+        ("/header/plan/stopping/precision", json!(-1), "precision is -1 (accepted: 0 to 1)"),
+        ("/header/plan/cases/1/members", json!(0), "case 1: members is 0 (accepted: 1 to 4194304)"),
+        ("/header/plan/cases", json!([]), "number of cases is 0"),
+        (
+            "/header/plan/cases/0/placement",
+            json!({"mode": "pinned", "cpus": []}),
+            "number of CPUs is 0",
+        ),
+        ("/header/plan/batching/laps", json!(0), "laps is 0"),
+        (
+            "/header/plan/cases/0/work",
+            json!({"bytes": 8, "stride_bytes": 8, "op": "read", "walk": "chase"}),
+            "number of elements is 0",
+        ),
+    ];
+    for (field, value, told) in changes {
+        let home = Home::new();
+        let run = crate::common::stored::stored_run(&home, "run.jsonl", |line| {
+            if let Some(part) = line.pointer_mut(field) {
+                *part = value.clone();
+            }
+        });
+        for command in [&["resume", &*run, "--rounds", "1", "--budget", "9s"][..], &["show", &*run]]
+        {
+            assert_fails(&home, &[&["runs"], command].concat(), told);
+        }
+    }
+}
+
+/// Such a file was sent by somebody: resuming it would have their library loaded.
+#[test]
+fn a_run_file_has_no_library_loaded() {
+    let fixture = include_str!("../fixtures/clock-malloc.jsonl");
+    let home = Home::new();
+    let proof = home.path().join("library.so");
+    let library = proof.display().to_string();
+    let named = fixture.replacen("\"preload\":null", &format!("\"preload\":\"{library}\""), 1);
+    assert_ne!(named, fixture);
+    let path = home.path().join("run.jsonl");
+    let args = ["runs", "resume", path.to_str().expect("UTF-8"), "--rounds", "1", "--budget", "9s"];
+    fs::write(&path, &named).expect("a file");
+    for more in [&[][..], &["--preload", "other.so"]] {
+        let said = home.run(&[&args, more].concat());
+        assert_eq!((said.code, &*said.out), (Some(2), ""), "{said:?}");
+        assert!(said.error().contains(&format!("resume with --preload {library}")), "{}", said.err);
+    }
+    assert_eq!(text(&path), named, "nothing was added");
+    // Asked for, it is tried: there is none of that name.
+    let said = home.run(&[&args[..], &["--preload", &library]].concat());
+    assert!(said.err.contains(&library) && !said.err.contains("if you trust it"), "{said:?}");
+}
+
+#[test]
+fn what_is_no_file_in_the_folder_is_passed_over() {
+    let (home, file) = stored();
+    let folder = home.runs_folder();
+    let fifo = folder.join("20990101-fifo.jsonl");
+    assert!(home.command("mkfifo").arg(&fifo).status().expect("mkfifo").success());
+    std::os::unix::fs::symlink("/dev/zero", folder.join("20990101-zero.jsonl")).expect("a link");
+    std::os::unix::fs::symlink("nowhere", folder.join("20990101-none.jsonl")).expect("a link");
+    let path = file.display().to_string();
+    let args = [&["ring", "--quiet"], &SMALL[..]].concat();
+    for args in [&["runs", "list"][..], &["runs", "show", "last", "--verbose"], &args] {
+        let said = home.run(args);
+        assert_eq!(said.code, Some(0), "{args:?}: {said:?}");
+        assert!(args[0] == "ring" || args[1] == "list" || said.out.contains(&path), "{}", said.out);
+        for name in ["fifo", "zero", "none"] {
+            let told = format!("20990101-{name}.jsonl is no file and is passed over");
+            assert!(said.err.contains(&told), "{args:?}: no {told} in {}", said.err);
+        }
+    }
+}
+
+/// Values of secrets are stored nowhere and shown nowhere, also of files that older programs have written.
+#[test]
+fn secrets_of_command_lines_are_masked() {
+    let home = Home::new();
+    let prefix = "env TOKEN=hidden-1 DB_PASSWORD=hidden-2";
+    let json = home.path().join("out.json").display().to_string();
+    let ab = ["compare", "--ab", prefix, "env", "--members", "2", "--rounds", "1", "--laps", "9"];
+    let said = home.run(&[&ab[..], &["--json", &json]].concat());
+    assert!(!said.out.is_empty(), "{said:?}");
+    let command = ["sh", "-c", "exit 0", "x", "--password", "hidden-3", "API_KEY=hidden-4"];
+    let run = home.run(&[&["run", "--json", &json, "--no-estimate", "--"][..], &command].concat());
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let stored = home.run_files().iter().map(|file| text(file)).collect::<String>();
+    let all =
+        [&*said.out, &said.err, &run.out, &run.err, &text(Path::new(&json)), &stored].concat();
+    assert!(stored.contains("TOKEN=***") && text(Path::new(&json)).contains("API_KEY=***"));
+    assert!(!all.contains("hidden-"), "{all}");
+    // As an older program has stored it.
+    let old = crate::common::stored::stored_run(&home, "old.jsonl", |line| {
+        if let Some(words) = line.pointer_mut("/header/invocation") {
+            *words = json!(["switchcost", "--password", "hidden-5"]);
+        }
+    });
+    fs::copy(&old, home.runs_folder().join("old.jsonl")).expect("a copy");
+    for args in [&["runs", "export", &*old][..], &["report", &old, "-o", "-"], &["runs", "list"]] {
+        let said = home.run(args);
+        assert!(said.code == Some(0) && !said.out.contains("hidden-"), "{args:?}: {said:?}");
+    }
+}
+
+#[test]
+fn anonymous_leaves_out_the_command_line_of_the_command() {
+    let home = Home::new();
+    let json = home.path().join("out.json").display().to_string();
+    let to = ["--anonymous", "--json", &json];
+    let run = [&["run", "--no-estimate"], &to[..], &["--", "sh", "-c", "exit 0 # my-own"]].concat();
+    let two =
+        [&["run", "--no-estimate", "-n", "2", "--vs", "true my-own"], &to[..], &["--", "true"]]
+            .concat();
+    let cost = [&["cost"], &to[..], &["--", "sh", "-c", "exit 0 # my-own"]].concat();
+    let ab =
+        ["compare", "--ab", "env A=my-own", "", "--members", "2", "--rounds", "1", "--laps", "9"];
+    for args in [run, two, cost, [&ab[..], &to].concat()] {
+        let said = home.run(&args);
+        let stored = home.run_files().iter().map(|file| text(file)).collect::<String>();
+        let all = [said.out, said.err, text(Path::new(&json)), stored].concat();
+        assert!(all.contains("command") && !all.contains("my-own"), "{args:?}: {all}");
+    }
+}

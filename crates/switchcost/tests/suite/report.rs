@@ -198,7 +198,7 @@ fn what_cannot_be_drawn_or_written_is_told() {
         (&["nonesuch"][..], 2, "nonesuch"),
         (&["history:nonesuch"], 2, "sun-4/280"),
         (&[], 2, "<RUNS>"),
-        (&[&run, "-o", "/nonesuch/report.html"], 1, "/nonesuch/report.html"),
+        (&[&run, "-o", "/nonesuch/report.html"], 2, "/nonesuch/report.html"),
         (&[&run, "-o", ""], 2, "empty"),
     ] {
         let said = report(&home, args);

@@ -23,6 +23,8 @@ fn main() {
         }
     }
     // At a fixed address nothing is relocated when it starts: no page of it is written to, none of them is a member's own.
-    println!("cargo::rustc-link-arg-bins=-no-pie");
+    if env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|of| of == "gnu") {
+        println!("cargo::rustc-link-arg-bins=-no-pie");
+    }
     println!("cargo::rerun-if-changed=build.rs");
 }

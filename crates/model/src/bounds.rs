@@ -7,7 +7,9 @@ use std::ops::RangeInclusive;
 pub const MOST_MEMBERS: u32 = 4_194_304;
 /// Largest count of things tried: no machine has the memory or the patience for more.
 pub const MOST_COUNTS: u32 = 1 << 30;
-/// Nothing is watched for longer than a day.
+/// Most laps of a sample: their hops can still be counted.
+pub(crate) const MOST_LAPS: u64 = 1 << 40;
+/// Nothing is watched or sampled for longer than a day.
 pub(crate) const LONGEST_NS: u64 = 86_400_000_000_000;
 /// The highest real-time priority (sched(7)).
 pub(crate) const MOST_PRIORITY: u32 = 99;

@@ -59,6 +59,14 @@ pub struct Batching {
 }
 
 impl Batching {
+    /// Whether the numbers of a case and of how its samples are made are within their bounds; what is wrong.
+    pub fn check(&self, case: &Case) -> Result<(), String> {
+        match case {
+            Case::Ring(case) => case.check().and_then(|()| self.ring.check()),
+            Case::Trial(case) => case.check().and_then(|()| self.trial.check()),
+        }
+    }
+
     /// Of a plan that has rings only.
     pub fn of_rings(ring: ring::Batching) -> Self {
         Self { ring, ..Self::default() }
@@ -123,11 +131,7 @@ impl Plan {
     fn check(&self) -> Result<(), String> {
         within("number of cases", self.cases.len(), 1..=usize::MAX)?;
         for (number, case) in self.cases.iter().enumerate() {
-            let checked = match case {
-                Case::Ring(case) => case.check().and_then(|()| self.batching.ring.check()),
-                Case::Trial(case) => case.check().and_then(|()| self.batching.trial.check()),
-            };
-            checked.map_err(|why| format!("case {number}: {why}"))?;
+            self.batching.check(case).map_err(|why| format!("case {number}: {why}"))?;
         }
         self.stopping.check().and_then(|()| self.reference.check())
     }

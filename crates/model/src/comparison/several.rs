@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::median;
 
-use super::answer::{Answer, Change, Terms, percent};
+use super::answer::{Answer, Change, Terms};
 use super::{Comparison, Side};
 use crate::subject::Subject;
 
@@ -25,6 +25,10 @@ pub struct Several {
     pub runs: Vec<Member>,
     /// Cases that every two runs have.
     pub cases: usize,
+    /// Comparisons of two runs in a case, each pair once.
+    pub pairs: usize,
+    /// Those of them that are inconclusive.
+    pub inconclusive: usize,
     /// Numbers in `runs` of those that are the odd one in a case.
     pub odd: Vec<usize>,
     /// The answer.
@@ -63,6 +67,7 @@ struct Pair {
     ratio: f64,
     interval: Option<(f64, f64)>,
     differs: bool,
+    is_inconclusive: bool,
 }
 
 impl Pair {
@@ -71,13 +76,14 @@ impl Pair {
             ratio: change.ratio.value?,
             interval: change.ratio.interval(),
             differs: matches!(change.answer, Answer::Changed { .. }),
+            is_inconclusive: matches!(change.answer, Answer::CannotTell { .. }),
         })
     }
 
     /// The same with base and new exchanged.
     fn reversed(&self) -> Self {
         let interval = self.interval.map(|(low, high)| (1.0 / high, 1.0 / low));
-        Self { ratio: 1.0 / self.ratio, interval, differs: self.differs }
+        Self { ratio: 1.0 / self.ratio, interval, ..*self }
     }
 }
 
@@ -118,8 +124,23 @@ impl Several {
             .collect();
         let is_odd = |run: &usize| runs[*run].farthest.as_ref().is_some_and(|found| found.is_odd);
         let odd: Vec<usize> = (0..count).filter(is_odd).collect();
-        let in_words = in_words(&runs, &odd, by_case.len(), terms.limit);
-        Self { schema: SEVERAL_SCHEMA, terms, cases: by_case.len(), odd, in_words, runs }
+        // Each pair is there both ways.
+        let all = || by_case.values().flat_map(BTreeMap::values);
+        let pairs = all().count() / 2;
+        let inconclusive = all().filter(|pair| pair.is_inconclusive).count() / 2;
+        let cases = by_case.len();
+        let mut found = Self {
+            schema: SEVERAL_SCHEMA,
+            terms,
+            runs,
+            cases,
+            pairs,
+            inconclusive,
+            odd,
+            in_words: String::new(),
+        };
+        found.in_words = found.answer();
+        found
     }
 }
 
@@ -171,24 +192,36 @@ fn beside(run: usize, count: usize, title: &str, pairs: &Pairs) -> Option<Farthe
     })
 }
 
-fn in_words(runs: &[Member], odd: &[usize], cases: usize, limit: f64) -> String {
-    let count = runs.len();
-    let of_cases = if cases == 1 { "the case".to_string() } else { format!("{cases} cases") };
-    let differ = runs.iter().filter(|run| !run.differs_from.is_empty()).count();
-    match (odd, cases, differ) {
-        (_, 0, _) => format!("no case is in all of the {count} runs: nothing was compared"),
-        (&[run], ..) => format!("{} is the odd one: {}", runs[run].name, far(&runs[run])),
-        (&[], _, 0) => format!(
-            "none of the {count} runs is shown to differ from another in {of_cases} (a difference below {} \
-             does not count)",
-            percent(limit)
-        ),
-        (&[], ..) => {
-            format!("no single run is the odd one: {differ} of {count} differ from another")
-        }
-        (several, ..) => {
-            let each = several.iter().map(|run| &*runs[*run].name).collect::<Vec<_>>();
-            format!("{} are odd ones, each in a case of its own", each.join(", "))
+impl Several {
+    fn answer(&self) -> String {
+        let count = self.runs.len();
+        let differ = self.runs.iter().filter(|run| !run.differs_from.is_empty()).count();
+        let open = match self.inconclusive {
+            0 => String::new(),
+            many => format!("; {many} of {} comparisons are inconclusive", self.pairs),
+        };
+        match (&self.odd[..], self.cases, differ) {
+            (_, 0, _) => format!("no case is in all of the {count} runs: nothing was compared"),
+            (&[run], ..) => {
+                let run = &self.runs[run];
+                format!("{} is the odd one: {}", run.name, far(run))
+            }
+            (&[], _, 0) => {
+                let cases = if self.cases == 1 { "case" } else { "cases" };
+                format!(
+                    "None of the {count} runs is shown to differ from another in {} {cases}{open}",
+                    self.cases
+                )
+            }
+            (&[], ..) => {
+                format!(
+                    "No single run is the odd one: {differ} of {count} differ from another{open}"
+                )
+            }
+            (several, ..) => {
+                let each: Vec<&str> = several.iter().map(|run| &*self.runs[*run].name).collect();
+                format!("{} are odd ones, each in a case of its own", each.join(", "))
+            }
         }
     }
 }

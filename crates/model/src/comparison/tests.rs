@@ -562,9 +562,10 @@ fn of_several_runs_the_only_one_that_differs_from_all_others_is_the_odd_one() {
     let halves = Several::of(&[same(), other(), same(), other()], terms());
     assert!(halves.odd.is_empty(), "{halves:?}");
     assert!(halves.in_words.contains("4 of 4 differ"), "{}", halves.in_words);
+    assert_eq!(found.pairs, 18, "six pairs of runs, three cases");
     let alike = Several::of(&[same(), same(), same()], terms());
     assert!(alike.odd.is_empty() && alike.runs.iter().all(|run| run.differs_from.is_empty()));
-    assert!(alike.in_words.starts_with("none of the 3 runs"), "{}", alike.in_words);
+    assert!(alike.in_words.starts_with("None of the 3 runs"), "{}", alike.in_words);
 }
 
 #[test]

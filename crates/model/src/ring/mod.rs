@@ -6,7 +6,9 @@ mod sample;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bounds::{MOST_COUNTS, MOST_MEMBERS, MOST_PRIORITY, known_within, within};
+use crate::bounds::{
+    LONGEST_NS, MOST_COUNTS, MOST_LAPS, MOST_MEMBERS, MOST_PRIORITY, known_within, within,
+};
 use crate::experiment::named;
 use crate::words;
 
@@ -327,10 +329,10 @@ pub struct Batching {
 impl Batching {
     /// Or which number cannot be meant.
     pub(crate) fn check(&self) -> Result<(), String> {
-        known_within("laps", self.laps, 1..=u64::MAX)?;
-        within("sample_ns", self.sample_ns, 1..=u64::MAX)?;
+        known_within("laps", self.laps, 1..=MOST_LAPS)?;
+        within("sample_ns", self.sample_ns, 1..=LONGEST_NS)?;
         within("samples_per_round", self.samples_per_round, 1..=MOST_COUNTS)?;
-        known_within("slice_ns", self.slice_ns, 1..=u64::MAX)?;
+        known_within("slice_ns", self.slice_ns, 1..=LONGEST_NS)?;
         known_within("triples", self.triples, 1..=MOST_COUNTS)?;
         known_within("places", self.places, 1..=MOST_COUNTS)
     }

@@ -9,7 +9,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bounds::{LONGEST_NS, MOST_COUNTS, MOST_PRIORITY, known_within, within};
+use crate::bounds::{LONGEST_NS, MOST_COUNTS, MOST_LAPS, MOST_PRIORITY, known_within, within};
 use crate::experiment::named;
 use crate::machine::MAX_CPUS;
 use crate::ring::{Policy, Work};
@@ -119,7 +119,7 @@ pub struct Execution {
 impl Execution {
     fn check(&self) -> Result<(), String> {
         within("noise_cpu", self.noise_cpu, 0..=MAX_CPUS - 1)?;
-        within("laps", self.laps, 1..=u64::MAX)?;
+        within("laps", self.laps, 1..=MOST_LAPS)?;
         known_within("priority", self.priority, 0..=MOST_PRIORITY)?;
         self.work.check()
     }

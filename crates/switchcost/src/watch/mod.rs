@@ -14,11 +14,11 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use charts::printable;
 use clap::Args;
 use launcher::{Launcher, LauncherError, Series};
-use probe::program::Watched;
+use probe::program::{WatchError, Watched};
 
 use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
@@ -103,9 +103,12 @@ fn watch(
     named: Option<&Chosen>,
     output: &Output,
 ) -> Result<ExitCode> {
-    let cannot = || format!("--pid {pid}");
+    let cannot = |error: WatchError| match error.is_end() {
+        true => usage(format!("--pid {pid}: {error}")),
+        false => Error::new(error).context(format!("--pid {pid}")),
+    };
     let interrupt = Interrupt::watch()?;
-    let program = Watched::find(Path::new("/"), pid).with_context(cannot)?;
+    let program = Watched::find(Path::new("/"), pid).map_err(cannot)?;
     let bar = Progress::whole(duration, output.quiet);
     let points = if bar.is_seen() { points_so_far(named) } else { Vec::new() };
     let mut watcher = Watcher::new(program);
@@ -119,7 +122,7 @@ fn watch(
                 watcher.notices.push(format!("no longer watched: {error}"));
                 break;
             }
-            Err(error) => return Err(error).with_context(cannot),
+            Err(error) => return Err(cannot(error)),
         }
         let (watched, program) = watcher.so_far();
         bar.tell(watched, &answer::so_far(&program, &points));

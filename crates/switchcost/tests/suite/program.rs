@@ -547,11 +547,11 @@ fn what_cannot_be_watched_is_told() {
         stat.contains(") Z ").then_some(())
     });
     let zombie = home.run(&["cost", "--pid", &pid]);
-    assert_eq!(zombie.code, Some(1));
+    assert_eq!(zombie.code, Some(2));
     assert!(zombie.error().contains("zombie"), "{}", zombie.err);
     dead.wait().expect("its end");
     let gone = home.run(&["cost", "--pid", &pid]);
-    assert_eq!((gone.code, &*gone.out), (Some(1), ""));
+    assert_eq!((gone.code, &*gone.out), (Some(2), ""));
     assert!(gone.error().contains("no process has this id"), "{}", gone.err);
     if fs::read_to_string("/proc/2/comm").is_ok_and(|name| name == "kthreadd\n") {
         let kernel = home.run(&["cost", "--pid", "2"]);

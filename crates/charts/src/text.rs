@@ -14,8 +14,9 @@ pub fn printable(text: &str) -> String {
 }
 
 /// Whether a terminal or a reader would obey a character and not show it, the end of a line among them.
+#[inline]
 pub fn is_obeyed(c: char) -> bool {
-    c.is_control() || directs(c)
+    if c.is_ascii() { c.is_ascii_control() } else { c.is_control() || directs(c) }
 }
 
 /// Marks of direction (Unicode's Bidi_Control), joiners and other characters without width, and what is

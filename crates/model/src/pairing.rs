@@ -2,12 +2,13 @@
 //! slices of a run.
 
 use std::collections::BTreeMap;
+use std::iter::empty;
 
 use crate::bounds::sum;
 use crate::estimate::Estimate;
 use crate::plan::{MINIMUM_ROUNDS, Plan};
-use crate::ring::{Sample, Triples};
-use crate::speed::{CaseSlices, Levels, slices_by_case};
+use crate::ring::{self, Sample, Triples};
+use crate::speed::{CaseSlices, Level, Levels, clean_above, clean_hops, leader_cpus, levels_of};
 use stats::{Pooled, mean, median};
 
 /// Samples of one case in one round.
@@ -15,6 +16,8 @@ type Batch<'a> = Vec<&'a Sample>;
 
 /// A figure by the number of its round.
 pub type Figures = BTreeMap<u32, f64>;
+/// Figures by the number of their round.
+type ByRound = BTreeMap<u32, Vec<f64>>;
 
 /// All samples of a run's rings by case and round, with their clean slices.
 #[derive(Debug)]
@@ -55,7 +58,7 @@ impl<'a> Grouped<'a> {
         samples: impl IntoIterator<Item = &'a Sample, IntoIter: Clone>,
     ) -> Self {
         let sound = samples.into_iter().filter(|s| s.hops > 0 && s.elapsed_ns > 0);
-        let (levels, slices) = slices_by_case(plan, sound.clone());
+        let levels = levels_of(plan, sound.clone(), empty());
         let mut cases = vec![BTreeMap::<u32, Batch>::new(); plan.cases.len()];
         for sample in sound {
             let Some(rounds) = cases.get_mut(sample.case) else { continue };
@@ -66,6 +69,11 @@ impl<'a> Grouped<'a> {
             None => plan.solo_of(case).filter(|solo| *solo != case).map(Solo::Case),
         };
         let solos = (0..plan.cases.len()).map(solo).collect();
+        let mut slices = vec![CaseSlices::default(); cases.len()];
+        for (number, case) in plan.rings() {
+            let level = levels.get(&leader_cpus(case));
+            cases[number].values().for_each(|batch| slices[number].add(case, batch, level));
+        }
         Self { plan, cases, solos, levels, slices }
     }
 
@@ -102,6 +110,32 @@ impl<'a> Grouped<'a> {
     /// The slices of a case. None of a case that the plan does not have.
     pub fn slices(&self, case: usize) -> Option<&CaseSlices> {
         self.slices.get(case)
+    }
+
+    /// Figures of the clean slices of a case. `of` gives them for a round.
+    fn of_clean(
+        &self,
+        case: usize,
+        of: impl Fn(&ring::Case, &Batch, &Level) -> Vec<f64>,
+    ) -> Option<ByRound> {
+        let ring = self.plan.ring(case)?;
+        let level = self.levels.get(&leader_cpus(ring))?;
+        let figures = self.batches(case).map(|(round, batch)| (round, of(ring, batch, level)));
+        Some(figures.filter(|(_, figures)| !figures.is_empty()).collect())
+    }
+
+    /// Time of a hop in nanoseconds in each clean slice.
+    fn clean_hops(&self, case: usize) -> Option<ByRound> {
+        self.of_clean(case, |ring, batch, level| {
+            let of_samples = clean_hops(ring, batch, level).into_iter();
+            of_samples.map(|(_, hops)| hops).collect::<Vec<_>>().concat()
+        })
+    }
+
+    /// The median of each round's clean slices of rings of triples, above the members' own solos, in nanoseconds.
+    fn clean_above(&self, case: usize) -> Option<Figures> {
+        let above = |ring: &_, batch: &Batch, level: &_| clean_above(ring, batch, level);
+        self.of_clean(case, above).map(|above| medians(&above))
     }
 
     /// Whether the quanta tell at which speed a case ran.
@@ -152,8 +186,9 @@ impl<'a> Grouped<'a> {
     /// Time of a hop by rounds, as the estimates take it: the median of the round's clean slices where the
     /// case was judged and has enough of them, else of its samples.
     pub fn hop_by_round(&self, case: usize) -> Figures {
-        match self.slices(case).filter(|slices| slices.has_full_speed()) {
-            Some(slices) => medians(&slices.clean),
+        let full = self.has_figure(Figure::Hop(case));
+        match full.then(|| self.clean_hops(case)).flatten() {
+            Some(clean) => medians(&clean),
             None => self.as_found_by_round(case, Sample::ns_per_hop),
         }
     }
@@ -162,12 +197,12 @@ impl<'a> Grouped<'a> {
     /// in which the ring switched at all. By real time of clean slices where there are enough of them.
     pub fn above_solo_by_round(&self, case: usize) -> Figures {
         let full = self.has_full_speed(case);
-        match (self.solo(case), self.slices(case)) {
-            (Some(Solo::Case(solo)), _) if full && self.has_full_speed(solo) => {
+        match self.solo(case) {
+            Some(Solo::Case(solo)) if full && self.has_full_speed(solo) => {
                 self.per_switch(case, less(&self.hop_by_round(case), &self.hop_by_round(solo)))
             }
-            (Some(Solo::Own), Some(slices)) if full => {
-                self.per_switch(case, medians(&slices.clean_above))
+            Some(Solo::Own) if full => {
+                self.per_switch(case, self.clean_above(case).unwrap_or_default())
             }
             _ => self.above_solo_of_all(case, Sample::ns_per_hop),
         }
@@ -182,7 +217,7 @@ impl<'a> Grouped<'a> {
                 less(&self.as_found_by_round(case, of), &self.as_found_by_round(solo, of))
             }
             Some(Solo::Own) => self
-                .middles(case, |s| s.triples.as_ref().and_then(Triples::above_solos_as_found_ns)),
+                .middles(case, |s| s.triples.as_deref().and_then(Triples::above_solos_as_found_ns)),
         };
         self.per_switch(case, above)
     }
@@ -293,10 +328,10 @@ impl<'a> Grouped<'a> {
     fn pooled(&self, figure: Figure) -> Option<Pooled> {
         let seed = |stream: u64, case: usize| self.seed((stream << 32) + self.rank(case));
         match figure {
-            Figure::Hop(case) => Pooled::of(&self.slices(case)?.clean, seed(5, case)),
+            Figure::Hop(case) => Pooled::of(&self.clean_hops(case)?, seed(5, case)),
             // A worker's memory is its own: each counts once, by its median.
             Figure::AboveOwnSolos(case) => {
-                let medians = medians(&self.slices(case)?.clean_above).into_iter();
+                let medians = self.clean_above(case)?.into_iter();
                 let workers = medians.map(|(round, median)| (round, vec![median])).collect();
                 Pooled::of(&workers, seed(6, case))
             }

@@ -265,17 +265,11 @@ impl Run {
 
     /// Reads the text of a run file.
     pub fn parse(text: &str) -> Result<Self, RunError> {
-        let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-        let (_, first) = lines.next().ok_or_else(empty)?;
-        let mut run = Self::new(parse_header(first)?);
-        for (number, line) in lines {
-            match Line::from_text(line, run.header.plan.experiment) {
-                Ok(line) => run.push(line),
-                Err(error) => run.warnings.push(unreadable(number + 1, line, &error)),
-            }
+        let (mut reader, mut samples) = (Reader::default(), Vec::new());
+        for line in text.lines() {
+            samples.extend(reader.line(line)?);
         }
-        run.drop_foreign_samples();
-        Ok(run)
+        Ok(Self { samples, ..reader.finish()? })
     }
 
     /// Takes up the next line of the file.
@@ -303,19 +297,6 @@ impl Run {
         }
     }
 
-    /// Samples of cases that the plan does not have, or has of another kind, would only be miscounted.
-    fn drop_foreign_samples(&mut self) {
-        let cases = &self.header.plan.cases;
-        let before = self.samples.len();
-        let is_ring = |case: usize| cases.get(case).map(|case| case.ring().is_some());
-        self.samples.retain(|sample| is_ring(sample.case()) == Some(sample.ring().is_some()));
-        self.failures.retain(|failure| failure.case < cases.len());
-        if self.samples.len() < before {
-            let lost = before - self.samples.len();
-            self.warnings.push(format!("{lost} samples of cases not in the plan were skipped"));
-        }
-    }
-
     /// Rounds that were begun.
     pub fn rounds(&self) -> u32 {
         self.samples.iter().map(|sample| sample.round().saturating_add(1)).max().unwrap_or(0)
@@ -325,6 +306,55 @@ impl Run {
     pub fn spent_ns(&self) -> u64 {
         let earlier = self.resumed.last().map_or(0, |resumed| resumed.spent_ns);
         self.end.as_ref().map_or(earlier, |end| end.spent_ns)
+    }
+}
+
+/// Reads a run file line by line, so that only what is wanted of it needs memory.
+#[derive(Default)]
+pub struct Reader {
+    lines: usize,
+    run: Option<Run>,
+    foreign: usize,
+}
+
+impl Reader {
+    /// Takes up the next line: the sample, if it is one. Only of the header it says what is wrong: what else cannot be
+    /// read is skipped with a warning.
+    pub fn line(&mut self, line: &str) -> Result<Option<Sample>, RunError> {
+        self.lines += 1;
+        if line.trim().is_empty() {
+            return Ok(None);
+        }
+        let Some(run) = &mut self.run else {
+            self.run = Some(Run::new(parse_header(line)?));
+            return Ok(None);
+        };
+        let plan = &run.header.plan;
+        match Line::from_text(line, plan.experiment) {
+            // Samples of cases that the plan does not have, or has of another kind, would only be miscounted.
+            Ok(Line::Sample(sample)) => {
+                let case = plan.cases.get(sample.case());
+                if case.is_some_and(|case| case.ring().is_some() == sample.ring().is_some()) {
+                    return Ok(Some(sample));
+                }
+                self.foreign += 1;
+            }
+            Ok(line) => run.push(line),
+            Err(error) => run.warnings.push(unreadable(self.lines, line, &error)),
+        }
+        Ok(None)
+    }
+
+    /// All but the samples.
+    pub fn finish(self) -> Result<Run, RunError> {
+        let mut run = self.run.ok_or_else(empty)?;
+        let cases = run.header.plan.cases.len();
+        run.failures.retain(|failure| failure.case < cases);
+        if self.foreign > 0 {
+            let lost = self.foreign;
+            run.warnings.push(format!("{lost} samples of cases not in the plan were skipped"));
+        }
+        Ok(run)
     }
 }
 

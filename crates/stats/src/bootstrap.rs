@@ -83,17 +83,14 @@ impl Pooled {
     /// is not independent. Absent below two rounds.
     pub fn of(by_round: &BTreeMap<u32, Vec<f64>>, seed: u64) -> Option<Self> {
         let rounds = by_round.len();
-        let mut sorted: Vec<(f64, usize)> = Vec::new();
-        for (index, figures) in by_round.values().enumerate() {
-            sorted.extend(figures.iter().map(|figure| (*figure, index)));
-        }
-        sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let value = weighted_median(&sorted, &vec![1; rounds]).filter(|_| rounds > 1)?;
+        let sorted = Sorted::new(by_round.values());
+        let value = sorted.median(&vec![1; rounds]).filter(|_| rounds > 1)?;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut weights = vec![0; rounds];
         let mut resampled = || {
-            let mut weights = vec![0; rounds];
+            weights.fill(0);
             (0..rounds).for_each(|_| weights[rng.random_range(0..rounds)] += 1);
-            weighted_median(&sorted, &weights)
+            sorted.median(&weights)
         };
         let medians: Vec<f64> = (0..CLUSTER_RESAMPLES).filter_map(|_| resampled()).collect();
         let standard_error = Summary::of(&medians)?.deviation;
@@ -101,23 +98,59 @@ impl Pooled {
     }
 }
 
-/// The median of sorted figures, each as often as its round was drawn: the mean of the two in the middle
-/// where their number is even.
-fn weighted_median(sorted: &[(f64, usize)], weights: &[usize]) -> Option<f64> {
-    let count: usize = sorted.iter().map(|(_, round)| weights[*round]).sum();
-    let of_rank = |rank: usize| {
-        let mut seen = 0;
-        let reaches = |(_, round): &&(f64, usize)| {
-            seen += weights[*round];
-            seen > rank
+/// The figures of all rounds, sorted, each with the number of its round.
+struct Sorted {
+    figures: Vec<(f64, usize)>,
+    /// Figures of each round.
+    counts: Vec<usize>,
+    /// Those of them in the lower half of all: the median of a resample is not far from the middle, and is looked for
+    /// from there on.
+    lower: Vec<usize>,
+}
+
+impl Sorted {
+    fn new<'a>(rounds: impl Iterator<Item = &'a Vec<f64>> + Clone) -> Self {
+        let counts: Vec<usize> = rounds.clone().map(Vec::len).collect();
+        let mut figures: Vec<(f64, usize)> = Vec::with_capacity(counts.iter().sum());
+        for (round, of_round) in rounds.enumerate() {
+            figures.extend(of_round.iter().map(|figure| (*figure, round)));
+        }
+        figures.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let mut lower = vec![0; counts.len()];
+        figures[..figures.len() / 2].iter().for_each(|(_, round)| lower[*round] += 1);
+        Self { figures, counts, lower }
+    }
+
+    /// The median of the figures, each as often as its round was drawn: the mean of the two in the middle where
+    /// their number is even.
+    fn median(&self, weights: &[usize]) -> Option<f64> {
+        let weighed = |counts: &[usize]| -> usize {
+            counts.iter().zip(weights).map(|(count, weight)| count * weight).sum()
         };
-        sorted.iter().find(reaches).map(|(figure, _)| *figure)
-    };
-    Some((of_rank(count.checked_sub(1)? / 2)? + of_rank(count / 2)?) / 2.0)
+        let (mut place, mut below) = (self.figures.len() / 2, weighed(&self.lower));
+        let mut of_rank = |rank: usize| {
+            while below > rank {
+                place -= 1;
+                below -= weights[self.figures[place].1];
+            }
+            loop {
+                let (figure, round) = self.figures.get(place)?;
+                if below + weights[*round] > rank {
+                    return Some(*figure);
+                }
+                below += weights[*round];
+                place += 1;
+            }
+        };
+        let count = weighed(&self.counts);
+        Some((of_rank(count.checked_sub(1)? / 2)? + of_rank(count / 2)?) / 2.0)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn normal(rng: &mut ChaCha8Rng) -> f64 {
@@ -127,6 +160,24 @@ mod tests {
 
     fn simulated(rng: &mut ChaCha8Rng, rounds: usize, scatter: f64) -> Vec<f64> {
         (0..rounds).map(|_| scatter * normal(rng)).collect()
+    }
+
+    proptest! {
+        /// Whatever rounds were drawn, also ones whose figures lie far from the middle of all.
+        #[test]
+        fn the_median_of_drawn_rounds_is_that_of_their_figures(
+            rounds in prop::collection::vec(prop::collection::vec(-50_i32..50, 0..6), 1..8),
+            weights in prop::collection::vec(0_usize..4, 8),
+        ) {
+            let rounds: Vec<Vec<f64>> =
+                rounds.iter().map(|of| of.iter().map(|figure| f64::from(*figure)).collect()).collect();
+            let mut drawn: Vec<f64> = Vec::new();
+            for (figures, weight) in rounds.iter().zip(&weights) {
+                (0..*weight).for_each(|_| drawn.extend(figures));
+            }
+            let found = Sorted::new(rounds.iter()).median(&weights[..rounds.len()]);
+            prop_assert_eq!(found, Center::Median.of(&drawn));
+        }
     }
 
     fn coverage_percent(center: Center, rounds: usize) -> f64 {

@@ -68,12 +68,17 @@ pub fn find_period(windows: Windows) -> Option<Period> {
     // Chance must be as high at all harmonics at once.
     let alarm = (FALSE_ALARM / spectrum.independent()).powf(1.0 / HARMONICS as f64);
     let (level, middle) = (gamma.inverse_cdf(1.0 - alarm), gamma.inverse_cdf(0.5));
-    let period =
-        |(frequency, score): (f64, f64)| of_period(&windows, 1.0 / frequency, score / level);
-    let is_one = |period: &Period| period.hit >= LEAST_HIT && period.above_chance >= ABOVE_CHANCE;
+    let searched = Windows { moments: used, ..windows };
+    let found = |windows: &Windows, (frequency, score): (f64, f64)| {
+        let period = of_period(windows, 1.0 / frequency, score / level);
+        let is_one = period.hit >= LEAST_HIT && period.above_chance >= ABOVE_CHANCE;
+        is_one.then_some(period)
+    };
     let peaks = spectrum.peaks(middle).into_iter().filter(|(_, score)| *score >= level);
+    let explained = peaks.filter_map(|peak| Some((found(&searched, peak)?.explains, peak)));
     // Of equals the last: the highest frequency. A multiple of the right one has fewer hits.
-    peaks.map(period).filter(is_one).max_by(|a, b| a.explains.total_cmp(&b.explains))
+    let (_, peak) = explained.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    found(&windows, peak)
 }
 
 /// As many windows, from the first, as the search has time for.
@@ -454,6 +459,17 @@ mod tests {
         let made = Made { period_ns: 50e6, jitter_ns: 300_000.0, missing: 0.0, others: 1 };
         let found = period_of(&made, 8).expect("a period");
         assert!((found.period_ns / 50e6 - 1.0).abs() < 5e-3, "{}", found.period_ns);
+    }
+
+    /// The search has time for some windows; what is found is told of all.
+    #[test]
+    fn windows_beyond_the_search_are_of_the_period_too() {
+        let made = Made { period_ns: 4e6, jitter_ns: 1e3, missing: 0.0, others: 0 };
+        let windows = made.windows(200, 1);
+        let period = search(&windows).expect("a comb");
+        assert!(windows_used(&windows).len() < 100);
+        let [members, moments] = [period.members.concat().len(), windows.concat().len()];
+        assert_eq!(members, moments);
     }
 
     #[test]

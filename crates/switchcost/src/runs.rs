@@ -1,5 +1,6 @@
 //! `switchcost runs`: what is stored.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
@@ -11,8 +12,8 @@ use model::run::StopReason;
 
 use crate::execute::{self, More};
 use crate::experiments::{self, Record};
-use crate::output::{self, ExportFormat, Output};
-use crate::store::{Brief, Entry, Folder, find, read};
+use crate::output::{self, ExportFormat, Output, csv};
+use crate::store::{Brief, Entry, Folder, find, header, read, read_each};
 use crate::terminal::View;
 use crate::values::Destination;
 
@@ -74,8 +75,7 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
         }
         RunsCommand::Export { run, format, output } => {
             output::check_place("--output", &output)?;
-            let run = read(&find(&run)?.path)?;
-            Record::of(&run).export(&run, format, &output)?;
+            export(&find(&run)?.path, format, &output)?;
             Ok(ExitCode::SUCCESS)
         }
         RunsCommand::Resume { run, more, quiet, view } => {
@@ -84,6 +84,19 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
         }
         RunsCommand::Remove { runs } => remove(&runs),
     }
+}
+
+/// Samples whose rows are in the order of the file are written as they are read: a file may be larger than the memory.
+fn export(path: &Path, format: ExportFormat, to: &Destination) -> Result<()> {
+    let plan = header(path)?.plan;
+    if format != ExportFormat::Csv || !csv::keeps_order(&plan) {
+        return experiments::export(&read(path)?, format, to);
+    }
+    output::put_by(to, |to| {
+        let mut rows = csv::Rows::new(&plan, to)?;
+        read_each(path, |sample| rows.of(&sample))?;
+        rows.finish()
+    })
 }
 
 fn list(folder: &Folder) -> Result<ExitCode> {

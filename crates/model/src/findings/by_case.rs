@@ -162,7 +162,7 @@ impl<'a> OfCase<'a> {
                 slices.judged += judged;
                 slices.not_judged += u32::from(!can_be_judged);
                 if let Some(tally) = sliced.tally_of(name, |index| laps.contains_key(&index)) {
-                    slices.clean.entry(sample.round).or_default().extend(laps.values());
+                    *slices.clean.entry(sample.round).or_default() += clean;
                     of_clean.tallies.insert(name.clone(), tally);
                 }
             }

@@ -292,7 +292,9 @@ fn of_classes(watched: &Watched, classes: &[Class]) -> Vec<FoundComb> {
         let Some((period, members)) = whole_comb(strata) else { break };
         let Some((class, comb)) = comb(watched, &period, &members) else { break };
         for (left, members) in left.iter_mut().zip(&members) {
-            left.retain(|gap| !members.contains(gap));
+            // Both are in the order of time.
+            let mut members = members.iter().peekable();
+            left.retain(|gap| members.next_if_eq(&gap).is_none());
         }
         found.push(FoundComb { class, comb, members });
     }

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Case;
 use crate::placement::Placement;
@@ -90,7 +90,7 @@ pub struct Sample {
     pub slices: Option<Slices>,
     /// Solos on the same memory before and after the ring; absent where solos are rings of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub triples: Option<Triples>,
+    pub triples: Option<Box<Triples>>,
     /// Bytes of transparent huge pages that the members' processes had after their arrays were written (of small
     /// arrays more than they need: a page is given whole); absent without a working set and where the kernel
     /// does not tell.
@@ -295,10 +295,13 @@ pub struct Slices {
     /// Laps of each slice; the last has what is left of the batch.
     pub laps: u64,
     /// Time of each slice's laps, in nanoseconds (CLOCK_MONOTONIC_RAW).
+    #[serde(deserialize_with = "exact")]
     pub elapsed_ns: Vec<u64>,
     /// Time of the latency-bound loop of each quantum, in nanoseconds: three more than slices.
+    #[serde(deserialize_with = "exact")]
     pub latency_ns: Vec<u32>,
     /// Time of the throughput-bound loop of each quantum, in nanoseconds: three more than slices.
+    #[serde(deserialize_with = "exact")]
     pub throughput_ns: Vec<u32>,
     /// The waits for a core that nobody shares, in the order of time. Absent of a batch that was timed as the
     /// machine was found: it waited for nothing.
@@ -322,6 +325,11 @@ pub struct Wait {
     pub latency_ns: u32,
     /// Time of the throughput-bound loop of its last quantum, in nanoseconds.
     pub throughput_ns: u32,
+}
+
+/// Without room for more: a run file has hundreds of thousands of these.
+fn exact<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
+    Box::<[T]>::deserialize(from).map(Vec::from)
 }
 
 impl Slices {

@@ -1,7 +1,7 @@
 //! The level of a CPU that nobody shares, the clock that most of a run had, and which ratio unshared cores have by
 //! CPU model: the program's table, and what earlier launches saw.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,6 @@ use crate::machine::Machine;
 use crate::plan::Reference;
 use crate::reading::Reading;
 use crate::ring::{ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, Slices};
-use stats::median;
 
 /// A loop within this share of its level is at it. 5 and 10 % add 1.7 % bias.
 pub const TOLERANCE: f64 = 0.02;
@@ -45,20 +44,49 @@ impl Reference {
     }
 }
 
-/// All quanta of a run on one CPU: latency-bound and throughput-bound loop, in nanoseconds.
+/// All quanta of a run on one CPU: latency-bound and throughput-bound loop in nanoseconds, and how often both took so
+/// long. A run has millions of quanta and thousands of different ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Quanta {
     /// Those around what was timed as the machine was found: they tell how it was.
-    pub as_found: Vec<(u32, u32)>,
+    as_found: HashMap<(u32, u32), usize>,
     /// Those around what waited for a core that nobody shares: they tell no shares.
-    pub waited: Vec<(u32, u32)>,
+    waited: HashMap<(u32, u32), usize>,
 }
 
 impl Quanta {
-    pub(super) fn add(&mut self, slices: &Slices) {
-        let of = if slices.are_as_found() { &mut self.as_found } else { &mut self.waited };
-        of.extend(slices.quanta());
+    pub(super) fn add(&mut self, are_as_found: bool, quanta: impl Iterator<Item = (u32, u32)>) {
+        let of = if are_as_found { &mut self.as_found } else { &mut self.waited };
+        quanta.for_each(|quantum| *of.entry(quantum).or_default() += 1);
     }
+}
+
+/// A value and how often it came.
+type Counted = (f64, usize);
+
+fn sorted(values: impl Iterator<Item = Counted>) -> Vec<Counted> {
+    let mut sorted: Vec<Counted> = values.collect();
+    sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    sorted
+}
+
+fn count<'a>(values: impl IntoIterator<Item = &'a Counted>) -> usize {
+    values.into_iter().map(|(_, times)| times).sum()
+}
+
+/// The median of sorted values, each as often as it came.
+fn median(sorted: &[Counted]) -> Option<f64> {
+    let last = count(sorted).checked_sub(1)?;
+    let of_rank = |rank: usize| {
+        let mut seen = 0;
+        let reaches = |(_, times): &&Counted| {
+            seen += times;
+            seen > rank
+        };
+        sorted.iter().find(reaches).map(|(value, _)| *value)
+    };
+    let (low, high) = (of_rank(last / 2)?, of_rank(last.div_ceil(2))?);
+    Some(low + (high - low) / 2.0)
 }
 
 /// The level of an unshared core in one run.
@@ -85,26 +113,30 @@ impl Level {
     pub fn of(quanta: &Quanta, reference: &Reference) -> Option<Self> {
         let as_found = sound(&quanta.as_found);
         let all = [&as_found[..], &sound(&quanta.waited)].concat();
-        let latencies: Vec<f64> = all.iter().map(|(latency, _)| *latency).collect();
-        let latency_ns = densest(&latencies)?;
+        let latency_ns =
+            densest(&sorted(all.iter().map(|((latency, _), times)| (*latency, *times))))?;
         let (unshared_ratio, established) = level(&steady_ratios(&all, latency_ns), reference)?;
         // Of the machine as it was found: what waited saw more of the unshared core than there was.
         let quanta = if as_found.is_empty() { all } else { as_found };
         let ratios = steady_ratios(&quanta, latency_ns);
-        let is_shared = |ratio: &f64| *ratio > unshared_ratio * (1.0 + TOLERANCE);
-        let shared: Vec<f64> = ratios.iter().copied().filter(is_shared).collect();
-        let unshared = ratios.iter().filter(|ratio| near(**ratio, unshared_ratio)).count();
+        let shared =
+            ratios.partition_point(|(ratio, _)| *ratio <= unshared_ratio * (1.0 + TOLERANCE));
+        let unshared = count(ratios.iter().filter(|(ratio, _)| near(*ratio, unshared_ratio)));
         // Both loops slower or faster by one factor: that is the clock. What slows one of them is not.
-        let other_clock = quanta.iter().filter(|(latency, throughput)| {
-            !near(*latency, latency_ns) && near(throughput / latency, unshared_ratio)
-        });
+        let is_other_clock = |(latency, throughput): (f64, f64)| {
+            !near(latency, latency_ns) && near(throughput / latency, unshared_ratio)
+        };
+        let other_clock = quanta.iter().filter(|(quantum, _)| is_other_clock(*quantum));
+        let times = |(_, times): &(_, usize)| *times;
+        let (other_clock, all): (usize, usize) =
+            (other_clock.map(times).sum(), quanta.iter().map(times).sum());
         Some(Self {
             latency_ns,
             unshared_ratio,
             established,
-            other_clock_share: other_clock.count() as f64 / quanta.len() as f64,
-            unshared_share: unshared as f64 / ratios.len().max(1) as f64,
-            shared_slowdown: median(&shared).map(|ratio| ratio / unshared_ratio),
+            other_clock_share: other_clock as f64 / all as f64,
+            unshared_share: unshared as f64 / count(&ratios).max(1) as f64,
+            shared_slowdown: median(&ratios[shared..]).map(|ratio| ratio / unshared_ratio),
         })
     }
 
@@ -130,15 +162,15 @@ impl Level {
 }
 
 /// The quanta that have both times.
-fn sound(quanta: &[(u32, u32)]) -> Vec<(f64, f64)> {
-    let times = quanta.iter().map(|(l, t)| (f64::from(*l), f64::from(*t)));
-    times.filter(|(latency, throughput)| *latency > 0.0 && *throughput > 0.0).collect()
+fn sound(quanta: &HashMap<(u32, u32), usize>) -> Vec<((f64, f64), usize)> {
+    let times = quanta.iter().map(|((l, t), times)| ((f64::from(*l), f64::from(*t)), *times));
+    times.filter(|((latency, throughput), _)| *latency > 0.0 && *throughput > 0.0).collect()
 }
 
-/// Of the quanta that had the run's clock.
-fn steady_ratios(quanta: &[(f64, f64)], latency_ns: f64) -> Vec<f64> {
-    let steady = quanta.iter().filter(|(latency, _)| near(*latency, latency_ns));
-    steady.map(|(_, throughput)| throughput / latency_ns).collect()
+/// Of the quanta that had the run's clock, ascending.
+fn steady_ratios(quanta: &[((f64, f64), usize)], latency_ns: f64) -> Vec<Counted> {
+    let steady = quanta.iter().filter(|((latency, _), _)| near(*latency, latency_ns));
+    sorted(steady.map(|((_, throughput), times)| (throughput / latency_ns, *times)))
 }
 
 fn near(value: f64, level: f64) -> bool {
@@ -147,7 +179,7 @@ fn near(value: f64, level: f64) -> bool {
 
 /// k0 and whether it is established. What was known stands, unless enough quanta of this run agree on a
 /// lower level: then what was known was a shared core's.
-fn level(ratios: &[f64], reference: &Reference) -> Option<(f64, bool)> {
+fn level(ratios: &[Counted], reference: &Reference) -> Option<(f64, bool)> {
     let own = lowest_level(ratios);
     match reference.unshared_ratio.filter(|ratio| *ratio > 0.0 && ratio.is_finite()) {
         None => own.map(|own| (own, false)),
@@ -158,47 +190,48 @@ fn level(ratios: &[f64], reference: &Reference) -> Option<(f64, bool)> {
     }
 }
 
-/// The lowest level that enough ratios agree on, within what the loops' instructions allow: the first peak
+/// The lowest level that enough ratios, sorted, agree on, within what the loops' instructions allow: the first peak
 /// of the density from below. Never the smallest ratio: that is an interruption.
-pub(super) fn lowest_level(ratios: &[f64]) -> Option<f64> {
+pub(super) fn lowest_level(ratios: &[Counted]) -> Option<f64> {
     let per_turn =
         f64::from(ADDS_PER_TURN * ADD_TURNS) / f64::from(MULTIPLIES_PER_TURN * MULTIPLY_TURNS);
     let least = per_turn / (ADDS_PER_CYCLE.1 * MULTIPLY_CYCLES.1);
     let most = per_turn / (ADDS_PER_CYCLE.0 * MULTIPLY_CYCLES.0);
-    let mut sorted: Vec<f64> =
-        ratios.iter().copied().filter(|ratio| (least..=most).contains(ratio)).collect();
-    sorted.sort_by(f64::total_cmp);
-    let fewest = ((sorted.len() as f64 * LEAST_SHARE).ceil() as usize).max(FEWEST_QUANTA);
-    let counts = window_counts(&sorted);
+    let from = ratios.partition_point(|(ratio, _)| *ratio < least);
+    let sorted = &ratios[from..ratios.partition_point(|(ratio, _)| *ratio <= most).max(from)];
+    let fewest = ((count(sorted) as f64 * LEAST_SHARE).ceil() as usize).max(FEWEST_QUANTA);
+    let windows = windows(sorted);
     let is_peak = |start: &usize| {
-        let (from, count) = (sorted[*start], counts[*start]);
-        let rivals = sorted.partition_point(|r| *r < from / (1.0 + 2.0 * TOLERANCE))
-            ..sorted.partition_point(|r| *r <= from * (1.0 + 2.0 * TOLERANCE));
-        count >= fewest && counts[rivals].iter().all(|rival| *rival <= count)
+        let (from, (_, count)) = (sorted[*start].0, windows[*start]);
+        let rivals = sorted.partition_point(|(r, _)| *r < from / (1.0 + 2.0 * TOLERANCE))
+            ..sorted.partition_point(|(r, _)| *r <= from * (1.0 + 2.0 * TOLERANCE));
+        count >= fewest && windows[rivals].iter().all(|(_, rival)| *rival <= count)
     };
     let start = (0..sorted.len()).find(is_peak)?;
-    median(&sorted[start..start + counts[start]])
+    median(&sorted[start..windows[start].0])
 }
 
-/// The middle of the window of 2 % that holds most values.
-fn densest(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let counts = window_counts(&sorted);
-    let start = (0..sorted.len()).rev().max_by_key(|start| counts[*start])?;
-    (counts[start] >= FEWEST_QUANTA).then(|| median(&sorted[start..start + counts[start]]))?
+/// The middle of the window of 2 % that holds most values; they are sorted.
+fn densest(sorted: &[Counted]) -> Option<f64> {
+    let windows = windows(sorted);
+    let start = (0..sorted.len()).rev().max_by_key(|start| windows[*start].1)?;
+    let (end, count) = windows[start];
+    (count >= FEWEST_QUANTA).then(|| median(&sorted[start..end]))?
 }
 
-/// How many values lie within 2 % above each.
-fn window_counts(sorted: &[f64]) -> Vec<usize> {
-    let mut end = 0;
-    let count = |start: usize| {
-        while end < sorted.len() && sorted[end] <= sorted[start] * (1.0 + TOLERANCE) {
+/// Where the window of 2 % above each value ends, and how many values lie in it.
+fn windows(sorted: &[Counted]) -> Vec<(usize, usize)> {
+    let (mut end, mut count) = (0, 0);
+    let window = |(value, times): &Counted| {
+        while end < sorted.len() && sorted[end].0 <= value * (1.0 + TOLERANCE) {
+            count += sorted[end].1;
             end += 1;
         }
-        end - start
+        let window = (end, count);
+        count -= times;
+        window
     };
-    (0..sorted.len()).map(count).collect()
+    sorted.iter().map(window).collect()
 }
 
 /// Launches that must agree on a level before it is established.
@@ -294,4 +327,29 @@ pub fn cpu_key(machine: &Machine, cpu: u32) -> Option<String> {
         part(&model.microcode),
         capacity.map(|capacity| format!(" capacity {capacity}")).unwrap_or_default()
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// What came often is counted as often: as if each stood in the list by itself.
+        #[test]
+        fn counts_say_what_single_values_do(values in prop::collection::vec(5800_u32..6200, 1..300)) {
+            let single = sorted(values.iter().map(|value| (f64::from(*value), 1)));
+            let mut counts = HashMap::new();
+            values.iter().for_each(|value| *counts.entry(*value).or_default() += 1);
+            let counted = sorted(counts.into_iter().map(|(value, times)| (f64::from(value), times)));
+            let plain: Vec<f64> = single.iter().map(|(value, _)| *value).collect();
+            prop_assert_eq!(median(&counted), stats::median(&plain));
+            prop_assert_eq!(densest(&counted), densest(&single));
+            let ratios = |all: &[Counted]| -> Vec<Counted> {
+                all.iter().map(|(value, times)| (value / 5900.0, *times)).collect()
+            };
+            prop_assert_eq!(lowest_level(&ratios(&counted)), lowest_level(&ratios(&single)));
+        }
+    }
 }

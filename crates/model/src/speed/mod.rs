@@ -11,7 +11,6 @@ mod triples;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::iter::empty;
 
 use crate::case::{Sample, rings, trials};
 use crate::experiment::Takes;
@@ -42,28 +41,29 @@ const INTERRUPTED: f64 = 2.0;
 /// Where more of a case's samples cannot be judged, what is left would be a choice of the short ones.
 const MOST_NOT_JUDGED: f64 = 0.1;
 
-/// Figures of slices, by round.
-pub type ByRound = BTreeMap<u32, Vec<f64>>;
+/// How many there are, by round.
+type Counts = BTreeMap<u32, u32>;
 /// Levels of an unshared core, by the CPUs that quanta ran on.
 pub type Levels = BTreeMap<Vec<u32>, Level>;
 
-/// The slices of one case.
+/// The slices of one case, counted. Their figures are taken from the samples whenever they are needed: of a large run
+/// they would be as large as it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CaseSlices {
-    /// Time of a hop in nanoseconds in each clean slice, by round.
-    pub clean: ByRound,
+    /// Clean slices.
+    pub clean: Counts,
     /// Slices that were judged.
     pub judged: u32,
     /// Those of batches that waited for nothing.
     pub as_found: u32,
-    /// Time of a hop in each clean one of these, by round.
-    pub clean_as_found: ByRound,
+    /// The clean ones of these.
+    pub clean_as_found: u32,
     /// Samples of a ring whose slices were judged; not counted of trials, where one that was not is one too many.
     pub judged_samples: u32,
     /// Samples that have no slices, or too long ones.
     pub not_judged: u32,
-    /// What a hop takes above the members' own solos, in nanoseconds, in each clean slice of the rings of triples, by round.
-    pub clean_above: ByRound,
+    /// Clean slices of the rings of triples.
+    pub clean_above: Counts,
     /// Slices of the rings of triples that were judged; 0 where solos are rings of their own.
     pub ring_slices: u32,
     /// Switches and hops of samples with clean slices, by round.
@@ -111,9 +111,8 @@ impl CleanCounts {
 impl CaseSlices {
     /// How many slices there are, and of which kinds.
     pub fn clean_counts(&self) -> CleanCounts {
-        let Self { judged, as_found, .. } = *self;
-        let (clean, clean_as_found) = (count(&self.clean), count(&self.clean_as_found));
-        CleanCounts { judged, clean, as_found, clean_as_found }
+        let Self { judged, as_found, clean_as_found, .. } = *self;
+        CleanCounts { judged, clean: self.clean.values().sum(), as_found, clean_as_found }
     }
 
     /// Whether the quanta tell anything of this case: of nearly all of it. A few samples whose slices were all too
@@ -138,58 +137,82 @@ impl CaseSlices {
         self.is_judged() && are_enough(&self.clean_above, self.ring_slices)
     }
 
-    fn add(&mut self, case: &ring::Case, sample: &ring::Sample, level: Option<&Level>) {
-        let Some(slices) = sample.judged_slices() else {
-            self.not_judged += 1;
-            return;
-        };
-        let (count, as_found) = (slices.elapsed_ns.len(), slices.are_as_found());
-        self.judged += count as u32;
-        self.judged_samples += 1;
-        self.as_found += if as_found { count as u32 } else { 0 };
-        self.ring_slices += sample.triples.as_ref().map_or(0, Triples::ring_slices);
-        let disturbed = sample.steal_ns.is_some_and(|ns| ns > 0) || sample.has_moved(case);
-        let Some(level) = level.filter(|_| !disturbed) else { return };
-        let above = sample.triples.as_ref().map(|triples| triples.clean_above_solos_ns(level));
-        if let Some(above) = above.filter(|above| !above.is_empty()) {
-            self.clean_above.entry(sample.round).or_default().extend(above);
+    /// Takes up all samples of a round.
+    pub(crate) fn add(
+        &mut self,
+        case: &ring::Case,
+        samples: &[&ring::Sample],
+        level: Option<&Level>,
+    ) {
+        for sample in samples {
+            let Some(slices) = sample.judged_slices() else {
+                self.not_judged += 1;
+                continue;
+            };
+            let count = slices.elapsed_ns.len() as u32;
+            self.judged += count;
+            self.judged_samples += 1;
+            self.as_found += if slices.are_as_found() { count } else { 0 };
+            self.ring_slices += sample.triples.as_deref().map_or(0, Triples::ring_slices);
         }
+        let (Some(level), Some(first)) = (level, samples.first()) else { return };
+        let above = clean_above(case, samples, level).len() as u32;
+        if above > 0 {
+            self.clean_above.insert(first.round, above);
+        }
+        for (sample, hops) in clean_hops(case, samples, level) {
+            let (switches, of) = self.switches.entry(sample.round).or_default();
+            *switches = switches.saturating_add(sample.switches());
+            *of = of.saturating_add(sample.hops);
+            let count = hops.len() as u32;
+            *self.clean.entry(sample.round).or_default() += count;
+            self.clean_as_found += if sample.is_as_found() { count } else { 0 };
+        }
+    }
+}
+
+/// The samples of a round that have clean slices, with the time of a hop in each of these, in nanoseconds. What was
+/// interrupted is left out.
+pub(crate) fn clean_hops<'a>(
+    case: &ring::Case,
+    samples: &[&'a ring::Sample],
+    level: &Level,
+) -> Vec<(&'a ring::Sample, Vec<f64>)> {
+    let hops = |sample: &&'a ring::Sample| {
+        let slices = judged(case, sample)?;
         let hop = |index: usize| {
             let hops = slices.laps_of(index, sample.laps).saturating_mul(case.members.into());
             (hops > 0).then(|| slices.elapsed_ns[index] as f64 / hops as f64)
         };
-        let clean = (0..count).filter(|index| level.is_clean_slice(slices, *index));
-        let clean: Vec<f64> = clean.filter_map(hop).collect();
-        if as_found {
-            self.clean_as_found.entry(sample.round).or_default().extend(&clean);
-        }
-        if !clean.is_empty() {
-            let (switches, hops) = self.switches.entry(sample.round).or_default();
-            *switches = switches.saturating_add(sample.switches());
-            *hops = hops.saturating_add(sample.hops);
-            self.clean.entry(sample.round).or_default().extend(clean);
-        }
+        let clean = (0..slices.elapsed_ns.len()).filter(|at| level.is_clean_slice(slices, *at));
+        let hops: Vec<f64> = clean.filter_map(hop).collect();
+        (!hops.is_empty()).then_some((*sample, hops))
+    };
+    let mut all: Vec<_> = samples.iter().filter_map(hops).collect();
+    let together: Vec<f64> = all.iter().flat_map(|(_, hops)| hops).copied().collect();
+    if let Some(longest) = longest_uninterrupted(&together) {
+        all.iter_mut().for_each(|(_, hops)| hops.retain(|hop| *hop <= longest));
     }
-
-    fn leave_out_interrupted(&mut self) {
-        for (round, clean) in &mut self.clean {
-            let Some(longest) = longest_uninterrupted(clean) else { continue };
-            let as_found = self.clean_as_found.get_mut(round);
-            for hops in [Some(clean), as_found].into_iter().flatten() {
-                hops.retain(|hop| *hop <= longest);
-            }
-        }
-        self.clean.retain(|_, round| !round.is_empty());
-    }
+    all
 }
 
-fn count(by_round: &ByRound) -> u32 {
-    by_round.values().map(|round| round.len() as u32).sum()
+/// What a hop takes above the members' own solos, in nanoseconds, in each clean slice of the rings of triples.
+pub(crate) fn clean_above(case: &ring::Case, samples: &[&ring::Sample], level: &Level) -> Vec<f64> {
+    let judged = samples.iter().filter(|sample| judged(case, sample).is_some());
+    let triples = judged.filter_map(|sample| sample.triples.as_ref());
+    triples.flat_map(|triples| triples.clean_above_solos_ns(level)).collect()
 }
 
-fn are_enough(clean: &ByRound, judged: u32) -> bool {
-    let enough = count(clean) >= FEWEST_CLEAN && clean.len() >= FEWEST_ROUNDS as usize;
-    enough && f64::from(count(clean)) >= LEAST_SHARE * f64::from(judged)
+/// The slices of a sample that can be judged, and that nothing disturbed.
+fn judged<'a>(case: &ring::Case, sample: &'a ring::Sample) -> Option<&'a Slices> {
+    let disturbed = sample.steal_ns.is_some_and(|ns| ns > 0) || sample.has_moved(case);
+    sample.judged_slices().filter(|_| !disturbed)
+}
+
+fn are_enough(clean: &Counts, judged: u32) -> bool {
+    let count: u32 = clean.values().sum();
+    let enough = count >= FEWEST_CLEAN && clean.len() >= FEWEST_ROUNDS as usize;
+    enough && f64::from(count) >= LEAST_SHARE * f64::from(judged)
 }
 
 /// What lasts longer had something else in it, by the clean slices of one worker.
@@ -198,26 +221,11 @@ pub(crate) fn longest_uninterrupted(slices: &[f64]) -> Option<f64> {
 }
 
 /// The CPUs that the quanta of a case run on: the leader's.
-fn leader_cpus(case: &ring::Case) -> Vec<u32> {
+pub(crate) fn leader_cpus(case: &ring::Case) -> Vec<u32> {
     match &case.placement {
         Placement::Free { .. } => case.placement.cpus(),
         _ => case.placement.cpus_of(0),
     }
-}
-
-/// The levels of a run's rings by the CPUs that they are of, and the slices of each of its cases.
-pub(crate) fn slices_by_case<'a>(
-    plan: &Plan,
-    samples: impl Iterator<Item = &'a ring::Sample> + Clone,
-) -> (Levels, Vec<CaseSlices>) {
-    let levels = levels_of(plan, samples.clone(), empty());
-    let mut all = vec![CaseSlices::default(); plan.cases.len()];
-    for sample in samples {
-        let Some(case) = plan.ring(sample.case) else { continue };
-        all[sample.case].add(case, sample, levels.get(&leader_cpus(case)));
-    }
-    all.iter_mut().for_each(CaseSlices::leave_out_interrupted);
-    (levels, all)
 }
 
 /// The level of each place whose quanta agree on one, by the slices that can be judged.
@@ -231,17 +239,18 @@ pub(crate) fn levels_of<'a>(
         let Some(case) = plan.ring(sample.case) else { continue };
         let Some(slices) = sample.judged_slices() else { continue };
         let of = quanta.entry(leader_cpus(case)).or_default();
-        of.add(slices);
+        of.add(slices.are_as_found(), slices.quanta());
         if let Some(triples) = &sample.triples {
             let (as_found, waited) = triples.as_found_and_waited();
-            of.as_found.extend(as_found.iter().flat_map(Triple::quanta));
-            of.waited.extend(waited.iter().flat_map(Triple::quanta));
+            of.add(true, as_found.iter().flat_map(Triple::quanta));
+            of.add(false, waited.iter().flat_map(Triple::quanta));
         }
     }
     for sample in trials {
         let Some(case) = plan.trial(sample.case) else { continue };
         for sliced in sample.sliced.iter().filter(|sliced| sliced.can_be_judged()) {
-            quanta.entry(vec![case.cpu]).or_default().add(&sliced.slices);
+            let of = quanta.entry(vec![case.cpu]).or_default();
+            of.add(sliced.slices.are_as_found(), sliced.slices.quanta());
         }
     }
     let level = |(place, quanta)| Some((place, Level::of(&quanta, &plan.reference)?));

@@ -2,7 +2,7 @@
 
 use model::case::{Sample, rings};
 use model::record::Record;
-use model::run::{Run, StopReason};
+use model::run::{Reader, Run, StopReason};
 use proptest::prelude::*;
 
 /// Two rings and their solo, 6 rounds of 3 samples of 200 laps, on the 2-CPU test machine.
@@ -162,4 +162,15 @@ proptest! {
             prop_assert!(record.cases.len() == run.header.plan.cases.len());
         }
     }
+}
+
+#[test]
+fn a_reader_hands_on_each_sample_and_keeps_none() {
+    let whole = Run::parse(V1).unwrap();
+    let mut reader = Reader::default();
+    let samples: Vec<Sample> =
+        V1.lines().filter_map(|line| reader.line(line).expect("a run file")).collect();
+    assert_eq!(samples, whole.samples);
+    let rest = reader.finish().unwrap();
+    assert_eq!(rest, Run { samples: Vec::new(), ..whole });
 }

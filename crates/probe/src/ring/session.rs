@@ -169,7 +169,7 @@ impl Sampler<'_, '_> {
         self.announce(laps)?;
         for number in 0.. {
             let mut sample = self.sample(number, laps, slice_laps)?;
-            sample.triples = self.triples(!sample.is_as_found())?;
+            sample.triples = self.triples(!sample.is_as_found())?.map(Box::new);
             sampled_ns += sample.elapsed_ns;
             let enough =
                 number + 1 >= batching.samples_per_round || sampled_ns >= batching.enough_ns;

@@ -22,7 +22,9 @@ use crate::cost::CostArgs;
 use crate::execute::{self, Taken};
 use crate::failure::say;
 use crate::figures::rounds;
-use crate::output::{self, ExportFormat, Output, csv, exports, print, summary, to_json};
+use crate::output::{
+    self, ExportFormat, Output, csv, exports, print, put, put_by, put_json, summary, to_json,
+};
 use crate::response::ResponseArgs;
 use crate::ring::{RingArgs, launches};
 use crate::setting::{Here, Planned};
@@ -171,9 +173,8 @@ impl Record {
     /// that belongs to a machine-readable format.
     fn write(&self, run: &Run, path: Option<&Path>, output: &Output) -> Result<()> {
         let mut errors = Vec::new();
-        let wanted = [(ExportFormat::Json, &output.json), (ExportFormat::Csv, &output.csv)];
         if !output.quiet {
-            let is_taken = wanted.iter().any(|(_, to)| **to == Some(Destination::Stdout));
+            let is_taken = [&output.json, &output.csv].contains(&&Some(Destination::Stdout));
             let text = self.text(run, path, output.view);
             let printed = match is_taken {
                 true => {
@@ -184,9 +185,9 @@ impl Record {
             };
             errors.extend(printed.context("cannot print the report").err());
         }
-        for (format, to) in wanted {
-            errors.extend(to.as_ref().and_then(|to| self.export(run, format, to).err()));
-        }
+        let json = output.json.as_ref().and_then(|to| put_json(self, Some(to)).err());
+        let csv = output.csv.as_ref().and_then(|to| export(run, ExportFormat::Csv, to).err());
+        errors.extend(json.into_iter().chain(csv));
         // The last is told by whoever asked; the others would be lost.
         let last = errors.pop();
         errors.iter().for_each(|error| say(&format!("error: {error:#}")));
@@ -228,19 +229,19 @@ impl Record {
             false => drawn,
         }
     }
+}
 
-    /// Writes a run in a machine-readable format.
-    pub(crate) fn export(&self, run: &Run, format: ExportFormat, to: &Destination) -> Result<()> {
-        let bytes = match format {
-            ExportFormat::Json => to_json(self)?,
-            ExportFormat::Csv => csv::samples(run)?,
-            ExportFormat::SummaryCsv => summary::summary_csv(run)?,
-            ExportFormat::Markdown => summary::markdown(run),
-            ExportFormat::GoBench => exports::go_bench(&Subject::of_run(run)),
-            ExportFormat::Openmetrics => exports::openmetrics(&Subject::of_run(run)),
-        };
-        output::put(&bytes, to)
-    }
+/// Writes a run in a machine-readable format. The record is computed only for the one that is the record.
+pub(crate) fn export(run: &Run, format: ExportFormat, to: &Destination) -> Result<()> {
+    let bytes = match format {
+        ExportFormat::Json => to_json(&Record::of(run))?,
+        ExportFormat::Csv => return put_by(to, |to| csv::samples(run, to)),
+        ExportFormat::SummaryCsv => summary::summary_csv(run)?,
+        ExportFormat::Markdown => summary::markdown(run),
+        ExportFormat::GoBench => exports::go_bench(&Subject::of_run(run)),
+        ExportFormat::Openmetrics => exports::openmetrics(&Subject::of_run(run)),
+    };
+    put(&bytes, to)
 }
 
 #[cfg(test)]

@@ -146,7 +146,7 @@ fn changed(text: &str, random: &mut Random) -> String {
 fn read(run: &Run) {
     let record = Record::of(run);
     assert!(!record.text(run, None, View::default()).is_empty());
-    csv::samples(run).expect("CSV");
+    csv::samples(run, Vec::new()).expect("CSV");
 }
 
 /// What takes longer, or is made of the same figures.

@@ -1,9 +1,14 @@
 //! Rows as CSV, and the samples of a run as rows. What was not read or does not apply is empty, never zero.
 
-use ::csv::Writer;
+use std::fmt::{Display, Write as _};
+use std::io::Write;
+use std::mem::take;
+
+use ::csv::{Writer, WriterBuilder};
 use anyhow::{Context, Result};
 use charts::{clean, is_obeyed};
-use model::case::{rings, trials};
+use model::case::Sample;
+use model::plan::Plan;
 use model::ring::State;
 use model::ring::{self, Disturbance};
 use model::run::Run;
@@ -19,8 +24,15 @@ pub(crate) fn known(value: Option<impl ToString>) -> String {
 }
 
 /// Several figures in one column.
-fn several<T: ToString>(all: &[T]) -> String {
-    all.iter().map(T::to_string).collect::<Vec<_>>().join(" ")
+fn several<T: Display>(all: &[T]) -> String {
+    let mut text = String::new();
+    for one in all {
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        let _ = write!(text, "{one}");
+    }
+    text
 }
 
 /// Rows below a line of the columns' names, which is there without rows too.
@@ -28,48 +40,107 @@ pub(crate) fn write(
     names: &[&str],
     rows: impl IntoIterator<Item = Vec<String>>,
 ) -> Result<Vec<u8>> {
-    let mut writer = Writer::from_writer(Vec::new());
-    writer.write_record(names).context("cannot write CSV")?;
-    for mut row in rows {
+    let mut all = Vec::new();
+    let mut table = Table::new(names, &mut all)?;
+    rows.into_iter().try_for_each(|row| table.row(row))?;
+    table.finish()?;
+    Ok(all)
+}
+
+/// A table that is being written.
+struct Table<W: Write>(Writer<W>);
+
+impl<W: Write> Table<W> {
+    fn new(names: &[&str], to: W) -> Result<Self> {
+        let mut writer = WriterBuilder::new().buffer_capacity(WRITTEN_BYTES).from_writer(to);
+        writer.write_record(names).context("cannot write CSV")?;
+        Ok(Self(writer))
+    }
+
+    fn row(&mut self, mut row: Vec<String>) -> Result<()> {
         // CSV has no way to escape these (RFC 4180, section 2).
         row.iter_mut().filter(|cell| cell.contains(is_obeyed)).for_each(|cell| *cell = clean(cell));
-        writer.write_record(row).context("cannot write CSV")?;
+        self.0.write_record(row).context("cannot write CSV")
     }
-    writer.into_inner().map_err(|error| error.into_error()).context("cannot write CSV")
+
+    fn finish(mut self) -> Result<()> {
+        self.0.flush().context("cannot write CSV")
+    }
 }
 
-/// All samples of a run. Of one that has rings and trials both, by round and case.
-pub(crate) fn samples(run: &Run) -> Result<Vec<u8>> {
+/// Bytes of CSV that are written at once.
+const WRITTEN_BYTES: usize = 1 << 16;
+
+/// Writes all samples of a run. Of one that has rings and trials both, by round and case.
+pub(crate) fn samples(run: &Run, to: impl Write) -> Result<()> {
     let plan = &run.header.plan;
-    let [has_rings, has_trials] = [plan.rings().next().is_some(), plan.trials().next().is_some()];
-    let of_rings = RING.iter().map(|(name, _)| *name).filter(|_| has_rings);
-    let of_trials = TRIAL.iter().map(|(name, _)| *name).filter(|_| has_trials);
-    let names = each_once(of_rings.chain(of_trials));
-    let of_rings = rings(&run.samples).filter_map(|sample| {
-        let row = Ring { run, case: plan.ring(sample.case)?, sample };
-        Some((sample.round, sample.case, cells(&names, RING.map(|(name, of)| (name, of(&row))))))
-    });
-    let of_trials = trials(&run.samples).flat_map(|sample| {
-        let cells = |row: Measured| cells(&names, TRIAL.map(|(name, of)| (name, of(&row))));
-        let of_quantity = |row| (sample.round, sample.case, cells(row));
-        quantities(run, sample).into_iter().map(of_quantity).collect::<Vec<_>>()
-    });
-    let mut rows: Vec<(u32, usize, Vec<String>)> = of_rings.chain(of_trials).collect();
-    if has_rings && has_trials {
-        rows.sort_by_key(|(round, case, _)| (*round, *case));
+    let mut rows = Rows::new(plan, to)?;
+    let mut samples: Vec<&Sample> = run.samples.iter().collect();
+    if !keeps_order(plan) {
+        samples.sort_by_key(|sample| (sample.round(), sample.case()));
     }
-    write(&names, rows.into_iter().map(|(.., cells)| cells))
+    samples.into_iter().try_for_each(|sample| rows.of(sample))?;
+    rows.finish()
 }
 
-/// The cells of a row that has some of the columns of these names.
-fn cells<const N: usize>(names: &[&str], row: [(&str, String); N]) -> Vec<String> {
-    let cell = |name| row.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
-    names.iter().map(|name| known(cell(*name))).collect()
+/// Whether the rows of a plan's samples are in the order of the samples.
+pub(crate) fn keeps_order(plan: &Plan) -> bool {
+    plan.rings().next().is_none() || plan.trials().next().is_none()
+}
+
+/// The rows of samples: one of a ring, one for each quantity of a trial.
+pub(crate) struct Rows<'a, W: Write> {
+    plan: &'a Plan,
+    table: Table<W>,
+    /// Where each column of the table is among those of a ring.
+    of_ring: Vec<Option<usize>>,
+    /// The same of a trial.
+    of_trial: Vec<Option<usize>>,
+}
+
+impl<'a, W: Write> Rows<'a, W> {
+    pub(crate) fn new(plan: &'a Plan, to: W) -> Result<Self> {
+        let (of_rings, of_trials) = (RING.map(|(name, _)| name), TRIAL.map(|(name, _)| name));
+        let rings = of_rings.iter().filter(|_| plan.rings().next().is_some());
+        let trials = of_trials.iter().filter(|_| plan.trials().next().is_some());
+        let names = each_once(rings.chain(trials).copied());
+        let places = |own: &[&str]| {
+            names.iter().map(|name| own.iter().position(|known| known == name)).collect()
+        };
+        let (of_ring, of_trial) = (places(&of_rings), places(&of_trials));
+        Ok(Self { plan, table: Table::new(&names, to)?, of_ring, of_trial })
+    }
+
+    /// Writes those of a sample.
+    pub(crate) fn of(&mut self, sample: &Sample) -> Result<()> {
+        let plan = self.plan;
+        match sample {
+            Sample::Ring(sample) => {
+                let Some(case) = plan.ring(sample.case) else { return Ok(()) };
+                let row = Ring { plan, case, sample };
+                self.table.row(cells(&self.of_ring, RING.map(|(_, of)| of(&row))))
+            }
+            Sample::Trial(sample) => quantities(plan, sample).iter().try_for_each(|row| {
+                self.table.row(cells(&self.of_trial, TRIAL.map(|(_, of)| of(row))))
+            }),
+        }
+    }
+
+    /// Writes what is left.
+    pub(crate) fn finish(self) -> Result<()> {
+        self.table.finish()
+    }
+}
+
+/// The cells of a row; empty where it has none of a column.
+fn cells<const N: usize>(places: &[Option<usize>], mut row: [String; N]) -> Vec<String> {
+    let mut cell = |place: &Option<usize>| place.map_or(String::new(), |at| take(&mut row[at]));
+    places.iter().map(&mut cell).collect()
 }
 
 /// A sample of a ring.
 struct Ring<'a> {
-    run: &'a Run,
+    plan: &'a Plan,
     case: &'a ring::Case,
     sample: &'a ring::Sample,
 }
@@ -78,7 +149,7 @@ type OfRing = fn(&Ring) -> String;
 
 /// Columns by name.
 const RING: [(&str, OfRing); 37] = [
-    ("experiment", |of| of.run.header.plan.experiment.to_string()),
+    ("experiment", |of| of.plan.experiment.to_string()),
     ("case", |of| of.sample.case.to_string()),
     ("round", |of| of.sample.round.to_string()),
     ("sample", |of| of.sample.sample.to_string()),
@@ -121,7 +192,7 @@ const RING: [(&str, OfRing); 37] = [
 
 /// A quantity of a sample of a trial; its unit is the end of its name.
 struct Measured<'a> {
-    run: &'a Run,
+    plan: &'a Plan,
     case: &'a trial::Case,
     sample: &'a trial::Sample,
     name: String,
@@ -131,10 +202,10 @@ struct Measured<'a> {
 }
 
 /// All tallies with values, then all counts.
-fn quantities<'a>(run: &'a Run, sample: &'a trial::Sample) -> Vec<Measured<'a>> {
-    let Some(case) = run.header.plan.trial(sample.case) else { return Vec::new() };
+fn quantities<'a>(plan: &'a Plan, sample: &'a trial::Sample) -> Vec<Measured<'a>> {
+    let Some(case) = plan.trial(sample.case) else { return Vec::new() };
     let measured =
-        |name: &str, total, tally| Measured { run, case, sample, name: name.into(), total, tally };
+        |name: &str, total, tally| Measured { plan, case, sample, name: name.into(), total, tally };
     let tallies = sample.all_tallies();
     let of_tallies = tallies
         .iter()
@@ -180,7 +251,7 @@ type OfTrial = fn(&Measured) -> String;
 
 /// Columns by name.
 const TRIAL: [(&str, OfTrial); 28] = [
-    ("experiment", |of| of.run.header.plan.experiment.to_string()),
+    ("experiment", |of| of.plan.experiment.to_string()),
     ("case", |of| of.sample.case.to_string()),
     ("round", |of| of.sample.round.to_string()),
     ("cpu", |of| of.case.cpu.to_string()),

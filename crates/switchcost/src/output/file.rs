@@ -78,8 +78,9 @@ impl Unfinished {
         }
     }
 
-    /// Puts it in place of what has that name. Only between two system calls of these is it there by another.
+    /// Puts it on the disk and in place of what has that name. Only between two system calls of these is it there by another.
     fn replace(mut self, path: &Path) -> io::Result<()> {
+        self.file.sync_all()?;
         if self.named.is_none() {
             match self.link(path) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -145,28 +146,63 @@ fn is_descriptor(path: &Path) -> bool {
     lies_there(path) || lies_there(&folder_of(path).join(target))
 }
 
-/// Writes a file that a user has named.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+/// Writes a file that a user has named, as `fill` writes it.
+pub(crate) fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     let place = Place::of(path).map_err(|why| usage(format!("{}: {why}", path.display())))?;
-    let written = match place {
+    let cannot = |error| cannot_write(path, error);
+    match place {
         Place::Stream => {
-            OpenOptions::new().append(true).open(path).and_then(|mut to| to.write_all(bytes))
+            let to = OpenOptions::new().append(true).open(path).map_err(cannot)?;
+            written(to, fill)?.map_err(cannot)
         }
-        Place::File(old) => replace(path, old, bytes),
-    };
-    written.map_err(|error| cannot_write(path, error))
+        Place::File(old) => {
+            let mut new = in_place_of(path, old).map_err(cannot)?;
+            written(new.file(), fill)?.map_err(cannot)?;
+            new.replace(path).map_err(cannot)
+        }
+    }
 }
 
-/// Puts a file in place of the one that is there, whose owner and mode it gets as far as that is permitted.
-pub(crate) fn replace(path: &Path, old: Option<Metadata>, bytes: &[u8]) -> io::Result<()> {
+/// Lets `fill` write; what goes wrong with the writing is apart from what goes wrong with what is to be written.
+pub(crate) fn written(
+    to: impl Write,
+    fill: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<io::Result<()>> {
+    struct Noted<W>(W, Option<io::Error>);
+    impl<W: Write> Write for Noted<W> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.write(bytes).map_err(|error| {
+                let kind = error.kind();
+                self.1 = Some(error);
+                kind.into()
+            })
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            self.0.flush()
+        }
+    }
+    let mut to = Noted(to, None);
+    match (fill(&mut to), to.1) {
+        (Err(_), Some(error)) => Ok(Err(error)),
+        (filled, _) => filled.map(Ok),
+    }
+}
+
+/// An empty file for the place of the one that is there, whose owner and mode it gets as far as that is permitted.
+fn in_place_of(path: &Path, old: Option<Metadata>) -> io::Result<Unfinished> {
     let mut new = Unfinished::create(path, 0o666)?;
     if let Some(old) = old {
         // The owner first: a change of it takes bits of the mode away.
         let _ = fchown(new.file(), Some(old.uid()), Some(old.gid()));
         new.file().set_permissions(fs::Permissions::from_mode(old.mode() & 0o777))?;
     }
+    Ok(new)
+}
+
+/// Puts a file of our own in place of the one that is there.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut new = Unfinished::create(path, 0o666)?;
     new.file().write_all(bytes)?;
-    new.file().sync_all()?;
     new.replace(path)
 }
 

@@ -8,7 +8,7 @@ pub(crate) mod summary;
 
 use std::env;
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, StdoutLock, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -24,7 +24,7 @@ use serde::Serialize;
 use crate::failure::usage;
 use crate::terminal::View;
 use crate::values::{Destination, run_name};
-use file::{Place, folder_of};
+use file::{Place, folder_of, written};
 
 /// Where results go.
 #[derive(Debug, Default, Args)]
@@ -165,19 +165,35 @@ pub(crate) fn put_json(value: &impl Serialize, to: Option<&Destination>) -> Resu
 
 /// Writes to where it was asked for.
 pub(crate) fn put(bytes: &[u8], to: &Destination) -> Result<()> {
+    put_by(to, |to| Ok(to.write_all(bytes)?))
+}
+
+/// Writes to where it was asked for, as `fill` writes it.
+pub(crate) fn put_by(
+    to: &Destination,
+    fill: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<()> {
     match to {
-        Destination::Stdout => print(bytes).context("cannot write to standard output"),
-        Destination::File(path) => file::write(path, bytes),
+        Destination::Stdout => {
+            let mut stdout = stdout().context("cannot write to standard output")?;
+            let done = written(&mut stdout, fill)?.and_then(|()| stdout.flush());
+            ignore_broken_pipe(done).context("cannot write to standard output")
+        }
+        Destination::File(path) => file::write(path, fill),
     }
 }
 
 /// Prints to standard output.
 pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
-    if probe::output_was_closed() {
-        return Err(Errno::BADF.into());
-    }
-    let mut stdout = io::stdout().lock();
+    let mut stdout = stdout()?;
     ignore_broken_pipe(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+}
+
+fn stdout() -> io::Result<StdoutLock<'static>> {
+    match probe::output_was_closed() {
+        true => Err(Errno::BADF.into()),
+        false => Ok(io::stdout().lock()),
+    }
 }
 
 /// A text for people as a stream shows it: without what a terminal would obey and without blanks at the ends of

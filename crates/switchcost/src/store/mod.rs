@@ -3,13 +3,15 @@
 mod file;
 pub(crate) mod speed;
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use directories::ProjectDirs;
-use model::run::{Header, Run, StopReason, header_of};
+use model::case::Sample;
+use model::run::{Header, Reader, Run, RunError, StopReason, header_of};
 use model::subject::PREFIX;
 use rustix::fs::{Access, access};
 use serde::Deserialize;
@@ -252,24 +254,48 @@ fn last_lines(path: &Path) -> Result<String> {
 fn first_line(path: &Path) -> Result<String> {
     let cannot = || format!("cannot read {}", path.display());
     let mut first = Vec::new();
-    let file = File::open(path).with_context(cannot)?;
-    BufReader::new(file).read_until(b'\n', &mut first).with_context(cannot)?;
+    let mut file = BufReader::new(File::open(path).with_context(cannot)?);
+    while first.trim_ascii().is_empty()
+        && file.read_until(b'\n', &mut first).with_context(cannot)? > 0
+    {}
     Ok(String::from_utf8_lossy(&first).into_owned())
 }
 
 /// Reads a run file.
 pub(crate) fn read(path: &Path) -> Result<Run> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    // A line cut off within a character is one line that cannot be read, not a file.
-    let run = Run::parse(&String::from_utf8_lossy(&bytes));
-    let mut run = run.map_err(|error| anyhow!("{} {error}", path.display()))?;
+    let mut samples = Vec::new();
+    let run = read_each(path, |sample| {
+        samples.push(sample);
+        Ok(())
+    })?;
+    Ok(by_known_speed(Run { samples, ..run }))
+}
+
+/// Reads a run file and hands on each sample as it comes: the run that is returned has none.
+pub(crate) fn read_each(path: &Path, mut take: impl FnMut(Sample) -> Result<()>) -> Result<Run> {
+    let cannot = || format!("cannot read {}", path.display());
+    let not_a_run = |error: RunError| anyhow!("{} {error}", path.display());
+    let mut file = BufReader::with_capacity(READ_BYTES, File::open(path).with_context(cannot)?);
+    let (mut reader, mut line) = (Reader::default(), Vec::new());
+    while file.read_until(b'\n', &mut line).with_context(cannot)? > 0 {
+        // A line cut off within a character is one line that cannot be read, not a file.
+        let text = str::from_utf8(&line).map(Cow::Borrowed);
+        for line in text.unwrap_or_else(|_| String::from_utf8_lossy(&line)).lines() {
+            reader.line(line).map_err(not_a_run)?.map_or(Ok(()), &mut take)?;
+        }
+        line.clear();
+    }
+    let mut run = reader.finish().map_err(not_a_run)?;
     // Older programs have stored command lines as they were.
     run.header.invocation = masked(&run.header.invocation);
     if let Some(session) = &mut run.header.session {
         session.prefix = masked(&session.prefix);
     }
-    Ok(by_known_speed(run))
+    Ok(run)
 }
+
+/// Bytes that are read of a run file at once.
+const READ_BYTES: usize = 1 << 16;
 
 /// Reads the header alone of a run file.
 pub(crate) fn header(path: &Path) -> Result<Header> {

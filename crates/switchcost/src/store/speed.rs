@@ -54,7 +54,7 @@ fn write(path: &Path, file: &SpeedFile) -> Result<()> {
     let cannot = || format!("cannot write {}", path.display());
     let folder = path.parent().context("it has no folder")?;
     std::fs::create_dir_all(folder).with_context(cannot)?;
-    replace(path, None, &serde_json::to_vec_pretty(file)?).with_context(cannot)
+    replace(path, &serde_json::to_vec_pretty(file)?).with_context(cannot)
 }
 
 /// A plan with what is known of its CPUs, and of launches of the same plan on this machine.

@@ -119,6 +119,19 @@ fn a_run_is_exported_as_it_was_written() {
     assert_eq!(text(Path::new(&again)), as_csv.out);
 }
 
+/// Of a run of rings as the file is read, of one with trials too by round and case.
+#[test]
+fn csv_is_to_the_byte_what_it_was() {
+    let home = Home::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    for name in ["ring", "response"] {
+        let run = folder.join(format!("fixtures/{name}.jsonl")).display().to_string();
+        let said = home.run(&["runs", "export", &run, "--format", "csv"]);
+        let captured = text(&folder.join(format!("captured/{name}.csv")));
+        assert_eq!((said.code, said.out), (Some(0), captured), "{name}");
+    }
+}
+
 #[test]
 fn a_run_without_samples_has_a_line_of_columns_in_csv() {
     let home = Home::new();

@@ -9,6 +9,7 @@ mod simulation;
 use super::level::{KNOWN, lowest_level};
 use super::*;
 use crate::experiment::Experiment;
+use crate::pairing::Grouped;
 use crate::plan::{Batching, Plan, Stopping};
 use crate::ring::QUANTA_AROUND;
 use crate::ring::{Case, Kind, Placement, Policy};
@@ -76,6 +77,10 @@ fn sample(round: u32) -> Sample {
 }
 
 fn noisy_quanta(count: usize, shared_share: f64, seed: u64) -> Quanta {
+    quanta(noisy_times(count, shared_share, seed).into_iter())
+}
+
+fn noisy_times(count: usize, shared_share: f64, seed: u64) -> Vec<(u32, u32)> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let one = |_| {
         let shared = rng.random_bool(shared_share);
@@ -89,7 +94,13 @@ fn noisy_quanta(count: usize, shared_share: f64, seed: u64) -> Quanta {
         let throughput = f64::from(ALONE.1) * times * jitter(&mut rng);
         (latency as u32, throughput as u32)
     };
-    Quanta { as_found: (0..count).map(one).collect(), waited: Vec::new() }
+    (0..count).map(one).collect()
+}
+
+fn quanta(all: impl Iterator<Item = (u32, u32)>) -> Quanta {
+    let mut quanta = Quanta::default();
+    quanta.add(true, all);
+    quanta
 }
 
 #[test]
@@ -109,12 +120,11 @@ fn the_unshared_level_is_found_however_long_the_core_was_shared() {
 /// The smallest ratio seen is that of an interruption: 0.30 on the test machine, where 1.06 is the level.
 #[test]
 fn an_interruption_is_no_level() {
-    let quanta = noisy_quanta(3000, 0.5, 5);
-    let smallest =
-        quanta.as_found.iter().map(|(l, t)| f64::from(*t) / f64::from(*l)).reduce(f64::min);
+    let times = noisy_times(3000, 0.5, 5);
+    let smallest = times.iter().map(|(l, t)| f64::from(*t) / f64::from(*l)).reduce(f64::min);
     let smallest = smallest.unwrap();
     assert!(smallest < 0.4 * K0);
-    let level = Level::of(&quanta, &Reference::default()).unwrap();
+    let level = Level::of(&quanta(times.into_iter()), &Reference::default()).unwrap();
     assert!((level.unshared_ratio / K0 - 1.0).abs() < 0.005);
     let (latency, throughput) = ALONE;
     assert!(level.is_clean(latency, throughput));
@@ -143,10 +153,10 @@ fn what_is_known_stands_against_a_run_that_was_shared_throughout() {
 
 #[test]
 fn a_clock_that_changes_is_told_and_is_no_sharing() {
-    let mut quanta = noisy_quanta(2000, 0.0, 8);
+    let mut times = noisy_times(2000, 0.0, 8);
     // A quarter of the time at 80 % of the clock: both loops take 1.25 times as long.
-    quanta.as_found.iter_mut().take(500).for_each(|q| *q = (q.0 * 5 / 4, q.1 * 5 / 4));
-    let level = Level::of(&quanta, &Reference::default()).unwrap();
+    times.iter_mut().take(500).for_each(|q| *q = (q.0 * 5 / 4, q.1 * 5 / 4));
+    let level = Level::of(&quanta(times.into_iter()), &Reference::default()).unwrap();
     assert!((level.other_clock_share - 0.25).abs() < 0.03, "{level:?}");
     assert!(level.unshared_share > 0.97, "{level:?}");
     assert!((level.latency_ns / f64::from(ALONE.0) - 1.0).abs() < 0.01);
@@ -158,14 +168,17 @@ fn a_clock_that_changes_is_told_and_is_no_sharing() {
 /// What waited for an unshared core has seen more of it than there was: it adds to the level, not to the shares.
 #[test]
 fn the_shares_are_those_of_the_machine_as_it_was_found() {
-    let mut quanta = noisy_quanta(2000, 0.7, 11);
+    let times = noisy_times(2000, 0.7, 11);
+    let mut quanta = quanta(times.iter().copied());
     let found = Level::of(&quanta, &Reference::default()).unwrap();
-    quanta.waited = noisy_quanta(2000, 0.0, 12).as_found;
+    let waited = noisy_times(2000, 0.0, 12);
+    quanta.add(false, waited.iter().copied());
     let level = Level::of(&quanta, &Reference::default()).unwrap();
     assert!((level.unshared_share - 0.3).abs() < 0.03, "{level:?}");
     assert!((level.unshared_share - found.unshared_share).abs() < 0.01, "{level:?} {found:?}");
-    quanta.as_found.truncate(10);
-    assert!(Level::of(&quanta, &Reference::default()).is_some(), "all quanta tell the level");
+    let mut few = self::quanta(times.into_iter().take(10));
+    few.add(false, waited.into_iter());
+    assert!(Level::of(&few, &Reference::default()).is_some(), "all quanta tell the level");
 }
 
 #[test]
@@ -271,11 +284,11 @@ fn what_waited_is_no_measure_of_the_machine() {
 #[test]
 fn no_level_of_too_few_or_of_nothing_that_a_core_could_do() {
     assert_eq!(Level::of(&noisy_quanta(20, 0.0, 9), &Reference::default()), None);
-    let nothing = Quanta { as_found: vec![(0, 0); 100], waited: Vec::new() };
+    let nothing = quanta([(0, 0); 100].into_iter());
     assert_eq!(Level::of(&nothing, &Reference::default()), None);
-    assert_eq!(lowest_level(&[0.01; 100]), None);
-    assert_eq!(lowest_level(&[100.0; 100]), None);
-    assert_eq!(lowest_level(&[1.0; 100]), Some(1.0));
+    assert_eq!(lowest_level(&[(0.01, 100)]), None);
+    assert_eq!(lowest_level(&[(100.0, 100)]), None);
+    assert_eq!(lowest_level(&[(1.0, 100)]), Some(1.0));
 }
 
 /// Slice i lies between quanta i, i + 1 and i + 2, i + 3: each of the four counts.
@@ -295,8 +308,8 @@ fn a_slice_is_clean_only_if_the_two_quanta_on_each_side_are() {
     }
 }
 
-fn slices_with(samples: &[Sample], reference: &Reference) -> Vec<CaseSlices> {
-    let plan = Plan {
+fn plan_with(reference: &Reference) -> Plan {
+    Plan {
         experiment: Experiment::Ring,
         cases: vec![case(2).into()],
         seed: 1,
@@ -309,8 +322,12 @@ fn slices_with(samples: &[Sample], reference: &Reference) -> Vec<CaseSlices> {
             fixed_budget: false,
         },
         reference: *reference,
-    };
-    slices_by_case(&plan, samples.iter()).1
+    }
+}
+
+fn slices_with(samples: &[Sample], reference: &Reference) -> Vec<CaseSlices> {
+    let plan = plan_with(reference);
+    vec![Grouped::new(&plan, samples).slices(0).unwrap().clone()]
 }
 
 fn slices_of(samples: &[Sample]) -> CaseSlices {
@@ -324,7 +341,9 @@ fn clean_slices_are_counted_and_disturbed_samples_have_none() {
     let all: Vec<Sample> = (0..5).map(clean).collect();
     let found = slices_of(&all);
     assert_eq!((found.clean_counts().clean, found.judged, found.not_judged), (50, 50, 0));
-    assert_eq!(found.clean[&0], vec![1000.0; 10]);
+    let plan = plan_with(&Reference::default());
+    assert_eq!(Grouped::new(&plan, &all).hop_by_round(0)[&0], 1000.0);
+    assert_eq!(found.clean[&0], 10);
     assert_eq!(found.switches[&3], (10_000, 10_000));
     let mut disturbed = all.clone();
     disturbed[0].steal_ns = Some(10_000_000);
@@ -472,12 +491,15 @@ proptest! {
             throughput_ns: throughput.clone(),
         };
         let all = vec![triple; 2];
-        let triples = Some(Triples { members, ring_laps, solo_laps, all, as_found, places: None });
+        let triples =
+            Some(Triples { members, ring_laps, solo_laps, all, as_found, places: None }.into());
         let slices = Slices { laps, elapsed_ns: elapsed, latency_ns: latency, throughput_ns: throughput, waits };
         let samples = vec![Sample { slices: Some(slices), triples, ..sample(0) }; 40];
         let reference = Reference { unshared_ratio: ratio, established: true, launch_scatter: ratio };
         let all = slices_with(&samples, &reference);
-        let _ = stats::Pooled::of(&all[0].clean, 1);
+        let plan = plan_with(&reference);
+        let grouped = Grouped::new(&plan, &samples);
+        let _ = (all, grouped.hop(0, 1), grouped.hop_by_round(0));
         let _ = (samples[0].cpu_ns_per_hop(), samples[0].switches_per_hop());
         let triples = samples[0].triples.as_ref().unwrap();
         let _ = triples.above_solos_as_found_ns();

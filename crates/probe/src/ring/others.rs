@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rustix::process::{WaitOptions, WaitStatus};
+use rustix::process::{Pid, WaitOptions, WaitStatus};
 
 use super::link::RingError;
 use crate::sys::{Child, SharedArea, Task};
@@ -38,6 +38,13 @@ pub enum Other {
 }
 
 impl Others {
+    /// The children whose ids the leader has left in the cells, the first ones of the ring.
+    pub fn of_processes(area: &SharedArea) -> Self {
+        let tids = area.cells().iter().skip(1).map(|cell| cell.tid.load(Ordering::Acquire) as i32);
+        let pids = tids.map_while(Pid::from_raw);
+        Self(pids.map(|pid| Other::Process(Child(pid))).collect())
+    }
+
     /// The members as tasks whose counters can be read. All must have started: a lap is proof.
     pub fn tasks(&self, area: &SharedArea) -> Vec<Task> {
         let own = std::process::id() as i32;

@@ -126,7 +126,8 @@ pub(crate) fn read_at_most(path: &Path, most_bytes: u64) -> io::Result<String> {
     // In a captured tree a FIFO would be waited for.
     let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    let mut bytes = Vec::with_capacity(512);
+    // With room for most files, which are then read at once.
+    let mut bytes = Vec::with_capacity(4096);
     file.take(most_bytes).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

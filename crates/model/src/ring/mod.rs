@@ -310,7 +310,8 @@ pub struct Batching {
     pub sample_ns: u64,
     /// Samples that a worker takes in one round, at most.
     pub samples_per_round: u32,
-    /// A worker takes no further sample once its samples have lasted this long, in nanoseconds.
+    /// A worker takes no further sample once its samples, with the counting but without waits, have lasted this long,
+    /// in nanoseconds.
     pub enough_ns: u64,
     /// Wanted duration of a slice of a sample, in nanoseconds, between two reference quanta; absent in
     /// plans whose samples are not cut into slices. No slice is shorter than a lap.

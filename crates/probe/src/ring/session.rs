@@ -164,13 +164,16 @@ impl Sampler<'_, '_> {
         let whole_slices = calibrated.next_multiple_of(slice_laps.unwrap_or(1));
         let laps = batching.laps.unwrap_or(whole_slices);
         let mut sampled_ns = 0;
-        // A first snapshot for nothing: its buffers' page faults are not the ring's.
-        self.counts_before()?;
+        // A first reading for nothing: its buffers' page faults are not the ring's.
+        self.counts_before(self.tasks.len().min(1))?;
         self.announce(laps)?;
         for number in 0.. {
+            let start_ns = monotonic_raw_ns();
             let mut sample = self.sample(number, laps, slice_laps)?;
+            // With the counting, which takes longer than the laps of a large ring, and without waits.
+            let waited_ns = sample.slices.as_ref().and_then(Slices::waited_ns).unwrap_or(0);
+            sampled_ns += (monotonic_raw_ns() - start_ns).saturating_sub(waited_ns);
             sample.triples = self.triples(!sample.is_as_found())?.map(Box::new);
-            sampled_ns += sample.elapsed_ns;
             let enough =
                 number + 1 >= batching.samples_per_round || sampled_ns >= batching.enough_ns;
             // The next announcement is also the proof that every member made all its hops.
@@ -262,7 +265,7 @@ impl Sampler<'_, '_> {
         });
         let mut budget = self.budget(batching.sample_ns.saturating_mul(SAMPLE_WAIT_FACTOR));
         let halts_before = self.halts.before();
-        let (before, stolen_before) = self.counts_before()?;
+        let (before, stolen_before) = self.counts_before(self.tasks.len())?;
         let elapsed_ns = match &mut slices {
             Some(slices) => self.leader.batch_in_slices(laps, slices, &mut budget)?,
             None => self.leader.batch(laps, &mut *self.clock)?,
@@ -349,9 +352,9 @@ impl Sampler<'_, '_> {
         Ok(())
     }
 
-    /// The kernel's counts of all members, and the time that was stolen from their CPUs.
-    fn counts_before(&self) -> Result<(Snapshot, Option<u64>), RingError> {
-        let others = Snapshot::of_resting(&self.tasks)?;
+    /// The kernel's counts of the first so many members and the leader, and the time that was stolen from their CPUs.
+    fn counts_before(&self, count: usize) -> Result<(Snapshot, Option<u64>), RingError> {
+        let others = Snapshot::of_resting(&self.tasks[..count])?;
         let steal_ns = steal_ns(&self.assignment.case.placement.cpus());
         Ok((others.plus(&Snapshot::of_self_before(own_task())?), steal_ns))
     }

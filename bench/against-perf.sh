@@ -1,10 +1,6 @@
 #!/usr/bin/env bash
-# Cost of our loop against perf's, and of our set-up against a bare fork loop.
-#
-# Part 1 alternates a ring of two with `perf bench sched pipe`, both on one CPU (taskset) under the
-# same policy, and prints the ratio of ns per switch that the kernel counted.
-# Part 2 alternates the set-up of large rings, up to their first lap, with a loop that only forks as
-# many children, and prints the ratio of times.
+# Cost of our loop against perf's: a ring of two alternates with `perf bench sched pipe`, both on one CPU (taskset)
+# under the same policy. Prints the ratio of ns per switch that the kernel counted.
 #
 # Prints ratios only, medians with their range: times of a shared machine are not comparable.
 #   bench/against-perf.sh [REPEATS]         (default 10)
@@ -18,9 +14,7 @@ trap 'rm -rf "$work"' EXIT
 export XDG_DATA_HOME="$work"
 
 cargo build --release --quiet -p switchcost
-cargo build --release --quiet -p switchcost-probe --example bare_fork
 ours=target/release/switchcost
-bare=target/release/examples/bare_fork
 
 # Figures on standard input; prints median, lowest, highest.
 spread() {
@@ -72,18 +66,3 @@ if perf bench -f simple sched pipe -l 100 >/dev/null 2>&1; then
 else
     echo "skipped: perf (Debian: linux-perf) is missing or cannot run its benchmark"
 fi
-
-setup_ns() {
-    taskset -c "$cpu" "$ours" ring --members "$1" --laps 1 --rounds 1 --quiet --csv "$work/setup.csv"
-    column "$work/setup.csv" setup_ns "$1" | head -n 1
-}
-
-for members in 1000 5000 20000; do
-    echo "set-up to the first lap / bare fork loop, $members processes:"
-    n=$((members == 20000 ? (repeats + 2) / 3 : repeats))
-    for i in $(seq "$n"); do
-        if ((i % 2)); then a=$(setup_ns "$members") b=$(taskset -c "$cpu" "$bare" "$members")
-        else b=$(taskset -c "$cpu" "$bare" "$members") a=$(setup_ns "$members"); fi
-        awk -v a="$a" -v b="$b" 'BEGIN { printf "%.4f\n", a / b }'
-    done | spread
-done

@@ -19,6 +19,7 @@ use crate::response::ResponseArgs;
 use crate::ring::RingArgs;
 use crate::run::RunArgs;
 use crate::runs::{self, RunsCommand};
+use crate::trace::{self, TraceArgs};
 use crate::{experiments, run, schema};
 
 /// What a context switch costs here, at your scale, with your working set, and whether the number
@@ -48,6 +49,7 @@ impl Cli {
         let command =
             Self::command().mut_subcommand("compare", |c| c.mut_args(compare::of_session));
         let command = command.mut_subcommand("run", |c| c.mut_args(run::without_use));
+        let command = command.mut_subcommand("trace", |c| c.mut_args(run::without_use));
         let command = signed(command);
         Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
     }
@@ -159,6 +161,16 @@ pub(crate) enum Command {
         after_long_help = "Examples:\n  switchcost run -- make -j4\n  switchcost run -n 20 -- sleep 0.01\n  switchcost run --vs 'gzip -1 -c f' -- gzip -c f\n  switchcost run -n 5 --parameter jobs 1,2,4 -- make -j{jobs}"
     )]
     Run(RunArgs),
+    /// Trace every switch of a command, a process or the machine: who preempts whom, what it costs
+    ///
+    /// By eBPF: each switch is counted, by cause and by pair, with the wait in the run queue and the time on
+    /// the CPU. Needs CAP_BPF and CAP_PERFMON, or root, and a kernel with BTF; nothing stays attached, however
+    /// it ends. What the switches cost is looked up in the stored run of `cost`. With a command the figures go
+    /// to standard error, and the exit code is the command's.
+    #[command(
+        after_long_help = "Examples:\n  switchcost trace --pid 812\n  switchcost trace --all --seconds 5\n  switchcost trace -- make -j4"
+    )]
+    Trace(TraceArgs),
     /// List, show, export, resume or remove stored runs
     #[command(subcommand)]
     Runs(RunsCommand),
@@ -191,6 +203,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::History(args) => history::run(&args),
         Command::Links(args) => links::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Trace(args) => trace::run(&args),
         Command::Runs(command) => runs::run(command),
         Command::Completions { shell } => completions(shell),
         Command::Man => manual(),

@@ -8,12 +8,12 @@ use schemars::{Schema, schema_for};
 use crate::experiments::Record;
 use crate::failure::usage;
 use crate::output::print;
-use crate::{run, watch};
+use crate::{run, trace, watch};
 
 /// A schema's name, what it is of, and itself.
 type Named = (&'static str, &'static str, fn() -> Schema);
 
-const ALL: [Named; 7] = [
+const ALL: [Named; 8] = [
     ("run-line", "a line of a run file", || schema_for!(model::run::Line)),
     (
         "record",
@@ -24,6 +24,7 @@ const ALL: [Named; 7] = [
     ("several", "compare --json of three or more runs", || schema_for!(model::comparison::Several)),
     ("history", "history --json", || schema_for!(Vec<model::subject::Published>)),
     ("program", "cost --pid and cost -- CMD with --json", || schema_for!(watch::findings::Report)),
+    ("trace", "trace --json", || schema_for!(trace::Trace)),
     ("command-use", "run --json", || schema_for!(run::record::Record)),
 ];
 

@@ -46,10 +46,10 @@ impl Histogram {
         Some((Self::lower_ns(bucket), above))
     }
 
-    /// Adds the counts of another.
+    /// Adds the counts of another, each up to 2^32 - 1.
     pub fn add(&mut self, other: &Self) {
         for (sum, more) in self.counts.iter_mut().zip(other.counts) {
-            *sum = sum.wrapping_add(more);
+            *sum = sum.saturating_add(more);
         }
     }
 }

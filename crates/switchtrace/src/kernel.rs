@@ -21,6 +21,7 @@ pub(crate) struct Task {
     pub(crate) state: i16,
     pub(crate) prio: i16,
     pub(crate) comm: i16,
+    pub(crate) parent: i16,
 }
 
 /// Which argument of `sched_switch` is which, in the order of the kernel.
@@ -117,6 +118,7 @@ fn task(btf: &Btf) -> Result<Task, Error> {
         state: either(&["__state", "state"])?,
         prio: either(&["prio"])?,
         comm: either(&["comm"])?,
+        parent: either(&["real_parent"])?,
     })
 }
 

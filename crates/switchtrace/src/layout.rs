@@ -21,7 +21,8 @@ pub(crate) struct Activity {
     pub(crate) in_ns: AtomicU64,
     /// Why it was last switched out, a [`Cause`](crate::Cause).
     pub(crate) cause: AtomicU32,
-    pub(crate) _reserved: u32,
+    /// The process of its parent when it was first seen.
+    pub(crate) parent: AtomicU32,
     /// Switches out of sched_yield(2), since it was first seen.
     pub(crate) yields: AtomicU64,
     /// Whom it was last switched to, and how often in a row: not in the map of pairs yet.

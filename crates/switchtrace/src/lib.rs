@@ -45,7 +45,7 @@ pub use pairs::Pair;
 pub use privilege::Refusal;
 pub use threadclock::others::{Others as ThreadTimes, OthersError, ThreadTime};
 pub use threads::{Thread, ThreadName};
-pub use tracer::{Lost, Tracer};
+pub use tracer::{Lost, OwnCost, Tracer};
 
 /// An attached program that does nothing, for benchmarks: what any probe of `sched_switch` costs.
 #[doc(hidden)]

@@ -47,6 +47,17 @@ pub(crate) fn all(map: &OwnedFd, table: &Table) -> Vec<Pair> {
         .collect()
 }
 
+/// Takes these out of the map.
+pub(crate) fn forget(map: &OwnedFd, pairs: impl Iterator<Item = (ThreadName, ThreadName)>) {
+    for (prev, next) in pairs {
+        let [prev, next] = [prev, next].map(|name| name.bits().to_le_bytes());
+        let mut key = [0; 16];
+        key[..8].copy_from_slice(&prev);
+        key[8..].copy_from_slice(&next);
+        sys::delete(map, &key);
+    }
+}
+
 fn add(
     pairs: &mut HashMap<(ThreadName, ThreadName), [u64; 2]>,
     pair: (ThreadName, ThreadName),

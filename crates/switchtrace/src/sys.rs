@@ -15,12 +15,15 @@ enum Command {
     MapCreate = 0,
     MapLookup = 1,
     MapUpdate = 2,
+    MapDelete = 3,
     MapNextKey = 4,
     ProgLoad = 5,
     ObjPin = 6,
+    ObjInfo = 15,
     RawTracepointOpen = 17,
     MapFreeze = 22,
     LinkCreate = 28,
+    EnableStats = 32,
     IterCreate = 33,
 }
 
@@ -97,6 +100,13 @@ struct Pin {
     path: u64,
     descriptor: u32,
     flags: u32,
+}
+
+#[repr(C)]
+struct ObjInfo {
+    descriptor: u32,
+    bytes: u32,
+    info: u64,
 }
 
 #[repr(C)]
@@ -208,6 +218,34 @@ pub(crate) fn next_key<const K: usize>(map: &OwnedFd, after: Option<&[u8; K]>) -
     let attributes = MapAccess { descriptor: number(map), key, value: into, ..Default::default() };
     // SAFETY: the callers' arrays have the map's key size.
     unsafe { bpf(Command::MapNextKey, &attributes) }.ok().map(|_| next)
+}
+
+/// Takes a key out, if it is there.
+pub(crate) fn delete<const K: usize>(map: &OwnedFd, key: &[u8; K]) {
+    let key = key.as_ptr() as u64;
+    let attributes = MapAccess { descriptor: number(map), key, ..Default::default() };
+    // SAFETY: the callers' arrays have the map's key size.
+    let _ = unsafe { bpf(Command::MapDelete, &attributes) };
+}
+
+/// As long as this is held the kernel measures all programs. Needs CAP_SYS_ADMIN.
+pub(crate) fn measure_programs() -> io::Result<OwnedFd> {
+    // SAFETY: BPF_STATS_RUN_TIME is 0; gives a new descriptor.
+    unsafe { bpf_descriptor(Command::EnableStats, &0u32) }
+}
+
+/// How long a program has run while it was measured, in nanoseconds, and how often.
+pub(crate) fn run_time(program: &OwnedFd) -> io::Result<(u64, u64)> {
+    // struct bpf_prog_info up to `run_cnt`.
+    let mut info = [0u64; 26];
+    let attributes = ObjInfo {
+        descriptor: number(program),
+        bytes: size_of_val(&info) as u32,
+        info: info.as_mut_ptr() as u64,
+    };
+    // SAFETY: the kernel writes at most so many bytes, and asked for no lists it follows no address.
+    unsafe { bpf(Command::ObjInfo, &attributes) }?;
+    Ok((info[24], info[25]))
 }
 
 /// From now on user space can only read it; programs go on writing.
@@ -344,6 +382,14 @@ pub(crate) fn page_bytes() -> usize {
     // SAFETY: no pointers.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(bytes).unwrap_or(4096)
+}
+
+/// `CLOCK_MONOTONIC` in nanoseconds.
+pub(crate) fn monotonic_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel fills `time`.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Moves the calling thread to this CPU. False if it may not go there.

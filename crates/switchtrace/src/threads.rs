@@ -3,6 +3,7 @@
 use crate::cause::{Cause, histogram};
 use crate::histogram::Histogram;
 use crate::layout::Activity;
+use crate::sys;
 use std::hint;
 use std::sync::atomic::{AtomicU32, Ordering::*, fence};
 use threadclock::others::Table;
@@ -21,6 +22,10 @@ impl ThreadName {
     pub(crate) fn from_bits(bits: u64) -> Self {
         Self { tid: bits as u32, born: (bits >> 32) as u32 }
     }
+
+    pub(crate) fn bits(self) -> u64 {
+        u64::from(self.born) << 32 | u64::from(self.tid)
+    }
 }
 
 /// A thread's life until now. Counts are the kernel's, over all its life, as of its last switch; the
@@ -31,13 +36,15 @@ pub struct Thread {
     pub name: ThreadName,
     /// Its process.
     pub tgid: u32,
+    /// The process of its parent when it was first seen. 0: it has none.
+    pub parent: u32,
     /// The name in `/proc/TID/comm` when it was first seen, or at its last execve(2).
     pub comm: String,
     /// Whether it has ended.
     pub ended: bool,
     /// Whether it is on a CPU.
     pub running: bool,
-    /// CPU time in nanoseconds, as of its last switch.
+    /// CPU time in nanoseconds, of one that runs up to now.
     pub cpu_ns: u64,
     /// Nanoseconds in the run queue without running. `None`: the kernel does not count them, or it
     /// never waited.
@@ -92,14 +99,13 @@ fn copy(activity: &Activity, word: u64) -> Thread {
     let Record { tgid, voluntary, involuntary, waited_ns, migrations, flags, .. } =
         &activity.record;
     let running = word & ON != 0;
-    // What runs: its time when it was switched in.
-    let since = activity.in_ns.load(Relaxed);
-    let cpu_ns = if running { word.wrapping_add(since) & TIME } else { word };
+    let cpu_ns = if running { word.wrapping_add(sys::monotonic_ns()) & TIME } else { word };
     let histogram = |number: usize| Histogram::from(counts(&activity.histograms[number]));
     let waited_ns = waited_ns.load(Relaxed);
     Thread {
         name: name_of(&activity.record),
         tgid: tgid.load(Relaxed),
+        parent: activity.parent.load(Relaxed),
         comm: text(activity.comm.each_ref().map(|half| half.load(Relaxed))),
         ended: flags.load(Relaxed) & ENDED != 0,
         running,
@@ -137,7 +143,8 @@ mod tests {
 
     #[test]
     fn names() {
-        assert_eq!(ThreadName::from_bits(7 << 32 | 42), ThreadName { tid: 42, born: 7 });
+        let name = ThreadName { tid: 42, born: 7 };
+        assert_eq!((ThreadName::from_bits(7 << 32 | 42), name.bits()), (name, 7 << 32 | 42));
         let half = |text: &[u8; 8]| u64::from_ne_bytes(*text);
         assert_eq!(text([half(b"postgres"), half(b":work\0xy")]), "postgres:work");
         assert_eq!(text([0, 0]), "");

@@ -9,7 +9,7 @@ use crate::options::Options;
 use crate::pairs::{self, Pair};
 use crate::program::{self, Maps, Setting};
 use crate::sys::{self, Attach, MapKind};
-use crate::threads::{self, Thread};
+use crate::threads::{self, Thread, ThreadName};
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
@@ -27,6 +27,8 @@ pub struct Tracer {
     table: Table,
     pairs: Option<OwnedFd>,
     recorder: Option<Recorder>,
+    /// The program of the switch.
+    switch: OwnedFd,
     /// Programs' links; they detach when they are dropped.
     _links: Vec<OwnedFd>,
 }
@@ -43,6 +45,24 @@ pub struct Lost {
     pub pairs: u64,
     /// Events that were not recorded: read faster, or raise [`Recording::bytes`](crate::Recording::bytes).
     pub events: u64,
+}
+
+/// What the program of the switch takes, measured by the kernel for as long as this lives.
+#[derive(Debug)]
+pub struct OwnCost {
+    program: OwnedFd,
+    before: (u64, u64),
+    _stats: OwnedFd,
+}
+
+impl OwnCost {
+    /// Nanoseconds a switch, on average; what it takes to get into the program is not in it. `None` if no
+    /// switch was measured.
+    pub fn ns_per_switch(&self) -> Option<f64> {
+        let (ns, runs) = sys::run_time(&self.program).ok()?;
+        let runs = runs.checked_sub(self.before.1).filter(|runs| *runs > 0)?;
+        Some(ns.saturating_sub(self.before.0) as f64 / runs as f64)
+    }
 }
 
 impl Tracer {
@@ -66,9 +86,16 @@ impl Tracer {
             Attach::Iterator,
             setting.kernel.ids.task_iterator,
         )?;
-        let programs = load_all(&setting, options)?;
+        let switch = load(
+            "switch_switch",
+            program::switch(&setting),
+            Attach::Tracepoint,
+            setting.kernel.ids.switch,
+        )?;
+        let programs = load_others(&setting, options)?;
         sys::iterate(&seed)?;
-        let links = programs.iter().map(sys::attach).collect::<Result<_, _>>()?;
+        let programs = programs.iter().chain([&switch]);
+        let links = programs.map(sys::attach).collect::<Result<_, _>>()?;
         switch_every_cpu();
         let recorder = match (&options.recording, parts.events) {
             (Some(recording), Some(events)) => {
@@ -77,7 +104,7 @@ impl Tracer {
             _ => None,
         };
         let table = Table::map(parts.table.as_raw_fd())?;
-        Ok(Self { map: parts.table, table, pairs: parts.pairs, recorder, _links: links })
+        Ok(Self { map: parts.table, table, pairs: parts.pairs, recorder, switch, _links: links })
     }
 
     /// A reader of other threads' CPU time and counts; make one for each thread that reads.
@@ -108,6 +135,28 @@ impl Tracer {
     /// lack its last switches. Empty without [`Options::activity`].
     pub fn pairs(&self) -> Vec<Pair> {
         self.pairs.as_ref().map_or_else(Vec::new, |map| pairs::all(map, &self.table))
+    }
+
+    /// Frees the room of pairs that will not be counted again, as one of their threads has ended. What was
+    /// counted of them is not in [`Tracer::pairs`] any longer.
+    pub fn forget(&self, pairs: impl IntoIterator<Item = (ThreadName, ThreadName)>) {
+        if let Some(map) = &self.pairs {
+            pairs::forget(map, pairs.into_iter());
+        }
+    }
+
+    /// From now on the kernel measures the programs, which makes them some tens of nanoseconds slower, until
+    /// what this returns is dropped.
+    ///
+    /// # Errors
+    /// [`Error::Os`] without CAP_SYS_ADMIN.
+    pub fn measure_itself(&self) -> Result<OwnCost, Error> {
+        let os = |call| move |source| Error::Os { call, source };
+        let call = "bpf(BPF_ENABLE_STATS), which needs CAP_SYS_ADMIN";
+        let stats = sys::measure_programs().map_err(os(call))?;
+        let program = self.switch.try_clone().map_err(os("dup"))?;
+        let before = sys::run_time(&program).map_err(os("bpf(BPF_OBJ_GET_INFO_BY_FD)"))?;
+        Ok(OwnCost { program, before, _stats: stats })
     }
 
     /// The recording, if one was asked for.
@@ -216,8 +265,8 @@ fn load(
     sys::load(name, &instructions, attach, id)
 }
 
-/// Those that are attached, in the order in which they are.
-fn load_all(setting: &Setting, options: &Options) -> Result<Vec<OwnedFd>, Error> {
+/// Those that are attached before that of the switch.
+fn load_others(setting: &Setting, options: &Options) -> Result<Vec<OwnedFd>, Error> {
     let ids = &setting.kernel.ids;
     let mut programs = vec![
         load("switch_exec", program::exec(setting), Attach::Tracepoint, ids.exec)?,
@@ -229,7 +278,6 @@ fn load_all(setting: &Setting, options: &Options) -> Result<Vec<OwnedFd>, Error>
             programs.push(load("switch_wakeup", program, Attach::Tracepoint, id)?);
         }
     }
-    programs.push(load("switch_switch", program::switch(setting), Attach::Tracepoint, ids.switch)?);
     Ok(programs)
 }
 

@@ -217,6 +217,40 @@ fn counts_and_times_are_the_kernels() {
     crowd.leave();
 }
 
+#[test]
+fn forgotten_pairs_parents_and_what_a_switch_takes() {
+    let Some(tracer) = tracer(&Options::default()) else { return };
+    let own = match tracer.measure_itself() {
+        Ok(own) => Some(own),
+        Err(why) => {
+            let _ = writeln!(stderr(), "skipped: {why}");
+            None
+        }
+    };
+    // A third one, which takes the pair of the other two to the map.
+    let mut works: Vec<Box<dyn FnOnce() + Send>> = ping_pong(1_000, Some(0)).into();
+    works.extend(ping_pong(1_000, Some(0)));
+    let crowd = Crowd::new(works);
+    crowd.work(&AtomicBool::new(false), Duration::from_millis(300));
+    at_rest(&crowd.tids);
+    let known = by_tid(&tracer);
+    for tid in &crowd.tids {
+        assert_eq!(known[tid].parent, std::os::unix::process::parent_id());
+    }
+    let of_crowd = |tracer: &Tracer| -> Vec<(_, _)> {
+        let pairs = tracer.pairs().into_iter().map(|pair| (pair.prev, pair.next));
+        pairs.filter(|(prev, _)| crowd.tids.contains(&prev.tid)).collect()
+    };
+    let before = of_crowd(&tracer);
+    tracer.forget(before.iter().copied());
+    // What stays is the last pair of each, which is in its record.
+    assert!(before.len() > 4 && of_crowd(&tracer).len() <= 4, "{before:?}");
+    if let Some(own) = own {
+        assert!(own.ns_per_switch().is_some_and(|ns| ns > 0.0));
+    }
+    crowd.leave();
+}
+
 /// Threads that come and go: none has another's time, and the end of none is missed.
 #[test]
 fn a_thousand_threads_a_second() {
@@ -481,7 +515,10 @@ fn nothing_is_left_after_a_kill() {
         assert!(length > 0, "{}", String::from_utf8_lossy(&said));
         said.extend_from_slice(&buffer[..length]);
     }
-    let (programs, maps) = (described(&child, "prog_id:"), described(&child, "map_id:"));
+    let (mut programs, maps) = (described(&child, "prog_id:"), described(&child, "map_id:"));
+    // That of the switch is held besides its link, for what it takes.
+    programs.sort_unstable();
+    programs.dedup();
     // sched_switch, sched_migrate_task, sched_process_exec: not more than was asked for.
     assert_eq!(programs.len(), 3, "{programs:?}");
     assert!(!maps.is_empty() && programs.iter().all(|id| is_there(13, *id)));

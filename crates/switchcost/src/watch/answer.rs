@@ -69,7 +69,7 @@ pub(super) fn refill(cost: &ProgramCost, not_read: Option<&NotRead>) -> Reading<
 }
 
 /// What is left of a share beside the direct one, from 0 on.
-pub(super) fn beside(share: Range, direct: Range) -> Range {
+pub(crate) fn beside(share: Range, direct: Range) -> Range {
     let [low, high] = [share.low - direct.high, share.high - direct.low].map(|of| of.max(0.0));
     Range { low, high }
 }

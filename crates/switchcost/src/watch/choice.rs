@@ -56,7 +56,7 @@ const MOST_DIFFERENCES: usize = 3;
 const OF_THE_MACHINE: [&str; 4] = ["cpu.models", "cpu.topology", "cpu.caches", "kernel.release"];
 
 /// The run that was asked for by name, or what is wrong with it.
-pub(super) fn named(name: &str) -> Result<Chosen> {
+pub(crate) fn named(name: &str) -> Result<Chosen> {
     let entry = find(name)?;
     let refuse = |why: &str| {
         usage(format!(

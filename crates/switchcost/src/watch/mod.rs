@@ -26,12 +26,17 @@ use crate::output::{Output, print, put_json};
 use crate::progress::Progress;
 use crate::secrets::shown;
 use crate::values::Destination;
-use choice::{Accepts, Chosen};
+use choice::Accepts;
+use findings::Range;
 use profile::ProfilePoint;
-use reading::{LOOK, Watcher, report_of_command};
+use reading::LOOK;
+
+pub(crate) use answer::beside;
+pub(crate) use choice::{Chosen, named};
+pub(crate) use reading::{Watcher, report_of_command};
 
 /// Seconds as a number (10) or with a unit (10s, 500ms), up to a day.
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     const LONGEST: Duration = Duration::from_secs(86_400);
     let number = text.parse::<f64>().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
     match number.or_else(|| humantime::parse_duration(text).ok()) {
@@ -156,9 +161,18 @@ fn watch(
 /// Costs for what is shown meanwhile: of the newest profile where none was asked for, as the working set is not known
 /// yet.
 fn points_so_far(named: Option<&Chosen>) -> Vec<ProfilePoint> {
-    let newest = || choice::best(None, None, Accepts::Costs, &choice::this_machine()).ok();
-    let chosen = named.cloned().or_else(newest);
+    let chosen = named.cloned().or_else(|| newest().ok());
     chosen.map_or(Vec::new(), |chosen| chosen.profile.points)
+}
+
+/// The newest costs of this machine, for whatever working set; or why there are none.
+pub(crate) fn newest() -> Result<Chosen, String> {
+    choice::best(None, None, Accepts::Costs, &choice::this_machine())
+}
+
+/// The direct cost of a switch in ns, where the costs have it.
+pub(crate) fn direct_ns(points: &[ProfilePoint]) -> Option<Range> {
+    profile::direct(points).map(|cost| Range { low: cost.low_ns, high: cost.high_ns })
 }
 
 fn command(words: &[OsString], named: Option<&Chosen>, output: &Output) -> Result<ExitCode> {
@@ -213,7 +227,11 @@ fn command(words: &[OsString], named: Option<&Chosen>, output: &Output) -> Resul
     Ok(used.ending.shell_code().into())
 }
 
-fn without_figures(error: Option<LauncherError>, signal: Option<u8>) -> Result<ExitCode> {
+/// The exit code where a command was not measured, once the reason is said.
+pub(crate) fn without_figures(
+    error: Option<LauncherError>,
+    signal: Option<u8>,
+) -> Result<ExitCode> {
     match (error, signal) {
         (Some(error), _) => {
             say(&format!("error: {error}"));

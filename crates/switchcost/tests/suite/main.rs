@@ -34,3 +34,4 @@ mod screen;
 mod sessions;
 mod snapshots;
 mod sweep;
+mod trace;

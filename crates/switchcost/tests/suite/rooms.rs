@@ -15,7 +15,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &["stats"]),
     ("probe", &["model", "threadclock"]),
     ("stats", &[]),
-    ("switchcost", &["charts", "classic", "launcher", "model", "probe", "stats", "threadclock"]),
+    (
+        "switchcost",
+        &["charts", "classic", "launcher", "model", "probe", "stats", "switchtrace", "threadclock"],
+    ),
     ("switchtrace", &["threadclock"]),
     ("threadclock", &[]),
 ];

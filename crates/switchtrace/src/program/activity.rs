@@ -18,6 +18,8 @@ pub(super) fn begin(asm: &mut Asm, setting: &Setting, task: Reg) {
         asm.store_imm(Double, R8, offset, 0);
     }
     copy_name(asm, setting, task);
+    asm.load(Double, R2, task, setting.kernel.task.parent);
+    asm.copy(Word, (R8, at!(Activity, parent)), (R2, setting.kernel.task.tgid), R1);
 }
 
 /// The thread's name (comm).

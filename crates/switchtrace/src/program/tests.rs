@@ -34,6 +34,8 @@ struct Fields {
     delay: u64,
     cpu: u32,
     call: u64,
+    /// The number of the task that is its parent.
+    parent: usize,
 }
 
 struct Bench {
@@ -60,6 +62,7 @@ fn setting(activity: bool, recording: bool) -> Setting {
         state: 60,
         prio: 64,
         comm: 72,
+        parent: 80,
     };
     let ids = Ids { switch: 0, migrate: 0, exec: 0, wakeup: 0, wakeup_new: 0, task_iterator: 0 };
     let kernel = Kernel {
@@ -129,6 +132,7 @@ impl Bench {
             (56, 4, u64::from(of.cpu)),
             (64, 4, 120),
             (72, 8, u64::from_le_bytes(*b"worker\0\0")),
+            (80, 8, self.world.task(of.parent)),
             (136, 8, of.call),
         ];
         words
@@ -395,6 +399,16 @@ fn a_thread_whose_id_led_to_anothers_record_gets_its_own() {
     bench.switch(idle, young, RUNNABLE);
     assert_eq!(bench.u32(10, offset_of!(Record, tid)), 10);
     assert_eq!(bench.word(10) & ON, ON);
+}
+
+#[test]
+fn a_thread_has_its_parents_process() {
+    let mut bench = Bench::new(true);
+    let (idle, parent, child) = (bench.task(0), bench.task(10), bench.task(11));
+    bench.tasks[child].parent = parent;
+    bench.address(parent);
+    bench.switch(idle, child, RUNNABLE);
+    assert_eq!(bench.u32(11, offset_of!(Activity, parent)), 10);
 }
 
 #[test]

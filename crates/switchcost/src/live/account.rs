@@ -1,0 +1,330 @@
+//! What each thread did, and who took the CPU from whom, from one look at the tracer to the next. Bounded, however
+//! many threads come and go: what has ended is added up by name.
+
+use std::collections::{HashMap, HashSet};
+
+use switchtrace::{Cause, Histogram, Pair, Thread, ThreadName};
+
+/// Threads that have ended and are kept one by one.
+const MOST_ENDED: usize = 4_096;
+/// Pairs that are kept one by one where a thread of them has ended.
+const MOST_PAIRS: usize = 16_384;
+
+/// Which processes are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    All,
+    Process(u32),
+    /// A process and all that descends from it.
+    Tree(u32),
+}
+
+/// What one thread did in some time, or several together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Use {
+    pub(crate) voluntary: u64,
+    pub(crate) involuntary: u64,
+    pub(crate) yields: u64,
+    pub(crate) migrations: u64,
+    pub(crate) cpu_ns: u64,
+    pub(crate) bursts: Histogram,
+    pub(crate) waits: Histogram,
+    pub(crate) off: [Histogram; Cause::ALL.len()],
+}
+
+impl Use {
+    /// What a thread did since `before`; without it, in all its life.
+    fn since(now: &Thread, before: Option<&Thread>) -> Self {
+        let count =
+            |of: fn(&Thread) -> u64| of(now).saturating_sub(before.map(of).unwrap_or_default());
+        let lengths =
+            |of: &dyn Fn(&Thread) -> Histogram| of(now) - before.map(of).unwrap_or_default();
+        Self {
+            voluntary: count(|of| of.voluntary),
+            involuntary: count(|of| of.involuntary),
+            yields: count(|of| of.yields),
+            migrations: count(|of| of.migrations.into()),
+            cpu_ns: count(|of| of.cpu_ns),
+            bursts: lengths(&|of| of.bursts),
+            waits: lengths(&|of| of.waits),
+            off: std::array::from_fn(|cause| lengths(&|of| of.off[cause])),
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.voluntary += other.voluntary;
+        self.involuntary += other.involuntary;
+        self.yields += other.yields;
+        self.migrations += other.migrations;
+        self.cpu_ns += other.cpu_ns;
+        self.bursts.add(&other.bursts);
+        self.waits.add(&other.waits);
+        self.off.iter_mut().zip(&other.off).for_each(|(sum, more)| sum.add(more));
+    }
+
+    pub(crate) fn switches(&self) -> u64 {
+        self.voluntary + self.involuntary
+    }
+
+    /// Switches because somebody else was to run.
+    pub(crate) fn preempted(&self) -> u64 {
+        self.involuntary.saturating_sub(self.yields)
+    }
+}
+
+/// A thread, or several that have ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Who {
+    /// Nobody: the CPU was idle.
+    Idle,
+    Thread(ThreadName),
+    /// Those of a process and a name that have ended.
+    Ended {
+        tgid: u32,
+        name: String,
+        inside: bool,
+    },
+    /// Those of a name, of whatever process.
+    Named {
+        name: String,
+        inside: bool,
+    },
+}
+
+/// What is known of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Life {
+    /// Its process; 0 if it is of several.
+    pub(crate) tgid: u32,
+    pub(crate) name: String,
+    /// Whether it is of the processes that are looked at.
+    pub(crate) inside: bool,
+    pub(crate) used: Use,
+}
+
+/// Counts of a pair, voluntary and involuntary.
+type Counts = [u64; 2];
+
+#[derive(Debug)]
+pub(crate) struct Account {
+    scope: Scope,
+    /// The processes that are looked at.
+    inside: HashSet<u32>,
+    last: HashMap<ThreadName, Thread>,
+    last_pairs: HashMap<(ThreadName, ThreadName), Counts>,
+    /// `CLOCK_MONOTONIC` at the last look; none before the first.
+    looked_ns: Option<u64>,
+    pub(crate) lives: HashMap<Who, Life>,
+    pub(crate) pairs: HashMap<(Who, Who), Counts>,
+    /// The most threads that ended between two looks, of those that were seen.
+    pub(crate) most_ended: usize,
+}
+
+impl Account {
+    pub(crate) fn new(scope: Scope) -> Self {
+        let inside = match scope {
+            Scope::All => HashSet::new(),
+            Scope::Process(root) | Scope::Tree(root) => HashSet::from([root]),
+        };
+        Self {
+            scope,
+            inside,
+            last: HashMap::new(),
+            last_pairs: HashMap::new(),
+            looked_ns: None,
+            lives: HashMap::new(),
+            pairs: HashMap::new(),
+            most_ended: 0,
+        }
+    }
+
+    /// Looks from now on at what this process is the root of.
+    pub(crate) fn set_scope(&mut self, scope: Scope) {
+        let Self { scope: own, inside, .. } = Self::new(scope);
+        (self.scope, self.inside) = (own, inside);
+    }
+
+    /// Takes a look at `now_ns` into account; the first is what others are compared with. Gives the pairs that will
+    /// not be counted again.
+    pub(crate) fn see(
+        &mut self,
+        now_ns: u64,
+        threads: Vec<Thread>,
+        pairs: &[Pair],
+    ) -> Vec<(ThreadName, ThreadName)> {
+        self.grow(&threads);
+        let mut ended = 0;
+        for thread in &threads {
+            let before = self.last.get(&thread.name);
+            ended += usize::from(thread.ended && before.is_none_or(|before| !before.ended));
+            // One that is older than the last look and was not seen then had no room: its past is not of now.
+            let is_news =
+                before.is_some() || self.looked_ns.is_some_and(|at| is_younger(thread, at, now_ns));
+            let used = is_news.then(|| Use::since(thread, before));
+            if let Some(used) = used.filter(|used| *used != Use::default()) {
+                let inside = self.is_inside(thread.tgid);
+                let life = self.lives.entry(Who::Thread(thread.name)).or_insert_with(|| Life {
+                    tgid: thread.tgid,
+                    name: String::new(),
+                    inside,
+                    used: Use::default(),
+                });
+                life.name.clone_from(&thread.comm);
+                life.used.add(&used);
+            }
+        }
+        self.most_ended = self.most_ended.max(ended);
+        self.last = threads.into_iter().map(|thread| (thread.name, thread)).collect();
+        let settled = self.see_pairs(pairs);
+        self.looked_ns = Some(now_ns);
+        self.fold();
+        settled
+    }
+
+    fn see_pairs(&mut self, pairs: &[Pair]) -> Vec<(ThreadName, ThreadName)> {
+        let mut settled = Vec::new();
+        let mut now = HashMap::with_capacity(pairs.len());
+        let is_over = |name: ThreadName| {
+            name.tid != 0 && self.last.get(&name).is_none_or(|thread| thread.ended)
+        };
+        for pair in pairs {
+            let (key, counts) = ((pair.prev, pair.next), [pair.voluntary, pair.involuntary]);
+            let before = self.last_pairs.get(&key).copied();
+            let since = [0, 1].map(|at| counts[at].saturating_sub(before.unwrap_or_default()[at]));
+            if since != [0, 0] && self.looked_ns.is_some() {
+                let sum = self.pairs.entry((who(pair.prev), who(pair.next))).or_default();
+                *sum = [sum[0] + since[0], sum[1] + since[1]];
+            } else if before.is_some() && (is_over(pair.prev) || is_over(pair.next)) {
+                settled.push(key);
+            }
+            now.insert(key, counts);
+        }
+        self.last_pairs = now;
+        settled
+    }
+
+    /// Finds the descendants among processes that are new.
+    fn grow(&mut self, threads: &[Thread]) {
+        if !matches!(self.scope, Scope::Tree(_)) {
+            return;
+        }
+        let mut open: Vec<&Thread> =
+            threads.iter().filter(|thread| !self.last.contains_key(&thread.name)).collect();
+        let is_root = |tgid| self.scope == Scope::Tree(tgid);
+        // An id may have been given anew.
+        for thread in open.iter().filter(|of| of.name.tid == of.tgid && !is_root(of.tgid)) {
+            self.inside.remove(&thread.tgid);
+        }
+        loop {
+            let before = self.inside.len();
+            open.retain(|thread| match self.inside.contains(&thread.parent) {
+                true => {
+                    self.inside.insert(thread.tgid);
+                    false
+                }
+                false => true,
+            });
+            if self.inside.len() == before {
+                return;
+            }
+        }
+    }
+
+    fn is_inside(&self, tgid: u32) -> bool {
+        self.scope == Scope::All || self.inside.contains(&tgid)
+    }
+
+    /// Whether a thread that is looked at lives.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.last.values().any(|thread| !thread.ended && self.is_inside(thread.tgid))
+    }
+
+    /// The process of a living thread, and the thread's name, as of the last look.
+    pub(crate) fn process_of(&self, tid: u32) -> Option<(u32, String)> {
+        let mut living = self.last.values().filter(|thread| !thread.ended);
+        let found = living.find(|thread| thread.name.tid == tid)?;
+        Some((found.tgid, found.comm.clone()))
+    }
+
+    /// Adds up by name what has ended, where that has become much: first within processes, then over them, then all.
+    fn fold(&mut self) {
+        for level in 0..3 {
+            let lives = self.lives.len().saturating_sub(self.last.len());
+            if lives <= MOST_ENDED && self.pairs.len() <= MOST_PAIRS {
+                return;
+            }
+            let names: HashMap<Who, Who> = self
+                .lives
+                .iter()
+                .map(|(who, life)| (who.clone(), self.folded(who, life, level)))
+                .collect();
+            for (old, mut life) in std::mem::take(&mut self.lives) {
+                let new = names.get(&old).unwrap_or(&old).clone();
+                match &new {
+                    Who::Ended { name, .. } => life.name.clone_from(name),
+                    Who::Named { name, .. } => {
+                        life.name.clone_from(name);
+                        life.tgid = 0;
+                    }
+                    _ => {}
+                }
+                match self.lives.get_mut(&new) {
+                    Some(sum) => sum.used.add(&life.used),
+                    None => drop(self.lives.insert(new, life)),
+                }
+            }
+            for ((prev, next), counts) in std::mem::take(&mut self.pairs) {
+                let new = [prev, next].map(|who| names.get(&who).cloned().unwrap_or(who));
+                let [prev, next] = new;
+                let sum = self.pairs.entry((prev, next)).or_default();
+                *sum = [sum[0] + counts[0], sum[1] + counts[1]];
+            }
+        }
+    }
+
+    fn folded(&self, who: &Who, life: &Life, level: u32) -> Who {
+        let lives = |name: &ThreadName| self.last.get(name).is_some_and(|thread| !thread.ended);
+        let Life { tgid, inside, .. } = *life;
+        let name = life.name.clone();
+        match (who, level) {
+            (Who::Thread(of), _) if lives(of) => who.clone(),
+            (Who::Thread(_), 0) => Who::Ended { tgid, name, inside },
+            (Who::Thread(_) | Who::Ended { .. }, 1) => Who::Named { name, inside },
+            (Who::Idle, _) | (_, 0 | 1) => who.clone(),
+            _ => Who::Named { name: OTHERS.to_string(), inside },
+        }
+    }
+
+    /// All that those did who are looked at.
+    pub(crate) fn total(&self) -> Use {
+        let mut sum = Use::default();
+        self.lives.values().filter(|life| life.inside).for_each(|life| sum.add(&life.used));
+        sum
+    }
+
+    /// Switches of the whole machine, those away from idle CPUs among them.
+    pub(crate) fn switches_of_all(&self) -> u64 {
+        let of_threads: u64 = self.lives.values().map(|life| life.used.switches()).sum();
+        let to_idle = self.pairs.iter().filter(|((_, next), _)| *next == Who::Idle);
+        of_threads + to_idle.map(|(_, counts)| counts[0] + counts[1]).sum::<u64>()
+    }
+
+    /// A thread's name and process, as it is called in tables.
+    pub(crate) fn life(&self, who: &Who) -> Option<&Life> {
+        self.lives.get(who)
+    }
+}
+
+/// What those are called that are too many for names.
+const OTHERS: &str = "(others)";
+
+fn who(name: ThreadName) -> Who {
+    if name.tid == 0 { Who::Idle } else { Who::Thread(name) }
+}
+
+/// Whether a thread was created after `at_ns`, both by a clock that wraps.
+fn is_younger(thread: &Thread, at_ns: u64, now_ns: u64) -> bool {
+    let age = ((now_ns >> 10) as u32).wrapping_sub(thread.name.born);
+    // Rounded up: the units are 1,024 ns.
+    u64::from(age) <= (now_ns.saturating_sub(at_ns) >> 10) + 1
+}

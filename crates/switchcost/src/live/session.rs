@@ -1,0 +1,166 @@
+//! The tracer, read from time to time.
+
+use std::fs;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use model::machine::CpuList;
+use model::reading::Reading;
+use rustix::time::{ClockId, clock_gettime};
+use schemars::JsonSchema;
+use serde::Serialize;
+use switchtrace::{Error, Lost, Options, OwnCost, Recording, Tracer};
+
+use super::account::{Account, Scope};
+use crate::values::nanoseconds;
+
+/// Time between two looks: the records of threads that have ended stay readable until as many others have ended.
+pub(crate) const LOOK: Duration = Duration::from_secs(1);
+
+/// The tracer, and what it has seen.
+pub(crate) struct Session {
+    tracer: Tracer,
+    pub(crate) account: Account,
+    threads: usize,
+    /// The kernel measures the programs until the first look.
+    measuring: Result<OwnCost, Error>,
+    /// What a switch takes; absent before the first look.
+    ns_per_switch: Option<Reading<f64>>,
+    begun: Moment,
+    looked: Moment,
+}
+
+/// A point in time, on the clock and in the CPU time of this program.
+#[derive(Clone, Copy)]
+struct Moment {
+    ns: u64,
+    cpu_ns: u64,
+}
+
+impl Moment {
+    fn now() -> Self {
+        let of = |clock| {
+            let time = clock_gettime(clock);
+            time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+        };
+        Self { ns: of(ClockId::Monotonic), cpu_ns: of(ClockId::ProcessCPUTime) }
+    }
+}
+
+/// What tracing itself takes.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Own {
+    /// Nanoseconds a switch in the tracer's program, as the kernel measured it in the first second.
+    pub(crate) ns_per_switch: Reading<f64>,
+    /// CPU time of this program beside it, in nanoseconds.
+    pub(crate) cpu_ns: u64,
+    /// Share of all CPUs that both take, from 0 to 1.
+    pub(crate) share: Reading<f64>,
+}
+
+impl Session {
+    /// Begins to trace. `instead` is a command that needs no privilege.
+    pub(crate) fn open(scope: Scope, recording: Option<Recording>, instead: &str) -> Result<Self> {
+        let options = Options { recording, ..Options::default() };
+        let why = |error: Error| anyhow!("{error}; without tracing: `{instead}`");
+        let tracer = Tracer::open(&options).map_err(why)?;
+        // Where thread ids are others, nothing of what follows would be of the threads that are named.
+        let elsewhere = "thread ids here are not those of the machine: trace from outside of the container, or run it \
+                         in the host's pid namespace (--pid=host)";
+        tracer.thread_times().map_err(|error| anyhow!("{error}")).context(elsewhere)?;
+        let measuring = tracer.measure_itself();
+        let mut session = Self {
+            tracer,
+            account: Account::new(scope),
+            threads: options.threads as usize,
+            measuring,
+            ns_per_switch: None,
+            begun: Moment::now(),
+            looked: Moment::now(),
+        };
+        session.see();
+        session.begun = session.looked;
+        Ok(session)
+    }
+
+    fn see(&mut self) {
+        let (threads, pairs) = (self.tracer.threads(), self.tracer.pairs());
+        self.looked = Moment::now();
+        let settled = self.account.see(self.looked.ns, threads, &pairs);
+        self.tracer.forget(settled);
+    }
+
+    /// Looks again.
+    pub(crate) fn look(&mut self) {
+        self.see();
+        if self.ns_per_switch.is_none() {
+            self.ns_per_switch = Some(match &self.measuring {
+                Ok(own) => own.ns_per_switch().ok_or("no switch was measured").into(),
+                Err(error) => Reading::unknown(error.to_string()),
+            });
+            self.measuring = Err(Error::Options("measured"));
+        }
+    }
+
+    /// Whether it is time to look again.
+    pub(crate) fn is_due(&self) -> bool {
+        Moment::now().ns.saturating_sub(self.looked.ns) >= nanoseconds(LOOK)
+    }
+
+    /// From the beginning to the last look.
+    pub(crate) fn elapsed(&self) -> Duration {
+        Duration::from_nanos(self.looked.ns.saturating_sub(self.begun.ns))
+    }
+
+    pub(crate) fn lost(&self) -> Lost {
+        self.tracer.lost()
+    }
+
+    /// What tracing has taken since it began, beside so many switches of the machine.
+    pub(crate) fn own(&self, switches: u64) -> Own {
+        let now = Moment::now();
+        let cpu_ns = now.cpu_ns - self.begun.cpu_ns;
+        let all_ns = nanoseconds(self.elapsed()).max(1) as f64 * cpus();
+        let ns_per_switch = self.ns_per_switch.clone();
+        let ns_per_switch = ns_per_switch.unwrap_or_else(|| Reading::unknown("not measured yet"));
+        let share = ns_per_switch.clone().map(|ns| (cpu_ns as f64 + ns * switches as f64) / all_ns);
+        Own { ns_per_switch, cpu_ns, share }
+    }
+
+    /// Switches for which the kernel ran no program: counted, but without lengths and pairs.
+    pub(crate) fn missed(&self) -> u64 {
+        self.lost().switches
+    }
+
+    /// What is not in the figures: lines, what matters most first.
+    pub(crate) fn gaps(&self) -> Vec<String> {
+        let Lost { threads, pairs, events, .. } = self.lost();
+        let crowded = self.account.most_ended >= self.threads / 2;
+        let all = [
+            (events > 0).then(|| {
+                format!(
+                    "lost: {events} events are not in the recording (a larger --buffer keeps more)"
+                )
+            }),
+            (threads > 0).then(|| {
+                format!("lost: {threads} switches of threads for which there was no room")
+            }),
+            (pairs > 0).then(|| {
+                format!("lost: {pairs} switches are in no pair, for which there was no room")
+            }),
+            crowded.then(|| {
+                format!(
+                    "lost: more than {} threads ended within a second; some may be missing",
+                    self.threads / 2
+                )
+            }),
+        ];
+        all.into_iter().flatten().collect()
+    }
+}
+
+/// CPUs that are online.
+fn cpus() -> f64 {
+    let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    online.trim().parse().map_or(1.0, |cpus: CpuList| cpus.iter().count().max(1) as f64)
+}

@@ -1,0 +1,149 @@
+//! The report of a captured state, to the letter.
+
+use model::reading::Reading;
+use switchtrace::ThreadName;
+
+use super::report::{Costs, Point, Target, Timeline, Trace};
+use super::table;
+use crate::live::account::{Account, Scope, Use};
+use crate::live::rows::{By, Price};
+use crate::live::session::Own;
+use crate::live::tests::{name, pair, thread};
+use crate::terminal::View;
+use crate::watch::findings::Range;
+
+const SECOND: u64 = 1_000_000_000;
+
+fn account(scope: Scope) -> Account {
+    let mut account = Account::new(scope);
+    let (main, worker, alien) = (name(812, 1), name(813, 1), name(57, 1));
+    let look = |of: u64| {
+        vec![
+            thread(main, 812, "postgres", 2_400 * of),
+            thread(worker, 812, "postgres:io", 80_000 * of),
+            thread(alien, 57, "kworker/1:2", 100 * of),
+        ]
+    };
+    let pairs = |of: u64| {
+        [
+            pair(worker, main, 30_000 * of, 10_000 * of),
+            pair(worker, alien, 0, 50 * of),
+            pair(main, ThreadName::default(), 1_000 * of, 0),
+        ]
+    };
+    account.see(2 * SECOND, look(1), &pairs(1));
+    account.see(4 * SECOND, look(2), &pairs(2));
+    account
+}
+
+fn costs(price: Price) -> Costs {
+    let profile = match price.direct {
+        Some(_) => Reading::Known("a-run".to_string()),
+        None => Reading::unknown("no stored cost profile: run `switchcost cost` first"),
+    };
+    let refill_unknown = price.total.is_none().then(|| "its memory was not read".to_string());
+    let command_to_know = price.direct.is_none().then(|| "switchcost cost".to_string());
+    Costs { price, profile, refill_unknown, command_to_know }
+}
+
+fn trace(scope: Scope, price: Price) -> Trace {
+    let target = match scope {
+        Scope::All => Target { name: "machine".into(), pid: None, command: None },
+        _ => Target { name: "postgres".into(), pid: Some(812), command: None },
+    };
+    let own = Own {
+        ns_per_switch: Reading::Known(165.0),
+        cpu_ns: 2_000_000,
+        share: Reading::Known(0.003),
+    };
+    Trace::of(&account(scope), (target, 2.0), costs(price), By::Thread, own, Vec::new())
+}
+
+const DIRECT: Option<Range> = Some(Range { low: 200.0, high: 300.0 });
+const TOTAL: Option<Range> = Some(Range { low: 780.0, high: 1_100.0 });
+
+#[test]
+fn the_answer_comes_first() {
+    let said = table::text(
+        &trace(Scope::Process(812), Price { direct: DIRECT, total: TOTAL }),
+        View::default(),
+    );
+    let expected = "\
+postgres (pid 812): 41,200 switches a second, 50 % voluntary; they cost 7.8 to
+  11 % of its CPU time, 4.8 to 9 % refilling caches; worst neighbour:
+  kworker/1:2 (25 a second).
+
+traced for 2.00 s; counts are a second, times upper ends
+
+name                 id sleeps prmpts yields  moves   wait    p99    run  cost %
+postgres:io         813    20k    20k      0      0   <1us   <1us  <16us 2.0-3.0
+postgres            812    600    600      0      0   <1us   <1us  <16us 2.0-3.0
+
+preempted by: kworker/1:2 (57) 100 %
+this tracer: 0.3 % of the machine, 165 ns a switch
+";
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn what_is_not_known_is_said_with_the_way_to_know_it() {
+    let direct_only = trace(Scope::Process(812), Price { direct: DIRECT, total: None });
+    assert!(
+        direct_only.in_words.contains("the switches themselves cost 2 to 3 % of its CPU time;")
+    );
+    let said = table::text(&direct_only, View::default());
+    assert!(said.contains("refilling caches: not known: its memory was not read\n"), "{said}");
+    let nothing = trace(Scope::All, Price::default());
+    assert_eq!(
+        nothing.in_words,
+        "machine: 41,250 switches a second, 50 % voluntary; what they cost is not known; most preemptions by: postgres \
+         (5,000 a second)."
+    );
+    let said = table::text(&nothing, View::default());
+    assert!(
+        said.contains("no stored cost profile") && said.contains("to know it: switchcost cost"),
+        "{said}"
+    );
+}
+
+#[test]
+fn details_are_the_pairs_and_the_lengths() {
+    let view = View { verbose: true, ..View::default() };
+    let said =
+        table::text(&trace(Scope::Process(812), Price { direct: DIRECT, total: TOTAL }), view);
+    for line in [
+        "from                     to                          sleeps    prmpts   CPU %",
+        "postgres:io (813)        postgres (812)              30,000    10,000 0.4-0.6",
+        "postgres (812)           idle                         1,000         0     0.0",
+        "time          wait       run preempted    asleep",
+        "<1us         100 %         -         -         -",
+        "<66us            -         -     100 %         -",
+        "cost profile: a-run",
+    ] {
+        assert!(said.contains(&format!("\n{line}\n")), "{line}\n{said}");
+    }
+}
+
+#[test]
+fn nothing_that_was_switched_is_no_division_by_zero() {
+    let own = Own { ns_per_switch: Reading::unknown("x"), cpu_ns: 0, share: Reading::unknown("x") };
+    let target = Target { name: "x".into(), pid: Some(1), command: None };
+    let price = Price { direct: DIRECT, total: TOTAL };
+    let account = Account::new(Scope::Process(1));
+    let trace = Trace::of(&account, (target, 0.5), costs(price), By::Thread, own, Vec::new());
+    assert_eq!(trace.in_words, "x (pid 1) was not switched once in 0.5 s.");
+    assert!(serde_json::to_string(&trace).is_ok_and(|text| !text.contains("null,\"high\"")));
+    table::text(&trace, View::ALL);
+}
+
+#[test]
+fn a_timeline_has_a_bounded_number_of_points() {
+    let mut timeline = Timeline::default();
+    for second in 0..100_000_u64 {
+        timeline.add(second as f64, Use { voluntary: 10 * second, ..Use::default() });
+    }
+    let points: Vec<Point> = timeline.points();
+    assert!((1_000..=2_048).contains(&points.len()), "{}", points.len());
+    assert!(points.iter().all(|point| (point.switches_per_s - 10.0).abs() < 1e-9));
+    assert!(points.windows(2).all(|two| two[0].at_s < two[1].at_s));
+}

@@ -1,0 +1,181 @@
+//! `switchcost trace` as a program. Needs root; says `skipped: why` without.
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::common::schema::Schema;
+use crate::common::{Home, PROGRAM, Said, has, is_root, skip, wait_for};
+
+/// Whether switches can be traced here.
+fn can_trace() -> bool {
+    let said = Home::new().run(&["trace", "--all", "--seconds", "0.05", "--quiet"]);
+    if said.code != Some(0) {
+        skip(said.error());
+    }
+    said.code == Some(0)
+}
+
+fn read(home: &Home, name: &str) -> Value {
+    let text = fs::read_to_string(home.path().join(name)).expect("a file");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn number(value: &Value, path: &str) -> f64 {
+    value.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path} in {value}"))
+}
+
+#[test]
+fn a_command_is_traced_with_all_that_it_starts() {
+    if !can_trace() {
+        return;
+    }
+    let home = Home::new();
+    let file = home.path().join("trace.json");
+    // The last one is an orphan's child.
+    let script = "sleep 0.02; (sh -c 'sleep 0.03 & exec sleep 0.01'); echo done; exit 7";
+    let said = home.run(&["trace", "--json", file.to_str().unwrap(), "--", "sh", "-c", script]);
+    assert_eq!((said.code, &*said.out), (Some(7), "done\n"), "{}", said.err);
+    assert!(said.err.starts_with("sh (pid "), "{}", said.err);
+    let trace = read(&home, "trace.json");
+    Schema::of("trace").assert_holds(&trace);
+    assert_eq!(trace["target"]["command"][2], script);
+    let named = |name: &str| {
+        trace["rows"].as_array().unwrap().iter().filter(|of| of["name"] == name).count()
+    };
+    assert_eq!((named("sh"), named("sleep")), (1, 3), "{}", trace["rows"]);
+    // Each of the four has slept at least once and ended.
+    let switches = number(&trace, "/total/voluntary_per_s") * number(&trace, "/seconds");
+    assert!((7.0..1_000.0).contains(&switches), "{trace}");
+    assert_eq!(trace["notices"], Value::Array(Vec::new()));
+    // There is no profile in this home.
+    assert!(trace["in_words"].as_str().unwrap().contains("what they cost is not known"), "{trace}");
+    assert!(said.err.contains("to know it: switchcost cost\n"), "{}", said.err);
+    home.wait_until_alone();
+}
+
+#[test]
+fn a_thousand_threads_a_second_are_all_counted() {
+    if !can_trace() {
+        return;
+    }
+    let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
+    let trace = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                thread::spawn(|| thread::sleep(Duration::from_micros(10))).join().unwrap();
+                count.fetch_add(1, Ordering::Relaxed);
+                thread::sleep(Duration::from_micros(500));
+            }
+        });
+        let own = std::process::id().to_string();
+        let before = count.load(Ordering::Relaxed);
+        let said = Home::new().run(&["trace", "--pid", &own, "--seconds", "3", "--json", "-"]);
+        let during = count.load(Ordering::Relaxed) - before;
+        stop.store(true, Ordering::Relaxed);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        (said.json(), during as f64)
+    });
+    let (trace, threads) = trace;
+    // Each sleeps, and ends. Opening takes a moment in which threads come and go, too.
+    let voluntary = number(&trace, "/total/voluntary_per_s") * number(&trace, "/seconds");
+    assert!(voluntary > threads, "{voluntary} of {threads}");
+    assert_eq!(trace["notices"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn what_is_missing_is_said_and_what_still_works() {
+    if !is_root() || !has("setpriv") {
+        return skip("needs root and setpriv(1)");
+    }
+    let home = Home::new();
+    let mut command = home.command("setpriv");
+    command.args(["--reuid", "65534", "--clear-groups", PROGRAM, "trace", "--pid", "1"]);
+    let said = Said::of(&mut command);
+    assert_eq!((said.code, &*said.out), (Some(1), ""), "{}", said.err);
+    for words in [
+        "CAP_BPF and CAP_PERFMON missing: run as root",
+        "without tracing: `switchcost cost --pid 1`",
+    ] {
+        assert!(said.error().contains(words), "{}", said.err);
+    }
+}
+
+#[test]
+fn what_was_typed_wrong_is_refused_before_anything_is_attached() {
+    let own =
+        thread::spawn(|| rustix::thread::gettid().as_raw_nonzero()).join().unwrap().to_string();
+    for (args, words) in [
+        (&["trace"][..], "--pid <PID>|--all|CMD"),
+        (&["trace", "--all", "--pid", "1"], "cannot be used with"),
+        (&["trace", "--pid", "2147483647"], "no process has this id"),
+        (&["trace", "--pid", &own], "no process has this id"),
+        (&["trace", "--all", "--seconds", "0"], "above zero"),
+        (&["trace", "--seconds", "3", "--", "true"], "cannot be used with"),
+        (&["trace", "--json", "-", "--", "true"], "standard output is the command's"),
+        (&["trace", "--all", "--profile", "none"], "none"),
+    ] {
+        let said = Home::new().run(args);
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.err);
+        assert!(said.error().contains(words) || said.err.contains(words), "{args:?}: {}", said.err);
+    }
+    let unknown = Home::new().run(&["trace", "--", "/no/such/command"]);
+    assert_eq!(unknown.code, Some(127), "{}", unknown.err);
+}
+
+/// The ids of all BPF programs in the kernel.
+const PROGRAMS: &str = "
+import ctypes, struct
+libc, id = ctypes.CDLL(None), 0
+while True:
+    attr = ctypes.create_string_buffer(struct.pack('III', id, 0, 0))
+    if libc.syscall(321 if __import__('platform').machine() == 'x86_64' else 280, 11, attr, 12) != 0: break
+    id = struct.unpack('III', attr.raw[:12])[1]
+    print(id)
+";
+
+fn programs() -> Vec<String> {
+    let said = Command::new("python3").args(["-c", PROGRAMS]).output().expect("python3");
+    String::from_utf8_lossy(&said.stdout).lines().map(str::to_string).collect()
+}
+
+/// Killed, it leaves no program in the kernel, no process and no file.
+#[test]
+fn a_kill_leaves_nothing() {
+    if !can_trace() || !has("python3") {
+        return skip("needs python3");
+    }
+    let home = Home::new();
+    let file = home.path().join("trace.json");
+    let mut command = home.command(PROGRAM);
+    command.args(["trace", "--json", file.to_str().unwrap(), "--", "sleep", "600"]);
+    let mut child = command.stderr(Stdio::null()).spawn().expect("the program starts");
+    home.wait_for_command("sleep");
+    let own = |pid: u32| -> Vec<String> {
+        let folder = fs::read_dir(format!("/proc/{pid}/fdinfo")).into_iter().flatten().flatten();
+        let texts = folder.filter_map(|entry| fs::read_to_string(entry.path()).ok());
+        let lines: Vec<String> =
+            texts.flat_map(|text| text.lines().map(str::to_string).collect::<Vec<_>>()).collect();
+        let ids = lines.iter().filter_map(|line| line.strip_prefix("prog_id:"));
+        ids.map(|id| id.trim().to_string()).collect()
+    };
+    let ids = own(child.id());
+    let all = programs();
+    assert!(!ids.is_empty() && ids.iter().all(|id| all.contains(id)), "{ids:?} {all:?}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait_for("end of its programs", || {
+        let all = programs();
+        ids.iter().all(|id| !all.contains(id)).then_some(())
+    });
+    // The command goes on, as under time(1).
+    for process in home.processes() {
+        process.kill();
+    }
+    home.wait_until_alone();
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+}

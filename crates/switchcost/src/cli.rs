@@ -49,7 +49,7 @@ impl Cli {
         let command =
             Self::command().mut_subcommand("compare", |c| c.mut_args(compare::of_session));
         let command = command.mut_subcommand("run", |c| c.mut_args(run::without_use));
-        let command = command.mut_subcommand("trace", |c| c.mut_args(run::without_use));
+        let command = command.mut_subcommand("trace", |c| c.mut_args(trace::of_trace));
         let command = signed(command);
         Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
     }

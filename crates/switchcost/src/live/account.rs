@@ -295,6 +295,11 @@ impl Account {
         }
     }
 
+    /// All threads of the last look.
+    pub(crate) fn threads(&self) -> impl Iterator<Item = &Thread> {
+        self.last.values()
+    }
+
     /// All that those did who are looked at.
     pub(crate) fn total(&self) -> Use {
         let mut sum = Use::default();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use charts::printable;
-use model::words::two_digits;
+use model::words::{plain, two_digits};
 use schemars::JsonSchema;
 use serde::Serialize;
 use switchtrace::Histogram;
@@ -276,4 +276,17 @@ pub(crate) fn percents(share: Range) -> String {
         [low, high] if low == high => format!("{high} %"),
         [low, high] => format!("{low} to {high} %"),
     }
+}
+
+/// A count with a comma for each thousand; below a hundred with three digits.
+pub(crate) fn grouped(value: f64) -> String {
+    let digits = plain(if value >= 100.0 { value.round() } else { value });
+    let (whole, rest) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
+    let parts: Vec<&str> = whole
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .filter_map(|part| std::str::from_utf8(part).ok())
+        .collect();
+    parts.join(",") + rest
 }

@@ -9,9 +9,10 @@ use model::reading::Reading;
 use rustix::time::{ClockId, clock_gettime};
 use schemars::JsonSchema;
 use serde::Serialize;
-use switchtrace::{Error, Lost, Options, OwnCost, Recording, Tracer};
+use switchtrace::{Error, Event, Lost, Options, OwnCost, Recording, Tracer};
 
 use super::account::{Account, Scope};
+use super::rows::grouped;
 use crate::values::nanoseconds;
 
 /// Time between two looks: the records of threads that have ended stay readable until as many others have ended.
@@ -107,9 +108,19 @@ impl Session {
         Moment::now().ns.saturating_sub(self.looked.ns) >= nanoseconds(LOOK)
     }
 
+    /// From the beginning until now.
+    pub(crate) fn since_begin(&self) -> Duration {
+        Duration::from_nanos(Moment::now().ns.saturating_sub(self.begun.ns))
+    }
+
     /// From the beginning to the last look.
     pub(crate) fn elapsed(&self) -> Duration {
         Duration::from_nanos(self.looked.ns.saturating_sub(self.begun.ns))
+    }
+
+    /// Takes the recorded events that are there.
+    pub(crate) fn drain(&mut self, take: impl FnMut(Event)) {
+        self.tracer.recorder().map(|recorder| recorder.drain(take));
     }
 
     pub(crate) fn lost(&self) -> Lost {
@@ -136,17 +147,19 @@ impl Session {
     pub(crate) fn gaps(&self) -> Vec<String> {
         let Lost { threads, pairs, events, .. } = self.lost();
         let crowded = self.account.most_ended >= self.threads / 2;
+        let [lost_threads, lost_pairs, lost_events] =
+            [threads, pairs, events].map(|count| grouped(count as f64));
         let all = [
             (events > 0).then(|| {
                 format!(
-                    "lost: {events} events are not in the recording (a larger --buffer keeps more)"
+                    "lost: {lost_events} events are not in the recording (a larger --buffer keeps more)"
                 )
             }),
             (threads > 0).then(|| {
-                format!("lost: {threads} switches of threads for which there was no room")
+                format!("lost: {lost_threads} switches of threads for which there was no room")
             }),
             (pairs > 0).then(|| {
-                format!("lost: {pairs} switches are in no pair, for which there was no room")
+                format!("lost: {lost_pairs} switches are in no pair, for which there was no room")
             }),
             crowded.then(|| {
                 format!(

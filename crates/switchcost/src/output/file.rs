@@ -78,8 +78,9 @@ impl Unfinished {
         }
     }
 
-    /// Puts it on the disk and in place of what has that name. Only between two system calls of these is it there by another.
-    fn replace(mut self, path: &Path) -> io::Result<()> {
+    /// Puts it on the disk and in place of what has that name. Only between two system calls of these is it there by
+    /// another.
+    pub(crate) fn put(mut self, path: &Path) -> io::Result<()> {
         self.file.sync_all()?;
         if self.named.is_none() {
             match self.link(path) {
@@ -156,9 +157,9 @@ pub(crate) fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<()>
             written(to, fill)?.map_err(cannot)
         }
         Place::File(old) => {
-            let mut new = in_place_of(path, old).map_err(cannot)?;
+            let mut new = begin(path, old).map_err(cannot)?;
             written(new.file(), fill)?.map_err(cannot)?;
-            new.replace(path).map_err(cannot)
+            new.put(path).map_err(cannot)
         }
     }
 }
@@ -189,7 +190,7 @@ pub(crate) fn written(
 }
 
 /// An empty file for the place of the one that is there, whose owner and mode it gets as far as that is permitted.
-fn in_place_of(path: &Path, old: Option<Metadata>) -> io::Result<Unfinished> {
+pub(crate) fn begin(path: &Path, old: Option<Metadata>) -> io::Result<Unfinished> {
     let mut new = Unfinished::create(path, 0o666)?;
     if let Some(old) = old {
         // The owner first: a change of it takes bits of the mode away.
@@ -203,7 +204,7 @@ fn in_place_of(path: &Path, old: Option<Metadata>) -> io::Result<Unfinished> {
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut new = Unfinished::create(path, 0o666)?;
     new.file().write_all(bytes)?;
-    new.replace(path)
+    new.put(path)
 }
 
 /// An error with the path, and with the limit where that is the reason.
@@ -239,7 +240,7 @@ mod tests {
         begin().finish(&path).unwrap();
         assert_eq!(begin().finish(&path).unwrap_err().kind(), ErrorKind::AlreadyExists);
         fs::write(&path, "old").unwrap();
-        begin().replace(&path).unwrap();
+        begin().put(&path).unwrap();
         assert_eq!(
             (names(folder.path()), fs::read(&path).unwrap()),
             (vec!["file".into()], b"new".to_vec())

@@ -1,5 +1,8 @@
 //! `switchcost trace`: every switch of a command, a process or the machine, added up; here is what may be typed.
 
+mod exports;
+mod perfetto;
+mod recording;
 mod report;
 mod table;
 #[cfg(test)]
@@ -13,7 +16,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use clap::{ArgGroup, Args};
+use clap::{Arg, ArgGroup, Args};
 use launcher::{Launcher, LauncherError, Series};
 use model::reading::Reading;
 use probe::program::{WatchError, Watched};
@@ -21,15 +24,20 @@ use probe::program::{WatchError, Watched};
 use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
 use crate::live::account::Scope;
-use crate::live::rows::{By, Price};
+use crate::live::rows::{By, Price, grouped};
 use crate::live::session::{LOOK, Session};
-use crate::output::{Output, print_text, put_json, say_text};
+use crate::output::{Output, check_place, print_text, put, put_json, say_text};
 use crate::progress::Progress;
+use crate::run::without_use;
 use crate::secrets::shown;
-use crate::values::Destination;
+use crate::values::{Destination, bytes};
 use crate::watch::findings::{ProgramCost, Range, Report};
 use crate::watch::{self, Chosen, Watcher, report_of_command};
-use report::{Costs, Target, Timeline, grouped};
+use recording::Recording;
+use report::{Costs, Target, Timeline};
+
+/// Time between two readings of the ring buffer.
+const DRAIN: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("target").required(true).args(["pid", "all", "command"])))]
@@ -58,6 +66,24 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "RUN")]
     profile: Option<String>,
 
+    /// Record every switch of the machine, for Perfetto's viewer (ui.perfetto.dev) and trace_processor
+    ///
+    /// A switch takes some 30 bytes; at 2 GiB the recording ends. Events that are lost are counted and told.
+    #[arg(long, value_name = "FILE|-")]
+    perfetto: Option<Destination>,
+
+    /// Record wake-ups, too: who woke whom, which costs a second probe for each switch
+    #[arg(long, requires = "perfetto")]
+    wakeups: bool,
+
+    /// Memory that holds events until they are written; a larger one loses fewer
+    #[arg(long, value_name = "BYTES", default_value = "32M", value_parser = buffer, requires = "perfetto")]
+    buffer: u32,
+
+    /// Write folded stacks of the switches (process, thread, kind, who got the CPU), for flame graphs
+    #[arg(long, value_name = "FILE|-")]
+    folded: Option<Destination>,
+
     #[command(flatten)]
     output: Output,
 
@@ -66,13 +92,92 @@ pub(crate) struct TraceArgs {
     command: Vec<OsString>,
 }
 
-pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
-    let output = &args.output;
-    output.check()?;
-    output.refuse_plot("a trace")?;
-    if output.csv.is_some() || output.name.is_some() {
-        return Err(usage("--csv, --name: nothing is stored of a trace (--json has all figures)"));
+/// Bytes of the ring buffer.
+fn buffer(text: &str) -> Result<u32, String> {
+    let bytes =
+        u32::try_from(bytes(text)?).ok().filter(|bytes| (1 << 16..=1 << 30).contains(bytes));
+    let accepted = || "accepted: 64K to 1G; it is rounded up to a power of two".to_string();
+    bytes.map(u32::next_power_of_two).ok_or_else(accepted)
+}
+
+/// Hides flags of experiments that say nothing here, and says what others are here.
+pub(crate) fn of_trace(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "csv" => arg.help("Write who was switched to whom and how often as CSV to a file, or - for standard output"),
+        "json" => arg.help("Write all figures as JSON (`switchcost schema trace`) to a file, or - for standard output"),
+        _ => without_use(arg),
     }
+}
+
+impl TraceArgs {
+    /// All that is to be written.
+    fn outputs(&self) -> [(&'static str, Option<&Destination>); 4] {
+        let Output { json, csv, .. } = &self.output;
+        [
+            ("--json", json.as_ref()),
+            ("--csv", csv.as_ref()),
+            ("--folded", self.folded.as_ref()),
+            ("--perfetto", self.perfetto.as_ref()),
+        ]
+    }
+
+    /// Whether what was typed can be done, before anything is attached.
+    fn check(&self) -> Result<()> {
+        let output = &self.output;
+        output.check()?;
+        output.refuse_plot("a trace")?;
+        if output.name.is_some() {
+            return Err(usage("--name: nothing is stored of a trace (--json has all figures)"));
+        }
+        let mut taken: Vec<&Destination> = Vec::new();
+        for (flag, to) in self.outputs() {
+            let Some(to) = to else { continue };
+            check_place(flag, to)?;
+            if taken.contains(&to) {
+                return Err(usage(format!("{flag} {to}: another output goes there")));
+            }
+            if *to == Destination::Stdout && !self.command.is_empty() {
+                return Err(usage(format!(
+                    "{flag} -: standard output is the command's (accepted here: {flag} FILE)"
+                )));
+            }
+            taken.push(to);
+        }
+        Ok(())
+    }
+
+    fn recorder(&self) -> Option<switchtrace::Recording> {
+        self.perfetto.as_ref()?;
+        Some(switchtrace::Recording { bytes: self.buffer, wakeups: self.wakeups })
+    }
+
+    /// Prints the figures and writes what was asked for; all of it, even if a part cannot be written.
+    fn write(&self, trace: &Trace, session: &Session, recording: Option<Recording>) -> Result<()> {
+        let output = &self.output;
+        let is_taken = self.outputs().iter().any(|(_, to)| *to == Some(&Destination::Stdout));
+        let mut errors = Vec::new();
+        if !output.quiet {
+            let text = table::text(trace, output.view);
+            match is_taken || !self.command.is_empty() {
+                true => say_text(&text),
+                false => errors.extend(print_text(&text).context("cannot print the figures").err()),
+            }
+        }
+        errors.extend(recording.and_then(|recording| recording.finish().err()));
+        errors.extend(put_json(trace, output.json.as_ref()).err());
+        let csv = output.csv.as_ref().map(|to| put(&exports::pairs_csv(&session.account)?, to));
+        errors.extend(csv.and_then(Result::err));
+        let folded = self.folded.as_ref().map(|to| put(&exports::folded(&session.account), to));
+        errors.extend(folded.and_then(Result::err));
+        let last = errors.pop();
+        errors.iter().for_each(|error| say(&format!("error: {error:#}")));
+        last.map_or(Ok(()), Err)
+    }
+}
+
+pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
+    args.check()?;
+    let output = &args.output;
     let named = args.profile.as_deref().map(watch::named).transpose()?;
     if !args.command.is_empty() {
         return command(args, named.as_ref());
@@ -84,7 +189,8 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
     };
     let scope = args.pid.map_or(Scope::All, |pid| Scope::Process(pid.unsigned_abs()));
     let mut watcher = args.pid.map(watcher).transpose()?.flatten();
-    let mut session = Session::open(scope, None, &instead)?;
+    let mut recording = args.perfetto.as_ref().map(Recording::start).transpose()?;
+    let mut session = Session::open(scope, args.recorder(), &instead)?;
     let name = match args.pid {
         Some(pid) => process_name(&session, pid)?,
         None => "machine".to_string(),
@@ -92,19 +198,18 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
     let bar = Progress::whole(args.seconds, output.quiet);
     let mut timeline = Timeline::default();
     let end = Instant::now() + args.seconds;
+    let step = if recording.is_some() { DRAIN } else { LOOK };
     loop {
         let left = end.saturating_duration_since(Instant::now());
         let until_window = watcher.as_ref().and_then(Watcher::until_window).unwrap_or(LOOK);
-        let is_over = interrupt.wait(LOOK.min(left).min(until_window)) || left.is_zero();
+        let is_over = interrupt.wait(step.min(left).min(until_window)) || left.is_zero();
         if until_window.is_zero()
             && let Some(of) = &mut watcher
             && of.look(|longest| interrupt.wait(longest)).is_err()
         {
             watcher = None;
         }
-        if is_over || session.is_due() {
-            look(&mut session, &mut timeline, &bar);
-        }
+        look(&mut session, is_over, &mut timeline, recording.as_mut(), &bar);
         if is_over || !session.account.is_alive() {
             break;
         }
@@ -124,16 +229,9 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
         }
         None => direct_only(named.as_ref()),
     };
+    notices.extend(recording.as_ref().and_then(full));
     let trace = finish(&session, target, costs, args.by, timeline, notices);
-    let to_stdout = output.json != Some(Destination::Stdout);
-    if !output.quiet {
-        let text = table::text(&trace, output.view);
-        match to_stdout {
-            true => print_text(&text).context("cannot print the figures")?,
-            false => say_text(&text),
-        }
-    }
-    put_json(&trace, output.json.as_ref())?;
+    args.write(&trace, &session, recording)?;
     Ok(interrupt.exit_code().unwrap_or(0).into())
 }
 
@@ -159,12 +257,34 @@ fn process_name(session: &Session, pid: i32) -> Result<String> {
     }
 }
 
-fn look(session: &mut Session, timeline: &mut Timeline, bar: &Progress) {
+/// Takes the events that are there, and looks at the counts if it is time to.
+fn look(
+    session: &mut Session,
+    is_over: bool,
+    timeline: &mut Timeline,
+    mut recording: Option<&mut Recording>,
+    bar: &Progress,
+) {
+    if let Some(recording) = &mut recording {
+        recording.take(session);
+    }
+    if !is_over && !session.is_due() {
+        return;
+    }
     session.look();
+    if let Some(recording) = recording {
+        recording.name(session);
+    }
     let (elapsed, total) = (session.elapsed(), session.account.total());
     let rate = total.switches() as f64 / elapsed.as_secs_f64();
     bar.tell(elapsed, &format!("{} switches a second", grouped(rate)));
     timeline.add(elapsed.as_secs_f64(), total);
+}
+
+/// That the recording has ended before the trace.
+fn full(recording: &Recording) -> Option<String> {
+    let seconds = recording.full_s?;
+    Some(format!("the recording ends after {seconds:.1} s: it has reached 2 GiB"))
 }
 
 fn finish(
@@ -221,18 +341,15 @@ fn direct_only(named: Option<&Chosen>) -> Costs {
 }
 
 fn command(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
-    let (output, words) = (&args.output, &args.command);
-    if output.json == Some(Destination::Stdout) {
-        return Err(usage(
-            "--json -: standard output is the command's (accepted here: --json FILE)",
-        ));
-    }
+    let words = &args.command;
     if let Err(error) = launcher::look_up(std::slice::from_ref(words)) {
         say(&format!("error: {error}"));
         return Ok(error.exit_code.into());
     }
     // Until the command has a process id nothing is inside.
-    let mut session = Session::open(Scope::Tree(u32::MAX), None, "switchcost cost -- CMD")?;
+    let mut recording = args.perfetto.as_ref().map(Recording::start).transpose()?;
+    let mut session =
+        Session::open(Scope::Tree(u32::MAX), args.recorder(), "switchcost cost -- CMD")?;
     let commands = vec![words.clone()];
     let series = Series {
         commands,
@@ -254,9 +371,10 @@ fn command(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
     let mut timeline = Timeline::default();
     // The terminal is the command's.
     let bar = Progress::whole(Duration::ZERO, true);
+    let step = if recording.is_some() { DRAIN } else { LOOK };
     loop {
         let until_window = watcher.as_ref().and_then(Watcher::until_window).unwrap_or(LOOK);
-        if launcher.wait_for_answer(Some(until_window.min(LOOK))) {
+        if launcher.wait_for_answer(Some(until_window.min(step))) {
             break;
         }
         if until_window.is_zero()
@@ -265,11 +383,9 @@ fn command(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
             // What cannot be read is said in the figures.
             let _ = of.look(|longest| launcher.wait_for_answer(Some(longest)));
         }
-        if session.is_due() {
-            look(&mut session, &mut timeline, &bar);
-        }
+        look(&mut session, false, &mut timeline, recording.as_mut(), &bar);
     }
-    look(&mut session, &mut timeline, &bar);
+    look(&mut session, true, &mut timeline, recording.as_mut(), &bar);
     let used = match launcher.run() {
         Ok(Some(run)) => run.used,
         run => return watch::without_figures(run.err(), launcher.signal()),
@@ -278,16 +394,14 @@ fn command(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
     let stopped: Option<LauncherError> = launcher.stopped_alone();
     drop(launcher);
     let text: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let text = shown(&text, output.anonymous);
+    let text = shown(&text, args.output.anonymous);
     let costs = of_report(&report_of_command(text.clone(), pid, &used, watcher, named));
     let name = text.first().cloned().unwrap_or_default();
     let target = Target { name, pid: Some(pid), command: Some(text) };
-    let trace = finish(&session, target, costs, args.by, timeline, Vec::new());
-    if !output.quiet {
-        say_text(&table::text(&trace, output.view));
-    }
+    let notices = recording.as_ref().and_then(full).into_iter().collect();
+    let trace = finish(&session, target, costs, args.by, timeline, notices);
     // The exit code is the command's.
-    if let Err(error) = put_json(&trace, output.json.as_ref()) {
+    if let Err(error) = args.write(&trace, &session, recording) {
         say(&format!("error: {error:#}"));
     }
     if let Some(error) = stopped {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use switchtrace::{Cause, Histogram};
 
 use crate::live::account::{Account, Use, Who};
-use crate::live::rows::{By, Price, Row, percents, rows, share};
+use crate::live::rows::{By, Price, Row, grouped, percents, rows, share};
 use crate::live::session::Own;
 use crate::watch::beside;
 use crate::watch::findings::Range;
@@ -223,19 +223,6 @@ impl Trace {
             worst.unwrap_or_default()
         )
     }
-}
-
-/// A count with a comma for each thousand; below a hundred with three digits.
-pub(crate) fn grouped(value: f64) -> String {
-    let digits = plain(if value >= 100.0 { value.round() } else { value });
-    let (whole, rest) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
-    let parts: Vec<&str> = whole
-        .as_bytes()
-        .rchunks(3)
-        .rev()
-        .filter_map(|part| std::str::from_utf8(part).ok())
-        .collect();
-    parts.join(",") + rest
 }
 
 fn total_row(target: &Target, used: &Use, seconds: f64, price: Price) -> Row {

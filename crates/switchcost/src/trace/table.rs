@@ -2,8 +2,8 @@
 
 use model::words::two_digits;
 
-use super::report::{Lengths, Neighbour, PairRow, Trace, grouped};
-use crate::live::rows::{below, head, percent_range, percents, row_line};
+use super::report::{Lengths, Neighbour, PairRow, Trace};
+use crate::live::rows::{below, grouped, head, percent_range, percents, row_line};
 use crate::terminal::{MOST_LINES, View, WIDTH, counted, figure, page, wrapped};
 
 /// Rows that are printed, by default and with --verbose.

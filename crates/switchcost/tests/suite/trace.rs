@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::schema::Schema;
-use crate::common::{Home, PROGRAM, Said, has, is_root, skip, wait_for};
+use crate::common::{Home, PROGRAM, Rows, Said, has, is_root, skip, wait_for};
 
 /// Whether switches can be traced here.
 fn can_trace() -> bool {
@@ -116,6 +116,10 @@ fn what_was_typed_wrong_is_refused_before_anything_is_attached() {
         (&["trace", "--pid", &own], "no process has this id"),
         (&["trace", "--all", "--seconds", "0"], "above zero"),
         (&["trace", "--seconds", "3", "--", "true"], "cannot be used with"),
+        (&["trace", "--all", "--wakeups"], "--perfetto"),
+        (&["trace", "--all", "--perfetto", "t", "--buffer", "1K"], "64K to 1G"),
+        (&["trace", "--all", "--perfetto", "/no/such/folder/t"], "/no/such/folder"),
+        (&["trace", "--all", "--folded", "t", "--perfetto", "t"], "another output goes there"),
         (&["trace", "--json", "-", "--", "true"], "standard output is the command's"),
         (&["trace", "--all", "--profile", "none"], "none"),
     ] {
@@ -125,6 +129,91 @@ fn what_was_typed_wrong_is_refused_before_anything_is_attached() {
     }
     let unknown = Home::new().run(&["trace", "--", "/no/such/command"]);
     assert_eq!(unknown.code, Some(127), "{}", unknown.err);
+}
+
+/// The packets of a trace: each has field 1 and a length.
+fn packets(mut bytes: &[u8]) -> Vec<&[u8]> {
+    let mut all = Vec::new();
+    while let [tag, rest @ ..] = bytes {
+        assert_eq!(*tag, 1 << 3 | 2);
+        let end = rest.iter().position(|byte| byte & 128 == 0).expect("a length") + 1;
+        let length =
+            rest[..end].iter().rev().fold(0, |sum, byte| sum << 7 | usize::from(byte & 127));
+        let (packet, behind) = rest[end..].split_at(length);
+        all.push(packet);
+        bytes = behind;
+    }
+    all
+}
+
+#[test]
+fn a_recording_and_the_matrix_are_written_beside_the_figures() {
+    if !can_trace() {
+        return;
+    }
+    let home = Home::new();
+    let place = |name: &str| home.path().join(name).to_str().expect("a path").to_string();
+    let (perfetto, csv, folded) = (place("t.pftrace"), place("t.csv"), place("t.folded"));
+    fs::write(&perfetto, "old").expect("a file");
+    let args = ["trace", "--perfetto", &perfetto, "--wakeups", "--csv", &csv, "--folded", &folded];
+    let said =
+        home.run(&[&args[..], &["--", "sh", "-c", "sleep 0.3; sleep 0.01; sleep 0.01"]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let trace = fs::read(&perfetto).expect("the trace");
+    let all = packets(&trace);
+    // Clocks, the kernel, at least one look at the names, events in between.
+    assert!(all.len() > 4, "{}", all.len());
+    let has =
+        |text: &[u8]| all.iter().any(|packet| packet.windows(text.len()).any(|part| part == text));
+    assert!(has(b"Linux") && has(b"sleep"), "{all:?}");
+    let rows = Rows::parse(&fs::read_to_string(&csv).expect("the matrix"));
+    let columns = ["from", "from_id", "to", "to_id", "voluntary", "involuntary"];
+    assert_eq!(rows.columns, columns);
+    let slept: u64 = rows
+        .rows
+        .iter()
+        .filter(|row| row.text("from") == "sleep")
+        .map(|row| row.number("voluntary"))
+        .sum();
+    // Three that sleep and end.
+    assert!(slept >= 6, "{slept}");
+    let folded = fs::read_to_string(&folded).expect("the stacks");
+    assert!(
+        folded.lines().all(|line| line.rsplit_once(' ').is_some_and(|(stack, count)| {
+            stack.split(';').count() == 4 && count.parse::<u64>().is_ok()
+        })),
+        "{folded}"
+    );
+    assert!(folded.contains(";slept;"), "{folded}");
+}
+
+#[test]
+fn events_that_do_not_fit_in_are_told() {
+    if !can_trace() {
+        return;
+    }
+    let home = Home::new();
+    // Sixty thousand switches or more, of which 64 KiB hold two thousand for 20 ms.
+    let ring = format!("{PROGRAM} classic pipeline 30000 2");
+    let trace = home.path().join("t.pftrace");
+    let json = home.path().join("t.json");
+    let args = [
+        "trace",
+        "--buffer",
+        "64K",
+        "--perfetto",
+        trace.to_str().unwrap(),
+        "--json",
+        json.to_str().unwrap(),
+    ];
+    let said = home.run(&[&args[..], &["--", "sh", "-c", &ring]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let notices = read(&home, "t.json")["notices"].to_string();
+    assert!(
+        notices.contains("events are not in the recording (a larger --buffer keeps more)"),
+        "{notices}"
+    );
+    assert!(!packets(&fs::read(trace).unwrap()).is_empty());
 }
 
 /// The ids of all BPF programs in the kernel.
@@ -150,9 +239,9 @@ fn a_kill_leaves_nothing() {
         return skip("needs python3");
     }
     let home = Home::new();
-    let file = home.path().join("trace.json");
+    let file = home.path().join("trace");
     let mut command = home.command(PROGRAM);
-    command.args(["trace", "--json", file.to_str().unwrap(), "--", "sleep", "600"]);
+    command.args(["trace", "--perfetto", file.to_str().unwrap(), "--", "sleep", "600"]);
     let mut child = command.stderr(Stdio::null()).spawn().expect("the program starts");
     home.wait_for_command("sleep");
     let own = |pid: u32| -> Vec<String> {

@@ -19,6 +19,7 @@ use crate::response::ResponseArgs;
 use crate::ring::RingArgs;
 use crate::run::RunArgs;
 use crate::runs::{self, RunsCommand};
+use crate::top::{self, TopArgs};
 use crate::trace::{self, TraceArgs};
 use crate::{experiments, run, schema};
 
@@ -161,6 +162,14 @@ pub(crate) enum Command {
         after_long_help = "Examples:\n  switchcost run -- make -j4\n  switchcost run -n 20 -- sleep 0.01\n  switchcost run --vs 'gzip -1 -c f' -- gzip -c f\n  switchcost run -n 5 --parameter jobs 1,2,4 -- make -j{jobs}"
     )]
     Run(RunArgs),
+    /// Show every switch of the machine, live: who switches, who waits, who preempts whom, what it costs
+    ///
+    /// By eBPF, as `trace`. Keys: s sorts, g groups, / filters, f freezes, h helps, q ends. --batch prints the
+    /// same for scripts.
+    #[command(
+        after_long_help = "Examples:\n  switchcost top\n  switchcost top --by cgroup --sort wait\n  switchcost top --batch=json --updates 5"
+    )]
+    Top(TopArgs),
     /// Trace every switch of a command, a process or the machine: who preempts whom, what it costs
     ///
     /// By eBPF: each switch is counted, by cause and by pair, with the wait in the run queue and the time on
@@ -203,6 +212,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::History(args) => history::run(&args),
         Command::Links(args) => links::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Top(args) => top::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Runs(command) => runs::run(command),
         Command::Completions { shell } => completions(shell),

@@ -36,6 +36,7 @@ mod session;
 mod setting;
 mod store;
 mod terminal;
+mod top;
 mod trace;
 mod values;
 mod watch;

@@ -384,14 +384,6 @@ pub(crate) fn page_bytes() -> usize {
     usize::try_from(bytes).unwrap_or(4096)
 }
 
-/// `CLOCK_MONOTONIC` in nanoseconds.
-pub(crate) fn monotonic_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel fills `time`.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
 /// Moves the calling thread to this CPU. False if it may not go there.
 pub(crate) fn run_on(cpu: usize) -> bool {
     let mut set = vec![0u64; cpu / 64 + 1];

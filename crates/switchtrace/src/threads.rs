@@ -3,7 +3,6 @@
 use crate::cause::{Cause, histogram};
 use crate::histogram::Histogram;
 use crate::layout::Activity;
-use crate::sys;
 use std::hint;
 use std::sync::atomic::{AtomicU32, Ordering::*, fence};
 use threadclock::others::Table;
@@ -44,7 +43,7 @@ pub struct Thread {
     pub ended: bool,
     /// Whether it is on a CPU.
     pub running: bool,
-    /// CPU time in nanoseconds, of one that runs up to now.
+    /// CPU time in nanoseconds, as of its last switch.
     pub cpu_ns: u64,
     /// Nanoseconds in the run queue without running. `None`: the kernel does not count them, or it
     /// never waited.
@@ -81,6 +80,10 @@ pub(crate) fn activities(table: &Table) -> impl Iterator<Item = &Activity> {
 
 /// `None` if nobody has it, or it is never at rest.
 fn snapshot(activity: &Activity) -> Option<Thread> {
+    // Most records were never used.
+    if activity.record.tid.load(Relaxed) == 0 {
+        return None;
+    }
     for _ in 0..10_000 {
         let word = activity.record.word.load(Acquire);
         if word & BUSY == 0 {
@@ -99,7 +102,9 @@ fn copy(activity: &Activity, word: u64) -> Thread {
     let Record { tgid, voluntary, involuntary, waited_ns, migrations, flags, .. } =
         &activity.record;
     let running = word & ON != 0;
-    let cpu_ns = if running { word.wrapping_add(sys::monotonic_ns()) & TIME } else { word };
+    // What runs: its time when it was switched in.
+    let since = activity.in_ns.load(Relaxed);
+    let cpu_ns = if running { word.wrapping_add(since) & TIME } else { word };
     let histogram = |number: usize| Histogram::from(counts(&activity.histograms[number]));
     let waited_ns = waited_ns.load(Relaxed);
     Thread {

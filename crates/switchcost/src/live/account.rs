@@ -295,6 +295,13 @@ impl Account {
         }
     }
 
+    /// Forgets what was added up; what comes is compared with the last look.
+    pub(crate) fn forget(&mut self) {
+        self.lives.clear();
+        self.pairs.clear();
+        self.most_ended = 0;
+    }
+
     /// All threads of the last look.
     pub(crate) fn threads(&self) -> impl Iterator<Item = &Thread> {
         self.last.values()

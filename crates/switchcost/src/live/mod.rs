@@ -2,6 +2,7 @@
 //! makes figures of it, both without a kernel; `session` reads the tracer.
 
 pub(crate) mod account;
+pub(crate) mod labels;
 pub(crate) mod rows;
 pub(crate) mod session;
 #[cfg(test)]

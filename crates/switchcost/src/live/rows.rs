@@ -10,6 +10,7 @@ use switchtrace::Histogram;
 use textwrap::core::display_width;
 
 use super::account::{Account, Use, Who};
+use super::labels::Labels;
 use crate::watch::findings::Range;
 
 /// What a row is of.
@@ -17,6 +18,43 @@ use crate::watch::findings::Range;
 pub(crate) enum By {
     Thread,
     Process,
+    /// Control group; of a container the start of its id
+    Cgroup,
+    User,
+}
+
+/// What rows are sorted by, most first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Sort {
+    Switches,
+    /// How often others took the CPU from it
+    Preempted,
+    /// 99th percentile of the wait in the run queue
+    Wait,
+    Cost,
+    Cpu,
+}
+
+impl Sort {
+    fn key(self, row: &Row) -> f64 {
+        match self {
+            Self::Switches => row.switches_per_s(),
+            Self::Preempted => row.preempted_per_s,
+            Self::Wait => row.wait_99.map_or(0.0, |wait| wait.high_ns as f64),
+            Self::Cost => row.cost_share.map_or(0.0, |share| share.high),
+            Self::Cpu => row.cpu_share,
+        }
+    }
+
+    /// The rows in its order; of equals the one with more switches, then by name.
+    pub(crate) fn sort(self, rows: &mut [Row]) {
+        rows.sort_by(|one, other| {
+            let most = |of: fn(Self, &Row) -> f64| of(self, other).total_cmp(&of(self, one));
+            most(Self::key)
+                .then_with(|| most(|_, row| row.switches_per_s()))
+                .then_with(|| (&one.name, one.id).cmp(&(&other.name, other.id)))
+        });
+    }
 }
 
 /// What a switch costs, in ns.
@@ -105,9 +143,10 @@ impl Row {
 /// What a row is of: a process or a thread, or those of a name.
 type Group = (u32, String);
 
-fn group(account: &Account, who: &Who, by: By) -> Option<Group> {
+fn group(account: &Account, who: &Who, (by, labels): (By, &Labels)) -> Option<Group> {
     let life = account.life(who)?;
     Some(match (by, who) {
+        (By::Cgroup | By::User, _) => (0, labels.of(life.tgid)),
         (By::Thread, Who::Thread(of)) => (of.tid, life.name.clone()),
         (By::Process, _) if life.tgid != 0 => (life.tgid, String::new()),
         _ => (0, life.name.clone()),
@@ -115,13 +154,16 @@ fn group(account: &Account, who: &Who, by: By) -> Option<Group> {
 }
 
 /// A row for each, the one with the most switches first.
-pub(crate) fn rows(account: &Account, by: By, seconds: f64, price: Price) -> Vec<Row> {
+pub(crate) fn rows(account: &Account, by: (By, &Labels), seconds: f64, price: Price) -> Vec<Row> {
     let mut sums: HashMap<Group, (String, Use)> = HashMap::new();
     for (who, life) in account.lives.iter().filter(|(_, life)| life.inside) {
         let Some(group) = group(account, who, by) else { continue };
+        let labelled = group.1.clone();
         let (name, sum) = sums.entry(group).or_default();
         // A process is called by its first thread.
-        if name.is_empty() || matches!(who, Who::Thread(of) if of.tid == life.tgid) {
+        if matches!(by.0, By::Cgroup | By::User) {
+            name.clone_from(&labelled);
+        } else if name.is_empty() || matches!(who, Who::Thread(of) if of.tid == life.tgid) {
             name.clone_from(&life.name);
         }
         sum.add(&life.used);
@@ -132,20 +174,20 @@ pub(crate) fn rows(account: &Account, by: By, seconds: f64, price: Price) -> Vec
         Row { name, id: (id != 0).then_some(id), preempted_by, ..Row::of(&used, seconds, price) }
     };
     let mut rows: Vec<Row> = sums.into_iter().map(row).collect();
-    rows.sort_by(|one, other| {
-        let by_rate = other.switches_per_s().total_cmp(&one.switches_per_s());
-        by_rate.then_with(|| (&one.name, one.id).cmp(&(&other.name, other.id)))
-    });
+    Sort::Switches.sort(&mut rows);
     rows
 }
 
 /// Who took the CPU most often from a thread of each group that could have run on, others than the group itself.
-fn preempters(account: &Account, by: By) -> HashMap<Group, (String, u64)> {
+fn preempters(account: &Account, by: (By, &Labels)) -> HashMap<Group, (String, u64)> {
     let mut sums: HashMap<(Group, Group), (String, u64)> = HashMap::new();
     for ((prev, next), [_, involuntary]) in &account.pairs {
         let groups = group(account, prev, by).zip(group(account, next, by));
         let Some(groups) = groups.filter(|(prev, next)| prev != next) else { continue };
-        let name = account.life(next).map_or_else(String::new, |life| life.name.clone());
+        let name = match by.0 {
+            By::Cgroup | By::User => groups.1.1.clone(),
+            _ => account.life(next).map_or_else(String::new, |life| life.name.clone()),
+        };
         let sum = sums.entry(groups).or_insert((name, 0));
         sum.1 += involuntary;
     }
@@ -194,7 +236,7 @@ fn line(cells: [String; 12], columns: usize) -> String {
 }
 
 /// So many columns of a text at most.
-fn cut(text: &str, width: usize) -> String {
+pub(crate) fn cut(text: &str, width: usize) -> String {
     let mut kept = printable(text).replace(['\n', '\t'], " ");
     while display_width(&kept) > width {
         kept.pop();

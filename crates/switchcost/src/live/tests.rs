@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use switchtrace::{Cause, Histogram, Pair, Thread, ThreadName};
 
 use super::account::{Account, Scope, Use, Who};
+use super::labels::Labels;
 use super::rows::{By, Price, head, rate, row_line, rows};
 use crate::terminal::WIDTH;
 use crate::watch::findings::Range;
@@ -180,7 +181,7 @@ fn rows_are_of_threads_or_of_processes() {
     account.see(4 * SECOND, look(3), &[pair(worker, alien, 0, 11), pair(worker, main, 0, 31)]);
     let price = Price { direct: Some(Range { low: 1_000.0, high: 2_000.0 }), total: None };
     let text = |by, columns: usize| -> Vec<String> {
-        let rows = rows(&account, by, 2.0, price);
+        let rows = rows(&account, (by, &Labels::default()), 2.0, price);
         std::iter::once(head(columns))
             .chain(rows.iter().map(|row| row_line(row, columns)))
             .collect()
@@ -217,10 +218,11 @@ fn names_are_cut_and_obey_no_terminal() {
     let strange =
         thread(name(1, 1), 1, "\u{1b}[2Jab\ncd\u{4f60}\u{597d}\u{4f60}\u{597d}\u{4f60}xyz", 2);
     account.see(2 * SECOND, vec![strange], &[]);
-    let lines: Vec<String> = rows(&account, By::Thread, 1.0, Price::default())
-        .iter()
-        .map(|row| row_line(row, WIDTH))
-        .collect();
+    let lines: Vec<String> =
+        rows(&account, (By::Thread, &Labels::default()), 1.0, Price::default())
+            .iter()
+            .map(|row| row_line(row, WIDTH))
+            .collect();
     assert!(lines[0].starts_with("[2Jab cd\u{4f60}\u{597d}\u{4f60}        1 "), "{}", lines[0]);
 }
 

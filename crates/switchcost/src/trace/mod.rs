@@ -56,7 +56,7 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "TIME", default_value = "10", value_parser = watch::seconds, conflicts_with = "command")]
     seconds: Duration,
 
-    /// A row for each thread or for each process [default: process, or thread if there is one process]
+    /// A row for each thread, process, control group or user [default: process, or thread if there is one process]
     #[arg(long)]
     by: Option<By>,
 
@@ -190,7 +190,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
     let scope = args.pid.map_or(Scope::All, |pid| Scope::Process(pid.unsigned_abs()));
     let mut watcher = args.pid.map(watcher).transpose()?.flatten();
     let mut recording = args.perfetto.as_ref().map(Recording::start).transpose()?;
-    let mut session = Session::open(scope, args.recorder(), &instead)?;
+    let mut session = Session::open(scope, args.recorder(), args.by, &instead)?;
     let name = match args.pid {
         Some(pid) => process_name(&session, pid)?,
         None => "machine".to_string(),
@@ -300,9 +300,10 @@ fn finish(
     let first = inside.next();
     let is_one = inside.all(|tgid| Some(tgid) == first);
     let by = by.unwrap_or(if is_one { By::Thread } else { By::Process });
-    let own = session.own(account.switches_of_all());
+    let own = session.own();
     let seconds = session.elapsed().as_secs_f64();
-    let mut trace = Trace::of(account, (target, seconds), costs, by, own, timeline.points());
+    let mut trace =
+        Trace::of(account, (target, seconds), costs, (by, &session.labels), own, timeline.points());
     trace.missed_switches = session.missed();
     trace.notices = session.gaps();
     trace.notices.extend(notices);
@@ -349,7 +350,7 @@ fn command(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
     // Until the command has a process id nothing is inside.
     let mut recording = args.perfetto.as_ref().map(Recording::start).transpose()?;
     let mut session =
-        Session::open(Scope::Tree(u32::MAX), args.recorder(), "switchcost cost -- CMD")?;
+        Session::open(Scope::Tree(u32::MAX), args.recorder(), args.by, "switchcost cost -- CMD")?;
     let commands = vec![words.clone()];
     let series = Series {
         commands,

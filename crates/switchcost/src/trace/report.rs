@@ -9,6 +9,7 @@ use serde::Serialize;
 use switchtrace::{Cause, Histogram};
 
 use crate::live::account::{Account, Use, Who};
+use crate::live::labels::Labels;
 use crate::live::rows::{By, Price, Row, grouped, percents, rows, share};
 use crate::live::session::Own;
 use crate::watch::beside;
@@ -146,7 +147,7 @@ impl Trace {
         account: &Account,
         (target, seconds): (Target, f64),
         costs: Costs,
-        by: By,
+        by: (By, &Labels),
         own: Own,
         timeline: Vec<Point>,
     ) -> Self {

@@ -45,7 +45,7 @@ fn lines(trace: &Trace) -> Vec<String> {
     lines.extend(not_known.map(|why| format!("refilling caches: not known: {why}")));
     lines.extend(trace.direct_share.why().map(|why| format!("cost: not known: {why}")));
     lines.extend(trace.command_to_know.as_ref().map(|command| format!("to know it: {command}")));
-    lines.push(own(trace));
+    lines.push(trace.own.in_words());
     lines
 }
 
@@ -56,22 +56,6 @@ fn preempted_by(neighbours: &[Neighbour]) -> Option<String> {
     };
     let all: Vec<String> = neighbours.iter().take(3).map(named).collect();
     (!all.is_empty()).then(|| format!("preempted by: {}", all.join(", ")))
-}
-
-/// `this tracer: 0.3 % of the machine, 165 ns a switch`.
-pub(crate) fn own(trace: &Trace) -> String {
-    let own = &trace.own;
-    match (own.share.known(), own.ns_per_switch.known()) {
-        (Some(share), Some(ns)) => format!(
-            "this tracer: {} % of the machine, {ns:.0} ns a switch",
-            two_digits(100.0 * share)
-        ),
-        _ => format!(
-            "this tracer: {} % of a CPU, and what a switch takes: {}",
-            two_digits(own.cpu_ns as f64 / 1e7 / trace.seconds),
-            own.ns_per_switch.why().unwrap_or_default()
-        ),
-    }
 }
 
 fn details(trace: &Trace) -> Vec<String> {

@@ -6,6 +6,7 @@ use switchtrace::ThreadName;
 use super::report::{Costs, Point, Target, Timeline, Trace};
 use super::table;
 use crate::live::account::{Account, Scope, Use};
+use crate::live::labels::Labels;
 use crate::live::rows::{By, Price};
 use crate::live::session::Own;
 use crate::live::tests::{name, pair, thread};
@@ -56,7 +57,14 @@ fn trace(scope: Scope, price: Price) -> Trace {
         cpu_ns: 2_000_000,
         share: Reading::Known(0.003),
     };
-    Trace::of(&account(scope), (target, 2.0), costs(price), By::Thread, own, Vec::new())
+    Trace::of(
+        &account(scope),
+        (target, 2.0),
+        costs(price),
+        (By::Thread, &Labels::default()),
+        own,
+        Vec::new(),
+    )
 }
 
 const DIRECT: Option<Range> = Some(Range { low: 200.0, high: 300.0 });
@@ -130,7 +138,14 @@ fn nothing_that_was_switched_is_no_division_by_zero() {
     let target = Target { name: "x".into(), pid: Some(1), command: None };
     let price = Price { direct: DIRECT, total: TOTAL };
     let account = Account::new(Scope::Process(1));
-    let trace = Trace::of(&account, (target, 0.5), costs(price), By::Thread, own, Vec::new());
+    let trace = Trace::of(
+        &account,
+        (target, 0.5),
+        costs(price),
+        (By::Thread, &Labels::default()),
+        own,
+        Vec::new(),
+    );
     assert_eq!(trace.in_words, "x (pid 1) was not switched once in 0.5 s.");
     assert!(serde_json::to_string(&trace).is_ok_and(|text| !text.contains("null,\"high\"")));
     table::text(&trace, View::ALL);

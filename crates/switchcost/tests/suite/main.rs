@@ -34,4 +34,5 @@ mod screen;
 mod sessions;
 mod snapshots;
 mod sweep;
+mod top;
 mod trace;

@@ -12,7 +12,7 @@ use crate::common::schema::Schema;
 use crate::common::{Home, PROGRAM, Rows, Said, has, is_root, skip, wait_for};
 
 /// Whether switches can be traced here.
-fn can_trace() -> bool {
+pub fn can_trace() -> bool {
     let said = Home::new().run(&["trace", "--all", "--seconds", "0.05", "--quiet"]);
     if said.code != Some(0) {
         skip(said.error());

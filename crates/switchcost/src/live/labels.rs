@@ -1,0 +1,120 @@
+//! Which control group or user a process is of.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::rows::By;
+
+/// What processes are grouped by that the tracer does not know, as of the last look at each.
+#[derive(Debug, Default)]
+pub(crate) struct Labels {
+    root: PathBuf,
+    by: Option<By>,
+    users: HashMap<u32, String>,
+    of_process: HashMap<u32, String>,
+}
+
+impl Labels {
+    /// Those of the system whose files are below `root` (`/`).
+    pub(crate) fn new(root: &Path) -> Self {
+        Self { root: root.to_path_buf(), ..Self::default() }
+    }
+
+    /// Reads what is not known yet of these processes, and forgets others.
+    pub(crate) fn read(&mut self, by: By, processes: impl Iterator<Item = u32>) {
+        if self.by.replace(by) != Some(by) {
+            self.of_process.clear();
+        }
+        if by == By::User && self.users.is_empty() {
+            let passwd = fs::read_to_string(self.root.join("etc/passwd")).unwrap_or_default();
+            self.users = passwd.lines().filter_map(user).collect();
+        }
+        let before = std::mem::take(&mut self.of_process);
+        for tgid in processes.filter(|_| matches!(by, By::Cgroup | By::User)) {
+            let label = before.get(&tgid).cloned().or_else(|| self.label(by, tgid));
+            self.of_process.extend(label.map(|label| (tgid, label)));
+        }
+    }
+
+    fn label(&self, by: By, tgid: u32) -> Option<String> {
+        let folder = self.root.join(format!("proc/{tgid}"));
+        if by == By::Cgroup {
+            return Some(cgroup(&fs::read_to_string(folder.join("cgroup")).ok()?));
+        }
+        let uid = folder.metadata().ok()?.uid();
+        Some(self.users.get(&uid).cloned().unwrap_or_else(|| uid.to_string()))
+    }
+
+    /// That of a process; a question mark where it ended before it was looked at.
+    pub(crate) fn of(&self, tgid: u32) -> String {
+        self.of_process.get(&tgid).map_or("?", String::as_str).to_string()
+    }
+}
+
+/// Id and name of a line of passwd(5).
+fn user(line: &str) -> Option<(u32, String)> {
+    let mut fields = line.split(':');
+    let name = fields.next()?;
+    Some((fields.nth(1)?.parse().ok()?, name.to_string()))
+}
+
+/// The last part of a control group's path, of a container the start of its id: `docker-4f2b...scope` is `4f2b8c0d1e2f`.
+fn cgroup(text: &str) -> String {
+    let path = text.lines().find_map(|line| line.strip_prefix("0::"));
+    let path = path.or_else(|| text.lines().next()?.splitn(3, ':').nth(2)).unwrap_or("/");
+    let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let plain = last.trim_end_matches(".scope").trim_end_matches(".service");
+    let id = plain.rsplit(['-', ':']).next().unwrap_or(plain);
+    let is_id = id.len() >= 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match (is_id, plain) {
+        (true, _) => id[..12].to_string(),
+        (false, "") => "/".to_string(),
+        (false, plain) => plain.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_groups_are_called_by_their_last_part() {
+        let id = "4f2b8c0d1e2f4f2b8c0d1e2f4f2b8c0d1e2f4f2b8c0d1e2f4f2b8c0d1e2f1234";
+        for (text, is) in [
+            ("0::/\n".to_string(), "/"),
+            ("0::/system.slice/postgresql.service\n".into(), "postgresql"),
+            (format!("0::/system.slice/docker-{id}.scope\n"), "4f2b8c0d1e2f"),
+            (format!("0::/kubepods.slice/cri-containerd-{id}.scope"), "4f2b8c0d1e2f"),
+            (format!("12:cpu:/docker/{id}\n11:pids:/x"), "4f2b8c0d1e2f"),
+            (String::new(), "/"),
+        ] {
+            assert_eq!(cgroup(&text), is, "{text}");
+        }
+    }
+
+    #[test]
+    fn labels_are_read_once_and_forgotten_with_their_process() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let own = root.path().metadata().unwrap().uid();
+        write("proc/7/cgroup", "0::/a.slice/one.service\n");
+        write("etc/passwd", &format!("somebody:x:{own}:0::/:/bin/sh\nbroken\n"));
+        let mut labels = Labels::new(root.path());
+        labels.read(By::Cgroup, [7, 8].into_iter());
+        assert_eq!([7, 8].map(|tgid| labels.of(tgid)), ["one", "?"]);
+        // It has ended meanwhile.
+        fs::remove_file(root.path().join("proc/7/cgroup")).unwrap();
+        labels.read(By::Cgroup, [7].into_iter());
+        assert_eq!(labels.of(7), "one");
+        labels.read(By::User, [7].into_iter());
+        assert_eq!(labels.of(7), "somebody");
+        labels.read(By::User, [].into_iter());
+        assert_eq!(labels.of(7), "?");
+    }
+}

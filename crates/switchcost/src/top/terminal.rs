@@ -1,0 +1,158 @@
+//! The terminal: taken over, and given back however this ends (but by kill -9).
+//!
+//! A library for this (ratatui with crossterm) would bring thirty packages for one table.
+
+use std::fmt::Write as _;
+use std::io::{self, Read, Write, stdin, stdout};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr,
+};
+
+use textwrap::core::display_width;
+
+use super::keys::Key;
+
+/// Another screen, without a cursor and without line wrap; and back (console_codes(4), xterm).
+const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
+const LEAVE: &str = "\x1b[?7h\x1b[?25h\x1b[?1049l";
+
+pub(super) struct Terminal {
+    before: Termios,
+    /// What is on the screen.
+    drawn: Vec<String>,
+    size: (usize, usize),
+}
+
+impl Terminal {
+    pub(super) fn open() -> io::Result<Self> {
+        let before = tcgetattr(stdin())?;
+        let mut raw = before.clone();
+        // Ctrl-C stays a signal; Ctrl-Z would leave the other screen behind.
+        raw.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
+        raw.special_codes[SpecialCodeIndex::VSUSP] = 0;
+        tcsetattr(stdin(), OptionalActions::Flush, &raw)?;
+        let terminal = Self { before, drawn: Vec::new(), size: (0, 0) };
+        write(ENTER)?;
+        Ok(terminal)
+    }
+
+    /// Columns and lines.
+    pub(super) fn size(&self) -> (usize, usize) {
+        let size = tcgetwinsize(stdout()).map(|size| (size.ws_col.into(), size.ws_row.into()));
+        size.ok().filter(|(columns, rows)| *columns > 0 && *rows > 0).unwrap_or((80, 24))
+    }
+
+    /// Shows these lines. Only what has changed is written, all at once, so that nothing flickers.
+    pub(super) fn draw(&mut self, lines: &[String]) -> io::Result<()> {
+        let size = self.size();
+        let mut text = String::new();
+        if size != self.size {
+            (self.size, self.drawn) = (size, Vec::new());
+            text += "\x1b[2J";
+        }
+        for (number, line) in lines.iter().enumerate() {
+            if self.drawn.get(number) != Some(line) {
+                // Behind the last column it would take that away.
+                let clear = if display_width(line) < size.0 { "\x1b[K" } else { "" };
+                // Writing to a String cannot fail.
+                let _ = write!(text, "\x1b[{};1H{line}{clear}", number + 1);
+            }
+        }
+        self.drawn = lines.to_vec();
+        if text.is_empty() { Ok(()) } else { write(&text) }
+    }
+
+    /// The keys that are pressed within this time; none if a signal comes first.
+    pub(super) fn keys(&self, longest: Duration) -> io::Result<Vec<Key>> {
+        let timeout = Timespec::try_from(longest).ok();
+        match poll(&mut [PollFd::new(&stdin(), PollFlags::IN)], timeout.as_ref()) {
+            Ok(0) | Err(Errno::INTR) => return Ok(Vec::new()),
+            ready => ready?,
+        };
+        let mut bytes = [0; 64];
+        match stdin().read(&mut bytes) {
+            // The terminal is gone.
+            Ok(0) => Ok(vec![Key::Char('q')]),
+            Ok(length) => Ok(keys(&bytes[..length])),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // Nobody there to see it is no reason to fail.
+        let _ = write(LEAVE);
+        let _ = tcsetattr(stdin(), OptionalActions::Flush, &self.before);
+    }
+}
+
+fn write(text: &str) -> io::Result<()> {
+    let mut out = stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// What a terminal sends for keys.
+fn keys(bytes: &[u8]) -> Vec<Key> {
+    const SEQUENCES: [(&str, Key); 6] = [
+        ("\x1b[A", Key::Up),
+        ("\x1bOA", Key::Up),
+        ("\x1b[B", Key::Down),
+        ("\x1bOB", Key::Down),
+        ("\x1b[5~", Key::PageUp),
+        ("\x1b[6~", Key::PageDown),
+    ];
+    let text = String::from_utf8_lossy(bytes);
+    let (mut rest, mut keys) = (&*text, Vec::new());
+    while let Some(c) = rest.chars().next() {
+        if let Some((sequence, key)) = SEQUENCES.iter().find(|(of, _)| rest.starts_with(of)) {
+            keys.push(*key);
+            rest = &rest[sequence.len()..];
+            continue;
+        }
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '\x1b' if rest.starts_with(['[', 'O']) => {
+                // Some other key: up to the letter that ends it.
+                let end = rest[1..].find(|c: char| c.is_ascii_alphabetic() || c == '~');
+                rest = end.map_or("", |end| &rest[end + 2..]);
+            }
+            '\x1b' => keys.push(Key::Escape),
+            '\r' | '\n' => keys.push(Key::Enter),
+            '\x7f' | '\x08' => keys.push(Key::Backspace),
+            c if !c.is_control() => keys.push(Key::Char(c)),
+            _ => {}
+        }
+    }
+    keys
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_terminals_send_for_keys() {
+        let typed = b"q\x1b[A\x1bOB\x1b[6~\x1b[15~\x1b[1;5Cs\x1b\r\x7f\x01\xc3\xa9";
+        let expected = [
+            Key::Char('q'),
+            Key::Up,
+            Key::Down,
+            Key::PageDown,
+            Key::Char('s'),
+            Key::Escape,
+            Key::Enter,
+            Key::Backspace,
+            Key::Char('\u{e9}'),
+        ];
+        assert_eq!(keys(typed), expected);
+        assert_eq!(keys(b"\x1b["), []);
+        assert_eq!(keys(b""), []);
+    }
+}

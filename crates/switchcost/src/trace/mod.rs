@@ -84,12 +84,12 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "FILE|-")]
     folded: Option<Destination>,
 
-    #[command(flatten)]
-    output: Output,
-
     /// Trace a command and all that it starts; its exit code is this program's
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
+
+    #[command(flatten)]
+    output: Output,
 }
 
 /// Bytes of the ring buffer.
@@ -347,8 +347,8 @@ fn command(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
         say(&format!("error: {error}"));
         return Ok(error.exit_code.into());
     }
-    // Until the command has a process id nothing is inside.
     let mut recording = args.perfetto.as_ref().map(Recording::start).transpose()?;
+    // Until the command has a process id nothing is inside.
     let mut session =
         Session::open(Scope::Tree(u32::MAX), args.recorder(), args.by, "switchcost cost -- CMD")?;
     let commands = vec![words.clone()];

@@ -5,8 +5,8 @@ use textwrap::core::display_width;
 
 use super::Update;
 use super::keys::State;
-use crate::live::rows::{cut, grouped, head, row_line};
-use crate::terminal::WIDTH;
+use crate::live::rows::{Row, cut, grouped, head, rate, row_line};
+use crate::terminal::{WIDTH, wrapped};
 
 const KEYS: &str = "q quit  s sort  g group  / filter  f freeze  h help";
 
@@ -48,14 +48,28 @@ fn above(update: Option<&Update>, state: &State) -> Vec<String> {
         grouped(per_s)
     );
     let mut lines = vec![answer, update.own.in_words()];
+    lines.extend(most_preempted(&update.rows));
     lines.extend(update.notices.first().cloned());
     lines.extend(state.no_costs.as_ref().map(|why| format!("cost: {why}")));
     lines
 }
 
+/// Who is preempted most, and by whom: what rows of 80 columns have no room for.
+fn most_preempted(rows: &[Row]) -> Option<String> {
+    let by_others = rows.iter().filter(|row| row.preempted_by.is_some());
+    let most =
+        by_others.max_by(|one, other| one.preempted_per_s.total_cmp(&other.preempted_per_s))?;
+    let (name, by) = (&most.name, most.preempted_by.as_ref()?);
+    Some(format!(
+        "most preempted: {name} ({} a second), most often by {by}",
+        rate(most.preempted_per_s)
+    ))
+}
+
 /// An update as text of 80 columns.
 pub(super) fn lines(update: &Update, state: &State) -> Vec<String> {
-    let mut lines = above(Some(update), state);
+    let above = above(Some(update), state);
+    let mut lines: Vec<String> = above.iter().map(|line| wrapped(line)).collect();
     lines.push(head(WIDTH));
     lines.extend(update.rows.iter().map(|row| row_line(row, WIDTH)));
     lines

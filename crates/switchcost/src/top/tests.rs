@@ -58,13 +58,14 @@ fn a_terminal_of_80_columns_and_24_lines() {
     let expected = "\
 41,200 switches a second, 93 % voluntary; by process, most switches first
 this tracer: 0.3 % of the machine, 165 ns a switch
+most preempted: rsync (1.7k a second), most often by kworker/1:2
 name                 id sleeps prmpts yields  moves   wait    p99    run  cost %
 postgres            812    38k   1.2k      0    2.5   <2us <131us  <16us 1.2-2.1
 rsync           4194304      0   1.7k      0    2.5   <2us <131us  <16us 1.2-2.1
 kworker/1:2          57    300      0      0    2.5   <2us <131us  <16us 1.2-2.1";
     assert_eq!(shown.len(), 24);
-    assert_eq!(shown[..6].join("\n"), expected);
-    assert_eq!(shown[6..23].concat(), "");
+    assert_eq!(shown[..7].join("\n"), expected);
+    assert_eq!(shown[7..23].concat(), "");
     assert_eq!(shown[23], KEYS);
     // As text for scripts it is the same.
     let mut update = update();
@@ -78,7 +79,7 @@ fn a_terminal_of_160_columns_and_50_lines() {
     let expected = "\
 name                 id sleeps prmpts yields  moves   wait    p99    run  cost % cpu % preempted by
 postgres            812    38k   1.2k      0    2.5   <2us <131us  <16us 1.2-2.1    42 kworker/1:2";
-    assert_eq!(shown[2..4].join("\n"), expected);
+    assert_eq!(shown[3..5].join("\n"), expected);
     assert_eq!((shown.len(), &*shown[49]), (50, KEYS));
 }
 
@@ -98,16 +99,16 @@ fn keys_sort_group_filter_freeze_and_scroll() {
     let mut state = state();
     let names = |state: &State, rows| -> Vec<String> {
         let shown = screen(Some(&update()), state, (80, rows));
-        let names = shown.iter().skip(3).take(rows - 4).filter(|line| !line.is_empty());
+        let names = shown.iter().skip(4).take(rows - 5).filter(|line| !line.is_empty());
         names.filter_map(|line| line.split_whitespace().next()).map(String::from).collect()
     };
     assert_eq!(state.press(Key::Char('s')), Action::Nothing);
     assert_eq!(names(&state, 24), ["rsync", "postgres", "kworker/1:2"]);
     state.press(Key::Down);
-    assert_eq!(names(&state, 6), ["postgres", "kworker/1:2"]);
+    assert_eq!(names(&state, 7), ["postgres", "kworker/1:2"]);
     // No further than the last row.
     state.press(Key::PageDown);
-    assert_eq!(names(&state, 6), ["postgres", "kworker/1:2"]);
+    assert_eq!(names(&state, 7), ["postgres", "kworker/1:2"]);
     for c in "/syn".chars() {
         state.press(Key::Char(c));
     }

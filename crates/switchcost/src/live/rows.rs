@@ -111,8 +111,17 @@ pub(crate) struct Row {
     pub(crate) burst_median: Option<Between>,
     /// Share of its CPU time that the switches themselves take; absent where their cost is not known.
     pub(crate) cost_share: Option<Range>,
-    /// Who preempted it most often.
-    pub(crate) preempted_by: Option<String>,
+    /// Who preempted it most often, others than itself.
+    pub(crate) preempted_by: Option<Preempter>,
+}
+
+/// Who took the CPU from somebody that could have run on.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Preempter {
+    /// Its name.
+    pub(crate) name: String,
+    /// How often a second.
+    pub(crate) per_s: f64,
 }
 
 impl Row {
@@ -170,7 +179,9 @@ pub(crate) fn rows(account: &Account, by: (By, &Labels), seconds: f64, price: Pr
     }
     let preempters = preempters(account, by);
     let row = |((id, key), (name, used)): (Group, (String, Use))| {
-        let preempted_by = preempters.get(&(id, key)).map(|(name, _)| name.clone());
+        let preempted_by = preempters
+            .get(&(id, key))
+            .map(|(name, count)| Preempter { name: name.clone(), per_s: *count as f64 / seconds });
         Row { name, id: (id != 0).then_some(id), preempted_by, ..Row::of(&used, seconds, price) }
     };
     let mut rows: Vec<Row> = sums.into_iter().map(row).collect();
@@ -255,7 +266,7 @@ pub(crate) fn row_line(row: &Row, columns: usize) -> String {
     let times = [row.wait_median, row.wait_99, row.burst_median];
     let [wait, p99, run] =
         times.map(|of| of.map_or("-".to_string(), |of| upper(of.low_ns, of.high_ns)));
-    let by = row.preempted_by.clone().unwrap_or_default();
+    let by = row.preempted_by.as_ref().map_or(String::new(), |by| by.name.clone());
     let cost = row.cost_share.map_or("-".to_string(), percent_range);
     let cpu = percent(row.cpu_share);
     line(

@@ -54,16 +54,11 @@ fn above(update: Option<&Update>, state: &State) -> Vec<String> {
     lines
 }
 
-/// Who is preempted most, and by whom: what rows of 80 columns have no room for.
+/// Who takes the CPU most often from whom: what rows of 80 columns have no room for.
 fn most_preempted(rows: &[Row]) -> Option<String> {
-    let by_others = rows.iter().filter(|row| row.preempted_by.is_some());
-    let most =
-        by_others.max_by(|one, other| one.preempted_per_s.total_cmp(&other.preempted_per_s))?;
-    let (name, by) = (&most.name, most.preempted_by.as_ref()?);
-    Some(format!(
-        "most preempted: {name} ({} a second), most often by {by}",
-        rate(most.preempted_per_s)
-    ))
+    let pairs = rows.iter().filter_map(|row| Some((&row.name, row.preempted_by.as_ref()?)));
+    let (name, by) = pairs.max_by(|(_, one), (_, other)| one.per_s.total_cmp(&other.per_s))?;
+    Some(format!("most preemptions by another: {name} by {}, {} a second", by.name, rate(by.per_s)))
 }
 
 /// An update as text of 80 columns.

@@ -5,7 +5,7 @@ use model::reading::Reading;
 use super::keys::{Action, Key, State};
 use super::screen::{lines, screen};
 use super::{SCHEMA, Update};
-use crate::live::rows::{Between, By, Row, Sort};
+use crate::live::rows::{Between, By, Preempter, Row, Sort};
 use crate::live::session::Own;
 use crate::watch::findings::Range;
 
@@ -23,7 +23,8 @@ fn row(name: &str, id: u32, sleeps: f64, preempted: f64) -> Row {
         wait_99: between(131_072),
         burst_median: between(16_384),
         cost_share: Some(Range { low: 0.012, high: 0.021 }),
-        preempted_by: Some("kworker/1:2".into()),
+        preempted_by: (preempted > 0.0)
+            .then(|| Preempter { name: "kworker/1:2".into(), per_s: preempted / 10.0 }),
     }
 }
 
@@ -58,7 +59,7 @@ fn a_terminal_of_80_columns_and_24_lines() {
     let expected = "\
 41,200 switches a second, 93 % voluntary; by process, most switches first
 this tracer: 0.3 % of the machine, 165 ns a switch
-most preempted: rsync (1.7k a second), most often by kworker/1:2
+most preemptions by another: rsync by kworker/1:2, 170 a second
 name                 id sleeps prmpts yields  moves   wait    p99    run  cost %
 postgres            812    38k   1.2k      0    2.5   <2us <131us  <16us 1.2-2.1
 rsync           4194304      0   1.7k      0    2.5   <2us <131us  <16us 1.2-2.1

@@ -5,6 +5,7 @@
 //! - scatters: [`Growth`], [`PooledGrowth`], [`Permutation`], [`scatter_between`];
 //! - ratios of two costs: [`ratio`];
 //! - curves with turns: [`changepoint`];
+//! - how many kinds there are, by a sample of them: [`richness`];
 //! - [periods](find_period) in moments, and [histograms](Histogram).
 //!
 //! Deterministic: what is random is drawn from a seed. No input or output, no unsafe code.
@@ -17,6 +18,7 @@ mod least_squares;
 mod location;
 mod periods;
 pub mod ratio;
+mod richness;
 mod scatter;
 
 pub use bootstrap::{Bootstrapped, Pooled, bootstrap};
@@ -27,4 +29,5 @@ pub use location::{
     normal_quantile, quantile, quantile_ranks, student_quantile,
 };
 pub use periods::{Period, Windows, find_period};
+pub use richness::{Richness, richness};
 pub use scatter::{Group, Growth, Permutation, PooledGrowth, scatter_between};

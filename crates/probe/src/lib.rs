@@ -1,5 +1,6 @@
 //! All of switchcost that touches the kernel. A case comes in, samples go out.
 
+pub mod accesses;
 pub mod assignment;
 pub mod competing;
 pub mod idle;

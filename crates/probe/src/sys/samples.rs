@@ -1,0 +1,148 @@
+//! Samples of what runs on a CPU, by the kernel's clock: perf_event_open(2), include/uapi/linux/perf_event.h.
+
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap};
+use rustix::param::page_size;
+
+use super::check;
+use super::page::Mapping;
+
+const TYPE_SOFTWARE: u32 = 1;
+const SW_CPU_CLOCK: u64 = 0;
+const SAMPLE_IP: u64 = 1;
+const SAMPLE_TID: u64 = 1 << 1;
+const SAMPLE_CPU: u64 = 1 << 7;
+const SAMPLE_REGS_USER: u64 = 1 << 12;
+const FD_CLOEXEC: u64 = 8;
+const EXCLUDE_KERNEL: u64 = 1 << 5;
+const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+const RECORD_SAMPLE: u32 = 9;
+/// AX, BX, CX, DX, SI, DI, BP, SP and R8 to R15 (arch/x86/include/uapi/asm/perf_regs.h).
+const REGISTERS: u64 = 0xff_00ff;
+const REGISTER_COUNT: usize = 16;
+/// Pages of the ring, a power of two: a third of a second of samples every 250 us.
+const RING_PAGES: usize = 64;
+/// Places of `data_head` and `data_tail` in `struct perf_event_mmap_page`.
+const HEAD_OFFSET: usize = 1024;
+const TAIL_OFFSET: usize = 1032;
+
+/// `struct perf_event_attr` up to PERF_ATTR_SIZE_VER3, which has the registers.
+#[repr(C)]
+#[derive(Default)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    /// wakeup_events and bp_type, config1, config2, branch_sample_type.
+    unused: [u64; 4],
+    sample_regs_user: u64,
+    /// sample_stack_user, clockid.
+    unused_too: u64,
+}
+
+/// A moment of a thread in user space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Its process.
+    pub pid: u32,
+    /// Itself.
+    pub tid: u32,
+    /// The CPU that it ran on.
+    pub cpu: u32,
+    /// The instruction that it was about to execute.
+    pub ip: u64,
+    /// Its registers AX, BX, CX, DX, SI, DI, BP, SP, R8 to R15.
+    pub registers: [u64; REGISTER_COUNT],
+}
+
+/// Samples of all that runs in user space on one CPU. It ends when this is dropped.
+pub struct CpuSamples {
+    ring: Mapping,
+    _event: OwnedFd,
+}
+
+impl CpuSamples {
+    /// One sample every so many nanoseconds of user space.
+    pub fn open(cpu: u32, period_ns: u64) -> Result<Self, Errno> {
+        let attributes = Attributes {
+            kind: TYPE_SOFTWARE,
+            size: size_of::<Attributes>() as u32,
+            config: SW_CPU_CLOCK,
+            sample_period: period_ns,
+            sample_type: SAMPLE_IP | SAMPLE_TID | SAMPLE_CPU | SAMPLE_REGS_USER,
+            flags: EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
+            sample_regs_user: REGISTERS,
+            ..Attributes::default()
+        };
+        let number = libc::SYS_perf_event_open;
+        let any_process: libc::pid_t = -1;
+        let no_group: libc::c_int = -1;
+        // SAFETY: the kernel reads the attributes, which are whole; the call returns a new descriptor.
+        let event = unsafe {
+            let fd = libc::syscall(
+                number,
+                &raw const attributes,
+                any_process,
+                cpu,
+                no_group,
+                FD_CLOEXEC,
+            );
+            OwnedFd::from_raw_fd(check(fd)? as i32)
+        };
+        let bytes = (1 + RING_PAGES) * page_size();
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping aliases nothing of this process.
+        let base =
+            unsafe { mmap(std::ptr::null_mut(), bytes, protection, MapFlags::SHARED, &event, 0)? };
+        Ok(Self { ring: Mapping { base, bytes }, _event: event })
+    }
+
+    fn place(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: within the first page, aligned, and used atomically by the kernel and by us.
+        unsafe { &*self.ring.base.byte_add(offset).cast() }
+    }
+
+    /// The samples since the last call, oldest first.
+    pub fn drain(&mut self, mut each: impl FnMut(Moment)) {
+        let data = (self.ring.bytes - page_size()) as u64;
+        // The kernel's bytes are written before its head.
+        let head = self.place(HEAD_OFFSET).load(Ordering::Acquire);
+        let mut tail = self.place(TAIL_OFFSET).load(Ordering::Relaxed);
+        let word = |at: u64| {
+            // SAFETY: records are of whole words, and `at` is taken modulo the ring's size.
+            unsafe {
+                let ring = self.ring.base.byte_add(page_size());
+                ring.byte_add((at % data) as usize).cast::<u64>().read()
+            }
+        };
+        while tail < head {
+            let header = word(tail);
+            let (kind, bytes) = (header as u32, header >> 48);
+            if bytes < 8 || tail + bytes > head {
+                tail = head;
+                break;
+            }
+            // Header, instruction, thread, CPU, the ABI of the registers and these.
+            if kind == RECORD_SAMPLE && bytes as usize >= 8 * (5 + REGISTER_COUNT) {
+                let thread = word(tail + 16);
+                each(Moment {
+                    pid: thread as u32,
+                    tid: (thread >> 32) as u32,
+                    cpu: word(tail + 24) as u32,
+                    ip: word(tail + 8),
+                    registers: std::array::from_fn(|at| word(tail + 40 + 8 * at as u64)),
+                });
+            }
+            tail += bytes;
+        }
+        // All was read before the kernel may write there again.
+        self.place(TAIL_OFFSET).store(tail, Ordering::Release);
+    }
+}

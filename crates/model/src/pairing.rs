@@ -64,9 +64,13 @@ impl<'a> Grouped<'a> {
             let Some(rounds) = cases.get_mut(sample.case) else { continue };
             rounds.entry(sample.round).or_default().push(sample);
         }
-        let solo = |case: usize| match plan.batching.ring.triples {
-            Some(_) => plan.ring(case).filter(|ring| ring.members > 1).map(|_| Solo::Own),
-            None => plan.solo_of(case).filter(|solo| *solo != case).map(Solo::Case),
+        let solo = |case: usize| match plan.solo_of(case).filter(|solo| *solo != case) {
+            // Of a link whose members cannot be alone in their worker.
+            Some(solo) => Some(Solo::Case(solo)),
+            None => {
+                plan.batching.ring.triples?;
+                plan.ring(case).filter(|ring| ring.members > 1).map(|_| Solo::Own)
+            }
         };
         let solos = (0..plan.cases.len()).map(solo).collect();
         let mut slices = vec![CaseSlices::default(); cases.len()];

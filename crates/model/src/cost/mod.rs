@@ -51,7 +51,7 @@ impl Cost {
     ) -> Self {
         let bare = |(case, of): (usize, &CaseSummary)| {
             let (members, cost_ns) = (of.case.members, of.ns_per_switch_above_solo);
-            let is_bare = members > 1 && of.case.work.is_none();
+            let is_bare = members > 1 && of.case.work.is_none() && is_main(cases, of);
             is_bare.then_some(Direct { members, case, cost_ns })
         };
         let mut direct: Vec<Direct> = cases.iter().enumerate().filter_map(bare).collect();
@@ -63,6 +63,11 @@ impl Cost {
             direct,
         }
     }
+}
+
+/// Whether a ring passes its token as the first does: others are measured beside for what they switch by.
+fn is_main(cases: &[CaseSummary], of: &CaseSummary) -> bool {
+    cases.first().is_some_and(|first| first.case.link == of.case.link)
 }
 
 /// Numbers of the cases of several members that have the same key, in the order of the first of each.
@@ -227,7 +232,7 @@ fn by_members(cases: &[CaseSummary], levels: &Levels) -> Vec<MembersCurve> {
         let beside = breaks.breaks.iter().map(|found| beside(found, &levels)).collect();
         MembersCurve { work, cases: indices, in_words: breaks.in_words(), breaks, beside }
     };
-    let groups = alike(cases, |of| Some(of.case.work)).into_iter();
+    let groups = alike(cases, |of| is_main(cases, of).then_some(of.case.work)).into_iter();
     groups.filter(|(_, indices)| indices.len() >= FEWEST).map(curve).collect()
 }
 

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use model::experiment::Experiment;
 use model::machine::{Cache, Machine};
 use model::plan;
-use model::ring::{Batching, Case, LINE_BYTES, Op, Policy, Walk, Work};
+use model::ring::{Batching, Case, Kind, LINE_BYTES, Op, Placement, Policy, Walk, Work};
 use probe::{placement, policy, ring};
 
 use super::CostArgs;
@@ -64,6 +64,8 @@ pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
     };
     let with_and_without = || std::iter::once(None).chain(works.iter().copied().map(Some));
     let grid = members.iter().flat_map(|m| with_and_without().map(|work| case(*m, work)));
+    let grid =
+        grid.chain(placement.is_one_cpu().then(|| by_yield(&placement)).into_iter().flatten());
     // One sample a worker, for the counts, and then the ring between solos on the same memory.
     let batching = plan::Batching::of_rings(Batching {
         laps: args.laps,
@@ -74,6 +76,22 @@ pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
         ..Batching::default()
     });
     Ok((args.effort.plan(Experiment::Cost, grid, batching), notices))
+}
+
+/// Members of the rings that switch by sched_yield: one, the fewest that switch, and more than the first-level caches hold kernel
+/// data of.
+const YIELDING: [u32; 3] = [1, 2, 64];
+
+/// Rings without work whose members only yield, of threads and of processes, under the policy of most programs: what a
+/// program's involuntary switches cost is read from them.
+fn by_yield(placement: &Placement) -> impl Iterator<Item = Case> {
+    let yielding = |kind: Kind, members: u32| {
+        let link = "yield".to_string();
+        Case { members, kind, link, ..pair(placement.clone()) }
+    };
+    [Kind::Thread, Kind::Process]
+        .into_iter()
+        .flat_map(move |kind| YIELDING.map(|members| yielding(kind, members)))
 }
 
 /// The working sets of the arrays for which the budget suffices, and a note if some were left out.

@@ -2,7 +2,8 @@
 """The estimate of `switchcost cost -- CMD` against the truth: programs whose loss to context switches is known.
 
 bench/switch-loss.c works in periods on an array of each thread, with one thread and with many, the same work in all. What many take
-more CPU time is the real loss. Runs alone and with many alternate; the medians are compared. Prints a table in Markdown: real loss, predicted
+more CPU time is the real loss, of a program that is not watched. Runs alone, with many, and with many and watched alternate; the medians are
+compared. Prints a table in Markdown: real loss, predicted
 range, whether the real loss lies in it (with what the real loss itself is uncertain by, half the distance of its quartiles), and what share of
 all cases does.
     bench/switch-loss.py PROGRAM [CPU [REPEATS]]     PROGRAM: the switchcost to test, with a stored profile (run `switchcost cost` first)
@@ -18,7 +19,7 @@ import tempfile
 THREADS = [2, 8, 64]
 PERIODS_US = [50, 200, 1000]
 BYTES = [0, 64 << 10, 256 << 10, 1 << 20]
-WORK_US = 800_000
+WORK_US = 1_000_000
 
 
 def main():
@@ -44,9 +45,10 @@ def main():
             for _ in range(repeats):
                 alone = int(run(1, period, size, steps, periods * threads)[0])
                 watch = [program, "cost", "--quiet", "--json", record, "--"]
-                many, switches = map(int, run(threads, period, size, steps, periods, before=watch))
+                many, switches = map(int, run(threads, period, size, steps, periods))
                 losses.append(100 * (1 - alone / many))
                 rate.append(switches / many * 1e9)
+                run(threads, period, size, steps, periods, before=watch)
                 cost = json.load(open(record))["cost"]
                 if cost["answer"] == "estimated":
                     ranges.append((100 * cost["share"]["low"], 100 * cost["share"]["high"]))

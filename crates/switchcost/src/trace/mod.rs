@@ -201,9 +201,9 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
     let step = if recording.is_some() { DRAIN } else { LOOK };
     loop {
         let left = end.saturating_duration_since(Instant::now());
-        let until_window = watcher.as_ref().and_then(Watcher::until_window).unwrap_or(LOOK);
-        let is_over = interrupt.wait(step.min(left).min(until_window)) || left.is_zero();
-        if until_window.is_zero()
+        let until_look = watcher.as_ref().and_then(Watcher::until_look).unwrap_or(LOOK);
+        let is_over = interrupt.wait(step.min(left).min(until_look)) || left.is_zero();
+        if until_look <= LOOK
             && let Some(of) = &mut watcher
             && of.look(|longest| interrupt.wait(longest)).is_err()
         {
@@ -238,7 +238,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
 /// A watcher of its memory; none for what has no memory of its own, such as a thread of the kernel.
 fn watcher(pid: i32) -> Result<Option<Watcher>> {
     match Watched::find(Path::new("/"), pid) {
-        Ok(program) => Ok(Some(Watcher::new(program))),
+        Ok(program) => Ok(Some(Watcher::new(program, None))),
         Err(error @ (WatchError::Gone | WatchError::Ended(_))) => {
             Err(usage(format!("--pid {pid}: {error}")))
         }
@@ -368,17 +368,17 @@ fn command(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
     };
     session.account.set_scope(Scope::Tree(pid));
     let program = Watched::find(Path::new("/"), pid.cast_signed()).ok();
-    let mut watcher = program.map(Watcher::new);
+    let mut watcher = program.map(|program| Watcher::new(program, None));
     let mut timeline = Timeline::default();
     // The terminal is the command's.
     let bar = Progress::whole(Duration::ZERO, true);
     let step = if recording.is_some() { DRAIN } else { LOOK };
     loop {
-        let until_window = watcher.as_ref().and_then(Watcher::until_window).unwrap_or(LOOK);
-        if launcher.wait_for_answer(Some(until_window.min(step))) {
+        let until_look = watcher.as_ref().and_then(Watcher::until_look).unwrap_or(LOOK);
+        if launcher.wait_for_answer(Some(until_look.min(step))) {
             break;
         }
-        if until_window.is_zero()
+        if until_look <= LOOK
             && let Some(of) = &mut watcher
         {
             // What cannot be read is said in the figures.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::answer;
 use super::choice::{self, Accepts, Chosen};
 use super::profile::{self, Cost, CostProfile, Lack, NO_PROFILE, ProfilePoint, WorkingSet};
+use super::refill::{self, Sampled};
 
 /// Version of [`Report`].
 pub(crate) const SCHEMA: u32 = 1;
@@ -141,7 +142,12 @@ pub(crate) fn program_cost(program: &Program, points: &[ProfilePoint]) -> Progra
         let share = Range { low: part(cost.low_ns), high: part(cost.high_ns) };
         (cpu_share > 0.0 && share.low.is_finite() && share.high.is_finite()).then_some(share)
     };
-    let direct_share = profile::direct(points).and_then(share).map(|share| share.limited().0);
+    let sampled = program.working_set.known().and_then(|set| set.sampled);
+    let direct = match sampled {
+        Some(sampled) => refill::direct_of(points, sampled),
+        None => profile::direct(points),
+    };
+    let direct_share = direct.and_then(share).map(|share| share.limited().0);
     let lack = |why: String| Lack { why, command: None };
     let cost = match &program.working_set {
         Reading::Known(set) => profile::cost_at(*set, program.between_ns(), points),
@@ -173,7 +179,7 @@ pub(crate) fn program_cost(program: &Program, points: &[ProfilePoint]) -> Progra
         direct_share,
         cost_ns: Range { low: cost.low_ns, high: cost.high_ns },
         switches_per_s,
-        assumptions: assumptions(whole, involuntary > voluntary),
+        assumptions: assumptions(whole, involuntary > voluntary, sampled.is_some()),
     }
 }
 
@@ -181,7 +187,16 @@ pub(crate) fn program_cost(program: &Program, points: &[ProfilePoint]) -> Progra
 pub(super) const LIMITED: &str = "limited to";
 
 /// What was taken for granted; `share` as it was before it was limited.
-fn assumptions(share: Range, mostly_involuntary: bool) -> Vec<String> {
+fn assumptions(share: Range, mostly_involuntary: bool, sampled: bool) -> Vec<String> {
+    if sampled {
+        let always = [
+            "between two switches a thread touches the working set that it has over the whole watch",
+            "its threads take turns on a CPU one after the other",
+            "a line costs as much to fetch again as in a ring of as many members with such working sets, within a factor of 1.5 as others use the same caches",
+            "the time that was watched is typical",
+        ];
+        return always.map(String::from).to_vec();
+    }
     let always = [
         "each switch costs what one of a ring of two costs here, whose members each touch a working set of this size",
         "it walks its memory no faster than the ring's members",
@@ -335,7 +350,7 @@ impl WorkingSet {
         };
         let low_bytes = active.map(least).min()?;
         let high_bytes = resident?;
-        Some(Self { low_bytes: low_bytes.min(high_bytes), high_bytes })
+        Some(Self { low_bytes: low_bytes.min(high_bytes), high_bytes, sampled: None })
     }
 }
 
@@ -427,6 +442,16 @@ impl Report {
         let (working_set, not_read) = set;
         let counts = [&seen.voluntary, &seen.involuntary, &seen.cpu_ns];
         let counts = counts.map(|count| count.clone().map(|count| count as f64));
+        let involuntary_share = match (&seen.voluntary, &seen.involuntary) {
+            (Reading::Known(voluntary), Reading::Known(involuntary)) => {
+                *involuntary as f64 / (voluntary + involuntary).max(1) as f64
+            }
+            _ => 0.0,
+        };
+        let working_set = working_set.map(|set| WorkingSet {
+            sampled: set.sampled.map(|of| Sampled { involuntary_share, ..of }),
+            ..set
+        });
         let program = Program::over(seen.watched_ns as f64, counts, working_set);
         let here = choice::this_machine();
         let working_set = program.working_set.clone().map(|set| set.in_caches(&here));

@@ -5,6 +5,7 @@ mod choice;
 pub(crate) mod findings;
 pub(crate) mod profile;
 mod reading;
+mod refill;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -116,7 +117,7 @@ fn watch(
     let program = Watched::find(Path::new("/"), pid).map_err(cannot)?;
     let bar = Progress::whole(duration, output.quiet);
     let points = if bar.is_seen() { points_so_far(named) } else { Vec::new() };
-    let mut watcher = Watcher::new(program);
+    let mut watcher = Watcher::new(program, Some(duration));
     let end = Instant::now() + duration;
     loop {
         match watcher.look(|longest| interrupt.wait(longest)) {
@@ -193,13 +194,13 @@ fn command(words: &[OsString], named: Option<&Chosen>, output: &Output) -> Resul
     };
     // It may have ended already: then only its usage is known.
     let program = Watched::find(Path::new("/"), pid.cast_signed()).ok();
-    let mut watcher = program.map(Watcher::new);
+    let mut watcher = program.map(|program| Watcher::new(program, None));
     // Its counts are the kernel's at its end. It is looked at only when a window is due, as that may
     // take a CPU from it; what cannot be read is said in the figures.
     let mut look = || {
         let watcher = watcher.as_mut()?;
         watcher.look(|longest| launcher.wait_for_answer(Some(longest))).ok()?;
-        watcher.until_window()
+        watcher.until_look()
     };
     while !launcher.wait_for_answer(look()) {}
     let used = match launcher.run() {

@@ -18,6 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::choice::{self, Accepts};
+use super::refill::{self, Sampled};
 use crate::effort::{Effort, OtherNames};
 use crate::execute;
 use crate::output::Output;
@@ -26,18 +27,21 @@ use crate::store::Folder;
 use crate::values::each_once;
 
 /// Bytes that a program touches between two of its switches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct WorkingSet {
     /// At least so many.
     pub(crate) low_bytes: u64,
     /// At most so many.
     pub(crate) high_bytes: u64,
+    /// What samples of its accesses say beside; absent where they were not sampled.
+    #[serde(default)]
+    pub(crate) sampled: Option<Sampled>,
 }
 
 impl WorkingSet {
     /// The range where touched pages could not be counted: all of the resident memory or none.
     pub(crate) fn within(resident_bytes: u64) -> Self {
-        Self { low_bytes: 0, high_bytes: resident_bytes }
+        Self { low_bytes: 0, high_bytes: resident_bytes, sampled: None }
     }
 
     /// The same, no larger than twice the machine's largest cache: an array of that size misses in every round,
@@ -45,7 +49,7 @@ impl WorkingSet {
     pub(super) fn in_caches(self, machine: &Machine) -> Self {
         let largest = machine.largest_cache().ok().and_then(|cache| cache.size_bytes.known());
         let most = largest.map_or(u64::MAX, |bytes| bytes.saturating_mul(2));
-        Self { low_bytes: self.low_bytes.min(most), high_bytes: self.high_bytes.min(most) }
+        Self { low_bytes: self.low_bytes.min(most), high_bytes: self.high_bytes.min(most), ..self }
     }
 }
 
@@ -75,7 +79,7 @@ impl Cost {
         self.low_ns.is_finite() && self.high_ns.is_finite() && self.low_ns <= self.high_ns
     }
 
-    fn around(self, other: Cost) -> Cost {
+    pub(super) fn around(self, other: Cost) -> Cost {
         Cost { low_ns: self.low_ns.min(other.low_ns), high_ns: self.high_ns.max(other.high_ns) }
     }
 }
@@ -95,11 +99,33 @@ pub(crate) struct ProfilePoint {
     /// A hop of the ring in ns: the walk and the switch. Absent where it was not measured.
     #[serde(default)]
     pub(crate) hop_ns: Option<f64>,
+    /// Members of the ring.
+    #[serde(default = "two")]
+    pub(crate) members: u32,
+    /// Of a ring without work that switches by sched_yield: `total` and `direct` are that switch.
+    #[serde(default)]
+    pub(crate) yields: bool,
 }
 
-/// Whether a ring's costs are those of a profile: of two processes on one CPU.
+fn two() -> u32 {
+    2
+}
+
+impl ProfilePoint {
+    /// Of two members that work: what the cost of a program is read from whose accesses were not sampled.
+    fn is_of_two(&self) -> bool {
+        self.members <= 2 && !self.yields && self.array_bytes > 0
+    }
+}
+
+/// Whether a ring's costs are those of a profile: of processes on one CPU.
+fn is_of_one_cpu(case: &Case) -> bool {
+    case.members > 1 && case.kind == Kind::Process && case.placement.is_one_cpu()
+}
+
+/// The same of two.
 pub(super) fn is_of_two(case: &Case) -> bool {
-    case.members == 2 && case.kind == Kind::Process && case.placement.is_one_cpu()
+    case.members == 2 && is_of_one_cpu(case)
 }
 
 /// Whether a program may walk its working set so: one line a page is no working set.
@@ -122,7 +148,7 @@ pub(super) fn points_of(record: &Record) -> Vec<ProfilePoint> {
         let (low_ns, high_ns) = interval.or(quartiles).or(alone)?;
         Some(Cost { low_ns, high_ns })
     };
-    let rings = record.cases.iter().filter(|summary| is_of_two(&summary.case));
+    let rings = record.cases.iter().filter(|summary| is_of_one_cpu(&summary.case));
     let point = |summary: &CaseSummary| {
         let work = summary.case.work.filter(is_walk)?;
         let bare = Case { work: None, ..summary.case.clone() };
@@ -133,14 +159,26 @@ pub(super) fn points_of(record: &Record) -> Vec<ProfilePoint> {
             direct,
             walk: work.walk,
             hop_ns: summary.ns_per_hop.map(|hop| hop.value),
+            members: summary.case.members,
+            yields: false,
         })
     };
-    rings.filter_map(point).collect()
+    let yielding = record.cases.iter().filter(|summary| {
+        let case = &summary.case;
+        case.link == "yield" && case.members > 1 && case.work.is_none()
+    });
+    let switch = |summary: &CaseSummary| {
+        let total = cost(summary)?;
+        let members = summary.case.members;
+        Some(ProfilePoint { total, members, yields: true, ..ProfilePoint::default() })
+    };
+    rings.filter_map(point).chain(yielding.filter_map(switch)).collect()
 }
 
-/// The direct cost: everything that any of the points gives for it.
+/// The direct cost of two members: everything that any of the points gives for it.
 pub(super) fn direct(points: &[ProfilePoint]) -> Option<Cost> {
-    let all = points.iter().filter_map(|point| point.direct).filter(Cost::is_sound);
+    let of_two = points.iter().filter(|point| point.is_of_two());
+    let all = of_two.filter_map(|point| point.direct).filter(Cost::is_sound);
     all.reduce(Cost::around)
 }
 
@@ -160,13 +198,16 @@ pub(super) fn cost_at(
     between_ns: Option<f64>,
     points: &[ProfilePoint],
 ) -> Result<Cost, Lack> {
-    let WorkingSet { low_bytes: low, high_bytes: high } = set;
+    let WorkingSet { low_bytes: low, high_bytes: high, sampled } = set;
+    if let Some(sampled) = sampled {
+        return refill::cost(set, sampled, between_ns, points);
+    }
     if low > high {
         let why = "working set: its lower end is above its upper end".into();
         return Err(Lack { why, command: None });
     }
     let sound: Vec<&ProfilePoint> =
-        points.iter().filter(|point| point.array_bytes > 0 && point.total.is_sound()).collect();
+        points.iter().filter(|point| point.is_of_two() && point.total.is_sound()).collect();
     let sizes = || sound.iter().map(|point| point.array_bytes);
     let (Some(smallest), Some(largest)) = (sizes().min(), sizes().max()) else {
         return Err(Lack { why: NO_PROFILE.into(), command: None });
@@ -190,7 +231,7 @@ pub(super) fn cost_at(
 
 /// The costs by one walk: of the sizes within the range and the next one outside each end.
 fn around(
-    WorkingSet { low_bytes: low, high_bytes: high }: WorkingSet,
+    WorkingSet { low_bytes: low, high_bytes: high, .. }: WorkingSet,
     between_ns: Option<f64>,
     of_walk: &[&ProfilePoint],
     direct: Option<Cost>,
@@ -214,7 +255,7 @@ pub(super) fn measure_with(command: &str) -> String {
     format!(": measure them with `{command}`")
 }
 
-fn outside(WorkingSet { low_bytes, high_bytes }: WorkingSet, least: u64, most: u64) -> Lack {
+fn outside(WorkingSet { low_bytes, high_bytes, .. }: WorkingSet, least: u64, most: u64) -> Lack {
     let range = |low: u64, high: u64| format!("{} to {}", bytes(low), bytes(high));
     let set = if low_bytes == high_bytes { bytes(low_bytes) } else { range(low_bytes, high_bytes) };
     // A quarter more: the next watch will not find the same working set to the byte. The typed form has no blank.

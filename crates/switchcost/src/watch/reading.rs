@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 
 use launcher::Used;
 use model::reading::Reading;
+use probe::accesses::{Accesses, Sampler};
 use probe::program::{Count, WatchError, Watched, huge_page_bytes};
 
 use super::choice::Chosen;
 use super::findings::{NotRead, PageSizes, Program, Remedy, Report, Seen, SeenSet, Window};
 use super::profile::WorkingSet;
+use super::refill;
 use crate::values::nanoseconds;
 
 /// Time between two looks: what a thread does between the last one and its end is not seen.
@@ -46,12 +48,17 @@ pub(crate) struct Watcher {
     /// Longest time for which a window held the memory map.
     held: Duration,
     ended: bool,
+    /// Samples of its accesses, or why there are none.
+    sampler: Result<Sampler, String>,
     pub(crate) notices: Vec<String>,
 }
 
 impl Watcher {
-    pub(crate) fn new(program: Watched) -> Self {
+    /// Of a program that is watched for so long, where that is known.
+    pub(crate) fn new(program: Watched, watch: Option<Duration>) -> Self {
+        let sampler = Sampler::start(program.pid(), watch);
         Self {
+            sampler,
             program,
             started: Instant::now(),
             count: Count::default(),
@@ -84,6 +91,12 @@ impl Watcher {
             .then(|| self.next_window.saturating_sub(self.started.elapsed()))
     }
 
+    /// Time until the next look that is needed: for a window, or for samples before they are overwritten.
+    pub(crate) fn until_look(&self) -> Option<Duration> {
+        let for_samples = self.sampler.is_ok().then_some(LOOK).filter(|_| !self.ended);
+        self.until_window().into_iter().chain(for_samples).min()
+    }
+
     fn window_if_due(&mut self, wait: impl Fn(Duration) -> bool) -> Result<(), WatchError> {
         if self.until_window() == Some(Duration::ZERO) {
             let now = self.started.elapsed();
@@ -102,6 +115,9 @@ impl Watcher {
 
     /// One look without a window.
     pub(crate) fn see(&mut self) -> Result<(), WatchError> {
+        if let Ok(sampler) = &mut self.sampler {
+            sampler.look();
+        }
         self.program.look(&mut self.count)?;
         self.lost_threads = self.lost_threads.max(self.count.ended);
         if let Ok(ns) = self.program.cpu_ns() {
@@ -230,6 +246,33 @@ impl Watcher {
 
     /// The working set, or the range within the resident memory and why it was not read. Adds how it was looked at.
     fn working_set(&self, method: &mut Vec<String>) -> SeenSet {
+        match &self.sampler {
+            Ok(sampler) => self.sampled(sampler.seen(), method),
+            Err(why) => {
+                method.push(format!("its accesses were not sampled: {why}"));
+                self.touched(method)
+            }
+        }
+    }
+
+    fn sampled(&self, seen: &Accesses, method: &mut Vec<String>) -> SeenSet {
+        match refill::working_set(seen) {
+            Ok(set) => {
+                method.push(format!(
+                    "its working set is estimated from {} samples of its accesses by how often the same cache line came again",
+                    seen.accesses
+                ));
+                (Reading::Known(set), None)
+            }
+            Err(not_read) => {
+                method.push(not_read.why);
+                self.touched(method)
+            }
+        }
+    }
+
+    /// By the pages that were touched.
+    fn touched(&self, method: &mut Vec<String>) -> SeenSet {
         let resident = self.resident_bytes.known().copied();
         let sizes = PageSizes {
             page: rustix::param::page_size() as u64,
@@ -319,7 +362,10 @@ fn of_all((own, not_read): SeenSet, used: &Used) -> SeenSet {
     let share = used.own_cpu_ns.known().map(|own_ns| *own_ns as f64 / used.usage.cpu_ns() as f64);
     if share.is_some_and(|share| share >= MOSTLY_OWN) {
         return (
-            own.map(|set| WorkingSet { high_bytes: set.high_bytes.max(most), ..set }),
+            own.map(|set| match set.sampled {
+                Some(_) => set,
+                None => WorkingSet { high_bytes: set.high_bytes.max(most), ..set },
+            }),
             not_read,
         );
     }
@@ -341,7 +387,8 @@ mod tests {
     fn of_this_process() -> Watcher {
         let own = i32::try_from(std::process::id()).expect("a process id");
         let program = Watched::find(Path::new("/"), own).expect("this process");
-        Watcher { next_window: Duration::ZERO, ..Watcher::new(program) }
+        let sampler = Err("not asked for".to_string());
+        Watcher { next_window: Duration::ZERO, sampler, ..Watcher::new(program, None) }
     }
 
     /// Its window would last half a second, as nothing is known of its switches yet.
@@ -364,7 +411,7 @@ mod tests {
         let (set, not_read) = watcher.working_set(&mut method);
         assert!(set.known().is_some());
         assert!(not_read.is_some_and(|not| not.why.contains("took 20 ms")), "{method:?}");
-        assert!(method[0].contains("took 20 ms"), "{method:?}");
+        assert!(method.concat().contains("took 20 ms"), "{method:?}");
     }
 
     fn used(own_cpu_ns: Option<u64>) -> Used {
@@ -390,7 +437,7 @@ mod tests {
 
     #[test]
     fn childrens_switches_do_not_go_with_their_parents_working_set() {
-        let own = Reading::Known(WorkingSet { low_bytes: 10, high_bytes: 400 });
+        let own = Reading::Known(WorkingSet { low_bytes: 10, high_bytes: 400, sampled: None });
         let range = |own_cpu_ns| {
             let (set, not_read) = of_all((own.clone(), None), &used(own_cpu_ns));
             let set = *set.known().unwrap();

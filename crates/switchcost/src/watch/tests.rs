@@ -35,6 +35,7 @@ fn program(low_kib: u64, high_kib: u64) -> Program {
         working_set: Reading::Known(WorkingSet {
             low_bytes: low_kib * KIB,
             high_bytes: high_kib * KIB,
+            sampled: None,
         }),
     }
 }
@@ -267,14 +268,17 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
 fn no_cache_loses_more_than_it_holds() {
     use model::machine::{Cache, CacheKind, Machine};
     let mut machine = Machine::default();
-    let set = WorkingSet { low_bytes: 5, high_bytes: 1 << 40 };
+    let set = WorkingSet { low_bytes: 5, high_bytes: 1 << 40, sampled: None };
     assert_eq!(set.in_caches(&machine), set);
     machine.cpu.caches = Reading::Known(vec![Cache {
         kind: Reading::Known(CacheKind::Unified),
         size_bytes: Reading::Known(1 << 20),
         ..Cache::default()
     }]);
-    assert_eq!(set.in_caches(&machine), WorkingSet { low_bytes: 5, high_bytes: 2 << 20 });
+    assert_eq!(
+        set.in_caches(&machine),
+        WorkingSet { low_bytes: 5, high_bytes: 2 << 20, sampled: None }
+    );
 }
 
 proptest! {
@@ -291,12 +295,12 @@ proptest! {
             voluntary_per_s: voluntary,
             involuntary_per_s: involuntary,
             cpu_share: cpu,
-            working_set: Reading::Known(WorkingSet { low_bytes: set.0, high_bytes: set.1 }),
+            working_set: Reading::Known(WorkingSet { low_bytes: set.0, high_bytes: set.1, sampled: None }),
         };
         let points: Vec<ProfilePoint> = points.iter().map(|&(array_bytes, low_ns, high_ns, direct)| {
             let total = Cost { low_ns, high_ns };
             let hop_ns = direct.then_some(high_ns);
-            ProfilePoint { array_bytes, total, direct: direct.then_some(total), walk: Walk::Chase, hop_ns }
+            ProfilePoint { array_bytes, total, direct: direct.then_some(total), walk: Walk::Chase, hop_ns, ..ProfilePoint::default() }
         }).collect();
         let answer = program_cost(&program, &points);
         if let ProgramCost::Estimated { share, direct_share, .. } = &answer {

@@ -28,17 +28,20 @@ fn cost(home: &Home, args: &[&str]) -> Said {
 fn every_ring_is_measured_beside_its_solo_with_and_without_work() {
     let said = cost(&Home::new(), &["--op", "read,rmw", "--rounds", "2", "--csv", "-"]);
     let rows = said.rows();
-    // A ring without work, and one for each of two walks, arrays and operations; one sample a round.
-    assert_eq!(rows.rows.len(), 2 * (1 + 2 * 2 * 2));
+    // A ring without work, and one for each of two walks, arrays and operations; one sample a round. Beside them rings
+    // of three sizes that yield, of threads and of processes.
+    let (yielding, by_pipe): (Vec<_>, Vec<_>) =
+        rows.rows.iter().partition(|row| row.text("link") == "yield");
+    assert_eq!((by_pipe.len(), yielding.len()), (2 * (1 + 2 * 2 * 2), 2 * 3 * 2));
     let chases = rows.rows.iter().filter(|row| row.text("walk") == "chase").count();
     assert_eq!(chases, 2 * 2 * 2);
-    for row in &rows.rows {
+    for row in by_pipe {
         assert_eq!(row.text("experiment"), "cost");
         assert_eq!((row.number("members"), row.number("hops")), (2, 200));
         assert!(row.switches() * 100 >= row.number("hops") * 95, "{row:?}");
     }
     let of = |bytes: &str| rows.rows.iter().filter(|r| r.text("work_bytes") == bytes).count();
-    assert_eq!((of("0"), of("1024"), of("4096")), (2, 8, 8));
+    assert_eq!((of("0"), of("1024"), of("4096")), (2 + 2 * 3 * 2, 8, 8));
 }
 
 /// Solos are made by the members themselves, on the memory that they have in the ring, before and after it.

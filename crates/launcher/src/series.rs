@@ -37,6 +37,21 @@ pub struct Series {
     pub discard: bool,
 }
 
+impl Series {
+    /// One run of a command that is watched from outside meanwhile.
+    pub fn watched(words: &[OsString]) -> Self {
+        Self {
+            commands: vec![words.to_vec()],
+            warmup: 0,
+            runs: 1,
+            seed: 0,
+            tree: false,
+            announce: true,
+            discard: false,
+        }
+    }
+}
+
 /// What happened to a command of a series: a line of JSON on the socket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Answer {

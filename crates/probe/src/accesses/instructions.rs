@@ -1,8 +1,8 @@
 //! Which memory an x86-64 thread accesses next, by its registers and the instructions that follow.
 
 use iced_x86::{
-    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess, Register,
-    UsedMemory,
+    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
+    Register, UsedMemory,
 };
 
 use super::Next;
@@ -12,6 +12,7 @@ use crate::sys::Moment;
 pub(super) const LONGEST_BYTES: usize = 15;
 /// Instructions that are followed, at most.
 const MOST_STEPS: usize = 96;
+const RAX: usize = 0;
 const RSP: usize = 4;
 
 /// The registers as they are numbered in instructions.
@@ -117,6 +118,12 @@ pub(super) fn next(
         }
         ip = match instruction.flow_control() {
             FlowControl::Next => instruction.next_ip(),
+            // It goes on behind a system call, whose result is in RAX.
+            FlowControl::Call if instruction.mnemonic() == Mnemonic::Syscall => {
+                state.known[RAX] = false;
+                state.from_memory[RAX] = false;
+                instruction.next_ip()
+            }
             FlowControl::UnconditionalBranch => instruction.near_branch_target(),
             FlowControl::ConditionalBranch if instruction.near_branch_target() <= ip => {
                 instruction.near_branch_target()
@@ -177,6 +184,16 @@ mod tests {
         assert_eq!(next_of(&[0xc3]), Next::Access { address: 0x7000, dependent: false });
         assert_eq!(next_of(&[0x06]), Next::Unknown);
         assert_eq!(next_of(&[]), Next::Unknown);
+    }
+
+    #[test]
+    fn a_system_call_is_passed_and_changes_what_the_kernel_writes() {
+        // syscall; mov rdx,[rdi]
+        let kept = [0x0f, 0x05, 0x48, 0x8b, 0x17];
+        assert_eq!(next_of(&kept), Next::Access { address: 0x5000, dependent: false });
+        // syscall; mov rdx,[rax], and by rcx
+        assert_eq!(next_of(&[0x0f, 0x05, 0x48, 0x8b, 0x10]), Next::Unknown);
+        assert_eq!(next_of(&[0x0f, 0x05, 0x48, 0x8b, 0x11]), Next::Unknown);
     }
 
     #[test]

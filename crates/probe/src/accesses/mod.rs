@@ -132,7 +132,7 @@ impl Sampler {
                 // A CPU that is offline.
                 Err(Errno::NODEV | Errno::NXIO) => {}
                 Err(Errno::ACCESS | Errno::PERM) => {
-                    return Err("sampling needs CAP_PERFMON, or root".to_string());
+                    return Err("sampling its accesses needs CAP_PERFMON: run as root".to_string());
                 }
                 Err(errno) => {
                     return Err(format!("cannot sample CPU {cpu} (perf_event_open): {errno}"));

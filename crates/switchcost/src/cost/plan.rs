@@ -82,6 +82,9 @@ pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
 /// data of.
 const YIELDING: [u32; 3] = [1, 2, 64];
 
+/// What their members are.
+const YIELDING_KINDS: [Kind; 2] = [Kind::Thread, Kind::Process];
+
 /// Rings without work whose members only yield, of threads and of processes, under the policy of most programs: what a
 /// program's involuntary switches cost is read from them.
 fn by_yield(placement: &Placement) -> impl Iterator<Item = Case> {
@@ -89,9 +92,7 @@ fn by_yield(placement: &Placement) -> impl Iterator<Item = Case> {
         let link = "yield".to_string();
         Case { members, kind, link, ..pair(placement.clone()) }
     };
-    [Kind::Thread, Kind::Process]
-        .into_iter()
-        .flat_map(move |kind| YIELDING.map(|members| yielding(kind, members)))
+    YIELDING_KINDS.into_iter().flat_map(move |kind| YIELDING.map(|members| yielding(kind, members)))
 }
 
 /// The working sets of the arrays for which the budget suffices, and a note if some were left out.
@@ -99,7 +100,8 @@ fn fitting(works: Vec<Work>, args: &CostArgs) -> (Vec<Work>, Option<String>) {
     let arrays: Vec<u64> =
         works.iter().map(|work| work.bytes).collect::<BTreeSet<_>>().into_iter().collect();
     let each = (works.len() * args.members.len()).div_ceil(arrays.len().max(1));
-    let (kept, note) = args.effort.fitting(&arrays, each, args.members.len());
+    let others = args.members.len() + YIELDING.len() * YIELDING_KINDS.len();
+    let (kept, note) = args.effort.fitting(&arrays, each, others);
     (works.into_iter().filter(|work| kept.contains(&work.bytes)).collect(), note)
 }
 

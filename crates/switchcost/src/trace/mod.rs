@@ -312,13 +312,12 @@ fn finish(
 
 /// The costs of a program whose memory was watched.
 fn of_report(report: &Report) -> Costs {
-    let points = report.profile.known().map_or(&[][..], |profile| &profile.points);
     let total = match (&report.cost, report.refill_share.known()) {
         (ProgramCost::Estimated { cost_ns, .. }, Some(_)) => Some(*cost_ns),
         _ => None,
     };
     Costs {
-        price: Price { direct: watch::direct_ns(points), total },
+        price: Price { direct: report.direct_ns, total },
         profile: report.profile.clone().map(|profile| profile.run),
         refill_unknown: report.refill_share.why().map(str::to_string),
         command_to_know: report.command_to_know.clone(),
@@ -351,17 +350,7 @@ fn command(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
     // Until the command has a process id nothing is inside.
     let mut session =
         Session::open(Scope::Tree(u32::MAX), args.recorder(), args.by, "switchcost cost -- CMD")?;
-    let commands = vec![words.clone()];
-    let series = Series {
-        commands,
-        warmup: 0,
-        runs: 1,
-        seed: 0,
-        tree: false,
-        announce: true,
-        discard: false,
-    };
-    let mut launcher = Launcher::start(series)?;
+    let mut launcher = Launcher::start(Series::watched(words))?;
     let pid = match launcher.started() {
         Ok(Some(pid)) => pid,
         started => return watch::without_figures(started.err(), launcher.signal()),

@@ -24,8 +24,7 @@ pub(super) fn headline(
     }
     let rate = direct.zip(program.switches_per_s());
     if let Some((share, (direct, per_s))) = cost.direct_share().zip(rate) {
-        let each = Range { low: direct.low_ns, high: direct.high_ns };
-        let (share, switches) = (percents(share), switches_in_words(per_s, each));
+        let (share, switches) = (percents(share), switches_in_words(per_s, direct.into()));
         return format!(
             "Switching itself takes {share} of its CPU time: {switches}; refill: not known."
         );

@@ -55,6 +55,10 @@ impl Program {
         Self { voluntary_per_s, involuntary_per_s, cpu_share, working_set }
     }
 
+    fn sampled(&self) -> Option<Sampled> {
+        self.working_set.known().and_then(|set| set.sampled)
+    }
+
     /// Switches per second of both kinds.
     pub(super) fn switches_per_s(&self) -> Option<f64> {
         Some(self.voluntary_per_s.known()? + self.involuntary_per_s.known()?)
@@ -64,6 +68,12 @@ impl Program {
     pub(super) fn between_ns(&self) -> Option<f64> {
         let ns = self.cpu_share.known()? * 1e9 / self.switches_per_s()?;
         (ns.is_finite() && ns > 0.0).then_some(ns)
+    }
+}
+
+impl From<Cost> for Range {
+    fn from(cost: Cost) -> Self {
+        Self { low: cost.low_ns, high: cost.high_ns }
     }
 }
 
@@ -142,12 +152,7 @@ pub(crate) fn program_cost(program: &Program, points: &[ProfilePoint]) -> Progra
         let share = Range { low: part(cost.low_ns), high: part(cost.high_ns) };
         (cpu_share > 0.0 && share.low.is_finite() && share.high.is_finite()).then_some(share)
     };
-    let sampled = program.working_set.known().and_then(|set| set.sampled);
-    let direct = match sampled {
-        Some(sampled) => refill::direct_of(points, sampled),
-        None => profile::direct(points),
-    };
-    let direct_share = direct.and_then(share).map(|share| share.limited().0);
+    let direct_share = direct_cost(program, points).and_then(share).map(|share| share.limited().0);
     let lack = |why: String| Lack { why, command: None };
     let cost = match &program.working_set {
         Reading::Known(set) => profile::cost_at(*set, program.between_ns(), points),
@@ -177,9 +182,17 @@ pub(crate) fn program_cost(program: &Program, points: &[ProfilePoint]) -> Progra
         share,
         limited,
         direct_share,
-        cost_ns: Range { low: cost.low_ns, high: cost.high_ns },
+        cost_ns: cost.into(),
         switches_per_s,
-        assumptions: assumptions(whole, involuntary > voluntary, sampled.is_some()),
+        assumptions: assumptions(whole, involuntary > voluntary, program.sampled().is_some()),
+    }
+}
+
+/// The cost of a switch itself: of a program whose accesses were sampled by the kind of its switches.
+fn direct_cost(program: &Program, points: &[ProfilePoint]) -> Option<Cost> {
+    match program.sampled() {
+        Some(sampled) => refill::direct_of(points, sampled),
+        None => profile::direct(points),
     }
 }
 
@@ -424,6 +437,8 @@ pub(crate) struct Report {
     pub(crate) profile_choice: Option<String>,
     /// The estimate: where the working set was not read, for anything up to the resident memory.
     pub(crate) cost: ProgramCost,
+    /// Cost of a switch itself in ns, by which the answer's direct share is; absent where it was not measured.
+    pub(crate) direct_ns: Option<Range>,
     /// Share of the CPU time that refilling caches takes, beside the switches themselves; unknown where the
     /// working set was not read, or its costs were not measured.
     pub(crate) refill_share: Reading<Range>,
@@ -464,7 +479,7 @@ impl Report {
         seen.notices.extend(chosen.as_ref().ok().and_then(|chosen| chosen.differs.clone()));
         let points = chosen.as_ref().map_or(&[][..], |chosen| &chosen.profile.points);
         let cost = program_cost(&cached, points);
-        let direct = profile::direct(points);
+        let direct = direct_cost(&cached, points);
         let refill_share = answer::refill(&cost, not_read.as_ref());
         let path = chosen.as_ref().ok().map(|chosen| chosen.path.display().to_string());
         let command_to_know =
@@ -478,6 +493,7 @@ impl Report {
             profile: chosen.map(|chosen| chosen.profile).into(),
             cost,
             refill_share,
+            direct_ns: direct.map(Range::from),
             command_to_know,
             in_words,
         }

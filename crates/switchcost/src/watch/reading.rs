@@ -224,6 +224,7 @@ impl Watcher {
                 ));
             }
         }
+        notices.extend(self.unsampled());
         let mut method = Vec::new();
         let working_set = self.working_set(&mut method);
         let switches = self.count.switches();
@@ -248,11 +249,14 @@ impl Watcher {
     fn working_set(&self, method: &mut Vec<String>) -> SeenSet {
         match &self.sampler {
             Ok(sampler) => self.sampled(sampler.seen(), method),
-            Err(why) => {
-                method.push(format!("its accesses were not sampled: {why}"));
-                self.touched(method)
-            }
+            Err(_) => self.touched(method),
         }
+    }
+
+    /// What is lost where its accesses cannot be sampled.
+    fn unsampled(&self) -> Option<String> {
+        let why = self.sampler.as_ref().err()?;
+        Some(format!("its working set is known by pages only, a wide range: {why}"))
     }
 
     fn sampled(&self, seen: &Accesses, method: &mut Vec<String>) -> SeenSet {
@@ -344,9 +348,9 @@ pub(crate) fn report_of_command(
         involuntary: Reading::Known(usage.involuntary),
         cpu_ns: Reading::Known(usage.cpu_ns()),
         resident_bytes: Reading::Known(usage.max_resident_bytes),
+        notices: watcher.as_ref().and_then(Watcher::unsampled).into_iter().collect(),
         windows: watcher.map(|watcher| watcher.windows).unwrap_or_default(),
         method,
-        notices: Vec::new(),
     };
     Report::of(seen, working_set, named)
 }
@@ -411,7 +415,7 @@ mod tests {
         let (set, not_read) = watcher.working_set(&mut method);
         assert!(set.known().is_some());
         assert!(not_read.is_some_and(|not| not.why.contains("took 20 ms")), "{method:?}");
-        assert!(method.concat().contains("took 20 ms"), "{method:?}");
+        assert!(method.last().is_some_and(|how| how.contains("took 20 ms")), "{method:?}");
     }
 
     fn used(own_cpu_ns: Option<u64>) -> Used {

@@ -1,6 +1,8 @@
 //! On the running kernel: counts and times against its own. Needs root; says `skipped: why` without.
 #![allow(unsafe_code, clippy::unwrap_used)]
 
+mod mixed_load;
+
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::fs;
@@ -48,7 +50,7 @@ fn thread_cpu_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// What the kernel says of a thread of ours that sleeps.
+/// What the kernel says of a thread that sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Kernels {
     voluntary: u64,
@@ -60,7 +62,7 @@ struct Kernels {
 
 fn kernels(tid: u32) -> Kernels {
     let read = |name: &str| {
-        fs::read_to_string(format!("/proc/self/task/{tid}/{name}")).unwrap_or_default()
+        fs::read_to_string(format!("/proc/{tid}/{name}")).unwrap_or_default()
     };
     let field = |text: &str, name: &str| -> Option<u64> {
         let line = text.lines().find(|line| line.starts_with(name))?;

@@ -3,7 +3,8 @@
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rustc-check-cfg=cfg(threadclock_emulated)");
+    // Not rustc-cdylib-link-arg: cargo passes that on to the libraries of crates that use this one.
     // A thread's end runs our pthread key destructor: after dlclose() it would not be there.
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libthreadclock.so.0");
+    println!("cargo:rustc-link-arg=-Wl,-z,nodelete");
+    println!("cargo:rustc-link-arg=-Wl,-soname,libthreadclock.so.0");
 }

@@ -1,10 +1,12 @@
 //! What tracing and reading cost, as differences and ratios of one run, alternating.
 //! `cargo bench -p switchtrace --bench cost -- ring|reader|flood [ROUNDS]`; needs root. See bench/switchtrace.sh.
+//! `around WAY CMD...` traces while a command runs, `once LAPS` is a ring of two: for bench/tracers.py.
 #![allow(unsafe_code, missing_docs, clippy::unwrap_used)]
 
 use std::hint::black_box;
 use std::io::{Read, Write, pipe};
 use std::mem::MaybeUninit;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -260,13 +262,43 @@ fn flood(seconds: usize) {
     }
 }
 
+/// Traces one way while a command runs, and says what was lost. What is recorded is taken out and dropped.
+fn around(way: &str, command: &[String]) {
+    let options = match way {
+        "times" => Some(Options::times_only()),
+        "activity" => Some(Options::default()),
+        "recording" => Some(recording(false)),
+        _ => None,
+    };
+    let _probe = options.is_none().then(|| switchtrace::empty_probe().unwrap());
+    let mut tracer = options.map(|options| Tracer::open(&options).unwrap());
+    let mut child = Command::new(&command[0]).args(&command[1..]).spawn().unwrap();
+    while child.try_wait().unwrap().is_none() {
+        if let Some(recorder) = tracer.as_mut().and_then(Tracer::recorder) {
+            recorder.drain(|event| {
+                black_box(event);
+            });
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    let lost = tracer.map_or_else(Default::default, |tracer| tracer.lost());
+    println!("{}", lost.threads + lost.pairs + lost.events);
+}
+
 fn main() {
+    let words: Vec<String> =
+        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    match &words[..] {
+        [first, way, command @ ..] if first == "around" => return around(way, command),
+        [first, laps] if first == "once" => {
+            return println!("{:.2}", ring(1, laps.parse().unwrap()));
+        }
+        _ => {}
+    }
     if let Err(why) = Tracer::open(&Options::times_only()) {
         println!("skipped: {why}");
         return;
     }
-    let words: Vec<String> =
-        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let number = |otherwise| words.get(1).and_then(|word| word.parse().ok()).unwrap_or(otherwise);
     match words.first().map(String::as_str) {
         Some("reader") => reader(number(201)),

@@ -47,6 +47,7 @@ pub(crate) struct YieldSign {
 pub(crate) struct Kernel {
     pub(crate) task: Task,
     pub(crate) switch: SwitchArguments,
+    /// `None`: yields count as preemptions.
     pub(crate) yields: Option<YieldSign>,
     /// The ids that programs attach to.
     pub(crate) ids: Ids,
@@ -139,6 +140,8 @@ fn switch_arguments(is_pointer: &[bool]) -> Option<SwitchArguments> {
 }
 
 fn yield_sign(btf: &Btf) -> Option<YieldSign> {
+    // The helper that finds the registers: Linux 5.15.
+    btf.find(Kind::Function, "bpf_task_pt_regs")?;
     let number = i32::try_from(libc::SYS_sched_yield).ok()?;
     let field = |name, is_64_bit| {
         btf.offset("pt_regs", name).map(|offset| YieldSign { offset, is_64_bit, number })

@@ -21,6 +21,8 @@ pub struct Refusal {
     pub lockdown: Option<String>,
     /// The process is under a seccomp filter.
     pub seccomp: bool,
+    /// Bytes of RLIMIT_MEMLOCK, if it is limited and the kernel counts maps by it (before Linux 5.11).
+    pub memlock_bytes: Option<u64>,
     /// The kernel does not know the call.
     pub not_in_kernel: bool,
 }
@@ -51,9 +53,22 @@ impl Refusal {
             in_user_namespace: !identity.is_empty() && identity != [0, 0, u64::from(u32::MAX)],
             lockdown: lockdown.contains("[confidentiality]").then(|| "confidentiality".to_owned()),
             seccomp: field("Seccomp:").is_some_and(|mode| mode != "0"),
+            memlock_bytes: memlock_bytes(
+                &read("proc/sys/kernel/osrelease"),
+                &read("proc/self/limits"),
+            ),
             not_in_kernel: errno == Some(libc::ENOSYS),
         }
     }
+}
+
+fn memlock_bytes(release: &str, limits: &str) -> Option<u64> {
+    let mut numbers = release.split(['.', '-']).map(|number| number.trim().parse::<u32>());
+    let version = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+    let limit = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"))?;
+    // `unlimited` is no number.
+    let bytes = limit.split_whitespace().next()?.parse().ok()?;
+    (version < (5, 11)).then_some(bytes)
 }
 
 impl fmt::Display for Refusal {
@@ -78,6 +93,11 @@ impl fmt::Display for Refusal {
                 "a seccomp filter may forbid bpf(2): allow it in the container's profile"
                     .to_owned(),
             );
+        }
+        if let Some(bytes) = self.memlock_bytes {
+            said.push(format!(
+                "before Linux 5.11 maps count as locked memory, limited to {bytes} bytes: `ulimit -l unlimited`"
+            ));
         }
         if self.not_in_kernel {
             said.push(
@@ -138,6 +158,26 @@ mod tests {
         let (refusal, text) = said(&files, libc::EPERM);
         assert!(refusal.seccomp && refusal.in_user_namespace && refusal.missing.is_empty());
         assert!(text.contains("user namespace") && text.contains("seccomp"), "{text}");
+    }
+
+    #[test]
+    fn locked_memory_of_old_kernels() {
+        let limit = "Limit  Soft  Hard  Units\nMax locked memory   65536   65536   bytes\n";
+        let status = ("proc/self/status", "CapEff:\t000001ffffffffff\nSeccomp:\t0\n");
+        let old = ("proc/sys/kernel/osrelease", "5.10.0-30-amd64\n");
+        let files = [status, IDENTITY, old, ("proc/self/limits", limit)];
+        let (refusal, text) = said(&files, libc::EPERM);
+        assert_eq!(refusal.memlock_bytes, Some(65_536));
+        assert!(text.contains("limited to 65536 bytes: `ulimit -l unlimited`"), "{text}");
+        for (release, limits) in [
+            ("5.11.0", limit),
+            ("6.1.0", limit),
+            ("5.10.1", "Max locked memory  unlimited  unlimited  bytes"),
+            ("", limit),
+            ("5", ""),
+        ] {
+            assert_eq!(memlock_bytes(release, limits), None, "{release} {limits}");
+        }
     }
 
     #[test]

@@ -287,6 +287,10 @@ pub(crate) fn load(
     // SAFETY: as above, and the kernel writes at most `log_bytes` to the log.
     drop(unsafe { bpf_descriptor(Command::ProgLoad, &attributes) });
     let log: Vec<u8> = log.into_iter().take_while(|byte| *byte != 0).collect();
+    // It did not come to the verifier.
+    if log.is_empty() {
+        return Err(explained("bpf(BPF_PROG_LOAD)", source));
+    }
     let log = String::from_utf8_lossy(&log);
     let lines: Vec<&str> = log.lines().collect();
     let log = lines[lines.len().saturating_sub(40)..].join("\n");
@@ -325,8 +329,10 @@ pub(crate) fn pin(map: &OwnedFd, path: &Path) -> Result<(), Error> {
     // SAFETY: `name` ends in NUL and outlives the call.
     unsafe { bpf(Command::ObjPin, &attributes) }
         .map_err(|source| explained("bpf(BPF_OBJ_PIN)", source))?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666))
-        .map_err(|source| Error::Os { call: "chmod of the pinned table", source })
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666)).map_err(|source| {
+        let _ = std::fs::remove_file(path);
+        Error::Os { call: "chmod of the pinned table", source }
+    })
 }
 
 /// A shared mapping, unmapped when dropped.

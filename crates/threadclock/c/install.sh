@@ -1,9 +1,10 @@
 #!/bin/sh
-# Installs the C interface: header, shared and static library, pkg-config file.
-# usage: crates/threadclock/c/install.sh [PREFIX]     (DESTDIR is honoured)
+# Installs the C interface of the crate in whose folder this lies: header, shared and static library, pkg-config file.
+# usage: crates/CRATE/c/install.sh [PREFIX]     (DESTDIR is honoured)
 # Takes the libraries from LIBRARIES, else builds them in release mode.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
+name=${here##*/}
 prefix=${1:-/usr/local}
 libdir=$prefix/lib
 root=${DESTDIR:-}
@@ -13,14 +14,23 @@ if [ -z "${LIBRARIES:-}" ]; then
         sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
     LIBRARIES=$target/release
 fi
-version=$(sed -n 's/^version *= *"\(.*\)"/\1/p' "$here/../../Cargo.toml" | head -n 1)
+of() { sed -n "s/^$1 *= *\"\(.*\)\"/\1/p" "$2" | head -n 1; }
 
 mkdir -p "$root$libdir/pkgconfig" "$root$prefix/include"
-install -m 644 "$here/include/threadclock.h" "$root$prefix/include/"
-install -m 644 "$LIBRARIES/libthreadclock.a" "$root$libdir/"
-install -m 755 "$LIBRARIES/libthreadclock.so" "$root$libdir/libthreadclock.so.0"
-ln -sf libthreadclock.so.0 "$root$libdir/libthreadclock.so"
+install -m 644 "$here/include/$name.h" "$root$prefix/include/"
+install -m 644 "$LIBRARIES/lib$name.a" "$root$libdir/"
+install -m 755 "$LIBRARIES/lib$name.so" "$root$libdir/lib$name.so.0"
+ln -sf "lib$name.so.0" "$root$libdir/lib$name.so"
 # What the static library needs besides: `cargo rustc -- --print native-static-libs`.
-sed -e "s|@PREFIX@|$prefix|" -e "s|@LIBDIR@|$libdir|" -e "s|@VERSION@|$version|" \
-    -e "s|@PRIVATE@|-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc|" \
-    "$here/c/threadclock.pc.in" >"$root$libdir/pkgconfig/threadclock.pc"
+cat >"$root$libdir/pkgconfig/$name.pc" <<PC
+prefix=$prefix
+libdir=$libdir
+includedir=\${prefix}/include
+
+Name: $name
+Description: $(of description "$here/Cargo.toml")
+Version: $(of version "$here/../../Cargo.toml")
+Cflags: -I\${includedir}
+Libs: -L\${libdir} -l$name
+Libs.private: -lgcc_s -lutil -lrt -lpthread -lm -ldl -lc
+PC

@@ -14,7 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use switchtrace::{Error, Options, OthersError, Recording, Thread, ThreadTimes, Tracer, What};
+use switchtrace::{
+    Error, Options, OthersError, Recording, Thread, ThreadTime, ThreadTimes, Tracer, What,
+};
 
 /// By how much a time may be ahead of the kernel's at a switch (`MOST_AHEAD_NS`).
 const MOST_AHEAD_NS: u64 = 20_000;
@@ -43,11 +45,15 @@ fn pin(cpu: usize) {
     unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, 8, set.as_ptr()) };
 }
 
-fn thread_cpu_ns() -> u64 {
+fn clock_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel fills `time`.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+fn thread_cpu_ns() -> u64 {
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
 /// What the kernel says of a thread that sleeps.
@@ -61,9 +67,7 @@ struct Kernels {
 }
 
 fn kernels(tid: u32) -> Kernels {
-    let read = |name: &str| {
-        fs::read_to_string(format!("/proc/{tid}/{name}")).unwrap_or_default()
-    };
+    let read = |name: &str| fs::read_to_string(format!("/proc/{tid}/{name}")).unwrap_or_default();
     let field = |text: &str, name: &str| -> Option<u64> {
         let line = text.lines().find(|line| line.starts_with(name))?;
         line.rsplit([':', ' ', '\t']).next()?.parse().ok()
@@ -156,8 +160,29 @@ fn ping_pong(laps: usize, cpu: Option<usize>) -> [Box<dyn FnOnce() + Send>; 2] {
     ]
 }
 
+/// Until it is told to stop.
+fn busy(stop: &Arc<AtomicBool>, yields: bool) -> Box<dyn FnOnce() + Send> {
+    let stop = stop.clone();
+    Box::new(move || {
+        while !stop.load(Relaxed) {
+            if yields {
+                thread::yield_now();
+            }
+        }
+    })
+}
+
 fn by_tid(tracer: &Tracer) -> HashMap<u32, Thread> {
     tracer.threads().into_iter().map(|thread| (thread.name.tid, thread)).collect()
+}
+
+/// Of a thread that sleeps.
+fn assert_agrees(time: &ThreadTime, is: &Kernels) {
+    assert_eq!((time.voluntary, time.involuntary), (is.voluntary, is.involuntary));
+    assert_eq!(time.migrations as u64, is.migrations.unwrap_or(time.migrations as u64));
+    assert_eq!((time.waited_ns, time.kernel_ns), (is.waited_ns, is.cpu_ns));
+    assert!((is.cpu_ns..=is.cpu_ns + MOST_AHEAD_NS).contains(&time.cpu_ns), "{time:?} {is:?}");
+    assert!(!time.running && !time.ended);
 }
 
 /// A ring on one CPU, one anywhere, busy threads, one that yields: every count is the kernel's, to
@@ -166,17 +191,7 @@ fn by_tid(tracer: &Tracer) -> HashMap<u32, Thread> {
 fn counts_and_times_are_the_kernels() {
     let Some(tracer) = tracer(&Options::default()) else { return };
     let stop = Arc::new(AtomicBool::new(false));
-    let busy = |yields: bool| -> Box<dyn FnOnce() + Send> {
-        let stop = stop.clone();
-        Box::new(move || {
-            while !stop.load(Relaxed) {
-                if yields {
-                    thread::yield_now();
-                }
-            }
-        })
-    };
-    let mut works = vec![busy(false), busy(false), busy(true)];
+    let mut works = vec![busy(&stop, false), busy(&stop, false), busy(&stop, true)];
     works.extend(ping_pong(3_000, Some(0)));
     works.extend(ping_pong(3_000, None));
     let crowd = Crowd::new(works);
@@ -190,11 +205,7 @@ fn counts_and_times_are_the_kernels() {
     for (number, tid) in crowd.tids.iter().enumerate() {
         let (was, is) = (before[number], after[number]);
         let time = times.read(*tid).unwrap();
-        assert_eq!((time.voluntary, time.involuntary), (is.voluntary, is.involuntary));
-        assert_eq!(time.migrations as u64, is.migrations.unwrap_or(time.migrations as u64));
-        assert_eq!((time.waited_ns, time.kernel_ns), (is.waited_ns, is.cpu_ns));
-        assert!((is.cpu_ns..=is.cpu_ns + MOST_AHEAD_NS).contains(&time.cpu_ns), "{time:?} {is:?}");
-        assert!(!time.running && !time.ended);
+        assert_agrees(&time, &is);
         (ours_ns, kernels_ns) = (ours_ns + time.cpu_ns, kernels_ns + is.cpu_ns);
 
         let switches = is.voluntary + is.involuntary - was.voluntary - was.involuntary;
@@ -216,6 +227,64 @@ fn counts_and_times_are_the_kernels() {
     assert!(ours_ns.abs_diff(kernels_ns) <= kernels_ns / 1_000, "{ours_ns} {kernels_ns}");
     assert!(now.values().any(|thread| thread.yields > 0));
     assert_eq!((lost.threads, lost.pairs), (0, 0));
+    crowd.leave();
+}
+
+/// A CPU that is taken away, and given back whatever happens.
+struct Unplugged(PathBuf);
+
+impl Unplugged {
+    fn new(cpu: usize) -> std::io::Result<Self> {
+        let online = Self(format!("/sys/devices/system/cpu/cpu{cpu}/online").into());
+        fs::write(&online.0, "0")?;
+        Ok(online)
+    }
+}
+
+impl Drop for Unplugged {
+    fn drop(&mut self) {
+        if let Err(why) = fs::write(&self.0, "1") {
+            let _ = writeln!(stderr(), "{} must be set to 1 by hand: {why}", self.0.display());
+        }
+    }
+}
+
+/// The last CPU goes and comes while all run: threads are moved off it, and back.
+#[test]
+fn cpus_come_and_go() {
+    if std::env::var_os("SWITCHTRACE_TEST_HOTPLUG").is_none() {
+        let _ = writeln!(
+            stderr(),
+            "skipped: takes a CPU away; asked for by SWITCHTRACE_TEST_HOTPLUG=1"
+        );
+        return;
+    }
+    let Some(tracer) = tracer(&Options::default()) else { return };
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut works = vec![busy(&stop, false), busy(&stop, false), busy(&stop, true)];
+    works.extend(ping_pong(100_000, None));
+    let crowd = Crowd::new(works);
+    let before = at_rest(&crowd.tids);
+    let times = tracer.thread_times().unwrap();
+    let last = thread::available_parallelism().unwrap().get() - 1;
+    crowd.start.wait();
+    for _ in 0..5 {
+        let unplugged = Unplugged::new(last).unwrap();
+        let grown = |from: u64| times.cpu_ns(crowd.tids[0]).unwrap() > from + 1_000_000;
+        let from = times.cpu_ns(crowd.tids[0]).unwrap();
+        assert!((0..1_000).any(|_| grown(from) || {
+            thread::sleep(Duration::from_millis(5));
+            false
+        }));
+        drop(unplugged);
+        thread::sleep(Duration::from_millis(200));
+    }
+    stop.store(true, Relaxed);
+    let after = at_rest(&crowd.tids);
+    for (number, tid) in crowd.tids.iter().enumerate() {
+        assert_agrees(&times.read(*tid).unwrap(), &after[number]);
+        println!("{:?}, then {:?}", before[number], after[number]);
+    }
     crowd.leave();
 }
 
@@ -253,28 +322,41 @@ fn forgotten_pairs_parents_and_what_a_switch_takes() {
     crowd.leave();
 }
 
-/// Threads that come and go: none has another's time, and the end of none is missed.
+/// Threads that come and go, with the same few ids where these can be asked for: none has another's time,
+/// and the end of none is missed.
 #[test]
 fn a_thousand_threads_a_second() {
     let Some(tracer) = tracer(&Options::default()) else { return };
     let times = tracer.thread_times().unwrap();
-    let mut ends: HashMap<u32, u64> = HashMap::new();
+    let mut ends: HashMap<u32, (std::ops::Range<u64>, u64)> = HashMap::new();
+    let now = || clock_ns(libc::CLOCK_MONOTONIC);
     for number in 0..2_000u64 {
-        let spin = number % 7 * 20_000;
+        let (spin, from) = (number % 7 * 20_000, now());
         let run = move || {
             let from = thread_cpu_ns();
             while thread_cpu_ns() - from < spin {}
             (own_tid(), thread_cpu_ns())
         };
         let (tid, cpu_ns) = thread::spawn(run).join().unwrap();
-        ends.insert(tid, cpu_ns);
+        ends.insert(tid, (from..now(), cpu_ns));
+        if number % 8 == 7 {
+            let _ = fs::write("/proc/sys/kernel/ns_last_pid", tid.saturating_sub(10).to_string());
+        }
     }
     // The last ones are a little in ending.
     thread::sleep(Duration::from_millis(100));
-    for (tid, at_least_ns) in &ends {
+    println!("2,000 threads had {} ids", ends.len());
+    for (tid, (life, at_least_ns)) in &ends {
         let time = times.read(*tid).unwrap();
+        if time.start_ns > life.end {
+            // Another process has this id now.
+            continue;
+        }
         assert!(time.ended && !time.running, "{tid}: {time:?}");
         assert!(time.cpu_ns >= *at_least_ns && time.cpu_ns <= time.kernel_ns + MOST_AHEAD_NS);
+        // The last thread of this id, and nothing of those before.
+        assert!(life.contains(&time.start_ns), "{time:?} {life:?}");
+        assert!(time.voluntary + time.involuntary < 100, "{time:?}");
     }
     assert_eq!(tracer.lost().threads, 0);
 }

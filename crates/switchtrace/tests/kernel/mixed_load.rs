@@ -120,7 +120,9 @@ impl Load {
         let tids = folder.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let name = |tid: &String| fs::read_to_string(format!("/proc/{tid}/comm")).unwrap();
         let threads = tids.map(|tid| (tid.parse().unwrap(), name(&tid).trim().to_owned()));
-        threads.filter(|(_, name)| ["ring", "server", "client", "make"].contains(&&**name)).collect()
+        threads
+            .filter(|(_, name)| ["ring", "server", "client", "make"].contains(&&**name))
+            .collect()
     }
 
     fn signal(&self, signal: i32) {
@@ -199,7 +201,10 @@ fn counts_are_the_kernels() {
         let sums = &mut table.entry(name).or_default().0;
         (0..row.len()).for_each(|column| sums[column] += row[column]);
     }
-    println!("{} s: threads, voluntary, involuntary, migrations, CPU ns by the kernel, by us", seconds());
+    println!(
+        "{} s: threads, voluntary, involuntary, migrations, CPU ns by the kernel, by us",
+        seconds()
+    );
     table.iter().for_each(|(name, sums)| println!("{name:8} {:?}", sums.0));
     println!("{:?}, {} threads wrong", tracer.lost(), wrong.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

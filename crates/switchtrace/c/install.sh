@@ -1,0 +1,1 @@
+../../threadclock/c/install.sh

@@ -59,6 +59,7 @@ fn thread_cpu_ns() -> u64 {
 /// What the kernel says of a thread that sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Kernels {
+    runnable: bool,
     voluntary: u64,
     involuntary: u64,
     migrations: Option<u64>,
@@ -75,6 +76,7 @@ fn kernels(tid: u32) -> Kernels {
     let (status, sched, schedstat) = (read("status"), read("sched"), read("schedstat"));
     let mut times = schedstat.split_whitespace().map(|number| number.parse().unwrap());
     Kernels {
+        runnable: status.contains("State:\tR"),
         voluntary: field(&status, "voluntary_ctxt_switches").unwrap(),
         involuntary: field(&status, "nonvoluntary_ctxt_switches").unwrap(),
         migrations: field(&sched, "se.nr_migrations"),
@@ -88,7 +90,8 @@ fn at_rest(tids: &[u32]) -> Vec<Kernels> {
     let mut before = Vec::new();
     loop {
         let now: Vec<Kernels> = tids.iter().map(|tid| kernels(*tid)).collect();
-        if now == before {
+        // One that waits for a CPU changes in nothing, but for its wait when it is moved.
+        if now == before && now.iter().all(|kernels| !kernels.runnable) {
             return now;
         }
         before = now;

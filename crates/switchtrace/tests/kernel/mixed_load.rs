@@ -2,6 +2,7 @@
 //! threads is what the kernel counts, over 3 s or as many as `SWITCHTRACE_TEST_SECONDS` says.
 
 use super::*;
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
 
@@ -142,10 +143,6 @@ fn seconds() -> u64 {
     std::env::var(SECONDS).ok().and_then(|text| text.parse().ok()).unwrap_or(3)
 }
 
-/// Sums over threads of one name: threads, counts, CPU time by the kernel and by us.
-#[derive(Default)]
-struct Sums([u64; 6]);
-
 #[test]
 fn counts_are_the_kernels() {
     if let Some(folder) = std::env::var_os(LOAD) {
@@ -171,7 +168,8 @@ fn counts_are_the_kernels() {
     let (last, ended, pairs_after) = stopped();
 
     let known = by_tid(&tracer);
-    let mut table: std::collections::BTreeMap<&str, Sums> = Default::default();
+    // By name: threads, counts, CPU time by the kernel and by us.
+    let mut table: BTreeMap<&str, [u64; 6]> = BTreeMap::new();
     let mut wrong = Vec::new();
     for (at, (tid, name)) in threads.iter().enumerate() {
         let (was, is, time) = (first[at], last[at], ended[at]);
@@ -198,17 +196,17 @@ fn counts_are_the_kernels() {
         }
         let cpu_ns = [is.cpu_ns - was.cpu_ns, time.cpu_ns - began[at].cpu_ns];
         let row = [1, counts[0], counts[1], counts[2], cpu_ns[0], cpu_ns[1]];
-        let sums = &mut table.entry(name).or_default().0;
+        let sums = &mut table.entry(name).or_default();
         (0..row.len()).for_each(|column| sums[column] += row[column]);
     }
     println!(
         "{} s: threads, voluntary, involuntary, migrations, CPU ns by the kernel, by us",
         seconds()
     );
-    table.iter().for_each(|(name, sums)| println!("{name:8} {:?}", sums.0));
+    table.iter().for_each(|(name, sums)| println!("{name:8} {sums:?}"));
     println!("{:?}, {} threads wrong", tracer.lost(), wrong.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    let sum = |column: usize| table.values().map(|sums| sums.0[column]).sum::<u64>();
+    let sum = |column: usize| table.values().map(|sums| sums[column]).sum::<u64>();
     assert!(sum(4).abs_diff(sum(5)) <= sum(4) / 1_000, "{} {}", sum(4), sum(5));
     assert_eq!((tracer.lost().threads, tracer.lost().pairs), (0, 0));
 }

@@ -390,11 +390,20 @@ pub(crate) fn page_bytes() -> usize {
     usize::try_from(bytes).unwrap_or(4096)
 }
 
-/// Moves the calling thread to this CPU. False if it may not go there.
-pub(crate) fn run_on(cpu: usize) -> bool {
-    let mut set = vec![0u64; cpu / 64 + 1];
-    set[cpu / 64] = 1 << (cpu % 64);
-    let bytes = size_of_val(&set[..]);
-    // SAFETY: the kernel reads `bytes` of the set.
-    unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, bytes, set.as_ptr()) == 0 }
+/// The CPUs that the calling thread may run on, a bit each.
+pub(crate) fn affinity() -> Option<[u64; 1024]> {
+    let mut set = [0; 1024];
+    // SAFETY: the kernel writes at most so many bytes to the set.
+    let bytes = unsafe {
+        libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(&set), set.as_mut_ptr())
+    };
+    (bytes > 0).then_some(set)
+}
+
+/// Sets them, as far as they are allowed, and moves it there.
+pub(crate) fn set_affinity(set: &[u64]) {
+    // SAFETY: the kernel reads so many bytes of the set.
+    unsafe {
+        libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(set), set.as_ptr());
+    }
 }

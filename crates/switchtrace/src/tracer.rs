@@ -14,7 +14,6 @@ use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
-use std::thread;
 use threadclock::others::layout::{MAGIC, VERSION};
 use threadclock::others::{Others, Table};
 
@@ -291,18 +290,18 @@ pub(crate) fn empty_probe() -> Result<(OwnedFd, OwnedFd), Error> {
     Ok((program, link))
 }
 
-/// A thread that goes to each CPU in turn: what ran there is switched out, and its time known.
+/// Goes to each CPU in turn, and back: what ran there is switched out, and its time known. By no thread of its own, as
+/// the first one of a process changes what it does on signal 33 (nptl), which its children inherit.
 fn switch_every_cpu() {
-    let visit = || {
-        let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-        for cpu in cpus(&online) {
-            sys::run_on(cpu);
-        }
-    };
-    // Where no thread can be had, those that run are known from their next switch on.
-    if let Ok(visitor) = thread::Builder::new().name("switchtrace".into()).spawn(visit) {
-        drop(visitor.join());
+    // Where it is refused, those that run are known from their next switch on.
+    let Some(own) = sys::affinity() else { return };
+    let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    for cpu in cpus(&online) {
+        let mut only = vec![0; cpu / 64 + 1];
+        only[cpu / 64] = 1 << (cpu % 64);
+        sys::set_affinity(&only);
     }
+    sys::set_affinity(&own);
 }
 
 /// The CPUs of a list such as `0-3,8`.

@@ -23,6 +23,7 @@ mod links;
 mod live;
 mod measure;
 mod output;
+mod price;
 mod progress;
 mod report;
 mod response;

@@ -66,6 +66,11 @@ impl Use {
         self.voluntary + self.involuntary
     }
 
+    /// From 0 to 1; 0 without switches.
+    pub(crate) fn involuntary_share(&self) -> f64 {
+        self.involuntary as f64 / self.switches().max(1) as f64
+    }
+
     /// Switches because somebody else was to run.
     pub(crate) fn preempted(&self) -> u64 {
         self.involuntary.saturating_sub(self.yields)
@@ -110,6 +115,8 @@ pub(crate) struct Account {
     scope: Scope,
     /// The processes that are looked at.
     inside: HashSet<u32>,
+    /// Who started a tree's root, and when: it becomes the parent of those whose own has ended.
+    starter: Option<(u32, u32)>,
     last: HashMap<ThreadName, Thread>,
     last_pairs: HashMap<(ThreadName, ThreadName), Counts>,
     /// `CLOCK_MONOTONIC` at the last look; none before the first.
@@ -129,6 +136,7 @@ impl Account {
         Self {
             scope,
             inside,
+            starter: None,
             last: HashMap::new(),
             last_pairs: HashMap::new(),
             looked_ns: None,
@@ -208,16 +216,24 @@ impl Account {
         if !matches!(self.scope, Scope::Tree(_)) {
             return;
         }
+        let is_root = |tgid| self.scope == Scope::Tree(tgid);
+        let roots = threads.iter().filter(|of| of.name.tid == of.tgid && is_root(of.tgid));
+        // An id may have been given anew.
+        let root = roots.max_by_key(|root| root.name.born);
+        self.starter = self.starter.or(root.map(|root| (root.parent, root.name.born)));
+        let is_orphan = |of: &Thread| {
+            // Births wrap.
+            let is_later = |born: u32| of.name.born.wrapping_sub(born) < 1 << 31;
+            self.starter.is_some_and(|(pid, born)| of.parent == pid && is_later(born))
+        };
         let mut open: Vec<&Thread> =
             threads.iter().filter(|thread| !self.last.contains_key(&thread.name)).collect();
-        let is_root = |tgid| self.scope == Scope::Tree(tgid);
-        // An id may have been given anew.
         for thread in open.iter().filter(|of| of.name.tid == of.tgid && !is_root(of.tgid)) {
             self.inside.remove(&thread.tgid);
         }
         loop {
             let before = self.inside.len();
-            open.retain(|thread| match self.inside.contains(&thread.parent) {
+            open.retain(|thread| match self.inside.contains(&thread.parent) || is_orphan(thread) {
                 true => {
                     self.inside.insert(thread.tgid);
                     false

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use charts::printable;
-use model::words::{plain, two_digits};
+use model::words::plain;
 use schemars::JsonSchema;
 use serde::Serialize;
 use switchtrace::Histogram;
@@ -11,7 +11,7 @@ use textwrap::core::display_width;
 
 use super::account::{Account, Use, Who};
 use super::labels::Labels;
-use crate::watch::findings::Range;
+use crate::price::{Price, Range};
 
 /// What a row is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -57,20 +57,15 @@ impl Sort {
     }
 }
 
-/// What a switch costs, in ns.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Price {
-    /// The switch itself.
-    pub(crate) direct: Option<Range>,
-    /// With what refilling caches takes, where the working set is known.
-    pub(crate) total: Option<Range>,
+/// Share of the CPU time that switches of so many ns each take, from 0 to 1.
+pub(crate) fn share(each_ns: Option<Range>, used: &Use) -> Option<Range> {
+    let of = |ns: f64| (used.switches() as f64 * ns / used.cpu_ns as f64).clamp(0.0, 1.0);
+    each_ns.filter(|_| used.cpu_ns > 0).map(|each| each.map(of))
 }
 
-/// Share of the CPU time that so many switches take, from 0 to 1.
-pub(crate) fn share(price: Option<Range>, used: &Use) -> Option<Range> {
-    let of = |ns: f64| (used.switches() as f64 * ns / used.cpu_ns as f64).clamp(0.0, 1.0);
-    let Range { low, high } = price?;
-    (used.cpu_ns > 0).then(|| Range { low: of(low), high: of(high) })
+/// The same of the switches themselves, by their kinds.
+pub(crate) fn direct_share(price: Price, used: &Use) -> Option<Range> {
+    share(price.direct.map(|of| of.at(used.involuntary_share())), used)
 }
 
 /// The bucket that a quantile lies in.
@@ -139,7 +134,7 @@ impl Row {
             wait_median: quantile(&used.waits, 0.5),
             wait_99: quantile(&used.waits, 0.99),
             burst_median: quantile(&used.bursts, 0.5),
-            cost_share: share(price.direct, used),
+            cost_share: direct_share(price, used),
             preempted_by: None,
         }
     }
@@ -320,14 +315,6 @@ pub(crate) fn percent_range(share: Range) -> String {
     match (percent(share.low), percent(share.high)) {
         (low, high) if low == high => high,
         (low, high) => format!("{low}-{high}"),
-    }
-}
-
-/// `1.2 to 2.1 %`.
-pub(crate) fn percents(share: Range) -> String {
-    match [share.low, share.high].map(|part| two_digits(100.0 * part)) {
-        [low, high] if low == high => format!("{high} %"),
-        [low, high] => format!("{low} to {high} %"),
     }
 }
 

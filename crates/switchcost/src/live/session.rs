@@ -4,14 +4,14 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use model::machine::CpuList;
 use model::reading::Reading;
 use model::words::{time, two_digits};
 use rustix::time::{ClockId, clock_gettime};
 use schemars::JsonSchema;
 use serde::Serialize;
-use switchtrace::{Error, Event, Lost, Options, OwnCost, Recording, Thread, Tracer};
+use switchtrace::{Error, Event, Lost, Options, OthersError, OwnCost, Recording, Thread, Tracer};
 
 use super::account::{Account, Scope};
 use super::labels::Labels;
@@ -82,20 +82,33 @@ impl Own {
 }
 
 impl Session {
-    /// Begins to trace. `instead` is a command that needs no privilege.
+    /// The same as [`Session::begin`]; `instead` is a command that needs no privilege, for the error.
     pub(crate) fn open(
         scope: Scope,
         recording: Option<Recording>,
         by: Option<By>,
         instead: &str,
     ) -> Result<Self> {
+        Self::begin(scope, recording, by)
+            .map_err(|error| anyhow!("{error}; without tracing: `{instead}`"))
+    }
+
+    /// Begins to trace.
+    pub(crate) fn begin(
+        scope: Scope,
+        recording: Option<Recording>,
+        by: Option<By>,
+    ) -> Result<Self> {
         let options = Options { recording, ..Options::default() };
-        let why = |error: Error| anyhow!("{error}; without tracing: `{instead}`");
-        let tracer = Tracer::open(&options).map_err(why)?;
+        // Its words have the errno already.
+        let tracer = Tracer::open(&options).map_err(|error| anyhow!("{error}"))?;
         // Where thread ids are others, nothing of what follows would be of the threads that are named.
         let elsewhere = "thread ids here are not those of the machine: trace from outside of the container, or run it \
                          in the host's pid namespace (--pid=host)";
-        tracer.thread_times().map_err(|error| anyhow!("{error}")).context(elsewhere)?;
+        match tracer.thread_times() {
+            Err(Error::Table(OthersError::NotTraced)) => bail!(elsewhere),
+            times => drop(times.map_err(|error| anyhow!("{error}"))?),
+        }
         let measuring = tracer.measure_itself();
         let mut session = Self {
             tracer,
@@ -151,6 +164,13 @@ impl Session {
         Moment::now().ns.saturating_sub(self.looked.ns) >= nanoseconds(LOOK)
     }
 
+    /// Looks again if it is time to.
+    pub(crate) fn look_if_due(&mut self) {
+        if self.is_due() {
+            self.look();
+        }
+    }
+
     /// From the beginning until now.
     pub(crate) fn since_begin(&self) -> Duration {
         Duration::from_nanos(Moment::now().ns.saturating_sub(self.begun.ns))
@@ -181,7 +201,7 @@ impl Session {
         let switches = self.account.switches_of_all();
         let now = Moment::now();
         let cpu_ns = now.cpu_ns.saturating_sub(self.begun.cpu_ns);
-        let all_ns = now.ns.saturating_sub(self.begun.ns).max(1) as f64 * cpus();
+        let all_ns = now.ns.saturating_sub(self.begun.ns).max(1) as f64 * cpus() as f64;
         let ns_per_switch = self.ns_per_switch.clone();
         let ns_per_switch = ns_per_switch.unwrap_or_else(|| Reading::unknown("not measured yet"));
         let share = ns_per_switch.clone().map(|ns| (cpu_ns as f64 + ns * switches as f64) / all_ns);
@@ -232,7 +252,7 @@ fn until_now(thread: &mut Thread) {
 }
 
 /// CPUs that are online.
-fn cpus() -> f64 {
+pub(crate) fn cpus() -> usize {
     let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-    online.trim().parse().map_or(1.0, |cpus: CpuList| cpus.iter().count().max(1) as f64)
+    online.trim().parse().map_or(1, |cpus: CpuList| cpus.iter().count().max(1))
 }

@@ -5,9 +5,9 @@ use switchtrace::{Cause, Histogram, Pair, Thread, ThreadName};
 
 use super::account::{Account, Scope, Use, Who};
 use super::labels::Labels;
-use super::rows::{By, Price, head, rate, row_line, rows};
+use super::rows::{By, head, rate, row_line, rows};
+use crate::price::{Direct, Price, Range};
 use crate::terminal::WIDTH;
-use crate::watch::findings::Range;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -103,17 +103,20 @@ fn a_tree_grows_with_its_descendants_only() {
         |tid, parent, switches| Thread { parent, ..thread(name(tid, 101), tid, "x", switches) };
     account.see(100 * SECOND, vec![], &[]);
     account.set_scope(Scope::Tree(20));
-    // The grandchild comes first; 30 is somebody else.
+    // The grandchild comes first; 30 is somebody else. The launcher (7) had another child before, and becomes the parent
+    // of 23, whose own has ended.
+    let rehearsal = Thread { name: name(19, 100), ..at(19, 7, 40) };
+    let orphan = Thread { name: name(23, 102), ..at(23, 7, 6) };
     account.see(
         102 * SECOND,
-        vec![at(22, 21, 2), at(30, 1, 100), at(21, 20, 4), at(20, 7, 8)],
+        vec![at(22, 21, 2), orphan, at(30, 1, 100), rehearsal, at(21, 20, 4), at(20, 7, 8)],
         &[],
     );
-    assert_eq!((switches(&account), account.is_alive()), (14, true));
+    assert_eq!((switches(&account), account.is_alive()), (20, true));
     // The id of the child is given to another process.
     let anew = Thread { name: name(21, 103), ..at(21, 1, 50) };
     account.see(104 * SECOND, vec![anew, at(20, 7, 10)], &[]);
-    assert_eq!(switches(&account), 16);
+    assert_eq!(switches(&account), 22);
     let mut all = vec![at(20, 7, 10), at(30, 1, 100)];
     all[0].ended = true;
     account.see(105 * SECOND, all, &[]);
@@ -179,7 +182,12 @@ fn rows_are_of_threads_or_of_processes() {
     };
     account.see(2 * SECOND, look(1), &[pair(worker, alien, 0, 1), pair(worker, main, 0, 1)]);
     account.see(4 * SECOND, look(3), &[pair(worker, alien, 0, 11), pair(worker, main, 0, 31)]);
-    let price = Price { direct: Some(Range { low: 1_000.0, high: 2_000.0 }), total: None };
+    // Half of the switches are involuntary: up to 1,600 ns.
+    let direct = Direct {
+        pipe: Range { low: 1_000.0, high: 2_000.0 },
+        yields: Some(Range { low: 780.0, high: 1_200.0 }),
+    };
+    let price = Price { direct: Some(direct), total: None };
     let text = |by, columns: usize| -> Vec<String> {
         let rows = rows(&account, (by, &Labels::default()), 2.0, price);
         std::iter::once(head(columns))
@@ -190,16 +198,16 @@ fn rows_are_of_threads_or_of_processes() {
         text(By::Process, WIDTH),
         [
             "name                 id sleeps prmpts yields  moves   wait    p99    run  cost %",
-            "server               10    250    250      0      0   <1us   <1us  <16us   10-20",
-            "kworker/1:2          20      5      5      0      0   <1us   <1us  <16us   10-20",
+            "server               10    250    250      0      0   <1us   <1us  <16us  6.0-16",
+            "kworker/1:2          20      5      5      0      0   <1us   <1us  <16us  6.0-16",
         ]
     );
     assert_eq!(
         text(By::Thread, 102)[..3],
         [
             "name                 id sleeps prmpts yields  moves   wait    p99    run  cost % cpu % preempted by",
-            "server:work          11    200    200      0      0   <1us   <1us  <16us   10-20   0.4 server",
-            "server               10     50     50      0      0   <1us   <1us  <16us   10-20   0.1",
+            "server:work          11    200    200      0      0   <1us   <1us  <16us  6.0-16   0.4 server",
+            "server               10     50     50      0      0   <1us   <1us  <16us  6.0-16   0.1",
         ]
     );
     assert!(text(By::Process, 110)[1].ends_with("kworker/1:2"));

@@ -185,8 +185,13 @@ pub(crate) fn put_by(
 
 /// Prints to standard output.
 pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
+    ignore_broken_pipe(print_on(bytes))
+}
+
+/// The same; an error where nobody reads it any longer.
+pub(crate) fn print_on(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = stdout()?;
-    ignore_broken_pipe(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+    stdout.write_all(bytes).and_then(|()| stdout.flush())
 }
 
 fn stdout() -> io::Result<StdoutLock<'static>> {

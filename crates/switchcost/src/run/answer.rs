@@ -6,8 +6,9 @@ use model::words::{times, two_digits};
 
 use super::findings::{Ratio, Summary};
 use super::record::Record;
+use crate::price::Range;
 use crate::terminal::{TimeUnit, counted, figure, time_words};
-use crate::watch::findings::{ProgramCost, Range};
+use crate::watch::findings::ProgramCost;
 
 /// The first line of the report.
 pub(super) fn headline(record: &Record) -> String {

@@ -17,7 +17,8 @@ use stats::{mad_sigma, median, median_interval};
 
 use super::record::Plan;
 use super::split::Split;
-use crate::watch::findings::{Program, ProgramCost, Range, program_cost};
+use crate::price::Range;
+use crate::watch::findings::{Program, ProgramCost, program_cost};
 use crate::watch::profile::{CostProfile, WorkingSet};
 
 /// A figure over the runs of a command.

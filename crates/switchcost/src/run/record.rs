@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::findings::{Ratio, Summary};
+use crate::watch::Source;
 
 /// Version of [`Record`]. Since 2 there may be more than two commands, a ratio says which it is of, and outputs are
 /// discarded from a command's second run on unless the plan says that they are shown.
@@ -106,6 +107,9 @@ pub(crate) struct Record {
     pub(crate) commands: Vec<Summary>,
     /// With several commands: each of the others / first.
     pub(crate) ratios: Vec<Ratio>,
+    /// Who counted the switches.
+    #[serde(default)]
+    pub(crate) counted_by: Source,
     /// Fields of getrusage(2) that Linux leaves at zero.
     pub(crate) not_kept: Vec<String>,
     /// What was not counted, and what happened on the way.
@@ -169,6 +173,8 @@ impl Record {
             machine,
             commands,
             ratios,
+            // Tracing would make each switch of the command slower (docs/architecture.md).
+            counted_by: Source::Wait4,
             not_kept: NOT_KEPT.map(str::to_owned).to_vec(),
             notices,
             runs,

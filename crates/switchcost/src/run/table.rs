@@ -9,8 +9,9 @@ use super::answer::{by_thousands, headline, switches, switching};
 use super::findings::{CPU, Figure, Outlier, Ratio, SOURCES, Summary, Switching};
 use super::record::{Record, shortened};
 use super::split::{Part, Split};
+use crate::price::Range;
 use crate::terminal::{self, MOST_LINES, TimeUnit, View, WIDTH, counted, figure, page, wrapped};
-use crate::watch::findings::{ProgramCost, Range};
+use crate::watch::findings::ProgramCost;
 
 /// Outliers that are named one by one.
 const MOST_OUTLIERS: usize = 5;
@@ -18,6 +19,9 @@ const MOST_OUTLIERS: usize = 5;
 /// The figures of a command that are printed by default; all others with --verbose.
 const FEW: [&str; 6] =
     ["real_ns", "cpu_ns", "max_resident_bytes", "voluntary", "involuntary", "run_delay_ns"];
+
+const COUNTED_BY: &str = "switches: counted by the kernel, told by wait4 of the command and all that it waited for; \
+    `switchcost trace` counts yields, moves and orphans, too, and makes each switch slower";
 
 /// The whole report, ending with a newline.
 pub(super) fn text(record: &Record, view: View) -> String {
@@ -32,6 +36,7 @@ pub(super) fn text(record: &Record, view: View) -> String {
         parts.extend(record.commands.iter().map(details));
         parts.push(record.ratios.iter().map(ratio_words).collect());
         parts.push(record.notices.iter().map(|notice| format!("note: {notice}\n")).collect());
+        parts.push(COUNTED_BY.to_string());
         parts.push(format!("not kept by Linux: {}", record.not_kept.join(", ")));
     } else {
         lines.truncate(MOST_LINES);

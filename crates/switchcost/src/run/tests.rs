@@ -371,6 +371,7 @@ fn what_is_printed_by_default_fits_eighty_columns() {
         assert!(text.starts_with(headline(&record).split(' ').next().unwrap()), "{text}");
         let all = super::table::text(&record, View::ALL);
         assert!(all.contains("not kept by Linux: ixrss") && all.len() > text.len(), "{all}");
+        assert!(all.contains("switches: counted by the kernel, told by wait4"), "{all}");
     }
 }
 

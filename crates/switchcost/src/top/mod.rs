@@ -6,7 +6,7 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 
-use std::io::{IsTerminal, stdin, stdout};
+use std::io::{ErrorKind, IsTerminal, stdin, stdout};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -18,9 +18,10 @@ use serde::Serialize;
 use crate::failure::usage;
 use crate::interrupt::Interrupt;
 use crate::live::account::Scope;
-use crate::live::rows::{By, Price, Row, Sort, rows};
+use crate::live::rows::{By, Row, Sort, rows};
 use crate::live::session::{LOOK, Own, Session};
-use crate::output::{print, print_text};
+use crate::output::{for_people, ignore_broken_pipe, print_on};
+use crate::price::Price;
 use crate::watch;
 use keys::{Action, State};
 use terminal::Terminal;
@@ -93,7 +94,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<ExitCode> {
     }
     let named = args.profile.as_deref().map(watch::named).transpose()?;
     let chosen = named.map_or_else(watch::newest, Ok);
-    let direct = chosen.as_ref().ok().and_then(|of| watch::direct_ns(&of.profile.points));
+    let direct = chosen.as_ref().ok().and_then(|of| watch::direct(&of.profile.points));
     let price = Price { direct, total: None };
     let interrupt = Interrupt::watch()?;
     let mut session = Session::open(Scope::All, None, Some(args.by), "switchcost cost --pid PID")?;
@@ -136,12 +137,17 @@ fn batch(
         let is_over = wait(session, args.interval, |longest| interrupt.wait(longest));
         let mut update = update(session, state.by, price);
         state.arrange(&mut update.rows);
-        match form {
-            Form::Text => print_text(&(screen::lines(&update, state).join("\n") + "\n\n")),
-            Form::Json => print((serde_json::to_string(&update)? + "\n").as_bytes()),
-        }
-        .context("cannot print an update")?;
-        if is_over {
+        let text = match form {
+            Form::Text => {
+                let lines = screen::lines(&update, state).join("\n") + "\n\n";
+                for_people(&lines, &stdout())
+            }
+            Form::Json => serde_json::to_string(&update)? + "\n",
+        };
+        let printed = print_on(text.as_bytes());
+        let is_read = !matches!(&printed, Err(error) if error.kind() == ErrorKind::BrokenPipe);
+        ignore_broken_pipe(printed).context("cannot print an update")?;
+        if is_over || !is_read {
             break;
         }
         left -= 1;
@@ -187,9 +193,7 @@ fn live(
         if left == 0 {
             break;
         }
-        if session.is_due() {
-            session.look();
-        }
+        session.look_if_due();
         let longest = due.saturating_duration_since(Instant::now()).min(SOON);
         for key in terminal.keys(longest)? {
             match state.press(key) {

@@ -10,7 +10,7 @@ use crate::terminal::{WIDTH, wrapped};
 
 const KEYS: &str = "q quit  s sort  g group  / filter  f freeze  h help";
 
-const HELP: [&str; 16] = [
+const HELP: [&str; 17] = [
     "q          quit",
     "s          sort by switches, preempted, wait, cost, cpu",
     "g          a row for each process, thread, control group or user",
@@ -24,7 +24,8 @@ const HELP: [&str; 16] = [
     "moves      moves to another CPU, a second",
     "wait, p99  wait in the run queue: median and 99th percentile, upper ends",
     "run        time on the CPU between two switches: median",
-    "cost %     what the switches themselves take of its CPU time, by `switchcost cost`",
+    "cost %     what the switches themselves take of its CPU time, by stored costs;",
+    "           refilling caches is not in it: `switchcost trace --pid` has it",
     "cpu %      100 is one CPU (wide terminals)",
     "preempted by  who took the CPU from it most often (wide terminals)",
 ];

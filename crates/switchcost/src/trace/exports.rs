@@ -6,8 +6,8 @@ use anyhow::Result;
 
 use super::report::{all_pairs, named};
 use crate::live::account::{Account, Who};
-use crate::live::rows::Price;
 use crate::output::csv::{self, known};
+use crate::price::Price;
 
 /// A row for each pair of threads of which one was traced.
 pub(super) fn pairs_csv(account: &Account) -> Result<Vec<u8>> {

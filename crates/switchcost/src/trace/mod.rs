@@ -2,6 +2,7 @@
 
 mod exports;
 mod perfetto;
+mod pinning;
 mod recording;
 mod report;
 mod table;
@@ -24,15 +25,16 @@ use probe::program::{WatchError, Watched};
 use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
 use crate::live::account::Scope;
-use crate::live::rows::{By, Price, grouped};
-use crate::live::session::{LOOK, Session};
+use crate::live::rows::{By, grouped};
+use crate::live::session::{LOOK, Session, cpus};
 use crate::output::{Output, check_place, print_text, put, put_json, say_text};
+use crate::price::Price;
 use crate::progress::Progress;
 use crate::run::without_use;
 use crate::secrets::shown;
 use crate::values::{Destination, bytes};
-use crate::watch::findings::{ProgramCost, Range, Report};
-use crate::watch::{self, Chosen, Watcher, report_of_command};
+use crate::watch::findings::{ProgramCost, Report};
+use crate::watch::{self, Chosen, Counts, Watcher, report_of_command};
 use recording::Recording;
 use report::{Costs, Target, Timeline};
 
@@ -225,7 +227,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
     let costs = match watcher {
         Some(mut watcher) => {
             let _ = watcher.see();
-            of_report(&watcher.report(named.as_ref()))
+            of_report(&watcher.report(Ok(Counts::traced(&session)), named.as_ref()))
         }
         None => direct_only(named.as_ref()),
     };
@@ -317,7 +319,8 @@ fn of_report(report: &Report) -> Costs {
         _ => None,
     };
     Costs {
-        price: Price { direct: report.direct_ns, total },
+        price: Price { direct: report.direct(), total },
+        apart: watch::apart().map(|apart| (apart, cpus())),
         profile: report.profile.clone().map(|profile| profile.run),
         refill_unknown: report.refill_share.why().map(str::to_string),
         command_to_know: report.command_to_know.clone(),
@@ -327,11 +330,11 @@ fn of_report(report: &Report) -> Costs {
 /// Where no working set is known.
 fn direct_only(named: Option<&Chosen>) -> Costs {
     let chosen = named.cloned().map_or_else(watch::newest, Ok);
-    let direct: Option<Range> =
-        chosen.as_ref().ok().and_then(|chosen| watch::direct_ns(&chosen.profile.points));
+    let direct = chosen.as_ref().ok().and_then(|chosen| watch::direct(&chosen.profile.points));
     let command = chosen.is_err().then(|| "switchcost cost".to_string());
     Costs {
         price: Price { direct, total: None },
+        apart: None,
         profile: Reading::from(chosen.map(|chosen| chosen.profile.run)),
         refill_unknown: Some(
             "the working sets of several programs are not read (--pid does)".to_string(),
@@ -385,7 +388,8 @@ fn command(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
     drop(launcher);
     let text: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let text = shown(&text, args.output.anonymous);
-    let costs = of_report(&report_of_command(text.clone(), pid, &used, watcher, named));
+    let counts = Ok(Counts::traced(&session));
+    let costs = of_report(&report_of_command((text.clone(), pid), &used, counts, watcher, named));
     let name = text.first().cloned().unwrap_or_default();
     let target = Target { name, pid: Some(pid), command: Some(text) };
     let notices = recording.as_ref().and_then(full).into_iter().collect();

@@ -8,12 +8,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use switchtrace::{Cause, Histogram};
 
+use super::pinning::Pinning;
 use crate::live::account::{Account, Use, Who};
 use crate::live::labels::Labels;
-use crate::live::rows::{By, Price, Row, grouped, percents, rows, share};
+use crate::live::rows::{By, Row, direct_share, grouped, rows, share};
 use crate::live::session::Own;
-use crate::watch::beside;
-use crate::watch::findings::Range;
+use crate::price::{Price, Range, percents};
+use crate::watch::Apart;
 
 /// Version of [`Trace`].
 const SCHEMA: u32 = 1;
@@ -41,6 +42,8 @@ pub(crate) struct Costs {
     pub(crate) price: Price,
     /// The stored run that has the costs, or why there is none.
     pub(crate) profile: Reading<String>,
+    /// What handing over to another CPU costs, and CPUs that there are; absent where no sweep of placements is stored.
+    pub(crate) apart: Option<(Apart, usize)>,
     /// Why the working set is not known; absent where it is.
     pub(crate) refill_unknown: Option<String>,
     /// The command that would tell.
@@ -120,6 +123,8 @@ pub(crate) struct Trace {
     pub(crate) share: Reading<Range>,
     /// What refilling caches takes.
     pub(crate) refill_share: Reading<Range>,
+    /// What it would save if its threads did not share CPUs; absent where that is not known, or nothing.
+    pub(crate) pinning: Option<Pinning>,
     /// The stored run that the costs are from.
     pub(crate) profile: Reading<String>,
     /// The command that would make an unknown share known, where there is one.
@@ -154,14 +159,15 @@ impl Trace {
         let (used, price) = (account.total(), costs.price);
         let total = total_row(&target, &used, seconds, price);
         let unknown = || costs.profile.why().unwrap_or("it used no CPU time").to_string();
-        let direct_share: Reading<Range> = share(price.direct, &used).ok_or_else(unknown).into();
+        let direct_share: Reading<Range> = direct_share(price, &used).ok_or_else(unknown).into();
         let refill_unknown = costs.refill_unknown.clone().unwrap_or_else(unknown);
         let whole: Reading<Range> = share(price.total, &used).ok_or(refill_unknown).into();
-        let refill_share = whole
-            .clone()
-            .and_then(|whole| direct_share.clone().map(|direct| beside(whole, direct)));
+        let refill_share =
+            whole.clone().and_then(|whole| direct_share.clone().map(|direct| whole.beside(direct)));
         let mut rows = rows(account, by, seconds, price);
         rows.truncate(MOST_ROWS);
+        let apart = costs.apart.filter(|_| target.pid.is_some());
+        let pinning = apart.and_then(|(of, cpus)| Pinning::of(account, price, &of, cpus));
         let mut trace = Self {
             schema: SCHEMA,
             in_words: String::new(),
@@ -169,6 +175,7 @@ impl Trace {
             direct_share,
             share: whole,
             refill_share,
+            pinning,
             profile: costs.profile,
             command_to_know: costs.command_to_know,
             rows,
@@ -217,11 +224,12 @@ impl Trace {
             format!("; {kind}: {} ({rate} a second)", worst.name)
         });
         format!(
-            "{}{pid}: {} switches a second, {:.0} % voluntary; {cost}{}.",
+            "{}{pid}: {} switches a second, {:.0} % voluntary; {cost}{}.{}",
             target.name,
             grouped(per_s),
             100.0 * total.voluntary_per_s / per_s,
-            worst.unwrap_or_default()
+            worst.unwrap_or_default(),
+            self.pinning.as_ref().map_or(String::new(), Pinning::in_words)
         )
     }
 }
@@ -278,9 +286,9 @@ pub(super) fn all_pairs(account: &Account, seconds: f64, price: Price) -> Vec<Pa
             let ((from, from_id), (to, to_id)) = (named(account, prev), named(account, next));
             let per_s = (voluntary + involuntary) as f64 / seconds;
             let of_cpu = |ns: f64| (per_s * ns / 1e9).max(0.0);
-            let cpu_share =
-                price.direct.map(|of| Range { low: of_cpu(of.low), high: of_cpu(of.high) });
             let (voluntary, involuntary) = (*voluntary, *involuntary);
+            let involuntary_share = involuntary as f64 / (voluntary + involuntary).max(1) as f64;
+            let cpu_share = price.direct.map(|of| of.at(involuntary_share).map(of_cpu));
             PairRow { from, from_id, to, to_id, voluntary, involuntary, cpu_share }
         })
         .collect();

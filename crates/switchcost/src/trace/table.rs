@@ -1,9 +1,10 @@
 //! `switchcost trace` on the terminal.
 
-use model::words::two_digits;
+use model::words::{time, two_digits};
 
 use super::report::{Lengths, Neighbour, PairRow, Trace};
-use crate::live::rows::{below, grouped, head, percent_range, percents, row_line};
+use crate::live::rows::{below, grouped, head, percent_range, row_line};
+use crate::price::{Range, percents};
 use crate::terminal::{MOST_LINES, View, WIDTH, counted, figure, page, wrapped};
 
 /// Rows that are printed, by default and with --verbose.
@@ -63,6 +64,11 @@ fn details(trace: &Trace) -> Vec<String> {
     lines.extend(trace.profile.known().map(|run| format!("cost profile: {run}")));
     let refill = trace.refill_share.known();
     lines.extend(refill.map(|of| format!("refilling caches: {} of the CPU time", percents(*of))));
+    lines.extend(trace.pinning.as_ref().map(|of| {
+        let Range { low, high } = of.hand_over_ns;
+        let hop = format!("{} to {}", time(low), time(high));
+        format!("workers apart hand over in {hop}, by {}, and preempt each other no more", of.sweep)
+    }));
     let missed = trace.missed_switches;
     lines.extend((missed > 0).then(|| {
         format!("the kernel ran no program for {missed} switches of the machine: counted, but without lengths and pairs")

@@ -3,10 +3,10 @@
 use model::reading::Reading;
 
 use super::findings::{
-    NotRead, Program, ProgramCost, Range, Remedy, Seen, count, percents, program_cost,
-    switches_in_words,
+    NotRead, Program, ProgramCost, Remedy, Seen, count, program_cost, switches_in_words,
 };
-use super::profile::{Cost, ProfilePoint};
+use super::profile::ProfilePoint;
+use crate::price::{Range, percents};
 use crate::terminal::figure;
 
 /// The answer in a sentence: the share of both costs where the working set was read and its costs are known, else
@@ -15,7 +15,7 @@ pub(super) fn headline(
     cost: &ProgramCost,
     not_read: Option<&NotRead>,
     program: &Program,
-    direct: Option<Cost>,
+    direct: Option<Range>,
 ) -> String {
     if let (ProgramCost::Estimated { share, cost_ns, switches_per_s, .. }, None) = (cost, not_read)
     {
@@ -24,7 +24,7 @@ pub(super) fn headline(
     }
     let rate = direct.zip(program.switches_per_s());
     if let Some((share, (direct, per_s))) = cost.direct_share().zip(rate) {
-        let (share, switches) = (percents(share), switches_in_words(per_s, direct.into()));
+        let (share, switches) = (percents(share), switches_in_words(per_s, direct));
         return format!(
             "Switching itself takes {share} of its CPU time: {switches}; refill: not known."
         );
@@ -62,15 +62,9 @@ pub(super) fn refill(cost: &ProgramCost, not_read: Option<&NotRead>) -> Reading<
             Reading::unknown("the direct cost was not measured beside it")
         }
         (None, ProgramCost::Estimated { share, direct_share: Some(direct), .. }) => {
-            Reading::Known(beside(*share, *direct))
+            Reading::Known(share.beside(*direct))
         }
     }
-}
-
-/// What is left of a share beside the direct one, from 0 on.
-pub(crate) fn beside(share: Range, direct: Range) -> Range {
-    let [low, high] = [share.low - direct.high, share.high - direct.low].map(|of| of.max(0.0));
-    Range { low, high }
 }
 
 /// Seconds for which a program is watched at least where ten were too few.

@@ -11,9 +11,10 @@ use model::ring::{Case, Kind};
 use model::run::Header;
 
 use super::profile::{
-    CostProfile, NO_PROFILE, QUICK, WorkingSet, cost_at, is_of_two, is_walk, points_of,
+    CostProfile, NO_PROFILE, QUICK, WorkingSet, cost_at, cost_of, is_of_two, is_walk, points_of,
 };
 use crate::failure::usage;
+use crate::price::Range;
 use crate::store::{Entry, Folder, find, header, read};
 
 /// Which runs may be the profile without being asked for: costs of a second's measurement for another purpose are no
@@ -181,6 +182,45 @@ pub(super) fn best(
         first = Some(chosen);
     }
     first.ok_or_else(|| NO_PROFILE.to_string())
+}
+
+/// What handing over to another CPU costs on this machine.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Apart {
+    /// A hop between two CPUs in ns, above that of a ring of one: the wake-up and the switches of both.
+    pub(crate) hand_over_ns: Range,
+    /// The stored run.
+    pub(crate) run: String,
+}
+
+/// That of the newest `ring --placement sweep` of this machine, between the two CPUs where it is least.
+pub(crate) fn apart() -> Option<Apart> {
+    let is_pair = |case: &Case| {
+        case.placement.relation().is_some() && case.members == 2 && case.work.is_none()
+    };
+    let here = this_machine();
+    let fits = |entry: &Entry| {
+        let header = header(&entry.path).ok();
+        header.is_some_and(|header| {
+            header.plan.rings().any(|(_, case)| is_pair(case) && case.link == "pipe")
+                && !differences(&header.machine, &here, "").0
+        })
+    };
+    let entries = Folder::of_user().and_then(|folder| folder.entries()).ok()?;
+    let newest_first = entries.into_iter().rev().filter(fits).take(MOST_READ);
+    newest_first
+        .filter_map(|entry| {
+            let record = Record::of(&read(&entry.path).ok()?);
+            let pairs =
+                record.cases.iter().filter(|of| is_pair(&of.case) && of.case.link == "pipe");
+            let hops = pairs.filter_map(|pair| {
+                let switches = pair.switches_per_hop?.value;
+                Some(Range::from(cost_of(pair)?).map(|ns| ns * switches))
+            });
+            let hand_over_ns = hops.min_by(|one, other| one.high.total_cmp(&other.high))?;
+            Some(Apart { hand_over_ns, run: entry.name })
+        })
+        .next()
 }
 
 /// The machine that this program runs on.

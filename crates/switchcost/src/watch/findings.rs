@@ -5,26 +5,19 @@
 //! and its assumptions are in `docs/method.md`.
 
 use model::reading::Reading;
-use model::words::{plain, time};
+use model::words::{plain, time, two_digits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::answer;
 use super::choice::{self, Accepts, Chosen};
+use super::counts::Source;
 use super::profile::{self, Cost, CostProfile, Lack, NO_PROFILE, ProfilePoint, WorkingSet};
 use super::refill::{self, Sampled};
+use crate::price::{Direct, Range, percents};
 
 /// Version of [`Report`].
 pub(crate) const SCHEMA: u32 = 1;
-
-/// A range.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Range {
-    /// Its lower end.
-    pub(crate) low: f64,
-    /// Its upper end.
-    pub(crate) high: f64,
-}
 
 /// What was seen of the program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -55,6 +48,11 @@ impl Program {
         Self { voluntary_per_s, involuntary_per_s, cpu_share, working_set }
     }
 
+    /// The cost of one of its switches itself.
+    fn direct(&self, of: Direct) -> Range {
+        of.at(self.sampled().map_or(0.0, |sampled| sampled.involuntary_share))
+    }
+
     fn sampled(&self) -> Option<Sampled> {
         self.working_set.known().and_then(|set| set.sampled)
     }
@@ -77,13 +75,10 @@ impl From<Cost> for Range {
     }
 }
 
-impl Range {
-    /// Within 0 to 1, and whether it was outside.
-    fn limited(self) -> (Self, bool) {
-        let Self { low, high } = self;
-        let limited = Self { low: low.clamp(0.0, 1.0), high: high.clamp(0.0, 1.0) };
-        (limited, limited != self)
-    }
+/// Within 0 to 1, and whether it was outside.
+fn limited(share: Range) -> (Range, bool) {
+    let limited = share.map(|end| end.clamp(0.0, 1.0));
+    (limited, limited != share)
 }
 
 /// The answer of [`program_cost`].
@@ -147,12 +142,13 @@ pub(crate) fn program_cost(program: &Program, points: &[ProfilePoint]) -> Progra
     }
     let switches_per_s = voluntary + involuntary;
     // Of a rate that is missing it is not finite.
-    let share = |cost: Cost| {
-        let part = |ns: f64| switches_per_s * ns * 1e-9 / cpu_share;
-        let share = Range { low: part(cost.low_ns), high: part(cost.high_ns) };
+    let share = |cost: Range| {
+        let share = cost.map(|ns| switches_per_s * ns * 1e-9 / cpu_share);
         (cpu_share > 0.0 && share.low.is_finite() && share.high.is_finite()).then_some(share)
     };
-    let direct_share = direct_cost(program, points).and_then(share).map(|share| share.limited().0);
+    let direct = direct_by_kind(program, points);
+    let direct_share =
+        direct.and_then(|of| share(program.direct(of))).map(|share| limited(share).0);
     let lack = |why: String| Lack { why, command: None };
     let cost = match &program.working_set {
         Reading::Known(set) => profile::cost_at(*set, program.between_ns(), points),
@@ -164,7 +160,7 @@ pub(crate) fn program_cost(program: &Program, points: &[ProfilePoint]) -> Progra
     };
     let mut command = None;
     let whole = match cost {
-        Ok(cost) => share(cost).map(|whole| (cost, whole)),
+        Ok(cost) => share(cost.into()).map(|whole| (cost, whole)),
         Err(lack) => {
             missing.push(lack.why);
             command = lack.command;
@@ -177,7 +173,7 @@ pub(crate) fn program_cost(program: &Program, points: &[ProfilePoint]) -> Progra
         }
         return ProgramCost::Inconclusive { missing, direct_share, command };
     };
-    let (share, limited) = whole.limited();
+    let (share, limited) = limited(whole);
     ProgramCost::Estimated {
         share,
         limited,
@@ -188,11 +184,11 @@ pub(crate) fn program_cost(program: &Program, points: &[ProfilePoint]) -> Progra
     }
 }
 
-/// The cost of a switch itself: of a program whose accesses were sampled by the kind of its switches.
-fn direct_cost(program: &Program, points: &[ProfilePoint]) -> Option<Cost> {
+/// The cost of a switch itself, of a program whose accesses were sampled by the kind of its switches.
+fn direct_by_kind(program: &Program, points: &[ProfilePoint]) -> Option<Direct> {
     match program.sampled() {
-        Some(sampled) => refill::direct_of(points, sampled),
-        None => profile::direct(points),
+        Some(sampled) => refill::direct_of(points, Some(sampled.threads_per_cpu)),
+        None => Some(Direct { pipe: profile::direct(points)?.into(), yields: None }),
     }
 }
 
@@ -302,18 +298,6 @@ fn range(low: f64, high: f64) -> String {
     }
 }
 
-/// `0.1 to 2 %`, two digits.
-pub(super) fn percents(share: Range) -> String {
-    match [share.low, share.high].map(|part| two_digits(100.0 * part)) {
-        [low, high] if low == high => format!("{high} %"),
-        [low, high] => format!("{low} to {high} %"),
-    }
-}
-
-fn two_digits(value: f64) -> String {
-    plain(format!("{value:.1e}").parse().unwrap_or(value))
-}
-
 /// Bytes of a cache line: of a page that was touched at least one was.
 const LINE_BYTES: u64 = 64;
 
@@ -384,6 +368,15 @@ pub(crate) struct Seen {
     pub(crate) voluntary: Reading<u64>,
     /// Involuntary ones.
     pub(crate) involuntary: Reading<u64>,
+    /// Of those, by sched_yield(2).
+    #[serde(default)]
+    pub(crate) yields: Reading<u64>,
+    /// Moves of its threads to another CPU.
+    #[serde(default)]
+    pub(crate) migrations: Reading<u64>,
+    /// Who counted them.
+    #[serde(default)]
+    pub(crate) counted_by: Source,
     /// CPU time while it was watched, in nanoseconds.
     pub(crate) cpu_ns: Reading<u64>,
     /// Resident memory in bytes: the most at any look.
@@ -452,6 +445,11 @@ pub(crate) struct Report {
 pub(super) type SeenSet = (Reading<WorkingSet>, Option<NotRead>);
 
 impl Report {
+    /// The cost of the switch itself by its kind, as the answer has it.
+    pub(crate) fn direct(&self) -> Option<Direct> {
+        direct_by_kind(&self.program, &self.profile.known()?.points)
+    }
+
     /// What was seen, and what it means with this machine's cost profile, or with the one that was asked for.
     pub(super) fn of(mut seen: Seen, set: SeenSet, named: Option<&Chosen>) -> Self {
         let (working_set, not_read) = set;
@@ -479,7 +477,7 @@ impl Report {
         seen.notices.extend(chosen.as_ref().ok().and_then(|chosen| chosen.differs.clone()));
         let points = chosen.as_ref().map_or(&[][..], |chosen| &chosen.profile.points);
         let cost = program_cost(&cached, points);
-        let direct = direct_cost(&cached, points);
+        let direct = direct_by_kind(&cached, points).map(|of| cached.direct(of));
         let refill_share = answer::refill(&cost, not_read.as_ref());
         let path = chosen.as_ref().ok().map(|chosen| chosen.path.display().to_string());
         let command_to_know =
@@ -493,7 +491,7 @@ impl Report {
             profile: chosen.map(|chosen| chosen.profile).into(),
             cost,
             refill_share,
-            direct_ns: direct.map(Range::from),
+            direct_ns: direct,
             command_to_know,
             in_words,
         }

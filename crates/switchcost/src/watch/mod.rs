@@ -2,6 +2,7 @@
 
 mod answer;
 mod choice;
+mod counts;
 pub(crate) mod findings;
 pub(crate) mod profile;
 mod reading;
@@ -15,7 +16,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Error, Result, bail};
+use anyhow::{Context, Error, Result, anyhow, bail};
 use charts::printable;
 use clap::Args;
 use launcher::{Launcher, LauncherError, Series};
@@ -23,17 +24,19 @@ use probe::program::{WatchError, Watched};
 
 use crate::failure::{say, usage};
 use crate::interrupt::Interrupt;
+use crate::live::account::Scope;
+use crate::live::session::{self, Session};
 use crate::output::{Output, print, put_json};
+use crate::price::Direct;
 use crate::progress::Progress;
 use crate::secrets::shown;
 use crate::values::Destination;
 use choice::Accepts;
-use findings::Range;
 use profile::ProfilePoint;
 use reading::LOOK;
 
-pub(crate) use answer::beside;
-pub(crate) use choice::{Chosen, named};
+pub(crate) use choice::{Apart, Chosen, apart, named};
+pub(crate) use counts::{Counts, Source};
 pub(crate) use reading::{Watcher, report_of_command};
 
 /// Seconds as a number (10) or with a unit (10s, 500ms), up to a day.
@@ -60,6 +63,9 @@ pub(crate) struct ProgramArgs {
     /// (x86-64, with CAP_PERFMON or as root). Where there are too few, pages that are touched tell less: their
     /// referenced bits are cleared a few times (clear_refs of proc(5)), which holds the program's memory map for
     /// some microseconds a MiB; not again once that took over 10 ms.
+    ///
+    /// Its switches are counted by eBPF where that is permitted (CAP_BPF, CAP_PERFMON), which makes each switch of the
+    /// machine some 0.2 us slower; else they are read from /proc.
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), conflicts_with_all = NOT_OF_A_PROGRAM.split(' '))]
     pub(crate) pid: Option<i32>,
 
@@ -119,6 +125,12 @@ fn watch(
     let bar = Progress::whole(duration, output.quiet);
     let points = if bar.is_seen() { points_so_far(named) } else { Vec::new() };
     let mut watcher = Watcher::new(program, Some(duration));
+    // It may end while the tracer is opened.
+    watcher.see().map_err(cannot)?;
+    let mut session = Session::begin(Scope::Process(pid.unsigned_abs()), None, None);
+    if session.as_ref().is_ok_and(|session| !session.account.is_alive()) {
+        session = Err(anyhow!("the tracer has not seen it run"));
+    }
     let end = Instant::now() + duration;
     loop {
         match watcher.look(|longest| interrupt.wait(longest)) {
@@ -131,6 +143,7 @@ fn watch(
             }
             Err(error) => return Err(cannot(error)),
         }
+        session.iter_mut().for_each(Session::look_if_due);
         let (watched, program) = watcher.so_far();
         bar.tell(watched, &answer::so_far(&program, &points));
         let left = end.saturating_duration_since(Instant::now());
@@ -141,6 +154,7 @@ fn watch(
     bar.end();
     // It may have ended meanwhile.
     let _ = watcher.see();
+    session.iter_mut().for_each(Session::look);
     if watcher.last_look.is_none() {
         bail!("--pid {pid}: it ended before it could be watched");
     }
@@ -148,7 +162,8 @@ fn watch(
         let notice = format!("stopped by signal {signal}, before its time was over");
         watcher.notices.push(notice);
     }
-    let report = watcher.report(named);
+    let counts = session.as_ref().map(Counts::traced).map_err(Error::to_string);
+    let report = watcher.report(counts, named);
     if !output.quiet {
         let text = table::text(&report, output.view);
         match &output.json {
@@ -172,28 +187,34 @@ pub(crate) fn newest() -> Result<Chosen, String> {
     choice::best(None, None, Accepts::Costs, &choice::this_machine())
 }
 
-/// The direct cost of a switch in ns, where the costs have it.
-pub(crate) fn direct_ns(points: &[ProfilePoint]) -> Option<Range> {
-    profile::direct(points).map(Range::from)
+/// The cost of the switch itself by its kind, of whatever program; where the costs have it.
+pub(crate) fn direct(points: &[ProfilePoint]) -> Option<Direct> {
+    refill::direct_of(points, None)
 }
 
 fn command(words: &[OsString], named: Option<&Chosen>, output: &Output) -> Result<ExitCode> {
+    // Until the command has a process id nothing is inside.
+    let mut session = Session::begin(Scope::Tree(u32::MAX), None, None);
     let mut launcher = Launcher::start(Series::watched(words))?;
     let pid = match launcher.started() {
         Ok(Some(pid)) => pid,
         started => return without_figures(started.err(), launcher.signal()),
     };
+    session.iter_mut().for_each(|session| session.account.set_scope(Scope::Tree(pid)));
     // It may have ended already: then only its usage is known.
     let program = Watched::find(Path::new("/"), pid.cast_signed()).ok();
     let mut watcher = program.map(|program| Watcher::new(program, None));
     // Its counts are the kernel's at its end. It is looked at only when a window is due, as that may
     // take a CPU from it; what cannot be read is said in the figures.
+    let most = session.is_ok().then_some(session::LOOK);
     let mut look = || {
+        session.iter_mut().for_each(Session::look_if_due);
         let watcher = watcher.as_mut()?;
         watcher.look(|longest| launcher.wait_for_answer(Some(longest))).ok()?;
         watcher.until_look()
     };
-    while !launcher.wait_for_answer(look()) {}
+    while !launcher.wait_for_answer(look().into_iter().chain(most).min()) {}
+    session.iter_mut().for_each(Session::look);
     let used = match launcher.run() {
         Ok(Some(run)) => run.used,
         run => return without_figures(run.err(), launcher.signal()),
@@ -204,7 +225,8 @@ fn command(words: &[OsString], named: Option<&Chosen>, output: &Output) -> Resul
     drop(launcher);
     let text: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let words = shown(&text, output.anonymous);
-    let report = report_of_command(words, pid, &used, watcher, named);
+    let counts = session.as_ref().map(Counts::traced).map_err(Error::to_string);
+    let report = report_of_command((words, pid), &used, counts, watcher, named);
     if !output.quiet {
         say(table::text(&report, output.view).trim_end());
     }

@@ -133,29 +133,30 @@ pub(super) fn is_walk(work: &Work) -> bool {
     work.walk != Walk::Sparse
 }
 
+/// Cost of a switch of a ring: the interval at full speed, else the middle half of the rounds, else the figure itself.
+pub(super) fn cost_of(summary: &CaseSummary) -> Option<Cost> {
+    let estimate = summary.ns_per_switch_above_solo;
+    let interval = estimate.and_then(|of| of.interval()).map(|of| (of.low, of.high));
+    // A program's switches are at whatever speed, too: where full speed was not seen, most rounds tell.
+    let contended = summary.contended_ns_per_switch_above_solo;
+    let quartiles = contended.map(|all| (all.lower_quartile, all.upper_quartile));
+    // Of the largest arrays there may be a few rounds only.
+    let alone = estimate.map(|of| (of.value, of.value));
+    let (low_ns, high_ns) = interval.or(quartiles).or(alone)?;
+    Some(Cost { low_ns, high_ns })
+}
+
 /// The costs that a run of rings has measured: of each ring of two processes with work on one CPU, the total
-/// cost, and the direct one where the same ring without work was measured beside it: the interval at full speed,
-/// else the middle half of the rounds, else the figure itself. Rings without any are left out.
+/// cost, and the direct one where the same ring without work was measured beside it. Rings without any are left out.
 pub(super) fn points_of(record: &Record) -> Vec<ProfilePoint> {
-    let cost = |summary: &CaseSummary| {
-        let estimate = summary.ns_per_switch_above_solo;
-        let interval = estimate.and_then(|of| of.interval()).map(|of| (of.low, of.high));
-        // A program's switches are at whatever speed, too: where full speed was not seen, most rounds tell.
-        let contended = summary.contended_ns_per_switch_above_solo;
-        let quartiles = contended.map(|all| (all.lower_quartile, all.upper_quartile));
-        // Of the largest arrays there may be a few rounds only.
-        let alone = estimate.map(|of| (of.value, of.value));
-        let (low_ns, high_ns) = interval.or(quartiles).or(alone)?;
-        Some(Cost { low_ns, high_ns })
-    };
     let rings = record.cases.iter().filter(|summary| is_of_one_cpu(&summary.case));
     let point = |summary: &CaseSummary| {
         let work = summary.case.work.filter(is_walk)?;
         let bare = Case { work: None, ..summary.case.clone() };
-        let direct = record.cases.iter().find(|other| other.case == bare).and_then(cost);
+        let direct = record.cases.iter().find(|other| other.case == bare).and_then(cost_of);
         Some(ProfilePoint {
             array_bytes: work.bytes,
-            total: cost(summary)?,
+            total: cost_of(summary)?,
             direct,
             walk: work.walk,
             hop_ns: summary.ns_per_hop.map(|hop| hop.value),
@@ -168,7 +169,7 @@ pub(super) fn points_of(record: &Record) -> Vec<ProfilePoint> {
         case.link == "yield" && case.members > 1 && case.work.is_none()
     });
     let switch = |summary: &CaseSummary| {
-        let total = cost(summary)?;
+        let total = cost_of(summary)?;
         let members = summary.case.members;
         Some(ProfilePoint { total, members, yields: true, ..ProfilePoint::default() })
     };

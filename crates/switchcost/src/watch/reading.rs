@@ -9,6 +9,7 @@ use probe::accesses::{Accesses, Sampler};
 use probe::program::{Count, WatchError, Watched, huge_page_bytes};
 
 use super::choice::Chosen;
+use super::counts::{Counts, Source};
 use super::findings::{NotRead, PageSizes, Program, Remedy, Report, Seen, SeenSet, Window};
 use super::profile::WorkingSet;
 use super::refill;
@@ -198,13 +199,9 @@ impl Watcher {
         (watched, Program::over(nanoseconds(watched) as f64, counts, set))
     }
 
-    /// All that was seen, and what it means here, by the profile that was asked for or else the best one.
-    pub(crate) fn report(mut self, named: Option<&Chosen>) -> Report {
-        let watched = self.last_look.unwrap_or_default();
-        let mut notices = std::mem::take(&mut self.notices);
-        if self.ended {
-            notices.push(format!("it ended after {:.1} s", watched.as_secs_f64()));
-        }
+    /// What was read from /proc; `untraced` is why it was not traced.
+    fn counts(&self, untraced: &str) -> Counts {
+        let mut notices = Vec::new();
         if self.lost_threads > 0 {
             notices.push(format!(
                 "{} of its threads ended meanwhile: their last switches (up to {} ms) are not counted",
@@ -224,19 +221,54 @@ impl Watcher {
                 ));
             }
         }
-        notices.extend(self.unsampled());
-        let mut method = Vec::new();
-        let working_set = self.working_set(&mut method);
+        let mut method = format!("switches are read from /proc every {} ms", LOOK.as_millis());
+        match notices.is_empty() {
+            true => method += &format!("; {untraced}"),
+            false => notices.push(untraced.to_string()),
+        }
         let switches = self.count.switches();
+        Counts {
+            source: Source::Proc,
+            watched_ns: nanoseconds(self.last_look.unwrap_or_default()),
+            voluntary: switches.voluntary,
+            involuntary: switches.involuntary,
+            yields: Reading::unknown(NOT_IN_PROC),
+            migrations: Reading::unknown(NOT_IN_PROC),
+            cpu_ns: cpu_ns.ok_or("its CPU clock cannot be read").into(),
+            method,
+            notices,
+        }
+    }
+
+    /// All that was seen, and what it means here, by the profile that was asked for or else the best one. `traced` are
+    /// the exact counts, or why there are none.
+    pub(crate) fn report(
+        mut self,
+        traced: Result<Counts, String>,
+        named: Option<&Chosen>,
+    ) -> Report {
+        let mut notices = std::mem::take(&mut self.notices);
+        if self.ended {
+            let watched = self.last_look.unwrap_or_default();
+            notices.push(format!("it ended after {:.1} s", watched.as_secs_f64()));
+        }
+        let counts = traced.unwrap_or_else(|why| self.counts(&untraced(&why)));
+        notices.extend(counts.notices);
+        notices.extend(self.unsampled());
+        let mut method = vec![counts.method];
+        let working_set = self.working_set(&mut method);
         let seen = Seen {
             pid: self.program.pid().unsigned_abs(),
             name: self.program.name.clone(),
             command: None,
-            watched_ns: nanoseconds(watched),
+            watched_ns: counts.watched_ns,
             threads: Some(self.count.threads as u64),
-            voluntary: Reading::Known(switches.voluntary),
-            involuntary: Reading::Known(switches.involuntary),
-            cpu_ns: cpu_ns.ok_or("its CPU clock cannot be read").into(),
+            counted_by: counts.source,
+            voluntary: Reading::Known(counts.voluntary),
+            involuntary: Reading::Known(counts.involuntary),
+            yields: counts.yields,
+            migrations: counts.migrations,
+            cpu_ns: counts.cpu_ns,
             resident_bytes: self.resident_bytes,
             windows: self.windows,
             method,
@@ -312,12 +344,19 @@ impl Watcher {
 /// Share of the CPU time from which on a command's working set is taken for that of all of it.
 const MOSTLY_OWN: f64 = 0.9;
 
-/// All that is known of a command that has ended: its own counts are the kernel's, of all its threads
-/// and of the children that it waited for. Its time is the launcher's, from the start to the end.
+/// Why there are no exact counts.
+fn untraced(why: &str) -> String {
+    format!("exact counts, by tracing: {why}")
+}
+
+const NOT_IN_PROC: &str = "not counted without tracing";
+
+/// All that is known of a command that has ended. Its counts are those of the tracer, or else what wait4(2) told: of all
+/// its threads and of the children that it waited for. Its time is the launcher's, from the start to the end.
 pub(crate) fn report_of_command(
-    words: Vec<String>,
-    pid: u32,
+    (words, pid): (Vec<String>, u32),
     used: &Used,
+    traced: Result<Counts, String>,
     watcher: Option<Watcher>,
     named: Option<&Chosen>,
 ) -> Report {
@@ -334,9 +373,11 @@ pub(crate) fn report_of_command(
         }
     };
     let working_set = of_all(own, used);
-    method.insert(0, WHOSE.to_string());
+    let counts = traced.unwrap_or_else(|why| told(used, &untraced(&why)));
+    method.insert(0, counts.method);
     method.extend(working_set.1.as_ref().map(|not_read| not_read.why.clone()));
     method.dedup();
+    let unsampled = watcher.as_ref().and_then(Watcher::unsampled);
     let seen = Seen {
         pid,
         // Looked at before its exec was through, it may still have this program's name.
@@ -344,20 +385,37 @@ pub(crate) fn report_of_command(
         command: Some(words),
         watched_ns: used.real_ns,
         threads: watcher.as_ref().map(|watcher| watcher.count.threads as u64),
-        voluntary: Reading::Known(usage.voluntary),
-        involuntary: Reading::Known(usage.involuntary),
-        cpu_ns: Reading::Known(usage.cpu_ns()),
+        counted_by: counts.source,
+        voluntary: Reading::Known(counts.voluntary),
+        involuntary: Reading::Known(counts.involuntary),
+        yields: counts.yields,
+        migrations: counts.migrations,
+        cpu_ns: counts.cpu_ns,
         resident_bytes: Reading::Known(usage.max_resident_bytes),
-        notices: watcher.as_ref().and_then(Watcher::unsampled).into_iter().collect(),
+        notices: counts.notices.into_iter().chain(unsampled).collect(),
         windows: watcher.map(|watcher| watcher.windows).unwrap_or_default(),
         method,
     };
     Report::of(seen, working_set, named)
 }
 
-/// What is counted of a command.
-const WHOSE: &str =
-    "switches and CPU time are those of the command and of all children that it waited for";
+/// What wait4(2) told of a command.
+fn told(used: &Used, untraced: &str) -> Counts {
+    let usage = &used.usage;
+    Counts {
+        source: Source::Wait4,
+        watched_ns: used.real_ns,
+        voluntary: usage.voluntary,
+        involuntary: usage.involuntary,
+        yields: Reading::unknown(NOT_IN_PROC),
+        migrations: Reading::unknown(NOT_IN_PROC),
+        cpu_ns: Reading::Known(usage.cpu_ns()),
+        method: format!(
+            "switches and CPU time are those of the command and of all children that it waited for ({untraced})"
+        ),
+        notices: Vec::new(),
+    }
+}
 
 /// The working set that goes with the switches of a command and its children: only the command's own pages were
 /// looked at, and at moments only.

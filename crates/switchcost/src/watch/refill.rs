@@ -9,6 +9,7 @@ use stats::richness;
 
 use super::findings::{NotRead, Remedy};
 use super::profile::{Cost, Lack, NO_PROFILE, ProfilePoint, WorkingSet, direct};
+use crate::price::Direct;
 
 /// What samples of a program's accesses say beside its working set.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -69,9 +70,6 @@ pub(super) fn working_set(seen: &Accesses) -> Result<WorkingSet, NotRead> {
 /// What the machine's caches change from one hour to the next, where others share them: refills are known within this
 /// factor only (docs/validation.md, "Estimated switch overhead against the truth").
 const DRIFT: f64 = 1.5;
-
-/// A program's yields are cheaper than a ring's, whose members each read a byte too, by no more than this.
-const CHEAPER: f64 = 1.3;
 
 /// Time in which whoever else uses the same caches evicts all lines of a thread that waits for its turn, at the least.
 const EVICTED_NS: f64 = 10e6;
@@ -162,14 +160,13 @@ pub(super) fn cost(
 ) -> Result<Cost, Lack> {
     let lack = |why: String, command: Option<String>| Lack { why, command };
     let sets = sampled.sets_per_cpu.max(1.0);
-    let switch = direct_of(points, sampled)
+    let switch = direct_of(points, Some(sampled.threads_per_cpu))
+        .map(|of| of.at(sampled.involuntary_share))
         .ok_or_else(|| lack(NO_PROFILE.to_string(), Some("switchcost cost".to_string())))?;
     let memory_ns = between_ns.unwrap_or(f64::INFINITY) * sampled.memory_share;
-    let with = |(low, high): (f64, f64)| Cost {
-        low_ns: switch.low_ns + low,
-        high_ns: switch.high_ns + high,
-    };
-    if memory_ns <= switch.low_ns {
+    let with =
+        |(low, high): (f64, f64)| Cost { low_ns: switch.low + low, high_ns: switch.high + high };
+    if memory_ns <= switch.low {
         return Ok(with((0.0, memory_ns)));
     }
     let lines =
@@ -224,27 +221,20 @@ pub(super) fn cost(
     Ok(with((low, random.1.max(ahead.1))))
 }
 
-/// The cost of the switch itself: by a yield, by a pipe, or between both as the program's switches are.
-pub(super) fn direct_of(points: &[ProfilePoint], sampled: Sampled) -> Option<Cost> {
-    let Sampled { threads_per_cpu, involuntary_share, .. } = sampled;
-    let all = direct(points)?;
-    let yields =
-        points.iter().filter(|point| point.yields && (threads_per_cpu > 2.0 || point.members == 2));
-    let Some(yields) = yields.map(|point| point.total).reduce(Cost::around) else {
-        return Some(all);
+/// The cost of the switch itself, by a pipe and by yields: where no more than two threads take turns on a CPU, by those of
+/// two.
+pub(super) fn direct_of(points: &[ProfilePoint], threads_per_cpu: Option<f64>) -> Option<Direct> {
+    let is_alike = |point: &&ProfilePoint| {
+        point.yields && (point.members == 2 || threads_per_cpu.is_none_or(|of| of > 2.0))
     };
-    let mix = |involuntary: f64, any: f64| {
-        involuntary_share * involuntary + (1.0 - involuntary_share) * any
-    };
-    Some(Cost {
-        low_ns: (yields.low_ns / CHEAPER).min(all.low_ns),
-        high_ns: mix(yields.high_ns, all.high_ns.max(yields.high_ns)),
-    })
+    let yields = points.iter().filter(is_alike).map(|point| point.total).reduce(Cost::around);
+    Some(Direct { pipe: direct(points)?.into(), yields: yields.map(Into::into) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::price::CHEAPER;
 
     /// A yield of 700 ns.
     const SWITCH: f64 = 700.0 / CHEAPER;

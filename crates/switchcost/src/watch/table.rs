@@ -3,9 +3,9 @@
 use model::reading::Reading;
 use model::words::byte_range;
 
-use super::answer::beside;
-use super::findings::{LIMITED, ProgramCost, Range, Report, count, percents};
+use super::findings::{LIMITED, ProgramCost, Report, count};
 use super::profile::measure_with;
+use crate::price::{Range, percents};
 use crate::terminal::{View, counted, figure, wrapped, wrapped_with};
 
 /// Lines below the table that are printed by default.
@@ -36,9 +36,10 @@ fn rows(report: &Report) -> Vec<(&'static str, String)> {
     let Report { seen, program, profile, refill_share, .. } = report;
     let rate = |reading: &Reading<f64>| reading.known().map_or("-".to_string(), |of| count(*of));
     let switches = format!(
-        "{} voluntary and {} involuntary a second",
+        "{} voluntary and {} involuntary a second, {}",
         rate(&program.voluntary_per_s),
-        rate(&program.involuntary_per_s)
+        rate(&program.involuntary_per_s),
+        seen.counted_by.in_words()
     );
     let set = known(&program.working_set, |set| {
         let windows = match seen.windows.len() {
@@ -111,7 +112,7 @@ fn refill_line(report: &Report) -> Option<String> {
     let why = report.refill_share.why()?;
     let most = match &report.cost {
         ProgramCost::Estimated { share, direct_share: Some(direct), .. } if share.high < 1.0 => {
-            let high = beside(*share, *direct).high;
+            let high = share.beside(*direct).high;
             format!(" (at most {})", percents(Range { low: high, high }))
         }
         _ => String::new(),

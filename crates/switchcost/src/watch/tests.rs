@@ -215,6 +215,9 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
         threads: Some(1),
         voluntary: Reading::Known(9000),
         involuntary: Reading::Known(1000),
+        yields: Reading::default(),
+        migrations: Reading::default(),
+        counted_by: Default::default(),
         cpu_ns: Reading::Known(5_000_000_000),
         resident_bytes: Reading::Known(300 * KIB),
         windows: Vec::new(),
@@ -223,7 +226,7 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
     };
     let unread = program(0, 300);
     let cost = program_cost(&unread, &points);
-    let direct = super::profile::direct(&points);
+    let direct = super::profile::direct(&points).map(Into::into);
     assert_eq!(
         answer::headline(&cost, Some(&not_read), &unread, direct),
         "Switching itself takes 0.4 to 0.5 % of its CPU time: 1,000 switches a second at 2 to 2.5 us each; refill: not known."

@@ -8,7 +8,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::common::schema::Schema;
-use crate::common::{Home, PROGRAM, Said, allowed_cpus, is_root, skip, wait_for};
+use crate::common::{Home, PROGRAM, Said, allowed_cpus, has, is_root, skip, wait_for};
+use crate::trace::{can_trace, threads_come_and_go};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -254,6 +255,56 @@ fn a_running_program_is_counted() {
     assert!(!figures["windows"].as_array().expect("windows").is_empty(), "{figures}");
     let set = &figures["program"]["working_set"];
     assert!(set["low_bytes"].as_u64() <= set["high_bytes"].as_u64(), "{set}");
+}
+
+#[test]
+fn threads_that_come_and_go_are_counted_where_tracing_is_permitted() {
+    let home = Home::new();
+    let args = ["cost", "--seconds", "1", "--json", "-", "--pid"];
+    if can_trace() {
+        let (said, threads) = threads_come_and_go(|own| home.run(&[&args[..], &[own]].concat()));
+        let figures = said.json();
+        assert_valid(&figures);
+        assert_eq!(figures["counted_by"], "tracepoints", "{figures}");
+        let voluntary = figures["voluntary"].as_f64().expect("a count");
+        assert!(voluntary > threads, "{threads}: {figures}");
+        assert!(figures["yields"].is_u64() && figures["migrations"].is_u64(), "{figures}");
+        let text = unwrapped(&said.err);
+        assert!(text.contains("counted by kernel tracepoints"), "{text}");
+        let notices = figures["notices"].to_string();
+        assert!(!notices.contains("threads ended"), "{notices}");
+    }
+    if !is_root() || !has("setpriv") {
+        return skip("needs root and setpriv(1)");
+    }
+    let (said, _) = threads_come_and_go(|own| {
+        let mut without = home.command("setpriv");
+        Said::of(without.args(["--bounding-set=-all", PROGRAM]).args(args).arg(own))
+    });
+    let figures = said.json();
+    assert_valid(&figures);
+    assert_eq!(figures["counted_by"], "proc", "{figures}");
+    let notices = figures["notices"].to_string();
+    assert!(notices.contains("CAP_BPF and CAP_PERFMON missing"), "{notices}");
+}
+
+#[test]
+fn orphans_are_counted_where_tracing_is_permitted() {
+    let home = Home::new();
+    // Nobody waits for the one that sleeps a hundred times, but all of it is within the command's time.
+    let script = "(sh -c 'for i in $(seq 100); do sleep 0.001; done' &) ; sleep 1";
+    if can_trace() {
+        let (_, figures) = command(&home, script);
+        assert_eq!(figures["counted_by"], "tracepoints", "{figures}");
+        assert!(figures["voluntary"].as_u64().expect("a count") > 200, "{figures}");
+    }
+    if !is_root() || !has("setpriv") {
+        return skip("needs root and setpriv(1)");
+    }
+    let mut without = home.command("setpriv");
+    without.args(["--bounding-set=-all", PROGRAM, "cost", "--", "sh", "-c", script]);
+    let said = Said::of(&mut without);
+    assert!(unwrapped(&said.err).contains("involuntary a second, told by wait4"), "{}", said.err);
 }
 
 /// Tells this test binary, started again, to be the program that is watched.

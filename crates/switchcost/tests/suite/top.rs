@@ -1,5 +1,7 @@
 //! `switchcost top` as a program. Needs root; says `skipped: why` without.
 
+use std::cell::RefCell;
+use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
@@ -8,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::common::schema::Schema;
-use crate::common::{Home, PROGRAM, Said, has, skip};
+use crate::common::{Home, PROGRAM, Said, has, skip, wait_for};
 use crate::trace::can_trace;
 
 #[test]
@@ -87,6 +89,24 @@ fn a_terminal_is_taken_and_given_back() {
         said.out
     );
     assert!(said.out.contains(" icanon") && said.out.contains(" echo "), "{}", said.out);
+}
+
+#[test]
+fn it_ends_when_nobody_reads_any_longer() {
+    if !can_trace() {
+        return;
+    }
+    let home = Home::new();
+    let mut command = home.command(PROGRAM);
+    command.args(["top", "--batch=json", "--interval", "0.2"]).stdout(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    let mut line = String::new();
+    let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+    out.read_line(&mut line).expect("a line");
+    drop(out);
+    let child = RefCell::new(child);
+    let status = wait_for("its end", || child.borrow_mut().try_wait().expect("a child"));
+    assert_eq!((status.code(), line.ends_with('\n')), (Some(0), true));
 }
 
 #[test]

@@ -58,30 +58,39 @@ fn a_command_is_traced_with_all_that_it_starts() {
     home.wait_until_alone();
 }
 
-#[test]
-fn a_thousand_threads_a_second_are_all_counted() {
-    if !can_trace() {
-        return;
-    }
+/// Looks at this process by its id, in which threads come and go meanwhile, a thousand a second. Each sleeps once, and
+/// ends. Gives what was found, and how many they were.
+pub fn threads_come_and_go<T>(look: impl FnOnce(&str) -> T) -> (T, f64) {
     let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
-    let trace = thread::scope(|scope| {
+    thread::scope(|scope| {
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
-                thread::spawn(|| thread::sleep(Duration::from_micros(10))).join().unwrap();
+                let one = thread::spawn(|| thread::sleep(Duration::from_micros(10)));
+                one.join().expect("a thread that sleeps");
                 count.fetch_add(1, Ordering::Relaxed);
                 thread::sleep(Duration::from_micros(500));
             }
         });
         let own = std::process::id().to_string();
         let before = count.load(Ordering::Relaxed);
-        let said = Home::new().run(&["trace", "--pid", &own, "--seconds", "3", "--json", "-"]);
+        let found = look(&own);
         let during = count.load(Ordering::Relaxed) - before;
         stop.store(true, Ordering::Relaxed);
-        assert_eq!(said.code, Some(0), "{}", said.err);
-        (said.json(), during as f64)
+        (found, during as f64)
+    })
+}
+
+#[test]
+fn a_thousand_threads_a_second_are_all_counted() {
+    if !can_trace() {
+        return;
+    }
+    let (said, threads) = threads_come_and_go(|own| {
+        Home::new().run(&["trace", "--pid", own, "--seconds", "3", "--json", "-"])
     });
-    let (trace, threads) = trace;
-    // Each sleeps, and ends. Opening takes a moment in which threads come and go, too.
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let trace = said.json();
+    // Two switches each: opening takes a moment in which threads come and go, too.
     let voluntary = number(&trace, "/total/voluntary_per_s") * number(&trace, "/seconds");
     assert!(voluntary > threads, "{voluntary} of {threads}");
     assert_eq!(trace["notices"], Value::Array(Vec::new()));

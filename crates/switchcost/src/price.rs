@@ -1,0 +1,85 @@
+//! What a switch costs, and ranges of costs and shares.
+
+use model::words::two_digits;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A range.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Range {
+    /// Its lower end.
+    pub(crate) low: f64,
+    /// Its upper end.
+    pub(crate) high: f64,
+}
+
+impl Range {
+    /// Each end changed alike.
+    pub(crate) fn map(self, of: impl Fn(f64) -> f64) -> Self {
+        Self { low: of(self.low), high: of(self.high) }
+    }
+
+    /// What is left beside a part of it, from 0 on.
+    pub(crate) fn beside(self, part: Self) -> Self {
+        Self { low: self.low - part.high, high: self.high - part.low }.map(|end| end.max(0.0))
+    }
+}
+
+/// Cost of the switch itself in ns, by its kind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Direct {
+    /// Of a ring of two by a pipe.
+    pub(crate) pipe: Range,
+    /// Of rings by sched_yield, where they were measured.
+    pub(crate) yields: Option<Range>,
+}
+
+/// A program's yields are cheaper than a ring's, whose members each read a byte too, by no more than this.
+pub(crate) const CHEAPER: f64 = 1.3;
+
+impl Direct {
+    /// Of switches of which this share, from 0 to 1, is involuntary (a yield is).
+    pub(crate) fn at(self, involuntary_share: f64) -> Range {
+        let Self { pipe, yields: Some(yields) } = self else { return self.pipe };
+        let any = pipe.high.max(yields.high);
+        Range {
+            low: (yields.low / CHEAPER).min(pipe.low),
+            high: involuntary_share * yields.high + (1.0 - involuntary_share) * any,
+        }
+    }
+}
+
+/// What a switch of a program costs, in ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Price {
+    /// The switch itself.
+    pub(crate) direct: Option<Direct>,
+    /// With what refilling caches takes, where the working set is known.
+    pub(crate) total: Option<Range>,
+}
+
+/// `1.2 to 2.1 %`, two digits.
+pub(crate) fn percents(share: Range) -> String {
+    match [share.low, share.high].map(|part| two_digits(100.0 * part)) {
+        [low, high] if low == high => format!("{high} %"),
+        [low, high] => format!("{low} to {high} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_costs_what_its_kind_does() {
+        let pipe = Range { low: 1000.0, high: 1100.0 };
+        assert_eq!(Direct { pipe, yields: None }.at(1.0), pipe);
+        let direct = Direct { pipe, yields: Some(Range { low: 650.0, high: 700.0 }) };
+        assert_eq!(direct.at(0.0), Range { low: 500.0, high: 1100.0 });
+        assert_eq!(direct.at(0.25), Range { low: 500.0, high: 1000.0 });
+        assert_eq!(direct.at(1.0), Range { low: 500.0, high: 700.0 });
+        // Where a yield is dearer than a hop by a pipe.
+        let dear = Direct { pipe, yields: Some(Range { low: 2600.0, high: 3000.0 }) };
+        assert_eq!(dear.at(0.0), Range { low: 1000.0, high: 3000.0 });
+    }
+}

@@ -246,7 +246,9 @@ fn a_member_that_was_stopped_is_told() {
     let said = Said::at_end(child);
     assert_eq!(said.code, Some(0), "{}", said.err);
     let told = "stood still: a member was stopped by a signal";
-    assert!(said.out.contains(told) && said.out.contains("machine: noisy"), "{}", said.out);
+    // On a machine that is busy too, it may be unusable.
+    let verdict = ["machine: noisy", "machine: unusable"].map(|of| said.out.contains(of));
+    assert!(said.out.contains(told) && verdict.contains(&true), "{}", said.out);
 }
 
 /// As under nohup(1), or in a script behind an `&`.

@@ -23,7 +23,9 @@ fn main() {
         }
     }
     // At a fixed address nothing is relocated when it starts: no page of it is written to, none of them is a member's own.
-    if env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|of| of == "gnu") {
+    // Of a static program that is the relocation model's business.
+    let has = |name, value| env::var(name).is_ok_and(|all| all.split(',').any(|one| one == value));
+    if has("CARGO_CFG_TARGET_ENV", "gnu") && !has("CARGO_CFG_TARGET_FEATURE", "crt-static") {
         println!("cargo::rustc-link-arg-bins=-no-pie");
     }
     println!("cargo::rerun-if-changed=build.rs");

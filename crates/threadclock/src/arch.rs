@@ -65,6 +65,20 @@ mod processor {
         pointer
     }
 
+    /// Where a static C library has `__rseq_offset` and `__rseq_size`; null where it has none.
+    #[cfg(target_feature = "crt-static")]
+    pub(crate) fn rseq_symbols() -> (*const isize, *const u32) {
+        let (offset, size): (*const isize, *const u32);
+        // SAFETY: takes two addresses from the table that the linker made.
+        unsafe {
+            asm!(".weak __rseq_offset", ".weak __rseq_size",
+                 "mov {}, qword ptr [rip + __rseq_offset@GOTPCREL]",
+                 "mov {}, qword ptr [rip + __rseq_size@GOTPCREL]",
+                 out(reg) offset, out(reg) size, options(nostack, readonly, preserves_flags));
+        }
+        (offset, size)
+    }
+
     /// Reads hardware counter `index`.
     ///
     /// # Safety
@@ -122,6 +136,20 @@ mod processor {
         };
         pointer
     }
+
+    /// Where a static C library has `__rseq_offset` and `__rseq_size`; null where it has none.
+    #[cfg(target_feature = "crt-static")]
+    pub(crate) fn rseq_symbols() -> (*const isize, *const u32) {
+        let (offset, size): (*const isize, *const u32);
+        // SAFETY: takes two addresses from the table that the linker made.
+        unsafe {
+            asm!(".weak __rseq_offset", ".weak __rseq_size",
+                 "adrp {0}, :got:__rseq_offset", "ldr {0}, [{0}, :got_lo12:__rseq_offset]",
+                 "adrp {1}, :got:__rseq_size", "ldr {1}, [{1}, :got_lo12:__rseq_size]",
+                 out(reg) offset, out(reg) size, options(nostack, readonly, preserves_flags));
+        }
+        (offset, size)
+    }
 }
 
 /// Any other processor: no counter, so every tier but the kernel clock is refused.
@@ -150,5 +178,10 @@ mod processor {
     /// Unused: rseq is refused before it is asked for.
     pub(crate) fn thread_pointer() -> usize {
         0
+    }
+
+    #[cfg(target_feature = "crt-static")]
+    pub(crate) fn rseq_symbols() -> (*const isize, *const u32) {
+        (core::ptr::null(), core::ptr::null())
     }
 }

@@ -61,17 +61,25 @@ fn call(own: *mut Area, flags: i32) -> Result<(), i32> {
 /// `__rseq_offset`, if the C library has it (glibc 2.35) and did register (`__rseq_size` is not 0:
 /// old kernels, or `glibc.pthread.rseq=0`).
 fn c_library_offset() -> Option<isize> {
-    // SAFETY: looks two names up; nothing is called.
-    let (offset, size) = unsafe {
-        let offset = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr());
-        let size = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr());
-        (offset.cast::<isize>(), size.cast::<u32>())
-    };
+    let (offset, size) = rseq_symbols();
     if offset.is_null() || size.is_null() {
         return None;
     }
     // SAFETY: glibc's manual gives their types, ptrdiff_t and unsigned int; constant after start-up.
     unsafe { (*size != 0).then_some(*offset) }
+}
+
+#[cfg(target_feature = "crt-static")]
+use arch::rseq_symbols;
+
+/// `__rseq_offset` and `__rseq_size` of a C library that may have them; a static one has no table of names.
+#[cfg(not(target_feature = "crt-static"))]
+fn rseq_symbols() -> (*const isize, *const u32) {
+    let find = |name: &core::ffi::CStr| {
+        // SAFETY: looks a name up; nothing is called.
+        unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+    };
+    (find(c"__rseq_offset").cast(), find(c"__rseq_size").cast())
 }
 
 static COUNTER: Verdict = Verdict::unknown();

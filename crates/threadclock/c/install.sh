@@ -1,12 +1,12 @@
 #!/bin/sh
 # Installs the C interface of the crate in whose folder this lies: header, shared and static library, pkg-config file.
-# usage: crates/CRATE/c/install.sh [PREFIX]     (DESTDIR is honoured)
+# usage: crates/CRATE/c/install.sh [PREFIX]     (DESTDIR and LIBDIR are honoured)
 # Takes the libraries from LIBRARIES, else builds them in release mode.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 name=${here##*/}
 prefix=${1:-/usr/local}
-libdir=$prefix/lib
+libdir=${LIBDIR:-$prefix/lib}
 root=${DESTDIR:-}
 if [ -z "${LIBRARIES:-}" ]; then
     (cd "$here" && cargo build --release --lib)

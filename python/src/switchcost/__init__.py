@@ -1,0 +1,1 @@
+"""What a context switch costs: measure it, and read what was measured."""

@@ -1,5 +1,6 @@
 //! What may be typed, and what is done for it. One definition feeds parser, help, manual and completions.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -21,7 +22,7 @@ use crate::run::RunArgs;
 use crate::runs::{self, RunsCommand};
 use crate::top::{self, TopArgs};
 use crate::trace::{self, TraceArgs};
-use crate::{experiments, run, schema};
+use crate::{experiments, fleet, run, schema};
 
 /// What a context switch costs here, at your scale, with your working set, and whether the number
 /// can be trusted.
@@ -183,6 +184,20 @@ pub(crate) enum Command {
     /// List, show, export, resume or remove stored runs
     #[command(subcommand)]
     Runs(RunsCommand),
+    /// Measure many hosts by Slurm, Kubernetes or ssh, and find those that are slow, noisy or different
+    ///
+    /// Comes with the Python package: pip install 'switchcost[fleet]'. Everything behind `fleet` is handed to its
+    /// program, switchcost-fleet, which is looked for beside this one, then on PATH.
+    #[command(
+        disable_help_flag = true,
+        disable_version_flag = true,
+        after_long_help = "Example:\n  switchcost fleet --help"
+    )]
+    Fleet {
+        /// What switchcost-fleet is given
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -215,6 +230,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Top(args) => top::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Runs(command) => runs::run(command),
+        Command::Fleet { arguments } => fleet::run(&arguments),
         Command::Completions { shell } => completions(shell),
         Command::Man => manual(),
         Command::Schema { name } => schema::run(name.as_deref()),

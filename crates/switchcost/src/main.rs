@@ -15,6 +15,7 @@ mod execute;
 mod experiments;
 mod failure;
 mod figures;
+mod fleet;
 mod history;
 mod interference;
 mod interrupt;

@@ -14,6 +14,7 @@ mod cost;
 mod drawings;
 mod endings;
 mod exports;
+mod fleet;
 mod hidden;
 mod interference;
 mod interrupts;

@@ -1,0 +1,253 @@
+"""Start the program, wait for it, give the runs that it stored."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Union
+
+from switchcost import _program, tables
+from switchcost.runs import Run, Runs, Tables, machine_row
+from switchcost.tables import Table
+
+#: Numbers as the program takes them: 4, "2,4,8", "2..64:x2", or a list of numbers.
+Numbers = Union[int, str, Iterable[Union[int, str]]]
+#: Time: seconds, or as the program takes it ("90s", "2m").
+Time = Union[int, float, str]
+
+
+def measure(
+    *,
+    budget: Time | None = None,
+    seed: int | None = None,
+    name: str | None = None,
+    anonymous: bool = False,
+    extra: Sequence[str] = (),
+) -> Runs:
+    """What matters in one go (`switchcost measure`): rings, working sets, response, clocks; a run of each.
+
+    `budget` is 60 s by default. `extra` are further arguments. Raises ProgramError.
+    """
+    options = _options(budget=_time(budget), seed=seed, name=name, anonymous=anonymous)
+    return _stored(["measure", *options, *extra])
+
+
+def ring(
+    members: Numbers | None = None,
+    *,
+    kind: str | None = None,
+    link: Numbers | None = None,
+    work: int | str | None = None,
+    stride: int | str | None = None,
+    op: str | None = None,
+    state: Numbers | None = None,
+    placement: Numbers | None = None,
+    policy: str | None = None,
+    launches: int | None = None,
+    precision: float | str | None = None,
+    budget: Time | None = None,
+    rounds: int | None = None,
+    seed: int | None = None,
+    name: str | None = None,
+    anonymous: bool = False,
+    extra: Sequence[str] = (),
+) -> Runs:
+    """Cost of a switch by size of a ring (`switchcost ring --help`); a run for each launch.
+
+    `work` and `stride` are in bytes, `budget` is 20 s by default, `precision` a share (0.025) or "2.5%". Raises
+    ProgramError.
+    """
+    options = _options(
+        members=_list(members),
+        kind=kind,
+        link=_list(link),
+        work=work,
+        stride=stride,
+        op=op,
+        state=_list(state),
+        placement=_list(placement),
+        policy=policy,
+        launches=launches,
+        precision=_share(precision),
+        budget=_time(budget),
+        rounds=rounds,
+        seed=seed,
+        name=name,
+        anonymous=anonymous,
+    )
+    return _stored(["ring", *options, *extra])
+
+
+def cost(
+    array: Numbers | None = None,
+    *,
+    stride: Numbers | None = None,
+    op: Numbers | None = None,
+    walk: Numbers | None = None,
+    members: Numbers | None = None,
+    kind: str | None = None,
+    placement: Numbers | None = None,
+    policy: str | None = None,
+    precision: float | str | None = None,
+    budget: Time | None = None,
+    rounds: int | None = None,
+    seed: int | None = None,
+    name: str | None = None,
+    anonymous: bool = False,
+    extra: Sequence[str] = (),
+) -> Runs:
+    """Cost of a switch by working set (`switchcost cost --help`); one run.
+
+    `array` and `stride` are in bytes, `budget` is 55 s by default. Raises ProgramError.
+    """
+    options = _options(
+        array=_list(array),
+        stride=_list(stride),
+        op=_list(op),
+        walk=_list(walk),
+        members=_list(members),
+        kind=kind,
+        placement=_list(placement),
+        policy=policy,
+        precision=_share(precision),
+        budget=_time(budget),
+        rounds=rounds,
+        seed=seed,
+        name=name,
+        anonymous=anonymous,
+    )
+    return _stored(["cost", *options, *extra])
+
+
+def run(
+    command: Sequence[str],
+    *,
+    runs: int | None = None,
+    warmup: int | None = None,
+    vs: Sequence[str] = (),
+    parameters: Mapping[str, Iterable[object]] | None = None,
+    tree: bool = False,
+    estimate: bool = True,
+    seed: int | None = None,
+    anonymous: bool = False,
+    extra: Sequence[str] = (),
+) -> CommandUse:
+    """What a command uses (`switchcost run --help`): `command` and its arguments, others in `vs` as one word each.
+
+    Its standard output is Python's, its standard error is written to `sys.stderr` at the end. A command that fails is
+    no error: `exit_code` tells. `estimate=False` leaves out what its switches cost. Raises ProgramError where nothing
+    was measured.
+    """
+    given = [f"--vs={other}" for other in vs]
+    for name, values in (parameters or {}).items():
+        given += ["--parameter", name, _list([str(value) for value in values]) or ""]
+    options = _options(runs=runs, warmup=warmup, tree=tree, no_estimate=not estimate, seed=seed, anonymous=anonymous)
+    with tempfile.TemporaryDirectory(prefix="switchcost-") as folder:
+        record, samples = Path(folder, "record.json"), Path(folder, "samples.csv")
+        files = [f"--json={record}", f"--csv={samples}"]
+        done = _program.run(["run", "--quiet", *options, *given, *files, *extra, "--", *command], shows_output=True)
+        if not samples.exists():
+            raise done.error()
+        sys.stderr.write(done.errors)
+        return CommandUse(json.loads(record.read_bytes()), samples.read_text(errors="replace"), done.exit_code)
+
+
+class CommandUse(Tables):
+    """What commands used. It is not stored: keep `record` where you need it.
+
+    `samples` has one row a run of a command, `cases` one row a command and figure.
+    """
+
+    def __init__(self, record: dict[str, Any], samples: str, exit_code: int) -> None:
+        #: As `switchcost run --json` wrote it (`switchcost schema command-use`).
+        self.record = record
+        #: The command's own; of several runs the first that is not 0.
+        self.exit_code = exit_code
+        self._samples = samples
+
+    @cached_property
+    def samples(self) -> Table:
+        return tables.of_csv(self._samples, {"host": self.record["host"]})
+
+    @cached_property
+    def cases(self) -> Table:
+        rows = [_row(command, figure) for command in self.record["commands"] for figure in command["figures"]]
+        return Table({name: [row[name] for row in rows] for name in rows[0]} if rows else {})
+
+    @cached_property
+    def machine(self) -> Table:
+        return machine_row({"header": self.record}, None)
+
+    @property
+    def answer(self) -> str:
+        real = [row for row in self.cases.rows() if row["quantity"] == "real_ns"]
+        return "; ".join(f"{row['title']}: {row['estimate'] / 1e6:.4g} ms" for row in real)
+
+    def __repr__(self) -> str:
+        return f"<switchcost.CommandUse {_program.printable(self.answer)}>"
+
+
+def _row(command: Mapping[str, Any], figure: Mapping[str, Any]) -> dict[str, Any]:
+    estimate = figure["estimate"]
+    return {
+        "command": command["number"],
+        "title": shlex.join(command["command"]),
+        "quantity": figure["name"],
+        "estimate": estimate["value"],
+        "low": estimate["low"],
+        "high": estimate["high"],
+        "unit": tables.unit(figure["name"]) or "count",
+        **{name: figure[name] for name in ("spread", "min", "max")},
+    }
+
+
+def _stored(arguments: Sequence[str]) -> Runs:
+    """Runs the program; the runs that it stored. A run file's name has the id of the process that wrote it."""
+    before = set(_store().glob("*.jsonl"))
+    done = _program.run([*arguments, "--quiet"])
+    new = re.compile(rf".*-{done.process_id}(-\d+)?\.jsonl")
+    runs = Runs(Run(str(file)) for file in sorted(set(_store().glob("*.jsonl")) - before) if new.fullmatch(file.name))
+    if done.exit_code != 0:
+        error = done.error()
+        error.runs = runs
+        raise error
+    if not runs:
+        raise ValueError(f"{_program.printable(shlex.join(arguments))}: it stored no run, so there is none to read")
+    return runs
+
+
+def _store() -> Path:
+    """The folder of stored runs (XDG base directories; a path that is not absolute does not count)."""
+    chosen = Path(os.environ.get("XDG_DATA_HOME", ""))
+    return (chosen if chosen.is_absolute() else Path.home() / ".local/share") / "switchcost/runs"
+
+
+def _options(**given: object) -> list[str]:
+    """`--name=value` of each that was given; `--name` of True."""
+    named = [(f"--{name.replace('_', '-')}", value) for name, value in given.items()]
+    return [
+        name if value is True else f"{name}={value}"
+        for name, value in named
+        if value is not None and value is not False
+    ]
+
+
+def _list(values: Numbers | None) -> str | None:
+    if values is None or isinstance(values, (int, str)):
+        return None if values is None else str(values)
+    return ",".join(str(value) for value in values)
+
+
+def _time(time: Time | None) -> str | None:
+    return time if time is None or isinstance(time, str) else f"{round(time * 1000)}ms"
+
+
+def _share(share: float | str | None) -> str | None:
+    return share if share is None or isinstance(share, str) else f"{share * 100:g}%"

@@ -1,0 +1,81 @@
+"""Estimates and their intervals, by matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from switchcost.tables import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: What tells lines of one chart apart, where it differs.
+_TELLING = ("run", "host", "kind", "link", "stride_bytes", "op", "placement", "policy", "state", "walk", "unit")
+_LABELS = {"work_bytes": "working set of each member (bytes)", "members": "members of the ring"}
+_QUANTITIES = {"switch": "cost of a switch", "hop": "time of a hop", "trial": "time"}
+
+
+def plot(cases: Table, ax: Axes | None = None) -> Axes:
+    """Draws the rows of `cases`: lines over the working set or the ring's size, whichever varies, else a row a case."""
+    if ax is None:
+        import matplotlib.pyplot
+
+        ax = matplotlib.pyplot.figure(layout="constrained").add_subplot()
+    rows = [row for row in cases.rows() if row["estimate"] is not None]
+    switches = [row for row in rows if row["quantity"] == "switch"]
+    for x in ("work_bytes", "members"):
+        # A case without a working set has no place on a logarithmic axis.
+        placed = [row for row in switches if row.get(x)]
+        if len({row[x] for row in placed}) > 1:
+            return _lines(ax, placed, x)
+    return _bars(ax, rows)
+
+
+def _lines(ax: Axes, rows: list[dict[str, Any]], x: str) -> Axes:
+    telling = _differing(rows, [*_TELLING, *({"members"} - {x})])
+    lines: dict[str, list[dict[str, Any]]] = {}
+    for row in sorted(rows, key=lambda row: int(row[x])):
+        lines.setdefault(_label(row, telling), []).append(row)
+    for label, line in lines.items():
+        values = [row["estimate"] for row in line]
+        ax.errorbar([row[x] for row in line], values, yerr=_errors(line), marker="o", capsize=3, label=label)
+    ax.set_xscale("log", base=2)
+    ax.set_xlabel(_LABELS[x])
+    ax.set_ylabel(f"cost of a switch ({rows[0]['unit']})")
+    ax.set_ylim(bottom=min(0, *ax.get_ylim()))
+    if len(lines) > 1:
+        ax.legend()
+    return ax
+
+
+def _bars(ax: Axes, rows: list[dict[str, Any]]) -> Axes:
+    """One unit only: that of the first row."""
+    rows = [row for row in rows if row["unit"] == rows[0]["unit"]]
+    telling = _differing(rows, ["run", "host", "title", "quantity"]) or ["title"]
+    at = range(len(rows))
+    ax.errorbar([row["estimate"] for row in rows], at, xerr=_errors(rows), linestyle="none", marker="o", capsize=3)
+    ax.set_yticks(at, [_label(row, telling) for row in rows])
+    ax.invert_yaxis()
+    named = {_QUANTITIES.get(row["quantity"], row["quantity"]) for row in rows}
+    ax.set_xlabel(f"{', '.join(sorted(named))} ({rows[0]['unit']})" if rows else "nothing was measured")
+    return ax
+
+
+def _differing(rows: list[dict[str, Any]], columns: list[str]) -> list[str]:
+    return [column for column in columns if len({row.get(column) for row in rows}) > 1]
+
+
+def _label(row: Mapping[str, Any], telling: list[str]) -> str:
+    label = ", ".join(str(row[name]) for name in telling if row.get(name) is not None)
+    # matplotlib leaves labels with an underscore out of legends and takes dollars for formulas.
+    return label.replace("$", r"\$").lstrip("_")
+
+
+def _errors(rows: list[dict[str, Any]]) -> list[list[float]]:
+    """Distances to both ends of the interval; 0 where there is none."""
+
+    def away(row: Mapping[str, Any], end: str) -> float:
+        return 0.0 if row[end] is None else abs(float(row[end] - row["estimate"]))
+
+    return [[away(row, end) for row in rows] for end in ("low", "high")]

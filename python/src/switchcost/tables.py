@@ -1,0 +1,201 @@
+"""Tables in columns, for pandas, polars and Arrow. Without any of these they are dictionaries of lists."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import html
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+#: Columns that are no text, by kind. Times (`_ns`, `_us`), sizes (`_bytes`) and counts are whole numbers.
+_KINDS = {
+    "int": """case round sample members work_bytes stride_bytes hops elapsed_ns user_ns system_ns voluntary involuntary
+        migrations minor_faults major_faults steal_ns laps cpu_ns setup_ns priority slice_laps waited_ns huge_page_bytes
+        cpu primes bytes values timer_slack_ns cpu_latency_us command exit_code signal real_ns max_resident_bytes
+        input_blocks output_blocks run_delay_ns run_delay_covered_cpu_ns read_call_bytes write_call_bytes
+        storage_read_bytes storage_write_bytes cancelled_write_bytes peak_threads_seen at_exec_resident_bytes
+        at_exec_minor_faults at_exec_cpu_ns orphans_ended left_behind cpus_online memory_bytes hz rounds""",
+    "float": "total mean sd min p50 p99 max estimate low high spread load_1_min clock_ghz clean_share",
+    "bool": "huge_pages interrupted hypervisor boost realtime_kernel dynamic_preemption",
+    "ints": "slices_ns latency_quanta_ns throughput_quanta_ns",
+    "time": "started",
+}
+_KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
+_UNITS = {"ns": "ns", "us": "us", "bytes": "bytes", "ghz": "GHz", "share": "share", "hz": "Hz", "ticks": "ticks"}
+#: A row of `_repr_html_` beyond this many is left out.
+_MOST_ROWS = 20
+
+_ARROW = {"int": "int64", "float": "float64", "bool": "bool_", "str": "string"}
+_PANDAS = {"int": "Int64", "float": "float64", "bool": "boolean", "str": "string", "time": "datetime64[ns, UTC]"}
+
+
+def kind(column: str) -> str:
+    """Kind of a column's values: int, float, bool, str, ints (a list) or time (UTC)."""
+    return _KIND_OF.get(column, "str")
+
+
+def unit(column: str) -> str | None:
+    """Unit of a column as its name has it: `ns` of `elapsed_ns`; none of counts and words."""
+    return _UNITS.get(column.rsplit("_", 1)[-1])
+
+
+class Table:
+    """Columns by name, all of one length. What could not be read is None, never 0.
+
+    `to_pandas()`, `to_polars()`, `to_arrow()` need the package that they are named for. Whatever takes Arrow's
+    stream takes the table as it is: `polars.DataFrame(table)`, `duckdb.sql("from table")`, `pyarrow.table(table)`.
+    """
+
+    def __init__(self, columns: Mapping[str, list[Any]]) -> None:
+        self._columns = dict(columns)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns, in order."""
+        return list(self._columns)
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Units of the columns that have one."""
+        return {name: of for name in self._columns if (of := unit(name))}
+
+    def __len__(self) -> int:
+        return len(next(iter(self._columns.values()), []))
+
+    def __getitem__(self, column: str) -> list[Any]:
+        return self._columns[column]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows, each by column."""
+        return [dict(zip(self._columns, row)) for row in zip(*self._columns.values())]
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """The columns; lists of the same length."""
+        return dict(self._columns)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """An Arrow table: int64, double, bool, string, list<int64>, timestamp[us, UTC]; units are in the metadata."""
+        import pyarrow
+
+        types: dict[str, Any] = {name: getattr(pyarrow, of)() for name, of in _ARROW.items()}
+        types.update(ints=pyarrow.list_(pyarrow.int64()), time=pyarrow.timestamp("us", tz="UTC"))
+        fields = [
+            pyarrow.field(name, types[kind(name)], metadata={"unit": of} if (of := unit(name)) else None)
+            for name in self._columns
+        ]
+        return pyarrow.table(self._columns, schema=pyarrow.schema(fields))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A data frame: Int64, float64, boolean, string, datetime64[ns, UTC], so that what is missing stays missing."""
+        import pandas
+
+        series = {
+            name: pandas.Series(values, dtype=_PANDAS.get(kind(name), "object"))
+            for name, values in self._columns.items()
+        }
+        return pandas.DataFrame(series)
+
+    def to_polars(self) -> polars.DataFrame:
+        """A data frame: Int64, Float64, Boolean, String, List(Int64), Datetime(us, UTC)."""
+        import polars
+
+        types: dict[str, Any] = {
+            "int": polars.Int64,
+            "float": polars.Float64,
+            "bool": polars.Boolean,
+            "str": polars.String,
+            "ints": polars.List(polars.Int64),
+            "time": polars.Datetime("us", "UTC"),
+        }
+        return polars.DataFrame(self._columns, schema={name: types[kind(name)] for name in self._columns})
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"<switchcost.Table: {len(self)} rows, {len(self._columns)} columns>"
+
+    def _repr_html_(self) -> str:
+        return to_html(self)
+
+
+def of_csv(text: str, first: Mapping[str, Any] | None = None) -> Table:
+    """A table of the program's CSV; `first` are columns of one value before it. Empty fields are None.
+
+    Raises ValueError with the column where a field is not what its column holds.
+    """
+    # The slices of a sample are one field, which may be longer than the module's limit.
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    header, body = (rows[0], rows[1:]) if rows else ([], [])
+    columns: dict[str, list[Any]] = {name: [value] * len(body) for name, value in (first or {}).items()}
+    for at, name in enumerate(header):
+        columns[name] = [_value(name, row[at]) for row in body]
+    return Table(columns)
+
+
+def joined(tables: Iterable[Table]) -> Table:
+    """All rows below each other. A column that one of them lacks is None there."""
+    parts = list(tables)
+    names = list(dict.fromkeys(name for part in parts for name in part.columns))
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    for part in parts:
+        given = part.to_dict()
+        for name in names:
+            columns[name].extend(given.get(name) or [None] * len(part))
+    return Table(columns)
+
+
+def parse_time(text: str) -> datetime.datetime:
+    """A point in time as the program writes it, `2026-11-24T03:40:21Z`."""
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+def _value(column: str, text: str) -> Any:
+    if text == "":
+        return None
+    of = kind(column)
+    try:
+        if of == "int":
+            return _int64(text)
+        if of == "float":
+            return float(text)
+        if of == "ints":
+            return [_int64(word) for word in text.split()]
+    except ValueError as error:
+        raise ValueError(f"column {column}: {text[:40]!r} is no {of}") from error
+    return text == "true" if of == "bool" else text
+
+
+def _int64(text: str) -> int:
+    number = int(text)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError("more than 64 bits")
+    return number
+
+
+def to_html(table: Table, only: Sequence[str] | None = None) -> str:
+    """The table in HTML, with its first rows."""
+    columns = [name for name in only or table.columns if name in table.columns]
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
+    rows = zip(*(table[name][:_MOST_ROWS] for name in columns))
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(_shown(v))}</td>" for v in row) + "</tr>" for row in rows)
+    left_out = len(table) - _MOST_ROWS
+    more = f"<p>{left_out} more rows</p>" if left_out > 0 else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
+    text = str(value)
+    return text if len(text) <= 80 else text[:79] + "\N{HORIZONTAL ELLIPSIS}"

@@ -1,0 +1,59 @@
+"""Charts by matplotlib: what they show, not how they look."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+import switchcost
+from switchcost.plot import plot
+from switchcost.tables import Table
+
+matplotlib.use("Agg")
+
+
+def cases(**columns: list[object]) -> Table:
+    """Rows of `cases`; every estimate is 10 ns, 9 to 12."""
+    rows = len(next(iter(columns.values())))
+    same: dict[str, object] = {
+        "quantity": "switch",
+        "estimate": 10.0,
+        "low": 9.0,
+        "high": 12.0,
+        "unit": "ns",
+        "title": "t",
+    }
+    return Table({**{name: [value] * rows for name, value in same.items()}, **columns})
+
+
+def test_a_ring_is_drawn_over_its_size(ring: switchcost.Run, tmp_path: Path) -> None:
+    axes = ring.plot()
+    (line,) = axes.containers
+    estimates = [row["estimate"] for row in ring.cases.rows() if row["quantity"] == "switch"]
+    assert list(line[0].get_xdata()) == [2, 4] and list(line[0].get_ydata()) == estimates
+    axes.get_figure(root=True).savefig(tmp_path / "ring.svg")
+
+
+def test_a_line_for_each_link_and_intervals_as_they_are() -> None:
+    axes = plot(cases(members=[2, 4, 2, 4], link=["pipe", "pipe", "$x$", "$x$"]))
+    assert [line.get_label() for line in axes.containers] == ["pipe", r"\$x\$"]
+    (segments,) = (collection.get_segments() for collection in axes.containers[0][2])
+    assert [float(end) for end in segments[0][:, 1]] == [9.0, 12.0]
+
+
+def test_working_sets_come_before_sizes() -> None:
+    axes = plot(cases(members=[2, 2, 4], work_bytes=[None, 1024, 4096]))
+    assert axes.get_xlabel().startswith("working set")
+
+
+@pytest.mark.parametrize("low", [9.0, None])
+def test_other_cases_are_rows(low: float | None) -> None:
+    axes = plot(cases(title=["getuid", "read"], quantity=["trial", "trial"], low=[low, low], high=[low, low]))
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["getuid", "read"]
+
+
+def test_nothing_measured_is_an_empty_chart() -> None:
+    assert plot(cases(estimate=[None, None])).get_xlabel() == "nothing was measured"
+    assert plot(Table({})).get_xlabel() == "nothing was measured"

@@ -1,0 +1,143 @@
+"""The program: found, started, its errors told, ended with Python."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import switchcost
+from switchcost import _program
+
+
+def script(folder: Path, text: str) -> Path:
+    """A program that a test puts in place of the real one."""
+    path = folder / "switchcost"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_the_core_needs_no_other_package() -> None:
+    others = {"pandas", "polars", "pyarrow", "matplotlib", "numpy", "duckdb"}
+    code = f"import sys, switchcost; print(*{others} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_a_chosen_program_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = script(tmp_path, "echo chosen")
+    monkeypatch.setenv("SWITCHCOST", str(chosen))
+    assert _program.find() == str(chosen)
+    assert _program.call("x") == "chosen\n"
+    monkeypatch.setenv("SWITCHCOST", str(tmp_path / "none\x1b[2J"))
+    with pytest.raises(switchcost.ProgramNotFoundError, match=r"none\N{REPLACEMENT CHARACTER}\[2J: no such program"):
+        _program.find()
+
+
+def test_without_a_program_it_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SWITCHCOST", raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(_program, "_of_wheel", list)
+    with pytest.raises(switchcost.ProgramNotFoundError, match="pip install switchcost"):
+        switchcost.read("last")
+
+
+def test_an_error_has_the_programs_message_and_exit_code() -> None:
+    with pytest.raises(switchcost.ProgramError, match="a ring has 1 to 4194304 members") as raised:
+        switchcost.ring(0)
+    assert raised.value.exit_code == 2
+    assert raised.value.command[2:] == ["ring", "--members=0", "--quiet"]
+    with pytest.raises(switchcost.ProgramError, match="no stored run is called 'nosuch'"):
+        switchcost.read("nosuch")
+
+
+@pytest.mark.parametrize(
+    ("does", "message", "code"),
+    [
+        ("exit 3", "it printed no message", 3),
+        ("echo some words >&2; exit 1", "some words", 1),
+        ("printf 'error: \\033[31mred\\n' >&2; exit 1", "\N{REPLACEMENT CHARACTER}[31mred", 1),
+        ("kill -TERM $$", "it printed no message (stopped by signal 15)", 143),
+        ("yes | head -c 1000000 >&2; echo 'error: the last' >&2; exit 1", "the last", 1),
+    ],
+)
+def test_however_it_fails(does: str, message: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SWITCHCOST", str(script(tmp_path, does)))
+    with pytest.raises(switchcost.ProgramError) as raised:
+        _program.call()
+    assert (str(raised.value), raised.value.exit_code) == (message, code)
+
+
+def test_options_that_were_given_reach_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SWITCHCOST", str(script(tmp_path, 'printf "%s\\n" "error: $*" >&2; exit 1')))
+    calls: list[tuple[Callable[[], object], str]] = [
+        (
+            lambda: switchcost.ring("2..64:x2", seed=0, anonymous=True, extra=["--laps=9"]),
+            "ring --members=2..64:x2 --seed=0 --anonymous --laps=9 --quiet",
+        ),
+        (
+            lambda: switchcost.ring(launches=2, link=["pipe", "futex"], placement=[0, 2], precision=0.01),
+            "ring --link=pipe,futex --placement=0,2 --launches=2 --precision=1% --quiet",
+        ),
+        (
+            lambda: switchcost.cost(["4K", 8192], walk="chase", budget="2m"),
+            "cost --array=4K,8192 --walk=chase --budget=2m --quiet",
+        ),
+        (lambda: switchcost.measure(budget=1.5, name="-x"), "measure --budget=1500ms --name=-x --quiet"),
+    ]
+    for does, expected in calls:
+        with pytest.raises(switchcost.ProgramError) as raised:
+            does()
+        assert str(raised.value) == f"--color=never {expected}"
+
+
+def test_an_interrupt_ends_the_program_too_and_keeps_what_was_measured(store: Path) -> None:
+    """Only Python gets the signal, as in a notebook."""
+    before = set(store.glob("*.jsonl"))
+    code = "import switchcost; switchcost.ring([2], budget=300, precision=0.000001, rounds=1000000)"
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+
+    def new() -> list[Path]:
+        return sorted(set(store.glob("*.jsonl")) - before) if store.exists() else []
+
+    give_up = time.monotonic() + 60
+    while not any('{"sample":' in path.read_text() for path in new()):
+        assert time.monotonic() < give_up and process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert "KeyboardInterrupt" in errors
+    (file,) = new()
+    writer = int(file.stem.rsplit("-", 1)[-1])
+    assert not os.path.exists(f"/proc/{writer}")
+    assert switchcost.read(file)[0].record["end"]["reason"] == "interrupted"
+
+
+def test_run_measures_a_command(capfd: pytest.CaptureFixture[str]) -> None:
+    used = switchcost.run(["sh", "-c", "echo seen; echo told >&2; exit 3"], runs=3, estimate=False)
+    said = capfd.readouterr()
+    assert (said.out, said.err) == ("seen\n", "told\n")
+    assert used.exit_code == 3
+    assert used.samples["exit_code"] == [3, 3, 3]
+    real = next(row for row in used.cases.rows() if row["quantity"] == "real_ns")
+    assert real["unit"] == "ns" and real["estimate"] == used.record["commands"][0]["figures"][0]["estimate"]["value"]
+    assert used.machine["kernel_release"] == [os.uname().release]
+    assert "echo seen" in used._repr_html_()
+
+
+def test_run_of_several_commands() -> None:
+    used = switchcost.run(["sh", "-c", "exit {n}"], parameters={"n": [0, 4]}, runs=2, estimate=False)
+    assert sorted(zip(used.samples["command"], used.samples["exit_code"])) == [(0, 0), (0, 0), (1, 4), (1, 4)]
+
+
+def test_a_command_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(switchcost.ProgramError, match="nosuch") as raised:
+        switchcost.run(["/nosuch"], estimate=False)
+    assert raised.value.exit_code == 127

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -98,6 +99,25 @@ def test_options_that_were_given_reach_the_program(tmp_path: Path, monkeypatch: 
         assert str(raised.value) == f"--color=never {expected}"
 
 
+def test_only_runs_of_this_process_are_given_also_by_an_error(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others measure at the same time, and stored runs are there already."""
+    folder = tmp_path / "data/switchcost/runs"
+    folder.mkdir(parents=True)
+    shutil.copy(file, folder / "before.jsonl")
+    copies = "; ".join(f"cp {file} {folder}/20261124T000000000Z-ring-{process}.jsonl" for process in ("$$", "1"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("SWITCHCOST", str(script(tmp_path, f"{copies}; exit 1")))
+    with pytest.raises(switchcost.ProgramError) as raised:
+        switchcost.ring()
+    (run,) = raised.value.runs
+    assert isinstance(run, switchcost.Run) and not run.source.endswith("-1.jsonl")
+    script(tmp_path, "exit 0")
+    with pytest.raises(ValueError, match="stored no run"):
+        switchcost.ring()
+
+
 def test_an_interrupt_ends_the_program_too_and_keeps_what_was_measured(store: Path) -> None:
     """Only Python gets the signal, as in a notebook."""
     before = set(store.glob("*.jsonl"))
@@ -121,7 +141,7 @@ def test_an_interrupt_ends_the_program_too_and_keeps_what_was_measured(store: Pa
 
 
 def test_run_measures_a_command(capfd: pytest.CaptureFixture[str]) -> None:
-    used = switchcost.run(["sh", "-c", "echo seen; echo told >&2; exit 3"], runs=3, estimate=False)
+    used = switchcost.run(["sh", "-c", "echo seen; echo told >&2; exit 3 # <b>"], runs=3, estimate=False)
     said = capfd.readouterr()
     assert (said.out, said.err) == ("seen\n", "told\n")
     assert used.exit_code == 3
@@ -129,7 +149,7 @@ def test_run_measures_a_command(capfd: pytest.CaptureFixture[str]) -> None:
     real = next(row for row in used.cases.rows() if row["quantity"] == "real_ns")
     assert real["unit"] == "ns" and real["estimate"] == used.record["commands"][0]["figures"][0]["estimate"]["value"]
     assert used.machine["kernel_release"] == [os.uname().release]
-    assert "echo seen" in used._repr_html_()
+    assert "echo seen" in used._repr_html_() and "<b>" not in used._repr_html_()
 
 
 def test_run_of_several_commands() -> None:

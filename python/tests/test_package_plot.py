@@ -46,6 +46,14 @@ def test_a_line_for_each_link_and_intervals_as_they_are() -> None:
 def test_working_sets_come_before_sizes() -> None:
     axes = plot(cases(members=[2, 2, 4], work_bytes=[None, 1024, 4096]))
     assert axes.get_xlabel().startswith("working set")
+    assert [line.get_label() for line in axes.containers] == ["members=2", "members=4"]
+
+
+@pytest.mark.parametrize(("most", "scale"), [(299.0, "linear"), (301.0, "log")])
+def test_what_spans_far_is_on_a_logarithmic_axis(most: float, scale: str) -> None:
+    assert plot(cases(members=[2, 4], estimate=[10.0, most])).get_yscale() == scale
+    assert plot(cases(title=["a", "b"], estimate=[10.0, most])).get_xscale() == scale
+    assert plot(cases(title=["a", "b"], estimate=[-10.0, most])).get_xscale() == "linear"
 
 
 @pytest.mark.parametrize("low", [9.0, None])

@@ -11,25 +11,31 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: What tells lines of one chart apart, where it differs.
-_TELLING = ("run", "host", "kind", "link", "stride_bytes", "op", "placement", "policy", "state", "walk", "unit")
+_TELLING = ("run", "host", "kind", "link", "stride_bytes", "op", "placement", "policy", "state")
+#: Estimates of which one is so many times another are drawn on a logarithmic axis.
+_SPAN = 30
+_ROW_INCHES = 0.2
 _LABELS = {"work_bytes": "working set of each member (bytes)", "members": "members of the ring"}
 _QUANTITIES = {"switch": "cost of a switch", "hop": "time of a hop", "trial": "time"}
 
 
 def plot(cases: Table, ax: Axes | None = None) -> Axes:
     """Draws the rows of `cases`: lines over the working set or the ring's size, whichever varies, else a row a case."""
+    rows = [row for row in cases.rows() if row["estimate"] is not None]
+    is_new = ax is None
     if ax is None:
         import matplotlib.pyplot
 
         ax = matplotlib.pyplot.figure(layout="constrained").add_subplot()
-    rows = [row for row in cases.rows() if row["estimate"] is not None]
     switches = [row for row in rows if row["quantity"] == "switch"]
     for x in ("work_bytes", "members"):
         # A case without a working set has no place on a logarithmic axis.
         placed = [row for row in switches if row.get(x)]
         if len({row[x] for row in placed}) > 1:
             return _lines(ax, placed, x)
-    return _bars(ax, rows)
+    if is_new and (figure := ax.get_figure(root=True)):
+        figure.set_figheight(max(figure.get_figheight(), 1 + _ROW_INCHES * len(rows)))
+    return _points(ax, rows)
 
 
 def _lines(ax: Axes, rows: list[dict[str, Any]], x: str) -> Axes:
@@ -43,23 +49,35 @@ def _lines(ax: Axes, rows: list[dict[str, Any]], x: str) -> Axes:
     ax.set_xscale("log", base=2)
     ax.set_xlabel(_LABELS[x])
     ax.set_ylabel(f"cost of a switch ({rows[0]['unit']})")
-    ax.set_ylim(bottom=min(0, *ax.get_ylim()))
+    if _spans(rows):
+        ax.set_yscale("log")
+    else:
+        ax.set_ylim(bottom=min(0, *ax.get_ylim()))
     if len(lines) > 1:
         ax.legend()
     return ax
 
 
-def _bars(ax: Axes, rows: list[dict[str, Any]]) -> Axes:
-    """One unit only: that of the first row."""
+def _points(ax: Axes, rows: list[dict[str, Any]]) -> Axes:
+    """A row a case. One unit only: that of the first row."""
     rows = [row for row in rows if row["unit"] == rows[0]["unit"]]
-    telling = _differing(rows, ["run", "host", "title", "quantity"]) or ["title"]
+    titles = ["title", "quantity"] if rows and "command" in rows[0] else ["title"]
+    telling = _differing(rows, ["run", "host", *titles]) or ["title"]
     at = range(len(rows))
     ax.errorbar([row["estimate"] for row in rows], at, xerr=_errors(rows), linestyle="none", marker="o", capsize=3)
     ax.set_yticks(at, [_label(row, telling) for row in rows])
     ax.invert_yaxis()
+    if _spans(rows):
+        ax.set_xscale("log")
     named = {_QUANTITIES.get(row["quantity"], row["quantity"]) for row in rows}
     ax.set_xlabel(f"{', '.join(sorted(named))} ({rows[0]['unit']})" if rows else "nothing was measured")
     return ax
+
+
+def _spans(rows: list[dict[str, Any]]) -> bool:
+    """Whether the smaller ones could not be told apart on a linear axis."""
+    values = [row["estimate"] for row in rows]
+    return bool(values) and min(values) > 0 and max(values) > _SPAN * min(values)
 
 
 def _differing(rows: list[dict[str, Any]], columns: list[str]) -> list[str]:
@@ -67,7 +85,8 @@ def _differing(rows: list[dict[str, Any]], columns: list[str]) -> list[str]:
 
 
 def _label(row: Mapping[str, Any], telling: list[str]) -> str:
-    label = ", ".join(str(row[name]) for name in telling if row.get(name) is not None)
+    known = [(name, row[name]) for name in telling if row.get(name) is not None]
+    label = ", ".join(f"{name}={value}" if isinstance(value, int) else str(value) for name, value in known)
     # matplotlib leaves labels with an underscore out of legends and takes dollars for formulas.
     return label.replace("$", r"\$").lstrip("_")
 

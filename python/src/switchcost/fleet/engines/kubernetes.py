@@ -1,0 +1,166 @@
+"""Kubernetes: an indexed Job with a pod on each node. Answers are the pods' logs: no storage has to be shared.
+
+Everything goes through kubectl, with its current context and namespace.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+from typing import Any
+
+from ..engine import State, call
+from ..submission import FleetError, Submission, checked_hosts, printable
+from . import ssh
+
+LABEL = "switchcost/submission"
+LARGEST_LOG = 1 << 30
+
+
+def add(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--image", help="kubernetes: the image (deploy/Dockerfile)")
+    group.add_argument("--selector", metavar="LABELS", help="kubernetes: the nodes that have these labels [all]")
+    group.add_argument("--unprivileged", action="store_true", help="kubernetes: no root, no capability, no host PIDs")
+
+
+def hosts(arguments: argparse.Namespace) -> list[str]:
+    if arguments.hosts or arguments.hosts_file:
+        return ssh.hosts(arguments)
+    selector = [f"--selector={arguments.selector}"] if arguments.selector else []
+    return [node["metadata"]["name"] for node in items(["nodes", *selector])]
+
+
+def items(what: list[str]) -> list[Any]:
+    try:
+        return list(json.loads(call(["kubectl", "get", *what, "--output=json"]))["items"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise FleetError(f"kubectl get {what[0]}: not understood: {printable(str(error))}") from None
+
+
+def text(submission: Submission, hosts: list[str], arguments: argparse.Namespace) -> str:
+    return json.dumps(manifest(submission, hosts, arguments), indent=2) + "\n"
+
+
+def manifest(submission: Submission, hosts: list[str], arguments: argparse.Namespace) -> dict[str, Any]:
+    """The Job; deploy/kubernetes/job has the same without a node list, and says why it is as it is."""
+    if not arguments.image:
+        raise FleetError("--image is missing: the image that deploy/Dockerfile builds, where the cluster finds it", 2)
+    # All pods take their node at once, else a second one could come to a node that is done; they wait in it.
+    turn_s = max(arguments.staggered_s, 1.5 * arguments.budget_s / arguments.limit if arguments.limit else 0)
+    wait = f'sleep "$((JOB_COMPLETION_INDEX * {round(turn_s * 1000)} / 1000))"\n' if turn_s else ""
+    name = {"app.kubernetes.io/name": "switchcost", LABEL: submission.id}
+    privileged = {"runAsUser": 0, "capabilities": {"drop": ["ALL"], "add": ["SYS_NICE"]}}
+    unprivileged = {"runAsUser": 65532, "runAsNonRoot": True, "capabilities": {"drop": ["ALL"]}}
+    container = {
+        "name": "measure",
+        "image": arguments.image,
+        # "$(" is kubernetes' own; "$$(" is the shell's.
+        "command": ["sh", "-c", (wait + submission.job_text()).replace("$(", "$$("), "job", "$(NODE)"],
+        "env": [{"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
+        "resources": {"requests": {"cpu": "1", "memory": "256Mi"}},
+        "securityContext": {
+            **(unprivileged if arguments.unprivileged else privileged),
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+    }
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [host]}]} for host in hosts]
+    pod = {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        **({} if arguments.unprivileged else {"hostPID": True}),
+        "tolerations": [{"operator": "Exists"}],
+        "terminationGracePeriodSeconds": 5,
+        "affinity": {
+            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}},
+            "podAntiAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": [
+                    {
+                        "topologyKey": "kubernetes.io/hostname",
+                        "labelSelector": {"matchLabels": {"app.kubernetes.io/name": "switchcost"}},
+                    }
+                ]
+            },
+        },
+        "containers": [container],
+        "volumes": [{"name": "tmp", "emptyDir": {}}],
+    }
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": job_name(submission), "labels": name},
+        "spec": {
+            "completionMode": "Indexed",
+            "completions": len(hosts),
+            "parallelism": len(hosts),
+            "backoffLimitPerIndex": 2,
+            "activeDeadlineSeconds": math.ceil(600 + 4 * arguments.budget_s + len(hosts) * turn_s),
+            "ttlSecondsAfterFinished": 86400,
+            "podFailurePolicy": {
+                "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+            },
+            "template": {"metadata": {"labels": name}, "spec": pod},
+        },
+    }
+
+
+def job_name(submission: Submission) -> str:
+    return f"switchcost-{submission.id}-{len(submission.jobs) + 1}"
+
+
+def submit(submission: Submission, hosts: list[str], arguments: argparse.Namespace) -> None:
+    name = job_name(submission)
+    # `create`: `apply` keeps a copy in an annotation, which a long list of nodes does not fit in.
+    call(["kubectl", "create", "--filename=-"], text(submission, hosts, arguments))
+    submission.jobs.append(name)
+
+
+def pods(submission: Submission) -> list[Any]:
+    return items(["pods", f"--selector={LABEL}={submission.id}"])
+
+
+def states(submission: Submission) -> dict[str, State]:
+    found, unplaced = {}, None
+    for pod in pods(submission):
+        status, host, name = pod.get("status", {}), pod["spec"].get("nodeName"), pod["metadata"]["name"]
+        phase = status.get("phase", "Unknown")
+        reasons = [status.get("reason"), status.get("message")]
+        reasons += [condition.get("message") for condition in status.get("conditions", []) if phase == "Pending"]
+        why = printable(f"pod {name} {phase.lower()}: " + ", ".join(reason for reason in reasons if reason)).rstrip(
+            ": "
+        )
+        one = State(phase in ("Pending", "Running", "Unknown"), why)
+        if not host:
+            unplaced = one
+        elif host not in found or one.waiting:
+            found[host] = one
+    if unplaced:
+        # Which node a pod waits for is known only once it has one.
+        found = {**{host: unplaced for host in submission.hosts}, **found}
+    return found
+
+
+def fetch(submission: Submission) -> None:
+    missing = set(submission.hosts) - submission.answered()
+    if not missing:
+        return
+    for pod in pods(submission):
+        host = pod["spec"].get("nodeName", "")
+        if host not in missing or pod.get("status", {}).get("phase") != "Succeeded":
+            continue
+        checked_hosts([pod["metadata"]["name"]])
+        part = submission.folder / f"{host}.part"
+        with open(part, "wb") as file:
+            log = ["kubectl", "logs", pod["metadata"]["name"], "--container=measure", f"--limit-bytes={LARGEST_LOG}"]
+            done = subprocess.run(log, stdout=file, stderr=subprocess.PIPE)
+        if done.returncode == 0:
+            os.replace(part, submission.result(host))
+        else:
+            part.unlink()
+            said = done.stderr.decode(errors="replace")
+            (submission.folder / f"{host}.log").write_text(f"kubectl logs: {printable(said)}\n")

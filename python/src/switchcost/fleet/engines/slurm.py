@@ -1,0 +1,115 @@
+"""Slurm: an array with an exclusive element for each node, requeued when its node is lost.
+
+Slurm has no way to give each element a node of its own when it is submitted. So the array is submitted held, each
+element is given its node, and then it is released. A submission's folder must be the same on all nodes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import shlex
+import subprocess
+
+from ..engine import State, call
+from ..submission import FleetError, Submission
+
+# Job states after which nothing more will come; of any other state it may.
+OVER = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"}
+
+
+def add(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--partition", help="Slurm: the partition; its nodes, unless --nodelist names some")
+    group.add_argument("--nodelist", metavar="NODES", help="Slurm: nodes, such as node[001-128,200]")
+    group.add_argument("--time", metavar="MINUTES", type=int, help="Slurm: time limit of a job [10 + 4 x budget]")
+
+
+def hosts(arguments: argparse.Namespace) -> list[str]:
+    if arguments.nodelist:
+        return call(["scontrol", "show", "hostnames", arguments.nodelist]).split()
+    partition = ["--partition", arguments.partition] if arguments.partition else []
+    return call(["sinfo", "--noheader", "--Node", "--format=%N", *partition]).split()
+
+
+def text(submission: Submission, hosts: list[str], arguments: argparse.Namespace) -> str:
+    lines = [f"# {submission.job}, on each node:", *submission.job_text().splitlines()[1:], ""]
+    lines += ["# an element of an array for each node, submitted held; then its node and its start, then the release:"]
+    lines += [shlex.join(sbatch(submission, len(hosts), arguments.limit, arguments)), *updates("JOB", hosts, arguments)]
+    return "\n".join(lines) + "\n"
+
+
+def sbatch(submission: Submission, count: int, limit: int | None, arguments: argparse.Namespace) -> list[str]:
+    minutes = arguments.time or 10 + math.ceil(4 * arguments.budget_s / 60)
+    folder = shlex.quote(str(submission.folder))
+    command = ["sbatch", "--parsable", "--hold", f"--array=0-{count - 1}" + (f"%{limit}" if limit else "")]
+    command += ["--job-name=switchcost", "--nodes=1", "--ntasks=1", "--exclusive", "--requeue", f"--time={minutes}"]
+    command += ["--chdir=/", f"--output={str(submission.folder).replace('%', '%%')}/%N.log", "--open-mode=append"]
+    command += ["--partition", arguments.partition] if arguments.partition else []
+    node = '"$SLURMD_NODENAME"'
+    return [*command, "--wrap", f"exec sh {folder}/job.sh {node} {folder}/{node}.jsonl"]
+
+
+def updates(job: str, hosts: list[str], arguments: argparse.Namespace, first: int = 0) -> list[str]:
+    """Lines for scontrol; `first` is how many hosts start before these."""
+    lines = []
+    for number, host in enumerate(hosts):
+        start = f" StartTime=now+{round((first + number) * arguments.staggered_s)}" if arguments.staggered_s else ""
+        lines.append(f"update JobId={job}_{number} ReqNodeList={host}{start}")
+    return [*lines, f"release {job}"]
+
+
+def submit(submission: Submission, hosts: list[str], arguments: argparse.Namespace) -> None:
+    largest = re.search(r"MaxArraySize\s*=\s*(\d+)", call(["scontrol", "show", "config"]))
+    size = max(1, int(largest[1])) if largest else 1000
+    arrays = [hosts[first : first + size] for first in range(0, len(hosts), size)]
+    if arguments.limit and arguments.limit < len(arrays):
+        raise FleetError(
+            f"--limit {arguments.limit}: Slurm's arrays have {size} elements here: at least {len(arrays)}", 2
+        )
+    limit = arguments.limit // len(arrays) if arguments.limit else None
+    done: list[str] = []
+    try:
+        for number, part in enumerate(arrays):
+            done.append(call(sbatch(submission, len(part), limit, arguments)).strip().split(";")[0])
+            lines = "".join(f"{line}\n" for line in updates(done[-1], part, arguments, number * size))
+            call(["scontrol"], lines)
+    except BaseException:
+        # An element without a node of its own would run anywhere.
+        if done:
+            subprocess.run(["scancel", *done])
+        raise
+    submission.jobs += done
+
+
+def states(submission: Submission) -> dict[str, State]:
+    found = {}
+    for job in submission.jobs:
+        try:
+            shown = call(["scontrol", "show", "job", "--oneliner", job])
+        except FleetError as error:
+            # What ended some minutes ago (MinJobAge) is forgotten. Other failures are no answer.
+            if "Invalid job id" in str(error):
+                continue
+            raise
+        for line in shown.splitlines():
+            element = {key: value for key, value in re.findall(r"\b(\w+)=(\S*)", line.partition(" Command=")[0])}
+            found[element.get("ReqNodeList", "")] = state(element, submission)
+    return found
+
+
+def state(element: dict[str, str], submission: Submission) -> State:
+    job = f"job {element.get('ArrayJobId', '')}_{element.get('ArrayTaskId', '')}"
+    what = element.get("JobState", "UNKNOWN")
+    if element.get("Restarts", "0") != "0":
+        job += " requeued,"
+    if what == "COMPLETED":
+        return State(False, f"{job} completed, but its answer is not in {submission.folder}: is that folder shared?")
+    if what in OVER:
+        said = submission.last_words(element.get("ReqNodeList", ""))
+        return State(False, f"{job} {what.lower()}, exit code {element.get('ExitCode', '?').partition(':')[0]}: {said}")
+    return State(True, f"{job} {what.lower()}" + (f": {element['Reason']}" if what == "PENDING" else ""))
+
+
+def fetch(submission: Submission) -> None:
+    pass

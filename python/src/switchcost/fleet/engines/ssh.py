@@ -1,0 +1,48 @@
+"""ssh, and any scheduler that takes a command line: the commands are printed, a person or a program runs them."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+
+from ..engine import State
+from ..submission import FleetError, Submission
+
+
+def add(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--hosts", metavar="HOST,...", help="ssh, kubernetes: the hosts")
+    group.add_argument("--hosts-file", metavar="FILE", help="ssh, kubernetes: a file with a host a line")
+
+
+def hosts(arguments: argparse.Namespace) -> list[str]:
+    if arguments.hosts_file:
+        with open(arguments.hosts_file) as file:
+            lines = [line.partition("#")[0].strip() for line in file]
+        return [line for line in lines if line]
+    if not arguments.hosts:
+        raise FleetError("no hosts: --hosts a,b,c or --hosts-file FILE names them", 2)
+    return str(arguments.hosts).split(",")
+
+
+def text(submission: Submission, hosts: list[str], arguments: argparse.Namespace) -> str:
+    lines = []
+    for number, host in enumerate(hosts):
+        wait = f"sleep {number * arguments.staggered_s:g}; " if arguments.staggered_s else ""
+        job, result = shlex.quote(str(submission.job)), shlex.quote(str(submission.result(host)))
+        part = shlex.quote(f"{submission.result(host)}.part")
+        lines.append(f"{wait}ssh {host} sh -s {host} <{job} >{part} && mv {part} {result}\n")
+    return "".join(lines)
+
+
+def submit(submission: Submission, hosts: list[str], arguments: argparse.Namespace) -> None:
+    raise FleetError(
+        "ssh: --print prints the command line for each host; run them as you run commands on many hosts", 2
+    )
+
+
+def states(submission: Submission) -> dict[str, State]:
+    return {}
+
+
+def fetch(submission: Submission) -> None:
+    pass

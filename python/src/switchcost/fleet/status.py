@@ -1,0 +1,74 @@
+"""`fleet status`: how many hosts have answered, and which have not, and why."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from .engine import State, engine
+from .submission import FleetError, Submission, submissions
+
+NAMED = 10
+
+
+def add(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "status",
+        help="say which hosts have answered, and of the others why not",
+        epilog="Exit codes: 0 all have answered; 1 some never will; 3 some may still.",
+    )
+    parser.add_argument("--dataset", metavar="DIR", type=Path, required=True, help="folder of the fleet's runs")
+    parser.add_argument("--submission", metavar="ID", help="this one instead of the last one")
+    parser.add_argument("--verbose", action="store_true", help=f"name all hosts, not the first {NAMED}")
+
+
+def missing_states(submission: Submission) -> dict[str, State]:
+    """Of each host that has not answered, what is known."""
+    missing = [host for host in submission.hosts if host not in submission.answered()]
+    known = engine(submission.engine).states(submission) if missing and submission.jobs else {}
+    nothing = State(False, submission_ended(submission))
+    found = {host: known.get(host, nothing) for host in missing}
+    # An answer may have come, and its job ended, between the two looks.
+    answered = submission.answered()
+    return {host: state for host, state in found.items() if host not in answered}
+
+
+def submission_ended(submission: Submission) -> str:
+    if not submission.jobs:
+        return "its command was printed; no answer has come back"
+    return f"job {submission.jobs[-1]} is over and forgotten"
+
+
+def answer(submission: Submission, states: dict[str, State], most: int) -> str:
+    hosts = len(submission.hosts)
+    first = f"{hosts - len(states)} of {hosts} hosts have answered (submission {submission.id})"
+    parts = [first]
+    for waiting, words in ((False, "never did"), (True, "has not yet")):
+        names = sorted(host for host, state in states.items() if state.waiting == waiting)
+        named = [f"{host} ({words_of(submission, host, states[host])})" for host in names[:most]]
+        if named:
+            rest = f" and {len(names) - most} more" if len(names) > most else ""
+            verb = words if len(names) == 1 else words.replace("has not", "have not")
+            parts.append(f"{', '.join(named)}{rest} {verb}")
+    again = ". The same `submit` asks again who never answered" if not all(s.waiting for s in states.values()) else ""
+    return "; ".join(parts) + again
+
+
+def words_of(submission: Submission, host: str, state: State) -> str:
+    said = submission.last_words(host)
+    return f"{state.why}: {said}" if said and not state.waiting and said not in state.why else state.why
+
+
+def run(arguments: argparse.Namespace) -> int:
+    found = submissions(arguments.dataset.resolve())
+    if arguments.submission:
+        found = [one for one in found if one.id == arguments.submission]
+    if not found:
+        raise FleetError(f"no such submission in {arguments.dataset}: `switchcost fleet submit` makes one", 2)
+    engine(found[-1].engine).fetch(found[-1])
+    states = missing_states(found[-1])
+    print(answer(found[-1], states, len(states) if arguments.verbose else NAMED))
+    if any(state.waiting for state in states.values()):
+        return 3
+    return 1 if states else 0

@@ -1,0 +1,162 @@
+"""Who was asked to measure what, and who has answered.
+
+`DATASET/submissions/ID.json` has the question. `DATASET/submissions/ID/` has a file a host:
+
+- `HOST.jsonl`: its answer, there whole or not at all: its run files one after the other, then a line
+  `{"answer": {"submission": ID, "host": HOST}}`, without which an answer is not complete;
+- `HOST.collected`, empty: the answer is in the dataset;
+- `HOST.log`: what the job said.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+ID = re.compile(r"[0-9]{8}-[0-9]{6}(-[0-9]{1,3})?")
+HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
+
+# Measured in a folder of the host's own: a shared one would be written to, over the network, while it measures.
+JOB = """\
+#!/bin/sh
+# Measures this host. job.sh HOST prints the answer, job.sh HOST FILE writes it there unless it is there already.
+set -eu
+host=$1 result=${{2:-}}
+if [ -n "$result" ] && {{ [ -e "$result" ] || [ -e "${{result%.jsonl}}.collected" ]; }}; then exit 0; fi
+folder=$(mktemp -d "${{TMPDIR:-/tmp}}/switchcost.XXXXXX") part=
+trap 'rm -rf "$folder" ${{part:+"$part"}}' EXIT
+trap 'exit 143' HUP INT TERM
+XDG_DATA_HOME=$folder XDG_STATE_HOME=$folder {command} </dev/null >&2
+answer() {{
+    cat "$folder"/switchcost/runs/*.jsonl
+    printf '{{"answer":{{"submission":"%s","host":"%s"}}}}\\n' {id} "$host"
+}}
+if [ -z "$result" ]; then answer; exit; fi
+part=$(mktemp "$result.XXXXXX")
+answer >"$part"
+sync "$part"
+mv "$part" "$result"
+"""
+
+
+class FleetError(Exception):
+    """What a person can act on; `code` is the program's exit code."""
+
+    def __init__(self, message: str, code: int = 1) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def printable(text: str, length: int = 200) -> str:
+    """`text` as one line without control characters, at most `length` characters of it."""
+    line = "".join(letter if letter.isprintable() else " " for letter in text)
+    return " ".join(line.split())[:length]
+
+
+def checked_hosts(hosts: list[str]) -> list[str]:
+    """The hosts, each once, in their order. A name that cannot be a file's is a `FleetError`."""
+    for host in hosts:
+        if not HOST.fullmatch(host):
+            raise FleetError(f"host {printable(repr(host))}: accepted are letters, digits, '.', '-' and '_'", 2)
+    return list(dict.fromkeys(hosts))
+
+
+@dataclass
+class Submission:
+    dataset: Path
+    id: str
+    time: str  # RFC 3339, UTC
+    engine: str
+    hosts: list[str]
+    command: list[str]  # the program's arguments
+    program: str
+    jobs: list[str] = field(default_factory=list)  # by the engine's own names, oldest first
+
+    @classmethod
+    def new(cls, dataset: Path, engine: str, command: list[str], program: str) -> Submission:
+        """One of no hosts yet, with a folder of its own."""
+        now = datetime.now(timezone.utc)
+        second = now.strftime("%Y%m%d-%H%M%S")
+        for id in (second, *(f"{second}-{number}" for number in range(2, 1000))):
+            one = cls(dataset, id, now.strftime("%Y-%m-%dT%H:%M:%SZ"), engine, [], command, program)
+            try:
+                one.folder.mkdir(parents=True)
+                return one
+            except FileExistsError:
+                continue
+        raise FleetError(f"{dataset / 'submissions'}: 999 submissions in one second")
+
+    @property
+    def folder(self) -> Path:
+        return self.dataset / "submissions" / self.id
+
+    @property
+    def job(self) -> Path:
+        """The script that a host runs, see `JOB`."""
+        return self.folder / "job.sh"
+
+    def job_text(self) -> str:
+        command = " ".join(shlex.quote(word) for word in [self.program, *self.command, "--quiet"])
+        return JOB.format(command=command, id=self.id)
+
+    def result(self, host: str) -> Path:
+        return self.folder / f"{host}.jsonl"
+
+    def prepare(self) -> None:
+        """Writes the script, for hosts that are asked next."""
+        written(self.job, self.job_text())
+
+    def save(self) -> None:
+        fields = {key: value for key, value in asdict(self).items() if key != "dataset"}
+        written(self.folder.with_name(f"{self.id}.json"), json.dumps(fields, indent=1) + "\n")
+
+    def answered(self) -> set[str]:
+        """The hosts whose answer is in the folder or in the dataset."""
+        names = (Path(entry.name) for entry in os.scandir(self.folder))
+        return {name.stem for name in names if name.suffix in (".jsonl", ".collected")} & set(self.hosts)
+
+    def last_words(self, host: str) -> str:
+        """The last line of what the host's job said; empty if it said nothing."""
+        try:
+            with open(self.folder / f"{host}.log", "rb") as log:
+                log.seek(max(0, os.fstat(log.fileno()).st_size - 4096))
+                lines = log.read().decode(errors="replace").split("\n")
+        except OSError:
+            return ""
+        return next((printable(line) for line in reversed(lines) if printable(line)), "")
+
+
+def written(path: Path, text: str) -> None:
+    """Writes a file that is there whole or not at all."""
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text)
+    os.replace(part, path)
+
+
+def load(path: Path) -> Submission:
+    """Reads `ID.json`. What is no submission is a `FleetError`: names from it become paths and arguments."""
+    try:
+        fields: dict[str, Any] = json.loads(path.read_text())
+        one = Submission(dataset=path.parent.parent, **fields)
+        lists = [one.hosts, one.command, one.jobs]
+        words = [one.id, one.time, one.engine, one.program, *(word for words in lists for word in words)]
+        whole = all(isinstance(words, list) for words in lists) and all(isinstance(word, str) for word in words)
+        if not whole or not ID.fullmatch(one.id) or one.id != path.stem:
+            raise ValueError("not as `submit` writes it")
+        checked_hosts(one.hosts)
+    except (ValueError, TypeError, FleetError) as error:
+        raise FleetError(f"{path}: no submission ({printable(str(error))}); move it away") from None
+    one.folder.mkdir(exist_ok=True)
+    return one
+
+
+def submissions(dataset: Path) -> list[Submission]:
+    """All of a dataset, oldest first."""
+    found = [load(path) for path in (dataset / "submissions").glob("*.json")]
+    return sorted(found, key=lambda one: (one.time, one.id))

@@ -1,0 +1,113 @@
+"""`fleet submit`: asks hosts to measure themselves; again, only those that have not answered."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from .engine import ENGINES, engine
+from .status import missing_states
+from .submission import FleetError, Submission, checked_hosts, submissions
+
+UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+def seconds(text: str) -> float:
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|min|h)", text)
+    if not match:
+        raise argparse.ArgumentTypeError(f"{text!r}: a number with a unit: 500ms, 60s, 2m, 1h")
+    return float(match[1]) * UNITS_S[match[2]]
+
+
+def duration(text: str) -> str:
+    seconds(text)
+    return text
+
+
+def at_least_one(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: a number from 1")
+    return int(text)
+
+
+def add(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "submit",
+        help="ask hosts to measure themselves; again, only those that have not answered",
+        epilog="After --: what each host runs, `measure` by default: -- ring --members 2,64",
+    )
+    parser.add_argument("--engine", choices=ENGINES, required=True, help="what runs it")
+    parser.add_argument("--dataset", metavar="DIR", type=Path, required=True, help="folder of the fleet's runs")
+    parser.add_argument("--budget", metavar="TIME", type=duration, help="time of a measurement, such as 60s")
+    parser.add_argument("--limit", metavar="N", type=at_least_one, help="at most so many hosts at a time")
+    parser.add_argument("--staggered", metavar="TIME", type=seconds, default=0.0, help="time from a start to the next")
+    parser.add_argument(
+        "--program", metavar="PATH", help="switchcost on the hosts [the one here; in an image: its own]"
+    )
+    parser.add_argument("--print", action="store_true", help="print what would be run, and run nothing")
+    parser.add_argument("--again", action="store_true", help="ask all hosts anew, also where all have answered")
+    for name in ENGINES:
+        engine(name).add(parser.add_argument_group(name))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    chosen = engine(arguments.engine)
+    command = list(arguments.command) or ["measure"]
+    if arguments.budget:
+        if "--budget" in command:
+            raise FleetError("--budget is there twice: before and after --", 2)
+        command += ["--budget", arguments.budget]
+    arguments.staggered_s = arguments.staggered
+    arguments.budget_s = seconds(command[command.index("--budget") + 1]) if "--budget" in command[:-1] else 60.0
+    hosts = checked_hosts(chosen.hosts(arguments))
+    if not hosts:
+        raise FleetError("no hosts", 2)
+
+    known = None if arguments.again else last_like(arguments.dataset, arguments.engine, command)
+    submission, answered, waiting = known, set[str](), set[str]()
+    if submission:
+        chosen.fetch(submission)
+        waiting = {host for host, state in missing_states(submission).items() if state.waiting} & set(hosts)
+        answered = submission.answered() & set(hosts)
+    else:
+        submission = Submission.new(arguments.dataset.resolve(), arguments.engine, command, program(arguments))
+    asked = [host for host in hosts if host not in answered and host not in waiting]
+    submission.hosts = checked_hosts([*submission.hosts, *asked])
+    if asked:
+        try:
+            submission.prepare()
+            if arguments.print:
+                sys.stdout.write(chosen.text(submission, asked, arguments))
+            else:
+                chosen.submit(submission, asked, arguments)
+        except BaseException:
+            if not known:
+                shutil.rmtree(submission.folder)
+            raise
+        submission.save()
+    parts = [f"{'printed for' if arguments.print else 'asked'} {len(asked)} of {len(hosts)} hosts"] if asked else []
+    parts += [f"{len(answered)} of {len(hosts)} have answered already"] if answered else []
+    parts += [f"{len(waiting)} are still at it"] if waiting else []
+    again = "; --again asks all anew" if len(answered) == len(hosts) else ""
+    print(f"{', '.join(parts)} (submission {submission.id}){again}", file=sys.stderr)
+    return 0
+
+
+def last_like(dataset: Path, engine: str, command: list[str]) -> Submission | None:
+    alike = [one for one in submissions(dataset.resolve()) if (one.engine, one.command) == (engine, command)]
+    return alike[-1] if alike else None
+
+
+def program(arguments: argparse.Namespace) -> str:
+    if arguments.program:
+        return str(arguments.program)
+    if arguments.engine != "slurm":
+        return "switchcost"
+    from .._program import find
+
+    return os.path.abspath(find())

@@ -1,0 +1,387 @@
+"""`switchcost fleet submit`, `status` and `collect` without a cluster: ssh, Kubernetes and ReFrame."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from switchcost import _program
+from switchcost.fleet import collect, status
+from switchcost.fleet.cli import main
+from switchcost.fleet.engine import State
+from switchcost.fleet.submission import FleetError, Submission, load, printable
+
+duckdb = pytest.importorskip("duckdb")
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+VERSIONS = ("1.29", "1.31", "1.33", "1.35")
+QUICK = ["ring", "--members", "2", "--rounds", "1"]
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="session")
+def answer(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the script of a submission prints on host `n1`."""
+    submission = Submission.new(tmp_path_factory.mktemp("dataset"), "ssh", QUICK, _program.find())
+    submission.prepare()
+    return subprocess.run(["sh", submission.job, "n1"], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def script(path: Path, *lines: str) -> Path:
+    path.write_text("\n".join(["#!/bin/sh", *lines, ""]))
+    path.chmod(0o755)
+    return path
+
+
+def asked(dataset: Path, *hosts: str, program: str = "switchcost") -> Submission:
+    submission = Submission.new(dataset, "ssh", QUICK, program)
+    submission.hosts = list(hosts)
+    submission.prepare()
+    submission.save()
+    return submission
+
+
+def fleet(output: Output, dataset: Path, subcommand: str, *words: str) -> tuple[int, str, str]:
+    output.readouterr()
+    code = main([subcommand, "--dataset", str(dataset), *words])
+    printed = output.readouterr()
+    assert all(letter == "\n" or letter.isprintable() for letter in printed.err), printed.err
+    return code, printed.out, printed.err
+
+
+# The script that a host runs.
+
+
+def test_an_answer_is_measured_once(tmp_path: Path, answer: str) -> None:
+    count = tmp_path / "count"
+    folder = tmp_path / "with a blank"
+    program = script(
+        tmp_path / "measure it",
+        f'echo >>"{count}"',
+        'mkdir -p "$XDG_DATA_HOME/switchcost/runs"',
+        'echo "{}" >"$XDG_DATA_HOME/switchcost/runs/a.jsonl"',
+    )
+    submission = asked(folder, "n1", program=str(program))
+    for _ in range(2):
+        subprocess.run(["sh", submission.job, "n1", submission.result("n1")], check=True)
+    assert count.read_text() == "\n"
+    assert (
+        submission.result("n1")
+        .read_text()
+        .endswith(answer.splitlines()[-1].replace(answer_id(answer), submission.id) + "\n")
+    )
+    submission.result("n1").rename(submission.folder / "n1.collected")
+    subprocess.run(["sh", submission.job, "n1", submission.result("n1")], check=True)
+    assert count.read_text() == "\n"
+
+
+def answer_id(answer: str) -> str:
+    return str(json.loads(answer.splitlines()[-1])["answer"]["submission"])
+
+
+def test_a_failed_or_ended_measurement_leaves_nothing(tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    environment = {**os.environ, "TMPDIR": str(scratch)}
+    submission = asked(tmp_path / "a", "n1", program=str(script(tmp_path / "fails", "echo partial; exit 4")))
+    job = ["sh", str(submission.job), "n1", str(submission.result("n1"))]
+    assert subprocess.run(job, env=environment).returncode == 4
+    assert not submission.answered() and not list(scratch.iterdir())
+
+    submission = asked(
+        tmp_path / "b", "n1", program=str(script(tmp_path / "hangs", f"touch {tmp_path}/begun; sleep 60"))
+    )
+    job = ["sh", str(submission.job), "n1", str(submission.result("n1"))]
+    with subprocess.Popen(job, env=environment, start_new_session=True) as process:
+        while not (tmp_path / "begun").exists():
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGTERM)
+    assert process.returncode != 0
+    assert sorted(path.name for path in submission.folder.iterdir()) == ["job.sh"] and not list(scratch.iterdir())
+
+
+# ssh and any scheduler.
+
+
+def test_the_printed_commands_bring_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+    (tmp_path / "bin").mkdir()
+    script(tmp_path / "bin/ssh", 'shift; exec "$@"')
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    dataset = tmp_path / "data set"
+    words = ["--engine", "ssh", "--hosts", "a,b.example,a", "--print", "--program", _program.find()]
+    code, lines, said = fleet(capsys, dataset, "submit", *words, "--staggered", "500ms", "--", *QUICK)
+    assert code == 0 and said.startswith("printed for 2 of 2 hosts"), said
+    first, second = lines.splitlines()
+    assert first.startswith("sleep 0; ssh a ") and second.startswith("sleep 0.5; ssh b.example ")
+
+    subprocess.run(first, shell=True, check=True)
+    code, said, _ = fleet(capsys, dataset, "status")
+    assert code == 1 and "1 of 2 hosts have answered" in said and "b.example (its command was printed" in said
+    assert fleet(capsys, dataset, "submit", *words, "--", *QUICK)[1].startswith("ssh b.example ")
+    subprocess.run(second, shell=True, check=True)
+    assert fleet(capsys, dataset, "status")[0] == 0
+    assert fleet(capsys, dataset, "collect")[1].startswith("2 runs of 2 hosts collected")
+    assert sorted(path.name for path in (dataset / "runs").iterdir()) == ["a", "b.example"]
+
+
+def test_answers_from_elsewhere_count_as_answers(tmp_path: Path, capsys: Output, answer: str) -> None:
+    dataset = tmp_path / "dataset"
+    submission = asked(dataset, "n1", "n2")
+    theirs = answer.replace(answer_id(answer), submission.id)
+    (tmp_path / "log").write_text("a line of progress\n" + theirs + theirs.replace('"host":"n1"}}', '"host":"n2"}}'))
+    code, said, _ = fleet(capsys, dataset, "collect", str(tmp_path / "log"))
+    assert (code, said) == (0, "2 runs of 2 hosts collected, 0 there already, 0 set aside\n")
+    assert fleet(capsys, dataset, "status")[0] == 0
+
+
+@pytest.mark.parametrize("hosts", ["a,../../x", "a,-oProxyCommand=x", "a,\x1b[2Jb", "a b", "", "a,;reboot"])
+def test_hosts_that_are_no_names_are_refused(tmp_path: Path, capsys: Output, hosts: str) -> None:
+    code, lines, said = fleet(capsys, tmp_path / "d", "submit", "--engine", "ssh", "--print", "--hosts", hosts)
+    assert (code, lines) == (2, "") and said.startswith("error: "), said
+    assert not (tmp_path / "d").exists()
+
+
+@pytest.mark.parametrize(
+    "words", [["--budget", "60"], ["--limit", "0"], ["--staggered", "soon"], ["--engine", "at"], ["--budget", "-1s"]]
+)
+def test_wrong_usage_is_refused(tmp_path: Path, words: list[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["submit", "--dataset", str(tmp_path), "--engine", "ssh", "--hosts", "a", *words])
+
+
+# What a host may send.
+
+
+def test_hostile_answers_are_set_aside_and_the_rest_is_taken(
+    tmp_path: Path, capsys: Output, answer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collect, "LONGEST_LINE", 1 << 20)
+    dataset = tmp_path / "dataset"
+    submission = asked(dataset, *(f"n{number}" for number in range(1, 9)))
+    whole = answer.replace(answer_id(answer), submission.id)
+    run, last = whole.rsplit("\n", 2)[0] + "\n", whole.splitlines()[-1] + "\n"
+    sent = {
+        "n1": whole,
+        "n2": whole[: len(whole) // 2],
+        "n3": run,
+        "n4": run + '{"answer":{"host":"../../x","submission":7}}\n',
+        "n5": run.replace('"run":"', '"run":"../../../x\x1b]0;', 1) + last,
+        "n6": '{"header":' + "x" * (2 << 20) + "\n" + last,
+        "n7": "[" * 100000 + "\n" + '{"answer":' + "[" * 100000 + "\n",
+    }
+    for host, text in sent.items():
+        submission.result(host).write_text(text)
+    os.mkfifo(submission.result("n8"))
+    code, said, why = fleet(capsys, dataset, "collect")
+    assert code == 1 and said.startswith("1 run of 1 hosts collected, 0 there already, 7 set aside"), said + why
+    assert len(why.splitlines()) == 7
+    assert submission.answered() == {"n1"}
+    outside = {path.name for path in tmp_path.iterdir()} | {path.name for path in dataset.iterdir()}
+    assert outside <= {"dataset", "runs", "set-aside", "submissions", ".lock"}, outside
+
+    code, said, _ = fleet(capsys, dataset, "status")
+    assert code == 1 and "n2 (" in said and "it ends before its last line" in said, said
+    assert fleet(capsys, dataset, "collect")[0] == 0
+
+
+def test_links_and_devices_among_files_from_elsewhere_are_left(tmp_path: Path, capsys: Output, answer: str) -> None:
+    folder = tmp_path / "from elsewhere"
+    folder.mkdir()
+    (folder / "good.jsonl").write_text(answer)
+    (folder / "link.jsonl").symlink_to(folder / "good.jsonl")
+    os.mkfifo(folder / "fifo.jsonl")
+    (folder / "\x1b[31mred.jsonl").write_text("no JSON\n{}\n")
+    code, said, why = fleet(capsys, tmp_path / "dataset", "collect", str(folder))
+    assert code == 1 and said.startswith("1 run of 1 hosts collected, 0 there already, 3 set aside"), said + why
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"id": "../../x"}, {"hosts": ["../../x"]}, {"hosts": "n1"}, {"command": [1]}, {"other": 1}, {"time": None}],
+)
+def test_a_question_that_names_paths_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+    submission = asked(tmp_path, "n1")
+    path = tmp_path / "submissions" / f"{submission.id}.json"
+    assert load(path) == submission
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(FleetError, match="no submission"):
+        load(path)
+
+
+def test_what_is_printed_has_no_control_characters() -> None:
+    assert printable("a\x1b[2J\nb\u202ec\x07 d") == "a [2J b c d"
+    assert printable("x" * 1000) == "x" * 200
+
+
+# The answer of `status`.
+
+
+def test_status_names_who_never_answered(tmp_path: Path) -> None:
+    submission = asked(tmp_path, *(f"n{number:02}" for number in range(20)))
+    states = {"n03": State(False, "job 1_3 failed, exit code 1"), "n07": State(True, "job 1_7 running")}
+    assert status.answer(submission, states, 10) == (
+        f"18 of 20 hosts have answered (submission {submission.id}); n03 (job 1_3 failed, exit code 1) never did; "
+        "n07 (job 1_7 running) has not yet. The same `submit` asks again who never answered"
+    )
+    waiting = {host: State(True, "pending") for host in submission.hosts}
+    assert status.answer(submission, waiting, 2).endswith("n00 (pending), n01 (pending) and 18 more have not yet")
+
+
+# Kubernetes. There is no cluster here: kubectl is a script that hands out files and keeps what it is given.
+
+
+class Cluster:
+    def __init__(self, folder: Path, nodes: list[str]) -> None:
+        self.folder = folder
+        (folder / "bin").mkdir(parents=True)
+        self.show("nodes", [{"metadata": {"name": node}} for node in nodes])
+        self.show("pods", [])
+        lines = [f"cd {shlex.quote(str(folder))}", 'echo "$*" >>calls', 'case "$1" in']
+        lines += ["get) cat $2.json ;;", "create) cat >created.json ;;", "logs) cat $2.log ;;", "esac"]
+        script(folder / "bin/kubectl", *lines)
+
+    def show(self, kind: str, items: list[dict[str, Any]]) -> None:
+        (self.folder / f"{kind}.json").write_text(json.dumps({"items": items}))
+
+    def created(self) -> dict[str, Any]:
+        return dict(json.loads((self.folder / "created.json").read_text()))
+
+
+def pod(name: str, node: str | None, phase: str, message: str = "") -> dict[str, Any]:
+    spec = {"nodeName": node} if node else {}
+    return {"metadata": {"name": name}, "spec": spec, "status": {"phase": phase, "message": message}}
+
+
+def pod_of(workload: dict[str, Any]) -> dict[str, Any]:
+    return dict(workload["spec"]["template"]["spec"])
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    cluster = Cluster(tmp_path / "cluster", ["n1", "n2", "n3"])
+    monkeypatch.setenv("PATH", f"{cluster.folder}/bin:{os.environ['PATH']}")
+    return cluster
+
+
+def nodes_of(job: dict[str, Any]) -> list[str]:
+    affinity = pod_of(job)["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    return [term["matchFields"][0]["values"][0] for term in affinity["nodeSelectorTerms"]]
+
+
+def test_pods_are_asked_and_their_logs_collected(tmp_path: Path, cluster: Cluster, capsys: Output, answer: str) -> None:
+    dataset = tmp_path / "dataset"
+    words = ["--engine", "kubernetes", "--image", "example/switchcost:1", "--", *QUICK]
+    assert fleet(capsys, dataset, "submit", *words)[0] == 0
+    job = cluster.created()
+    assert (nodes_of(job), job["spec"]["completions"], job["spec"]["parallelism"]) == (["n1", "n2", "n3"], 3, 3)
+
+    id = job["metadata"]["labels"]["switchcost/submission"]
+    text = "some progress\n" + answer.replace(answer_id(answer), id)
+    (cluster.folder / "p1.log").write_text(text)
+    cluster.show(
+        "pods", [pod("p1", "n1", "Succeeded"), pod("p2", "n2", "Failed", "evicted"), pod("p3", None, "Pending")]
+    )
+    code, said, _ = fleet(capsys, dataset, "status")
+    assert code == 3 and said.startswith("1 of 3 hosts have answered"), said
+    assert "n2 (pod p2 failed: evicted) never did; n3 (pod p3 pending) has not yet" in said
+    assert fleet(capsys, dataset, "collect")[1].startswith("1 run of 1 hosts collected")
+
+    assert fleet(capsys, dataset, "submit", *words)[0] == 0
+    assert nodes_of(cluster.created()) == ["n2"]
+    assert "--selector=switchcost/submission=" + id in (cluster.folder / "calls").read_text()
+
+
+def test_the_jobs_of_submit_are_valid(tmp_path: Path, cluster: Cluster, capsys: Output) -> None:
+    validate = pytest.importorskip("kubernetes_validate")
+    for options in ([], ["--unprivileged"], ["--limit", "2", "--staggered", "500ms"]):
+        words = ["--engine", "kubernetes", "--image", "x", "--print", *options]
+        code, text, said = fleet(capsys, tmp_path / "_".join(["d", *options]), "submit", *words)
+        assert code == 0, said
+        job = json.loads(text)
+        for version in VERSIONS:
+            validate.validate(job, version, strict=True)
+        # Kubernetes takes "$(" for its own.
+        assert not re.search(r"(?<!\$)\$\(", pod_of(job)["containers"][0]["command"][2])
+    assert "JOB_COMPLETION_INDEX * 45000 / 1000" in text
+    assert not (cluster.folder / "created.json").exists()
+
+
+def rendered(kind: str) -> dict[str, Any]:
+    yaml = pytest.importorskip("yaml")
+    kubectl = shutil.which("kubectl")
+    if kubectl is None:
+        pytest.skip("skipped: needs kubectl")
+    made = subprocess.run([kubectl, "kustomize", DEPLOY / "kubernetes" / kind], stdout=subprocess.PIPE, check=True)
+    return dict(yaml.safe_load(made.stdout))
+
+
+@pytest.mark.parametrize("kind", ["job", "daemonset", "job-unprivileged", "daemonset-unprivileged"])
+def test_the_manifests_are_valid(kind: str) -> None:
+    validate = pytest.importorskip("kubernetes_validate")
+    workload = rendered(kind)
+    for version in VERSIONS:
+        validate.validate(workload, version, strict=True)
+    assert workload["spec"]["template"]["metadata"]["labels"] == {"app.kubernetes.io/name": "switchcost"}
+
+
+@pytest.mark.parametrize(("kind", "options"), [("job", []), ("job-unprivileged", ["--unprivileged"])])
+def test_submit_and_the_manifests_ask_for_the_same_privileges(
+    tmp_path: Path, capsys: Output, kind: str, options: list[str]
+) -> None:
+    words = ["--engine", "kubernetes", "--image", "x", "--print", "--hosts", "n1", *options]
+    made = json.loads(fleet(capsys, tmp_path, "submit", *words)[1])
+    kept = rendered(kind)
+    for job in (made, kept):
+        job["metadata"] = job["spec"]["completions"] = job["spec"]["parallelism"] = None
+        job["spec"]["template"]["metadata"] = None
+        pod_of(job)["affinity"].pop("nodeAffinity", None)
+        (container,) = pod_of(job)["containers"]
+        container["image"] = container["command"] = None
+        container["env"] = [one for one in container["env"] if one["name"] == "NODE"]
+        for key in ("add", "drop"):
+            container["securityContext"]["capabilities"].setdefault(key, [])
+    assert made == kept
+
+
+def test_the_log_of_a_deployed_pod_is_an_answer(tmp_path: Path, capsys: Output) -> None:
+    text = pod_of(rendered("job"))["containers"][0]["command"][2].replace("/tmp", str(tmp_path))
+    text = text.replace("switchcost measure", f"{shlex.quote(_program.find())} {shlex.join(QUICK)}")
+    environment = {**os.environ, "NODE": "n1", "BUDGET": "1s", "JOB_COMPLETION_INDEX": "0"}
+    with open(tmp_path / "log", "wb") as log:
+        subprocess.run(["sh", "-euc", text], env=environment, stdout=log, stderr=log, check=True)
+    assert fleet(capsys, tmp_path / "dataset", "collect", str(tmp_path / "log"))[0] == 0
+    assert [path.name for path in (tmp_path / "dataset" / "runs").iterdir()] == ["n1"]
+
+
+# ReFrame, with its local scheduler.
+
+
+@pytest.mark.parametrize(("reference", "code"), [('(0, None, None, "ns")', 0), ('(1, -0.1, 0.1, "ns")', 1)])
+def test_reframe_measures_and_asserts(tmp_path: Path, capsys: Output, reference: str, code: int) -> None:
+    reframe = shutil.which("reframe") or shutil.which("reframe", path=os.path.dirname(sys.executable))
+    if reframe is None:
+        pytest.skip("skipped: needs reframe: pip install reframe-hpc")
+    check = tmp_path / "check.py"
+    check.write_text((DEPLOY / "reframe/switchcost_check.py").read_text().replace('(0, None, None, "ns")', reference))
+    words = [reframe, "--checkpath", str(check), "--run", "--prefix", str(tmp_path / "made")]
+    words += ["-S", f"SwitchCost.program={_program.find()}", "-S", "SwitchCost.budget=1s"]
+    done = subprocess.run(
+        words, cwd=tmp_path, env={**os.environ, "HOME": str(tmp_path)}, capture_output=True, text=True
+    )
+    assert done.returncode == code, done.stdout
+    assert ("failed to meet reference" in done.stdout) == (code == 1)
+    if code == 0:
+        assert fleet(capsys, tmp_path / "dataset", "collect", str(tmp_path / "made/output"))[1].startswith(
+            "4 runs of 1"
+        )

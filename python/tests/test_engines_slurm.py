@@ -1,0 +1,148 @@
+"""`switchcost fleet` on a Slurm cluster of eight nodes on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from slurm_cluster import Cluster, missing, until
+
+from switchcost import _program
+from switchcost.fleet.cli import main
+
+pytest.importorskip("duckdb")
+
+QUICK = ["--", "ring", "--members", "2", "--rounds", "2", "--budget", "1s"]
+LONGER = ["--", "ring", "--members", "2", "--precision", "0.01%", "--budget", "3s"]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    why = missing()
+    if why:
+        pytest.skip(f"skipped: {why}")
+    folder = tmp_path_factory.mktemp("slurm")
+    # Mounted before the nodes start: they see it, too.
+    small = folder / "small"
+    small.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=100k", "small", str(small)]).returncode == 0
+    cluster = Cluster(folder, 8)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+        if mounted:
+            subprocess.run(["umount", str(small)], check=True)
+
+
+@pytest.fixture
+def fleet(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Fleet:
+    monkeypatch.setenv("SLURM_CONF", cluster.environment["SLURM_CONF"])
+    monkeypatch.setenv("SWITCHCOST", _program.find())
+    return Fleet(cluster, tmp_path / "dataset", capfd)
+
+
+class Fleet:
+    def __init__(self, cluster: Cluster, dataset: Path, output: pytest.CaptureFixture[str]) -> None:
+        self.cluster, self.dataset, self.output = cluster, dataset, output
+
+    def __call__(self, subcommand: str, *words: str) -> tuple[int, str]:
+        """The exit code and all that was printed."""
+        self.output.readouterr()
+        code = main([subcommand, "--dataset", str(self.dataset), *words])
+        printed = self.output.readouterr()
+        return code, printed.out + printed.err
+
+    def until_all(self) -> None:
+        until(lambda: self("status")[0] == 0, "an answer of each node")
+
+    def files(self) -> dict[str, str]:
+        """All of the dataset, by path."""
+        paths = (path for path in self.dataset.rglob("*") if path.is_file())
+        return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+
+    def hosts(self) -> dict[str, int]:
+        """How many runs the dataset has, by host."""
+        return {folder.name: len(list(folder.glob("*.jsonl"))) for folder in (self.dataset / "runs").iterdir()}
+
+
+def test_all_nodes_answer_and_a_second_collection_changes_nothing(fleet: Fleet, tmp_path: Path) -> None:
+    assert fleet("submit", "--engine", "slurm", "--limit", "3", *QUICK)[0] == 0
+    job = fleet.cluster.call("squeue", "--noheader", "--format=%F").split()[0]
+    assert "ArrayTaskThrottle=3" in fleet.cluster.call("scontrol", "show", "job", job)
+    fleet.until_all()
+    assert fleet("status")[1].startswith("8 of 8 hosts have answered")
+
+    code, said = fleet("collect")
+    assert (code, said) == (0, "8 runs of 8 hosts collected, 0 there already, 0 set aside\n")
+    assert fleet.hosts() == dict.fromkeys(fleet.cluster.nodes, 1)
+    before = fleet.files()
+    assert fleet("collect") == (0, "0 runs of 0 hosts collected, 0 there already, 0 set aside\n")
+    shutil.copytree(fleet.dataset / "runs", tmp_path / "elsewhere")
+    assert fleet("collect", str(tmp_path / "elsewhere"))[1].startswith("0 runs of 0 hosts collected, 8 there already")
+    assert fleet.files() == before
+
+    code, said = fleet("submit", "--engine", "slurm", *QUICK)
+    assert code == 0 and said.startswith("8 of 8 have answered already"), said
+    assert fleet("status")[0] == 0
+
+
+def test_a_node_lost_while_it_measures_is_named_and_asked_again(fleet: Fleet) -> None:
+    assert fleet("submit", "--engine", "slurm", *LONGER)[0] == 0
+    until(lambda: "n3" in fleet.cluster.call("squeue", "-h", "-t", "running", "-o", "%N").split(), "n3 at work")
+    fleet.cluster.kill("n3")
+    until(lambda: "requeued" in fleet("status")[1], "n3 requeued")
+    until(lambda: fleet("status")[1].startswith("7 of 8"), "the others' answers")
+    code, said = fleet("status")
+    assert code == 3 and "; n3 (job " in said and "requeued, pending" in said and "has not yet" in said, said
+    assert fleet("collect")[1].startswith("7 runs of 7 hosts collected")
+    assert "1 are still at it" in fleet("submit", "--engine", "slurm", *LONGER)[1]
+
+    fleet.cluster.start_node("n3")
+    fleet.until_all()
+    assert fleet("collect")[1].startswith("1 run of 1 hosts collected")
+    assert fleet.hosts() == dict.fromkeys(fleet.cluster.nodes, 1)
+
+
+def test_a_controller_that_is_restarted_loses_nothing(fleet: Fleet) -> None:
+    assert fleet("submit", "--engine", "slurm", "--staggered", "1s", *QUICK)[0] == 0
+    until(lambda: "RUNNING" in fleet.cluster.call("squeue", "-h", "-o", "%T"), "a node at work")
+    fleet.cluster.stop_controller()
+    code, said = fleet("status")
+    assert code == 1 and "scontrol" in said, said
+    fleet.cluster.start_controller()
+    fleet.until_all()
+
+
+def test_a_full_disk_leaves_no_half_answers_and_the_rest_is_asked_again(fleet: Fleet) -> None:
+    fleet.dataset = fleet.cluster.folder / "small"
+    if not fleet.dataset.is_mount():
+        pytest.skip("skipped: tmpfs could not be mounted")
+    assert fleet("submit", "--engine", "slurm", *QUICK)[0] == 0
+    until(lambda: not fleet.cluster.call("squeue", "-h", "-t", "running,pending,completing"), "the end of all jobs")
+    code, said = fleet("status")
+    assert code == 1 and "failed, exit code 1" in said and "never did" in said, said
+    answered = int(said.split()[0])
+    assert 0 < answered < 8
+    names = {path.name for path in fleet.dataset.glob("submissions/*/*")}
+    assert all(name.endswith((".jsonl", ".log")) or name == "job.sh" for name in names), names
+
+    subprocess.run(["mount", "-o", "remount,size=50m", str(fleet.dataset)], check=True)
+    said = fleet("submit", "--engine", "slurm", *QUICK)[1]
+    assert said.startswith(f"asked {8 - answered} of 8 hosts, {answered} of 8 have answered"), said
+    fleet.until_all()
+    assert fleet("collect")[1].startswith("8 runs of 8 hosts collected")
+
+
+def test_nodes_that_slurm_does_not_know_are_refused(fleet: Fleet) -> None:
+    code, said = fleet("submit", "--engine", "slurm", "--nodelist", "n[1-2],n99", *QUICK)
+    assert code == 1 and "Invalid node name" in said, said
+    assert not list(fleet.dataset.glob("submissions/*"))
+    assert not fleet.cluster.call("squeue", "--noheader")

@@ -128,8 +128,9 @@ def test_the_printed_commands_bring_answers(tmp_path: Path, monkeypatch: pytest.
     subprocess.run(first, shell=True, check=True)
     code, said, _ = fleet(capsys, dataset, "status")
     assert code == 1 and "1 of 2 hosts have answered" in said and "b.example (its command was printed" in said
-    assert fleet(capsys, dataset, "submit", *words, "--", *QUICK)[1].startswith("ssh b.example ")
-    subprocess.run(second, shell=True, check=True)
+    code, line, said = fleet(capsys, dataset, "submit", *words, "--limit", "2", "--", *QUICK)
+    assert line.startswith("ssh b.example ") and "| xargs -d '\\n' -n 1 -P 2 sh -c" in said, said
+    subprocess.run(["xargs", "-d", "\n", "-n", "1", "-P", "2", "sh", "-c"], input=line, text=True, check=True)
     assert fleet(capsys, dataset, "status")[0] == 0
     assert fleet(capsys, dataset, "collect")[1].startswith("2 runs of 2 hosts collected")
     assert sorted(path.name for path in (dataset / "runs").iterdir()) == ["a", "b.example"]
@@ -168,7 +169,7 @@ def test_hostile_answers_are_set_aside_and_the_rest_is_taken(
 ) -> None:
     monkeypatch.setattr(collect, "LONGEST_LINE", 1 << 20)
     dataset = tmp_path / "dataset"
-    submission = asked(dataset, *(f"n{number}" for number in range(1, 9)))
+    submission = asked(dataset, *(f"n{number}" for number in range(1, 10)))
     whole = answer.replace(answer_id(answer), submission.id)
     run, last = whole.rsplit("\n", 2)[0] + "\n", whole.splitlines()[-1] + "\n"
     sent = {
@@ -183,9 +184,10 @@ def test_hostile_answers_are_set_aside_and_the_rest_is_taken(
     for host, text in sent.items():
         submission.result(host).write_text(text)
     os.mkfifo(submission.result("n8"))
+    submission.result("n9").symlink_to("/etc/passwd")
     code, said, why = fleet(capsys, dataset, "collect")
-    assert code == 1 and said.startswith("1 run of 1 hosts collected, 0 there already, 7 set aside"), said + why
-    assert len(why.splitlines()) == 7
+    assert code == 1 and said.startswith("1 run of 1 host collected, 0 there already, 8 set aside"), said + why
+    assert len(why.splitlines()) == 8 and "n6.jsonl: a line of over" in why, why
     assert submission.answered() == {"n1"}
     outside = {path.name for path in tmp_path.iterdir()} | {path.name for path in dataset.iterdir()}
     assert outside <= {"dataset", "runs", "set-aside", "submissions", ".lock"}, outside
@@ -203,7 +205,7 @@ def test_links_and_devices_among_files_from_elsewhere_are_left(tmp_path: Path, c
     os.mkfifo(folder / "fifo.jsonl")
     (folder / "\x1b[31mred.jsonl").write_text("no JSON\n{}\n")
     code, said, why = fleet(capsys, tmp_path / "dataset", "collect", str(folder))
-    assert code == 1 and said.startswith("1 run of 1 hosts collected, 0 there already, 3 set aside"), said + why
+    assert code == 1 and said.startswith("1 run of 1 host collected, 0 there already, 3 set aside"), said + why
 
 
 @pytest.mark.parametrize(
@@ -295,7 +297,7 @@ def test_pods_are_asked_and_their_logs_collected(tmp_path: Path, cluster: Cluste
     code, said, _ = fleet(capsys, dataset, "status")
     assert code == 3 and said.startswith("1 of 3 hosts have answered"), said
     assert "n2 (pod p2 failed: evicted) never did; n3 (pod p3 pending) has not yet" in said
-    assert fleet(capsys, dataset, "collect")[1].startswith("1 run of 1 hosts collected")
+    assert fleet(capsys, dataset, "collect")[1].startswith("1 run of 1 host collected")
 
     assert fleet(capsys, dataset, "submit", *words)[0] == 0
     assert nodes_of(cluster.created()) == ["n2"]

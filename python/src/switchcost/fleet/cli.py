@@ -7,6 +7,7 @@ import importlib
 import sys
 from types import ModuleType
 
+from .._program import ProgramError
 from .submission import FleetError
 
 SUBCOMMANDS = ("submit", "status", "collect", "analyse", "report", "metrics")
@@ -19,7 +20,15 @@ def main(words: list[str] | None = None) -> int:
         prog="switchcost fleet", description="Measure many hosts with an engine that exists, and find the odd one."
     )
     subparsers = parser.add_subparsers(dest="subcommand", metavar="COMMAND", required=True)
-    modules = {name: load(name, subparsers) for name in SUBCOMMANDS}
+    modules: dict[str, ModuleType] = {}
+    for name in SUBCOMMANDS:
+        try:
+            modules[name] = importlib.import_module(f".{name}", __package__)
+            modules[name].add(subparsers)
+        except ModuleNotFoundError as error:
+            if words[:1] == [name]:
+                return failed(f"{error.name} is missing: pip install 'switchcost[fleet]'", 1)
+            subparsers.add_parser(name, help=f"needs {error.name}: pip install 'switchcost[fleet]'")
     # argparse drops a `--` by rules that differ between versions of Python.
     end = words.index("--") if words[:1] == ["submit"] and "--" in words else len(words)
     arguments = parser.parse_args(words[:end])
@@ -27,30 +36,18 @@ def main(words: list[str] | None = None) -> int:
     try:
         return int(modules[arguments.subcommand].run(arguments))
     except FleetError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.code
+        return failed(str(error), error.code)
+    except ProgramError as error:
+        return failed(str(error), error.exit_code)
     except OSError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+        return failed(str(error), 1)
     except KeyboardInterrupt:
         return 130
 
 
-def load(name: str, subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> ModuleType:
-    try:
-        module = importlib.import_module(f".{name}", __package__)
-    except ModuleNotFoundError as error:
-        missing = error.name
-        module = ModuleType(name)
-
-        def run(arguments: argparse.Namespace) -> int:
-            raise FleetError(f"{missing} is missing: pip install 'switchcost[fleet]'")
-
-        subparsers.add_parser(name, help=f"needs {missing}")
-        module.__dict__["run"] = run
-        return module
-    module.add(subparsers)
-    return module
+def failed(message: str, code: int) -> int:
+    print(f"error: {message}", file=sys.stderr)
+    return code
 
 
 if __name__ == "__main__":

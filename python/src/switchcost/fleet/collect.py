@@ -70,11 +70,18 @@ def run(arguments: argparse.Namespace) -> int:
                 take_file(dataset, file, {one.id: one for one in asked}, taken)
     except DatasetError as error:
         raise FleetError(str(error)) from None
-    runs = f"{taken.added} run{'' if taken.added == 1 else 's'} of {len(taken.hosts)} hosts collected"
+    runs = f"{counted(taken.added, 'run')} of {counted(len(taken.hosts), 'host')} collected"
     print(f"{runs}, {taken.already} there already, {len(taken.aside)} set aside")
+    if asked and (missing := len(asked[-1].hosts) - len(asked[-1].answered())):
+        of = counted(len(asked[-1].hosts), "host")
+        print(f"{missing} of {of} not yet: `switchcost fleet status` says which and why")
     for line in [*taken.aside, *troubles]:
         print(line, file=sys.stderr)
     return 1 if taken.aside or troubles else 0
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def take_answers(dataset: Dataset, submission: Submission, taken: Taken) -> None:
@@ -83,7 +90,7 @@ def take_answers(dataset: Dataset, submission: Submission, taken: Taken) -> None
         if not path.exists():
             continue
         before = len(taken.aside)
-        with tempfile.TemporaryDirectory(prefix="part-", dir=submission.folder) as work:
+        with tempfile.TemporaryDirectory() as work:
             try:
                 with opened(path) as file:
                     parts, answer = split(file, Path(work), host)
@@ -96,7 +103,8 @@ def take_answers(dataset: Dataset, submission: Submission, taken: Taken) -> None
                 good = False
         if good:
             (submission.folder / f"{host}.collected").touch()
-            path.unlink()
+            # Missing: another collection runs, too.
+            path.unlink(missing_ok=True)
         else:
             # Not answered: so it is asked again. The dataset keeps what it has set aside.
             path.replace(path.with_suffix(".bad"))
@@ -120,7 +128,7 @@ def take_file(dataset: Dataset, path: Path, asked: dict[str, Submission], taken:
                         (submission.folder / f"{host}.collected").touch()
                     if answer is None:
                         break
-        except (Incomplete, OSError) as error:
+        except Incomplete as error:
             taken.aside.append(f"{printable(str(path))}: {error}")
 
 
@@ -142,7 +150,10 @@ def take(dataset: Dataset, part: Path, host: str | None, name: str, taken: Taken
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
     """A regular file of a size that can be meant: a FIFO would wait for ever, a link could name any file."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except OSError as error:
+        raise Incomplete(f"not opened: {error.strerror}") from None
     with open(handle, "rb") as file:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):

@@ -25,7 +25,8 @@ def add(subparsers: Any) -> None:
 
 def missing_states(submission: Submission) -> dict[str, State]:
     """Of each host that has not answered, what is known."""
-    missing = [host for host in submission.hosts if host not in submission.answered()]
+    answered = submission.answered()
+    missing = [host for host in submission.hosts if host not in answered]
     known = engine(submission.engine).states(submission) if missing and submission.jobs else {}
     nothing = State(False, submission_ended(submission))
     found = {host: known.get(host, nothing) for host in missing}
@@ -66,9 +67,14 @@ def run(arguments: argparse.Namespace) -> int:
         found = [one for one in found if one.id == arguments.submission]
     if not found:
         raise FleetError(f"no such submission in {arguments.dataset}: `switchcost fleet submit` makes one", 2)
-    engine(found[-1].engine).fetch(found[-1])
-    states = missing_states(found[-1])
-    print(answer(found[-1], states, len(states) if arguments.verbose else NAMED))
+    submission = found[-1]
+    try:
+        engine(submission.engine).fetch(submission)
+        states = missing_states(submission)
+    except FleetError as error:
+        count = f"{len(submission.answered())} of {len(submission.hosts)} hosts have answered"
+        raise FleetError(f"{count} (submission {submission.id}); nothing is known of the others: {error}") from None
+    print(answer(submission, states, len(states) if arguments.verbose else NAMED))
     if any(state.waiting for state in states.values()):
         return 3
     return 1 if states else 0

@@ -49,10 +49,11 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--program", metavar="PATH", help="switchcost on the hosts [the one here; in an image: its own]"
     )
-    parser.add_argument("--print", action="store_true", help="print what would be run, and run nothing")
+    parser.add_argument("--print", action="store_true", help="print it instead of running it")
     parser.add_argument("--again", action="store_true", help="ask all hosts anew, also where all have answered")
     for name in ENGINES:
-        engine(name).add(parser.add_argument_group(name))
+        title = "ssh, kubernetes" if name == "ssh" else name
+        engine(name).add(parser.add_argument_group(title))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -93,6 +94,11 @@ def run(arguments: argparse.Namespace) -> int:
     parts = [f"{'printed for' if arguments.print else 'asked'} {len(asked)} of {len(hosts)} hosts"] if asked else []
     parts += [f"{len(answered)} of {len(hosts)} have answered already"] if answered else []
     parts += [f"{len(waiting)} are still at it"] if waiting else []
+    if asked and arguments.print and arguments.limit and arguments.engine == "ssh":
+        print(
+            f"at most {arguments.limit} at a time: ... | xargs -d '\\n' -n 1 -P {arguments.limit} sh -c",
+            file=sys.stderr,
+        )
     again = "; --again asks all anew" if len(answered) == len(hosts) else ""
     print(f"{', '.join(parts)} (submission {submission.id}){again}", file=sys.stderr)
     return 0

@@ -21,9 +21,9 @@ LARGEST_LOG = 1 << 30
 
 
 def add(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--image", help="kubernetes: the image (deploy/Dockerfile)")
-    group.add_argument("--selector", metavar="LABELS", help="kubernetes: the nodes that have these labels [all]")
-    group.add_argument("--unprivileged", action="store_true", help="kubernetes: no root, no capability, no host PIDs")
+    group.add_argument("--image", help="the image (deploy/Dockerfile)")
+    group.add_argument("--selector", metavar="LABELS", help="the nodes that have these labels [all]")
+    group.add_argument("--unprivileged", action="store_true", help="no root, no capability, no host PIDs")
 
 
 def hosts(arguments: argparse.Namespace) -> list[str]:

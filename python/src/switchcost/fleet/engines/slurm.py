@@ -18,11 +18,14 @@ from ..submission import FleetError, Submission
 # Job states after which nothing more will come; of any other state it may.
 OVER = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"}
 
+# Of an array without a limit.
+ELEMENTS = 200
+
 
 def add(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--partition", help="Slurm: the partition; its nodes, unless --nodelist names some")
-    group.add_argument("--nodelist", metavar="NODES", help="Slurm: nodes, such as node[001-128,200]")
-    group.add_argument("--time", metavar="MINUTES", type=int, help="Slurm: time limit of a job [10 + 4 x budget]")
+    group.add_argument("--partition", metavar="NAME", help="the partition; its nodes, unless --nodelist names some")
+    group.add_argument("--nodelist", metavar="NODES", help="nodes, such as node[001-128,200]")
+    group.add_argument("--time", metavar="MINUTES", type=int, help="time limit of a job [10 + 4 x budget]")
 
 
 def hosts(arguments: argparse.Namespace) -> list[str]:
@@ -62,6 +65,8 @@ def updates(job: str, hosts: list[str], arguments: argparse.Namespace, first: in
 def submit(submission: Submission, hosts: list[str], arguments: argparse.Namespace) -> None:
     largest = re.search(r"MaxArraySize\s*=\s*(\d+)", call(["scontrol", "show", "config"]))
     size = max(1, int(largest[1])) if largest else 1000
+    # To give an element its node takes Slurm the longer the more elements its array has. A limit holds in an array.
+    size = size if arguments.limit else min(size, ELEMENTS)
     arrays = [hosts[first : first + size] for first in range(0, len(hosts), size)]
     if arguments.limit and arguments.limit < len(arrays):
         raise FleetError(
@@ -103,11 +108,15 @@ def state(element: dict[str, str], submission: Submission) -> State:
     what = element.get("JobState", "UNKNOWN")
     if element.get("Restarts", "0") != "0":
         job += " requeued,"
+    shared = f"is {submission.folder} the same folder on the nodes?"
     if what == "COMPLETED":
-        return State(False, f"{job} completed, but its answer is not in {submission.folder}: is that folder shared?")
+        return State(False, f"{job} completed, but its answer is not there: {shared}")
     if what in OVER:
-        said = submission.last_words(element.get("ReqNodeList", ""))
-        return State(False, f"{job} {what.lower()}, exit code {element.get('ExitCode', '?').partition(':')[0]}: {said}")
+        host = element.get("ReqNodeList", "")
+        said = submission.last_words(host) if (submission.folder / f"{host}.log").exists() else f"no log: {shared}"
+        code, _, signal = element.get("ExitCode", "?").partition(":")
+        ended = f"exit code {code}" if signal == "0" else f"signal {signal}"
+        return State(False, f"{job} {what.lower()}, {ended}" + (f": {said}" if said else ""))
     return State(True, f"{job} {what.lower()}" + (f": {element['Reason']}" if what == "PENDING" else ""))
 
 

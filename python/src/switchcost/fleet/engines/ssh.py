@@ -10,8 +10,8 @@ from ..submission import FleetError, Submission
 
 
 def add(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--hosts", metavar="HOST,...", help="ssh, kubernetes: the hosts")
-    group.add_argument("--hosts-file", metavar="FILE", help="ssh, kubernetes: a file with a host a line")
+    group.add_argument("--hosts", metavar="HOST,...", help="the hosts")
+    group.add_argument("--hosts-file", metavar="FILE", help="a file with a host a line")
 
 
 def hosts(arguments: argparse.Namespace) -> list[str]:

@@ -169,7 +169,7 @@ def test_hostile_answers_are_set_aside_and_the_rest_is_taken(
 ) -> None:
     monkeypatch.setattr(collect, "LONGEST_LINE", 1 << 20)
     dataset = tmp_path / "dataset"
-    submission = asked(dataset, *(f"n{number}" for number in range(1, 10)))
+    submission = asked(dataset, *(f"n{number}" for number in range(1, 11)))
     whole = answer.replace(answer_id(answer), submission.id)
     run, last = whole.rsplit("\n", 2)[0] + "\n", whole.splitlines()[-1] + "\n"
     sent = {
@@ -185,9 +185,11 @@ def test_hostile_answers_are_set_aside_and_the_rest_is_taken(
         submission.result(host).write_text(text)
     os.mkfifo(submission.result("n8"))
     submission.result("n9").symlink_to("/etc/passwd")
+    submission.result("n10").mkdir()
+    os.mkfifo(submission.folder / "n5.log")
     code, said, why = fleet(capsys, dataset, "collect")
-    assert code == 1 and said.startswith("1 run of 1 host collected, 0 there already, 8 set aside"), said + why
-    assert len(why.splitlines()) == 8 and "n6.jsonl: a line of over" in why, why
+    assert code == 1 and said.startswith("1 run of 1 host collected, 0 there already, 9 set aside"), said + why
+    assert len(why.splitlines()) == 10 and "n6.jsonl: a line of over" in why, why
     assert submission.answered() == {"n1"}
     outside = {path.name for path in tmp_path.iterdir()} | {path.name for path in dataset.iterdir()}
     assert outside <= {"dataset", "runs", "set-aside", "submissions", ".lock"}, outside
@@ -236,6 +238,9 @@ def test_status_names_who_never_answered(tmp_path: Path) -> None:
         f"18 of 20 hosts have answered (submission {submission.id}); n03 (job 1_3 failed, exit code 1) never did; "
         "n07 (job 1_7 running) has not yet. The same `submit` asks again who never answered"
     )
+    (submission.folder / "n03.log").write_text("first\n\x1b[31mno space\n\n")
+    os.mkfifo(submission.folder / "n07.log")
+    assert "n03 (job 1_3 failed, exit code 1: [31mno space) never did" in status.answer(submission, states, 10)
     waiting = {host: State(True, "pending") for host in submission.hosts}
     assert status.answer(submission, waiting, 2).endswith("n00 (pending), n01 (pending) and 18 more have not yet")
 
@@ -301,6 +306,9 @@ def test_pods_are_asked_and_their_logs_collected(tmp_path: Path, cluster: Cluste
 
     assert fleet(capsys, dataset, "submit", *words)[0] == 0
     assert nodes_of(cluster.created()) == ["n2"]
+
+    cluster.show("pods", [pod("p4", "n2", "Succeeded")])
+    assert "n2 (pod p4 succeeded: kubectl logs: cat: p4.log: No such file" in fleet(capsys, dataset, "status")[1]
     assert "--selector=switchcost/submission=" + id in (cluster.folder / "calls").read_text()
 
 

@@ -5,27 +5,20 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import stat
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from .engine import engine
-from .submission import HOST, FleetError, Submission, printable, submissions
+from .submission import HOST, FleetError, Incomplete, Submission, opened, printable, submissions
 
 if TYPE_CHECKING:
     from .dataset import Dataset
 
-LARGEST_ANSWER = 1 << 30
 LONGEST_LINE = 64 << 20
-
-
-class Incomplete(Exception):
-    """Why a file is no answer."""
 
 
 @dataclass
@@ -107,9 +100,11 @@ def take_answers(dataset: Dataset, submission: Submission, taken: Taken) -> None
             path.unlink(missing_ok=True)
         else:
             # Not answered: so it is asked again. The dataset keeps what it has set aside.
-            path.replace(path.with_suffix(".bad"))
-            with open(submission.folder / f"{host}.log", "a") as log:
-                log.write("".join(f"{line}\n" for line in taken.aside[before:]))
+            try:
+                path.replace(path.with_suffix(".bad"))
+                submission.note(host, taken.aside[before:])
+            except OSError as error:
+                print(f"{path}: {error.strerror}: move it away", file=sys.stderr)
 
 
 def take_file(dataset: Dataset, path: Path, asked: dict[str, Submission], taken: Taken) -> None:
@@ -145,22 +140,6 @@ def take(dataset: Dataset, part: Path, host: str | None, name: str, taken: Taken
     else:
         taken.aside.append(f"{printable(name)}: {printable(result.reason)}")
     return isinstance(result, (Added, Already))
-
-
-@contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
-    """A regular file of a size that can be meant: a FIFO would wait for ever, a link could name any file."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
-    except OSError as error:
-        raise Incomplete(f"not opened: {error.strerror}") from None
-    with open(handle, "rb") as file:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
-            raise Incomplete("not a regular file")
-        if found.st_size > LARGEST_ANSWER:
-            raise Incomplete(f"{found.st_size} bytes, at most {LARGEST_ANSWER} are taken")
-        yield file
 
 
 def split(file: IO[bytes], work: Path, name: str) -> tuple[list[Path], dict[str, str] | None]:

@@ -10,17 +10,22 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
 import shlex
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 ID = re.compile(r"[0-9]{8}-[0-9]{6}(-[0-9]{1,3})?")
 HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
+LARGEST_ANSWER = 1 << 30
 
 # Measured in a folder of the host's own: a shared one would be written to, over the network, while it measures.
 JOB = """\
@@ -53,10 +58,30 @@ class FleetError(Exception):
         self.code = code
 
 
+class Incomplete(Exception):
+    """Why a file is no answer."""
+
+
 def printable(text: str, length: int = 200) -> str:
     """`text` as one line without control characters, at most `length` characters of it."""
     line = "".join(letter if letter.isprintable() else " " for letter in text)
     return " ".join(line.split())[:length]
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """A regular file of a size that can be meant: a FIFO would wait for ever, a link could name any file."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except OSError as error:
+        raise Incomplete("a link" if error.errno == errno.ELOOP else f"not opened: {error.strerror}") from None
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_ANSWER:
+        os.close(handle)
+        regular = f"{found.st_size} bytes, at most {LARGEST_ANSWER} are taken"
+        raise Incomplete(regular if stat.S_ISREG(found.st_mode) else "not a regular file")
+    with open(handle, "rb") as file:
+        yield file
 
 
 def checked_hosts(hosts: list[str]) -> list[str]:
@@ -121,13 +146,20 @@ class Submission:
         names = (Path(entry.name) for entry in os.scandir(self.folder))
         return {name.stem for name in names if name.suffix in (".jsonl", ".collected")} & set(self.hosts)
 
+    def note(self, host: str, lines: list[str]) -> None:
+        """Adds to the host's log, which may be anything by now: a FIFO would wait for a reader."""
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW
+        handle = os.open(self.folder / f"{host}.log", flags, 0o666)
+        with open(handle, "w") as log:
+            log.write("".join(f"{line}\n" for line in lines))
+
     def last_words(self, host: str) -> str:
         """The last line of what the host's job said; empty if it said nothing."""
         try:
-            with open(self.folder / f"{host}.log", "rb") as log:
+            with opened(self.folder / f"{host}.log") as log:
                 log.seek(max(0, os.fstat(log.fileno()).st_size - 4096))
-                lines = log.read().decode(errors="replace").split("\n")
-        except OSError:
+                lines = log.read(4096).decode(errors="replace").split("\n")
+        except Incomplete:
             return ""
         return next((printable(line) for line in reversed(lines) if printable(line)), "")
 

@@ -75,6 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         chosen.fetch(submission)
         waiting = {host for host, state in missing_states(submission).items() if state.waiting} & set(hosts)
         answered = submission.answered() & set(hosts)
+        submission.program = arguments.program or submission.program
     else:
         submission = Submission.new(arguments.dataset.resolve(), arguments.engine, command, program(arguments))
     asked = [host for host in hosts if host not in answered and host not in waiting]

@@ -13,11 +13,10 @@ import subprocess
 from typing import Any
 
 from ..engine import State, call
-from ..submission import FleetError, Submission, checked_hosts, printable
+from ..submission import LARGEST_ANSWER, FleetError, Submission, checked_hosts, printable
 from . import ssh
 
 LABEL = "switchcost/submission"
-LARGEST_LOG = 1 << 30
 
 
 def add(group: argparse._ArgumentGroup) -> None:
@@ -156,11 +155,10 @@ def fetch(submission: Submission) -> None:
         checked_hosts([pod["metadata"]["name"]])
         part = submission.folder / f"{host}.part"
         with open(part, "wb") as file:
-            log = ["kubectl", "logs", pod["metadata"]["name"], "--container=measure", f"--limit-bytes={LARGEST_LOG}"]
+            log = ["kubectl", "logs", pod["metadata"]["name"], "--container=measure", f"--limit-bytes={LARGEST_ANSWER}"]
             done = subprocess.run(log, stdout=file, stderr=subprocess.PIPE)
         if done.returncode == 0:
             os.replace(part, submission.result(host))
         else:
             part.unlink()
-            said = done.stderr.decode(errors="replace")
-            (submission.folder / f"{host}.log").write_text(f"kubectl logs: {printable(said)}\n")
+            submission.note(host, [f"kubectl logs: {printable(done.stderr.decode(errors='replace'))}"])

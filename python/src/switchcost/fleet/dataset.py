@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Optional, Union
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -44,8 +44,9 @@ RUNS_AT_ONCE = 500
 HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?", re.ASCII)
 RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,127}", re.ASCII)
 
-_KEY = [("host", pa.string()), ("run", pa.string()), ("started", pa.timestamp("us", "UTC"))]
-_CASE = [
+_Column = tuple[str, pa.DataType]
+_KEY: list[_Column] = [("host", pa.string()), ("run", pa.string()), ("started", pa.timestamp("us", "UTC"))]
+_CASE: list[_Column] = [
     ("experiment", pa.string()),
     ("case", pa.int64()),
     ("members", pa.int64()),
@@ -58,38 +59,59 @@ _CASE = [
     ("policy", pa.string()),
     ("state", pa.string()),
 ]
-_COUNTS = (
-    "hops elapsed_ns user_ns system_ns voluntary involuntary migrations minor_faults major_faults steal_ns".split()
-)
-_TALLY = "total mean sd min p50 p99 max".split()
+
+
+def _columns(kind: pa.DataType, names: str) -> list[_Column]:
+    return [(name, kind) for name in names.split()]
+
 
 SCHEMAS: dict[str, pa.Schema] = {
     "samples": pa.schema(
-        [*_KEY, *_CASE, ("round", pa.int64()), ("sample", pa.int64())]
-        + [(name, pa.int64()) for name in [*_COUNTS, "laps", "cpu_ns", "setup_ns", "waited_ns"]]
-        + [("disturbed", pa.string()), ("call", pa.string()), ("quantity", pa.string()), ("values", pa.int64())]
-        + [(name, pa.float64()) for name in _TALLY]
+        _KEY
+        + _CASE
+        + _columns(pa.int64(), "round sample hops elapsed_ns user_ns system_ns voluntary involuntary migrations")
+        + _columns(pa.int64(), "minor_faults major_faults steal_ns laps cpu_ns setup_ns waited_ns")
+        + _columns(pa.string(), "disturbed call quantity")
+        + _columns(pa.int64(), "values")
+        + _columns(pa.float64(), "total mean sd min p50 p99 max")
     ),
     "cases": pa.schema(
-        [*_KEY, *_CASE, ("title", pa.string()), ("quantity", pa.string()), ("unit", pa.string())]
-        + [(name, pa.float64()) for name in ("estimate", "low", "high")]
-        + [("speed", pa.string()), ("rounds", pa.int64())]
+        _KEY
+        + _CASE
+        + _columns(pa.string(), "title quantity unit speed")
+        + _columns(pa.float64(), "estimate low high")
+        + _columns(pa.int64(), "rounds")
     ),
     "machines": pa.schema(
-        [*_KEY, ("recorded_host", pa.string()), ("name", pa.string()), ("experiment", pa.string())]
-        + [(name, pa.string()) for name in ("program", "ended", "noise", "noise_reasons")]
-        + [("clean_share", pa.float64()), ("file_bytes", pa.int64()), ("sha256", pa.string())]
-        + [(name, pa.string()) for name in "cpu_vendor cpu_model cpu_stepping microcode smt hypervisor".split()]
-        + [(name, pa.int64()) for name in ("cpus", "numa_nodes", "memory_bytes")]
-        + [(name, pa.string()) for name in "kernel kernel_version command_line preemption clock_source".split()]
-        + [(name, pa.string()) for name in "frequency_driver governor boost idle_driver idle_governor".split()]
-        + [(name, pa.string()) for name in "transparent_huge_pages mitigations".split()]
+        _KEY
+        + _columns(pa.string(), "recorded_host name experiment program ended noise noise_reasons")
+        + _columns(pa.float64(), "clean_share")
+        + _columns(pa.int64(), "file_bytes cpus numa_nodes memory_bytes")
+        + _columns(pa.string(), "sha256 cpu_vendor cpu_model cpu_stepping microcode smt hypervisor")
+        + _columns(pa.string(), "kernel kernel_version command_line preemption clock_source frequency_driver governor")
+        + _columns(pa.string(), "boost idle_driver idle_governor transparent_huge_pages mitigations")
     ),
 }
 
 
+# A figure that can be compared: found at full speed (or of a kind where speed is not judged), with an interval of
+# at most half of itself. Of placements only the relation counts: the CPUs' numbers differ from host to host.
+FIGURES = """
+CREATE VIEW figures AS
+SELECT host, run, date, experiment, estimate, low, high,
+       experiment || ': ' || concat_ws(', ', title, nullif(kind, 'process'), nullif(quantity, 'switch'),
+                                       nullif(policy, 'other'), nullif(split_part(placement, ':', 1), 'same')) AS label
+FROM cases
+WHERE estimate > 0 AND coalesce(speed, '') != 'contended' AND coalesce(high - low <= estimate / 2, true)
+"""
+
+
 class DatasetError(Exception):
-    """What a person can act on; the program's exit code is 1."""
+    """What a person can act on; `code` is the program's exit code."""
+
+    def __init__(self, message: str, code: int = 1) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class Unreadable(Exception):
@@ -152,7 +174,7 @@ def moment(text: object) -> datetime:
 class Dataset:
     """The folder of a dataset. Any number of programs may read it; `add` and `compact` wait for each other."""
 
-    def __init__(self, path: Union[str, Path], max_bytes: int = MAX_BYTES, max_rows: int = MAX_ROWS) -> None:
+    def __init__(self, path: str | Path, max_bytes: int = MAX_BYTES, max_rows: int = MAX_ROWS) -> None:
         """`max_bytes` and `max_rows` (lines) limit a run file; a longer one is set aside."""
         self.path = Path(path).absolute()
         self.max_bytes = max_bytes
@@ -162,7 +184,7 @@ class Dataset:
                 f"{self.path}: the path of a dataset cannot have any of *?[]{{}} in it (DuckDB's patterns)"
             )
 
-    def add(self, file: Union[str, Path], host: Optional[str] = None) -> Union[Added, Already, SetAside]:
+    def add(self, file: str | Path, host: str | None = None) -> Added | Already | SetAside:
         """Take a run file in. `host` is who sent it, and goes before what the file says of itself.
 
         A run is known by host and run id. A file that was resumed since takes the place of the shorter one.
@@ -213,7 +235,10 @@ class Dataset:
             return Compacted(len(new) - len(aside), aside)
 
     def connect(self) -> duckdb.DuckDBPyConnection:
-        """A DuckDB connection in memory with the views `samples`, `cases` and `machines`, and `date` in each."""
+        """A DuckDB connection in memory with the views `samples`, `cases` and `machines`, with `date` in each.
+
+        A fourth, `figures`, has those cases that can be compared between hosts, by `label`.
+        """
         connection = duckdb.connect()
         connection.execute("SET TimeZone = 'UTC'")
         for table, schema in SCHEMAS.items():
@@ -224,6 +249,7 @@ class Dataset:
             else:
                 connection.register(f"no_{table}", schema.append(pa.field("date", pa.date32())).empty_table())
                 connection.execute(f"CREATE VIEW {table} AS SELECT * FROM no_{table}")
+        connection.execute(FIGURES)
         return connection
 
     def submissions(self) -> list[Submission]:
@@ -239,7 +265,7 @@ class Dataset:
         return sorted(found, key=lambda s: s.time)
 
     def never_answered(self) -> list[str]:
-        """Hosts that were asked and of which no run began since they were first asked (a minute's clock error allowed)."""
+        """Hosts that were asked and of which no run began since (their clock may be a minute slow), by name."""
         asked: dict[str, datetime] = {}
         for submission in self.submissions():
             for host in submission.hosts:
@@ -276,7 +302,7 @@ class Dataset:
         """The rows of these runs, as a part of each day and table in `work`; broken ones are moved aside."""
         rows: dict[tuple[str, str], list[pa.Table]] = defaultdict(list)
 
-        def read(item: tuple[str, str, Path]) -> Union[tuple[str, dict[str, pa.Table]], Unreadable]:
+        def read(item: tuple[str, str, Path]) -> tuple[str, dict[str, pa.Table]] | Unreadable:
             try:
                 return _tables(*item, self.max_bytes)
             except Unreadable as error:
@@ -320,7 +346,7 @@ class Dataset:
         target.parent.mkdir(parents=True, exist_ok=True)
         _settle(beside, target)
 
-    def _take(self, copy: Path, host: str, run: str) -> Union[Added, Already]:
+    def _take(self, copy: Path, host: str, run: str) -> Added | Already:
         target = self.path / "runs" / host / f"{run}.jsonl"
         if target.exists():
             if _first_line(target) != _first_line(copy):
@@ -352,7 +378,7 @@ class Dataset:
                     raise Unreadable(f"more than {self.max_rows} lines")
                 target.write(block)
 
-    def _set_aside(self, file: Path, copy: Path, host: Optional[str], reason: str) -> SetAside:
+    def _set_aside(self, file: Path, copy: Path, host: str | None, reason: str) -> SetAside:
         """Keep a broken file by name, with the reason beside it; the start of one that is too long."""
         start = b""
         if copy.exists():
@@ -385,7 +411,7 @@ class Dataset:
             raise DatasetError(f"{self.path} is no folder that can be written: {error}") from error
 
 
-def quoted(text: Union[str, Path]) -> str:
+def quoted(text: str | Path) -> str:
     """A string of SQL."""
     return "'" + str(text).replace("'", "''") + "'"
 
@@ -429,7 +455,7 @@ def _run(header: dict[str, Any]) -> str:
     return run
 
 
-def _host(host: Optional[str], header: dict[str, Any]) -> str:
+def _host(host: str | None, header: dict[str, Any]) -> str:
     host = header.get("host") if host is None else host
     if host is None:
         raise Unreadable("it does not say of which host it is (--anonymous); name the host when it is collected")
@@ -541,11 +567,11 @@ def machine_row(header: dict[str, Any], record: dict[str, Any]) -> dict[str, Any
     """What `machines` has of a header and its record, without key, size and checksum."""
     machine = header.get("machine")
 
-    def text(*keys: Any) -> Optional[str]:
+    def text(*keys: Any) -> str | None:
         value = _at(machine, *keys)
         return None if value is None else clean(str(value).lower() if isinstance(value, bool) else str(value), 1000)
 
-    def each(items: Any, key: str) -> Optional[str]:
+    def each(items: Any, key: str) -> str | None:
         """The different values among CPUs, of which a machine may have several kinds."""
         found = {str(_at(item, key)) for item in items or [] if _at(item, key) is not None}
         return clean(", ".join(sorted(found)), 300) or None

@@ -1,0 +1,689 @@
+"""`switchcost fleet analyse`: which hosts are slow, and what goes with it (docs/fleet.md, "Analyse and report")."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from datetime import date
+from math import exp, log
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from switchcost.fleet import rollout
+from switchcost.fleet.dataset import Dataset, DatasetError, clean
+from switchcost.fleet.statistics import (
+    FEWEST_HOSTS,
+    FEWEST_OF_A_VALUE,
+    Floats,
+    Mask,
+    excess,
+    median_errors,
+    polished,
+    slope,
+    slower,
+    spread,
+)
+
+# What a host is: hosts that have all of these in common are a group.
+GROUP = ["cpu_model", "cpu_stepping", "cpus", "numa_nodes", "hypervisor"]
+# What may make it slow, the likeliest first.
+FACTS = [
+    "kernel",
+    "microcode",
+    "mitigations",
+    "governor",
+    "boost",
+    "smt",
+    "frequency_driver",
+    "idle_driver",
+    "idle_governor",
+    "preemption",
+    "clock_source",
+    "transparent_huge_pages",
+    "kernel_version",
+    "program",
+    "memory_bytes",
+]
+FEWEST_DAYS = 3
+FEWEST_DAYS_OF_A_TREND = 7
+TOO_NOISY = log(1.2)
+# Labels such as racks go across the groups.
+ALL = -1
+NO_DAYS = (np.empty(0), np.empty(0), np.empty(0))
+ANSWERED_BY_NAME = 3
+
+# To the group's median of the same day, where enough hosts were measured on it: what all hosts have that day is out.
+RATIOS = """
+CREATE TEMP TABLE ratios AS
+WITH daily AS (
+    SELECT host, grp, date, experiment, label,
+           median(ln(estimate)) AS y, median((high - low) / 3.92 / estimate) AS error
+    FROM figures JOIN current USING (host, run) GROUP BY ALL
+)
+SELECT host, date, experiment, label, error, y - CASE
+    WHEN count(*) OVER (PARTITION BY grp, label, date) >= {fewest}
+    THEN median(y) OVER (PARTITION BY grp, label, date)
+    ELSE median(y) OVER (PARTITION BY grp, label) END AS ratio
+FROM daily
+"""
+
+
+@dataclass
+class Host:
+    """A host's place in its group. Ratios are to the group's median: 1.38 is 38 % slower."""
+
+    name: str
+    group: int
+    days: int
+    ratio: float | None = None
+    verdict: str = "not judged"
+    reason: str = ""
+    chance: float | None = None
+    would_be_found: float | None = None
+    change: float | None = None
+    noise: str | None = None
+    experiment: str | None = None
+
+
+@dataclass
+class Effect:
+    """A value of a fact that goes with being slow (or, of a drift, with becoming slower)."""
+
+    group: int
+    fact: str
+    value: str
+    hosts: int
+    ratio: float
+    others: str
+    chance: float
+    together_with: list[str] = field(default_factory=list)
+    members: list[str] = field(default_factory=list, repr=False)
+
+    def __str__(self) -> str:
+        return f"{words(self.fact, self.value)} ({number(self.hosts, 'host')}): {percent(self.ratio)}"
+
+
+@dataclass
+class Analysis:
+    groups: list[dict[str, Any]]
+    hosts: list[Host]
+    slow: list[Host]
+    suspects: list[Host]
+    drifting: list[Host]
+    noisy: list[Host]
+    effects: list[Effect]
+    drifts: list[Effect]
+    never_answered: list[str]
+    days: int
+    limit: float
+    false_alarms: float
+    labels: list[str] = field(default_factory=list, repr=False)
+    heat: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False)
+    daily: dict[str, tuple[list[str], Floats]] = field(default_factory=dict, repr=False)
+    varied: list[dict[str, Any]] = field(default_factory=list)
+
+    def answer(self) -> str:
+        """The first line."""
+        named = [f"{h.name}: {percent(h.ratio)}" + (f", {h.reason}" if h.reason else "") for h in self.slow]
+        parts = [f"{number(len(self.slow), 'is', 'are')} slow" + brackets(named)]
+        if self.suspects:
+            names = [f"{h.name}: {percent(h.ratio)}" for h in self.suspects]
+            parts.append(
+                f"{number(len(self.suspects), 'looks', 'look')} slow on fewer than {FEWEST_DAYS} days{brackets(names)}"
+            )
+        for title, effects in (("slow as a whole", merged(self.effects)), ("becoming slower", merged(self.drifts))):
+            if effects:
+                parts.append(f"{title}: {'; '.join(map(str, effects[:ANSWERED_BY_NAME]))}{more(effects)}")
+        if self.drifting:
+            names = [f"{h.name}: {percent(h.change)}" for h in self.drifting]
+            parts.append(f"{number(len(self.drifting), 'becomes', 'become')} slower{brackets(names)}")
+        parts.append(f"{len(self.never_answered)} never answered" + brackets(self.never_answered))
+        parts.append(f"{len(self.noisy)} too noisy to say")
+        small = sum(g["hosts"] for g in self.groups if not g["judged"])
+        if small:
+            parts.append(f"{small} in groups below {FEWEST_HOSTS} hosts, where nobody can be called odd")
+        return f"{number(len(self.hosts), 'host')} in {number(len(self.groups), 'group')}: {', '.join(parts)}."
+
+    def text(self, rows: int = 20) -> str:
+        lines = [self.answer(), ""]
+        for i, group in enumerate(self.groups):
+            lines.append(f"group {i + 1}: {number(group['hosts'], 'host')}, {group['in_words']}; {power(group)}")
+        for title, hosts in (("slow", self.slow), ("looks slow", self.suspects), ("becomes slower", self.drifting)):
+            for h in hosts[:rows]:
+                ratio = h.change if title == "becomes slower" else h.ratio
+                reason = f", {h.reason}" if h.reason else ""
+                lines.append(
+                    f"{title}: {h.name} {percent(ratio)} ({number(h.days, 'day')}, group {h.group + 1}{reason})"
+                )
+            if len(hosts) > rows:
+                lines.append(f"{title}: {len(hosts) - rows} more (--json has all)")
+        for title, effects in (("slow as a whole", self.effects), ("becoming slower", self.drifts)):
+            for e in effects:
+                within = "" if e.group == ALL else f" of group {e.group + 1}"
+                with_it = f"; the same hosts: {', '.join(e.together_with)}" if e.together_with else ""
+                lines.append(f"{title}: {e}, against {e.others}{within}{with_it}")
+        lines += [f"never answered: {', '.join(self.never_answered[:rows])}"] if self.never_answered else []
+        lines += [f"too noisy to say: {', '.join(h.name for h in self.noisy[:rows])}"] if self.noisy else []
+        lines += ["", self.terms()]
+        return "\n".join(lines) + "\n"
+
+    def terms(self) -> str:
+        share = f"In at most {self.false_alarms:.0%} of fleets without a fault one host or more is called slow"
+        return f"{share}; below {self.limit:.0%} nothing is."
+
+    def value(self) -> dict[str, Any]:
+        """For JSON; `chance` is the probability of a sound host to look as bad, before the fleet's size is counted."""
+        lists = {name: [asdict(x) for x in getattr(self, name)] for name in ("hosts", "effects", "drifts")}
+        for effect in [*lists["effects"], *lists["drifts"]]:
+            effect["members"] = effect["members"][:1000]
+        terms = {"limit": self.limit, "false_alarms": self.false_alarms, "days": self.days}
+        return {
+            "schema": 1,
+            "in_words": self.answer(),
+            **terms,
+            "groups": self.groups,
+            **lists,
+            "never_answered": self.never_answered,
+        }
+
+
+def merged(effects: list[Effect]) -> list[Effect]:
+    """The same value in several groups as one, the slowest first: its ratio is that of the group with most hosts."""
+    of: dict[tuple[str, str], Effect] = {}
+    for effect in sorted(effects, key=lambda e: -e.hosts):
+        first = of.setdefault((effect.fact, effect.value), replace(effect, hosts=0))
+        first.hosts += effect.hosts
+    return sorted(of.values(), key=lambda e: -e.ratio)
+
+
+def power(group: dict[str, Any]) -> str:
+    """What would be found in a group."""
+    return (
+        f"slower by {group['would_be_found'] - 1:.0%} would be found" if group["judged"] else "too few hosts to judge"
+    )
+
+
+def percent(ratio: float | None) -> str:
+    return "?" if ratio is None else f"{100 * (ratio - 1):+.{0 if abs(ratio - 1) >= 0.1 else 1}f} %"
+
+
+def number(count: int, one: str, many: str = "") -> str:
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def brackets(names: list[str]) -> str:
+    return (
+        f" ({'; '.join(names[:ANSWERED_BY_NAME])}{'; ...' if len(names) > ANSWERED_BY_NAME else ''})" if names else ""
+    )
+
+
+def more(items: list[Any]) -> str:
+    return f"; {len(items) - ANSWERED_BY_NAME} more" if len(items) > ANSWERED_BY_NAME else ""
+
+
+def words(fact: str, value: str) -> str:
+    return f"{fact.replace('_', ' ')} {value if len(value) <= 60 else value[:57] + '...'}"
+
+
+def read_labels(path: Path) -> dict[str, dict[str, str]]:
+    """Labels of hosts: CSV with a column `host`; each further column is a label, such as rack."""
+    try:
+        with open(path, newline="") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DatasetError(f"{path} cannot be read as labels of hosts: {error}") from error
+    if rows and "host" not in rows[0]:
+        raise DatasetError(f"{path}: a column `host` is missing; the first line names the columns, as in host,rack")
+    return {
+        r["host"]: {clean(k, 40): clean(v, 60) for k, v in r.items() if k and k != "host" and v}
+        for r in rows
+        if r["host"]
+    }
+
+
+def analyse(
+    dataset: Dataset,
+    *,
+    labels: dict[str, dict[str, str]] | None = None,
+    group_by: list[str] | None = None,
+    since: date = date.min,
+    until: date = date.max,
+    limit: float = 0.03,
+    false_alarms: float = 0.05,
+) -> Analysis:
+    """Judge every host within its group. Raises DatasetError, with code 2 where the days asked for have no runs.
+
+    `limit`: no host is called slow below this share. `false_alarms`: the probability that one or more sound hosts
+    of the whole fleet are called slow, and the same for becoming slower.
+    """
+    with dataset.connect() as connection:
+        return _Analyst(
+            dataset, connection, labels or {}, group_by or GROUP, since, until, log(1 + limit), false_alarms
+        ).run()
+
+
+class _Analyst:
+    def __init__(
+        self,
+        dataset: Dataset,
+        connection: duckdb.DuckDBPyConnection,
+        labels: dict[str, dict[str, str]],
+        group_by: list[str],
+        since: date,
+        until: date,
+        limit: float,
+        false_alarms: float,
+    ) -> None:
+        self.dataset, self.connection, self.labels, self.group_by = dataset, connection, labels, group_by
+        self.since, self.until, self.limit, self.false_alarms = since, until, limit, false_alarms
+
+    def run(self) -> Analysis:
+        self._facts()
+        self._figures()
+        self.hosts = [Host(n, int(self.group[i]), 0, noise=self.noise[i]) for i, n in enumerate(self.names)]
+        self.value, self.error, days = self._host_values("")
+        for i, host in enumerate(self.hosts):
+            host.days = int(days[i])
+            host.ratio = None if np.isnan(self.value[i]) else exp(self.value[i])
+        # A group's slow part is told of as a whole; its hosts are held against each other.
+        effects, adjusted = self._effects(self.value)
+        change, change_error, span = self._trends()
+        drifts, steady = self._effects(change)
+        in_drift = {m for e in drifts for m in e.members}
+        known = {(e.fact, e.value) for e in drifts}
+        effects = [e for e in effects if (e.fact, e.value) not in known]
+        self._judge(adjusted, days, in_drift)
+        self._judge_trends(change, steady, change_error, drifts)
+        return Analysis(
+            groups=self._groups(),
+            hosts=self.hosts,
+            slow=self._with("slow"),
+            suspects=self._with("looks slow"),
+            drifting=sorted((h for h in self.hosts if h.verdict == "becomes slower"), key=lambda h: -(h.change or 0)),
+            noisy=self._with("too noisy to say"),
+            effects=effects,
+            drifts=drifts,
+            never_answered=self.dataset.never_answered(),
+            days=span,
+            limit=exp(self.limit) - 1,
+            false_alarms=self.false_alarms,
+            **self._pictures(drifts),
+        )
+
+    def _with(self, verdict: str) -> list[Host]:
+        return sorted((h for h in self.hosts if h.verdict == verdict), key=lambda h: -(h.ratio or 0))
+
+    def _facts(self) -> None:
+        """Each host as its last run found it; runs before it was what it is now do not count for it."""
+        columns = [c[0] for c in self.connection.execute("DESCRIBE machines").fetchall()]
+        unknown = [c for c in self.group_by if c not in columns]
+        if unknown:
+            raise DatasetError(
+                f"--group-by {unknown[0]}: no such column of `machines`; there are: {', '.join(columns)}"
+            )
+        key = " || chr(31) || ".join(f"coalesce(CAST({c} AS VARCHAR), '?')" for c in self.group_by)
+        span = {"since": self.since, "until": self.until}
+        execute = self.connection.execute
+        execute(
+            f"CREATE TEMP TABLE runs AS SELECT *, {key} AS grp FROM machines WHERE date BETWEEN $since AND $until", span
+        )
+        execute("CREATE TEMP TABLE last AS SELECT host, arg_max(grp, started) AS grp FROM runs GROUP BY host")
+        execute("CREATE TEMP TABLE current AS SELECT host, run, grp FROM runs JOIN last USING (host, grp)")
+        facts = [f for f in FACTS if f in columns]
+        chosen = ", ".join(f"CAST(arg_max({f}, started) AS VARCHAR) AS {f}" for f in facts)
+        rows: dict[str, Any] = self.connection.execute(
+            f"""SELECT host, any_value(grp) AS grp, mode(noise) AS noise, {chosen}
+            FROM runs JOIN current USING (host, run, grp) GROUP BY host ORDER BY host"""
+        ).fetchnumpy()
+        self.names = [str(h) for h in rows["host"]]
+        if not self.names:
+            raise DatasetError(
+                f"{self.dataset.path} has no runs in these days; `switchcost fleet collect` brings them", 2
+            )
+        self.index = {name: i for i, name in enumerate(self.names)}
+        self.keys, self.group = np.unique(rows["grp"].astype(str), return_inverse=True)
+        self.noise = _texts(rows["noise"])
+        self.facts_of = {f: np.array(_texts(rows[f]), dtype=object) for f in facts if f not in self.group_by}
+        labels = sorted({k for of in self.labels.values() for k in of})
+        self.labels_of = {
+            k: np.array([self.labels.get(n, {}).get(k) for n in self.names], dtype=object) for k in labels
+        }
+
+    def _figures(self) -> None:
+        self.connection.execute(RATIOS.format(fewest=FEWEST_HOSTS))
+        self.experiments = [
+            e for (e,) in self.connection.execute("SELECT DISTINCT experiment FROM ratios ORDER BY 1").fetchall()
+        ]
+        rows: dict[str, Any] = self.connection.execute(
+            """SELECT host, date, coalesce(experiment, '') AS experiment, median(ratio) AS ratio, median(error) AS error
+            FROM ratios GROUP BY GROUPING SETS ((host, date), (host, date, experiment)) ORDER BY host, date"""
+        ).fetchnumpy()
+        self.series: dict[str, dict[int, tuple[Floats, Floats, Floats]]] = {}
+        hosts, days = rows["host"].astype(str), rows["date"].astype("datetime64[D]").astype(np.int64).astype(np.float64)
+        ratio, error = _numbers(rows["ratio"]), np.nan_to_num(_numbers(rows["error"]))
+        for experiment in ["", *self.experiments]:
+            of = np.flatnonzero(rows["experiment"].astype(str) == experiment)
+            parts = np.split(of, np.flatnonzero(hosts[of][1:] != hosts[of][:-1]) + 1)
+            self.series[experiment] = {
+                self.index[hosts[part[0]]]: (days[part], ratio[part], error[part]) for part in parts if len(part)
+            }
+
+    def _host_values(self, experiment: str) -> tuple[Floats, Floats, Floats]:
+        """Of each host the median over days, its standard error, and the number of days."""
+        value, own, reading = (np.full(len(self.names), np.nan) for _ in range(3))
+        count = np.zeros(len(self.names))
+        for i, (days, ratio, error) in self.series[experiment].items():
+            value[i], own[i], reading[i], count[i] = np.median(ratio), spread(ratio), np.median(error), len(days)
+        there = count > 0
+        errors = np.full(len(self.names), np.nan)
+        errors[there] = median_errors(own[there], count[there], reading[there])
+        return value, errors, count
+
+    def _effects(self, values: Floats) -> tuple[list[Effect], Floats]:
+        """Values of facts whose hosts are slower as a whole; and all values with these, and the groups, taken out."""
+        passes = [(g, self.group == g, self.facts_of) for g in range(len(self.keys))]
+        passes.append((ALL, self.group >= 0, self.labels_of))
+        tests = max(1, sum(len(set(v[of])) for _, of, facts in passes for v in facts.values()))
+        rest, found = values.copy(), []
+        for group, inside, facts in passes:
+            inside = inside & ~np.isnan(values)
+            if not inside.any():
+                continue
+            rest[inside] -= np.median(rest[inside])
+            start, own = rest.copy(), list[tuple[Effect, Mask]]()
+            while len(own) < 20 and (best := self._clearest(rest, inside, group, facts, self.false_alarms / tests)):
+                own.append(best)
+                shifts = polished(start, inside, [of for _, of in own])
+                rest = start.copy()
+                for (effect, of), shift in zip(own, shifts):
+                    effect.ratio = exp(shift)
+                    rest[of] -= shift
+            found += [effect for effect, _ in own if log(effect.ratio) >= self.limit]
+        return found, rest
+
+    def _clearest(
+        self, values: Floats, inside: Mask, group: int, facts: dict[str, Any], chance: float
+    ) -> tuple[Effect, Mask] | None:
+        best: tuple[float, Effect, Mask] | None = None
+        rivals: list[tuple[str, Mask]] = []
+        for fact, of_hosts in facts.items():
+            for value, hosts in Counter(of_hosts[inside]).items():
+                if value is None or min(hosts, inside.sum() - hosts) < FEWEST_OF_A_VALUE:
+                    continue
+                of = (of_hosts == value) & inside
+                shift, p = slower(values[inside], of[inside])
+                if shift < self.limit or p > chance:
+                    continue
+                rivals.append((words(fact, str(value)), of))
+                # The larger shift goes first: a part of the group that is slow pulls along all that it is part of.
+                if best is None or shift > best[0] + 1e-12:
+                    others = Counter(v for v in of_hosts[inside & ~of] if v is not None).most_common(1)
+                    other = words(fact, str(others[0][0])) if others and group != ALL else "the others"
+                    members = [self.names[i] for i in np.flatnonzero(of)]
+                    best = (shift, Effect(group, fact, str(value), hosts, exp(shift), other, p, [], members), of)
+        if best is None:
+            return None
+        _, effect, mask = best
+        name = words(effect.fact, effect.value)
+        effect.together_with = [n for n, of in rivals if n != name and (of & mask).sum() >= 0.95 * (of | mask).sum()]
+        return effect, mask
+
+    def _judge(self, adjusted: Floats, days: Floats, in_drift: set[str]) -> None:
+        """The verdict of each host: over all experiments together, and in each alone where there are several."""
+        kinds = [""] + (self.experiments if len(self.experiments) > 1 else [])
+        self.by_experiment = {e: self._host_values(e) for e in kinds[1:]}
+        tests = len(self.names) * len(kinds)
+        for experiment in kinds:
+            value, error = adjusted, self.error
+            if experiment:
+                value, error, _ = self.by_experiment[experiment]
+                value = value - (self.value - adjusted)
+            for group in range(len(self.keys)):
+                of = np.flatnonzero((self.group == group) & ~np.isnan(value))
+                seen = excess(value[of], error[of])
+                if seen is None:
+                    continue
+                needed = seen.tail.threshold(self.false_alarms / tests) * seen.scale
+                for at, i in enumerate(of):
+                    host = self.hosts[i]
+                    slow = seen.value[at] >= self.limit and seen.probability[at] * tests <= self.false_alarms
+                    if not experiment:
+                        host.would_be_found = exp(max(needed[at], self.limit))
+                        host.verdict = "too noisy to say" if needed[at] > TOO_NOISY else "as the others"
+                    if slow and host.name not in in_drift and host.verdict not in ("slow", "looks slow"):
+                        host.verdict = "slow" if days[i] >= FEWEST_DAYS else "looks slow"
+                        host.chance, host.ratio = float(seen.probability[at]), exp(seen.value[at])
+                        host.experiment = experiment or None
+                        host.reason = self._reason(int(i))
+        for host in self.hosts:
+            if host.verdict == "not judged" and self.groups_judged(host.group):
+                host.verdict, host.reason = "too noisy to say", "no figure at full speed"
+            elif host.verdict == "as the others" and host.noise == "unusable":
+                host.verdict, host.reason = "too noisy to say", "most runs found the machine unusable"
+
+    def groups_judged(self, group: int) -> bool:
+        return int((self.group == group).sum()) >= FEWEST_HOSTS
+
+    def _reason(self, i: int) -> str:
+        """What the host has that at least four of five hosts of its group have otherwise."""
+        group = np.flatnonzero(self.group == self.group[i])
+        slow = [e for e, (value, _, _) in self.by_experiment.items() if value[i] >= self.limit]
+        found = [f"in {slow[0]} alone"] if len(slow) == 1 and len(self.by_experiment) > 1 else []
+        for fact, of_hosts in {**self.facts_of, **self.labels_of}.items():
+            (usual, count), mine = Counter(of_hosts[group]).most_common(1)[0], of_hosts[i]
+            if mine != usual and mine is not None and usual is not None and count >= 0.8 * len(group):
+                found.append(f"{words(fact, str(mine))}, the others {words('', str(usual)).strip()}")
+        return "; ".join(found[:3])
+
+    def _trends(self) -> tuple[Floats, Floats, int]:
+        """Of each host the change over all days by its trend, its standard error, and the number of days."""
+        change, error = np.full(len(self.names), np.nan), np.full(len(self.names), np.nan)
+        all_days = sorted({d for days, _, _ in self.series[""].values() for d in days})
+        span = all_days[-1] - all_days[0] if all_days else 0.0
+        for i, (days, ratio, _) in self.series[""].items():
+            if len(days) >= FEWEST_DAYS_OF_A_TREND and days[-1] - days[0] >= span / 2:
+                trend, deviation = slope(days, ratio)
+                change[i], error[i] = trend * span, deviation * span
+        return change, error, len(all_days)
+
+    def _judge_trends(self, change: Floats, steady: Floats, error: Floats, drifts: list[Effect]) -> None:
+        for effect in drifts:
+            for name in effect.members:
+                self.hosts[self.index[name]].verdict = f"becomes slower with {words(effect.fact, effect.value)}"
+        for group in range(len(self.keys)):
+            of = np.flatnonzero((self.group == group) & ~np.isnan(change))
+            seen = excess(steady[of], error[of])
+            for at, i in enumerate(of):
+                host = self.hosts[i]
+                host.change = exp(change[i])
+                if seen is None or host.verdict not in ("as the others", "too noisy to say"):
+                    continue
+                if seen.value[at] >= self.limit and seen.probability[at] * len(self.names) <= self.false_alarms:
+                    host.verdict, host.chance = "becomes slower", float(seen.probability[at])
+
+    def _groups(self) -> list[dict[str, Any]]:
+        groups = []
+        for g, key in enumerate(self.keys):
+            of = np.flatnonzero(self.group == g)
+            found = [found for i in of if (found := self.hosts[i].would_be_found)]
+            known = [words(c, v) for c, v in zip(self.group_by, key.split("\x1f")) if v != "?"]
+            said = {"hosts": len(of), "in_words": ", ".join(known), "judged": bool(found)}
+            groups.append({**said, "would_be_found": float(np.median(found)) if found else None})
+        return groups
+
+    def _pictures(self, drifts: list[Effect]) -> dict[str, Any]:
+        """What the report draws: ratios by host and case, daily courses, and facts that differ within a group."""
+        rows: dict[str, Any] = self.connection.execute(
+            "SELECT host, label, median(ratio) AS ratio FROM ratios GROUP BY host, label ORDER BY label"
+        ).fetchnumpy()
+        labels, column = np.unique(rows["label"].astype(str), return_inverse=True)
+        heat = np.full((len(self.names), len(labels)), np.nan)
+        heat[[self.index[h] for h in rows["host"].astype(str)], column] = _numbers(rows["ratio"])
+        courses = {f"{words(e.fact, e.value)} (median)": [self.index[m] for m in e.members] for e in drifts[:6]}
+        for host in [h for h in self.hosts if h.verdict == "becomes slower"][:6]:
+            courses[host.name] = [self.index[host.name]]
+        daily = {}
+        for name, members in {"all hosts (median)": list(range(len(self.names))), **courses}.items():
+            by_day = defaultdict(list)
+            for i in members:
+                days, ratios, _ = self.series[""].get(i, NO_DAYS)
+                for day, ratio in zip(days, ratios):
+                    by_day[day].append(ratio)
+            dates = [str(np.datetime64(int(d), "D")) for d in sorted(by_day)]
+            daily[name] = (dates, np.array([np.median(by_day[d]) for d in sorted(by_day)]))
+        varied = []
+        for fact, of_hosts in self.facts_of.items():
+            for g in range(len(self.keys)):
+                inside = self.group == g
+                values = Counter(of_hosts[inside]).most_common(7)
+                if 1 < len(values) < 0.5 * inside.sum():
+                    for value, hosts in values[:6]:
+                        ratios = self.value[inside & (of_hosts == value)]
+                        ratios = ratios[~np.isnan(ratios)]
+                        middle = exp(float(np.median(ratios))) if len(ratios) else None
+                        varied.append({"group": g, "fact": fact, "value": value, "hosts": hosts, "ratio": middle})
+        return {"labels": list(labels), "heat": heat, "daily": daily, "varied": varied}
+
+
+def _texts(column: Any) -> list[str | None]:
+    mask = np.ma.getmaskarray(column) if isinstance(column, np.ma.MaskedArray) else [False] * len(column)
+    return [None if hidden or value is None else str(value) for value, hidden in zip(np.ma.getdata(column), mask)]
+
+
+def _numbers(column: Any) -> Floats:
+    values: Floats = np.ma.filled(np.ma.asarray(column, dtype=np.float64), np.nan)
+    return values
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser(
+        "analyse",
+        help="name the hosts that are slow, noisy or did not answer, and what goes with it",
+        description="Name the hosts that are slow, noisy or did not answer, and what goes with it. With --before and "
+        "--after: has a rollout made hosts slower? Exit codes: 0; with --fail-above 1 if it has, 3 if that is not "
+        "decided; 2 if there is nothing to analyse.",
+    )
+    common(parser)
+    parser.add_argument(
+        "--json", metavar="FILE", help="write all that was found as JSON to a file, or - for standard output"
+    )
+    parser.add_argument(
+        "--before", metavar="WHAT", help="runs before a rollout: DATE..DATE, or COLUMN=VALUE of `machines`"
+    )
+    parser.add_argument("--after", metavar="WHAT", help="runs after it, named in the same way")
+    parser.add_argument(
+        "--fail-above", type=share, metavar="SHARE", help="exit with 1 if it is slower by more than this"
+    )
+    parser.add_argument(
+        "--allow-undecided", action="store_true", help="exit with 0 where nothing was decided, in place of 3"
+    )
+
+
+def common(parser: argparse.ArgumentParser) -> None:
+    """What analyse, report and metrics have in common."""
+    parser.add_argument("dataset", type=Path, metavar="DATASET", help="folder of the dataset")
+    parser.add_argument(
+        "--labels", type=Path, metavar="FILE", help="labels of hosts as CSV: host,rack,... [default: DATASET/hosts.csv]"
+    )
+    parser.add_argument(
+        "--group-by", metavar="COLUMNS", help=f"columns of `machines` that make a group [default: {','.join(GROUP)}]"
+    )
+    parser.add_argument(
+        "--since", type=date.fromisoformat, default=date.min, metavar="DATE", help="no runs before this day (UTC)"
+    )
+    parser.add_argument(
+        "--until", type=date.fromisoformat, default=date.max, metavar="DATE", help="no runs after this day"
+    )
+    parser.add_argument(
+        "--limit", type=share, default=0.03, metavar="SHARE", help="below this nothing is called slow [default: 3%%]"
+    )
+    parser.add_argument(
+        "--false-alarms",
+        type=share,
+        default=0.05,
+        metavar="SHARE",
+        help="share of sound fleets where a host is called slow [default: 5%%]",
+    )
+
+
+def share(text: str) -> float:
+    value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text}: a share between 0 and 1, such as 0.03 or 3%")
+    return value
+
+
+def opened(arguments: argparse.Namespace) -> Dataset:
+    """The dataset, with all runs in Parquet; says on standard error which were set aside."""
+    if not arguments.dataset.is_dir():
+        raise DatasetError(f"{arguments.dataset}: no such folder; `switchcost fleet collect` makes a dataset", 2)
+    dataset = Dataset(arguments.dataset)
+    for aside in dataset.compact().set_aside:
+        print(f"warning: {aside.name} is set aside: {aside.reason}", file=sys.stderr)
+    return dataset
+
+
+def analysed(arguments: argparse.Namespace) -> Analysis:
+    dataset = opened(arguments)
+    path = arguments.labels or dataset.path / "hosts.csv"
+    return analyse(
+        dataset,
+        labels=read_labels(path) if arguments.labels or path.exists() else None,
+        group_by=arguments.group_by.split(",") if arguments.group_by else None,
+        since=arguments.since,
+        until=arguments.until,
+        limit=arguments.limit,
+        false_alarms=arguments.false_alarms,
+    )
+
+
+def telling(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
+    """A subcommand whose errors a person can act on are printed, and become its exit code."""
+
+    def told(arguments: argparse.Namespace) -> int:
+        try:
+            return run(arguments)
+        except DatasetError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return error.code
+
+    return told
+
+
+def write(path: str, text: str) -> None:
+    """To a file, which is there whole or not at all, or to standard output (-). Raises DatasetError."""
+    if path == "-":
+        sys.stdout.write(text)
+        return
+    beside = Path(f"{path}.{os.getpid()}.part")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise DatasetError(f"{path} cannot be written: {error}") from error
+
+
+@telling
+def run(arguments: argparse.Namespace) -> int:
+    if bool(arguments.before) != bool(arguments.after):
+        raise DatasetError("--before and --after go together", 2)
+    if arguments.fail_above and not arguments.before:
+        raise DatasetError("--fail-above is of a rollout: name --before and --after", 2)
+    if arguments.before:
+        return rollout.run(opened(arguments), arguments)
+    analysis = analysed(arguments)
+    if arguments.json:
+        write(arguments.json, json.dumps(analysis.value(), indent=1) + "\n")
+    if arguments.json != "-":
+        print(analysis.text(), end="")
+    return 0

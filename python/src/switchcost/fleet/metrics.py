@@ -1,0 +1,69 @@
+"""`switchcost fleet metrics`: what was found as OpenMetrics, for the textfile collector of node_exporter."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from switchcost.fleet.analyse import Analysis, analysed, common, telling, write
+from switchcost.fleet.dataset import Dataset
+
+# The label is `fleet_host`, as Prometheus itself labels the machine that a file was collected on.
+HOST = "fleet_host"
+
+
+def text(analysis: Analysis, last: dict[str, float]) -> str:
+    """Gauges without time stamps, which the collector refuses; `last` has the start of each host's last run (Unix)."""
+    states = ["as the others", "slow", "looks slow", "becomes slower", "too noisy to say", "not judged"]
+    counts = dict.fromkeys(states, 0)
+    for host in analysis.hosts:
+        counts[next((s for s in states if host.verdict.startswith(s)), "not judged")] += 1
+    counts["never answered"] = len(analysis.never_answered)
+    lines = gauge("switchcost_fleet_hosts", "Hosts by verdict", [({"verdict": v}, n) for v, n in counts.items()])
+    of = [({HOST: h.name, "group": str(h.group + 1)}, h) for h in analysis.hosts]
+    for name, meaning, values in (
+        ("host_ratio", "Cost of a switch to that of the host's group", [(k, h.ratio) for k, h in of]),
+        ("host_change_ratio", "Change of it over all days, by its trend", [(k, h.change) for k, h in of]),
+        ("host_slow", "1 where the host is called slow", [(k, float(h.verdict == "slow")) for k, h in of]),
+        ("host_drifts", "1 where it becomes slower", [(k, float(h.verdict.startswith("becomes"))) for k, h in of]),
+        ("host_last_run_timestamp_seconds", "Start of its last run", [(k, last.get(h.name)) for k, h in of]),
+    ):
+        lines += gauge(f"switchcost_fleet_{name}", meaning, values)
+    for name, effects in (("slow_part_ratio", analysis.effects), ("drifting_part_ratio", analysis.drifts)):
+        meaning = "Hosts with this in common, to the others of their group"
+        labels = [({"fact": e.fact, "value": e.value[:100], "group": str(e.group + 1)}, e.ratio) for e in effects]
+        lines += gauge(f"switchcost_fleet_{name}", meaning, labels)
+    return "\n".join([*lines, "# EOF"]) + "\n"
+
+
+def gauge(name: str, meaning: str, values: Sequence[tuple[dict[str, str], float | None]]) -> list[str]:
+    """The lines of a metric; a value that is not known has none."""
+    lines = [f"# TYPE {name} gauge", f"# HELP {name} {meaning}."]
+    for labels, value in values:
+        if value is not None:
+            shown = ",".join(f'{k}="{escaped(v)}"' for k, v in labels.items())
+            lines.append(f"{name}{{{shown}}} {value:.6g}" if value < 1e6 else f"{name}{{{shown}}} {value:.0f}")
+    return lines
+
+
+def escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def last_runs(dataset: Dataset) -> dict[str, float]:
+    with dataset.connect() as connection:
+        return dict(connection.execute("SELECT host, epoch(max(started)) FROM machines GROUP BY host").fetchall())
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    said = "write what was found as OpenMetrics, for Prometheus"
+    parser = subparsers.add_parser("metrics", help=said, description=f"{said[0].upper()}{said[1:]}.")
+    common(parser)
+    said = "where to, whole or not at all; - is standard output [default: -]"
+    parser.add_argument("-o", "--output", default="-", metavar="FILE", help=said)
+
+
+@telling
+def run(arguments: argparse.Namespace) -> int:
+    write(arguments.output, text(analysed(arguments), last_runs(Dataset(arguments.dataset))))
+    return 0

@@ -1,0 +1,140 @@
+"""Before and after a rollout: the same hosts against themselves, with the answers and exit codes of `compare`."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from datetime import date
+from math import exp, log
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from switchcost.fleet.dataset import Dataset, DatasetError
+from switchcost.fleet.statistics import FEWEST_HOSTS, Floats, excess, median_interval
+
+CONFIDENCE = 0.95
+LIMIT = 0.03
+EXIT = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
+
+
+@dataclass
+class Change:
+    """A case: the median over hosts of after / before, with an interval; all intervals hold together."""
+
+    label: str
+    hosts: int
+    ratio: float
+    low: float
+    high: float
+    answer: str
+
+
+@dataclass
+class Rollout:
+    changes: list[Change]
+    hosts: int
+    only_before: list[str]
+    lost_cases: list[str]
+    odd: list[tuple[str, float]]
+    verdict: str
+    limit: float
+
+    def answer(self) -> str:
+        worst = max(self.changes, key=lambda c: c.ratio)
+        said = f"{self.verdict}: {self.hosts:,} hosts before and after, {len(self.changes)} cases"
+        slower, undecided = ([c for c in self.changes if c.answer == a] for a in ("slower", "inconclusive"))
+        said += f": {len(slower)} slower by more than {self.limit:.0%}, {len(undecided)} inconclusive"
+        said += f"; at most {worst.ratio - 1:+.1%} ({worst.low - 1:+.1%} to {worst.high - 1:+.1%}) in {worst.label}"
+        if self.odd:
+            slow = [f"{name}: {ratio - 1:+.0%}" for name, ratio in self.odd]
+            said += f"; {len(slow)} slower than the others ({', '.join(slow[:3])}{', ...' * (len(slow) > 3)})"
+        if self.only_before:
+            gone = self.only_before
+            said += f"; {len(gone)} not measured after ({', '.join(gone[:3])}{', ...' * (len(gone) > 3)})"
+        return said + "."
+
+    def text(self) -> str:
+        lines = [self.answer(), ""]
+        for c in sorted(self.changes, key=lambda c: -c.ratio)[:40]:
+            interval = f"({c.low - 1:+.1%} to {c.high - 1:+.1%})"
+            lines.append(f"{c.ratio - 1:+7.1%}  {interval:20}  {c.answer:12}  {c.label}, {c.hosts} hosts")
+        lines += [f"not measured after: {label}" for label in self.lost_cases]
+        return "\n".join(lines) + "\n"
+
+
+def selection(text: str) -> tuple[str, list[Any]]:
+    """A condition of SQL for DATE..DATE (either may be left out) or COLUMN=VALUE; raises DatasetError with code 2."""
+    if ".." in text:
+        try:
+            first, last = (date.fromisoformat(d) if d else None for d in text.split("..", 1))
+        except ValueError as error:
+            raise DatasetError(f"{text}: not DATE..DATE, such as 2026-11-01..2026-11-14 ({error})", 2) from error
+        return "date BETWEEN ? AND ?", [first or date.min, last or date.max]
+    column, separator, value = text.partition("=")
+    if not separator or not column.isidentifier():
+        raise DatasetError(f"{text}: neither DATE..DATE nor COLUMN=VALUE", 2)
+    return f'CAST("{column}" AS VARCHAR) = ?', [value]
+
+
+def compare(dataset: Dataset, before: str, after: str, limit: float = LIMIT) -> Rollout:
+    """Paired by host and case. Raises DatasetError, with code 2 where no host was measured in both."""
+    with dataset.connect() as connection:
+        for name, text in (("before_runs", before), ("after_runs", after)):
+            condition, values = selection(text)
+            try:
+                connection.execute(
+                    f"CREATE TEMP TABLE {name} AS SELECT host, run FROM machines WHERE {condition}", values
+                )
+            except duckdb.BinderException as error:
+                raise DatasetError(f"{text}: no such column of `machines` (docs/fleet.md has them)", 2) from error
+        side = "SELECT host, label, median(ln(estimate)) AS y FROM figures JOIN {} USING (host, run) GROUP BY ALL"
+        rows = connection.execute(
+            f"""SELECT host, label, a.y - b.y AS change, b.y IS NULL AS is_new, a.y IS NULL AS is_gone
+            FROM ({side.format("before_runs")}) b FULL JOIN ({side.format("after_runs")}) a USING (host, label)
+            ORDER BY label, host"""
+        ).fetchall()
+    both: dict[str, list[float]] = {}
+    by_host: dict[str, list[float]] = {}
+    old_hosts = {host for host, _, _, is_new, _ in rows if not is_new}
+    old_cases = {label for _, label, _, is_new, _ in rows if not is_new}
+    for host, label, change, is_new, is_gone in rows:
+        if not is_new and not is_gone:
+            both.setdefault(label, []).append(change)
+            by_host.setdefault(host, []).append(change)
+    if not both:
+        raise DatasetError(f"no host was measured in both {before} and {after} with a figure at full speed", 2)
+    changes = [_change(label, np.array(values), len(both), limit) for label, values in both.items()]
+    odd = _odd(by_host, limit)
+    answers = {c.answer for c in changes}
+    verdict = "FAIL" if "slower" in answers or odd else "UNDECIDED" if "inconclusive" in answers else "PASS"
+    gone = sorted(old_hosts - by_host.keys())
+    return Rollout(changes, len(by_host), gone, sorted(old_cases - both.keys()), odd, verdict, limit)
+
+
+def _change(label: str, values: Floats, cases: int, limit: float) -> Change:
+    low, high = median_interval(values, 1 - (1 - CONFIDENCE) / cases)
+    answer = "slower" if low > log(1 + limit) else "not slower" if high <= log(1 + limit) else "inconclusive"
+    return Change(label, len(values), exp(float(np.median(values))), exp(low), exp(high), answer)
+
+
+def _odd(by_host: dict[str, list[float]], limit: float) -> list[tuple[str, float]]:
+    """Hosts that became slower than the others did: a median over all hides them."""
+    if len(by_host) < FEWEST_HOSTS:
+        return []
+    names, values = list(by_host), np.array([float(np.median(v)) for v in by_host.values()])
+    seen = excess(values, np.zeros(len(values)))
+    assert seen is not None
+    found = (seen.probability * len(values) <= 1 - CONFIDENCE) & (values >= log(1 + limit))
+    return sorted(((names[i], exp(values[i])) for i in np.flatnonzero(found)), key=lambda h: -h[1])
+
+
+def run(dataset: Dataset, arguments: argparse.Namespace) -> int:
+    found = compare(dataset, arguments.before, arguments.after, arguments.fail_above or LIMIT)
+    print(found.text(), end="")
+    if arguments.fail_above is None:
+        return 0
+    if found.lost_cases and found.verdict != "FAIL":
+        raise DatasetError(f"--fail-above: not measured after, though before: {'; '.join(found.lost_cases[:5])}", 2)
+    return 0 if found.verdict == "UNDECIDED" and arguments.allow_undecided else EXIT[found.verdict]

@@ -192,10 +192,14 @@ def _table(table: str, rows: int, columns: dict[str, object]) -> pa.Table:
 
 
 def simulate(fleet: Fleet, folder: Path, samples: int = 0) -> Dataset:
-    dataset = Dataset(folder)
+    dataset, compacting = Dataset(folder), 0.0
     for number in range(fleet.days):
         for table, rows in fleet.day(number, samples).items():
+            begun = time.monotonic()
             dataset.write(table, (START + timedelta(number)).isoformat(), rows)
+            compacting += time.monotonic() - begun
+    if samples:
+        print(f"compaction: {compacting:.1f} s", flush=True)
     return dataset
 
 
@@ -237,7 +241,7 @@ def size(arguments: argparse.Namespace) -> None:
     """Each step in a process of its own, so that its memory can be told."""
     folder = Path(arguments.folder)
     hosts = arguments.hosts
-    fleet = Fleet(1, hosts, arguments.days, faults=True)
+    fleet = Fleet(1, hosts, arguments.days, faults=hosts >= 1000)
     cases = sum(len({k for launch in of for k in launch}) for of in fleet.launches.values())
     samples = max(1, round(arguments.rows / hosts / arguments.days / cases))
     started = time.monotonic()
@@ -247,8 +251,8 @@ def size(arguments: argparse.Namespace) -> None:
         (folder / "hosts.csv").write_text("host,rack\n" + "".join(f"{n},{r}\n" for n, r in zip(fleet.names, fleet.racks)))
         os._exit(0)
     _, status, used = os.wait4(child, 0)
-    print(f"generated and compacted: {time.monotonic() - started:.0f} s, {used.ru_maxrss >> 10} MiB, status {status}", flush=True)
-    for step in (["analyse", str(folder)], ["report", str(folder), "-o", str(folder / "report.html")]):
+    print(f"generation and compaction: {time.monotonic() - started:.0f} s, {used.ru_maxrss >> 10} MiB, status {status}", flush=True)
+    for step in (["analyse", "--dataset", str(folder)], ["report", "--dataset", str(folder), "-o", str(folder / "report.html")]):
         started = time.monotonic()
         command = [sys.executable, "-c", "import sys; from switchcost.fleet.cli import main; sys.exit(main())", *step]
         child = os.fork()

@@ -27,7 +27,6 @@ from switchcost.fleet.statistics import (
     Mask,
     excess,
     median_errors,
-    polished,
     slope,
     slower,
     spread,
@@ -56,25 +55,26 @@ FACTS = [
 FEWEST_DAYS = 3
 FEWEST_DAYS_OF_A_TREND = 7
 TOO_NOISY = log(1.2)
+# The share of a group's hosts from which a value is common enough to hold others against.
+COMMON = 0.1
 # Labels such as racks go across the groups.
 ALL = -1
 NO_DAYS = (np.empty(0), np.empty(0), np.empty(0))
 ANSWERED_BY_NAME = 3
 
 # To the group's median of the same day, where enough hosts were measured on it: what all hosts have that day is out.
-RATIOS = """
-CREATE TEMP TABLE ratios AS
-WITH daily AS (
+RATIOS = [
+    """CREATE TEMP TABLE daily AS
     SELECT host, grp, date, experiment, label,
-           median(ln(estimate)) AS y, median((high - low) / 3.92 / estimate) AS error
-    FROM figures JOIN current USING (host, run) GROUP BY ALL
-)
-SELECT host, date, experiment, label, error, y - CASE
-    WHEN count(*) OVER (PARTITION BY grp, label, date) >= {fewest}
-    THEN median(y) OVER (PARTITION BY grp, label, date)
-    ELSE median(y) OVER (PARTITION BY grp, label) END AS ratio
-FROM daily
-"""
+           avg(ln(estimate)) AS y, avg((high - low) / 3.92 / estimate) AS error
+    FROM figures JOIN current USING (host, run) GROUP BY ALL""",
+    """CREATE TEMP TABLE ratios AS
+    WITH days AS (
+        SELECT grp, label, date, median(y) AS middle FROM daily GROUP BY ALL HAVING count(*) >= $fewest
+    ), all_days AS (SELECT grp, label, median(y) AS middle FROM daily GROUP BY ALL)
+    SELECT host, date, experiment, label, error, y - coalesce(days.middle, all_days.middle) AS ratio
+    FROM daily JOIN all_days USING (grp, label) LEFT JOIN days USING (grp, label, date)""",
+]
 
 
 @dataclass
@@ -263,7 +263,7 @@ def analyse(
     """Judge every host within its group. Raises DatasetError, with code 2 where the days asked for have no runs.
 
     `limit`: no host is called slow below this share. `false_alarms`: the probability that one or more sound hosts
-    of the whole fleet are called slow, and the same for becoming slower.
+    of the whole fleet are called slow or becoming slower.
     """
     with dataset.connect() as connection:
         return _Analyst(
@@ -337,12 +337,12 @@ class _Analyst:
             f"CREATE TEMP TABLE runs AS SELECT *, {key} AS grp FROM machines WHERE date BETWEEN $since AND $until", span
         )
         execute("CREATE TEMP TABLE last AS SELECT host, arg_max(grp, started) AS grp FROM runs GROUP BY host")
-        execute("CREATE TEMP TABLE current AS SELECT host, run, grp FROM runs JOIN last USING (host, grp)")
+        execute("CREATE TEMP TABLE current AS SELECT host, run, hash(grp) AS grp FROM runs JOIN last USING (host, grp)")
         facts = [f for f in FACTS if f in columns]
         chosen = ", ".join(f"CAST(arg_max({f}, started) AS VARCHAR) AS {f}" for f in facts)
         rows: dict[str, Any] = self.connection.execute(
             f"""SELECT host, any_value(grp) AS grp, mode(noise) AS noise, {chosen}
-            FROM runs JOIN current USING (host, run, grp) GROUP BY host ORDER BY host"""
+            FROM runs JOIN last USING (host, grp) GROUP BY host ORDER BY host"""
         ).fetchnumpy()
         self.names = [str(h) for h in rows["host"]]
         if not self.names:
@@ -359,7 +359,8 @@ class _Analyst:
         }
 
     def _figures(self) -> None:
-        self.connection.execute(RATIOS.format(fewest=FEWEST_HOSTS))
+        self.connection.execute(RATIOS[0])
+        self.connection.execute(RATIOS[1], {"fewest": FEWEST_HOSTS})
         self.experiments = [
             e for (e,) in self.connection.execute("SELECT DISTINCT experiment FROM ratios ORDER BY 1").fetchall()
         ]
@@ -393,55 +394,63 @@ class _Analyst:
         passes = [(g, self.group == g, self.facts_of) for g in range(len(self.keys))]
         passes.append((ALL, self.group >= 0, self.labels_of))
         tests = max(1, sum(len(set(v[of])) for _, of, facts in passes for v in facts.values()))
-        rest, found = values.copy(), []
+        rest, found = values.copy(), list[Effect]()
         for group, inside, facts in passes:
             inside = inside & ~np.isnan(values)
             if not inside.any():
                 continue
             rest[inside] -= np.median(rest[inside])
-            start, own = rest.copy(), list[tuple[Effect, Mask]]()
-            while len(own) < 20 and (best := self._clearest(rest, inside, group, facts, self.false_alarms / tests)):
-                own.append(best)
-                shifts = polished(start, inside, [of for _, of in own])
-                rest = start.copy()
-                for (effect, of), shift in zip(own, shifts):
-                    effect.ratio = exp(shift)
-                    rest[of] -= shift
-            found += [effect for effect, _ in own if log(effect.ratio) >= self.limit]
-        return found, rest
+            left = dict(facts)
+            while left:
+                # The fact that explains most goes first: what merely goes with it has nothing left to explain.
+                explained = {
+                    f: self._slow_values(rest, inside, group, f, v, self.false_alarms / tests) for f, v in left.items()
+                }
+                gains = {f: _explained(rest, inside, effects) for f, effects in explained.items()}
+                best = max(gains, key=lambda f: gains[f])
+                if gains[best] <= 0:
+                    break
+                for effect, of in explained[best]:
+                    rest[of] -= log(effect.ratio)
+                    effect.together_with = self._same_hosts(of, inside, {f: v for f, v in facts.items() if f != best})
+                    found.append(effect)
+                del left[best]
+        return sorted(found, key=lambda e: -e.ratio), rest
 
-    def _clearest(
-        self, values: Floats, inside: Mask, group: int, facts: dict[str, Any], chance: float
-    ) -> tuple[Effect, Mask] | None:
-        best: tuple[float, Effect, Mask] | None = None
-        rivals: list[tuple[str, Mask]] = []
+    def _slow_values(
+        self, rest: Floats, inside: Mask, group: int, fact: str, of_hosts: Any, chance: float
+    ) -> list[tuple[Effect, Mask]]:
+        """The values of a fact that are slower than its fastest common one, or than all others where none is common."""
+        counts = {v: n for v, n in Counter(of_hosts[inside]).items() if v is not None and n >= FEWEST_OF_A_VALUE}
+        masks = {v: (of_hosts == v) & inside for v in counts}
+        common = [v for v, n in counts.items() if n >= COMMON * inside.sum()]
+        fastest = min(common, key=lambda v: float(np.median(rest[masks[v]]))) if common else None
+        found = []
+        for value, of in masks.items():
+            against = masks[fastest] if common else inside & ~of
+            if value == fastest or against.sum() < FEWEST_OF_A_VALUE:
+                continue
+            both = of | against
+            shift, p = slower(rest[both], of[both])
+            if shift >= self.limit and p <= chance:
+                others = words(fact, str(fastest)) if common else "the others"
+                members = [self.names[i] for i in np.flatnonzero(of)]
+                found.append((Effect(group, fact, str(value), len(members), exp(shift), others, p, [], members), of))
+        return found
+
+    def _same_hosts(self, of: Mask, inside: Mask, facts: dict[str, Any]) -> list[str]:
+        found = []
         for fact, of_hosts in facts.items():
-            for value, hosts in Counter(of_hosts[inside]).items():
-                if value is None or min(hosts, inside.sum() - hosts) < FEWEST_OF_A_VALUE:
-                    continue
-                of = (of_hosts == value) & inside
-                shift, p = slower(values[inside], of[inside])
-                if shift < self.limit or p > chance:
-                    continue
-                rivals.append((words(fact, str(value)), of))
-                # The larger shift goes first: a part of the group that is slow pulls along all that it is part of.
-                if best is None or shift > best[0] + 1e-12:
-                    others = Counter(v for v in of_hosts[inside & ~of] if v is not None).most_common(1)
-                    other = words(fact, str(others[0][0])) if others and group != ALL else "the others"
-                    members = [self.names[i] for i in np.flatnonzero(of)]
-                    best = (shift, Effect(group, fact, str(value), hosts, exp(shift), other, p, [], members), of)
-        if best is None:
-            return None
-        _, effect, mask = best
-        name = words(effect.fact, effect.value)
-        effect.together_with = [n for n, of in rivals if n != name and (of & mask).sum() >= 0.95 * (of | mask).sum()]
-        return effect, mask
+            (value, count), *_ = Counter(of_hosts[of]).most_common(1)
+            if value is not None and count >= 0.95 * ((of_hosts == value) & inside | of).sum():
+                found.append(words(fact, str(value)))
+        return found
 
     def _judge(self, adjusted: Floats, days: Floats, in_drift: set[str]) -> None:
         """The verdict of each host: over all experiments together, and in each alone where there are several."""
         kinds = [""] + (self.experiments if len(self.experiments) > 1 else [])
         self.by_experiment = {e: self._host_values(e) for e in kinds[1:]}
-        tests = len(self.names) * len(kinds)
+        tests = self.tests = len(self.names) * (len(kinds) + 1)  # one more for the trend
         for experiment in kinds:
             value, error = adjusted, self.error
             if experiment:
@@ -507,7 +516,7 @@ class _Analyst:
                 host.change = exp(change[i])
                 if seen is None or host.verdict not in ("as the others", "too noisy to say"):
                     continue
-                if seen.value[at] >= self.limit and seen.probability[at] * len(self.names) <= self.false_alarms:
+                if seen.value[at] >= self.limit and seen.probability[at] * self.tests <= self.false_alarms:
                     host.verdict, host.chance = "becomes slower", float(seen.probability[at])
 
     def _groups(self) -> list[dict[str, Any]]:
@@ -554,6 +563,15 @@ class _Analyst:
         return {"labels": list(labels), "heat": heat, "daily": daily, "varied": varied}
 
 
+def _explained(values: Floats, inside: Mask, effects: list[tuple[Effect, Mask]]) -> float:
+    """By how much the sum of absolute deviations shrinks when these effects are taken out."""
+    rest = values.copy()
+    for effect, of in effects:
+        rest[of] -= log(effect.ratio)
+    before, after = (float(np.abs(v[inside] - np.median(v[inside])).sum()) for v in (values, rest))
+    return before - after
+
+
 def _texts(column: Any) -> list[str | None]:
     mask = np.ma.getmaskarray(column) if isinstance(column, np.ma.MaskedArray) else [False] * len(column)
     return [None if hidden or value is None else str(value) for value, hidden in zip(np.ma.getdata(column), mask)]
@@ -590,7 +608,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 def common(parser: argparse.ArgumentParser) -> None:
     """What analyse, report and metrics have in common."""
-    parser.add_argument("dataset", type=Path, metavar="DATASET", help="folder of the dataset")
+    parser.add_argument("--dataset", type=Path, required=True, metavar="DIR", help="folder of the dataset")
     parser.add_argument(
         "--labels", type=Path, metavar="FILE", help="labels of hosts as CSV: host,rack,... [default: DATASET/hosts.csv]"
     )

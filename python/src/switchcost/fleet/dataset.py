@@ -239,8 +239,7 @@ class Dataset:
 
         A fourth, `figures`, has those cases that can be compared between hosts, by `label`.
         """
-        connection = duckdb.connect()
-        connection.execute("SET TimeZone = 'UTC'")
+        connection = _duckdb()
         for table, schema in SCHEMAS.items():
             files = sorted(str(f) for f in (self.path / "parquet" / table).glob("date=*/*.parquet"))
             if files:
@@ -321,8 +320,8 @@ class Dataset:
         return {day for _, day in rows}
 
     def _merge(self, work: Path, days: set[str]) -> None:
-        with duckdb.connect() as connection:
-            connection.execute(f"SET temp_directory = {quoted(work / 'spill')}; SET TimeZone = 'UTC'")
+        with _duckdb() as connection:
+            connection.execute(f"SET temp_directory = {quoted(work / 'spill')}")
             connection.execute("SET preserve_insertion_order = false")
             for day in sorted(days):
                 for table in SCHEMAS:
@@ -414,6 +413,12 @@ class Dataset:
 def quoted(text: str | Path) -> str:
     """A string of SQL."""
     return "'" + str(text).replace("'", "''") + "'"
+
+
+def _duckdb() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
+    return connection
 
 
 def _settle(beside: Path, target: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from switchcost.fleet.analyse import Analysis, analysed, common, telling, write
+from switchcost.fleet.analyse import ALL, Analysis, analysed, common, telling, write
 from switchcost.fleet.dataset import Dataset
 
 # The label is `fleet_host`, as Prometheus itself labels the machine that a file was collected on.
@@ -20,7 +20,9 @@ def text(analysis: Analysis, last: dict[str, float]) -> str:
         counts[next((s for s in states if host.verdict.startswith(s)), "not judged")] += 1
     counts["never answered"] = len(analysis.never_answered)
     lines = gauge("switchcost_fleet_hosts", "Hosts by verdict", [({"verdict": v}, n) for v, n in counts.items()])
-    of = [({HOST: h.name, "group": str(h.group + 1)}, h) for h in analysis.hosts]
+    # In words: a number would belong to another group once there are others.
+    groups = {ALL: "all", **{i: g["in_words"] for i, g in enumerate(analysis.groups)}}
+    of = [({HOST: h.name, "group": groups[h.group]}, h) for h in analysis.hosts]
     for name, meaning, values in (
         ("host_ratio", "Cost of a switch to that of the host's group", [(k, h.ratio) for k, h in of]),
         ("host_change_ratio", "Change of it over all days, by its trend", [(k, h.change) for k, h in of]),
@@ -31,7 +33,7 @@ def text(analysis: Analysis, last: dict[str, float]) -> str:
         lines += gauge(f"switchcost_fleet_{name}", meaning, values)
     for name, effects in (("slow_part_ratio", analysis.effects), ("drifting_part_ratio", analysis.drifts)):
         meaning = "Hosts with this in common, to the others of their group"
-        labels = [({"fact": e.fact, "value": e.value[:100], "group": str(e.group + 1)}, e.ratio) for e in effects]
+        labels = [({"fact": e.fact, "value": e.value[:100], "group": groups[e.group]}, e.ratio) for e in effects]
         lines += gauge(f"switchcost_fleet_{name}", meaning, labels)
     return "\n".join([*lines, "# EOF"]) + "\n"
 

@@ -122,19 +122,6 @@ def slower(values: Floats, of: Mask) -> tuple[float, float]:
     return float(np.median(values[of]) - np.median(values[~of])), NORMAL.cdf(-z)
 
 
-def polished(values: Floats, inside: Mask, parts: list[Mask]) -> list[float]:
-    """By how much each part is above the rest of `inside`, when what is known of the others is taken out (Tukey)."""
-    shifts = [0.0] * len(parts)
-    for _ in range(10):
-        for i, of in enumerate(parts):
-            rest = values.copy()
-            for j, other in enumerate(parts):
-                if j != i:
-                    rest[other] -= shifts[j]
-            shifts[i] = float(np.median(rest[of]) - np.median(rest[inside & ~of]))
-    return shifts
-
-
 def median_interval(values: Floats, confidence: float) -> tuple[float, float]:
     """An interval of the median that holds whatever the distribution is: two order statistics (binomial).
 

@@ -1,0 +1,230 @@
+"""The dataset: idempotent, atomic, and not harmed by what a node may send."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("duckdb", reason="skipped: duckdb is not installed")
+from switchcost import _program
+from switchcost.fleet import dataset as module
+from switchcost.fleet.dataset import SCHEMAS, Added, Already, Compacted, Dataset, DatasetError, SetAside
+
+ROOT = Path(__file__).parents[2]
+RING = ROOT / "crates/model/tests/fixtures/run-v1.jsonl"
+TRIALS = ROOT / "crates/model/tests/fixtures/trials-v1.jsonl"
+RUN = "20261121T222105Z-ring-26550"
+
+try:
+    _program.find()
+except FileNotFoundError as error:
+    pytest.skip(f"skipped: {error}", allow_module_level=True)
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    return Dataset(tmp_path / "fleet")
+
+
+def changed(path: Path, **header: object) -> Path:
+    """The ring's run file with these fields in its header."""
+    first, rest = RING.read_text().split("\n", 1)
+    value = json.loads(first)
+    value["header"].update(header)
+    path.write_text(json.dumps(value) + "\n" + rest)
+    return path
+
+
+def rows(dataset: Dataset, table: str) -> int:
+    with dataset.connect() as connection:
+        return int(connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0])
+
+
+def test_a_run_collected_twice_is_one(dataset: Dataset) -> None:
+    assert isinstance(dataset.add(RING, host="n1"), Added)
+    assert dataset.add(RING, host="n1") == Already("n1", RUN)
+    assert isinstance(dataset.add(RING, host="n2"), Added)
+    assert isinstance(dataset.add(TRIALS, host="n1"), Added)
+    assert dataset.compact() == Compacted(3, [])
+    before = {f: f.read_bytes() for f in dataset.path.rglob("*.parquet")}
+    dataset.add(RING, host="n2")
+    assert dataset.compact() == Compacted(0, [])
+    assert before == {f: f.read_bytes() for f in dataset.path.rglob("*.parquet")}
+    assert rows(dataset, "machines") == 3
+    assert (dataset.path / f"runs/n1/{RUN}.jsonl").read_bytes() == RING.read_bytes()
+
+
+def test_estimates_are_those_of_the_program(dataset: Dataset) -> None:
+    dataset.add(RING, host="n1")
+    dataset.compact()
+    summary = module._export(RING, "summary-csv", 1 << 20).decode().splitlines()
+    with dataset.connect() as connection:
+        found = connection.execute('SELECT title, quantity, estimate, low, high FROM cases ORDER BY "case"').fetchall()
+        assert found
+        for line, row in zip(summary[1:], found):
+            for value in row:
+                assert value is None or str(value) in line
+        kinds = connection.execute("SELECT DISTINCT elapsed_ns > 0, hops > 0 FROM samples").fetchall()
+    assert kinds == [(True, True)]
+
+
+def test_what_is_broken_is_set_aside_and_the_rest_goes_on(dataset: Dataset, tmp_path: Path) -> None:
+    files = tmp_path / "in"
+    files.mkdir()
+    (files / "garbage.jsonl").write_bytes(b"\x1b]0;owned\x07 \xff\xfe not a run\n")
+    (files / "empty.jsonl").touch()
+    (files / "deep.jsonl").write_text("[" * 100_000)
+    (files / "link.jsonl").symlink_to("/etc/passwd")
+    os.mkfifo(files / "fifo.jsonl")
+    (files / "cut.jsonl").write_text(RING.read_text().replace('"sample":{"case":0', '"sample":{"case":"x"'))
+    changed(files / "newer.jsonl", host="n1", schema=99)
+    changed(files / "path.jsonl", host="n1", run="../../../tmp/x")
+    changed(files / "host.jsonl", host="../../x")
+    changed(files / "escape.jsonl", host="n\x1b[31m1")
+    changed(files / "late.jsonl", run="late", host="n1", started="9999-12-31T23:59:59Z")
+    changed(files / "x\x1b[2Jx.jsonl", host="<script>alert(1)</script>")
+    reasons = {}
+    for file in sorted(files.iterdir()):
+        result = dataset.add(file)
+        # The start is looked at when the file is compacted.
+        if isinstance(result, SetAside):
+            reasons[file.name] = result.reason
+            assert (dataset.path / "set-aside" / result.name).is_file()
+            assert (dataset.path / "set-aside" / f"{result.name}.reason").read_text().isprintable() is False
+    assert set(reasons) == {f.name for f in files.iterdir()} - {"late.jsonl"}
+    assert reasons["link.jsonl"] == reasons["fifo.jsonl"] == "not a regular file"
+    assert "schema" in reasons["newer.jsonl"]
+    assert "not a run id" in reasons["path.jsonl"] and "not a host name" in reasons["host.jsonl"]
+    dataset.add(RING, host="n1")
+    done = dataset.compact()
+    assert done.runs == 1 and [a.reason for a in done.set_aside] == ["its start is in the year 9999"]
+    assert rows(dataset, "machines") == 1
+    shown = "".join(f.name for f in dataset.path.rglob("*")) + "".join(reasons.values())
+    assert shown.isprintable()
+    assert {p.name for p in tmp_path.iterdir()} == {"fleet", "in"}
+
+
+def test_a_file_without_end_is_cut_short(tmp_path: Path) -> None:
+    dataset = Dataset(tmp_path / "fleet", max_bytes=10_000)
+    assert dataset.add("/dev/zero", host="n1") == SetAside("n1-e3b0c442-zero", "not a regular file")
+    big = tmp_path / "big.jsonl"
+    with open(big, "wb") as file:
+        file.truncate(10 << 40)
+    assert "longer than 10000 bytes" in str(dataset.add(big, host="n1"))
+    many = Dataset(tmp_path / "fleet", max_rows=3).add(RING, host="n1")
+    assert isinstance(many, SetAside) and many.reason == "more than 3 lines"
+    assert sum(f.stat().st_size for f in dataset.path.rglob("*") if f.is_file()) < 1 << 20
+
+
+def test_someone_elses_run_id_replaces_nothing(dataset: Dataset, tmp_path: Path) -> None:
+    dataset.add(RING, host="n1")
+    other = changed(tmp_path / "other.jsonl", name="mine")
+    result = dataset.add(other, host="n1")
+    assert isinstance(result, SetAside) and "another run with the id" in result.reason
+    assert (dataset.path / f"runs/n1/{RUN}.jsonl").read_bytes() == RING.read_bytes()
+
+
+def test_a_run_that_was_resumed_takes_the_place_of_its_start(dataset: Dataset, tmp_path: Path) -> None:
+    lines = RING.read_text().splitlines(keepends=True)
+    start = tmp_path / "start.jsonl"
+    start.write_text("".join(lines[:-6]))
+    assert isinstance(dataset.add(start, host="n1"), Added)
+    dataset.compact()
+    few = rows(dataset, "samples")
+    assert isinstance(dataset.add(RING, host="n1"), Added)
+    assert isinstance(dataset.add(start, host="n1"), Already)
+    assert dataset.compact().runs == 1
+    assert rows(dataset, "samples") == few + 5 and rows(dataset, "machines") == 1
+
+
+def test_compaction_that_fails_leaves_what_was_there(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset.add(RING, host="n1")
+    dataset.compact()
+    before = {t: rows(dataset, t) for t in SCHEMAS}
+    dataset.add(RING, host="n2")
+    settle = module._settle
+
+    def full(beside: Path, target: Path) -> None:
+        if target.parent.parent.name == "cases":
+            raise OSError(28, "No space left on device")
+        settle(beside, target)
+
+    monkeypatch.setattr(module, "_settle", full)
+    with pytest.raises(DatasetError, match="No space left"):
+        dataset.compact()
+    assert {t: rows(dataset, t) for t in ("cases", "machines")} == {t: before[t] for t in ("cases", "machines")}
+    monkeypatch.undo()
+    (dataset.path / ".work-left").mkdir()
+    assert dataset.compact().runs == 1
+    assert {t: rows(dataset, t) for t in SCHEMAS} == {t: 2 * n for t, n in before.items()}
+    assert not list(dataset.path.glob(".work-*"))
+
+
+def test_who_never_answered(dataset: Dataset) -> None:
+    dataset.add(RING, host="n1")
+    dataset.compact()
+    asked = {"id": "a", "engine": "slurm", "command": ["switchcost", "measure"], "hosts": ["n1", "n2"]}
+    (dataset.path / "submissions").mkdir()
+    record = dataset.path / "submissions/a.json"
+    record.write_text(json.dumps({**asked, "time": "2026-11-21T22:00:00Z"}))
+    assert dataset.never_answered() == ["n2"]
+    record.write_text(json.dumps({**asked, "time": "2026-11-22T00:00:00Z"}))
+    assert dataset.never_answered() == ["n1", "n2"]
+    record.write_text("{")
+    with pytest.raises(DatasetError, match=re.escape(str(record))):
+        dataset.never_answered()
+
+
+def test_a_folder_that_cannot_be_a_dataset(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="DuckDB"):
+        Dataset(tmp_path / "a*")
+    (tmp_path / "file").touch()
+    with pytest.raises(DatasetError, match="no folder"):
+        Dataset(tmp_path / "file").add(RING, host="n1")
+
+
+def test_the_same_files_by_others(dataset: Dataset) -> None:
+    pa = pytest.importorskip("pyarrow.dataset")
+    polars = pytest.importorskip("polars")
+    dataset.add(RING, host="n1")
+    dataset.add(TRIALS, host="n2")
+    dataset.compact()
+    for table, schema in SCHEMAS.items():
+        folder = dataset.path / "parquet" / table
+        arrow = pa.dataset(folder, partitioning="hive")
+        frame = polars.scan_parquet(folder / "**/*.parquet", hive_partitioning=True).collect()
+        assert arrow.count_rows() == len(frame) == rows(dataset, table)
+        assert arrow.schema.names == frame.columns == [*schema.names, "date"]
+
+
+def test_spark_reads_it(dataset: Dataset) -> None:
+    sql = pytest.importorskip("pyspark.sql", reason="skipped: pyspark is not installed")
+    if not shutil.which("java"):
+        pytest.skip("skipped: java is not installed")
+    dataset.add(RING, host="n1")
+    dataset.add(TRIALS, host="n2")
+    dataset.compact()
+    builder = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    spark = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
+    try:
+        for table, schema in SCHEMAS.items():
+            frame = spark.read.parquet(str(dataset.path / "parquet" / table))
+            assert frame.columns == [*schema.names, "date"] and frame.count() == rows(dataset, table)
+        samples = spark.read.parquet(str(dataset.path / "parquet/samples"))
+        (total,) = samples.selectExpr("sum(elapsed_ns)").first()
+    finally:
+        spark.stop()
+    with dataset.connect() as connection:
+        assert connection.execute("SELECT sum(elapsed_ns) FROM samples").fetchall() == [(total,)]
+
+
+def test_the_guide_has_every_column() -> None:
+    guide = (ROOT / "docs/fleet.md").read_text()
+    described = set(re.findall(r"`([a-z0-9_]+)`", guide))
+    missing = {t: [c for c in s.names if c not in described] for t, s in SCHEMAS.items()}
+    assert missing == {t: [] for t in SCHEMAS}

@@ -137,7 +137,7 @@ def _errors(connection: duckdb.DuckDBPyConnection, side: str) -> dict[str, float
 
 
 def _odd(by_host: dict[str, list[float]], errors: list[dict[str, float]], limit: float) -> list[tuple[str, float]]:
-    """Hosts that became slower than the others did, which a median over all hides. They decide nothing: see the guide."""
+    """Hosts that became slower than the others did, which a median over all hides. They decide nothing."""
     if len(by_host) < FEWEST_HOSTS:
         return []
     names, values = list(by_host), np.array([float(np.median(v)) for v in by_host.values()])

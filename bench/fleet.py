@@ -35,8 +35,9 @@ import pyarrow as pa
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "python/src"))
 from switchcost import _program  # noqa: E402
-from switchcost.fleet.analyse import analyse  # noqa: E402
-from switchcost.fleet.dataset import SCHEMAS, Dataset  # noqa: E402
+from switchcost.fleet.judge import analyse  # noqa: E402
+from switchcost.fleet.dataset import Dataset  # noqa: E402
+from switchcost.fleet.rows import SCHEMAS  # noqa: E402
 
 START = date(2026, 10, 1)
 MODELS = [("AMD EPYC 7763", "25-1-1", 128), ("Intel Xeon 8480+", "6-143-8", 112), ("AMD EPYC 9654", "25-17-1", 192)]

@@ -17,8 +17,12 @@ import numpy as np
 import pyarrow as pa
 
 from switchcost.fleet import metrics, report, rollout
-from switchcost.fleet.analyse import Analysis, analyse, read_labels, share
-from switchcost.fleet.dataset import SCHEMAS, Dataset, DatasetError
+from switchcost.fleet.analyse import read_labels, share
+from switchcost.fleet.dataset import Dataset
+from switchcost.fleet.findings import Analysis
+from switchcost.fleet.judge import analyse
+from switchcost.fleet.rows import SCHEMAS
+from switchcost.fleet.submission import FleetError
 
 ROOT = Path(__file__).parents[2]
 START = date(2026, 11, 1)
@@ -142,13 +146,13 @@ def test_what_a_host_was_before_does_not_count(dataset: Dataset) -> None:
 
 def test_no_runs(dataset: Dataset) -> None:
     dataset.path.mkdir()
-    with pytest.raises(DatasetError) as error:
+    with pytest.raises(FleetError) as error:
         analyse(dataset)
     assert error.value.code == 2
     fill(dataset, 10, 2)
-    with pytest.raises(DatasetError):
+    with pytest.raises(FleetError):
         analyse(dataset, since=date(2027, 1, 1))
-    with pytest.raises(DatasetError, match="no such column"):
+    with pytest.raises(FleetError, match="no such column"):
         analyse(dataset, group_by=["cpu_model; DROP TABLE x"])
 
 
@@ -163,7 +167,7 @@ def test_a_rollout(dataset: Dataset, change: float, scatter: float, verdict: str
     assert by_kernel.changes == by_day.changes and by_kernel.verdict == verdict
     assert by_kernel.answer().startswith(f"{verdict}: 40 hosts before and after, 3 cases")
     for wrong in ("kernel", "a..b", "nothing=1", "kernel=none"):
-        with pytest.raises(DatasetError) as error:
+        with pytest.raises(FleetError) as error:
             rollout.compare(dataset, "kernel=6.1", wrong)
         assert error.value.code == 2
 
@@ -243,11 +247,11 @@ def test_a_report_of_many_hosts_stays_small(dataset: Dataset) -> None:
 def test_labels(tmp_path: Path) -> None:
     path = tmp_path / "hosts.csv"
     path.write_text("host,rack,row\nn1,r1,\nn2,r2\x1b,a\n")
-    assert read_labels(path) == {"n1": {"rack": "r1"}, "n2": {"rack": "r2 ", "row": "a"}}
+    assert read_labels(path) == {"n1": {"rack": "r1"}, "n2": {"rack": "r2", "row": "a"}}
     path.write_text("name,rack\nn1,r1\n")
-    with pytest.raises(DatasetError, match="host"):
+    with pytest.raises(FleetError, match="host"):
         read_labels(path)
-    with pytest.raises(DatasetError, match="cannot be read"):
+    with pytest.raises(FleetError, match="cannot be read"):
         read_labels(tmp_path / "none")
 
 

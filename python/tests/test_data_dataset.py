@@ -13,7 +13,9 @@ import pytest
 pytest.importorskip("duckdb", reason="skipped: duckdb is not installed")
 from switchcost import _program
 from switchcost.fleet import dataset as module
-from switchcost.fleet.dataset import SCHEMAS, Added, Already, Compacted, Dataset, DatasetError, SetAside
+from switchcost.fleet.dataset import Added, Already, Compacted, Dataset, SetAside
+from switchcost.fleet.rows import SCHEMAS, _exports
+from switchcost.fleet.submission import FleetError, Submission
 
 ROOT = Path(__file__).parents[2]
 RING = ROOT / "crates/model/tests/fixtures/run-v1.jsonl"
@@ -62,13 +64,14 @@ def test_a_run_collected_twice_is_one(dataset: Dataset) -> None:
 def test_estimates_are_those_of_the_program(dataset: Dataset) -> None:
     dataset.add(RING, host="n1")
     dataset.compact()
-    summary = module._export(RING, "summary-csv", 1 << 20).decode().splitlines()
+    _, summary, _ = _exports(RING, 1 << 20)
     with dataset.connect() as connection:
         found = connection.execute('SELECT title, quantity, estimate, low, high FROM cases ORDER BY "case"').fetchall()
         assert found
-        for line, row in zip(summary[1:], found):
-            for value in row:
-                assert value is None or str(value) in line
+        for said, row in zip(summary, found):
+            for name, value in zip(("title", "quantity", "estimate", "low", "high"), row):
+                assert said[name] == ("" if value is None else value if isinstance(value, str) else said[name])
+                assert value is None or isinstance(value, str) or float(said[name]) == value
         kinds = connection.execute("SELECT DISTINCT elapsed_ns > 0, hops > 0 FROM samples").fetchall()
     assert kinds == [(True, True)]
 
@@ -91,16 +94,16 @@ def test_what_is_broken_is_set_aside_and_the_rest_goes_on(dataset: Dataset, tmp_
     reasons = {}
     for file in sorted(files.iterdir()):
         result = dataset.add(file)
-        # The start is looked at when the file is compacted.
-        if isinstance(result, SetAside):
-            reasons[file.name] = result.reason
-            assert (dataset.path / "set-aside" / result.name).is_file()
-            assert (dataset.path / "set-aside" / f"{result.name}.reason").read_text().isprintable() is False
-    assert set(reasons) == {f.name for f in files.iterdir()} - {"late.jsonl"}
+        assert isinstance(result, SetAside), file
+        reasons[file.name] = result.reason
+        assert (dataset.path / "set-aside" / result.name).is_file()
+        assert (dataset.path / "set-aside" / f"{result.name}.reason").read_text().rstrip("\n").isprintable()
+    assert reasons["late.jsonl"] == "its start is in the year 9999"
     assert reasons["link.jsonl"] == reasons["fifo.jsonl"] == "not a regular file"
     assert "schema" in reasons["newer.jsonl"]
     assert "not a run id" in reasons["path.jsonl"] and "not a host name" in reasons["host.jsonl"]
     dataset.add(RING, host="n1")
+    (dataset.path / "runs/n1/late.jsonl").write_bytes((files / "late.jsonl").read_bytes())
     done = dataset.compact()
     assert done.runs == 1 and [a.reason for a in done.set_aside] == ["its start is in the year 9999"]
     assert rows(dataset, "machines") == 1
@@ -119,6 +122,35 @@ def test_a_file_without_end_is_cut_short(tmp_path: Path) -> None:
     many = Dataset(tmp_path / "fleet", max_rows=3).add(RING, host="n1")
     assert isinstance(many, SetAside) and many.reason == "more than 3 lines"
     assert sum(f.stat().st_size for f in dataset.path.rglob("*") if f.is_file()) < 1 << 20
+
+
+def test_many_files_at_once_are_as_one_after_the_other(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "AT_ONCE", 4)
+    lines = RING.read_text().splitlines(keepends=True)
+    start, broken, other = tmp_path / "start.jsonl", tmp_path / "broken.jsonl", tmp_path / "other.jsonl"
+    start.write_text("".join(lines[:-6]))
+    broken.touch()
+    changed(other, name="another")
+    files = [start, RING, start, other, broken, RING]
+    results = dataset.add_all([(file, "n1") for file in files])
+    assert [type(result) for result in results] == [Added, Added, Already, SetAside, SetAside, Already]
+    # The longer file came in a batch of its own here: the rows of the shorter one were there by then.
+    assert [type(r) for r in dataset.add_all([(f, "n2") for f in [start, TRIALS, TRIALS, TRIALS, RING]])][-1] is Added
+    assert dataset.compact().set_aside == []
+    with dataset.connect() as connection:
+        counts = connection.execute("SELECT host, run, count(*) FROM samples GROUP BY ALL ORDER BY ALL").fetchall()
+    alone = Dataset(tmp_path / "alone")
+    alone.add(RING, host="n1")
+    alone.compact()
+    assert [n for host, run, n in counts if run == RUN] == [rows(alone, "samples")] * 2
+    # Killed before the rows were written: the next compaction reads the file.
+    monkeypatch.setattr(Dataset, "_write_new", lambda *_: None)
+    dataset.add(RING, host="n3")
+    monkeypatch.undo()
+    assert dataset.compact() == Compacted(1, []) and rows(dataset, "machines") == 4
+    assert sorted(p.name for p in dataset.path.iterdir()) == [".lock", "parquet", "runs", "set-aside"]
 
 
 def test_someone_elses_run_id_replaces_nothing(dataset: Dataset, tmp_path: Path) -> None:
@@ -150,12 +182,12 @@ def test_compaction_that_fails_leaves_what_was_there(dataset: Dataset, monkeypat
     settle = module._settle
 
     def full(beside: Path, target: Path) -> None:
-        if target.parent.parent.name == "cases":
+        if target.name == "data.parquet" and target.parent.parent.name == "cases":
             raise OSError(28, "No space left on device")
         settle(beside, target)
 
     monkeypatch.setattr(module, "_settle", full)
-    with pytest.raises(DatasetError, match="No space left"):
+    with pytest.raises(FleetError, match="No space left"):
         dataset.compact()
     assert {t: rows(dataset, t) for t in ("cases", "machines")} == {t: before[t] for t in ("cases", "machines")}
     monkeypatch.undo()
@@ -168,23 +200,24 @@ def test_compaction_that_fails_leaves_what_was_there(dataset: Dataset, monkeypat
 def test_who_never_answered(dataset: Dataset) -> None:
     dataset.add(RING, host="n1")
     dataset.compact()
-    asked = {"id": "a", "engine": "slurm", "command": ["switchcost", "measure"], "hosts": ["n1", "n2"]}
-    (dataset.path / "submissions").mkdir()
-    record = dataset.path / "submissions/a.json"
-    record.write_text(json.dumps({**asked, "time": "2026-11-21T22:00:00Z"}))
+    asked = Submission.new(dataset.path, "slurm", ["measure"], "switchcost")
+    asked.hosts, asked.time = ["n1", "n2"], "2026-11-21T22:00:00Z"
+    asked.save()
     assert dataset.never_answered() == ["n2"]
-    record.write_text(json.dumps({**asked, "time": "2026-11-22T00:00:00Z"}))
+    asked.time = "2026-11-22T00:00:00Z"
+    asked.save()
     assert dataset.never_answered() == ["n1", "n2"]
+    record = asked.folder.with_suffix(".json")
     record.write_text("{")
-    with pytest.raises(DatasetError, match=re.escape(str(record))):
+    with pytest.raises(FleetError, match=re.escape(str(record))):
         dataset.never_answered()
 
 
 def test_a_folder_that_cannot_be_a_dataset(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="DuckDB"):
+    with pytest.raises(FleetError, match="DuckDB"):
         Dataset(tmp_path / "a*")
     (tmp_path / "file").touch()
-    with pytest.raises(DatasetError, match="no folder"):
+    with pytest.raises(FleetError, match="no folder"):
         Dataset(tmp_path / "file").add(RING, host="n1")
 
 

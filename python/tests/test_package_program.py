@@ -38,7 +38,7 @@ def test_a_chosen_program_comes_first(tmp_path: Path, monkeypatch: pytest.Monkey
     assert _program.find() == str(chosen)
     assert _program.call("x") == "chosen\n"
     monkeypatch.setenv("SWITCHCOST", str(tmp_path / "none\x1b[2J"))
-    with pytest.raises(switchcost.ProgramNotFoundError, match=r"none\N{REPLACEMENT CHARACTER}\[2J: no such program"):
+    with pytest.raises(switchcost.ProgramNotFoundError, match=r"none \[2J: no such program"):
         _program.find()
 
 
@@ -64,7 +64,7 @@ def test_an_error_has_the_programs_message_and_exit_code() -> None:
     [
         ("exit 3", "it printed no message", 3),
         ("echo some words >&2; exit 1", "some words", 1),
-        ("printf 'error: \\033[31mred\\n' >&2; exit 1", "\N{REPLACEMENT CHARACTER}[31mred", 1),
+        ("printf 'error: \\033[31mred\\n' >&2; exit 1", "[31mred", 1),
         ("kill -TERM $$", "it printed no message (stopped by signal 15)", 143),
         ("yes | head -c 1000000 >&2; echo 'error: the last' >&2; exit 1", "the last", 1),
     ],

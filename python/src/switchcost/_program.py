@@ -129,6 +129,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def printable(text: str) -> str:
-    """The text without what could steer a terminal: control characters and marks of direction."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+def printable(text: str, length: int = 1000) -> str:
+    """`text` as one line of at most `length` characters, without what could steer a terminal."""
+    line = "".join(c if c.isprintable() else " " for c in text[: 4 * length])
+    return " ".join(line.split())[:length]

@@ -9,14 +9,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
+from .._program import printable
+from .dataset import AT_ONCE, Added, Already, Dataset, SetAside
 from .engine import engine
-from .submission import HOST, FleetError, Incomplete, Submission, opened, printable, submissions
-
-if TYPE_CHECKING:
-    from .dataset import Dataset
+from .submission import HOST, FleetError, Incomplete, Submission, opened, submissions
 
 LONGEST_LINE = 64 << 20
 
@@ -40,29 +40,23 @@ def add(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    try:
-        from .dataset import Dataset, DatasetError
-    except ModuleNotFoundError as error:
-        raise FleetError(f"{error.name} is missing: pip install 'switchcost[fleet]'") from None
     asked = submissions(arguments.dataset.resolve())
     if not asked and not arguments.path:
         raise FleetError(f"{arguments.dataset} has no submission: name the files or folders to collect", 2)
     taken, troubles = Taken(), []
-    try:
-        dataset = Dataset(arguments.dataset)
-        for submission in asked:
-            if submission.answered() != set(submission.hosts):
-                try:
-                    engine(submission.engine).fetch(submission)
-                except FleetError as error:
-                    # What is here can be taken all the same.
-                    troubles.append(str(error))
-            take_answers(dataset, submission, taken)
+    dataset = Dataset(arguments.dataset)
+    for submission in asked:
+        if submission.answered() != set(submission.hosts):
+            try:
+                engine(submission.engine).fetch(submission)
+            except FleetError as error:
+                # What is here can be taken all the same.
+                troubles.append(str(error))
+        take_answers(dataset, submission, taken)
+    with tempfile.TemporaryDirectory() as work:
         for path in arguments.path:
-            for file in run_files(path):
-                take_file(dataset, file, {one.id: one for one in asked}, taken)
-    except DatasetError as error:
-        raise FleetError(str(error)) from None
+            for _ in take(dataset, in_files(path, {one.id: one for one in asked}, Path(work)), taken):
+                pass
     runs = f"{counted(taken.added, 'run')} of {counted(len(taken.hosts), 'host')} collected"
     print(f"{runs}, {taken.already} there already, {len(taken.aside)} set aside")
     if asked and (missing := len(asked[-1].hosts) - len(asked[-1].answered())):
@@ -77,69 +71,85 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+@dataclass
+class Answer:
+    """A file of runs that is to be taken; `parts` are the runs."""
+
+    path: Path
+    parts: list[Path]
+    host: str | None = None
+    submission: Submission | None = None
+    broken: str = ""
+
+
+def take(dataset: Dataset, answers: Iterator[Answer], taken: Taken) -> Iterator[tuple[Answer, list[str]]]:
+    """Takes answers, many at a time. Gives each with what was set aside of it; its host has answered if not all was."""
+    while batch := list(islice(answers, AT_ONCE)):
+        results = iter(dataset.add_all([(part, answer.host) for answer in batch for part in answer.parts]))
+        for answer in batch:
+            aside = [f"{printable(str(answer.path))}: {answer.broken}"] if answer.broken else []
+            good = False
+            for part in answer.parts:
+                part.unlink()
+                result = next(results)
+                if isinstance(result, SetAside):
+                    aside.append(f"{printable(str(answer.path))}: {result.reason}")
+                    continue
+                good = True
+                taken.hosts |= {result.host} if isinstance(result, Added) else set()
+                taken.added += isinstance(result, Added)
+                taken.already += isinstance(result, Already)
+            taken.aside += aside
+            if good and answer.submission and answer.host in answer.submission.hosts:
+                (answer.submission.folder / f"{answer.host}.collected").touch()
+                yield answer, []
+            else:
+                yield answer, aside
+
+
 def take_answers(dataset: Dataset, submission: Submission, taken: Taken) -> None:
+    with tempfile.TemporaryDirectory() as work:
+        for answer, aside in take(dataset, answers_of(submission, Path(work)), taken):
+            if not aside:
+                # Missing: another collection runs, too.
+                answer.path.unlink(missing_ok=True)
+                continue
+            # Not answered: so it is asked again. The dataset keeps what it has set aside.
+            try:
+                answer.path.replace(answer.path.with_suffix(".bad"))
+                submission.note(str(answer.host), aside)
+            except OSError as error:
+                print(f"{answer.path}: {error.strerror}: move it away", file=sys.stderr)
+
+
+def answers_of(submission: Submission, work: Path) -> Iterator[Answer]:
     for host in submission.hosts:
         path = submission.result(host)
         if not path.exists():
             continue
-        before = len(taken.aside)
-        with tempfile.TemporaryDirectory() as work:
-            try:
-                with opened(path) as file:
-                    parts, answer = split(file, Path(work), host)
-                if answer is None:
-                    raise Incomplete("it ends before its last line")
-                results = [take(dataset, part, host, str(path), taken) for part in parts]
-                good = any(results)
-            except Incomplete as error:
-                taken.aside.append(f"{path}: {error}; the same `submit` asks {host} again")
-                good = False
-        if good:
-            (submission.folder / f"{host}.collected").touch()
-            # Missing: another collection runs, too.
-            path.unlink(missing_ok=True)
-        else:
-            # Not answered: so it is asked again. The dataset keeps what it has set aside.
-            try:
-                path.replace(path.with_suffix(".bad"))
-                submission.note(host, taken.aside[before:])
-            except OSError as error:
-                print(f"{path}: {error.strerror}: move it away", file=sys.stderr)
-
-
-def take_file(dataset: Dataset, path: Path, asked: dict[str, Submission], taken: Taken) -> None:
-    """A run file, an answer, or several answers one after the other, as the logs of pods are."""
-    with tempfile.TemporaryDirectory() as work:
         try:
             with opened(path) as file:
-                while True:
-                    parts, answer = split(file, Path(work), "run")
-                    host = answer["host"] if answer else None
-                    good = [take(dataset, part, host, str(path), taken) for part in parts]
-                    for part in parts:
-                        part.unlink()
-                    submission = asked.get(answer["submission"]) if answer else None
-                    if submission and host in submission.hosts and any(good):
-                        (submission.folder / f"{host}.collected").touch()
-                    if answer is None:
-                        break
+                parts, answer = split(file, work, host)
+            if answer is None:
+                raise Incomplete("it ends before its last line")
+            yield Answer(path, parts, host, submission)
         except Incomplete as error:
-            taken.aside.append(f"{printable(str(path))}: {error}")
+            yield Answer(path, [], host, submission, f"{error}; the same `submit` asks {host} again")
 
 
-def take(dataset: Dataset, part: Path, host: str | None, name: str, taken: Taken) -> bool:
-    """Whether the run is in the dataset now."""
-    from .dataset import Added, Already
-
-    result = dataset.add(part, host)
-    if isinstance(result, Added):
-        taken.added += 1
-        taken.hosts.add(result.host)
-    elif isinstance(result, Already):
-        taken.already += 1
-    else:
-        taken.aside.append(f"{printable(name)}: {printable(result.reason)}")
-    return isinstance(result, (Added, Already))
+def in_files(path: Path, asked: dict[str, Submission], work: Path) -> Iterator[Answer]:
+    """A run file, an answer, or several answers one after the other, as the logs of pods are."""
+    numbers = count()
+    for file_path in run_files(path):
+        try:
+            with opened(file_path) as file:
+                answer: dict[str, str] | None = {}
+                while answer is not None:
+                    parts, answer = split(file, work, f"{next(numbers)}")
+                    of = answer or {}
+                    yield Answer(file_path, parts, of.get("host"), asked.get(of.get("submission", "")))
+        except Incomplete as error:
+            yield Answer(file_path, [], broken=str(error))
 
 
 def split(file: IO[bytes], work: Path, name: str) -> tuple[list[Path], dict[str, str] | None]:

@@ -7,7 +7,8 @@ import subprocess
 from dataclasses import dataclass
 from typing import Protocol
 
-from .submission import FleetError, Submission, printable
+from .._program import printable
+from .submission import FleetError, Submission
 
 ENGINES = ("slurm", "kubernetes", "ssh")
 

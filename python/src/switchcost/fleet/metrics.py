@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from switchcost.fleet.analyse import ALL, Analysis, analysed, common, telling, write
-from switchcost.fleet.dataset import Dataset
+from .analyse import analysed, common, write
+from .dataset import Dataset
+from .findings import ALL, Analysis
 
 # The label is `fleet_host`, as Prometheus itself labels the machine that a file was collected on.
 HOST = "fleet_host"
@@ -65,7 +66,6 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("-o", "--output", default="-", metavar="FILE", help=said)
 
 
-@telling
 def run(arguments: argparse.Namespace) -> int:
     write(arguments.output, text(analysed(arguments), last_runs(Dataset(arguments.dataset))))
     return 0

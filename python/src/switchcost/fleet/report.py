@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from switchcost.fleet.analyse import Analysis, Host, analysed, common, merged, percent, power, telling, words, write
-from switchcost.fleet.statistics import Floats
+from .analyse import analysed, common, write
+from .findings import Analysis, Host, merged, percent, power, words
+from .statistics import Floats
 
 ROWS = 200
 ROWS_OF_THE_MAP = 80
@@ -275,7 +276,6 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
 
 
-@telling
 def run(arguments: argparse.Namespace) -> int:
     analysis = analysed(arguments)
     write(arguments.output, page(analysis, f"Fleet {arguments.dataset.resolve().name}"))

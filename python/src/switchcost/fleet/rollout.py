@@ -11,8 +11,9 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from switchcost.fleet.dataset import Dataset, DatasetError
-from switchcost.fleet.statistics import FEWEST_HOSTS, MAD_TO_SD, Floats, excess, median_errors, median_interval
+from .dataset import Dataset
+from .statistics import FEWEST_HOSTS, MAD_TO_SD, Floats, excess, median_errors, median_interval
+from .submission import FleetError
 
 CONFIDENCE = 0.95
 LIMIT = 0.03
@@ -65,21 +66,21 @@ class Rollout:
 
 
 def selection(text: str) -> tuple[str, list[Any]]:
-    """A condition of SQL for DATE..DATE (either may be left out) or COLUMN=VALUE; raises DatasetError with code 2."""
+    """A condition of SQL for DATE..DATE (either may be left out) or COLUMN=VALUE; raises FleetError with code 2."""
     if ".." in text:
         try:
             first, last = (date.fromisoformat(d) if d else None for d in text.split("..", 1))
         except ValueError as error:
-            raise DatasetError(f"{text}: not DATE..DATE, such as 2026-11-01..2026-11-14 ({error})", 2) from error
+            raise FleetError(f"{text}: not DATE..DATE, such as 2026-11-01..2026-11-14 ({error})", 2) from error
         return "date BETWEEN ? AND ?", [first or date.min, last or date.max]
     column, separator, value = text.partition("=")
     if not separator or not column.isidentifier():
-        raise DatasetError(f"{text}: neither DATE..DATE nor COLUMN=VALUE", 2)
+        raise FleetError(f"{text}: neither DATE..DATE nor COLUMN=VALUE", 2)
     return f'CAST("{column}" AS VARCHAR) = ?', [value]
 
 
 def compare(dataset: Dataset, before: str, after: str, limit: float = LIMIT) -> Rollout:
-    """Paired by host and case. Raises DatasetError, with code 2 where no host was measured in both."""
+    """Paired by host and case. Raises FleetError, with code 2 where no host was measured in both."""
     with dataset.connect() as connection:
         for name, text in (("before_runs", before), ("after_runs", after)):
             condition, values = selection(text)
@@ -88,7 +89,7 @@ def compare(dataset: Dataset, before: str, after: str, limit: float = LIMIT) -> 
                     f"CREATE TEMP TABLE {name} AS SELECT host, run FROM machines WHERE {condition}", values
                 )
             except duckdb.BinderException as error:
-                raise DatasetError(f"{text}: no such column of `machines` (docs/fleet.md has them)", 2) from error
+                raise FleetError(f"{text}: no such column of `machines` (docs/fleet.md has them)", 2) from error
         for name in ("before", "after"):
             connection.execute(
                 f"""CREATE TEMP TABLE {name} AS SELECT host, label, date, avg(ln(estimate)) AS y
@@ -110,7 +111,7 @@ def compare(dataset: Dataset, before: str, after: str, limit: float = LIMIT) -> 
             both.setdefault(label, []).append(change)
             by_host.setdefault(host, []).append(change)
     if not both:
-        raise DatasetError(f"no host was measured in both {before} and {after} with a figure at full speed", 2)
+        raise FleetError(f"no host was measured in both {before} and {after} with a figure at full speed", 2)
     changes = [_change(label, np.array(values), len(both), limit) for label, values in both.items()]
     odd = _odd(by_host, errors, limit)
     answers = {c.answer for c in changes}
@@ -153,5 +154,5 @@ def run(dataset: Dataset, arguments: argparse.Namespace) -> int:
     if arguments.fail_above is None:
         return 0
     if found.lost_cases and found.verdict != "FAIL":
-        raise DatasetError(f"--fail-above: not measured after, though before: {'; '.join(found.lost_cases[:5])}", 2)
+        raise FleetError(f"--fail-above: not measured after, though before: {'; '.join(found.lost_cases[:5])}", 2)
     return 0 if found.verdict == "UNDECIDED" and arguments.allow_undecided else EXIT[found.verdict]

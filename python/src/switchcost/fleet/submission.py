@@ -23,8 +23,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, Any
 
+from .._program import printable
+
 ID = re.compile(r"[0-9]{8}-[0-9]{6}(-[0-9]{1,3})?")
-HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
+HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?", re.ASCII)
 LARGEST_ANSWER = 1 << 30
 
 # Measured in a folder of the host's own: a shared one would be written to, over the network, while it measures.
@@ -62,10 +64,15 @@ class Incomplete(Exception):
     """Why a file is no answer."""
 
 
-def printable(text: str, length: int = 200) -> str:
-    """`text` as one line without control characters, at most `length` characters of it."""
-    line = "".join(letter if letter.isprintable() else " " for letter in text)
-    return " ".join(line.split())[:length]
+def moment(text: object) -> datetime:
+    """A time such as 2026-11-24T03:36:56Z, in UTC; raises ValueError."""
+    try:
+        time = datetime.fromisoformat(str(text).replace("Z", "+00:00")).astimezone(timezone.utc)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"no time: {printable(str(text), 40)!r}") from error
+    if not 2000 <= time.year < 2100:
+        raise ValueError(f"in the year {time.year}")
+    return time
 
 
 @contextmanager
@@ -161,7 +168,7 @@ class Submission:
                 lines = log.read(4096).decode(errors="replace").split("\n")
         except Incomplete:
             return ""
-        return next((printable(line) for line in reversed(lines) if printable(line)), "")
+        return next((said for line in reversed(lines) if (said := printable(line, 200))), "")
 
 
 def written(path: Path, text: str) -> None:
@@ -181,6 +188,7 @@ def load(path: Path) -> Submission:
         whole = all(isinstance(words, list) for words in lists) and all(isinstance(word, str) for word in words)
         if not whole or not ID.fullmatch(one.id) or one.id != path.stem:
             raise ValueError("not as `submit` writes it")
+        moment(one.time)
         checked_hosts(one.hosts)
     except (ValueError, TypeError, FleetError) as error:
         raise FleetError(f"{path}: no submission ({printable(str(error))}); move it away") from None

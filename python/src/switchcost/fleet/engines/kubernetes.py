@@ -12,8 +12,9 @@ import os
 import subprocess
 from typing import Any
 
+from ..._program import printable
 from ..engine import State, call
-from ..submission import LARGEST_ANSWER, FleetError, Submission, checked_hosts, printable
+from ..submission import LARGEST_ANSWER, FleetError, Submission, checked_hosts
 from . import ssh
 
 LABEL = "switchcost/submission"

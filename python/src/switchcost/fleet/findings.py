@@ -1,0 +1,172 @@
+"""What an analysis found, in words and for JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from .statistics import FEWEST_HOSTS, Floats
+
+FEWEST_DAYS = 3
+# Labels such as racks go across the groups.
+ALL = -1
+ANSWERED_BY_NAME = 3
+
+
+@dataclass
+class Host:
+    """A host's place in its group. Ratios are to the group's median: 1.38 is 38 % slower."""
+
+    name: str
+    group: int
+    days: int
+    ratio: float | None = None
+    verdict: str = "not judged"
+    reason: str = ""
+    chance: float | None = None
+    would_be_found: float | None = None
+    change: float | None = None
+    noise: str | None = None
+    experiment: str | None = None
+
+
+@dataclass
+class Effect:
+    """A value of a fact that goes with being slow (or, of a drift, with becoming slower)."""
+
+    group: int
+    fact: str
+    value: str
+    hosts: int
+    ratio: float
+    others: str
+    chance: float
+    together_with: list[str] = field(default_factory=list)
+    members: list[str] = field(default_factory=list, repr=False)
+
+    def __str__(self) -> str:
+        return f"{words(self.fact, self.value)} ({number(self.hosts, 'host')}): {percent(self.ratio)}"
+
+
+@dataclass
+class Analysis:
+    groups: list[dict[str, Any]]
+    hosts: list[Host]
+    slow: list[Host]
+    suspects: list[Host]
+    drifting: list[Host]
+    noisy: list[Host]
+    effects: list[Effect]
+    drifts: list[Effect]
+    never_answered: list[str]
+    days: int
+    limit: float
+    false_alarms: float
+    labels: list[str] = field(default_factory=list, repr=False)
+    heat: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False)
+    daily: dict[str, tuple[list[str], Floats]] = field(default_factory=dict, repr=False)
+    varied: list[dict[str, Any]] = field(default_factory=list)
+
+    def answer(self) -> str:
+        """The first line."""
+        named = [f"{h.name}: {percent(h.ratio)}" + (f", {h.reason}" if h.reason else "") for h in self.slow]
+        parts = [f"{number(len(self.slow), 'is', 'are')} slow" + brackets(named)]
+        if self.suspects:
+            names = [f"{h.name}: {percent(h.ratio)}" for h in self.suspects]
+            parts.append(
+                f"{number(len(self.suspects), 'looks', 'look')} slow on fewer than {FEWEST_DAYS} days{brackets(names)}"
+            )
+        for title, effects in (("slow as a whole", merged(self.effects)), ("becoming slower", merged(self.drifts))):
+            if effects:
+                parts.append(f"{title}: {'; '.join(map(str, effects[:ANSWERED_BY_NAME]))}{more(effects)}")
+        if self.drifting:
+            names = [f"{h.name}: {percent(h.change)}" for h in self.drifting]
+            parts.append(f"{number(len(self.drifting), 'becomes', 'become')} slower{brackets(names)}")
+        parts.append(f"{len(self.never_answered)} never answered" + brackets(self.never_answered))
+        parts.append(f"{len(self.noisy)} too noisy to say")
+        small = sum(g["hosts"] for g in self.groups if not g["judged"])
+        if small:
+            parts.append(f"{small} in groups below {FEWEST_HOSTS} hosts, where nobody can be called odd")
+        return f"{number(len(self.hosts), 'host')} in {number(len(self.groups), 'group')}: {', '.join(parts)}."
+
+    def text(self, rows: int = 20) -> str:
+        lines = [self.answer(), ""]
+        for i, group in enumerate(self.groups):
+            lines.append(f"group {i + 1}: {number(group['hosts'], 'host')}, {group['in_words']}; {power(group)}")
+        for title, hosts in (("slow", self.slow), ("looks slow", self.suspects), ("becomes slower", self.drifting)):
+            for h in hosts[:rows]:
+                ratio = h.change if title == "becomes slower" else h.ratio
+                reason = f", {h.reason}" if h.reason else ""
+                lines.append(
+                    f"{title}: {h.name} {percent(ratio)} ({number(h.days, 'day')}, group {h.group + 1}{reason})"
+                )
+            if len(hosts) > rows:
+                lines.append(f"{title}: {len(hosts) - rows} more (--json has all)")
+        for title, effects in (("slow as a whole", self.effects), ("becoming slower", self.drifts)):
+            for e in effects:
+                within = "" if e.group == ALL else f" of group {e.group + 1}"
+                with_it = f"; the same hosts: {', '.join(e.together_with)}" if e.together_with else ""
+                lines.append(f"{title}: {e}, against {e.others}{within}{with_it}")
+        lines += [f"never answered: {', '.join(self.never_answered[:rows])}"] if self.never_answered else []
+        lines += [f"too noisy to say: {', '.join(h.name for h in self.noisy[:rows])}"] if self.noisy else []
+        lines += ["", self.terms()]
+        return "\n".join(lines) + "\n"
+
+    def terms(self) -> str:
+        share = f"In at most {self.false_alarms:.0%} of fleets without a fault one host or more is called slow"
+        return f"{share}; below {self.limit:.0%} nothing is."
+
+    def value(self) -> dict[str, Any]:
+        """For JSON; `chance` is the probability of a sound host to look as bad, before the fleet's size is counted."""
+        lists = {name: [asdict(x) for x in getattr(self, name)] for name in ("hosts", "effects", "drifts")}
+        for effect in [*lists["effects"], *lists["drifts"]]:
+            effect["members"] = effect["members"][:1000]
+        terms = {"limit": self.limit, "false_alarms": self.false_alarms, "days": self.days}
+        return {
+            "schema": 1,
+            "in_words": self.answer(),
+            **terms,
+            "groups": self.groups,
+            **lists,
+            "never_answered": self.never_answered,
+        }
+
+
+def merged(effects: list[Effect]) -> list[Effect]:
+    """The same value in several groups as one, the slowest first: its ratio is that of the group with most hosts."""
+    of: dict[tuple[str, str], Effect] = {}
+    for effect in sorted(effects, key=lambda e: -e.hosts):
+        first = of.setdefault((effect.fact, effect.value), replace(effect, hosts=0))
+        first.hosts += effect.hosts
+    return sorted(of.values(), key=lambda e: -e.ratio)
+
+
+def power(group: dict[str, Any]) -> str:
+    """What would be found in a group."""
+    return (
+        f"slower by {group['would_be_found'] - 1:.0%} would be found" if group["judged"] else "too few hosts to judge"
+    )
+
+
+def percent(ratio: float | None) -> str:
+    return "?" if ratio is None else f"{100 * (ratio - 1):+.{0 if abs(ratio - 1) >= 0.1 else 1}f} %"
+
+
+def number(count: int, one: str, many: str = "") -> str:
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def brackets(names: list[str]) -> str:
+    return (
+        f" ({'; '.join(names[:ANSWERED_BY_NAME])}{'; ...' if len(names) > ANSWERED_BY_NAME else ''})" if names else ""
+    )
+
+
+def more(items: list[Any]) -> str:
+    return f"; {len(items) - ANSWERED_BY_NAME} more" if len(items) > ANSWERED_BY_NAME else ""
+
+
+def words(fact: str, value: str) -> str:
+    return f"{fact.replace('_', ' ')} {value if len(value) <= 60 else value[:57] + '...'}"

@@ -213,7 +213,7 @@ def faults(arguments: argparse.Namespace) -> None:
             found = analyse(simulate(fleet, Path(folder) / "d"), labels=fleet.labels())
         named = {h.name for h in [*found.slow, *found.suspects]}
         rack = set(fleet.names[fleet.racks == fleet.bad_rack])
-        false = (named | {h.name for h in found.drifting}) - fleet.slow.keys() - rack
+        false = (named | {h.name for h in [*found.drifting, *found.faster]}) - fleet.slow.keys() - rack
         hit, missed = ([s for n, s in fleet.slow.items() if (n in named) == there] for there in (True, False))
         kernels = {e.value for e in found.effects if e.fact == "kernel"}
         racks = {e.value for e in found.drifts if e.fact == "rack"}
@@ -231,7 +231,7 @@ def sound(arguments: argparse.Namespace) -> None:
         fleet = Fleet(seed, arguments.hosts, arguments.days, faults=False)
         with tempfile.TemporaryDirectory() as folder:
             found = analyse(simulate(fleet, Path(folder) / "d"), labels=fleet.labels())
-        named = [*found.slow, *found.suspects, *found.drifting]
+        named = [*found.slow, *found.suspects, *found.drifting, *found.faster]
         hosts, fleets, others = hosts + len(named), fleets + bool(named), others + len(found.effects) + len(found.drifts)
         if named or found.effects or found.drifts:
             print(f"seed {seed}: {found.answer()}", file=sys.stderr, flush=True)

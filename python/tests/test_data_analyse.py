@@ -93,6 +93,14 @@ def test_a_host_measured_on_one_day_only_looks_slow(dataset: Dataset) -> None:
     assert not found.slow and [h.name for h in found.suspects] == ["n007"]
 
 
+def test_a_fast_host_is_told(dataset: Dataset) -> None:
+    facts = {True: {"microcode": "0x1"}, False: {"microcode": "0x2"}}
+    found = analyse(fill(dataset, 40, 6, lambda i, _: -0.3 * (i == 7), lambda i, _: facts[i == 7]))
+    assert [(h.name, h.verdict) for h in found.faster] == [("n007", "faster")] and not found.slow
+    assert "1 is faster than the others (n007: -26 %, microcode 0x1, the others 0x2)" in found.answer()
+    assert "n007" in report.page(found, "fast")
+
+
 def test_slow_kernels_are_one_finding_each_and_hide_no_host(dataset: Dataset) -> None:
     kernels = ["6.1", "6.6", "6.12"]
     slow = {"6.6": 0.05, "6.12": 0.12}

@@ -57,6 +57,7 @@ class Analysis:
     slow: list[Host]
     suspects: list[Host]
     drifting: list[Host]
+    faster: list[Host]
     noisy: list[Host]
     effects: list[Effect]
     drifts: list[Effect]
@@ -84,6 +85,9 @@ class Analysis:
         if self.drifting:
             names = [f"{h.name}: {percent(h.change)}" for h in self.drifting]
             parts.append(f"{number(len(self.drifting), 'becomes', 'become')} slower{brackets(names)}")
+        if self.faster:
+            names = [f"{h.name}: {percent(h.ratio)}" + (f", {h.reason}" if h.reason else "") for h in self.faster]
+            parts.append(f"{number(len(self.faster), 'is', 'are')} faster than the others{brackets(names)}")
         parts.append(f"{len(self.never_answered)} never answered" + brackets(self.never_answered))
         parts.append(f"{len(self.noisy)} too noisy to say")
         small = sum(g["hosts"] for g in self.groups if not g["judged"])
@@ -95,7 +99,12 @@ class Analysis:
         lines = [self.answer(), ""]
         for i, group in enumerate(self.groups):
             lines.append(f"group {i + 1}: {number(group['hosts'], 'host')}, {group['in_words']}; {power(group)}")
-        for title, hosts in (("slow", self.slow), ("looks slow", self.suspects), ("becomes slower", self.drifting)):
+        for title, hosts in (
+            ("slow", self.slow),
+            ("looks slow", self.suspects),
+            ("becomes slower", self.drifting),
+            ("faster", self.faster),
+        ):
             for h in hosts[:rows]:
                 ratio = h.change if title == "becomes slower" else h.ratio
                 reason = f", {h.reason}" if h.reason else ""
@@ -115,8 +124,10 @@ class Analysis:
         return "\n".join(lines) + "\n"
 
     def terms(self) -> str:
-        share = f"In at most {self.false_alarms:.0%} of fleets without a fault one host or more is called slow"
-        return f"{share}; below {self.limit:.0%} nothing is."
+        share = (
+            f"In at most {self.false_alarms:.0%} of fleets without a fault one host or more is called slow or faster"
+        )
+        return f"{share}; below {self.limit:.0%} none is."
 
     def value(self) -> dict[str, Any]:
         """For JSON; `chance` is the probability of a sound host to look as bad, before the fleet's size is counted."""

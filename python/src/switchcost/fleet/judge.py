@@ -125,6 +125,7 @@ class _Analyst:
             slow=self._with("slow"),
             suspects=self._with("looks slow"),
             drifting=sorted((h for h in self.hosts if h.verdict == "becomes slower"), key=lambda h: -(h.change or 0)),
+            faster=self._with("faster")[::-1],
             noisy=self._with("too noisy to say"),
             effects=effects,
             drifts=drifts,
@@ -264,7 +265,7 @@ class _Analyst:
         """The verdict of each host: over all experiments together, and in each alone where there are several."""
         kinds = [""] + (self.experiments if len(self.experiments) > 1 else [])
         self.by_experiment = {e: self._host_values(e) for e in kinds[1:]}
-        tests = self.tests = len(self.names) * (len(kinds) + 1)  # one more for the trend
+        tests = self.tests = len(self.names) * (len(kinds) + 2)  # one more for the trend, one for faster hosts
         for experiment in kinds:
             value, error = adjusted, self.error
             if experiment:
@@ -273,7 +274,9 @@ class _Analyst:
             for group in range(len(self.keys)):
                 of = np.flatnonzero((self.group == group) & ~np.isnan(value))
                 seen = excess(value[of], error[of])
-                if seen is None:
+                # Far below its group is odd, too, but only of all experiments together.
+                below = excess(-value[of], error[of])
+                if seen is None or below is None:
                     continue
                 needed = seen.tail.threshold(self.false_alarms / tests) * seen.scale
                 for at, i in enumerate(of):
@@ -282,6 +285,9 @@ class _Analyst:
                     if not experiment:
                         host.would_be_found = exp(max(needed[at], self.limit))
                         host.verdict = "too noisy to say" if needed[at] > TOO_NOISY else "as the others"
+                        if below.value[at] >= self.limit and below.probability[at] * tests <= self.false_alarms:
+                            host.verdict, host.chance = "faster", float(below.probability[at])
+                            host.ratio, host.reason = exp(-below.value[at]), self._reason(int(i), -1)
                     if slow and host.name not in in_drift and host.verdict not in ("slow", "looks slow"):
                         host.verdict = "slow" if days[i] >= FEWEST_DAYS else "looks slow"
                         host.chance, host.ratio = float(seen.probability[at]), exp(seen.value[at])
@@ -296,10 +302,10 @@ class _Analyst:
     def groups_judged(self, group: int) -> bool:
         return int((self.group == group).sum()) >= FEWEST_HOSTS
 
-    def _reason(self, i: int) -> str:
-        """What the host has that at least four of five hosts of its group have otherwise."""
+    def _reason(self, i: int, sign: int = 1) -> str:
+        """What the host has that at least four of five hosts of its group have otherwise; `sign` is -1 of faster."""
         group = np.flatnonzero(self.group == self.group[i])
-        slow = [e for e, (value, _, _) in self.by_experiment.items() if value[i] >= self.limit]
+        slow = [e for e, (value, _, _) in self.by_experiment.items() if sign * value[i] >= self.limit]
         found = [f"in {slow[0]} alone"] if len(slow) == 1 and len(self.by_experiment) > 1 else []
         for fact, of_hosts in {**self.facts_of, **self.labels_of}.items():
             (usual, count), mine = Counter(of_hosts[group]).most_common(1)[0], of_hosts[i]
@@ -328,7 +334,7 @@ class _Analyst:
             for at, i in enumerate(of):
                 host = self.hosts[i]
                 host.change = exp(change[i])
-                if seen is None or host.verdict not in ("as the others", "too noisy to say"):
+                if seen is None or host.verdict not in ("as the others", "faster", "too noisy to say"):
                     continue
                 if seen.value[at] >= self.limit and seen.probability[at] * self.tests <= self.false_alarms:
                     host.verdict, host.chance = "becomes slower", float(seen.probability[at])

@@ -15,7 +15,7 @@ HOST = "fleet_host"
 
 def text(analysis: Analysis, last: dict[str, float]) -> str:
     """Gauges without time stamps, which the collector refuses; `last` has the start of each host's last run (Unix)."""
-    states = ["as the others", "slow", "looks slow", "becomes slower", "too noisy to say", "not judged"]
+    states = ["as the others", "slow", "looks slow", "becomes slower", "faster", "too noisy to say", "not judged"]
     counts = dict.fromkeys(states, 0)
     for host in analysis.hosts:
         counts[next((s for s in states if host.verdict.startswith(s)), "not judged")] += 1

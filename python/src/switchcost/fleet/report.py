@@ -81,14 +81,15 @@ def table(columns: list[str], rows: list[list[str]], numeric: set[int], total: i
 def ranked(analysis: Analysis) -> str:
     verdicts: list[tuple[Host, float | None]] = [(h, h.ratio) for h in [*analysis.slow, *analysis.suspects]]
     verdicts += [(h, h.change) for h in analysis.drifting]
+    verdicts += [(h, h.ratio) for h in analysis.faster]
     if not verdicts:
         return ""
     rows = [
         [h.name, percent(ratio), h.verdict, h.reason, str(h.group + 1), str(h.days), h.noise or ""]
         for h, ratio in verdicts
     ]
-    columns = ["host", "slower by", "verdict", "what goes with it", "group", "days", "noise"]
-    return "<h2>Slow hosts</h2>" + table(columns, rows, {1, 4, 5}, len(rows))
+    columns = ["host", "by", "verdict", "what goes with it", "group", "days", "noise"]
+    return "<h2>Odd hosts</h2>" + table(columns, rows, {1, 4, 5}, len(rows))
 
 
 def whole(analysis: Analysis) -> str:

@@ -94,7 +94,7 @@ def test_a_host_measured_on_one_day_only_looks_slow(dataset: Dataset) -> None:
 
 
 def test_a_fast_host_is_told(dataset: Dataset) -> None:
-    facts = {True: {"microcode": "0x1"}, False: {"microcode": "0x2"}}
+    facts: dict[bool, dict[str, object]] = {True: {"microcode": "0x1"}, False: {"microcode": "0x2"}}
     found = analyse(fill(dataset, 40, 6, lambda i, _: -0.3 * (i == 7), lambda i, _: facts[i == 7]))
     assert [(h.name, h.verdict) for h in found.faster] == [("n007", "faster")] and not found.slow
     assert "1 is faster than the others (n007: -26 %, microcode 0x1, the others 0x2)" in found.answer()

@@ -43,6 +43,11 @@ pub(crate) fn ticks_of(ns: u64) -> u64 {
     ((u128::from(ns) * u128::from(INVERSE.load(Relaxed))) >> 32) as u64
 }
 
+/// Nanoseconds in so many ticks, or 0 if the rate is not known yet.
+pub(crate) fn ns_of(ticks: u64) -> u64 {
+    ((u128::from(ticks) * u128::from(ns_per_tick())) >> 32) as u64
+}
+
 fn publish() {
     let raw = i128::from(NS_PER_TICK.load(Relaxed));
     let excess = i128::from(KERNEL_EXCESS_PPB.load(Relaxed));

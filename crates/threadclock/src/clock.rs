@@ -3,7 +3,7 @@
 use crate::slot::{self, Resyncs, Slot, kind};
 use crate::thread::{self, Thread};
 use crate::types::{CpuTime, Tier, WhyNot};
-use crate::{arch, sys};
+use crate::{arch, calibrate, sys};
 use core::fmt;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -84,9 +84,26 @@ impl ThreadClock {
     }
 
     /// Starts a stopwatch.
-    #[inline]
+    ///
+    /// A base in the second half of its period is renewed before: asking the kernel would otherwise fall into
+    /// short intervals, at their end.
+    #[inline(always)]
     pub fn stopwatch(&self) -> Stopwatch<'_> {
-        Stopwatch { clock: self, started: self.now() }
+        let slot = self.slot();
+        let (started, stamp) = match slot.read_within::<1>(arch::stamp) {
+            Ok(read) => read,
+            Err(stamp) => self.renew(stamp),
+        };
+        Stopwatch { clock: self, started, stamp }
+    }
+
+    /// Asks the kernel; then reads anew, so that the asking is over.
+    #[cold]
+    #[inline(never)]
+    fn renew(&self, stamp: u64) -> (CpuTime, u64) {
+        slow_read(self.thread.ok(), self.slot(), stamp);
+        let again = self.slot().read_within::<0>(arch::stamp);
+        again.unwrap_or_else(|stamp| (self.ask(stamp), stamp))
     }
 
     /// How this clock reads the time.
@@ -208,6 +225,19 @@ pub fn now() -> CpuTime {
 pub struct Stopwatch<'a> {
     clock: &'a ThreadClock,
     started: CpuTime,
+    stamp: u64,
+}
+
+/// What passed since a stopwatch was started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Elapsed {
+    /// The thread's CPU time.
+    pub cpu: CpuTime,
+    /// Nanoseconds that a wall clock would add to that: the thread waited, or something else ran in its place.
+    /// Signed, as both clocks have errors. 0 if the kernel had not to be asked for `cpu`, and without a counter.
+    pub off_cpu_ns: i64,
+    /// Whether the thread was switched out, moved or took a signal.
+    pub switched: bool,
 }
 
 impl Stopwatch<'_> {
@@ -215,6 +245,37 @@ impl Stopwatch<'_> {
     #[inline]
     pub fn elapsed(&self) -> CpuTime {
         self.clock.now() - self.started
+    }
+
+    /// The same, and what a wall clock would add.
+    #[inline(always)]
+    pub fn elapsed_by_both(&self) -> Elapsed {
+        match self.clock.slot().read_within::<0>(arch::stamp) {
+            Ok((now, stamp)) => {
+                let cpu = now - self.started;
+                match stamp.wrapping_sub(self.stamp) == cpu.cycles {
+                    true => Elapsed { cpu, off_cpu_ns: 0, switched: false },
+                    // Somebody else has asked the kernel meanwhile: a signal handler.
+                    false => self.beside(cpu, stamp, true),
+                }
+            }
+            Err(stamp) => self.ask_both(stamp),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ask_both(&self, stamp: u64) -> Elapsed {
+        let seen = self.clock.resyncs().switched;
+        let cpu = self.clock.ask(stamp) - self.started;
+        self.beside(cpu, stamp, self.clock.resyncs().switched != seen)
+    }
+
+    #[cold]
+    fn beside(&self, cpu: CpuTime, stamp: u64, switched: bool) -> Elapsed {
+        let wall_ns = calibrate::ns_of(stamp.wrapping_sub(self.stamp));
+        let off_cpu_ns = if arch::HAS_COUNTER { wall_ns.wrapping_sub(cpu.ns) as i64 } else { 0 };
+        Elapsed { cpu, off_cpu_ns, switched }
     }
 }
 
@@ -290,6 +351,41 @@ mod tests {
         clock.slot().overwrite_witness(0);
         assert!(clock.now() >= before);
         assert!(clock.resyncs().switched > seen);
+    }
+
+    #[test]
+    fn a_stopwatch_starts_on_a_base_that_lasts() {
+        for clock in [Tier::Rseq, Tier::PerfPage].into_iter().flat_map(ThreadClock::with_tier) {
+            clock.set_error_bound_ns(1_000_000);
+            let mut renewed = 0;
+            for _ in 0..300_000 {
+                let before = clock.resyncs();
+                let watch = clock.stopwatch();
+                let (age, limit) = clock.slot().age(watch.stamp);
+                let after = clock.resyncs();
+                // A base from the future: the clock is held.
+                let lasts = (age as i64) < (limit / 2) as i64;
+                assert!(after != before || lasts, "{}: {age} of {limit}", clock.tier());
+                renewed += after.expired - before.expired;
+            }
+            assert!(renewed > 0, "{}", clock.tier());
+        }
+    }
+
+    #[test]
+    fn a_wall_clock_would_add_the_time_off_the_cpu() {
+        for clock in [Tier::Rseq, Tier::PerfPage].into_iter().flat_map(ThreadClock::with_tier) {
+            let watch = clock.stopwatch();
+            sleep(OFF_CPU);
+            let elapsed = watch.elapsed_by_both();
+            let both = elapsed.cpu.ns as i64 + elapsed.off_cpu_ns;
+            assert!(elapsed.switched && both >= OFF_CPU.as_nanos() as i64, "{elapsed:?}");
+        }
+        // Stretches without a switch come soon, and in one nothing is added.
+        let clock = ThreadClock::for_this_thread();
+        let quiet = (0..10_000).map(|_| clock.stopwatch().elapsed_by_both());
+        let mut quiet = quiet.filter(|elapsed| !elapsed.switched);
+        assert!(quiet.any(|elapsed| elapsed.off_cpu_ns == 0));
     }
 
     #[test]

@@ -35,7 +35,7 @@ mod thread;
 mod types;
 mod witness;
 
-pub use clock::{Stopwatch, ThreadClock, now};
+pub use clock::{Elapsed, Stopwatch, ThreadClock, now};
 pub use getpinfo::{getpinfo, getpinfo_process};
 pub use others::Others;
 pub use perf::CoreClock;

@@ -149,6 +149,15 @@ impl Slot {
     /// Reads the clock at the stamp that `take_stamp` gives, or gives the stamp back if the base will not do.
     #[inline(always)]
     pub(crate) fn read(&self, take_stamp: impl FnOnce() -> u64) -> Result<CpuTime, u64> {
+        self.read_within::<0>(take_stamp).map(|(time, _)| time)
+    }
+
+    /// The same with its stamp, if the base will do for as long again, `HALVINGS` times over.
+    #[inline(always)]
+    pub(crate) fn read_within<const HALVINGS: u32>(
+        &self,
+        take_stamp: impl FnOnce() -> u64,
+    ) -> Result<(CpuTime, u64), u64> {
         let stamp = take_stamp();
         compiler_fence(SeqCst);
         let unswitched = self.witness().load(Relaxed) == self.expected.load(Relaxed);
@@ -156,17 +165,18 @@ impl Slot {
         let base_ns = self.base_ns.load(Relaxed);
         let base_cycles = self.base_cycles.load(Relaxed);
         let ns_per_tick = self.ns_per_tick.load(Relaxed);
-        let limit = self.limit.load(Relaxed);
+        let limit = self.limit.load(Relaxed) >> HALVINGS;
         compiler_fence(SeqCst);
         let ticks = stamp.wrapping_sub(self.base_stamp.load(Relaxed));
         if !(unswitched && ticks < limit) {
             return Err(stamp);
         }
         self.last_stamp.store(stamp, Relaxed);
-        Ok(CpuTime {
+        let time = CpuTime {
             ns: base_ns.wrapping_add(ticks.wrapping_mul(ns_per_tick) >> 32),
             cycles: base_cycles.wrapping_add(ticks),
-        })
+        };
+        Ok((time, stamp))
     }
 
     /// The read when the base will not do: holds, or asks the kernel and takes a new base.
@@ -416,6 +426,12 @@ mod tests {
     impl Slot {
         pub(crate) fn overwrite_witness(&self, value: u64) {
             self.witness().store(value, Relaxed);
+        }
+
+        /// How old the base is at a stamp, and how old it may become, in ticks.
+        pub(crate) fn age(&self, stamp: u64) -> (u64, u64) {
+            let age = stamp.wrapping_sub(self.base_stamp.load(Relaxed));
+            (age, self.limit.load(Relaxed))
         }
     }
 

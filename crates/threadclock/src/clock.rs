@@ -89,10 +89,20 @@ impl ThreadClock {
     /// short intervals, at their end.
     #[inline(always)]
     pub fn stopwatch(&self) -> Stopwatch<'_> {
-        let slot = self.slot();
-        let (started, stamp) = match slot.read_within::<1>(arch::stamp) {
+        self.stopwatch_by(arch::stamp)
+    }
+
+    /// The same in order, as [`now_ordered`](Self::now_ordered): for intervals of a few nanoseconds.
+    #[inline(always)]
+    pub fn stopwatch_ordered(&self) -> Stopwatch<'_> {
+        self.stopwatch_by(arch::stamp_ordered)
+    }
+
+    #[inline(always)]
+    fn stopwatch_by(&self, take_stamp: fn() -> u64) -> Stopwatch<'_> {
+        let (started, stamp) = match self.slot().read_within::<1>(take_stamp) {
             Ok(read) => read,
-            Err(stamp) => self.renew(stamp),
+            Err(stamp) => self.renew(stamp, take_stamp),
         };
         Stopwatch { clock: self, started, stamp }
     }
@@ -100,9 +110,9 @@ impl ThreadClock {
     /// Asks the kernel; then reads anew, so that the asking is over.
     #[cold]
     #[inline(never)]
-    fn renew(&self, stamp: u64) -> (CpuTime, u64) {
+    fn renew(&self, stamp: u64, take_stamp: fn() -> u64) -> (CpuTime, u64) {
         slow_read(self.thread.ok(), self.slot(), stamp);
-        let again = self.slot().read_within::<0>(arch::stamp);
+        let again = self.slot().read_within::<0>(take_stamp);
         again.unwrap_or_else(|stamp| (self.ask(stamp), stamp))
     }
 
@@ -234,7 +244,8 @@ pub struct Elapsed {
     /// The thread's CPU time.
     pub cpu: CpuTime,
     /// Nanoseconds that a wall clock would add to that: the thread waited, or something else ran in its place.
-    /// Signed, as both clocks have errors. 0 if the kernel had not to be asked for `cpu`, and without a counter.
+    /// Signed, as both clocks have errors. 0 if the kernel had not to be asked for `cpu`, and on the kernel tier, which
+    /// has no counter to trust.
     pub off_cpu_ns: i64,
     /// Whether the thread was switched out, moved or took a signal.
     pub switched: bool,
@@ -247,10 +258,10 @@ impl Stopwatch<'_> {
         self.clock.now() - self.started
     }
 
-    /// The same, and what a wall clock would add.
+    /// The same in order, and what a wall clock would add.
     #[inline(always)]
     pub fn elapsed_by_both(&self) -> Elapsed {
-        match self.clock.slot().read_within::<0>(arch::stamp) {
+        match self.clock.slot().read_within::<0>(arch::stamp_ordered) {
             Ok((now, stamp)) => {
                 let cpu = now - self.started;
                 match stamp.wrapping_sub(self.stamp) == cpu.cycles {
@@ -274,7 +285,8 @@ impl Stopwatch<'_> {
     #[cold]
     fn beside(&self, cpu: CpuTime, stamp: u64, switched: bool) -> Elapsed {
         let wall_ns = calibrate::ns_of(stamp.wrapping_sub(self.stamp));
-        let off_cpu_ns = if arch::HAS_COUNTER { wall_ns.wrapping_sub(cpu.ns) as i64 } else { 0 };
+        let is_trusted = self.clock.tier() != Tier::Kernel;
+        let off_cpu_ns = if is_trusted { wall_ns.wrapping_sub(cpu.ns) as i64 } else { 0 };
         Elapsed { cpu, off_cpu_ns, switched }
     }
 }

@@ -21,9 +21,17 @@
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
+#[cfg(all(feature = "abort", not(any(feature = "std", test))))]
+#[panic_handler]
+fn abort(_: &core::panic::PanicInfo<'_>) -> ! {
+    // SAFETY: does not return.
+    unsafe { libc::abort() }
+}
+
 mod arch;
 mod calibrate;
 mod clock;
+#[cfg(feature = "ffi")]
 pub mod ffi;
 mod getpinfo;
 pub mod others;

@@ -13,6 +13,7 @@ pub(crate) fn errno() -> i32 {
 }
 
 /// Sets errno, for C callers.
+#[cfg(feature = "ffi")]
 pub(crate) fn set_errno(errno: i32) {
     // SAFETY: as `errno`.
     unsafe { *libc::__errno_location() = errno };

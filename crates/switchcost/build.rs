@@ -29,4 +29,37 @@ fn main() {
         println!("cargo::rustc-link-arg-bins=-no-pie");
     }
     println!("cargo::rerun-if-changed=build.rs");
+    preload();
+}
+
+/// Builds the library that `profile` preloads (crates/preload). It is a shared object whatever this program is linked
+/// as, so cargo is asked once more, without the flags that are meant for the program.
+fn preload() {
+    let folder = |name| PathBuf::from(env::var_os(name).unwrap_or_default());
+    let (crates, out) = (folder("CARGO_MANIFEST_DIR").join(".."), folder("OUT_DIR"));
+    for name in ["preload", "threadclock/src", "threadclock/Cargo.toml"] {
+        println!("cargo::rerun-if-changed={}", crates.join(name).display());
+    }
+    let target = env::var("TARGET").unwrap_or_default();
+    let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    let kept = flags.split('\x1f').filter(|flag| flag.starts_with("--remap-path-prefix="));
+    // Symbols are renamed before it is preloaded, which only this kind of table allows (`preload::symbols`).
+    let flags: Vec<&str> = kept.chain(["-Clink-arg=-Wl,--hash-style=sysv"]).collect();
+    let built = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()))
+        .args(["rustc", "--quiet", "--locked", "--package", "switchcost-preload", "--lib"])
+        .args(["--crate-type", "cdylib", "--features", "interpose", "--profile", "preload"])
+        .args(["--target", &target, "--target-dir"])
+        .arg(out.join("preload"))
+        .current_dir(&crates)
+        .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"))
+        // clippy's and the like are for what cargo was asked for.
+        .env_remove("RUSTC_WORKSPACE_WRAPPER")
+        .env_remove("RUSTC_WRAPPER")
+        .status();
+    let library = out.join("preload").join(target).join("preload/libpreload.so");
+    match built {
+        Ok(status) if status.success() => {}
+        other => panic!("cargo did not build crates/preload: {other:?}"),
+    }
+    println!("cargo::rustc-env=SWITCHCOST_PRELOAD={}", library.display());
 }

@@ -27,7 +27,7 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 
 pub use probe::command::KeptActions;
 use series::{Answer, NAME, Request};
-pub use series::{Series, look_up};
+pub use series::{Series, look_up, order};
 pub use serve::serve_if_asked;
 pub use used::{AtExec, Delay, Ending, IoBytes, Orphans, Run, Sampled, Threads, Usage, Used};
 

@@ -35,6 +35,8 @@ pub struct Series {
     pub announce: bool,
     /// Whether the outputs of each command are discarded from its second run on, those beforehand counted.
     pub discard: bool,
+    /// Whether those of its first run are, too.
+    pub discard_first: bool,
 }
 
 impl Series {
@@ -48,6 +50,7 @@ impl Series {
             tree: false,
             announce: true,
             discard: false,
+            discard_first: false,
         }
     }
 }
@@ -67,7 +70,7 @@ pub(crate) enum Answer {
 
 /// The order in which so many commands run in round `round`: shuffled anew in each (Fisher-Yates by
 /// ChaCha8 with the seed, stream `round`).
-pub(crate) fn order(commands: usize, seed: u64, round: u32) -> Vec<usize> {
+pub fn order(commands: usize, seed: u64, round: u32) -> Vec<usize> {
     let mut order: Vec<usize> = (0..commands).collect();
     if commands > 1 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);

@@ -211,7 +211,8 @@ impl<'a> Server<'a> {
         let before_ns = monotonic_raw_ns();
         let found = self.found[number];
         // A rehearsal goes all the ways that a run may go.
-        let null = self.null.as_ref().filter(|_| rehearsal || found.is_some()).map(AsFd::as_fd);
+        let is_discarded = rehearsal || found.is_some() || self.request.series.discard_first;
+        let null = self.null.as_ref().filter(|_| is_discarded).map(AsFd::as_fd);
         let found = found.unwrap_or(0);
         let started = self.starter.start(&command, found, null, rehearsal, &self.handlers);
         let Started { pid: child, handle, before_exec } =

@@ -15,6 +15,7 @@ use crate::history::{self, HistoryArgs};
 use crate::links::{self, LinksArgs};
 use crate::measure::{self, MeasureArgs};
 use crate::output::{colour, print};
+use crate::profile::{self, ProfileArgs};
 use crate::report::{self, ReportArgs};
 use crate::response::ResponseArgs;
 use crate::ring::RingArgs;
@@ -51,6 +52,7 @@ impl Cli {
         let command =
             Self::command().mut_subcommand("compare", |c| c.mut_args(compare::of_session));
         let command = command.mut_subcommand("run", |c| c.mut_args(run::without_use));
+        let command = command.mut_subcommand("profile", |c| c.mut_args(profile::of_profile));
         let command = command.mut_subcommand("trace", |c| c.mut_args(trace::of_trace));
         let command = signed(command);
         Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
@@ -163,6 +165,17 @@ pub(crate) enum Command {
         after_long_help = "Examples:\n  switchcost run -- make -j4\n  switchcost run -n 20 -- sleep 0.01\n  switchcost run --vs 'gzip -1 -c f' -- gzip -c f\n  switchcost run -n 5 --parameter jobs 1,2,4 -- make -j{jobs}"
     )]
     Run(RunArgs),
+    /// Measure the CPU time of each call of a command's allocator, or of functions that you name
+    ///
+    /// By a library that is preloaded into the command and all that it starts (LD_PRELOAD), with the clock of the
+    /// thread's own CPU time (docs/threadclock.md): a preemption in a call is not charged to it, and what a wall clock
+    /// would have charged is told beside. Each run is a fresh launch; intervals are over launches. The command is not
+    /// changed or built anew, but has to be linked dynamically. The report goes to standard error, and the exit code is the
+    /// command's. Nothing is stored: --json keeps all, with histograms.
+    #[command(
+        after_long_help = "Examples:\n  switchcost profile --malloc -- python3 -c 'list(range(10**6))'\n  switchcost profile --malloc --allocator libjemalloc.so.2 -- sqlite3 my.db .dump\n  switchcost profile --calls write,fsync -n 10 -- ./server --once"
+    )]
+    Profile(ProfileArgs),
     /// Show every switch of the machine, live: who switches, who waits, who preempts whom, what it costs
     ///
     /// By eBPF, as `trace`. Keys: s sorts, g groups, / filters, f freezes, h helps, q ends. --batch prints the
@@ -227,6 +240,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::History(args) => history::run(&args),
         Command::Links(args) => links::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Profile(args) => profile::run(&args),
         Command::Top(args) => top::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Runs(command) => runs::run(command),

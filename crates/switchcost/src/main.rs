@@ -25,6 +25,7 @@ mod live;
 mod measure;
 mod output;
 mod price;
+mod profile;
 mod progress;
 mod report;
 mod response;

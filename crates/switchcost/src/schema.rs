@@ -8,12 +8,12 @@ use schemars::{Schema, schema_for};
 use crate::experiments::Record;
 use crate::failure::usage;
 use crate::output::print;
-use crate::{run, top, trace, watch};
+use crate::{profile, run, top, trace, watch};
 
 /// A schema's name, what it is of, and itself.
 type Named = (&'static str, &'static str, fn() -> Schema);
 
-const ALL: [Named; 9] = [
+const ALL: [Named; 10] = [
     ("run-line", "a line of a run file", || schema_for!(model::run::Line)),
     (
         "record",
@@ -24,6 +24,7 @@ const ALL: [Named; 9] = [
     ("several", "compare --json of three or more runs", || schema_for!(model::comparison::Several)),
     ("history", "history --json", || schema_for!(Vec<model::subject::Published>)),
     ("program", "cost --pid and cost -- CMD with --json", || schema_for!(watch::findings::Report)),
+    ("profile", "profile --json", || schema_for!(profile::Profile)),
     ("top-update", "a line of top --batch=json", || schema_for!(top::Update)),
     ("trace", "trace --json", || schema_for!(trace::Trace)),
     ("command-use", "run --json", || schema_for!(run::record::Record)),

@@ -141,7 +141,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let Plan { runs: count, warmup, seed, tree, show_output, .. } = plan;
     let discard = !show_output && warmup.saturating_add(count) > 1;
-    let series = Series { commands, warmup, runs: count, seed, tree, announce: false, discard };
+    let (announce, discard_first) = (false, false);
+    let series =
+        Series { commands, warmup, runs: count, seed, tree, announce, discard, discard_first };
     let mut launcher = Launcher::start(series)?;
     let mut runs = Vec::new();
     let mut progress = SoFar::new(&plan, args.output.quiet);

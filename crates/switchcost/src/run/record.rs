@@ -71,7 +71,7 @@ impl Plan {
 }
 
 /// A text of at most so many characters, its middle left out.
-pub(super) fn shortened(text: &str, most: usize) -> String {
+pub(crate) fn shortened(text: &str, most: usize) -> String {
     let count = text.chars().count();
     if count <= most {
         return text.to_string();

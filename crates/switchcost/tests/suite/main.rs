@@ -22,6 +22,7 @@ mod links;
 mod measure;
 mod outputs;
 mod policies;
+mod profile;
 mod program;
 mod report;
 mod report_browser;

@@ -1,0 +1,125 @@
+//! malloc(3) and its kin: the next definition is called, and timed.
+
+use core::ffi::{c_int, c_void};
+use core::ptr::null_mut;
+
+use super::next::{self, arena_bytes, from_arena, is_of_arena};
+use super::timed;
+use crate::layout::{allocator_cell, class};
+
+const MALLOC: usize = 0;
+const CALLOC: usize = 1;
+const REALLOC: usize = 2;
+const ALIGNED: usize = 3;
+const FREE: usize = 4;
+
+/// # Safety
+/// As malloc(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn malloc(bytes: usize) -> *mut c_void {
+    let Some(next) = next::malloc() else { return from_arena(bytes) };
+    // SAFETY: the caller's call.
+    timed(allocator_cell(MALLOC, class(bytes)), || unsafe { next(bytes) })
+}
+
+/// # Safety
+/// As calloc(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
+    let Some(next) = next::calloc() else {
+        return count.checked_mul(bytes).map_or(null_mut(), from_arena);
+    };
+    let all = count.saturating_mul(bytes);
+    // SAFETY: the caller's call.
+    timed(allocator_cell(CALLOC, class(all)), || unsafe { next(count, bytes) })
+}
+
+/// # Safety
+/// As realloc(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn realloc(memory: *mut c_void, bytes: usize) -> *mut c_void {
+    if is_of_arena(memory) {
+        // SAFETY: the caller's memory, which came from the arena.
+        return unsafe { out_of_arena(memory, bytes) };
+    }
+    let Some(next) = next::realloc() else { return from_arena(bytes) };
+    // SAFETY: the caller's call.
+    timed(allocator_cell(REALLOC, class(bytes)), || unsafe { next(memory, bytes) })
+}
+
+/// # Safety
+/// The memory came from the arena.
+#[cold]
+unsafe fn out_of_arena(memory: *mut c_void, bytes: usize) -> *mut c_void {
+    // SAFETY: both are as large as is copied, and one is new.
+    unsafe {
+        let new = malloc(bytes);
+        if !new.is_null() {
+            let kept = arena_bytes(memory).min(bytes);
+            core::ptr::copy_nonoverlapping(memory.cast::<u8>(), new.cast::<u8>(), kept);
+        }
+        new
+    }
+}
+
+/// # Safety
+/// As free(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn free(memory: *mut c_void) {
+    if is_of_arena(memory) {
+        return;
+    }
+    let Some(next) = next::free() else { return };
+    // The size is not known here, and asking for it would fetch what free is to fetch.
+    // SAFETY: the caller's call.
+    timed(allocator_cell(FREE, 0), || unsafe { next(memory) })
+}
+
+/// # Safety
+/// As memalign(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn memalign(alignment: usize, bytes: usize) -> *mut c_void {
+    let Some(next) = next::memalign() else { return null_mut() };
+    // SAFETY: the caller's call.
+    timed(allocator_cell(ALIGNED, class(bytes)), || unsafe { next(alignment, bytes) })
+}
+
+/// # Safety
+/// As aligned_alloc(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn aligned_alloc(alignment: usize, bytes: usize) -> *mut c_void {
+    let Some(next) = next::aligned_alloc() else { return null_mut() };
+    // SAFETY: the caller's call.
+    timed(allocator_cell(ALIGNED, class(bytes)), || unsafe { next(alignment, bytes) })
+}
+
+/// # Safety
+/// As posix_memalign(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_memalign(
+    memory: *mut *mut c_void,
+    alignment: usize,
+    bytes: usize,
+) -> c_int {
+    let Some(next) = next::posix_memalign() else { return libc::ENOMEM };
+    // SAFETY: the caller's call.
+    timed(allocator_cell(ALIGNED, class(bytes)), || unsafe { next(memory, alignment, bytes) })
+}
+
+/// # Safety
+/// As valloc(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn valloc(bytes: usize) -> *mut c_void {
+    let Some(next) = next::valloc() else { return null_mut() };
+    // SAFETY: the caller's call.
+    timed(allocator_cell(ALIGNED, class(bytes)), || unsafe { next(bytes) })
+}
+
+/// # Safety
+/// As pvalloc(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pvalloc(bytes: usize) -> *mut c_void {
+    let Some(next) = next::pvalloc() else { return null_mut() };
+    // SAFETY: the caller's call.
+    timed(allocator_cell(ALIGNED, class(bytes)), || unsafe { next(bytes) })
+}

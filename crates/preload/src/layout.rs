@@ -1,0 +1,221 @@
+//! The shared memory: a header, then a slot for each thread at a time, each with a cell for each kind of call.
+//!
+//! A slot has one writer, so that counting needs no locked instruction. All words are native-endian.
+
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+
+/// The first word of the header.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"swcalls1");
+
+/// The environment variable with the path of the shared memory.
+pub const VARIABLE: &str = "SWITCHCOST_PROFILE_DATA";
+
+/// Threads that are counted at the same time.
+pub const SLOTS: usize = 1024;
+
+/// Bytes of a page, as far as this layout is concerned: cells are that large.
+pub const PAGE_BYTES: usize = 4096;
+
+/// The calls of an allocator that are counted, in the order of their cells.
+pub const ALLOCATOR: [&str; 5] = ["malloc", "calloc", "realloc", "aligned_alloc", "free"];
+
+/// The symbols by which a program calls them.
+pub const SYMBOLS: [&str; 9] = [
+    "malloc",
+    "calloc",
+    "realloc",
+    "free",
+    "memalign",
+    "aligned_alloc",
+    "posix_memalign",
+    "valloc",
+    "pvalloc",
+];
+
+/// Classes of size: 0 is 0 bytes, class k is 2^(k-1) to 2^k - 1 bytes.
+pub const CLASSES: usize = 49;
+
+/// Functions that may be named.
+pub const NAMED: usize = 31;
+/// The place after them: a function that does nothing, to know what timing one adds to it.
+pub const NOTHING: usize = NAMED;
+
+/// Stands in the library, then the code of all places, each at the next multiple of [`PLACE_CODE_BYTES`].
+pub const PLACES_MARK: &[u8] = b"switchcost places";
+/// Bytes of the code of a place.
+pub const PLACE_CODE_BYTES: usize = 16;
+
+/// Longest name of a function in bytes.
+pub const NAME_BYTES: usize = 127;
+
+/// The cell of intervals with nothing in them.
+pub const EMPTY: usize = 0;
+/// The cell of what counting a call takes beside the call.
+pub const OWN: usize = 1;
+const FIRST: usize = 2;
+const FIRST_NAMED: usize = FIRST + ALLOCATOR.len() * CLASSES;
+/// Cells of a slot.
+pub const CELLS: usize = FIRST_NAMED + NAMED + 1;
+
+/// Bytes of a slot.
+pub const SLOT_BYTES: usize = CELLS * size_of::<Cell>();
+/// Bytes of all of it; pages that nobody writes to take no memory.
+pub const BYTES: usize = size_of::<Header>() + SLOTS * SLOT_BYTES;
+
+/// What all threads share.
+#[repr(C, align(4096))]
+pub struct Header {
+    /// [`MAGIC`].
+    pub magic: AtomicU64,
+    /// Threads that found no slot, memory or clock.
+    pub missed_threads: AtomicU64,
+    /// The tiers by which threads read the time: bit `Tier as usize`.
+    pub tiers: AtomicU32,
+    /// Processes that were counted.
+    pub processes: AtomicU32,
+    /// The process that writes to a slot; 0: none.
+    pub owners: [AtomicI32; SLOTS],
+}
+
+/// The calls of one kind by one thread.
+#[repr(C, align(4096))]
+pub struct Cell {
+    /// Their CPU time.
+    pub sum_ns: AtomicU64,
+    /// The longest by CPU time.
+    pub max_ns: AtomicU64,
+    /// Calls in which the thread was switched out, moved, or took a signal.
+    pub switched: AtomicU64,
+    /// What a wall clock would add to their CPU time.
+    pub off_cpu_ns: AtomicU64,
+    /// The longest by the wall clock, of those that were switched.
+    pub max_wall_ns: AtomicU64,
+    unused: [u64; WORDS - 5],
+    /// Calls by CPU time ([`bucket`]).
+    pub buckets: [AtomicU64; BUCKETS],
+}
+
+/// Words of a cell before its buckets.
+const WORDS: usize = 16;
+/// Buckets of a cell.
+pub const BUCKETS: usize = PAGE_BYTES / 8 - WORDS;
+/// Buckets from one power of two to the next: edges are at most a sixteenth apart.
+const STEPS: usize = 16;
+
+const _: () =
+    assert!(size_of::<Cell>() == PAGE_BYTES && size_of::<Header>().is_multiple_of(PAGE_BYTES));
+
+/// The bucket of a time: exact below 16 ns, then 16 for each power of two; the last has all from 17 s on.
+#[inline(always)]
+pub fn bucket(ns: u64) -> usize {
+    let exponent = 63 - (ns | 1).leading_zeros() as usize;
+    if exponent < 4 {
+        return ns as usize;
+    }
+    let step = (ns >> (exponent - 4)) as usize % STEPS;
+    ((exponent - 3) * STEPS + step).min(BUCKETS - 1)
+}
+
+/// The times of a bucket, in ns: from the first, below the second.
+pub fn edges(bucket: usize) -> (u64, u64) {
+    let edge = |number: usize| match number / STEPS {
+        0 => number as u64,
+        power => ((STEPS + number % STEPS) as u64) << (power - 1),
+    };
+    (edge(bucket), edge(bucket + 1))
+}
+
+/// The class of a size in bytes.
+#[inline(always)]
+pub fn class(bytes: usize) -> usize {
+    ((usize::BITS - bytes.leading_zeros()) as usize).min(CLASSES - 1)
+}
+
+/// The sizes of a class in bytes: from the first to the second, which both belong to it.
+pub fn sizes(class: usize) -> (u64, u64) {
+    match class {
+        0 => (0, 0),
+        _ => (1 << (class - 1), (1 << class) - 1),
+    }
+}
+
+/// The cell of a call of an allocator (place in [`ALLOCATOR`]) with a class of size.
+#[inline(always)]
+pub const fn allocator_cell(function: usize, class: usize) -> usize {
+    FIRST + function * CLASSES + class
+}
+
+/// The cell of a function that was named, or of [`NOTHING`].
+#[inline(always)]
+pub const fn named_cell(number: usize) -> usize {
+    FIRST_NAMED + number
+}
+
+/// What a cell counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Intervals with nothing in them.
+    Empty,
+    /// What counting takes.
+    Own,
+    /// A call of an allocator and its class of size.
+    Allocator {
+        /// Place in [`ALLOCATOR`].
+        function: usize,
+        /// Class of size.
+        class: usize,
+    },
+    /// A function that was named, or [`NOTHING`].
+    Named(usize),
+}
+
+/// What the cell of this number counts.
+pub fn kind(cell: usize) -> Kind {
+    match cell {
+        EMPTY => Kind::Empty,
+        OWN => Kind::Own,
+        _ if cell < FIRST_NAMED => {
+            Kind::Allocator { function: (cell - FIRST) / CLASSES, class: (cell - FIRST) % CLASSES }
+        }
+        _ => Kind::Named(cell - FIRST_NAMED),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn buckets_join_and_are_narrow() {
+        for number in 0..BUCKETS - 1 {
+            let (low, high) = edges(number);
+            assert_eq!((bucket(low), bucket(high - 1), bucket(high)), (number, number, number + 1));
+            assert!(high - low <= 1 || (high - low) * 16 <= low, "{low} to {high}");
+        }
+        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
+        assert_eq!(edges(BUCKETS - 1).1, 1 << 34);
+    }
+
+    #[test]
+    fn each_cell_has_one_meaning() {
+        for cell in 0..CELLS {
+            let again = match kind(cell) {
+                Kind::Empty => EMPTY,
+                Kind::Own => OWN,
+                Kind::Allocator { function, class } => allocator_cell(function, class),
+                Kind::Named(number) => named_cell(number),
+            };
+            assert_eq!(again, cell);
+        }
+        assert_eq!(kind(CELLS - 1), Kind::Named(NOTHING));
+    }
+
+    proptest! {
+        #[test]
+        fn a_size_lies_in_its_class(bytes in 0_usize..1 << 47) {
+            let (least, most) = sizes(class(bytes));
+            prop_assert!((least..=most).contains(&(bytes as u64)));
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The preloaded library and the memory that it counts in: both are files in memory, which end with this program.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write;
+use std::mem::offset_of;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::process;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use preload::layout::{
+    BUCKETS, BYTES, CELLS, Cell, Header, Kind, MAGIC, PAGE_BYTES, VARIABLE, kind,
+};
+use preload::symbols;
+use rustix::fs::{MemfdFlags, memfd_create};
+
+/// The library as it was built (build.rs).
+static LIBRARY: &[u8] = include_bytes!(env!("SWITCHCOST_PRELOAD"));
+
+/// A file in memory.
+fn in_memory(name: &str) -> Result<File> {
+    let file = memfd_create(name, MemfdFlags::CLOEXEC);
+    Ok(file.context("memfd_create(2) (see sysctl vm.memfd_noexec)")?.into())
+}
+
+/// Where others find it while this program runs. No descriptor is handed on: programs close those that they do
+/// not know.
+fn path(file: &File) -> String {
+    format!("/proc/{}/fd/{}", process::id(), file.as_raw_fd())
+}
+
+/// The library, with the names of the functions whose place it takes.
+pub(super) struct Library(File);
+
+impl Library {
+    pub(super) fn new(calls: &[String], malloc: bool) -> Result<Self> {
+        let mut bytes = LIBRARY.to_vec();
+        let names: Vec<&str> = calls.iter().map(String::as_str).collect();
+        symbols::name(&mut bytes, &names, malloc)
+            .map_err(|symbols::Damaged(why)| anyhow!("the library in this program: {why}"))?;
+        let mut file = in_memory("libswitchcost-profile.so")?;
+        file.write_all(&bytes).context("cannot write the library to memory")?;
+        Ok(Self(file))
+    }
+
+    /// The words that start a command with it, before an allocator and before what the caller preloads.
+    pub(super) fn words(
+        &self,
+        shared: &Shared,
+        allocator: Option<&str>,
+        command: &[OsString],
+    ) -> Vec<OsString> {
+        let mut preload = OsString::from(format!("LD_PRELOAD={}", path(&self.0)));
+        let callers = std::env::var_os("LD_PRELOAD").filter(|of| !of.is_empty());
+        for next in allocator.map(OsString::from).into_iter().chain(callers) {
+            preload.push(":");
+            preload.push(next);
+        }
+        let data = OsString::from(format!("{VARIABLE}={}", path(&shared.0)));
+        let env = [OsString::from("env"), preload, data];
+        env.into_iter().chain(command.iter().cloned()).collect()
+    }
+}
+
+/// Calls of one kind in one run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Calls {
+    pub(super) sum_ns: u64,
+    pub(super) max_ns: u64,
+    pub(super) switched: u64,
+    pub(super) off_cpu_ns: u64,
+    pub(super) max_wall_ns: u64,
+    /// By bucket of `preload::layout`; empty without calls.
+    pub(super) buckets: Vec<u64>,
+}
+
+impl Calls {
+    pub(super) fn count(&self) -> u64 {
+        self.buckets.iter().sum()
+    }
+
+    pub(super) fn add(&mut self, more: &Self) {
+        self.sum_ns += more.sum_ns;
+        self.max_ns = self.max_ns.max(more.max_ns);
+        self.switched += more.switched;
+        self.off_cpu_ns += more.off_cpu_ns;
+        self.max_wall_ns = self.max_wall_ns.max(more.max_wall_ns);
+        self.buckets.resize(BUCKETS, 0);
+        for (own, more) in self.buckets.iter_mut().zip(&more.buckets) {
+            *own += more;
+        }
+    }
+}
+
+/// All that was counted in one run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Counts {
+    pub(super) processes: u32,
+    pub(super) missed_threads: u64,
+    /// Bits of the tiers by which the time was read.
+    pub(super) tiers: u32,
+    /// Those that there are, in the order of their cells.
+    pub(super) kinds: Vec<(Kind, Calls)>,
+}
+
+/// The memory that one run counts in.
+pub(super) struct Shared(File);
+
+impl Shared {
+    pub(super) fn new() -> Result<Self> {
+        let file = in_memory("switchcost-profile")?;
+        // Pages that nobody writes to take no memory.
+        file.set_len(BYTES as u64).context("cannot size the memory for counts")?;
+        let magic = offset_of!(Header, magic) as u64;
+        file.write_all_at(&MAGIC.to_ne_bytes(), magic).context("cannot write to memory")?;
+        Ok(Self(file))
+    }
+
+    /// What was counted. Processes that still run go on counting.
+    pub(super) fn counts(&self) -> Result<Counts> {
+        self.read().context("cannot read what was counted")
+    }
+
+    fn read(&self) -> Result<Counts> {
+        let mut header = vec![0; size_of::<Header>()];
+        self.0.read_exact_at(&mut header, 0)?;
+        ensure!(word(&header, offset_of!(Header, magic)) == MAGIC, "somebody else wrote to it");
+        let mut cells: Vec<Calls> = vec![Calls::default(); CELLS];
+        let mut at = header.len() as u64;
+        let mut page = vec![0; PAGE_BYTES];
+        while let Some(next) = self.next_page(at)? {
+            self.0.read_exact_at(&mut page, next)?;
+            let cell = (next as usize - header.len()) / PAGE_BYTES % CELLS;
+            let calls = read_cell(&page);
+            if calls.count() > 0 {
+                cells[cell].add(&calls);
+            }
+            at = next + PAGE_BYTES as u64;
+        }
+        let kinds = cells.into_iter().enumerate().filter(|(_, calls)| calls.count() > 0);
+        let half = |at: usize| u32::from_ne_bytes([0, 1, 2, 3].map(|byte| header[at + byte]));
+        Ok(Counts {
+            processes: half(offset_of!(Header, processes)),
+            missed_threads: word(&header, offset_of!(Header, missed_threads)),
+            tiers: half(offset_of!(Header, tiers)),
+            kinds: kinds.map(|(cell, calls)| (kind(cell), calls)).collect(),
+        })
+    }
+
+    /// The next page from there on that anybody wrote to.
+    fn next_page(&self, at: u64) -> Result<Option<u64>> {
+        if at >= BYTES as u64 {
+            return Ok(None);
+        }
+        match rustix::fs::seek(&self.0, rustix::fs::SeekFrom::Data(at)) {
+            Ok(next) => Ok(Some(next / PAGE_BYTES as u64 * PAGE_BYTES as u64)),
+            Err(rustix::io::Errno::NXIO) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u64 {
+    u64::from_ne_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|byte| bytes[at + byte]))
+}
+
+fn read_cell(page: &[u8]) -> Calls {
+    let first = offset_of!(Cell, buckets);
+    Calls {
+        sum_ns: word(page, offset_of!(Cell, sum_ns)),
+        max_ns: word(page, offset_of!(Cell, max_ns)),
+        switched: word(page, offset_of!(Cell, switched)),
+        off_cpu_ns: word(page, offset_of!(Cell, off_cpu_ns)),
+        max_wall_ns: word(page, offset_of!(Cell, max_wall_ns)),
+        buckets: (0..BUCKETS).map(|number| word(page, first + 8 * number)).collect(),
+    }
+}

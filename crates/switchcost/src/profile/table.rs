@@ -1,0 +1,176 @@
+//! `switchcost profile` on the terminal: the answer, a table, the lines that matter.
+
+use model::words::{byte_range, time, two_digits};
+
+use super::findings::{Profile, Ratio, Row, What};
+use crate::run::record::shortened;
+use crate::terminal::{
+    MOST_LINES, View, brief_interval, counted, estimate_words, figure, page, table, time_words,
+    wrapped,
+};
+
+/// Sizes that are printed by default have at least these shares of their function's calls and of all calls.
+const OF_FUNCTION: f64 = 0.05;
+const OF_ALL: f64 = 0.01;
+
+/// The whole report, ending with a newline.
+pub(super) fn text(profile: &Profile, view: View) -> String {
+    let mut parts = vec![wrapped(&headline(profile)), rows(profile, view)];
+    let mut lines = lines(profile);
+    if view.verbose {
+        let share = profile.all(0).map(|all| estimate_words(Some(all.share_of_cpu)));
+        lines.extend(share.map(|share| format!("part of the CPU time: {share}")));
+        lines.push(LEGEND.to_string());
+    } else {
+        lines.truncate(MOST_LINES);
+    }
+    let lines: Vec<String> = lines.iter().map(|line| wrapped(line)).collect();
+    parts.push(lines.join("\n"));
+    page(&parts)
+}
+
+const LEGEND: &str = "ns/call: mean CPU time of a call, less what timing it adds; p50, p99: of all calls of all runs; longest: by a \
+    wall clock; wall +%: what a wall clock would add, as it goes on while the thread is off the CPU; part of the CPU time: without profiling";
+
+/// Whether the thread's time off the CPU is known.
+fn knows_wall(profile: &Profile) -> bool {
+    !profile.launches.iter().any(|launch| launch.clocks.iter().any(|clock| clock == "kernel"))
+}
+
+/// How much more a wall clock would say, in percent.
+fn wall_percent(row: &Row) -> f64 {
+    100.0 * (row.wall_ns_per_call.value / row.ns_per_call.value - 1.0)
+}
+
+fn headline(profile: &Profile) -> String {
+    let plan = &profile.plan;
+    let name = shortened(&shell_words::join(&plan.command), 40);
+    let Some(all) = profile.all(0) else {
+        return format!("No call of {name} was counted.");
+    };
+    let what = match (&plan.calls[..], plan.malloc) {
+        ([], _) => "An allocation or free".to_string(),
+        ([one], false) => one.clone(),
+        (several, false) => format!("A call of the {} functions", several.len()),
+        (_, true) => "A call".to_string(),
+    };
+    let share = 100.0 * all.share_of_cpu.value;
+    let mut text = format!(
+        "{what} takes {}; all take {} % of the CPU time of {name}.",
+        time_words(&all.ns_per_call),
+        two_digits(share)
+    );
+    for (number, library) in plan.allocators.iter().enumerate() {
+        let of_all = |of: &&Ratio| of.allocator == number + 1 && of.what == all.what;
+        let Some(of) = profile.ratios.iter().find(of_all) else { continue };
+        text += &format!(" With {library} it takes {}.", times_words(of));
+    }
+    if all.switched > 0 && knows_wall(profile) {
+        let wall = all.wall_ns_per_call;
+        text += &format!(
+            " A wall clock would say {} ({} % more): {} lost the CPU.",
+            time(wall.value),
+            two_digits(wall_percent(all)),
+            counted(all.switched as usize, "call")
+        );
+    }
+    text
+}
+
+fn times_words(of: &Ratio) -> String {
+    let range = of.ratio.interval();
+    let range = range.map(|range| format!("{} to {}", figure(range.low), figure(range.high)));
+    let range = range.unwrap_or("not resolved".to_string());
+    format!("{} times that ({range})", figure(of.ratio.value))
+}
+
+fn rows(profile: &Profile, view: View) -> String {
+    let several = !profile.plan.allocators.is_empty();
+    let shown: Vec<&Row> = profile.rows.iter().filter(|row| is_shown(profile, row, view)).collect();
+    let knows_wall = knows_wall(profile);
+    let cells = |row: &&Row| {
+        let mut cells = vec![row.what.function.clone().unwrap_or("all".to_string())];
+        if several {
+            cells.push(shortened(library(profile.plan.allocator(row.allocator)), 10));
+        }
+        cells.extend([sizes(&row.what), thousands(row.calls), figure(row.ns_per_call.value)]);
+        cells.push(brief_interval(Some(row.ns_per_call)));
+        if several {
+            let ratio = profile.ratios.iter();
+            let mut ratio = ratio.filter(|of| of.allocator == row.allocator && of.what == row.what);
+            cells.push(ratio.next().map_or(String::new(), |of| figure(of.ratio.value)));
+        }
+        cells.extend([row.p50_ns, row.p99_ns].map(|ns| format!("{ns:.0}")));
+        if !several {
+            cells.push(time(row.longest_wall_ns as f64));
+            cells.push(if knows_wall { two_digits(wall_percent(row)) } else { "-".to_string() });
+        }
+        cells
+    };
+    let columns: &[&str] = match several {
+        true => &["function", "by", "bytes", "calls", "ns/call", "interval", "ratio", "p50", "p99"],
+        false => &[
+            "function", "bytes", "calls", "ns/call", "interval", "p50", "p99", "longest", "wall +%",
+        ],
+    };
+    let columns = columns.iter().map(|name| name.to_string()).collect::<Vec<_>>();
+    format!("{}\n", table(columns, shown.iter().map(cells)))
+}
+
+/// The last part of a path: `libjemalloc.so.2` without `lib` and what follows the name.
+fn library(name: &str) -> &str {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    file.strip_prefix("lib").and_then(|rest| rest.split('.').next()).unwrap_or(file)
+}
+
+fn is_shown(profile: &Profile, row: &Row, view: View) -> bool {
+    let What { function, bytes } = &row.what;
+    if function.is_none() {
+        return profile.rows.iter().filter(|of| of.what.bytes.is_none()).count() > 2;
+    }
+    if bytes.is_none() || view.verbose {
+        return true;
+    }
+    // Sizes of functions that matter, where one allocator is looked at.
+    let share =
+        |what: &What| profile.row(row.allocator, what).map_or(0.0, |of| row.calls / of.calls);
+    let function = What { function: function.clone(), bytes: None };
+    let all = What { function: None, bytes: None };
+    profile.plan.allocators.is_empty() && share(&function) >= OF_FUNCTION && share(&all) >= OF_ALL
+}
+
+fn sizes(what: &What) -> String {
+    match what.bytes {
+        None => "all".to_string(),
+        Some((from, to)) if from == to => from.to_string(),
+        Some((from, to)) if to < 1024 => format!("{from} to {to}"),
+        Some((from, to)) => byte_range(from, to + 1),
+    }
+}
+
+fn thousands(calls: f64) -> String {
+    crate::live::rows::grouped(calls)
+}
+
+/// Lines that matter, the most important ones first.
+fn lines(profile: &Profile) -> Vec<String> {
+    let mut lines: Vec<String> =
+        profile.notices.iter().map(|notice| format!("note: {notice}")).collect();
+    let failed = profile.launches.iter().filter(|launch| launch.exit_code != 0).count();
+    if failed > 0 {
+        let all = counted(profile.launches.len(), "run");
+        lines.push(format!("note: {failed} of {all} did not end with exit code 0"));
+    }
+    if let (Some(added), Some(all)) = (profile.added_ns, profile.all(0)) {
+        let cpu_ns = all.ns_per_call.value / all.share_of_cpu.value;
+        let percent = two_digits(100.0 * added / cpu_ns);
+        lines.push(format!(
+            "profiling added {} to a call, {percent} % to the CPU time",
+            time(added)
+        ));
+    }
+    if profile.rows.iter().any(|row| row.ns_per_call.interval().is_none()) {
+        lines.push("intervals need 5 runs or more: -n 10".to_string());
+    }
+    lines
+}

@@ -1,0 +1,131 @@
+use launcher::Ending;
+use model::machine::Machine;
+
+use super::findings::{Bin, Counted, Launch, Plan, Profile, What};
+use super::table;
+use crate::terminal::View;
+
+fn plan(allocators: &[&str]) -> Plan {
+    Plan {
+        command: vec!["server".to_string(), "--once".to_string()],
+        malloc: true,
+        calls: vec!["write".to_string()],
+        allocators: allocators.iter().map(|name| name.to_string()).collect(),
+        runs: 6,
+        seed: 1,
+        confidence: 0.95,
+    }
+}
+
+/// Calls of which each took so many ns with what timing adds.
+fn counted(function: &str, bytes: Option<(u64, u64)>, each: &[(u64, u64)]) -> Counted {
+    let bin = |&(ns, calls): &(u64, u64)| Bin { from_ns: ns, below_ns: ns + 1, calls };
+    Counted {
+        what: What { function: Some(function.to_string()), bytes },
+        calls: each.iter().map(|(_, calls)| calls).sum(),
+        sum_ns: each.iter().map(|(ns, calls)| ns * calls).sum(),
+        max_ns: each.iter().map(|(ns, _)| *ns).max().unwrap_or(0),
+        switched: 0,
+        off_cpu_ns: 0,
+        max_wall_ns: 0,
+        histogram: each.iter().map(bin).collect(),
+    }
+}
+
+fn launch(allocator: usize, round: u32, counted: Vec<Counted>) -> Launch {
+    Launch {
+        allocator,
+        round,
+        ending: Ending::Exited { code: 0 },
+        exit_code: 0,
+        cpu_ns: 1_000_000,
+        processes: 1,
+        missed_threads: 0,
+        clocks: vec!["rseq".to_string()],
+        empty_ns: Some(10.0),
+        empty_call_ns: Some(20.0),
+        own_ns: Some(50.0),
+        counted,
+    }
+}
+
+fn profile(plan: Plan, launches: Vec<Launch>) -> Profile {
+    let build = crate::execute::build_info();
+    Profile::of(plan, launches, ("2026".to_string(), None, Machine::default()), build)
+}
+
+fn of(function: Option<&str>, bytes: Option<(u64, u64)>) -> What {
+    What { function: function.map(str::to_string), bytes }
+}
+
+#[test]
+fn what_timing_adds_is_subtracted_by_kind_and_switches_add_to_the_wall_clock() {
+    let mut small = counted("malloc", Some((16, 31)), &[(30, 900), (1_010, 100)]);
+    (small.switched, small.off_cpu_ns, small.max_wall_ns) = (2, 8_000_000, 7_000_000);
+    let large = counted("malloc", Some((1024, 2047)), &[(60, 1_000)]);
+    let write = counted("write", None, &[(520, 100)]);
+    let found = profile(plan(&[]), vec![launch(0, 0, vec![small, large, write])]);
+    let ns = |what: &What| found.row(0, what).unwrap().ns_per_call.value;
+    // (20 x 900 + 1000 x 100) / 1000; 50; of both; 500 by its own empty call.
+    assert_eq!(ns(&of(Some("malloc"), Some((16, 31)))), 118.0);
+    assert_eq!(ns(&of(Some("malloc"), Some((1024, 2047)))), 50.0);
+    assert_eq!(ns(&of(Some("malloc"), None)), 84.0);
+    assert_eq!(ns(&of(Some("write"), None)), 500.0);
+    let all = found.all(0).unwrap();
+    assert_eq!((all.calls, all.switched), (2_100.0, 2));
+    assert_eq!(all.ns_per_call.value, (168_000.0 + 50_000.0) / 2_100.0);
+    assert_eq!(all.wall_ns_per_call.value, (8_000_000.0 + 218_000.0) / 2_100.0);
+    // The command has 1 ms, of which profiling took 50 ns for each of 2,100 calls.
+    assert_eq!(all.share_of_cpu.value, 218_000.0 / 895_000.0);
+    let malloc = found.row(0, &of(Some("malloc"), None)).unwrap();
+    assert_eq!((malloc.p50_ns, malloc.p99_ns, malloc.p999_ns), (50.0, 1_000.0, 1_000.0));
+    assert_eq!((malloc.longest_ns, malloc.longest_wall_ns), (1_010, 7_000_000));
+    assert_eq!(all.ns_per_call.interval(), None);
+}
+
+#[test]
+fn a_cost_below_that_of_nothing_stays_below_zero() {
+    let found = profile(plan(&[]), vec![launch(0, 0, vec![counted("free", None, &[(9, 10)])])]);
+    assert_eq!(found.all(0).unwrap().ns_per_call.value, -1.0);
+    assert_eq!(found.all(0).unwrap().p50_ns, -1.0);
+}
+
+/// Allocator 1 takes twice what the C library's takes, in every round; the rounds differ more than that.
+fn two() -> Profile {
+    let launches = (0..6).flat_map(|round| {
+        let ns = 50 * (u64::from(round) + 1);
+        [0, 1].map(|allocator| {
+            let malloc = counted("malloc", Some((16, 31)), &[(ns * (allocator + 1) + 10, 1_000)]);
+            launch(allocator as usize, round, vec![malloc])
+        })
+    });
+    profile(plan(&["/usr/lib/libjemalloc.so.2"]), launches.collect())
+}
+
+#[test]
+fn ratios_are_taken_within_rounds() {
+    let found = two();
+    let ratio = found.ratios.iter().find(|ratio| ratio.what == of(None, None)).unwrap().ratio;
+    assert!((ratio.value - 2.0).abs() < 1e-9, "{ratio:?}");
+    let range = ratio.interval().unwrap();
+    assert!((range.high - range.low).abs() < 1e-9, "{range:?}");
+    let own = found.all(0).unwrap().ns_per_call;
+    assert!(own.interval().unwrap().half_width() > 50.0, "{own:?}");
+}
+
+#[test]
+fn the_answer_comes_first_and_fits() {
+    let one = vec![launch(0, 0, vec![counted("malloc", Some((16, 31)), &[(30, 1_000)])])];
+    let text = table::text(&profile(plan(&[]), one), View::default());
+    let first = "An allocation or free takes about 20.0 ns (too few rounds for an interval); all\n";
+    assert!(text.starts_with(first) || text.starts_with("A call takes about 20.0 ns"), "{text}");
+    assert!(text.contains("note: write was not called"), "{text}");
+    assert!(text.contains("intervals need 5 runs or more: -n 10"), "{text}");
+    let text = table::text(&two(), View::ALL);
+    assert!(text.contains("With /usr/lib/libjemalloc.so.2 it takes 2.00 times that"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let nothing = profile(plan(&[]), vec![Launch { processes: 0, ..launch(0, 0, Vec::new()) }]);
+    let text = table::text(&nothing, View::default());
+    assert!(text.starts_with("No call of server --once was counted.\n"), "{text}");
+    assert!(text.contains("did not load the profiler"), "{text}");
+}

@@ -1,0 +1,328 @@
+//! `switchcost profile` as a program, on programs in C that make so many calls of such sizes. Needs cc, which linking Rust
+//! needs as well.
+
+// Also the functions that read what was counted are tests.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::common::schema::Schema;
+use crate::common::{Home, Said, has, skip, wait_for};
+
+/// A program in C (or C++), compiled.
+fn compiled(home: &Home, compiler: &str, source: &str, flags: &[&str]) -> PathBuf {
+    let (code, program) = (home.path().join("program.c"), home.path().join("program"));
+    fs::write(&code, source).unwrap();
+    let mut command = Command::new(compiler);
+    // What is not used must be called all the same.
+    command.args(["-O0", "-fno-builtin", "-pthread", "-o"]).arg(&program).arg(&code).args(flags);
+    let said = command.output().unwrap();
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    program
+}
+
+/// Profiles a command; what was said, and its JSON.
+fn profiled(home: &Home, flags: &[&str], command: &[&str]) -> (Said, Value) {
+    let file = home.path().join("profile.json");
+    let said = home
+        .run(&[&["profile"], flags, &["--json", file.to_str().unwrap(), "--"], command].concat());
+    (said, read(&file))
+}
+
+fn read(file: &Path) -> Value {
+    let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("no profile: {error}"));
+    let profile = serde_json::from_str(&text).expect("JSON");
+    Schema::of("profile").assert_holds(&profile);
+    profile
+}
+
+/// Calls of a function in all runs, of sizes that have `bytes` among them.
+fn calls(profile: &Value, function: &str, bytes: Option<u64>) -> u64 {
+    let launches = profile["launches"].as_array().unwrap().iter();
+    let counted = launches.flat_map(|launch| launch["counted"].as_array().unwrap());
+    let has_size = |of: &&Value| {
+        let Some(bytes) = bytes else { return true };
+        let range = of["bytes"].as_array();
+        range.is_some_and(|r| r[0].as_u64() <= Some(bytes) && Some(bytes) <= r[1].as_u64())
+    };
+    let own = counted.filter(|of| of["function"] == function).filter(has_size);
+    own.map(|of| of["calls"].as_u64().unwrap()).sum()
+}
+
+const ALLOCATES: &str = r#"
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void *thread(void *unused) {
+    for (int i = 0; i < 500; i++) free(malloc(70000));
+    return NULL;
+}
+
+int main(int count, char **words) {
+    if (count > 1) {
+        for (int i = 0; i < 300; i++) free(calloc(3, 100000));
+        return 0;
+    }
+    char *kept[1000];
+    for (int i = 0; i < 1000; i++) memset(kept[i] = malloc(40000), i, 40000);
+    for (int i = 0; i < 1000; i++) {
+        if (kept[i][39999] != (char)i) return 1;
+        kept[i] = realloc(kept[i], 600000);
+        if (kept[i][39999] != (char)i) return 2;
+        free(kept[i]);
+    }
+    void *aligned;
+    for (int i = 0; i < 50; i++) {
+        if (posix_memalign(&aligned, 4096, 5000000) || (unsigned long)aligned % 4096) return 3;
+        free(aligned);
+        free(memalign(64, 5000000));
+        free(aligned_alloc(64, 5000000));
+    }
+    if (malloc((size_t)1 << 60) || errno != ENOMEM) return 4;
+    errno = 77;
+    free(malloc(1));
+    if (errno != 77) return 5;
+    /* One after the other, so that each takes the place of the one before; then together. */
+    pthread_t all[4];
+    for (int i = 0; i < 4; i++) pthread_create(&all[i], NULL, thread, NULL), pthread_join(all[i], NULL);
+    for (int i = 0; i < 4; i++) pthread_create(&all[i], NULL, thread, NULL);
+    for (int i = 0; i < 4; i++) pthread_join(all[i], NULL);
+    int status;
+    pid_t child = fork();
+    if (!child) {
+        for (int i = 0; i < 200; i++) free(malloc(2000000));
+        child = fork();
+        if (!child) {
+            for (int i = 0; i < 100; i++) free(malloc(2000000));
+            execl("/proc/self/exe", "again", "again", NULL);
+            _exit(9);
+        }
+        waitpid(child, &status, 0);
+        /* What a killed process has counted is counted. */
+        if (WEXITSTATUS(status) == 0) kill(getpid(), 9);
+        _exit(8);
+    }
+    waitpid(child, &status, 0);
+    puts("done");
+    return WIFSIGNALED(status) ? 7 : 6;
+}
+"#;
+
+#[test]
+fn every_call_is_counted_by_size_in_all_threads_and_processes() {
+    let home = Home::new();
+    let source = ALLOCATES.replace("#include <stdio.h>", "#include <signal.h>\n#include <stdio.h>");
+    let program = compiled(&home, "cc", &source, &[]);
+    let (said, profile) = profiled(&home, &["--malloc"], &[program.to_str().unwrap()]);
+    assert_eq!((said.code, &*said.out), (Some(7), "done\n"), "{}", said.err);
+    let malloc = |bytes| calls(&profile, "malloc", Some(bytes));
+    assert_eq!((malloc(40_000), malloc(2_000_000)), (1_000, 300));
+    // With the thread's 70,000 in their class: nothing else is of 64 to 128 KiB.
+    assert_eq!(malloc(70_000), 8 * 500);
+    assert_eq!(calls(&profile, "calloc", Some(300_000)), 300);
+    assert_eq!(calls(&profile, "realloc", Some(600_000)), 1_000);
+    assert_eq!(calls(&profile, "aligned_alloc", Some(5_000_000)), 150);
+    let frees = 1_000 + 150 + 1 + 4_000 + 300 + 300;
+    let counted = calls(&profile, "free", None);
+    assert!((frees..frees + 200).contains(&counted), "{counted}");
+    let launch = &profile["launches"][0];
+    // The command's two forks are not programs, what the second executes is one.
+    assert_eq!(
+        (&launch["processes"], &launch["missed_threads"]),
+        (&Value::from(2), &Value::from(0))
+    );
+    let histogram = |of: &Value| -> u64 {
+        let bins = of["histogram"].as_array().unwrap().iter();
+        bins.map(|bin| bin["calls"].as_u64().unwrap()).sum()
+    };
+    for of in launch["counted"].as_array().unwrap() {
+        assert_eq!(of["calls"], histogram(of), "{of}");
+        assert!(of["max_ns"].as_u64() <= of["sum_ns"].as_u64(), "{of}");
+    }
+    let all = &profile["rows"][0];
+    assert_eq!((&all["function"], &all["bytes"]), (&Value::Null, &Value::Null));
+    assert_eq!(all["ns_per_call"]["low"], Value::Null, "one run has no interval");
+    assert!(said.err.starts_with("An allocation or free takes "), "{}", said.err);
+    home.wait_until_alone();
+}
+
+const NAMED: &str = r#"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+int main(void) {
+    char text[500];
+    for (int i = 0; i < 100; i++)
+        snprintf(text, sizeof text, "%d %g %d %s %d %d %g %d %d %d %g %g %g %g %g %g %g %ld %d",
+            i, 0.5, 2, "three", 4, 5, 6.25, 7, 8, 9, 10.5, 11.5, 12.5, 13.5, 14.5, 15.5, 16.5, 17L, 18);
+    puts(text);
+    div_t parts = div(1234567, 1000);
+    printf("%d %d %g\n", parts.quot, parts.rem, strtod("2.5e3", NULL));
+    for (int i = 0; i < 5; i++) {
+        struct timespec time = {0, 20 * 1000 * 1000};
+        nanosleep(&time, NULL);
+    }
+    int status = 0;
+    fflush(stdout);
+    if (!fork()) _exit(3);
+    wait(&status);
+    return WEXITSTATUS(status);
+}
+"#;
+
+#[test]
+fn named_functions_get_all_arguments_and_a_sleep_is_not_cpu_time() {
+    if cfg!(not(target_arch = "x86_64")) {
+        return skip("--calls is for x86-64");
+    }
+    let home = Home::new();
+    let program = compiled(&home, "cc", NAMED, &[]);
+    let plain = Command::new(&program).output().unwrap();
+    let names = "snprintf,div,strtod,nanosleep,fork,no_such_function";
+    let (said, profile) = profiled(&home, &["--calls", names], &[program.to_str().unwrap()]);
+    assert_eq!((said.code, said.out.as_bytes()), (Some(3), &plain.stdout[..]), "{}", said.err);
+    let counts = ["snprintf", "div", "strtod", "nanosleep", "malloc"];
+    let counts = counts.map(|name| calls(&profile, name, None));
+    assert_eq!(counts, [100, 1, 1, 5, 0]);
+    let notices = profile["notices"].to_string();
+    assert!(notices.contains("no_such_function was not called"), "{notices}");
+    let counted = profile["launches"][0]["counted"].as_array().unwrap();
+    let sleeps = counted.iter().find(|of| of["function"] == "nanosleep").unwrap();
+    let number = |name: &str| sleeps[name].as_u64().unwrap();
+    if profile["launches"][0]["clocks"].to_string().contains("kernel") {
+        return skip("no fast clock of the thread: time off the CPU is not known");
+    }
+    // Five sleeps of 20 ms at least.
+    assert_eq!(number("switched"), 5);
+    assert!(number("sum_ns") + number("off_cpu_ns") >= 100_000_000, "{sleeps}");
+    assert!(number("sum_ns") < number("off_cpu_ns"), "{sleeps}");
+}
+
+#[test]
+fn an_exception_passes_a_named_function() {
+    if cfg!(not(target_arch = "x86_64")) {
+        return skip("--calls is for x86-64");
+    }
+    if !has("g++") {
+        return skip("no g++");
+    }
+    let home = Home::new();
+    let source = r#"
+        #include <cstdlib>
+        #include <cstdio>
+        static int compare(const void *, const void *) { throw 5; }
+        int main() {
+            int numbers[] = {3, 1, 2};
+            for (int i = 0; i < 3; i++) try { qsort(numbers, 3, sizeof(int), compare); } catch (int thrown) {
+                std::printf("%d\n", thrown);
+            }
+        }
+    "#;
+    let program = compiled(&home, "g++", source, &["-x", "none"]);
+    let (said, profile) = profiled(&home, &["--calls", "qsort,puts"], &[program.to_str().unwrap()]);
+    assert_eq!((said.code, &*said.out), (Some(0), "5\n5\n5\n"), "{}", said.err);
+    // A call that does not return has no time.
+    assert_eq!(calls(&profile, "qsort", None), 0);
+}
+
+#[test]
+fn several_runs_have_intervals_and_the_first_alone_prints() {
+    let home = Home::new();
+    let flags = ["--malloc", "-n", "6", "--csv", "-"];
+    let (said, profile) = profiled(&home, &flags, &["sh", "-c", "ls / >/dev/null; exit 0"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(profile["rows"][0]["ns_per_call"]["low"].is_number(), "{}", profile["rows"][0]);
+    let rows: Vec<&str> = said.out.lines().collect();
+    assert!(
+        rows[0].starts_with("experiment,allocator,round,exit_code,function,from_bytes"),
+        "{}",
+        rows[0]
+    );
+    assert!(rows.iter().any(|row| row.starts_with("profile,C library,5,0,malloc,")), "{rows:?}");
+}
+
+#[test]
+fn allocators_are_compared_within_rounds() {
+    let home = Home::new();
+    let source = r#"
+        #include <stddef.h>
+        void *__libc_malloc(size_t);
+        void *malloc(size_t bytes) {
+            for (volatile int i = 0; i < 20000; i++);
+            return __libc_malloc(bytes);
+        }
+    "#;
+    let slow = compiled(&home, "cc", source, &["-shared", "-fPIC"]);
+    let library = slow.with_file_name("libslow.so");
+    fs::rename(&slow, &library).unwrap();
+    let library = library.to_str().unwrap();
+    let flags = ["--malloc", "--allocator", library, "-n", "6"];
+    let (said, profile) = profiled(&home, &flags, &["sh", "-c", "ls / >/dev/null"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let ratios = profile["ratios"].as_array().unwrap();
+    let malloc = ratios.iter().find(|of| of["function"] == "malloc" && of["bytes"].is_null());
+    // Twenty thousand rounds of a loop are more than any malloc.
+    let low = malloc.unwrap()["ratio"]["low"].as_f64().unwrap();
+    assert!(low > 2.0, "{ratios:?}");
+    assert!(said.err.contains("slow"), "{}", said.err);
+}
+
+#[test]
+fn what_cannot_be_profiled_is_said() {
+    let home = Home::new();
+    let failed = |args: &[&str], what: &str| {
+        let said = home.run(&[&["profile"], args].concat());
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.err);
+        assert!(said.err.contains(what), "{args:?}: {}", said.err);
+    };
+    failed(&["--", "true"], "--malloc");
+    failed(&["--malloc", "--allocator", "/no/such.so", "--", "true"], "/no/such.so");
+    failed(&["--malloc", "--allocator", "a:b", "--", "true"], "without blanks and colons");
+    if cfg!(target_arch = "x86_64") {
+        failed(&["--calls", "setjmp", "--", "true"], "--calls setjmp: ");
+        failed(&["--calls", "write,write", "--", "true"], "twice");
+        failed(&["--calls", "free", "--", "true"], "--malloc times it");
+        failed(&["--calls", &"x".repeat(128), "--", "true"], "127 bytes");
+    }
+    let absent = home.run(&["profile", "--malloc", "--", "/no/such/command"]);
+    assert_eq!(absent.code, Some(127), "{}", absent.err);
+    // A program that preloads nothing.
+    let (said, _) = profiled(&home, &["--malloc"], &[crate::common::PROGRAM, "--version"]);
+    if has("readelf") && said.err.contains("No call of") {
+        assert!(said.err.contains("did not load the profiler"), "{}", said.err);
+    }
+}
+
+#[test]
+fn an_interrupted_profile_keeps_what_was_counted() {
+    let home = Home::new();
+    let file = home.path().join("profile.json");
+    let script = "ls / >/dev/null; echo started >\"$0\"; exec sleep 60";
+    let mark = home.path().join("mark");
+    let mut command = home.command(crate::common::PROGRAM);
+    command.args(["profile", "--malloc", "-n", "3", "--json", file.to_str().unwrap(), "--"]);
+    command.args(["sh", "-c", script, mark.to_str().unwrap()]);
+    let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+    wait_for("the command", || mark.exists().then_some(()));
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let profile = read(&file);
+    assert_eq!(profile["launches"].as_array().unwrap().len(), 1);
+    assert!(calls(&profile, "malloc", None) > 0);
+    home.wait_until_alone();
+}

@@ -20,9 +20,9 @@ import (
 const clockThreadCPUTime = 3 // CLOCK_THREAD_CPUTIME_ID
 
 func kernelTime() time.Duration {
-	var time_ syscall.Timespec
-	syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clockThreadCPUTime, uintptr(unsafe.Pointer(&time_)), 0)
-	return time.Duration(time_.Nano())
+	var read syscall.Timespec
+	syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clockThreadCPUTime, uintptr(unsafe.Pointer(&read)), 0)
+	return time.Duration(read.Nano())
 }
 
 func milliseconds(time time.Duration) float64 {

@@ -5,7 +5,7 @@ work()
 print(threadclock.now_ns() - start, "ns of CPU time, by", threadclock.tier())
 
 A reading takes 66 ns, where `time.thread_time_ns()` takes 620. The clock takes 10 of them, the call by ctypes the rest:
-it is for stretches of a microsecond and more. Where `tier()` is "kernel" each reading asks the kernel, and takes 730 ns.
+it is for stretches of a microsecond and more. Where `tier()` is "kernel" each reading asks the kernel and takes 730 ns.
 
 Each thread has a clock of its own: never subtract readings of different threads. All coroutines of an event loop run on
 one thread, whose clock counts what others of them do while one awaits.

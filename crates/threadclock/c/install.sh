@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the C interface of the crate in whose folder this lies: header, shared and static library, pkg-config file.
+# Installs the C interface of the crate in whose folder this lies: headers, shared and static library, pkg-config file.
 # usage: crates/CRATE/c/install.sh [PREFIX]     (DESTDIR and LIBDIR are honoured)
 # Takes the libraries from LIBRARIES, else builds them in release mode.
 set -eu
@@ -17,7 +17,7 @@ fi
 of() { sed -n "s/^$1 *= *\"\(.*\)\"/\1/p" "$2" | head -n 1; }
 
 mkdir -p "$root$libdir/pkgconfig" "$root$prefix/include"
-install -m 644 "$here/include/$name.h" "$root$prefix/include/"
+install -m 644 "$here/include/"* "$root$prefix/include/"
 install -m 644 "$LIBRARIES/lib$name.a" "$root$libdir/"
 install -m 755 "$LIBRARIES/lib$name.so" "$root$libdir/lib$name.so.0"
 ln -sf "lib$name.so.0" "$root$libdir/lib$name.so"

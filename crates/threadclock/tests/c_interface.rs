@@ -1,5 +1,5 @@
 //! The C example against the header, linked to the shared and to the static library, from an
-//! installation that pkg-config describes. Also the test of switchtrace.
+//! installation that pkg-config describes; the C++ example, where there is one. Also the test of switchtrace.
 //!
 //! `cargo test` does not build the C libraries, so this asks cargo for them.
 
@@ -81,4 +81,21 @@ fn the_example_compiles_links_and_runs() {
     let others = flags.into_iter().map(|flag| if flag == ours { library.clone() } else { flag });
     run(Command::new("cc").args(strict).arg(&source).arg("-o").arg(&linked).args(others));
     println!("static: {}", run(&mut Command::new(&linked)));
+
+    let source = source.with_extension("cpp");
+    if !source.exists() || !here("c++") {
+        return;
+    }
+    for standard in ["-std=c++17", "-std=c++20"] {
+        let program = prefix.join("example-c++");
+        run(Command::new("c++")
+            .args([standard, "-Wpedantic", "-Wconversion"])
+            .args(&strict[1..])
+            .arg(&source)
+            .arg("-o")
+            .arg(&program)
+            .args(package(&[])));
+        let said = run(Command::new(&program).env("LD_LIBRARY_PATH", prefix.join("lib")));
+        println!("{standard}: {said}");
+    }
 }

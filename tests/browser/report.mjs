@@ -7,21 +7,13 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { chromium } from "playwright-core";
+import { PATIENCE_MS, launch } from "./browser.mjs";
 
 const [browserPath, report, screenshots] = process.argv.slice(2);
-// Only a hang lasts so long, on however busy a machine.
-const PATIENCE_MS = 300_000;
 const WIDTHS = [390, 1280];
 const SCHEMES = ["light", "dark"];
 // WCAG 2.1, 1.4.3.
 const LEAST_CONTRAST = 4.5;
-
-// The sandbox needs privileges that a test does not have; the rest keeps the browser itself off the network.
-const FLAGS = [
-  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-  "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
-];
 
 async function opened(browser, width, colorScheme) {
   const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme });
@@ -285,7 +277,7 @@ async function hides(page) {
   assert.equal((await charts(page))["ring-cost"].marks, before.marks, "it does not come back");
 }
 
-const browser = await chromium.launch({ executablePath: browserPath, args: FLAGS, timeout: PATIENCE_MS });
+const browser = await launch(browserPath);
 try {
   for (const width of WIDTHS) {
     for (const scheme of SCHEMES) {

@@ -238,18 +238,25 @@ pub(super) fn answer(costs: &Costs, ratio: &Ratio, limit: f64, confidence: f64) 
             _ => cannot_tell(Reason::FewRounds, None),
         };
     };
-    let unchanged = 1.0 / (1.0 + limit)..=1.0 + limit;
-    if unchanged.contains(&low) && unchanged.contains(&high) {
-        return Answer::NotChanged;
-    }
-    if low <= 1.0 && high >= 1.0 {
-        return cannot_tell(Reason::TooWide, more());
-    }
-    let beyond_limit = ratio.value.is_some_and(|value| !unchanged.contains(&value));
-    Answer::Changed { worse: low > 1.0, beyond_limit }
+    let value = ratio.value;
+    Answer::of_interval(value, [low, high], limit)
+        .unwrap_or_else(|| cannot_tell(Reason::TooWide, more()))
 }
 
 impl Answer {
+    /// The answer that the interval of a ratio gives; none where it holds 1 and reaches beyond the limit.
+    pub fn of_interval(value: Option<f64>, [low, high]: [f64; 2], limit: f64) -> Option<Self> {
+        let unchanged = 1.0 / (1.0 + limit)..=1.0 + limit;
+        if unchanged.contains(&low) && unchanged.contains(&high) {
+            return Some(Self::NotChanged);
+        }
+        if low <= 1.0 && high >= 1.0 {
+            return None;
+        }
+        let beyond_limit = value.is_some_and(|value| !unchanged.contains(&value));
+        Some(Self::Changed { worse: low > 1.0, beyond_limit })
+    }
+
     /// The answer in words.
     pub(super) fn in_words(&self, ratio: &Ratio, limit: f64) -> String {
         let (reason, more) = match self {
@@ -282,7 +289,7 @@ impl Answer {
 }
 
 /// `3 %`, `0.5 %`.
-pub(super) fn percent(limit: f64) -> String {
+pub fn percent(limit: f64) -> String {
     format!("{} %", plain(limit * 100.0))
 }
 

@@ -14,7 +14,7 @@ mod several;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use answer::{Across, Answer, Change, More, Reason, Terms, Wanted};
+pub use answer::{Across, Answer, Change, More, Reason, Terms, Wanted, percent};
 pub use fair::Conditions;
 pub use gate::{Gate, Verdict};
 pub use pair::Unpaired;

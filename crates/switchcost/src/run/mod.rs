@@ -3,6 +3,7 @@
 mod answer;
 mod commands;
 mod findings;
+pub(crate) mod gate;
 pub(crate) mod record;
 mod split;
 mod table;
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Result;
 use clap::{Arg, Args};
 use launcher::{Launcher, Run, Series, Used, look_up};
+use model::comparison::LIMIT;
 use model::reading::Reading;
 use stats::{median, median_interval};
 
@@ -24,12 +26,13 @@ use crate::effort::CONFIDENCE;
 use crate::execute;
 use crate::failure::{say, usage};
 use crate::output::csv::{self, known};
-use crate::output::{Output, put, say_text, to_json};
+use crate::output::{Output, check_place, put, say_text, to_json};
 use crate::progress::RunsProgress;
 use crate::secrets::{masked, shown};
-use crate::values::{above_zero, whole};
+use crate::values::{Destination, above_zero, each_once, share, whole};
 use crate::watch::profile::{self, WorkingSet};
 use findings::{SOURCES, Summary, Switching};
+use gate::{Gate, Gated};
 use record::{Plan, Record};
 
 /// Runs with `--vs` if nothing is said: enough for an interval.
@@ -60,6 +63,28 @@ pub(crate) struct RunArgs {
     /// Ratios are to the first. Several parameters give all their combinations.
     #[arg(long, num_args = 2, value_names = ["NAME", "A,B,C"], allow_hyphen_values = true)]
     parameter: Vec<String>,
+
+    /// Exit with 1 if a command takes more than the first by over this share; also the share within which a
+    /// figure is called not changed [default for that: 3%]
+    ///
+    /// The first is the one behind --, or has the first values: the base. All intervals hold together. The exit
+    /// codes are those of `compare`: 0 PASS, 1 FAIL, 3 UNDECIDED, and 2 if a run did not succeed.
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    fail_above: Option<f64>,
+
+    /// With --fail-above: exit with 0 where nothing was decided, in place of 3
+    #[arg(long, requires = "fail_above")]
+    allow_undecided: bool,
+
+    /// What --fail-above and --markdown compare
+    ///
+    /// Ten are added to both counts of switches: so few come by chance.
+    #[arg(long, value_name = "FIGURE,...", value_delimiter = ',', default_value = "real")]
+    figures: Vec<Gated>,
+
+    /// Write the comparison as Markdown to a file, or - for standard output
+    #[arg(long, value_name = "FILE|-", help_heading = "Output")]
+    markdown: Option<Destination>,
 
     /// Show what the commands print in all runs
     ///
@@ -133,7 +158,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     if args.output.name.is_some() {
         return Err(usage("--name: `run` stores nothing (--json FILE keeps the figures)"));
     }
+    args.markdown.iter().try_for_each(|to| check_place("--markdown", to))?;
     let (plan, commands) = args.plan()?;
+    let compares = args.fail_above.is_some() || args.markdown.is_some();
+    if compares && plan.commands.len() < 2 {
+        return Err(usage(
+            "--fail-above and --markdown compare commands: give another by --vs, or values by --parameter",
+        ));
+    }
     if let Err(error) = look_up(&commands) {
         say(&format!("error: {error}"));
         return Ok(error.exit_code.into());
@@ -171,6 +203,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         say(&format!("error: {error}"));
     }
     let all = plan.runs as usize * plan.commands.len();
+    let has_failed = failed.is_some();
     let code = match (failed, signal) {
         (Some(error), _) => error.exit_code,
         (None, Some(signal)) if runs.len() < all || stopped.is_some() => 128 + signal,
@@ -178,9 +211,21 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
             runs.iter().map(|run| run.used.ending.shell_code()).find(|code| *code != 0).unwrap_or(0)
         }
     };
-    let written = write(plan, runs, started, signal.is_some(), args);
-    // A script that waits for the figures must learn that they are not there.
-    Ok(if !written && code == 0 { ExitCode::FAILURE } else { code.into() })
+    let gate = compares.then(|| {
+        Gate::of(&plan, &runs, &each_once(args.figures.clone()), args.fail_above.unwrap_or(LIMIT))
+    });
+    let code = match (args.fail_above.and(gate.as_ref()), has_failed, signal) {
+        // 1 and 3 are the gate's own.
+        (Some(_), true, _) => gate::TROUBLE,
+        (Some(gate), false, signal) if signal.is_none() || code < 128 => {
+            gate.exit_code(args.allow_undecided)
+        }
+        _ => code,
+    };
+    let written = write(plan, runs, started, signal.is_some(), args, gate);
+    // A script that waits for the figures must learn that they are not there. 1 is a gate's FAIL.
+    let unwritten = if args.fail_above.is_some() { gate::TROUBLE } else { 1 };
+    Ok(if !written && code == 0 { unwritten } else { code }.into())
 }
 
 /// Shows how far the runs are, and the time of the command that ran last, so far.
@@ -218,14 +263,21 @@ impl SoFar {
 
 /// Writes all that was asked for; what cannot be written is reported, and the rest is written.
 /// Whether all was written.
-fn write(plan: Plan, runs: Vec<Run>, started: String, interrupted: bool, args: &RunArgs) -> bool {
+fn write(
+    plan: Plan,
+    runs: Vec<Run>,
+    started: String,
+    interrupted: bool,
+    args: &RunArgs,
+    gate: Option<Gate>,
+) -> bool {
     let Output { json, csv, quiet, .. } = &args.output;
     let mut outputs = Vec::new();
     if let Some(to) = csv {
         outputs.push((to, rows(&runs)));
     }
     // Reading the machine and the estimate take time.
-    if json.is_some() || !quiet {
+    if json.is_some() || args.markdown.is_some() || !quiet {
         let machine = match json {
             Some(_) => probe::machine::read_with_accounting(Path::new("/")),
             None => probe::machine::accounting(Path::new("/")),
@@ -242,6 +294,10 @@ fn write(plan: Plan, runs: Vec<Run>, started: String, interrupted: bool, args: &
         if !args.no_estimate {
             estimate(&mut record, interrupted, args.output.anonymous);
         }
+        if let (Some(to), Some(gate)) = (&args.markdown, &gate) {
+            outputs.push((to, Ok(gate::markdown(&record, gate).into_bytes())));
+        }
+        record.gate = args.fail_above.and(gate);
         if !quiet && !record.runs.is_empty() {
             say_text(&table::text(&record, args.output.view));
         }

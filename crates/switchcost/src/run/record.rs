@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::findings::{Ratio, Summary};
+use super::gate::Gate;
 use crate::watch::Source;
 
 /// Version of [`Record`]. Since 2 there may be more than two commands, a ratio says which it is of, and outputs are
@@ -107,6 +108,9 @@ pub(crate) struct Record {
     pub(crate) commands: Vec<Summary>,
     /// With several commands: each of the others / first.
     pub(crate) ratios: Vec<Ratio>,
+    /// With `--fail-above`: the verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) gate: Option<Gate>,
     /// Who counted the switches.
     #[serde(default)]
     pub(crate) counted_by: Source,
@@ -173,6 +177,7 @@ impl Record {
             machine,
             commands,
             ratios,
+            gate: None,
             // Tracing would make each switch of the command slower (docs/architecture.md).
             counted_by: Source::Wait4,
             not_kept: NOT_KEPT.map(str::to_owned).to_vec(),

@@ -42,6 +42,7 @@ pub(super) fn text(record: &Record, view: View) -> String {
         lines.truncate(MOST_LINES);
         parts.push(lines.iter().map(|line| wrapped(line) + "\n").collect());
     }
+    parts.extend(record.gate.iter().map(|gate| wrapped(&gate.in_words)));
     page(&parts)
 }
 

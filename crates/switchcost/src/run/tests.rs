@@ -257,6 +257,94 @@ fn switches_cost_what_the_profile_says() {
     assert_eq!(none.overhead_ns, None);
 }
 
+#[test]
+fn a_gate_has_the_codes_of_compare() {
+    use super::gate::{Gate, Gated};
+    // The others take `ratio` times as much, one in ten rounds apart.
+    let of = |ratios: &[u64], rounds: u32, figures: &[Gated]| {
+        let ms: Vec<u64> = ratios.iter().map(|percent| percent * 10).collect();
+        Gate::of(&plan(ms.len(), rounds), &series(&ms, rounds), figures, 0.1)
+    };
+    for (ratios, rounds, code, words) in [
+        (&[100, 105][..], 8, 0, "PASS: not more than 10 % above the base"),
+        (&[100, 50], 8, 0, "PASS: not more than 10 % above the base"),
+        (
+            &[100, 200],
+            8,
+            1,
+            "FAIL: more than 10 % above the base: real time by 100.0 % (100.0 to 100.0 %)",
+        ),
+        (
+            &[100, 200],
+            4,
+            3,
+            "UNDECIDED: may be more than 10 % above the base: real time has too few rounds for an interval (-n 5 or more)",
+        ),
+        (
+            &[100, 100, 200],
+            8,
+            1,
+            "FAIL: more than 10 % above the base: true (3), real time by 100.0 % (100.0 to 100.0 %)",
+        ),
+    ] {
+        let gate = of(ratios, rounds, &[Gated::Real]);
+        assert_eq!((gate.exit_code(false), &*gate.in_words), (code, words), "{ratios:?}");
+        assert_eq!(gate.exit_code(true), if code == 3 { 0 } else { code });
+    }
+    // From 6 % less to 24 % more: its interval reaches beyond the limit.
+    let wide = (0..8).flat_map(|round| {
+        [run(0, round, 100 * MS, MS), run(1, round, (94 + 30 * u64::from(round % 2)) * MS, MS)]
+    });
+    let wide = Gate::of(&plan(2, 8), &wide.collect::<Vec<_>>(), &[Gated::Real, Gated::Cpu], 0.1);
+    assert_eq!(wide.exit_code(false), 3, "{wide:?}");
+    assert!(wide.in_words.contains("above the base: real time by up to 24.0 %"), "{wide:?}");
+    // What fails in one run of many is not compared, however fast it is.
+    let mut some = series(&[1000, 500], 8);
+    some[5].used.ending = Ending::Exited { code: 3 };
+    let failed = Gate::of(&plan(2, 8), &some, &[Gated::Real], 0.1);
+    assert_eq!((failed.exit_code(false), failed.exit_code(true)), (2, 2));
+    assert!(failed.in_words.contains("1 of 8 runs did not succeed (exit code 3)"), "{failed:?}");
+}
+
+#[test]
+fn few_switches_more_are_no_multiple() {
+    use super::gate::{Gate, Gated};
+    let of = |counts: [u64; 2]| {
+        let of_round = |round| {
+            [0, 1].map(|command| {
+                let mut one = run(command, round, MS, MS);
+                (one.used.usage.voluntary, one.used.usage.involuntary) = (counts[command], 7);
+                one
+            })
+        };
+        let runs: Vec<Run> = (0..8).flat_map(of_round).collect();
+        Gate::of(&plan(2, 8), &runs, &[Gated::Voluntary, Gated::Switches], 0.1)
+    };
+    assert_eq!(of([0, 1]).exit_code(false), 0);
+    assert_eq!(of([0, 20]).exit_code(false), 1);
+    let many = of([90, 190]);
+    assert_eq!(many.changes[0].ratio.map(|of| of.value.round()), Some(2.0));
+    assert_eq!((many.changes[1].base, many.changes[1].new), (97.0, 197.0));
+}
+
+#[test]
+fn a_comparison_in_markdown() {
+    use super::gate::{Gate, Gated, markdown};
+    let plan = named(&[&["sh", "-c", "a | b"], &["new"]], 8);
+    let runs = series(&[100, 200], 8);
+    let gate = Gate::of(&plan, &runs, &[Gated::Real, Gated::Cpu, Gated::Switches], 0.1);
+    assert_eq!(
+        markdown(&record(plan, runs), &gate),
+        "**sh -c 'a | b' is 2.00x (2.00 to 2.00) faster than new**\n\n\
+         | figure | sh -c 'a \\| b' | new | ratio | interval | answer |\n\
+         |:--|--:|--:|--:|--:|:--|\n\
+         | real time | 100 ms | 200 ms | 2.000 | 2.000 to 2.000 | slower ! |\n\
+         | CPU time | 1.00 ms | 1.00 ms | 1.000 | 1.000 to 1.000 | not changed |\n\
+         | switches | 1,000 | 1,000 | 1.000 | 1.000 to 1.000 | not changed |\n\n\
+         FAIL: more than 10 % above the base: real time by 100.0 % (100.0 to 100.0 %)\n"
+    );
+}
+
 /// The first line of what is printed.
 fn headline(record: &Record) -> String {
     super::answer::headline(record)

@@ -77,6 +77,41 @@ fn exit_codes_are_the_commands_and_bad_commands_have_a_line() {
 }
 
 #[test]
+fn a_gate_ends_by_its_verdict() {
+    let home = Home::new();
+    // Ten children more to wait for than the base has, and ten are added to both counts.
+    let turns = |count: u32| format!("sh -c 'for i in $(seq {count}); do /bin/true; done; :'");
+    let gate = |other: &str, more: &[&str]| {
+        let base = ["run", "--no-estimate", "-n", "6", "--figures", "voluntary", "--vs", other];
+        home.run(
+            &[&base[..], more, &["--", "sh", "-c", "for i in $(seq 10); do /bin/true; done; :"]]
+                .concat(),
+        )
+    };
+    let table = home.path().join("table.md");
+    let path = table.to_str().expect("UTF-8");
+    let slow = gate(&turns(100), &["--fail-above", "50%", "--markdown", path]);
+    assert_eq!(slow.code, Some(1), "{}", slow.err);
+    assert!(slow.err.trim_end().lines().any(|line| line.starts_with("FAIL: ")), "{}", slow.err);
+    let text = fs::read_to_string(&table).expect("a table");
+    assert!(text.contains("\n| voluntary switches | "), "{text}");
+    assert!(
+        text.trim_end().lines().last().is_some_and(|line| line.starts_with("FAIL: ")),
+        "{text}"
+    );
+    // Without a gate the commands' own code; one that fails is not compared, however fast it is.
+    assert_eq!(gate(&turns(100), &["--markdown", "-"]).code, Some(0));
+    let failed = gate("sh -c 'exit 3'", &["--fail-above", "50%", "--allow-undecided"]);
+    assert_eq!(failed.code, Some(2), "{}", failed.err);
+    let alone = home.run(&["run", "--fail-above", "5%", "--", "true"]);
+    assert_eq!(alone.code, Some(2));
+    assert!(alone.err.contains("--vs"), "{}", alone.err);
+    let (said, record) =
+        record(&home, &["-n", "2", "--fail-above", "50%", "--vs", "true", "--", "true"]);
+    assert_eq!((said.code, &record["gate"]["verdict"]), (Some(3), &Value::from("undecided")));
+}
+
+#[test]
 fn what_runs_out_is_named() {
     let home = Home::new();
     // From what the dynamic loader needs on: a clear line, or all works. No limit hangs or panics.

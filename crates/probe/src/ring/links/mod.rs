@@ -117,7 +117,9 @@ impl Registered {
 
     fn unavailable(&self, (call, errno): CallError) -> String {
         let known = match errno {
-            Errno::NOSYS => Some("this kernel was built without it".to_string()),
+            Errno::NOSYS => Some(
+                "this kernel was built without it, or a container's filter hides it".to_string(),
+            ),
             Errno::PERM => Some("it is forbidden here, as containers do".to_string()),
             _ => None,
         };

@@ -1,0 +1,275 @@
+//! Whether a command takes more than the first: PASS, FAIL or UNDECIDED by the ratios within rounds.
+//!
+//! Answers and limit are those of `compare` (docs/method.md).
+
+use clap::ValueEnum;
+use launcher::{Ending, Run};
+use model::comparison::{Answer, More, Reason, Verdict, percent};
+use model::estimate::Estimate;
+use model::plan::MINIMUM_ROUNDS;
+use model::words::time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stats::median;
+
+use super::answer::{by_thousands, headline};
+use super::findings::Ratio;
+use super::record::{Plan, Record};
+
+/// Exit code where commands cannot be compared, as `compare` has it.
+pub(super) const TROUBLE: u8 = 2;
+
+/// Exit code of a gate that could not decide.
+const UNDECIDED: u8 = 3;
+
+/// Notes below the table in Markdown.
+const MOST_NOTES: usize = 3;
+
+/// Added to both counts of switches: so few come by chance, and of none there is no multiple.
+const BY_CHANCE: u64 = 10;
+
+/// A figure that is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Gated {
+    /// Real time
+    Real,
+    /// CPU time, of all processes that were waited for
+    Cpu,
+    /// Switches of both kinds
+    Switches,
+    /// Voluntary switches: how often it waited; others' load does not add to them
+    Voluntary,
+}
+
+impl Gated {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Real => "real time",
+            Self::Cpu => "CPU time",
+            Self::Switches => "switches",
+            Self::Voluntary => "voluntary switches",
+        }
+    }
+
+    fn of(self, run: &Run) -> u64 {
+        let used = run.used.total();
+        match self {
+            Self::Real => run.used.real_ns,
+            Self::Cpu => used.cpu_ns(),
+            Self::Switches => used.voluntary + used.involuntary,
+            Self::Voluntary => used.voluntary,
+        }
+    }
+
+    fn to_divide(self) -> fn(&Run) -> u64 {
+        match self {
+            Self::Real => |run| Self::Real.of(run),
+            Self::Cpu => |run| Self::Cpu.of(run),
+            Self::Switches => |run| Self::Switches.of(run) + BY_CHANCE,
+            Self::Voluntary => |run| Self::Voluntary.of(run) + BY_CHANCE,
+        }
+    }
+
+    fn shown(self, value: f64) -> String {
+        match self {
+            Self::Real | Self::Cpu => time(value),
+            Self::Switches | Self::Voluntary => by_thousands(value.round() as u64),
+        }
+    }
+
+    /// What a ratio above 1 and one below it is.
+    fn words(self, worse: bool) -> &'static str {
+        match (self, worse) {
+            (Self::Real, true) => "slower",
+            (Self::Real, false) => "faster",
+            (_, true) => "more",
+            (_, false) => "less",
+        }
+    }
+}
+
+/// A figure of a command beside that of the first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Change {
+    /// Which command, from 1.
+    pub(crate) command: usize,
+    /// Which figure.
+    pub(crate) of: Gated,
+    /// Median of the first command: nanoseconds or a count.
+    pub(crate) base: f64,
+    /// Median of this one.
+    pub(crate) new: f64,
+    /// New / base within rounds, at the confidence at which all intervals hold together; absent without a round.
+    /// Ten are added to each count of switches.
+    pub(crate) ratio: Option<Estimate>,
+    /// What follows.
+    #[serde(flatten)]
+    pub(crate) answer: Answer,
+}
+
+/// What the gate says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Gate {
+    /// A figure within this share of the first command's is not changed: 0.03 is 3 %.
+    pub(crate) limit: f64,
+    /// Each figure of each command but the first.
+    pub(crate) changes: Vec<Change>,
+    /// Commands that did not succeed in all runs: then nothing is compared.
+    pub(crate) failed: Vec<String>,
+    /// The verdict.
+    pub(crate) verdict: Verdict,
+    /// The verdict with its reason.
+    pub(crate) in_words: String,
+}
+
+impl Gate {
+    pub(super) fn of(plan: &Plan, runs: &[Run], figures: &[Gated], limit: f64) -> Self {
+        let whole: Vec<&Run> = runs.iter().filter(|run| !run.interrupted).collect();
+        let others = 1..plan.commands.len();
+        let count = others.len() * figures.len();
+        // All intervals hold together (Dunn 1961).
+        let each = 1.0 - (1.0 - plan.confidence) / count.max(1) as f64;
+        let plan_of_each = Plan { confidence: each, ..plan.clone() };
+        let change = |command: usize, of: Gated| {
+            let middle = |number: usize| {
+                let own = whole.iter().filter(|run| run.command == number);
+                median(&own.map(|run| of.of(run) as f64).collect::<Vec<_>>()).unwrap_or_default()
+            };
+            let pair = [0, command];
+            let ratio = Ratio::over(&whole, pair, of.name(), of.to_divide(), &plan_of_each);
+            let ratio = ratio.map(|ratio| ratio.estimate);
+            let answer = answer(ratio.as_ref(), limit);
+            Change { command, of, base: middle(0), new: middle(command), ratio, answer }
+        };
+        let changes: Vec<Change> = others
+            .flat_map(|command| figures.iter().map(move |of| (command, *of)))
+            .map(|(c, of)| change(c, of))
+            .collect();
+        let failed = failed(plan, &whole);
+        let (verdict, in_words) = verdict(plan, &changes, &failed, limit);
+        Self { limit, changes, failed, verdict, in_words }
+    }
+
+    /// The exit code of who asked for a gate.
+    pub(super) fn exit_code(&self, allow_undecided: bool) -> u8 {
+        match self.verdict {
+            _ if !self.failed.is_empty() => TROUBLE,
+            Verdict::Fail => 1,
+            Verdict::Undecided if !allow_undecided => UNDECIDED,
+            Verdict::Undecided | Verdict::Pass => 0,
+        }
+    }
+}
+
+fn answer(ratio: Option<&Estimate>, limit: f64) -> Answer {
+    let few = |rounds: u32| Answer::CannotTell {
+        reason: Reason::FewRounds,
+        more: Some(More::Rounds(MINIMUM_ROUNDS.saturating_sub(rounds).max(1))),
+    };
+    let Some(ratio) = ratio else { return few(0) };
+    let Some(ends) = ratio.interval() else { return few(ratio.rounds) };
+    Answer::of_interval(Some(ratio.value), [ends.low, ends.high], limit)
+        .unwrap_or(Answer::CannotTell { reason: Reason::TooWide, more: None })
+}
+
+/// `sh test: 2 of 10 runs did not succeed (exit code 1)`
+fn failed(plan: &Plan, runs: &[&Run]) -> Vec<String> {
+    let bad = |number: usize| {
+        let own = || runs.iter().filter(move |run| run.command == number);
+        let bad = || own().filter(|run| run.used.ending != Ending::Exited { code: 0 });
+        let ending = bad().next()?.used.ending;
+        let (some, all) = (bad().count(), own().count());
+        Some(format!("{}: {some} of {all} runs did not succeed ({ending})", plan.label(number)))
+    };
+    (0..plan.commands.len()).filter_map(bad).collect()
+}
+
+fn verdict(plan: &Plan, changes: &[Change], failed: &[String], limit: f64) -> (Verdict, String) {
+    let beyond = percent(limit);
+    let told = |change: &&Change| {
+        let name = match plan.commands.len() {
+            2 => String::new(),
+            _ => format!("{}, ", plan.label(change.command)),
+        };
+        let more = |ratio: f64| format!("{:.1}", (ratio - 1.0) * 100.0);
+        let of = format!("{name}{}", change.of.name());
+        let ends = change.ratio.and_then(|ratio| Some((ratio.value, ratio.interval()?)));
+        match (ends, change.answer) {
+            (None, _) => format!("{of} has too few rounds for an interval (-n 5 or more)"),
+            (Some((value, ends)), Answer::Changed { .. }) => {
+                let (low, high) = (more(ends.low), more(ends.high));
+                format!("{of} by {} % ({low} to {high} %)", more(value))
+            }
+            (Some((_, ends)), _) => format!("{of} by up to {} %", more(ends.high)),
+        }
+    };
+    let list = |some: Vec<&Change>| some.iter().map(told).collect::<Vec<_>>().join("; ");
+    let (worse, rest): (Vec<&Change>, Vec<&Change>) = changes
+        .iter()
+        .partition(|of| of.answer == Answer::Changed { worse: true, beyond_limit: true });
+    let is_within = |of: &&Change| {
+        let ends = of.ratio.and_then(|ratio| ratio.interval());
+        ends.is_some_and(|ends| ends.high <= 1.0 + limit)
+    };
+    let open: Vec<&Change> = rest.into_iter().filter(|of| !is_within(of)).collect();
+    let (verdict, why) = match (failed, &worse[..], &open[..]) {
+        ([_, ..], ..) => {
+            (Verdict::Undecided, format!("nothing was compared, as {}", failed.join("; ")))
+        }
+        (_, [_, ..], _) => {
+            (Verdict::Fail, format!("more than {beyond} above the base: {}", list(worse)))
+        }
+        (_, _, [_, ..]) => (
+            Verdict::Undecided,
+            format!("may be more than {beyond} above the base: {}", list(open)),
+        ),
+        _ => (Verdict::Pass, format!("not more than {beyond} above the base")),
+    };
+    (verdict, format!("{}: {why}", verdict.name()))
+}
+
+/// The comparison for a comment on a pull request.
+pub(super) fn markdown(record: &Record, gate: &Gate) -> String {
+    let Record { plan, .. } = record;
+    let row = |cells: &[String]| {
+        let cells: Vec<String> =
+            cells.iter().map(|cell| cell.replace('|', "\\|").replace(['\n', '\r'], " ")).collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    let title = |number| plan.label(number);
+    let new = if plan.commands.len() == 2 { title(1) } else { "other".to_string() };
+    let mut text = format!("**{}**\n\n", headline(record).replace(['\n', '\r'], " "));
+    text += &row(&["figure", &title(0), &new, "ratio", "interval", "answer"].map(str::to_string));
+    text += "|:--|--:|--:|--:|--:|:--|\n";
+    for change in &gate.changes {
+        let of = match plan.commands.len() {
+            2 => change.of.name().to_string(),
+            _ => format!("{}: {}", title(change.command), change.of.name()),
+        };
+        let ends = change.ratio.and_then(|ratio| ratio.interval());
+        text += &row(&[
+            of,
+            change.of.shown(change.base),
+            change.of.shown(change.new),
+            change.ratio.map_or("-".to_string(), |ratio| format!("{:.3}", ratio.value)),
+            ends.map_or("none".to_string(), |ends| format!("{:.3} to {:.3}", ends.low, ends.high)),
+            answer_words(change),
+        ]);
+    }
+    let notes: Vec<&String> = gate.failed.iter().chain(record.events()).take(MOST_NOTES).collect();
+    text.extend(notes.first().map(|_| "\n"));
+    text.extend(notes.iter().map(|note| format!("- {note}\n")));
+    text + &format!("\n{}\n", gate.in_words)
+}
+
+fn answer_words(change: &Change) -> String {
+    match change.answer {
+        Answer::NotChanged => "not changed".to_string(),
+        Answer::Changed { worse, beyond_limit } => {
+            let words = change.of.words(worse);
+            if worse && beyond_limit { format!("{words} !") } else { words.to_string() }
+        }
+        Answer::CannotTell { .. } => "inconclusive".to_string(),
+    }
+}

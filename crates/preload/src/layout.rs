@@ -4,6 +4,8 @@
 
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
+use crate::bins::{BUCKETS, CLASSES};
+
 /// The first word of the header.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"swcalls1");
 
@@ -31,9 +33,6 @@ pub const SYMBOLS: [&str; 9] = [
     "valloc",
     "pvalloc",
 ];
-
-/// Classes of size: 0 is 0 bytes, class k is 2^(k-1) to 2^k - 1 bytes.
-pub const CLASSES: usize = 49;
 
 /// Functions that may be named.
 pub const NAMED: usize = 31;
@@ -91,53 +90,15 @@ pub struct Cell {
     /// The longest by the wall clock, of those that were switched.
     pub max_wall_ns: AtomicU64,
     unused: [u64; WORDS - 5],
-    /// Calls by CPU time ([`bucket`]).
+    /// Calls by CPU time ([`crate::bins::bucket`]).
     pub buckets: [AtomicU64; BUCKETS],
 }
 
 /// Words of a cell before its buckets.
-const WORDS: usize = 16;
-/// Buckets of a cell.
-pub const BUCKETS: usize = PAGE_BYTES / 8 - WORDS;
-/// Buckets from one power of two to the next: edges are at most a sixteenth apart.
-const STEPS: usize = 16;
+const WORDS: usize = PAGE_BYTES / 8 - BUCKETS;
 
 const _: () =
     assert!(size_of::<Cell>() == PAGE_BYTES && size_of::<Header>().is_multiple_of(PAGE_BYTES));
-
-/// The bucket of a time: exact below 16 ns, then 16 for each power of two; the last has all from 17 s on.
-#[inline(always)]
-pub fn bucket(ns: u64) -> usize {
-    let exponent = 63 - (ns | 1).leading_zeros() as usize;
-    if exponent < 4 {
-        return ns as usize;
-    }
-    let step = (ns >> (exponent - 4)) as usize % STEPS;
-    ((exponent - 3) * STEPS + step).min(BUCKETS - 1)
-}
-
-/// The times of a bucket, in ns: from the first, below the second.
-pub fn edges(bucket: usize) -> (u64, u64) {
-    let edge = |number: usize| match number / STEPS {
-        0 => number as u64,
-        power => ((STEPS + number % STEPS) as u64) << (power - 1),
-    };
-    (edge(bucket), edge(bucket + 1))
-}
-
-/// The class of a size in bytes.
-#[inline(always)]
-pub fn class(bytes: usize) -> usize {
-    ((usize::BITS - bytes.leading_zeros()) as usize).min(CLASSES - 1)
-}
-
-/// The sizes of a class in bytes: from the first to the second, which both belong to it.
-pub fn sizes(class: usize) -> (u64, u64) {
-    match class {
-        0 => (0, 0),
-        _ => (1 << (class - 1), (1 << class) - 1),
-    }
-}
 
 /// The cell of a call of an allocator (place in [`ALLOCATOR`]) with a class of size.
 #[inline(always)]
@@ -184,18 +145,6 @@ pub fn kind(cell: usize) -> Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn buckets_join_and_are_narrow() {
-        for number in 0..BUCKETS - 1 {
-            let (low, high) = edges(number);
-            assert_eq!((bucket(low), bucket(high - 1), bucket(high)), (number, number, number + 1));
-            assert!(high - low <= 1 || (high - low) * 16 <= low, "{low} to {high}");
-        }
-        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
-        assert_eq!(edges(BUCKETS - 1).1, 1 << 34);
-    }
 
     #[test]
     fn each_cell_has_one_meaning() {
@@ -209,13 +158,5 @@ mod tests {
             assert_eq!(again, cell);
         }
         assert_eq!(kind(CELLS - 1), Kind::Named(NOTHING));
-    }
-
-    proptest! {
-        #[test]
-        fn a_size_lies_in_its_class(bytes in 0_usize..1 << 47) {
-            let (least, most) = sizes(class(bytes));
-            prop_assert!((least..=most).contains(&(bytes as u64)));
-        }
     }
 }

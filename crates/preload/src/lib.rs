@@ -6,6 +6,7 @@
 // No std: it would be nine tenths of the library.
 #![no_std]
 
+pub mod bins;
 pub mod layout;
 pub mod symbols;
 

@@ -5,7 +5,8 @@ use core::ptr::null_mut;
 
 use super::next::{self, arena_bytes, from_arena, is_of_arena};
 use super::timed;
-use crate::layout::{allocator_cell, class};
+use crate::bins::class;
+use crate::layout::allocator_cell;
 
 const MALLOC: usize = 0;
 const CALLOC: usize = 1;

@@ -8,7 +8,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use threadclock::{Elapsed, ThreadClock};
 
 use super::shared::{self, Slot, errno, header, set_errno, unmap_page, wiped_page};
-use crate::layout::{self, bucket};
+use crate::bins::bucket;
+use crate::layout;
 
 /// In a page that a fork wipes: the child then sets itself up anew.
 #[repr(C)]

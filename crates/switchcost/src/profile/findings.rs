@@ -10,7 +10,8 @@ use model::estimate::Estimate;
 use model::machine::Machine;
 use model::plan::MINIMUM_ROUNDS;
 use model::run::Build;
-use preload::layout::{self, ALLOCATOR, Kind, NOTHING, edges};
+use preload::bins::{edges, sizes};
+use preload::layout::{self, ALLOCATOR, Kind, NOTHING};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::median;
@@ -195,7 +196,7 @@ impl Counted {
         let (name, bytes) = match kind {
             Kind::Allocator { function, class } => {
                 let name = ALLOCATOR.get(function)?;
-                (*name, (*name != "free").then(|| layout::sizes(class)))
+                (*name, (*name != "free").then(|| sizes(class)))
             }
             Kind::Named(number) => (plan.calls.get(number)?.as_str(), None),
             Kind::Empty | Kind::Own => return None,

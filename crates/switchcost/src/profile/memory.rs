@@ -9,9 +9,8 @@ use std::os::unix::fs::FileExt;
 use std::process;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use preload::layout::{
-    BUCKETS, BYTES, CELLS, Cell, Header, Kind, MAGIC, PAGE_BYTES, VARIABLE, kind,
-};
+use preload::bins::BUCKETS;
+use preload::layout::{BYTES, CELLS, Cell, Header, Kind, MAGIC, PAGE_BYTES, VARIABLE, kind};
 use preload::symbols;
 use rustix::fs::{MemfdFlags, memfd_create};
 
@@ -71,7 +70,7 @@ pub(super) struct Calls {
     pub(super) switched: u64,
     pub(super) off_cpu_ns: u64,
     pub(super) max_wall_ns: u64,
-    /// By bucket of `preload::layout`; empty without calls.
+    /// By bucket of `preload::bins`; empty without calls.
     pub(super) buckets: Vec<u64>,
 }
 

@@ -1,5 +1,9 @@
 //! A chart in pixels: what SVG, PNG and HTML have in common. Each of them writes these elements.
 
+use std::io::Read;
+use std::sync::LazyLock;
+
+use flate2::read::ZlibDecoder;
 use skrifa::instance::{LocationRef, Size};
 use skrifa::outline::pen::PathElement;
 use skrifa::{FontRef, GlyphId, MetadataProvider};
@@ -316,11 +320,22 @@ pub(crate) fn ink_of(kind: Kind) -> Ink {
 
 /// The font, DejaVu Sans (free licence), bold for titles: pictures look the same where it is not installed.
 fn font(kind: Kind) -> FontRef<'static> {
+    static REGULAR: LazyLock<Vec<u8>> =
+        LazyLock::new(|| unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/regular"))));
+    static BOLD: LazyLock<Vec<u8>> =
+        LazyLock::new(|| unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/bold"))));
     let data = match kind {
-        Kind::Title | Kind::Nothing => dejavu::sans::bold(),
-        _ => dejavu::sans::regular(),
+        Kind::Title | Kind::Nothing => &BOLD,
+        _ => &REGULAR,
     };
     FontRef::new(data).expect("the font in this program can be read")
+}
+
+/// A font as `build.rs` has packed it.
+fn unpacked(packed: &[u8]) -> Vec<u8> {
+    let mut font = Vec::new();
+    ZlibDecoder::new(packed).read_to_end(&mut font).expect("the font in this program can be read");
+    font
 }
 
 /// The glyph of a letter, and the pixels from it to the next letter's.

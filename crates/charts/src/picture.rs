@@ -172,7 +172,7 @@ const SYMBOLS: [&[At]; 5] = [
 fn look(part: Part, role: Role, number: usize) -> ((Draw, f64), &'static [At]) {
     let symbol = SYMBOLS[number % SYMBOLS.len()];
     // Beside a symbol that is used again stands another line.
-    let beside = if (number / SYMBOLS.len()).is_multiple_of(2) { DOTTED } else { DASHED };
+    let beside = if (number / SYMBOLS.len()) % 2 == 0 { DOTTED } else { DASHED };
     let look = match (part, role) {
         (Part::Band, _) => (Draw::Fill, 0.2),
         (Part::Steps, _) => (Draw::Fill, 0.16),

@@ -58,9 +58,10 @@ impl ThreadSamples {
                 break;
             }
             // One that has just ended was seen before, or never. The first is read at the end.
-            if tid != self.first_thread
-                && let Reading::Known(now) = schedstat(&folder.join(format!("{tid}/schedstat")))
-            {
+            if tid == self.first_thread {
+                continue;
+            }
+            if let Reading::Known(now) = schedstat(&folder.join(format!("{tid}/schedstat"))) {
                 let (banked, last) = self.seen.entry(tid).or_default();
                 if now.covered_cpu_ns < last.covered_cpu_ns {
                     // Another thread has the id now.

@@ -74,7 +74,7 @@ impl Launcher {
         let words = series.write_words().map_err(cannot("memfd_create"))?;
         let commands = series.commands.clone();
         let request = Request {
-            parent: std::process::id().cast_signed(),
+            parent: std::process::id() as i32,
             socket: theirs.as_raw_fd(),
             words: words.as_raw_fd(),
             series,

@@ -4,7 +4,7 @@
 use std::ffi::{CStr, OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use probe::command::{Inherited, Texts, write_words};
 use rand::SeedableRng;
@@ -191,7 +191,7 @@ impl NotStarted {
     pub(crate) fn explain(&self, words: &[OsString]) -> (String, u8) {
         let name = words.first().map(OsString::as_os_str).unwrap_or_default();
         let errno = Errno::from_raw_os_error(self.errno);
-        let (step, shown) = (&self.step, name.display());
+        let (step, shown) = (&self.step, Path::new(name).display());
         if step != EXEC {
             return (format!("cannot run '{shown}': {step}: {errno}{}", limit(errno)), 1);
         }

@@ -52,7 +52,7 @@ pub fn lacking(plan: &Plan, samples: &[Sample]) -> Vec<usize> {
 /// whose intervals differ most, the wider half, but every fourth round all. Those that can mostly not be judged
 /// take the most time and are left out, unless it is all.
 pub fn focus(plan: &Plan, samples: &[Sample], round: u32) -> Option<Vec<usize>> {
-    if plan.batching.ring.triples.is_none() || round < FEWEST_ROUNDS || round.is_multiple_of(4) {
+    if plan.batching.ring.triples.is_none() || round < FEWEST_ROUNDS || round % 4 == 0 {
         return None;
     }
     let grouped = Grouped::new(plan, rings(samples));

@@ -397,7 +397,7 @@ mod tests {
             case,
             round,
             sample: 0,
-            laps: hops / if case.is_multiple_of(2) { 1 } else { 2 },
+            laps: hops / if case % 2 == 0 { 1 } else { 2 },
             hops,
             elapsed_ns,
             counters: Counters { voluntary, involuntary, ..Counters::default() },

@@ -97,8 +97,7 @@ pub struct Cell {
 /// Words of a cell before its buckets.
 const WORDS: usize = PAGE_BYTES / 8 - BUCKETS;
 
-const _: () =
-    assert!(size_of::<Cell>() == PAGE_BYTES && size_of::<Header>().is_multiple_of(PAGE_BYTES));
+const _: () = assert!(size_of::<Cell>() == PAGE_BYTES && size_of::<Header>() % PAGE_BYTES == 0);
 
 /// The cell of a call of an allocator (place in [`ALLOCATOR`]) with a class of size.
 #[inline(always)]

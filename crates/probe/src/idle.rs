@@ -14,7 +14,7 @@ impl LatencyBound {
     /// Bounds it to so many microseconds; 0 allows no idle state. Refused where the device cannot be opened.
     pub fn hold(us: u32) -> io::Result<Self> {
         let mut device = OpenOptions::new().read(true).write(true).open(LATENCY_DEVICE)?;
-        device.write_all(&us.cast_signed().to_ne_bytes())?;
+        device.write_all(&us.to_ne_bytes())?;
         Ok(Self(device))
     }
 

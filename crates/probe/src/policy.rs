@@ -57,9 +57,8 @@ pub fn needs(policy: Policy, errno: Errno) -> String {
 /// The highest priority at which the calling process may use a real-time policy (sched(7)): the
 /// kernel's highest, or what RLIMIT_RTPRIO allows without the privilege. Tried on a thread of its own.
 pub fn highest(policy: Policy) -> Result<u32, Errno> {
-    let may = |priority: u32| {
-        on_own_thread(move || take_at(policy, priority.cast_signed())).map(|()| priority)
-    };
+    let may =
+        |priority: u32| on_own_thread(move || take_at(policy, priority as i32)).map(|()| priority);
     let granted = getrlimit(Resource::Rtprio).current.unwrap_or(0).min(HIGHEST_PRIORITY.into());
     match (may(HIGHEST_PRIORITY), granted as u32) {
         (Err(errno), granted) if granted > 0 => may(granted).map_err(|_| errno),

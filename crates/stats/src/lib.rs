@@ -31,3 +31,8 @@ pub use location::{
 pub use periods::{Period, Windows, find_period};
 pub use richness::{Richness, richness};
 pub use scatter::{Group, Growth, Permutation, PooledGrowth, scatter_between};
+
+/// The examples of the README are tested.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -116,7 +116,16 @@ pub fn mad_sigma(values: &[f64]) -> Option<f64> {
 pub fn quantile_ranks(count: u64, p: f64, confidence: f64) -> Option<[u64; 3]> {
     let below = Binomial::new(p, count).ok()?;
     let tail = (1.0 - confidence) / 2.0;
-    let (low, high) = (below.inverse_cdf(tail), below.inverse_cdf(1.0 - tail) + 1);
+    // The least number that the distribution function is so high at. statrs 0.18's own search panics.
+    let reached = |level: f64| {
+        let (mut low, mut high) = (0, count);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if below.cdf(middle) >= level { high = middle } else { low = middle + 1 }
+        }
+        low
+    };
+    let (low, high) = (reached(tail), reached(1.0 - tail) + 1);
     let middle = ((p * count as f64).ceil() as u64).max(1);
     (low >= 1 && high <= count && tail > 0.0).then_some([low, middle, high])
 }

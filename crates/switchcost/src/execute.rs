@@ -140,9 +140,8 @@ impl Taken {
 
     /// Adds to its file what it says in a few words.
     pub(crate) fn keep_result(&mut self, result: String) {
-        if let Some(file) = &mut self.file
-            && let Err(error) = file.write(&Line::Result(result))
-        {
+        let Some(file) = &mut self.file else { return };
+        if let Err(error) = file.write(&Line::Result(result)) {
             say(&format!("error: the run is stored without its result: {error:#}"));
         }
     }

@@ -103,7 +103,7 @@ fn list(folder: &Folder) -> Result<ExitCode> {
     let entries = folder.entries()?;
     let (names, now) = (short_names(&entries), SystemTime::now());
     let mut table = Table::new();
-    table.load_style(presets::NOTHING);
+    table.load_preset(presets::NOTHING);
     table.set_header(["age", "name", "command", "result", "host"]);
     for (entry, short) in entries.iter().zip(names) {
         table.add_row(match entry.brief() {

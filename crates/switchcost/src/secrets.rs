@@ -80,9 +80,8 @@ fn masked_piece(piece: &str) -> (String, bool) {
         let user = tail.strip_prefix("//").and_then(|url| url.split_once('@'));
         let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
         let name = name[..at].trim_end_matches(['"', '\'']);
-        if let Some((name, _)) = user.and_then(|(user, _)| user.split_once(':'))
-            && !name.contains('/')
-        {
+        let login = user.and_then(|(user, _)| user.split_once(':'));
+        if let Some((name, _)) = login.filter(|(name, _)| !name.contains('/')) {
             text += &format!("//{name}:{MASK}");
             rest = &tail[tail.find('@').unwrap_or(tail.len())..];
         } else if is_secret(name.rsplit(|c| !is_part(c)).next().unwrap_or(name)) {

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use charts::{Figure, Look};
 use clap::Args;
-use comfy_table::{CellAlignment, LineStyle, Row, Table, TableStyle};
+use comfy_table::TableComponent::{HeaderLines, MiddleHeaderIntersections};
+use comfy_table::{CellAlignment, Row, Table, presets};
 use model::competing::CompetingTasks;
 use model::estimate::Estimate;
 use model::machine::Machine;
@@ -41,8 +42,8 @@ pub(crate) fn table(
     rows: impl IntoIterator<Item = impl Into<Row>>,
 ) -> Table {
     let mut table = Table::new();
-    let below_header = LineStyle::none().fill('-').junction('-');
-    table.load_style(TableStyle::new().header_separator(below_header));
+    table.load_preset(presets::NOTHING);
+    table.set_style(HeaderLines, '-').set_style(MiddleHeaderIntersections, '-');
     table.set_header(columns).add_rows(rows);
     for column in table.column_iter_mut() {
         column.set_cell_alignment(CellAlignment::Right);

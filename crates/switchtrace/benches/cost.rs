@@ -3,9 +3,11 @@
 //! `around WAY CMD...` traces while a command runs, `once LAPS` is a ring of two: for bench/tracers.py.
 #![allow(unsafe_code, missing_docs, clippy::unwrap_used)]
 
+use std::fs::File;
 use std::hint::black_box;
-use std::io::{Read, Write, pipe};
+use std::io::{Read, Write};
 use std::mem::MaybeUninit;
+use std::os::fd::FromRawFd;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::thread;
@@ -39,9 +41,19 @@ fn clock_ns(clock: i32) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// Where it is read and where it is written. That of the standard library needs Rust 1.87.
+fn pipe() -> (File, File) {
+    let mut ends = [0; 2];
+    // SAFETY: the kernel writes two descriptors, which nobody else has.
+    unsafe {
+        assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC), 0);
+        (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1]))
+    }
+}
+
 /// A ring of two threads on one CPU: nanoseconds a counted switch.
 fn ring(cpu: usize, hops: u32) -> f64 {
-    let ((mut from_a, mut to_b), (mut from_b, mut to_a)) = (pipe().unwrap(), pipe().unwrap());
+    let ((mut from_a, mut to_b), (mut from_b, mut to_a)) = (pipe(), pipe());
     let other = thread::spawn(move || {
         pin(cpu);
         let (mut token, before) = ([0; 1], own_switches());

@@ -115,7 +115,7 @@ impl Btf {
             id = inner;
         }
         // Offsets of instructions have 15 bits.
-        if bits.is_multiple_of(8) { i16::try_from(bits / 8).ok() } else { None }
+        if bits % 8 == 0 { i16::try_from(bits / 8).ok() } else { None }
     }
 
     /// Bit offset and type of a member, also of one in an unnamed struct or union.

@@ -52,3 +52,8 @@ pub use tracer::{Lost, OwnCost, Tracer};
 pub fn empty_probe() -> Result<impl Sized, Error> {
     tracer::empty_probe()
 }
+
+/// The examples of the README are tested.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

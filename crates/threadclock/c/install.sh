@@ -4,7 +4,8 @@
 # Takes the libraries from LIBRARIES, else builds them in release mode.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
-name=${here##*/}
+of() { sed -n "s/^$1 *= *\"\(.*\)\"/\1/p" "$2" | head -n 1; }
+name=$(of name "$here/Cargo.toml")
 prefix=${1:-/usr/local}
 libdir=${LIBDIR:-$prefix/lib}
 root=${DESTDIR:-}
@@ -14,7 +15,6 @@ if [ -z "${LIBRARIES:-}" ]; then
         sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
     LIBRARIES=$target/release
 fi
-of() { sed -n "s/^$1 *= *\"\(.*\)\"/\1/p" "$2" | head -n 1; }
 
 mkdir -p "$root$libdir/pkgconfig" "$root$prefix/include"
 install -m 644 "$here/include/"* "$root$prefix/include/"
@@ -29,7 +29,7 @@ includedir=\${prefix}/include
 
 Name: $name
 Description: $(of description "$here/Cargo.toml")
-Version: $(of version "$here/../../Cargo.toml")
+Version: $(cd "$here" && cargo pkgid | sed 's/.*[#@]//')
 Cflags: -I\${includedir}
 Libs: -L\${libdir} -l$name
 Libs.private: -lgcc_s -lutil -lrt -lpthread -lm -ldl -lc

@@ -8,7 +8,7 @@
 //! CLOCK_THREAD_CPUTIME_ID ticks by: see [`agree_with_kernel`].
 
 use crate::{arch, sys};
-use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::*, fence};
 
 /// Even: the anchor is valid (0: none yet). Odd: being written.
 static SEQUENCE: AtomicU32 = AtomicU32::new(0);
@@ -111,7 +111,9 @@ fn take_rate() {
         }
         return;
     }
-    if SEQUENCE.load(Acquire) == before {
+    // Before this look at the sequence the anchor has been loaded.
+    fence(Acquire);
+    if SEQUENCE.load(Relaxed) == before {
         NS_PER_TICK.store(rate as u64, Relaxed);
         TAKEN_AT_AGE.store(age, Relaxed);
         publish();
@@ -120,6 +122,8 @@ fn take_rate() {
 
 fn write_anchor() {
     let (stamp, raw_ns) = pair();
+    // Nobody sees the anchor change before the odd sequence.
+    fence(Release);
     ANCHOR_STAMP.store(stamp, Relaxed);
     ANCHOR_RAW_NS.store(raw_ns, Relaxed);
     TAKEN_AT_AGE.store(0, Relaxed);

@@ -210,10 +210,10 @@ impl Drop for ThreadClock {
 
 /// What a read does when its base will not do.
 fn slow_read(thread: Option<&Thread>, slot: &Slot, stamp: u64) -> CpuTime {
-    if slot.kind.load(Relaxed) == kind::WIPED
-        && let Some(thread) = thread
-    {
-        thread.revive(slot);
+    if slot.kind.load(Relaxed) == kind::WIPED {
+        if let Some(thread) = thread {
+            thread.revive(slot);
+        }
     }
     slot.resync(stamp)
 }

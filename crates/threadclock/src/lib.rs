@@ -63,3 +63,8 @@ pub fn time_stamp() -> Option<u64> {
 pub fn time_stamp_ordered() -> Option<u64> {
     arch::HAS_COUNTER.then(arch::stamp_ordered)
 }
+
+/// The examples of the README are tested.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -106,8 +106,8 @@ pub(crate) fn counter_is_good() -> Result<(), WhyNot> {
         let mut buffer = [0; 64];
         let path = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
         // Unreadable (no sysfs in the container) is no sign of distrust.
-        if let Ok(name) = sys::read_start(path, &mut buffer)
-            && !TRUSTED.contains(&name.trim_ascii())
+        if sys::read_start(path, &mut buffer)
+            .is_ok_and(|name| !TRUSTED.contains(&name.trim_ascii()))
         {
             return Err(WhyNot::ClockSourceDistrusted);
         }

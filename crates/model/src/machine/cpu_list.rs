@@ -191,10 +191,10 @@ impl<'a> Surroundings<'a> {
         if self.siblings.is_some_and(|siblings| siblings.contains(other.cpu)) {
             return Relation::Smt;
         }
-        if let (Some((one, _)), Some((another, _))) = (self.node, other.node)
-            && one != another
-        {
-            return Relation::OtherNode;
+        if let (Some((one, _)), Some((another, _))) = (self.node, other.node) {
+            if one != another {
+                return Relation::OtherNode;
+            }
         }
         match (self.siblings, self.shares_cache(other)) {
             (Some(_), Some(true)) => Relation::SharedCache,

@@ -268,7 +268,7 @@ fn what_the_paper_does_not_explain_is_not_called_a_region() {
     let falls = exact(&doublings(), |kib| if kib > 100.0 { 1000.0 } else { 4000.0 }, 50.0);
     let words = regions(&falls, None).in_words();
     assert!(words.contains("falls at the first break"), "{words}");
-    let jagged = |kib: f64| if (kib.log2() as u32).is_multiple_of(2) { 1000.0 } else { 9000.0 };
+    let jagged = |kib: f64| if (kib.log2() as u32) % 2 == 0 { 1000.0 } else { 9000.0 };
     let words = regions(&exact(&doublings(), jagged, 20.0), None).in_words();
     assert!(words.contains("off even the best course"), "{words}");
 }

@@ -203,9 +203,8 @@ mod tests {
     fn less_than_nothing_stays_so() {
         let mut run = run();
         for sample in &mut run.samples {
-            if let Sample::Trial(sample) = sample
-                && let Some(late) = sample.tallies.get_mut(LATE_NS)
-            {
+            let Sample::Trial(sample) = sample else { continue };
+            if let Some(late) = sample.tallies.get_mut(LATE_NS) {
                 *late = late.shifted(-20_000);
             }
         }

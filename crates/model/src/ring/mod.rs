@@ -88,7 +88,7 @@ impl Work {
     /// A working set that can be walked, or which of its figures forbids it.
     pub fn new(bytes: u64, stride_bytes: u64, op: Op) -> Result<Self, WorkError> {
         let refused = |why: String| Err(WorkError(why));
-        if bytes == 0 || !bytes.is_multiple_of(ELEMENT_BYTES) {
+        if bytes == 0 || bytes % ELEMENT_BYTES != 0 {
             return refused(format!(
                 "--work {bytes}: the array must be a multiple of {ELEMENT_BYTES} bytes and not empty (0 is no work)"
             ));
@@ -139,7 +139,7 @@ impl Work {
 
     /// Whether any array could be walked by this stride.
     pub fn check_stride(stride_bytes: u64) -> Result<(), WorkError> {
-        let is_walkable = stride_bytes > 0 && stride_bytes.is_multiple_of(ELEMENT_BYTES);
+        let is_walkable = stride_bytes > 0 && stride_bytes % ELEMENT_BYTES == 0;
         is_walkable.then_some(()).ok_or_else(|| {
             WorkError(format!(
                 "--stride {stride_bytes}: the stride must be a multiple of {ELEMENT_BYTES} bytes and above 0"

@@ -233,7 +233,7 @@ extern "C" fn end(frame: &Frame) {
     // SAFETY: `begin` started it, as there is a thread.
     let elapsed = unsafe { frame.watch.assume_init_ref() }.elapsed_by_both();
     thread.record(named_cell(frame.number), &elapsed);
-    if thread.next_call().is_multiple_of(SAMPLED) && frame.number != NOTHING {
+    if thread.next_call() % SAMPLED == 0 && frame.number != NOTHING {
         place(NOTHING)();
     }
 }

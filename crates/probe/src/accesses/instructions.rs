@@ -111,10 +111,10 @@ pub(super) fn next(
         state.execute(&mut factory, &instruction);
         let dependent =
             |parts: &[Option<usize>; 2]| parts.iter().flatten().any(|at| state.from_memory[*at]);
-        if let Some((address, parts)) = &found
-            && dependent(parts)
-        {
-            return Next::Access { address: *address, dependent: true };
+        if let Some((address, parts)) = &found {
+            if dependent(parts) {
+                return Next::Access { address: *address, dependent: true };
+            }
         }
         ip = match instruction.flow_control() {
             FlowControl::Next => instruction.next_ip(),

@@ -6,7 +6,6 @@ mod instructions;
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -35,6 +34,7 @@ fn cpus_of(pid: i32) -> BTreeSet<u32> {
 }
 
 /// What a sampled thread does next.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "nothing is decoded there"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     /// It accesses memory; `dependent`: at an address that was read from memory.
@@ -169,6 +169,8 @@ type Code = HashMap<u64, Option<Box<[u8; PAGE_BYTES as usize]>>>;
 #[cfg(target_arch = "x86_64")]
 fn next(moment: &Moment, memory: &File, code: &mut Code) -> Next {
     use instructions::LONGEST_BYTES;
+    use std::os::unix::fs::FileExt;
+
     instructions::next(moment, |ip| {
         let mut bytes = [0; LONGEST_BYTES];
         let mut have = 0;

@@ -255,10 +255,10 @@ impl<L: Link> Plan<L> {
             status
         };
         // With all members alike the leader's CPUs are inherited.
-        if let Placement::Pinned { .. } = self.case.placement
-            && let Err(errno) = placement::pin(&self.case.placement.cpus_of(member))
-        {
-            return fail(errno, STATUS_PLACE);
+        if let Placement::Pinned { .. } = self.case.placement {
+            if let Err(errno) = placement::pin(&self.case.placement.cpus_of(member)) {
+                return fail(errno, STATUS_PLACE);
+            }
         }
         let own = match self.alone.then(|| L::channel(&self.place(member))).transpose() {
             Ok(own) => own,

@@ -88,8 +88,12 @@ fn resident(pages: &File, place: &Place) -> io::Result<Vec<bool>> {
     let mut entries = vec![0; place.bytes / page_size() * size_of::<u64>()];
     let first = place.start / page_size() * size_of::<u64>();
     pages.read_exact_at(&mut entries, first as u64)?;
-    let entries = entries.as_chunks().0.iter();
-    Ok(entries.map(|entry| u64::from_ne_bytes(*entry) & PRESENT != 0).collect())
+    let entries = entries.chunks_exact(size_of::<u64>());
+    let is_present = |entry: &[u8]| {
+        let entry = entry.first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
+        entry & PRESENT != 0
+    };
+    Ok(entries.map(is_present).collect())
 }
 
 /// Every other page, as far as it or a neighbour is resident.
@@ -107,9 +111,10 @@ fn gather(files: &mut Vec<Option<Place>>, line: &str) {
         files.push(mapping);
     } else if OWN.iter().any(|name| line.starts_with(name))
         && line.split_whitespace().nth(1) != Some("0")
-        && let Some(last) = files.last_mut()
     {
-        *last = None;
+        if let Some(last) = files.last_mut() {
+            *last = None;
+        }
     }
 }
 

@@ -24,7 +24,7 @@ macro_rules! line {
         $x86_64
     };
 }
-/// The same. Built, not yet run on such a machine.
+/// The same. Run in an emulator only: how far they tell a shared core on such a machine is not known.
 #[cfg(target_arch = "aarch64")]
 macro_rules! line {
     ($x86_64:literal, $aarch64:literal) => {

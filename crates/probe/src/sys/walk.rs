@@ -359,7 +359,7 @@ mod tests {
     #[test]
     fn the_array_can_consist_of_huge_pages() {
         let mut array = Array::new(&Work::new(64, 8, Op::Rmw).unwrap(), 0);
-        assert!((array.slice().as_ptr() as usize).is_multiple_of(HUGE_PAGE_BYTES));
+        assert!((array.slice().as_ptr() as usize) % HUGE_PAGE_BYTES == 0);
     }
 
     #[test]
@@ -367,7 +367,7 @@ mod tests {
         let work = Work { walk: Walk::Chase, ..Work::new(3 << 19, 64, Op::Write).unwrap() };
         let mut array = Array::new(&Work { huge_pages: true, ..work }, 3);
         let first = array.start.as_ptr() as usize;
-        assert!(first.is_multiple_of(HUGE_PAGE_BYTES));
+        assert!(first % HUGE_PAGE_BYTES == 0);
         let places: Vec<usize> = (0..8)
             .map(|place| {
                 array.move_to(place);
@@ -377,7 +377,7 @@ mod tests {
             })
             .collect();
         for place in &places {
-            assert!(place.is_multiple_of(BASE_PAGE_BYTES));
+            assert!(place % BASE_PAGE_BYTES == 0);
             assert!((first..=first + (1 << 19)).contains(place), "{place:x}");
         }
         assert!(places.iter().any(|place| *place != places[0]), "{places:x?}");

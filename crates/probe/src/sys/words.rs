@@ -82,8 +82,11 @@ impl Words {
     }
 
     fn find(&self) -> Option<Vec<Place>> {
-        let (bytes, numbers) = (self.bytes(), self.bytes().as_chunks().0);
-        let number = |at: usize| numbers.get(at).map(|number| usize::from_ne_bytes(*number));
+        let bytes = self.bytes();
+        let number = |at: usize| {
+            let number = bytes.get(at.checked_mul(NUMBER)?..)?.first_chunk()?;
+            Some(usize::from_ne_bytes(*number))
+        };
         let commands = number(0)?;
         let mut text = commands.checked_mul(2)?.checked_add(1)?.checked_mul(NUMBER)?;
         let place = |command: usize| {

@@ -16,7 +16,7 @@ pub fn primes(found: &mut Vec<u32>, count: usize) {
     let mut candidate = 2;
     while found.len() < count {
         let small = found.iter().take_while(|prime| **prime * **prime <= candidate);
-        if small.clone().all(|prime| !candidate.is_multiple_of(*prime)) {
+        if small.clone().all(|prime| candidate % *prime != 0) {
             found.push(candidate);
         }
         candidate += 1;

@@ -210,13 +210,13 @@ fn find(names: &str) -> Result<Subject> {
     let subjects = paths.iter().map(|path| read(path).map(|run| Subject::of_run(&run)));
     let subjects = subjects.collect::<Result<Vec<Subject>>>()?;
     let sides: Vec<&Side> = subjects.iter().map(|subject| &subject.side).collect();
-    if let [first, others @ ..] = &sides[..]
-        && let Some(other) = others.iter().find(|other| other.experiment != first.experiment)
-    {
-        return Err(usage(format!(
-            "{names}: {} is a run of {}, {} of {}: launches on one side are of one experiment",
-            first.name, first.experiment, other.name, other.experiment
-        )));
+    if let [first, others @ ..] = &sides[..] {
+        if let Some(other) = others.iter().find(|other| other.experiment != first.experiment) {
+            return Err(usage(format!(
+                "{names}: {} is a run of {}, {} of {}: launches on one side are of one experiment",
+                first.name, first.experiment, other.name, other.experiment
+            )));
+        }
     }
     Subject::of_launches(subjects).context("no run was named")
 }

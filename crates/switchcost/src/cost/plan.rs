@@ -307,7 +307,7 @@ mod tests {
     fn arrays_are_of_whole_lines_whatever_the_cache() {
         for private in [48, 1280, 1536, 2048] {
             for sizes in [arrays, dense].map(|grid| grid(&machine(private), Some(0), true)) {
-                assert!(sizes.iter().all(|size| size.is_multiple_of(LINE_BYTES)), "{sizes:?}");
+                assert!(sizes.iter().all(|size| size % LINE_BYTES == 0), "{sizes:?}");
                 assert!(sizes.is_sorted() && sizes.contains(&(private << 9)), "{sizes:?}");
             }
         }

@@ -52,7 +52,7 @@ pub(crate) fn figure(seen: Vec<Seen>, index: usize) -> Option<Figure> {
     let last = seen.iter().map(|seen| seen.round).max().filter(|last| *last > 0)?;
     let ratios = over_medians(seen);
     let every = u32::try_from(ratios.len().div_ceil(MOST_POINTS)).unwrap_or(u32::MAX).max(1);
-    let shown = |seen: &&Seen| seen.round.is_multiple_of(every);
+    let shown = |seen: &&Seen| seen.round % every == 0;
     let points = |disturbed: bool| {
         spread(ratios.iter().filter(shown).filter(move |seen| seen.disturbed == disturbed))
     };

@@ -88,15 +88,15 @@ impl Output {
     /// Whether what is asked for can be written, before anything is measured for it. Nothing is changed.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         // Two formats in one place would be neither.
-        if let (Some(json), Some(csv)) = (&self.json, &self.csv)
-            && json.is(csv)
-        {
-            let place = match json {
-                Destination::Stdout => "standard output",
-                Destination::File(_) => "that file",
-            };
-            let both = format!("--json {json} and --csv {csv}");
-            return Err(usage(format!("{both}: only one of them can have {place}")));
+        if let (Some(json), Some(csv)) = (&self.json, &self.csv) {
+            if json.is(csv) {
+                let place = match json {
+                    Destination::Stdout => "standard output",
+                    Destination::File(_) => "that file",
+                };
+                let both = format!("--json {json} and --csv {csv}");
+                return Err(usage(format!("{both}: only one of them can have {place}")));
+            }
         }
         self.json.iter().try_for_each(|to| check_place("--json", to))?;
         self.csv.iter().try_for_each(|to| check_place("--csv", to))

@@ -90,10 +90,8 @@ fn costs(record: &Record) -> Option<String> {
         let takes = if parts.is_empty() { " takes" } else { "" };
         parts.push(format!("{name}{takes} {}", short(&ns)));
     }
-    if let ([only], Some((slowest, ns))) =
-        (&parts[..], calls.iter().max_by(|one, other| one.1.value.total_cmp(&other.1.value)))
-        && calls.len() > 1
-    {
+    let slowest = calls.iter().max_by(|one, other| one.1.value.total_cmp(&other.1.value));
+    if let ([only], Some((slowest, ns)), true) = (&parts[..], slowest, calls.len() > 1) {
         let others = format!("{only}; the slowest of {} calls is {slowest}", calls.len());
         return Some(format!("{others} with {}", short(ns)));
     }

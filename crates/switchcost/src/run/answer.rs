@@ -146,7 +146,8 @@ fn counted_switches(count: f64) -> String {
 /// With commas between thousands.
 pub(super) fn by_thousands(count: u64) -> String {
     let digits = count.to_string();
-    let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().flat_map(str::from_utf8).collect();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().flat_map(std::str::from_utf8).collect();
     groups.join(",")
 }
 

@@ -96,7 +96,7 @@ fn ratios_are_taken_within_rounds() {
     assert!((real.estimate.value - 1.5).abs() < 1e-9 && real.estimate.resolved, "{real:?}");
     assert!((cpu.estimate.value - 3.0).abs() < 1e-9, "{cpu:?}");
     // Around 1 nothing is resolved.
-    let near = |round: u32| if round.is_multiple_of(2) { 11 } else { 9 };
+    let near = |round: u32| if round % 2 == 0 { 11 } else { 9 };
     let runs =
         (0..6).flat_map(|round| [run(0, round, 10 * MS, MS), run(1, round, near(round) * MS, MS)]);
     assert!(!super::tests::record(plan(2, 6), runs.collect()).ratios[0].estimate.resolved);

@@ -1,12 +1,14 @@
 //! One run file: a header, a line per sample as it arrives, an end line.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use model::experiment::Experiment;
 use model::run::{Header, Line, Run};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use crate::output::file::{Unfinished, cannot_write};
 
@@ -90,12 +92,12 @@ impl RunFile {
 }
 
 fn lock(path: &Path, file: &File) -> Result<()> {
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => {
             bail!("{} is being written by another switchcost", path.display())
         }
         // A file system without locks is no reason not to keep a run.
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 

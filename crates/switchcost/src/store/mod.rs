@@ -13,7 +13,7 @@ use directories::ProjectDirs;
 use model::case::Sample;
 use model::run::{Header, Reader, Run, RunError, StopReason, header_of};
 use model::subject::PREFIX;
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, FlockOperation, access, flock};
 use serde::Deserialize;
 
 use crate::failure::{say, usage};
@@ -193,7 +193,8 @@ impl Entry {
 
     /// Whether another process is writing it.
     pub(crate) fn is_running(&self) -> bool {
-        File::open(&self.path).is_ok_and(|file| file.try_lock_shared().is_err())
+        File::open(&self.path)
+            .is_ok_and(|file| flock(file, FlockOperation::NonBlockingLockShared).is_err())
     }
 }
 
@@ -279,7 +280,7 @@ pub(crate) fn read_each(path: &Path, mut take: impl FnMut(Sample) -> Result<()>)
     let (mut reader, mut line) = (Reader::default(), Vec::new());
     while file.read_until(b'\n', &mut line).with_context(cannot)? > 0 {
         // A line cut off within a character is one line that cannot be read, not a file.
-        let text = str::from_utf8(&line).map(Cow::Borrowed);
+        let text = std::str::from_utf8(&line).map(Cow::Borrowed);
         for line in text.unwrap_or_else(|_| String::from_utf8_lossy(&line)).lines() {
             reader.line(line).map_err(not_a_run)?.map_or(Ok(()), &mut take)?;
         }

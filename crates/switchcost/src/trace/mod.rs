@@ -205,11 +205,10 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
         let left = end.saturating_duration_since(Instant::now());
         let until_look = watcher.as_ref().and_then(Watcher::until_look).unwrap_or(LOOK);
         let is_over = interrupt.wait(step.min(left).min(until_look)) || left.is_zero();
-        if until_look <= LOOK
-            && let Some(of) = &mut watcher
-            && of.look(|longest| interrupt.wait(longest)).is_err()
-        {
-            watcher = None;
+        if let Some(of) = watcher.as_mut().filter(|_| until_look <= LOOK) {
+            if of.look(|longest| interrupt.wait(longest)).is_err() {
+                watcher = None;
+            }
         }
         look(&mut session, is_over, &mut timeline, recording.as_mut(), &bar);
         if is_over || !session.account.is_alive() {
@@ -359,7 +358,7 @@ fn command(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
         started => return watch::without_figures(started.err(), launcher.signal()),
     };
     session.account.set_scope(Scope::Tree(pid));
-    let program = Watched::find(Path::new("/"), pid.cast_signed()).ok();
+    let program = Watched::find(Path::new("/"), pid as i32).ok();
     let mut watcher = program.map(|program| Watcher::new(program, None));
     let mut timeline = Timeline::default();
     // The terminal is the command's.
@@ -370,9 +369,7 @@ fn command(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
         if launcher.wait_for_answer(Some(until_look.min(step))) {
             break;
         }
-        if until_look <= LOOK
-            && let Some(of) = &mut watcher
-        {
+        if let Some(of) = watcher.as_mut().filter(|_| until_look <= LOOK) {
             // What cannot be read is said in the figures.
             let _ = of.look(|longest| launcher.wait_for_answer(Some(longest)));
         }

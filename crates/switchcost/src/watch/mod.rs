@@ -202,7 +202,7 @@ fn command(words: &[OsString], named: Option<&Chosen>, output: &Output) -> Resul
     };
     session.iter_mut().for_each(|session| session.account.set_scope(Scope::Tree(pid)));
     // It may have ended already: then only its usage is known.
-    let program = Watched::find(Path::new("/"), pid.cast_signed()).ok();
+    let program = Watched::find(Path::new("/"), pid as i32).ok();
     let mut watcher = program.map(|program| Watcher::new(program, None));
     // Its counts are the kernel's at its end. It is looked at only when a window is due, as that may
     // take a CPU from it; what cannot be read is said in the figures.

@@ -238,7 +238,7 @@ fn a_member_that_was_stopped_is_told() {
     };
     // The solo ring has no member beside its leader.
     let member = wait_for("a member", || children(children(child.id())?));
-    let member = Pid::from_raw(member.cast_signed()).expect("an id");
+    let member = Pid::from_raw(member as i32).expect("an id");
     sleep(Duration::from_millis(50));
     kill_process(member, Signal::STOP).expect("stopped");
     sleep(Duration::from_millis(1500));

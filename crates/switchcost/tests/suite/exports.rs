@@ -33,7 +33,7 @@ fn read_go(text: &str) -> (BTreeMap<String, String>, Vec<Benchmark>) {
         if let Some(rest) = line.strip_prefix("Benchmark") {
             assert!(rest.starts_with(|c: char| !c.is_lowercase()), "{line}");
             let fields: Vec<&str> = line.split_whitespace().collect();
-            assert!(fields.len() >= 4 && fields.len().is_multiple_of(2), "{line}");
+            assert!(fields.len() >= 4 && fields.len() % 2 == 0, "{line}");
             let values = fields[2..].chunks(2);
             let values =
                 values.map(|pair| (pair[1].to_string(), pair[0].parse().expect("a number")));

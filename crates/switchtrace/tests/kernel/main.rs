@@ -5,8 +5,9 @@ mod mixed_load;
 
 use std::collections::HashMap;
 use std::ffi::CString;
-use std::fs;
-use std::io::{Read, Write, pipe, stderr};
+use std::fs::{self, File};
+use std::io::{Read, Write, stderr};
+use std::os::fd::FromRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -31,6 +32,16 @@ fn tracer(options: &Options) -> Option<Tracer> {
             None
         }
         Err(other) => panic!("{other}"),
+    }
+}
+
+/// Where it is read and where it is written. That of the standard library needs Rust 1.87.
+fn pipe() -> (File, File) {
+    let mut ends = [0; 2];
+    // SAFETY: the kernel writes two descriptors, which nobody else has.
+    unsafe {
+        assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC), 0);
+        (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1]))
     }
 }
 
@@ -143,7 +154,7 @@ impl Crowd {
 
 /// Two that pass a token by pipes, so many times, on a CPU or anywhere.
 fn ping_pong(laps: usize, cpu: Option<usize>) -> [Box<dyn FnOnce() + Send>; 2] {
-    let ((mut from_a, mut to_b), (mut from_b, mut to_a)) = (pipe().unwrap(), pipe().unwrap());
+    let ((mut from_a, mut to_b), (mut from_b, mut to_a)) = (pipe(), pipe());
     let go = move |first: bool, from: &mut dyn Read, to: &mut dyn Write| {
         cpu.into_iter().for_each(pin);
         let mut token = [0; 1];

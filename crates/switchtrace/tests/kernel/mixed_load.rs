@@ -23,11 +23,11 @@ fn spawn(name: &str, mut work: impl FnMut() + Send + 'static) {
 }
 
 fn ring() {
-    let (first, mut back_to_first) = pipe().unwrap();
+    let (first, mut back_to_first) = pipe();
     back_to_first.write_all(&[0]).unwrap();
     let (mut from, mut last) = (first, Some(back_to_first));
     for number in 1..=RING {
-        let (next, to) = pipe().unwrap();
+        let (next, to) = pipe();
         let mut to = if number < RING { to } else { last.take().unwrap() };
         let mut own = std::mem::replace(&mut from, next);
         let mut token = [0];

@@ -69,13 +69,14 @@ impl Others {
         let unknown = OthersError::NoSuchThread(tid);
         let record = self.table.record(tid).ok_or(unknown)?;
         let word = record.word.load(Acquire);
-        // The clock also says when the tracer must be checked, so it is read for all.
-        if word & BUSY == 0
-            && record.tid.load(Relaxed) == tid
-            && let Some(now) = now()
-            && record.word.load(Acquire) == word
-        {
-            return Ok(if word & ON == 0 { word } else { word.wrapping_add(now) & TIME });
+        // Acquire: else the word could be loaded again before the thread's id.
+        if word & BUSY == 0 && record.tid.load(Acquire) == tid {
+            // The clock also says when the tracer must be checked, so it is read for all.
+            if let Some(now) = now() {
+                if record.word.load(Acquire) == word {
+                    return Ok(if word & ON == 0 { word } else { word.wrapping_add(now) & TIME });
+                }
+            }
         }
         self.read_slowly(record, tid).map(|time| time.cpu_ns)
     }

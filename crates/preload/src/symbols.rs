@@ -206,6 +206,9 @@ pub fn name(library: &mut [u8], functions: &[&str], allocator: bool) -> Result<(
         library[at..at + bytes.len()].copy_from_slice(bytes);
         library[at + bytes.len()] = 0;
     }
+    // A program in Rust that links std dynamically has one of its own.
+    let (_, personality) = tables.symbol(library, b"rust_eh_personality")?;
+    library[personality] = b'.';
     // A name that no program asks for. Names may share their ends, not their beginnings.
     for function in SYMBOLS.iter().filter(|_| !allocator) {
         let at = tables.symbol(library, function.as_bytes());

@@ -14,9 +14,8 @@ mod shared;
 mod thread;
 
 use thread::Thread;
-use threadclock::Elapsed;
 
-use crate::layout::{EMPTY, OWN};
+use crate::layout::EMPTY;
 
 /// What core's tables of unwinding refer to. Nothing unwinds: a panic aborts.
 #[unsafe(no_mangle)]
@@ -32,8 +31,12 @@ fn timed<R>(cell: usize, call: impl FnOnce() -> R) -> R {
     if thread.next_call() % SAMPLED == 0 {
         return timed_twice(thread, cell, call);
     }
+    let process = thread.process();
     let watch = thread.clock().stopwatch_ordered();
     let result = call();
+    if thread.process() != process {
+        return result;
+    }
     let elapsed = watch.elapsed_by_both();
     thread.record(cell, &elapsed);
     thread.leave();
@@ -44,20 +47,31 @@ fn timed<R>(cell: usize, call: impl FnOnce() -> R) -> R {
 #[cold]
 #[inline(never)]
 fn timed_twice<R>(thread: &Thread, cell: usize, call: impl FnOnce() -> R) -> R {
+    let process = thread.process();
     let (before, started) = (thread.clock().resyncs().switched, thread.clock().now_ordered());
     let watch = thread.clock().stopwatch_ordered();
     let result = call();
+    if thread.process() != process {
+        return result;
+    }
     let elapsed = watch.elapsed_by_both();
     thread.record(cell, &elapsed);
     let own = thread.clock().now_ordered() - started - elapsed.cpu;
-    // Where it was switched out, it tells of the machine.
-    if thread.clock().resyncs().switched == before {
-        thread.record(OWN, &Elapsed { cpu: own, off_cpu_ns: 0, switched: false });
+    thread.note_own(own, before);
+    note_empty(thread);
+    thread.leave();
+    result
+}
+
+/// An interval with nothing in it but what is in all.
+fn note_empty(thread: &Thread) {
+    let process = thread.process();
+    let watch = thread.clock().stopwatch_ordered();
+    if thread.process() != process {
+        return;
     }
-    let nothing = thread.clock().stopwatch_ordered().elapsed_by_both();
+    let nothing = watch.elapsed_by_both();
     if !nothing.switched {
         thread.record(EMPTY, &nothing);
     }
-    thread.leave();
-    result
 }

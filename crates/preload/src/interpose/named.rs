@@ -5,16 +5,16 @@
 //! the time, makes the call, and saves what registers may return. A C++ exception may pass it.
 
 use core::arch::global_asm;
-use core::ffi::{CStr, c_void};
+use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering::*};
 
 use threadclock::Stopwatch;
 
-use super::SAMPLED;
 use super::shared::next_symbol;
 use super::thread::Thread;
+use super::{SAMPLED, note_empty};
 use crate::layout::{NAMED, NOTHING, PLACE_CODE_BYTES, named_cell};
 
 /// What a call in progress keeps.
@@ -22,7 +22,8 @@ use crate::layout::{NAMED, NOTHING, PLACE_CODE_BYTES, named_cell};
 struct Frame {
     /// First: the assembly calls it.
     next: *const c_void,
-    number: usize,
+    number: u32,
+    process: libc::pid_t,
     thread: Option<&'static Thread>,
     watch: MaybeUninit<Stopwatch<'static>>,
 }
@@ -192,48 +193,62 @@ fn next(number: usize) -> *mut c_void {
     }
 }
 
-/// The function behind ours. Its name is that which our symbol was given.
+/// The function behind ours. Its name is that which our symbol was given. Calls nothing but the dynamic linker: any other
+/// function may be one that is being looked for.
 #[cold]
 fn find(number: usize) -> *mut c_void {
     // SAFETY: dladdr fills what it is given; the name lies in this library's own tables.
     let name = unsafe {
         let mut symbol: libc::Dl_info = core::mem::zeroed();
         libc::dladdr(place(number) as *const c_void, &raw mut symbol);
-        if symbol.dli_sname.is_null() { c"?" } else { CStr::from_ptr(symbol.dli_sname) }
+        symbol.dli_sname
     };
-    let found = next_symbol(name);
+    // SAFETY: null or a C string.
+    let found = if name.is_null() { null_mut() } else { unsafe { next_symbol(name) } };
     if found.is_null() {
         // The program asked for it where it may be absent, and calls it now, as it saw ours.
-        let parts = [c"switchcost profile: no library of this program has ", name, c"\n"];
-        for part in parts {
-            // SAFETY: a C string; what cannot be written is lost.
-            unsafe { libc::write(2, part.as_ptr().cast(), part.count_bytes()) };
+        const TEXT: &[u8] = b"switchcost profile: a function of --calls is in no library of this program, and was called\n";
+        // SAFETY: reads the text; what cannot be written is lost. Then the program ends.
+        unsafe {
+            libc::syscall(libc::SYS_write, 2, TEXT.as_ptr(), TEXT.len());
+            libc::abort();
         }
-        // SAFETY: does not return.
-        unsafe { libc::abort() };
     }
     FOUND[number].store(found, Release);
     found
 }
 
-/// Before a call. Other functions that it calls are timed as well, so a thread is only entered for a moment.
+/// Before a call. Other functions that it calls are timed as well, so the thread is held for a moment only.
 extern "C" fn begin(number: usize, frame: &mut MaybeUninit<Frame>) {
     let thread = Thread::enter();
-    let frame =
-        frame.write(Frame { next: next(number), number, thread, watch: MaybeUninit::uninit() });
+    let process = thread.map_or(0, Thread::process);
+    let next = next(number);
+    let number = number as u32;
+    let frame = frame.write(Frame { next, number, process, thread, watch: MaybeUninit::uninit() });
     if let Some(thread) = thread {
-        thread.leave();
         frame.watch.write(thread.clock().stopwatch_ordered());
+        thread.leave();
     }
 }
 
 /// After it.
 extern "C" fn end(frame: &Frame) {
-    let Some(thread) = frame.thread.filter(|thread| thread.is_set_up()) else { return };
+    let is_same = |thread: &&Thread| thread.is_current() && thread.process() == frame.process;
+    let Some(thread) = frame.thread.filter(is_same) else { return };
+    thread.hold();
     // SAFETY: `begin` started it, as there is a thread.
     let elapsed = unsafe { frame.watch.assume_init_ref() }.elapsed_by_both();
-    thread.record(named_cell(frame.number), &elapsed);
-    if thread.next_call() % SAMPLED == 0 && frame.number != NOTHING {
-        place(NOTHING)();
+    thread.record(named_cell(frame.number as usize), &elapsed);
+    if frame.number as usize == NOTHING {
+        return thread.leave();
     }
+    if thread.next_call() % SAMPLED == 0 {
+        let (before, started) = (thread.clock().resyncs().switched, thread.clock().now_ordered());
+        thread.leave();
+        place(NOTHING)();
+        thread.hold();
+        thread.note_own(thread.clock().now_ordered() - started, before);
+        note_empty(thread);
+    }
+    thread.leave();
 }

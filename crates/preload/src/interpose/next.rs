@@ -34,7 +34,8 @@ pub(super) fn find_all() {
         return;
     }
     for (name, found) in NAMES.iter().zip(&FOUND) {
-        found.store(next_symbol(name), Release);
+        // SAFETY: a C string.
+        found.store(unsafe { next_symbol(name.as_ptr()) }, Release);
     }
     SEARCHING.store(false, Release);
 }

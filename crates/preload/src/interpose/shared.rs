@@ -1,7 +1,7 @@
 //! The shared memory: found once a process, a slot for each thread.
 
 use core::ffi::{CStr, c_char, c_int};
-use core::ptr::{null, null_mut};
+use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering::*};
 
 use crate::layout::{self, Header, SLOT_BYTES, SLOTS};
@@ -32,6 +32,12 @@ extern "C" fn attach() {
     if found.magic.load(Relaxed) != layout::MAGIC {
         return;
     }
+    // What this process was before exec(2) has left its slots.
+    // SAFETY: no memory is touched.
+    let own = unsafe { libc::getpid() };
+    for owner in &found.owners {
+        let _ = owner.compare_exchange(own, 0, AcqRel, Relaxed);
+    }
     HEADER.store(header, Release);
     if super::thread::make_key() {
         found.processes.fetch_add(1, Relaxed);
@@ -61,6 +67,11 @@ unsafe fn map(path: &CStr, offset: usize, bytes: usize) -> *mut u8 {
         }
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let offset = offset as libc::off_t;
+        // The program may be gone, and its process id another's: then this is some other file.
+        if libc::lseek(file, 0, libc::SEEK_END) != layout::BYTES as libc::off_t {
+            libc::close(file);
+            return null_mut();
+        }
         let mapped = libc::mmap(null_mut(), bytes, protection, libc::MAP_SHARED, file, offset);
         libc::close(file);
         if mapped == libc::MAP_FAILED { null_mut() } else { mapped.cast() }
@@ -155,8 +166,10 @@ pub(super) unsafe fn unmap_page(page: *mut u8) {
 }
 
 /// The address of the next definition of a C function, after this library's; null if there is none.
-pub(super) fn next_symbol(name: &CStr) -> *mut core::ffi::c_void {
-    // SAFETY: a C string.
-    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
-    if found.is_null() { null::<core::ffi::c_void>().cast_mut() } else { found }
+///
+/// # Safety
+/// The name is a C string.
+pub(super) unsafe fn next_symbol(name: *const c_char) -> *mut core::ffi::c_void {
+    // SAFETY: as the caller promises.
+    unsafe { libc::dlsym(libc::RTLD_NEXT, name) }
 }

@@ -5,11 +5,11 @@ use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use threadclock::{Elapsed, ThreadClock};
+use threadclock::{CpuTime, Elapsed, ThreadClock};
 
 use super::shared::{self, Slot, errno, header, set_errno, unmap_page, wiped_page};
 use crate::bins::bucket;
-use crate::layout;
+use crate::layout::{self, OWN};
 
 /// In a page that a fork wipes: the child then sets itself up anew.
 #[repr(C)]
@@ -19,6 +19,8 @@ pub(super) struct Thread {
     calls: Cell<u32>,
     cells: Cell<*const layout::Cell>,
     number: Cell<usize>,
+    /// The process that set it up; 0 in a page that a fork has wiped.
+    process: Cell<libc::pid_t>,
     clock: Cell<MaybeUninit<ThreadClock>>,
 }
 
@@ -39,6 +41,7 @@ static PASSED: Passed = Passed(Thread {
     calls: Cell::new(0),
     cells: Cell::new(core::ptr::null()),
     number: Cell::new(0),
+    process: Cell::new(0),
     clock: Cell::new(MaybeUninit::uninit()),
 });
 
@@ -56,9 +59,32 @@ impl Thread {
         Some(thread)
     }
 
-    /// Whether it is still what it was when a call began: in the child of a fork it is not.
-    pub(super) fn is_set_up(&self) -> bool {
-        !self.cells.get().is_null()
+    /// Whose it is. A call that a fork returns from in the child began in another process, with a clock that is gone.
+    #[inline(always)]
+    pub(super) fn process(&self) -> libc::pid_t {
+        self.process.get()
+    }
+
+    /// Whether it is the calling thread's: a call may return on another thread than it began on (fibers).
+    #[inline(always)]
+    pub(super) fn is_current(&self) -> bool {
+        let key = KEY.load(Relaxed).wrapping_sub(1);
+        // SAFETY: this thread has a pointer, so the key was made.
+        let current = unsafe { libc::pthread_getspecific(key) };
+        core::ptr::eq(current.cast_const().cast(), self)
+    }
+
+    /// From here on nothing is timed until [`leave`](Self::leave).
+    #[inline(always)]
+    pub(super) fn hold(&self) {
+        self.ready.set(false);
+    }
+
+    /// Counts what counting a call took, unless it was switched out meanwhile: that tells of the machine.
+    pub(super) fn note_own(&self, cpu: CpuTime, switched_before: u64) {
+        if self.clock().resyncs().switched == switched_before {
+            self.record(OWN, &Elapsed { cpu, off_cpu_ns: 0, switched: false });
+        }
     }
 
     /// From here on the next call is timed.
@@ -84,9 +110,8 @@ impl Thread {
     /// Counts a call.
     #[inline(always)]
     pub(super) fn record(&self, cell: usize, elapsed: &Elapsed) {
-        // A signal handler that forked left the child without a slot.
-        // SAFETY: null, or mapped with all its cells until the thread's end.
-        let Some(cell) = (unsafe { self.cells.get().wrapping_add(cell).as_ref() }) else { return };
+        // SAFETY: set up, as there is a reading: mapped with all its cells until the thread's end.
+        let cell = unsafe { &*self.cells.get().add(cell) };
         let ns = if elapsed.switched { off_cpu(cell, elapsed) } else { elapsed.cpu.ns };
         add(&cell.buckets[bucket(ns)], 1);
         add(&cell.sum_ns, ns);
@@ -104,9 +129,9 @@ impl Thread {
         if found.is_some_and(|of| !of.cells.get().is_null() || core::ptr::eq(of, &PASSED.0)) {
             return None;
         }
-        let before = errno();
-        // What is called from here on is not timed.
+        // What is called from here on is not timed, errno's function among it.
         point(key, &PASSED.0);
+        let before = errno();
         let thread = Self::make(found, header);
         match thread {
             Some(thread) => point(key, thread),
@@ -138,6 +163,8 @@ impl Thread {
         thread.clock.set(MaybeUninit::new(clock));
         thread.number.set(slot.number);
         thread.cells.set(slot.cells);
+        // SAFETY: no memory is touched.
+        thread.process.set(unsafe { libc::getpid() });
         thread.ready.set(true);
         Some(thread)
     }

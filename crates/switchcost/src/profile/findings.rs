@@ -45,7 +45,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// What allocator 0, 1, ... is called.
     pub(super) fn allocator(&self, number: usize) -> &str {
-        number.checked_sub(1).map_or("C library", |other| &self.allocators[other])
+        number.checked_sub(1).map_or("its own", |other| &self.allocators[other])
     }
 }
 
@@ -146,7 +146,11 @@ impl Launch {
             clocks: clocks.map(|tier| tier.name().to_string()).collect(),
             empty_ns: mean(Kind::Empty),
             empty_call_ns: mean(Kind::Named(NOTHING)),
-            own_ns: mean(Kind::Own),
+            // Of a named function it was taken with a reading of the clock in it.
+            own_ns: match plan.malloc {
+                true => mean(Kind::Own),
+                false => mean(Kind::Own).map(|own| own - mean(Kind::Empty).unwrap_or(0.0)),
+            },
             counted: counted.collect(),
         }
     }
@@ -164,10 +168,13 @@ impl Launch {
         of.map(|counted| Sum::of(counted, self.empty_ns(&counted.what))).reduce(Sum::and)
     }
 
-    /// CPU time of the command without profiling, in nanoseconds: what profiling took is subtracted.
-    fn own_cpu_ns(&self) -> f64 {
+    /// CPU time of the command without profiling, in nanoseconds: what profiling took is subtracted. Not known where that
+    /// is most of it.
+    fn own_cpu_ns(&self) -> Option<f64> {
         let calls: u64 = self.counted.iter().map(|of| of.calls).sum();
-        self.cpu_ns as f64 - calls as f64 * self.own_ns.unwrap_or(0.0)
+        let own_ns = calls as f64 * self.own_ns?;
+        let cpu_ns = self.cpu_ns as f64;
+        (own_ns <= cpu_ns / 2.0).then_some(cpu_ns - own_ns)
     }
 }
 
@@ -311,8 +318,8 @@ pub(crate) struct Row {
     pub(crate) longest_wall_ns: u64,
     /// Calls in which the thread was switched out, moved, or took a signal, in all runs.
     pub(crate) switched: u64,
-    /// Their part of the command's CPU time without profiling; median of runs.
-    pub(crate) share_of_cpu: Estimate,
+    /// Their part of the command's CPU time without profiling, median of runs; absent where profiling took most of it in any.
+    pub(crate) share_of_cpu: Option<Estimate>,
 }
 
 /// The cost of calls with another allocator over that with the C library's, within rounds.
@@ -370,14 +377,14 @@ impl Profile {
                 .filter_map(|what| Row::of(allocator, what, &own, &plan))
                 .collect::<Vec<_>>()
         });
-        let rows = rows.collect();
+        let rows = rows.collect::<Vec<_>>();
         let ratios = (1..=plan.allocators.len()).flat_map(|allocator| {
             let of = |what| Ratio::of(allocator, what, &launches, &plan);
             groups.iter().filter_map(of).collect::<Vec<_>>()
         });
         let ratios = ratios.collect();
         let added_ns = median(&launches.iter().filter_map(|of| of.own_ns).collect::<Vec<f64>>());
-        let notices = notices(&plan, &launches);
+        let notices = notices(&plan, &launches, &rows);
         let schema = SCHEMA;
         Self {
             schema,
@@ -470,56 +477,63 @@ fn groups(launches: &[Launch]) -> Vec<What> {
         let sizes = of.filter(|what| what.bytes.is_some()).cloned();
         std::iter::once(What::function(name)).chain(sizes)
     });
-    std::iter::once(What::ALL).chain(each).collect()
+    // A function that is named may call another one: their sum would count that twice.
+    let is_apart = functions.iter().all(|(_, name)| is_allocator(name)) || functions.len() == 1;
+    is_apart.then_some(What::ALL).into_iter().chain(each).collect()
 }
 
 impl Row {
     fn of(allocator: usize, what: &What, launches: &[&Launch], plan: &Plan) -> Option<Self> {
-        let sums: Vec<(f64, Sum)> = launches
+        let sums: Vec<(Option<f64>, Sum)> = launches
             .iter()
             .filter_map(|launch| Some((launch.own_cpu_ns(), launch.sum(what)?)))
             .collect();
-        let over = |of: fn(&(f64, Sum)) -> f64| {
-            let figures: Vec<f64> = sums.iter().map(of).collect();
+        let over = |figures: Vec<f64>| {
             Estimate::over(&figures, MINIMUM_ROUNDS, plan.confidence, plan.seed)
         };
-        let each: Vec<f64> = sums.iter().map(|(_, sum)| sum.calls as f64).collect();
+        let each =
+            |of: fn(&Sum) -> f64| sums.iter().map(|(_, sum)| of(sum) / sum.calls as f64).collect();
+        let shares = sums.iter().map(|(cpu_ns, sum)| Some(sum.net_ns / (*cpu_ns)?));
+        let calls: Vec<f64> = sums.iter().map(|(_, sum)| sum.calls as f64).collect();
         let all = sums.iter().map(|(_, sum)| sum.clone()).reduce(Sum::and)?;
         Some(Self {
             allocator,
             what: what.clone(),
-            calls: median(&each)?,
-            ns_per_call: over(|(_, sum)| sum.net_ns / sum.calls as f64)?,
-            wall_ns_per_call: over(|(_, sum)| {
-                (sum.net_ns + sum.off_cpu_ns as f64) / sum.calls as f64
-            })?,
+            calls: median(&calls)?,
+            ns_per_call: over(each(|sum| sum.net_ns))?,
+            wall_ns_per_call: over(each(|sum| sum.net_ns + sum.off_cpu_ns as f64))?,
             p50_ns: all.quantile_ns(0.5),
             p99_ns: all.quantile_ns(0.99),
             p999_ns: all.quantile_ns(0.999),
             longest_ns: all.longest_ns,
             longest_wall_ns: all.longest_wall_ns,
             switched: all.switched,
-            share_of_cpu: over(|(cpu_ns, sum)| sum.net_ns / cpu_ns)?,
+            share_of_cpu: shares.collect::<Option<_>>().and_then(over),
         })
     }
 }
 
+/// Allocators whose calls differ in number by more are not compared: they are not of the same calls.
+const MOST_UNLIKE: f64 = 0.1;
+
 impl Ratio {
     fn of(allocator: usize, what: &What, launches: &[Launch], plan: &Plan) -> Option<Self> {
-        let cost = |launch: &Launch| {
-            let sum = launch.sum(what)?;
-            Some(sum.net_ns / sum.calls as f64).filter(|ns| *ns > 0.0)
+        let of_round = |allocator: usize| -> BTreeMap<u32, (u64, f64)> {
+            let own = launches.iter().filter(|launch| launch.allocator == allocator);
+            let sum = |launch: &Launch| {
+                let sum = launch.sum(what)?;
+                Some((launch.round, (sum.calls, sum.net_ns / sum.calls as f64)))
+            };
+            own.filter_map(sum).collect()
         };
-        let others: BTreeMap<u32, f64> = launches
-            .iter()
-            .filter(|launch| launch.allocator == allocator)
-            .filter_map(|launch| Some((launch.round, cost(launch)?)))
-            .collect();
-        let logs = launches.iter().filter(|launch| launch.allocator == 0).filter_map(|launch| {
-            let other = others.get(&launch.round)?;
-            Some((other / cost(launch)?).ln())
+        let (own, other) = (of_round(0), of_round(allocator));
+        let pairs = own.iter().filter_map(|(round, own)| Some((own, other.get(round)?)));
+        let logs = pairs.map(|((calls, own), (others, other))| {
+            let is_alike = (*others as f64 / *calls as f64 - 1.0).abs() <= MOST_UNLIKE;
+            (is_alike && *own > 0.0 && *other > 0.0).then(|| (other / own).ln())
         });
-        let logs: Vec<f64> = logs.collect();
+        // A round whose cost is not above zero has no ratio, and without it the others say too much.
+        let logs: Vec<f64> = logs.collect::<Option<_>>()?;
         let log = Estimate::over(&logs, MINIMUM_ROUNDS, plan.confidence, plan.seed)?;
         let (low, high) = (log.low.map(f64::exp), log.high.map(f64::exp));
         let ratio = Estimate { value: log.value.exp(), standard_error: None, low, high, ..log };
@@ -528,7 +542,7 @@ impl Ratio {
 }
 
 /// What a reader must know before the figures.
-fn notices(plan: &Plan, launches: &[Launch]) -> Vec<String> {
+fn notices(plan: &Plan, launches: &[Launch], rows: &[Row]) -> Vec<String> {
     let mut notices = Vec::new();
     let called = |name: &str| {
         let of = |of: &Counted| of.what.function.as_deref() == Some(name);
@@ -536,8 +550,12 @@ fn notices(plan: &Plan, launches: &[Launch]) -> Vec<String> {
     };
     if launches.iter().all(|launch| launch.processes == 0) {
         notices.push(
-            "the command did not load the profiler: it is linked statically or set-user-ID, its C library is older than glibc 2.34, or it runs in another PID namespace"
+            "the command did not load the profiler: it is linked statically or set-user-ID, its C library is older than glibc 2.34, it runs as another user or in another PID namespace, or 32 thread-specific keys were there before"
                 .to_string(),
+        );
+    } else if plan.malloc && rows.is_empty() {
+        notices.push(
+            "the command has an allocator of its own that it does not call as malloc".to_string(),
         );
     } else {
         notices.extend(plan.calls.iter().filter(|name| !called(name)).map(|name| {
@@ -552,6 +570,24 @@ fn notices(plan: &Plan, launches: &[Launch]) -> Vec<String> {
             "{missed} threads were not counted: at most {} at a time",
             layout::SLOTS
         ));
+    }
+    let calls = |allocator: usize| {
+        let all = rows.iter().find(|row| row.allocator == allocator && row.what == What::ALL);
+        all.map_or(0.0, |all| all.calls)
+    };
+    for (number, library) in plan.allocators.iter().enumerate() {
+        let (own, other) = (calls(0), calls(number + 1));
+        if (other / own - 1.0).abs() > 0.01 {
+            notices.push(format!(
+                "with {library} {other:.0} calls are seen, else {own:.0}: operators new and delete that it brings call no malloc"
+            ));
+        }
+    }
+    if rows.iter().any(|row| row.share_of_cpu.is_none()) {
+        notices.push(
+            "profiling took most of the CPU time: what part of it the calls are is not known"
+                .to_string(),
+        );
     }
     let slow = Tier::Kernel.name();
     if launches.iter().any(|launch| launch.clocks.iter().any(|clock| clock == slow)) {

@@ -110,7 +110,7 @@ impl Shared {
     pub(super) fn new() -> Result<Self> {
         let file = in_memory("switchcost-profile")?;
         // Pages that nobody writes to take no memory.
-        file.set_len(BYTES as u64).context("cannot size the memory for counts")?;
+        file.set_len(BYTES as u64).context("cannot size the memory for counts (ulimit -f)")?;
         let magic = offset_of!(Header, magic) as u64;
         file.write_all_at(&MAGIC.to_ne_bytes(), magic).context("cannot write to memory")?;
         Ok(Self(file))

@@ -30,7 +30,7 @@ use findings::{Launch, Plan};
 use memory::{Library, Shared};
 
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("what").required(true).multiple(true).args(["malloc", "calls"])))]
+#[command(group(ArgGroup::new("what").required(true).args(["malloc", "calls"])))]
 pub(crate) struct ProfileArgs {
     /// Time malloc, calloc, realloc, aligned_alloc (memalign, posix_memalign, valloc) and free, by size
     #[arg(long)]
@@ -38,15 +38,15 @@ pub(crate) struct ProfileArgs {
 
     /// Time these functions of shared libraries, by their symbols' names (C++: mangled)
     ///
-    /// A call within one library, of a function that is linked statically or inlined, is not seen. Up to 16 arguments on the
-    /// stack are handed on. x86-64.
+    /// Of functions, not of variables. A call within one library, of a function that is linked statically or inlined, is not
+    /// seen. Up to 16 arguments on the stack are handed on. The time of a function has those in it that it calls, and what
+    /// timing them takes. x86-64.
     #[arg(long, value_name = "SYMBOL,...", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     calls: Vec<String>,
 
-    /// Another allocator beside the C library's, as LD_PRELOAD takes it: libjemalloc.so.2; may be given several times
+    /// Another allocator beside the command's own, as LD_PRELOAD takes it: libjemalloc.so.2; may be given several times
     ///
-    /// All run once in every round, in an order that is shuffled anew; ratios are taken within rounds, to the
-    /// C library's.
+    /// All run once in every round, in an order that is shuffled anew; ratios are taken within rounds, to its own.
     #[arg(long, value_name = "LIBRARY", requires = "malloc")]
     allocator: Vec<String>,
 
@@ -84,8 +84,8 @@ pub(crate) fn of_profile(arg: Arg) -> Arg {
 /// Runs with `--allocator` if nothing is said: enough for an interval.
 const RUNS_TO_COMPARE: u32 = 10;
 
-/// Functions that return twice, or not to their caller; and those by which functions are found.
-const REFUSED: [&str; 12] = [
+/// Functions that return twice, or not to their caller, or that look at who calls them; and those by which a thread is found.
+const REFUSED: [&str; 15] = [
     "setjmp",
     "_setjmp",
     "sigsetjmp",
@@ -95,6 +95,9 @@ const REFUSED: [&str; 12] = [
     "swapcontext",
     "makecontext",
     "dlsym",
+    "dlvsym",
+    "dlopen",
+    "dlmopen",
     "dladdr",
     "pthread_getspecific",
     "pthread_setspecific",
@@ -127,7 +130,7 @@ impl ProfileArgs {
                 return refuse("it is there twice".to_string());
             }
             if layout::SYMBOLS.contains(&name.as_str()) {
-                return refuse("--malloc times it".to_string());
+                return refuse("--malloc times it, by size".to_string());
             }
         }
         self.allocator.iter().try_for_each(|library| check_library(library))

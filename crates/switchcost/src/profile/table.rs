@@ -18,7 +18,7 @@ pub(super) fn text(profile: &Profile, view: View) -> String {
     let mut parts = vec![wrapped(&headline(profile)), rows(profile, view)];
     let mut lines = lines(profile);
     if view.verbose {
-        let share = profile.all(0).map(|all| estimate_words(Some(all.share_of_cpu)));
+        let share = profile.all(0).map(|all| estimate_words(all.share_of_cpu));
         lines.extend(share.map(|share| format!("part of the CPU time: {share}")));
         lines.push(LEGEND.to_string());
     } else {
@@ -45,33 +45,39 @@ fn wall_percent(row: &Row) -> f64 {
 fn headline(profile: &Profile) -> String {
     let plan = &profile.plan;
     let name = shortened(&shell_words::join(&plan.command), 40);
-    let Some(all) = profile.all(0) else {
+    let own = || profile.rows.iter().filter(|row| row.allocator == 0 && row.what.bytes.is_none());
+    // Of several functions the one that takes most.
+    let cost = |row: &&Row| row.calls * row.ns_per_call.value;
+    let dearest = own().max_by(|one, other| cost(one).total_cmp(&cost(other)));
+    let Some(row) = profile.all(0).or(dearest) else {
         return format!("No call of {name} was counted.");
     };
-    let what = match (&plan.calls[..], plan.malloc) {
-        ([], _) => "An allocation or free".to_string(),
-        ([one], false) => one.clone(),
-        (several, false) => format!("A call of the {} functions", several.len()),
-        (_, true) => "A call".to_string(),
+    let what = match &row.what.function {
+        None if plan.malloc => "An allocation or free".to_string(),
+        None => plan.calls.first().cloned().unwrap_or_default(),
+        Some(function) => {
+            format!("Of {}, {function} takes most: a call", counted(own().count(), "function"))
+        }
     };
-    let share = 100.0 * all.share_of_cpu.value;
-    let mut text = format!(
-        "{what} takes {}; all take {} % of the CPU time of {name}.",
-        time_words(&all.ns_per_call),
-        two_digits(share)
-    );
+    let mut text = format!("{what} takes {}", time_words(&row.ns_per_call));
+    text += &match row.share_of_cpu {
+        Some(share) => {
+            format!("; all take {} % of the CPU time of {name}.", two_digits(100.0 * share.value))
+        }
+        None => format!(" in {name}."),
+    };
     for (number, library) in plan.allocators.iter().enumerate() {
-        let of_all = |of: &&Ratio| of.allocator == number + 1 && of.what == all.what;
+        let of_all = |of: &&Ratio| of.allocator == number + 1 && of.what == row.what;
         let Some(of) = profile.ratios.iter().find(of_all) else { continue };
         text += &format!(" With {library} it takes {}.", times_words(of));
     }
-    if all.switched > 0 && knows_wall(profile) {
-        let wall = all.wall_ns_per_call;
+    if row.switched > 0 && knows_wall(profile) {
+        let wall = row.wall_ns_per_call;
         text += &format!(
             " A wall clock would say {} ({} % more): {} lost the CPU.",
             time(wall.value),
-            two_digits(wall_percent(all)),
-            counted(all.switched as usize, "call")
+            two_digits(wall_percent(row)),
+            counted(row.switched as usize, "call")
         );
     }
     text
@@ -136,6 +142,7 @@ fn is_shown(profile: &Profile, row: &Row, view: View) -> bool {
         |what: &What| profile.row(row.allocator, what).map_or(0.0, |of| row.calls / of.calls);
     let function = What { function: function.clone(), bytes: None };
     let all = What { function: None, bytes: None };
+    // What its function is of all, and it of its function.
     profile.plan.allocators.is_empty() && share(&function) >= OF_FUNCTION && share(&all) >= OF_ALL
 }
 
@@ -158,17 +165,11 @@ fn lines(profile: &Profile) -> Vec<String> {
         profile.notices.iter().map(|notice| format!("note: {notice}")).collect();
     let failed = profile.launches.iter().filter(|launch| launch.exit_code != 0).count();
     if failed > 0 {
-        let all = counted(profile.launches.len(), "run");
-        lines.push(format!("note: {failed} of {all} did not end with exit code 0"));
+        let all = profile.launches.len();
+        lines.push(format!("note: runs that did not end with exit code 0: {failed} of {all}"));
     }
-    if let (Some(added), Some(all)) = (profile.added_ns, profile.all(0)) {
-        let cpu_ns = all.ns_per_call.value / all.share_of_cpu.value;
-        let percent = two_digits(100.0 * added / cpu_ns);
-        lines.push(format!(
-            "profiling added {} to a call, {percent} % to the CPU time",
-            time(added)
-        ));
-    }
+    lines
+        .extend(profile.added_ns.map(|added| format!("profiling added {} to a call", time(added))));
     if profile.rows.iter().any(|row| row.ns_per_call.interval().is_none()) {
         lines.push("intervals need 5 runs or more: -n 10".to_string());
     }

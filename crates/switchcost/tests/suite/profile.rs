@@ -213,6 +213,65 @@ fn named_functions_get_all_arguments_and_a_sleep_is_not_cpu_time() {
 }
 
 #[test]
+fn what_the_profiler_calls_itself_may_be_named() {
+    if cfg!(not(target_arch = "x86_64")) {
+        return skip("--calls is for x86-64");
+    }
+    let home = Home::new();
+    let source = r#"
+        #include <stdio.h>
+        #include <string.h>
+        #include <time.h>
+        int main(int count, char **words) {
+            struct timespec now;
+            char text[100];
+            for (int i = 0; i < 1000; i++) {
+                clock_gettime(CLOCK_MONOTONIC, &now);
+                memcpy(text, words[0], strlen(words[0]) + 1);
+            }
+            puts(text);
+        }
+    "#;
+    let program = compiled(&home, "cc", source, &[]);
+    let names =
+        "strlen,clock_gettime,memcpy,__errno_location,getrusage,mmap,syscall,getpid,open,write";
+    let (said, profile) = profiled(&home, &["--calls", names], &[program.to_str().unwrap()]);
+    assert_eq!((said.code, said.out.trim()), (Some(0), program.to_str().unwrap()), "{}", said.err);
+    let counts = ["strlen", "clock_gettime", "memcpy"].map(|name| calls(&profile, name, None));
+    assert!(counts.iter().all(|calls| (1_000..1_100).contains(calls)), "{counts:?}");
+}
+
+#[test]
+fn a_fork_within_a_call_is_no_call_of_the_child() {
+    if cfg!(not(target_arch = "x86_64")) {
+        return skip("--calls is for x86-64");
+    }
+    let home = Home::new();
+    let library = r#"
+        #include <stdlib.h>
+        #include <unistd.h>
+        int splits(void) { int child = fork(); if (!child) free(malloc(100)); return child; }
+    "#;
+    let built = compiled(&home, "cc", library, &["-shared", "-fPIC"]);
+    let so = built.with_file_name("libsplits.so");
+    fs::rename(&built, &so).unwrap();
+    let source = r#"
+        #include <sys/wait.h>
+        int splits(void);
+        int main(void) {
+            int child = splits(), status;
+            if (!child) return 4;
+            waitpid(child, &status, 0);
+            return WEXITSTATUS(status);
+        }
+    "#;
+    let program = compiled(&home, "cc", source, &[so.to_str().unwrap()]);
+    let (said, profile) = profiled(&home, &["--calls", "splits"], &[program.to_str().unwrap()]);
+    assert_eq!(said.code, Some(4), "{}", said.err);
+    assert_eq!(calls(&profile, "splits", None), 1);
+}
+
+#[test]
 fn an_exception_passes_a_named_function() {
     if cfg!(not(target_arch = "x86_64")) {
         return skip("--calls is for x86-64");
@@ -252,7 +311,7 @@ fn several_runs_have_intervals_and_the_first_alone_prints() {
         "{}",
         rows[0]
     );
-    assert!(rows.iter().any(|row| row.starts_with("profile,C library,5,0,malloc,")), "{rows:?}");
+    assert!(rows.iter().any(|row| row.starts_with("profile,its own,5,0,malloc,")), "{rows:?}");
 }
 
 #[test]
@@ -296,6 +355,8 @@ fn what_cannot_be_profiled_is_said() {
         failed(&["--calls", "setjmp", "--", "true"], "--calls setjmp: ");
         failed(&["--calls", "write,write", "--", "true"], "twice");
         failed(&["--calls", "free", "--", "true"], "--malloc times it");
+        failed(&["--calls", "dlopen", "--", "true"], "--calls dlopen: ");
+        failed(&["--calls", "write", "--malloc", "--", "true"], "cannot be used with");
         failed(&["--calls", &"x".repeat(128), "--", "true"], "127 bytes");
     }
     let absent = home.run(&["profile", "--malloc", "--", "/no/such/command"]);

@@ -550,7 +550,7 @@ fn notices(plan: &Plan, launches: &[Launch], rows: &[Row]) -> Vec<String> {
     };
     if launches.iter().all(|launch| launch.processes == 0) {
         notices.push(
-            "the command did not load the profiler: it is linked statically or set-user-ID, its C library is older than glibc 2.34, it runs as another user or in another PID namespace, or 32 thread-specific keys were there before"
+            "the command did not load the profiler: it is linked statically or set-user-ID, its C library is older than glibc 2.34, it runs as another user or in another PID namespace, this program has capabilities by setcap, or 32 thread-specific keys were there before"
                 .to_string(),
         );
     } else if plan.malloc && rows.is_empty() {

@@ -342,7 +342,9 @@ impl Slot {
             let first = self.stamp_ordered();
             let kernel_ns = sys::thread_cpu_ns();
             let width = self.stamp_ordered().wrapping_sub(first);
-            if token == NO_ANSWER || self.witness().load(Relaxed) != token {
+            // Switched out between that store and the load: 0, which no later switch would change.
+            let lost = kind == kind::STORE && token == 0;
+            if lost || token == NO_ANSWER || self.witness().load(Relaxed) != token {
                 best = None;
                 continue;
             }
@@ -462,6 +464,22 @@ mod tests {
         }
         // 10,000 reads take longer than 30 us: the kernel has caught up, and the clock goes on.
         assert!(last.ns > ahead.ns);
+    }
+
+    #[test]
+    fn a_sign_that_was_cleared_before_it_was_read_makes_no_base() {
+        let witness = AtomicU64::new(0);
+        let slot = slot(&witness);
+        // As if the kernel had cleared it at once.
+        slot.set_up(kind::STORE, &witness, 0);
+        now(&slot);
+        assert!(slot.read(arch::stamp).is_err());
+        slot.set_up(kind::STORE, &witness, 8);
+        let until = (0..1_000).find(|_| {
+            now(&slot);
+            slot.read(arch::stamp).is_ok()
+        });
+        assert!(until.is_some() && witness.load(Relaxed) == 8);
     }
 
     #[test]

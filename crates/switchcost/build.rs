@@ -37,7 +37,7 @@ fn main() {
 fn preload() {
     let folder = |name| PathBuf::from(env::var_os(name).unwrap_or_default());
     let (crates, out) = (folder("CARGO_MANIFEST_DIR").join(".."), folder("OUT_DIR"));
-    for name in ["preload", "threadclock/src", "threadclock/Cargo.toml"] {
+    for name in ["../Cargo.toml", "preload", "threadclock/src", "threadclock/Cargo.toml"] {
         println!("cargo::rerun-if-changed={}", crates.join(name).display());
     }
     let target = env::var("TARGET").unwrap_or_default();

@@ -37,9 +37,10 @@ fn knows_wall(profile: &Profile) -> bool {
     !profile.launches.iter().any(|launch| launch.clocks.iter().any(|clock| clock == "kernel"))
 }
 
-/// How much more a wall clock would say, in percent.
-fn wall_percent(row: &Row) -> f64 {
-    100.0 * (row.wall_ns_per_call.value / row.ns_per_call.value - 1.0)
+/// How much more a wall clock would say, in percent; of a cost that is not above zero nothing is a part.
+fn wall_percent(row: &Row) -> Option<f64> {
+    let ns = row.ns_per_call.value;
+    (ns > 0.0).then(|| 100.0 * (row.wall_ns_per_call.value / ns - 1.0))
 }
 
 fn headline(profile: &Profile) -> String {
@@ -71,12 +72,12 @@ fn headline(profile: &Profile) -> String {
         let Some(of) = profile.ratios.iter().find(of_all) else { continue };
         text += &format!(" With {library} it takes {}.", times_words(of));
     }
-    if row.switched > 0 && knows_wall(profile) {
+    if let Some(percent) = wall_percent(row).filter(|_| row.switched > 0 && knows_wall(profile)) {
         let wall = row.wall_ns_per_call;
         text += &format!(
             " A wall clock would say {} ({} % more): {} lost the CPU.",
             time(wall.value),
-            two_digits(wall_percent(row)),
+            two_digits(percent),
             counted(row.switched as usize, "call")
         );
     }
@@ -104,12 +105,13 @@ fn rows(profile: &Profile, view: View) -> String {
         if several {
             let ratio = profile.ratios.iter();
             let mut ratio = ratio.filter(|of| of.allocator == row.allocator && of.what == row.what);
-            cells.push(ratio.next().map_or(String::new(), |of| figure(of.ratio.value)));
+            cells.push(ratio.next().map_or(String::new(), ratio_cell));
         }
         cells.extend([row.p50_ns, row.p99_ns].map(|ns| format!("{ns:.0}")));
         if !several {
             cells.push(time(row.longest_wall_ns as f64));
-            cells.push(if knows_wall { two_digits(wall_percent(row)) } else { "-".to_string() });
+            let percent = wall_percent(row).filter(|_| knows_wall);
+            cells.push(percent.map_or("-".to_string(), two_digits));
         }
         cells
     };
@@ -121,6 +123,12 @@ fn rows(profile: &Profile, view: View) -> String {
     };
     let columns = columns.iter().map(|name| name.to_string()).collect::<Vec<_>>();
     format!("{}\n", table(columns, shown.iter().map(cells)))
+}
+
+/// In brackets where it is not resolved from 1.
+fn ratio_cell(of: &Ratio) -> String {
+    let value = figure(of.ratio.value);
+    if of.ratio.resolved { value } else { format!("({value})") }
 }
 
 /// The last part of a path: `libjemalloc.so.2` without `lib` and what follows the name.
@@ -170,6 +178,10 @@ fn lines(profile: &Profile) -> Vec<String> {
     }
     lines
         .extend(profile.added_ns.map(|added| format!("profiling added {} to a call", time(added))));
+    let unresolved = |of: &Ratio| of.what.bytes.is_none() && !of.ratio.resolved;
+    if profile.ratios.iter().any(unresolved) {
+        lines.push("a ratio in brackets is not resolved from 1".to_string());
+    }
     if profile.rows.iter().any(|row| row.ns_per_call.interval().is_none()) {
         lines.push("intervals need 5 runs or more: -n 10".to_string());
     }

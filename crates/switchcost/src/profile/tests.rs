@@ -126,6 +126,21 @@ fn a_cost_below_that_of_nothing_stays_below_zero() {
     let found = profile(plan(&[]), vec![launch(0, 0, vec![counted("free", None, &[(9, 10)])])]);
     assert_eq!(found.all(0).unwrap().ns_per_call.value, -1.0);
     assert_eq!(found.all(0).unwrap().p50_ns, -1.0);
+    let text = table::text(&found, View::default());
+    assert!(text.contains("takes about -1.00 ns") && !text.contains("inf"), "{text}");
+}
+
+#[test]
+fn a_ratio_that_is_not_resolved_is_in_brackets() {
+    let launches = (0..2).flat_map(|round| {
+        [0, 1].map(|allocator| {
+            let ns = 30 + 20 * allocator as u64;
+            launch(allocator, round, vec![counted("malloc", Some((16, 31)), &[(ns, 1_000)])])
+        })
+    });
+    let text = table::text(&profile(plan(&["x.so"]), launches.collect()), View::default());
+    assert!(text.contains(" (2.00) ") && text.contains("in brackets is not resolved"), "{text}");
+    assert!(!table::text(&two(), View::default()).contains("(2.00)"), "{text}");
 }
 
 /// Allocator 1 takes twice what the C library's takes, in every round; the rounds differ more than that.

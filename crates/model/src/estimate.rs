@@ -13,6 +13,8 @@ pub enum Speed {
     Full,
     /// Too few slices were clean: of all slices, without an interval.
     Contended,
+    /// Other tasks ran on its CPU in too many slices: of all slices, without an interval.
+    NotAlone,
     /// Nobody looked: no reference quanta, or slices too long to be judged by them.
     #[default]
     NotJudged,

@@ -22,6 +22,7 @@ pub mod pairing;
 pub mod placement;
 pub mod plan;
 pub mod published;
+pub mod quote;
 pub mod reading;
 pub mod record;
 pub mod regions;

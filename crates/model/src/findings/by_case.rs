@@ -82,7 +82,7 @@ impl ByRound {
         let figures: Vec<f64> = self.figures().map(|(_, figure)| figure).collect();
         match self.speed() {
             Speed::NotJudged => Estimate::over(&figures, MINIMUM_ROUNDS, confidence, seed),
-            Speed::Contended => Estimate::contended(&figures, confidence),
+            Speed::Contended | Speed::NotAlone => Estimate::contended(&figures, confidence),
             Speed::Full => Estimate::at_full_speed(
                 median(&figures)?,
                 bootstrap(&figures, Center::Median, confidence, seed)?.standard_error,

@@ -132,7 +132,9 @@ pub(super) fn ring_switch_ns(grouped: &Grouped, link: &str) -> ByRound {
     let of_all = grouped.above_solo_of_all(ring, Sample::ns_per_hop);
     match grouped.above_solo(ring, 0).map(|estimate| estimate.speed) {
         Some(Speed::Full) => ByRound::judged(of_all, Some(grouped.above_solo_by_round(ring))),
-        Some(Speed::Contended) => ByRound::judged(of_all, None::<pairing::Figures>),
+        Some(Speed::Contended | Speed::NotAlone) => {
+            ByRound::judged(of_all, None::<pairing::Figures>)
+        }
         Some(Speed::NotJudged) | None => of_all.into_iter().collect(),
     }
 }

@@ -27,6 +27,9 @@ pub const MOST_KEPT: usize = 20;
 /// Most that are told of one CPU, and most CPUs of which something is told.
 const MOST_TOLD: usize = 5;
 
+/// Most that a sentence names.
+const MOST_IN_A_SENTENCE: usize = 3;
+
 /// What the CPUs send each other and the timers that tasks ask for: a ring causes these itself.
 const OF_THE_RING: &[&str] = &["RES", "CAL", "TLB", "IPI"];
 
@@ -192,6 +195,16 @@ impl CompetingTasks {
         let hidden = self.hidden.iter().map(|why| format!("other tasks: not all visible ({why})"));
         let told: Vec<String> = also.into_iter().chain(hidden).collect();
         (!told.is_empty()).then(|| told.join("; "))
+    }
+
+    /// The tasks that had most of the measured CPUs, with their shares, at most three.
+    pub fn who(&self) -> Vec<String> {
+        let shares = self.tasks.iter().filter(|task| task.on == On::Measured);
+        let mut shares: Vec<(f64, &Task)> =
+            shares.map(|task| (self.share(task.cpu_ns), task)).collect();
+        shares.retain(|(share, _)| *share >= NOTABLE);
+        shares.sort_by(|a, b| b.0.total_cmp(&a.0));
+        shares.iter().take(MOST_IN_A_SENTENCE).map(|(share, task)| task.in_words(*share)).collect()
     }
 
     /// Share of the time of one CPU.

@@ -95,6 +95,11 @@ impl Estimate {
         Some(Self::bare(median(figures)?, figures.len() as u32, confidence, Speed::Contended))
     }
 
+    /// The same where others on the CPU are why there is no figure at full speed.
+    pub fn not_alone(self) -> Self {
+        Self { speed: Speed::NotAlone, ..self }
+    }
+
     /// The same in another unit; none for a factor that is not above zero.
     pub fn scaled(&self, factor: f64) -> Option<Self> {
         (factor > 0.0).then(|| Self {

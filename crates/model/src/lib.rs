@@ -18,6 +18,7 @@ pub mod grid;
 pub mod looks;
 pub mod machine;
 pub mod noise;
+pub mod not_alone;
 pub mod pairing;
 pub mod placement;
 pub mod plan;

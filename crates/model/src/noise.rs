@@ -39,6 +39,9 @@ pub struct NoiseVerdict {
     /// Share of the slices that ran at full speed with nobody else on the core as the machine was found, 0 to
     /// 1. The verdict rests on it where it is there; absent where nobody looked.
     pub clean_share: Option<f64>,
+    /// Share of the slices, 0 to 1, in which other tasks ran on the measured CPU; absent where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_alone_share: Option<f64>,
     /// Relative scatter of a case from round to round (MAD times 1.4826 over median), the median
     /// over cases. Absent below two rounds.
     pub round_spread: Option<f64>,
@@ -203,10 +206,14 @@ pub(crate) fn verdict(
     levels: &Levels,
 ) -> NoiseVerdict {
     let clean_share = clean.share_as_found();
+    let not_alone_share = clean.not_alone_share();
     let level = match (clean_share, round_spread) {
         // Too few of all, waited for or not: no figure at full speed comes of them.
         (Some(_), _) if clean.share().is_some_and(|all| all < LEAST_SHARE) => NoiseLevel::Unusable,
         (Some(share), _) if share < QUIET_SHARE => NoiseLevel::Noisy,
+        // The figures are of the slices between, and hold; quiet it was not.
+        (Some(_), _) if disturbed_share > NOISY_DISTURBED => NoiseLevel::Noisy,
+        (Some(_), _) if not_alone_share.is_some_and(|of| of > NOISY_DISTURBED) => NoiseLevel::Noisy,
         (Some(_), _) => NoiseLevel::Quiet,
         (None, None) => NoiseLevel::Unknown,
         (None, Some(spread)) => by_disturbed(disturbed_share).max(match spread {
@@ -216,7 +223,9 @@ pub(crate) fn verdict(
         }),
     };
     let first = match (clean_share, round_spread) {
-        (Some(_), _) => speed_in_words(levels),
+        (Some(_), _) => {
+            others_in_words(not_alone_share).into_iter().chain(speed_in_words(levels)).collect()
+        }
         (None, None) => vec!["one round is too few to judge it".to_string()],
         (None, Some(spread)) if spread > NOISY_SPREAD => {
             vec![format!("rounds scatter by {:.0} %", spread * 100.0)]
@@ -224,15 +233,22 @@ pub(crate) fn verdict(
         _ => Vec::new(),
     };
     reasons.splice(..0, first);
-    NoiseVerdict { level, clean_share, round_spread, disturbed_share, reasons }
+    NoiseVerdict { level, clean_share, not_alone_share, round_spread, disturbed_share, reasons }
+}
+
+fn others_in_words(not_alone_share: Option<f64>) -> Option<String> {
+    let share = not_alone_share.filter(|share| *share >= TOLD_SHARE)?;
+    Some(format!("other tasks ran on the CPU in {:.0} % of the slices", share * 100.0))
 }
 
 impl NoiseVerdict {
     /// The verdict on several groups of cases, each with its name: the worst of theirs.
     pub fn together<'a>(groups: impl IntoIterator<Item = (&'a str, Self)>) -> Self {
         let (level, reasons) = (NoiseLevel::Unknown, Vec::new());
-        let (clean_share, round_spread, disturbed_share) = (None, None, 0.0);
-        let mut all = Self { level, clean_share, round_spread, disturbed_share, reasons };
+        let (clean_share, not_alone_share, round_spread) = (None, None, None);
+        let disturbed_share = 0.0;
+        let mut all =
+            Self { level, clean_share, not_alone_share, round_spread, disturbed_share, reasons };
         for (name, group) in groups {
             let both = |one: Option<f64>, other, of: fn(f64, f64) -> f64| {
                 [one, other].into_iter().flatten().reduce(of)
@@ -240,6 +256,7 @@ impl NoiseVerdict {
             all.level = all.level.max(group.level);
             all.round_spread = both(all.round_spread, group.round_spread, f64::max);
             all.clean_share = both(all.clean_share, group.clean_share, f64::min);
+            all.not_alone_share = both(all.not_alone_share, group.not_alone_share, f64::max);
             all.disturbed_share = all.disturbed_share.max(group.disturbed_share);
             all.reasons.extend(group.reasons.iter().map(|reason| format!("{name}: {reason}")));
         }

@@ -288,7 +288,16 @@ impl<'a> Grouped<'a> {
         let full = parts.iter().all(|(figure, _)| self.has_figure(*figure));
         full.then(|| self.full_speed(parts)).flatten().or_else(|| {
             let figures: Vec<f64> = of_all().into_values().collect();
-            Estimate::contended(&figures, self.confidence())
+            let contended = Estimate::contended(&figures, self.confidence())?;
+            Some(if self.is_not_alone(parts) { contended.not_alone() } else { contended })
+        })
+    }
+
+    /// Whether others on the CPU are why one of the parts has no figure at full speed.
+    fn is_not_alone(&self, parts: &[Part]) -> bool {
+        parts.iter().any(|(figure, _)| {
+            let (Figure::Hop(case) | Figure::AboveOwnSolos(case)) = *figure;
+            !self.has_figure(*figure) && self.slices(case).is_some_and(CaseSlices::is_not_alone)
         })
     }
 

@@ -1,13 +1,16 @@
 //! Which CPUs there are for a ring, and how to get onto them.
 
+use std::fs;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use model::machine::Machine;
 use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::procfs::ids_in;
+use crate::procfs::{cpu_times_ns, ids_in};
 
 /// CPUs that the calling thread may run on, sorted.
 pub fn allowed_cpus() -> Result<Vec<u32>, Errno> {
@@ -48,6 +51,38 @@ fn set_of(cpus: &[u32]) -> Result<CpuSet, Errno> {
 
 fn is_isolated(cpu: u32, machine: &Machine) -> bool {
     machine.cpu.isolated.known().is_some_and(|isolated| isolated.contains(cpu))
+}
+
+/// For so long CPUs are looked at before one is chosen: ten of the ticks by which the kernel tells their time.
+const LOOK: Duration = Duration::from_millis(100);
+/// Shares of that time that differ by no more are alike: one tick.
+const ALIKE: f64 = 0.11;
+
+/// Of these CPUs those that others use least at this moment. All of them where there is no choice or nothing is known.
+/// Takes a tenth of a second where there is one.
+pub fn free_of(allowed: &[u32]) -> Vec<u32> {
+    if allowed.len() < 2 {
+        return allowed.to_vec();
+    }
+    let read = || fs::read_to_string("/proc/stat").unwrap_or_default();
+    let before = read();
+    thread::sleep(LOOK);
+    least_busy(allowed, &before, &read())
+}
+
+/// The same by two readings of /proc/stat.
+fn least_busy(allowed: &[u32], before: &str, after: &str) -> Vec<u32> {
+    let busy_ns = |text, cpu| cpu_times_ns(text, &[cpu])[0];
+    let share = |cpu: &u32| {
+        let used_ns = busy_ns(after, *cpu)?.checked_sub(busy_ns(before, *cpu)?)?;
+        Some((*cpu, used_ns as f64 / LOOK.as_nanos() as f64))
+    };
+    let Some(shares) = allowed.iter().map(share).collect::<Option<Vec<(u32, f64)>>>() else {
+        return allowed.to_vec();
+    };
+    let least = shares.iter().map(|(_, share)| *share).fold(f64::INFINITY, f64::min);
+    let free = shares.into_iter().filter(|(_, share)| *share <= least + ALIKE);
+    free.map(|(cpu, _)| cpu).collect()
 }
 
 /// The CPU for a ring on one CPU: an isolated one if there is one, else the highest but 0, which
@@ -101,6 +136,24 @@ mod tests {
         };
         machine.cpu.isolated = Reading::Known(isolated.parse().unwrap());
         machine
+    }
+
+    #[test]
+    fn a_cpu_that_others_use_is_left_to_them() {
+        let text = |busy: [u64; 3]| {
+            let line =
+                |(cpu, ticks): (usize, &u64)| format!("cpu{cpu} {ticks} 0 5 900 0 0 0 0 0 0\n");
+            busy.iter().enumerate().map(line).collect::<String>()
+        };
+        let free = |after| least_busy(&[0, 1, 2], &text([100, 200, 300]), &text(after));
+        assert_eq!(free([100, 210, 300]), [0, 2]);
+        // One tick may have met anybody.
+        assert_eq!(free([100, 201, 303]), [0, 1]);
+        // All are busy: the least of them.
+        assert_eq!(free([110, 205, 310]), [1]);
+        // What cannot be read leaves all.
+        assert_eq!(free([0, 0, 0]), [0, 1, 2]);
+        assert_eq!(least_busy(&[0, 7], &text([0; 3]), &text([0, 10, 10])), [0, 7]);
     }
 
     #[test]

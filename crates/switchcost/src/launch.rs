@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, Write};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
@@ -14,8 +14,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use model::case::Sample;
 use probe::assignment::{Assignment, Unmeasured};
-use probe::placement;
 use probe::policy::Standing;
+use probe::{in_own_session, placement};
 use rustix::param::linux_execfn;
 use rustix::process::Pid;
 use serde::Serialize;
@@ -137,7 +137,8 @@ impl Workers {
             };
         }
         // Ctrl-C comes to this program alone, which then ends the worker.
-        command.args(more).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        command.args(more).stdin(Stdio::piped()).stdout(Stdio::piped());
+        in_own_session(&mut command);
         let spawn = || self.spawn_where_allowed(&mut command);
         let (pid, pipes) = self.interrupt.start(spawn, |child| {
             (Pid::from_child(child), child.stdin.take().zip(child.stdout.take()))

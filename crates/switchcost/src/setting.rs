@@ -68,7 +68,12 @@ impl Here {
         if let Some(cpu) = asked {
             return self.check_cpu("--cpu", cpu).map(|()| cpu);
         }
-        placement::choose_one(&self.allowed, &self.machine).context("no CPU is allowed")
+        placement::choose_one(&self.free(), &self.machine).context("no CPU is allowed")
+    }
+
+    /// The CPUs that others leave free at this moment: one of these is chosen where nobody asked for one.
+    pub(crate) fn free(&self) -> Vec<u32> {
+        placement::free_of(&self.allowed)
     }
 
     /// Where members run that were told where: `same` is for the experiment to choose.

@@ -245,7 +245,8 @@ fn doubt(run: &Run, common: &Common) -> Vec<String> {
         Some(StopReason::Interrupted | StopReason::Failed) | None => true,
     };
     let stopped = stopped.then(|| format!("stopped: {}", stop_words(run, common)));
-    stopped.into_iter().chain(machine).collect()
+    let who = run.company.as_ref().filter(|_| noisy).and_then(CompetingTasks::line);
+    stopped.into_iter().chain(machine).chain(who).collect()
 }
 
 /// What is known of the machine, of the run's end and of what was asked for.

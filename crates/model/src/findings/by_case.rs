@@ -155,7 +155,9 @@ impl<'a> OfCase<'a> {
             let laps = level.filter(|_| can_be_judged).map(|of| clean_laps(sample, sliced, of));
             let laps = laps.unwrap_or_default();
             let (clean, as_found) = (laps.len() as u32, judged);
-            let counts = CleanCounts { judged, clean, as_found, clean_as_found: clean };
+            let was_shared = |at: &usize| sliced.slices.was_alone(*at) == Some(false);
+            let not_alone = (0..judged as usize).filter(was_shared).count() as u32;
+            let counts = CleanCounts { judged, clean, not_alone, as_found, clean_as_found: clean };
             self.counts = self.counts.plus(counts);
             for name in sliced.tallies.keys() {
                 let slices = self.slices.entry(name.clone()).or_default();

@@ -402,7 +402,8 @@ fn a_slice_in_which_another_had_its_turn_is_left_out() {
     }
     let plan = overhead(Vec::new()).header.plan;
     let by_case = ByCase::new(&plan, &samples);
-    let counts = CleanCounts { judged: 200, clean: 190, as_found: 200, clean_as_found: 190 };
+    let counts =
+        CleanCounts { judged: 200, clean: 190, not_alone: 0, as_found: 200, clean_as_found: 190 };
     assert_eq!(by_case.counts(0), counts);
     let largest = |sample: &Sample| Some(sample.tally(overhead::BATCH_TICKS)?.max()? as f64);
     let of_clean = by_case.by_round(0, overhead::BATCH_TICKS, largest);
@@ -437,7 +438,7 @@ fn any_sliced() -> impl Strategy<Value = Sliced> {
     let named = prop::collection::btree_map(name.prop_map(str::to_string), tallies, 0..4);
     (any::<u64>(), times(), quanta(), quanta(), named).prop_map(
         |(laps, elapsed_ns, latency_ns, throughput_ns, tallies)| Sliced {
-            slices: Slices { laps, elapsed_ns, latency_ns, throughput_ns, waits: None },
+            slices: Slices { laps, elapsed_ns, latency_ns, throughput_ns, ..Slices::default() },
             tallies,
         },
     )

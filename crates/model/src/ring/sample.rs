@@ -205,6 +205,16 @@ impl Sample {
         pinned && self.counters.migrations.is_some_and(|count| count > 0)
     }
 
+    /// Whether others had so much of the ring's one CPU that no slice of the sample can be told from theirs: of
+    /// rings whose members are too many to be asked after each slice.
+    pub fn is_shared_throughout(&self, case: &Case) -> bool {
+        let by_slice = case.members <= MOST_ASKED_MEMBERS;
+        let is_known = self.counters.cpu_ns > 0 && case.placement.is_one_cpu();
+        // What stood still had the CPU before and after.
+        let others = !is_alone(self.elapsed_ns, self.cpu_ns()) && self.halt(case).is_none();
+        !by_slice && is_known && others
+    }
+
     /// Nanoseconds of CPU time of all members per hop.
     pub fn cpu_ns_per_hop(&self) -> f64 {
         self.cpu_ns() as f64 / self.hops as f64
@@ -275,6 +285,19 @@ impl Sample {
 /// A longer slice is not judged: the quanta around it are too far apart to say what was between them.
 pub const LONGEST_SLICE_NS: u64 = 3_000_000;
 
+/// Share of a slice that others may have had of its CPU before it counts as shared with them: less than a figure is
+/// known to.
+pub const OTHERS_LIMIT: f64 = 0.02;
+
+/// Members of more are not asked for their CPU time after each slice: a clock takes a quarter of a microsecond, and asking
+/// a member brings back into the cache what the kernel keeps of it.
+pub const MOST_ASKED_MEMBERS: u32 = 64;
+
+/// Whether so much CPU time is all of the time that passed, both in nanoseconds.
+pub fn is_alone(elapsed_ns: u64, cpu_ns: u64) -> bool {
+    elapsed_ns.saturating_sub(cpu_ns) as f64 <= OTHERS_LIMIT * elapsed_ns as f64
+}
+
 /// Quanta before a slice and behind it that tell whether it is clean.
 pub const QUANTA_AROUND: usize = 4;
 
@@ -303,6 +326,11 @@ pub struct Slices {
     /// Time of the throughput-bound loop of each quantum, in nanoseconds: three more than slices.
     #[serde(deserialize_with = "exact")]
     pub throughput_ns: Vec<u32>,
+    /// CPU time of all that is measured in each slice, in nanoseconds: what it lacks of the time that passed went to
+    /// others. Empty where several CPUs are measured or members are too many to be asked after each slice, and in
+    /// older runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "exact")]
+    pub cpu_ns: Vec<u64>,
     /// The waits for a core that nobody shares, in the order of time. Absent of a batch that was timed as the
     /// machine was found: it waited for nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -346,6 +374,7 @@ impl Slices {
             elapsed_ns: touched(u64::MAX, slices),
             latency_ns: touched(u32::MAX, quanta),
             throughput_ns: touched(u32::MAX, quanta),
+            cpu_ns: touched(u64::MAX, slices),
             waits: None,
         }
     }
@@ -372,6 +401,11 @@ impl Slices {
 
     fn wait_for(&self, slice: usize) -> Option<&Wait> {
         self.waits.as_ref()?.iter().find(|wait| wait.slice as usize == slice)
+    }
+
+    /// Whether nobody else ran on the CPU during slice `index`; absent where that was not looked at.
+    pub fn was_alone(&self, index: usize) -> Option<bool> {
+        Some(is_alone(*self.elapsed_ns.get(index)?, *self.cpu_ns.get(index)?))
     }
 
     /// All quanta whose times are known: latency-bound and throughput-bound loop.
@@ -484,6 +518,12 @@ pub struct Triple {
     pub ring_ns: Vec<u64>,
     /// Time of each member's solo laps in nanoseconds, those before the ring first.
     pub solos_ns: Vec<u64>,
+    /// CPU time of all members in each slice of the ring, in nanoseconds; empty as [`Slices::cpu_ns`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ring_cpu_ns: Vec<u64>,
+    /// CPU time of each member in its solo laps, in nanoseconds; empty as `ring_cpu_ns`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub solos_cpu_ns: Vec<u64>,
     /// Time of the latency-bound loop of each quantum in nanoseconds, in the order of time: before and behind each
     /// solo, before and between the slices of the ring and behind them.
     pub latency_ns: Vec<u32>,

@@ -147,10 +147,12 @@ impl Level {
             && near(f64::from(throughput_ns), self.unshared_ratio * self.latency_ns)
     }
 
-    /// Whether the quanta around slice `index` are all clean.
+    /// Whether the quanta around slice `index` are all clean, and nobody else ran on the CPU as far as that was
+    /// looked at.
     pub fn is_clean_slice(&self, slices: &Slices, index: usize) -> bool {
         let is_clean = |quantum: &(u32, u32)| self.is_clean(quantum.0, quantum.1);
-        slices.around(index).is_some_and(|quanta| quanta.iter().all(is_clean))
+        let at_full_speed = slices.around(index).is_some_and(|all| all.iter().all(is_clean));
+        at_full_speed && slices.was_alone(index) != Some(false)
     }
 
     /// The core's clock in GHz, where the cycles of a multiplication are known: on x86-64.

@@ -41,6 +41,9 @@ const INTERRUPTED: f64 = 2.0;
 /// Where more of a case's samples cannot be judged, what is left would be a choice of the short ones.
 const MOST_NOT_JUDGED: f64 = 0.1;
 
+/// From this share of the slices on others are why there are too few clean ones.
+const MOSTLY: f64 = 0.5;
+
 /// How many there are, by round.
 type Counts = BTreeMap<u32, u32>;
 /// Levels of an unshared core, by the CPUs that quanta ran on.
@@ -54,6 +57,8 @@ pub struct CaseSlices {
     pub clean: Counts,
     /// Slices that were judged.
     pub judged: u32,
+    /// Those in which others ran on the CPU.
+    pub not_alone: u32,
     /// Those of batches that waited for nothing.
     pub as_found: u32,
     /// The clean ones of these.
@@ -77,6 +82,8 @@ pub struct CleanCounts {
     pub judged: u32,
     /// The clean ones.
     pub clean: u32,
+    /// Those in which others ran on the CPU.
+    pub not_alone: u32,
     /// Slices of batches that were timed as the machine was found.
     pub as_found: u32,
     /// The clean ones of these.
@@ -89,6 +96,7 @@ impl CleanCounts {
         Self {
             judged: self.judged + other.judged,
             clean: self.clean + other.clean,
+            not_alone: self.not_alone + other.not_alone,
             as_found: self.as_found + other.as_found,
             clean_as_found: self.clean_as_found + other.clean_as_found,
         }
@@ -97,6 +105,11 @@ impl CleanCounts {
     /// Share of all slices that are clean, those that were waited for included; absent where none was judged.
     pub fn share(&self) -> Option<f64> {
         (self.judged > 0).then(|| f64::from(self.clean) / f64::from(self.judged))
+    }
+
+    /// Share of the slices in which others ran on the CPU; absent where none was judged.
+    pub fn not_alone_share(&self) -> Option<f64> {
+        (self.judged > 0).then(|| f64::from(self.not_alone) / f64::from(self.judged))
     }
 
     /// Share of the slices that were clean as the machine was found: of all where none was timed so.
@@ -111,8 +124,9 @@ impl CleanCounts {
 impl CaseSlices {
     /// How many slices there are, and of which kinds.
     pub fn clean_counts(&self) -> CleanCounts {
-        let Self { judged, as_found, clean_as_found, .. } = *self;
-        CleanCounts { judged, clean: self.clean.values().sum(), as_found, clean_as_found }
+        let Self { judged, not_alone, as_found, clean_as_found, .. } = *self;
+        let clean = self.clean.values().sum();
+        CleanCounts { judged, clean, not_alone, as_found, clean_as_found }
     }
 
     /// Whether the quanta tell anything of this case: of nearly all of it. A few samples whose slices were all too
@@ -125,6 +139,11 @@ impl CaseSlices {
     /// Whether they tell of half of its samples or more.
     pub fn is_mostly_judged(&self) -> bool {
         self.judged_samples > 0 && self.not_judged <= self.judged_samples
+    }
+
+    /// Whether it is others on the CPU that keep its slices from being clean: they ran in most of them.
+    pub fn is_not_alone(&self) -> bool {
+        self.clean_counts().not_alone_share().is_some_and(|share| share > MOSTLY)
     }
 
     /// Whether there are clean slices enough for a figure at full speed.
@@ -152,6 +171,7 @@ impl CaseSlices {
             let count = slices.elapsed_ns.len() as u32;
             self.judged += count;
             self.judged_samples += 1;
+            self.not_alone += not_alone(case, sample, slices);
             self.as_found += if slices.are_as_found() { count } else { 0 };
             self.ring_slices += sample.triples.as_deref().map_or(0, Triples::ring_slices);
         }
@@ -169,6 +189,13 @@ impl CaseSlices {
             self.clean_as_found += if sample.is_as_found() { count } else { 0 };
         }
     }
+}
+
+/// How many of these slices of a sample others ran in.
+fn not_alone(case: &ring::Case, sample: &ring::Sample, slices: &Slices) -> u32 {
+    let all = 0..slices.elapsed_ns.len();
+    let throughout = sample.is_shared_throughout(case);
+    all.filter(|at| throughout || slices.was_alone(*at) == Some(false)).count() as u32
 }
 
 /// The samples of a round that have clean slices, with the time of a hop in each of these, in nanoseconds. What was
@@ -205,7 +232,8 @@ pub(crate) fn clean_above(case: &ring::Case, samples: &[&ring::Sample], level: &
 
 /// The slices of a sample that can be judged, and that nothing disturbed.
 fn judged<'a>(case: &ring::Case, sample: &'a ring::Sample) -> Option<&'a Slices> {
-    let disturbed = sample.steal_ns.is_some_and(|ns| ns > 0) || sample.has_moved(case);
+    let stolen = sample.steal_ns.is_some_and(|ns| ns > 0);
+    let disturbed = stolen || sample.has_moved(case) || sample.is_shared_throughout(case);
     sample.judged_slices().filter(|_| !disturbed)
 }
 

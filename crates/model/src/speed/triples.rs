@@ -1,7 +1,7 @@
 //! What a hop takes above the members' own solos, all on the same memory.
 
 use super::level::Level;
-use crate::ring::{Triple, Triples};
+use crate::ring::{Triple, Triples, is_alone};
 use stats::{mean, median};
 
 impl Triples {
@@ -51,11 +51,12 @@ impl Triples {
             let slices = triple.ring_ns.len();
             let clean = |first: usize| triple.is_clean_between(level, first);
             let ring = triple.ring_ns.iter().enumerate();
-            let ring = ring.filter(|(slice, _)| clean(2 * members + slice));
+            let is_alone = |(at, ns): &(usize, &u64)| alone(&triple.ring_cpu_ns, *at, **ns);
+            let ring = ring.filter(is_alone).filter(|(slice, _)| clean(2 * members + slice));
             rings.extend(ring.map(|(_, ns)| *ns as f64 / hops));
             for (solo, ns) in triple.solos_ns.iter().enumerate() {
                 let behind = if solo < members { 0 } else { slices + 1 };
-                if clean(2 * solo + behind) {
+                if clean(2 * solo + behind) && alone(&triple.solos_cpu_ns, solo, *ns) {
                     solos[solo % members].push(*ns as f64 / self.solo_laps as f64);
                 }
             }
@@ -74,6 +75,11 @@ impl Triples {
             && triple.latency_ns.len() == quanta
             && triple.throughput_ns.len() == quanta
     }
+}
+
+/// Whether nobody else ran meanwhile, as far as that was looked at.
+fn alone(cpu_ns: &[u64], at: usize, elapsed_ns: u64) -> bool {
+    cpu_ns.get(at).is_none_or(|cpu_ns| is_alone(elapsed_ns, *cpu_ns))
 }
 
 impl Triple {
@@ -114,7 +120,13 @@ mod tests {
         let count = 9 + ring_ns.len();
         let quanta = (0..count).map(|i| if shared.contains(&i) { SHARED } else { ALONE });
         let (latency_ns, throughput_ns) = quanta.unzip();
-        Triple { ring_ns: ring_ns.to_vec(), solos_ns: solos_ns.to_vec(), latency_ns, throughput_ns }
+        Triple {
+            ring_ns: ring_ns.to_vec(),
+            solos_ns: solos_ns.to_vec(),
+            latency_ns,
+            throughput_ns,
+            ..Triple::default()
+        }
     }
 
     /// Ten laps of a slice of the ring, of two members, and twenty of each solo.
@@ -209,5 +221,19 @@ mod tests {
         assert_eq!(as_found(1).above_solos_as_found_ns(), Some(800.0));
         assert_eq!(as_found(0).above_solos_as_found_ns(), None);
         assert_eq!(as_found(u32::MAX).above_solos_as_found_ns(), Some(300.0));
+    }
+
+    #[test]
+    fn a_part_that_others_ran_in_says_nothing() {
+        let beside = |ring_cpu_ns: &[u64], solos_cpu_ns: &[u64]| Triple {
+            ring_cpu_ns: ring_cpu_ns.to_vec(),
+            solos_cpu_ns: solos_cpu_ns.to_vec(),
+            ..triple(SOLOS, &[20_000, 30_000], &[])
+        };
+        assert_eq!(clean(vec![beside(&[20_000, 30_100], &SOLOS)]), [800.0, 1300.0]);
+        assert_eq!(clean(vec![beside(&[20_000, 15_000], &SOLOS)]), [800.0]);
+        // A solo of each member is enough, and each member needs one.
+        assert_eq!(clean(vec![beside(&[], &[1000, 6000, 2000, 3000])]), [800.0, 1300.0]);
+        assert!(clean(vec![beside(&[], &[1000, 6000, 1000, 6000])]).is_empty());
     }
 }

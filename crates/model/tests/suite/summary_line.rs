@@ -39,6 +39,7 @@ fn verdict(level: NoiseLevel) -> NoiseVerdict {
     NoiseVerdict {
         level,
         clean_share: None,
+        not_alone_share: None,
         round_spread: None,
         disturbed_share: 0.0,
         reasons: Vec::new(),

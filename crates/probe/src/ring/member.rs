@@ -1,12 +1,14 @@
 //! The timed loops: what every member does, and what the leader does.
 
+use std::mem::take;
 use std::sync::atomic::Ordering;
 
 use super::link::{End, LinkError, RingError};
+use super::own_time::OwnTime;
 use super::slices::{WaitBudget, in_slices};
 use crate::sys::{
     Array, Cell, RegisterKind, SharedArea, begin_line, member_lost, monotonic_raw_ns,
-    reference_quantum, wait_uninterruptible,
+    own_thread_cpu_ns, reference_quantum, wait_uninterruptible,
 };
 use model::speed::Slices;
 use rustix::io::Errno;
@@ -184,13 +186,16 @@ fn alone(member: &mut dyn Member, laps: u64, cell: &Cell) -> Result<(), LinkErro
     }
     let timed = member.drive(0, laps.min(WARM_LAPS)).and_then(|token| {
         let mut quanta = Slices::with_room_for(1, laps);
-        let start = reference_quantum(monotonic_raw_ns(), &mut quanta);
+        reference_quantum(monotonic_raw_ns(), &mut quanta);
+        let used_before_ns = own_thread_cpu_ns();
+        let start = monotonic_raw_ns();
         member.drive(token, laps)?;
-        let end = monotonic_raw_ns();
-        reference_quantum(end, &mut quanta);
+        let elapsed_ns = monotonic_raw_ns().wrapping_sub(start);
+        let used_ns = own_thread_cpu_ns().wrapping_sub(used_before_ns);
+        reference_quantum(monotonic_raw_ns(), &mut quanta);
         let quanta = quanta.latency_ns.into_iter().zip(quanta.throughput_ns);
         let quanta = quanta.flat_map(|times| [times.0, times.1].map(u64::from));
-        let times = [end.wrapping_sub(start)].into_iter().chain(quanta);
+        let times = [elapsed_ns, used_ns].into_iter().chain(quanta);
         cell.solo_ns.iter().zip(times).for_each(|(slot, ns)| slot.store(ns, Ordering::Release));
         Ok(())
     });
@@ -243,12 +248,18 @@ pub struct Leader<'a> {
     area: &'a SharedArea,
     token: u8,
     hops: u64,
+    own_time: OwnTime,
 }
 
 impl<'a> Leader<'a> {
     /// The leader of the ring whose members share `area`.
     pub fn new(member: Box<dyn Member + 'a>, area: &'a SharedArea) -> Self {
-        Self { member, area, token: 0, hops: 0 }
+        Self { member, area, token: 0, hops: 0, own_time: OwnTime::default() }
+    }
+
+    /// Where the CPU time of all members is read, from the next batch on.
+    pub fn reads(&mut self, own_time: OwnTime) {
+        self.own_time = own_time;
     }
 
     /// Whether each member has a channel of its own, so that there are solos.
@@ -338,8 +349,11 @@ impl<'a> Leader<'a> {
         let laps = count * slices.laps;
         self.announce(laps + WARM_LAPS)?;
         self.laps(WARM_LAPS)?;
-        let now = reference_quantum(monotonic_raw_ns(), slices);
-        in_slices(laps, now, slices, |laps| self.laps(laps), |now, _| now)?;
+        reference_quantum(monotonic_raw_ns(), slices);
+        let own_time = take(&mut self.own_time);
+        let made = in_slices(laps, slices, &own_time, |laps| self.laps(laps), |_| ());
+        self.own_time = own_time;
+        made?;
         self.hops += laps + WARM_LAPS;
         Ok(())
     }
@@ -361,13 +375,21 @@ impl<'a> Leader<'a> {
         budget: &mut WaitBudget,
     ) -> Result<u64, RingError> {
         self.member.work().begin();
-        let mut now = reference_quantum(monotonic_raw_ns(), slices);
-        now = budget.wait(reference_quantum(now, slices), slices);
+        let now = reference_quantum(monotonic_raw_ns(), slices);
+        reference_quantum(now, slices);
+        budget.wait(slices);
         self.begin();
         // Members that spin while the leader waits would be what it waits for to end.
         let waits = !self.member.polls();
-        let pause = |now, slices: &mut _| if waits { budget.wait(now, slices) } else { now };
-        let (elapsed_ns, now) = in_slices(laps, now, slices, |laps| self.laps(laps), pause)?;
+        let pause = |slices: &mut _| {
+            if waits {
+                budget.wait(slices)
+            }
+        };
+        let own_time = take(&mut self.own_time);
+        let made = in_slices(laps, slices, &own_time, |laps| self.laps(laps), pause);
+        self.own_time = own_time;
+        let (elapsed_ns, now) = made?;
         reference_quantum(now, slices);
         self.hops += laps;
         Ok(elapsed_ns)
@@ -466,7 +488,7 @@ mod tests {
     fn each_member_is_alone_once_a_phase_and_its_times_are_its_own() {
         with_ring(3, None, |leader| {
             leader.solos(50).unwrap();
-            let times = |leader: &Leader| -> Vec<[u64; 5]> {
+            let times = |leader: &Leader| -> Vec<[u64; 6]> {
                 leader
                     .cells()
                     .iter()

@@ -8,6 +8,7 @@ mod link;
 mod links;
 mod member;
 mod others;
+mod own_time;
 #[cfg(test)]
 mod register_tests;
 mod session;
@@ -18,6 +19,7 @@ use model::ring::Sample;
 pub use build::check_state;
 pub use link::RingError;
 pub use links::{LINKS, Registered, link};
+pub(crate) use own_time::OwnTime;
 pub use session::{Assignment, check_policy, run_by_clock, slowest};
 pub(crate) use slices::in_slices;
 

@@ -13,6 +13,7 @@ use super::build::Ring;
 use super::link::RingError;
 use super::links;
 use super::member::Leader;
+use super::own_time::OwnTime;
 use super::slices::{ENOUGH_PLACES_NS, FEWEST_PLACES, PLACE_LAPS, WaitBudget, best_place};
 use crate::counters::{Snapshot, steal_ns};
 use crate::halts;
@@ -117,6 +118,7 @@ pub fn run_by_clock(
         // All members have their memory: they took part in a lap.
         drop(ballast);
         let tasks = others.tasks(&area);
+        leader.reads(OwnTime::of(case, &tasks));
         let huge_page_bytes = case.work.and_then(|_| huge_page_bytes_of(&tasks));
         let sampler = Sampler {
             assignment,
@@ -330,6 +332,7 @@ impl Sampler<'_, '_> {
         let mut slices = Slices::with_room_for(RING_SLICES as usize, ring_laps);
         self.leader.between_solos(RING_SLICES, &mut slices)?;
         triple.ring_ns = slices.elapsed_ns;
+        triple.ring_cpu_ns = slices.cpu_ns;
         triple.latency_ns.extend(slices.latency_ns);
         triple.throughput_ns.extend(slices.throughput_ns);
         self.solos(solo_laps, &mut triple)?;
@@ -342,8 +345,9 @@ impl Sampler<'_, '_> {
         self.leader.solos(solo_laps)?;
         for cell in self.leader.cells() {
             let times_ns = cell.solo_ns.each_ref().map(|ns| ns.load(Ordering::Acquire));
-            let [solo_ns, quanta @ ..] = times_ns;
+            let [solo_ns, cpu_ns, quanta @ ..] = times_ns;
             to.solos_ns.push(solo_ns);
+            to.solos_cpu_ns.push(cpu_ns);
             for [latency, throughput] in [[quanta[0], quanta[1]], [quanta[2], quanta[3]]] {
                 to.latency_ns.push(u32::try_from(latency).unwrap_or(u32::MAX));
                 to.throughput_ns.push(u32::try_from(throughput).unwrap_or(u32::MAX));

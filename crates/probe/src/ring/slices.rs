@@ -3,28 +3,34 @@
 
 use model::speed::{Places, Slices, Wait};
 
+use super::own_time::OwnTime;
 use crate::sys::{all_unshared, is_unshared, monotonic_raw_ns, reference_quantum, wait_unshared};
 
-/// Makes so many laps in slices, from `now` on, with a quantum behind each; `pause` comes between two and gives the
-/// time after it. Gives the time of the laps alone, and the time at the end.
+/// Makes so many laps in slices, with a quantum behind each; `pause` comes between two. What is measured
+/// has used `own_time`: its clocks are read around each slice, outside of its time. Gives the time of the laps alone, and
+/// the time at the end.
 pub fn in_slices<E>(
     laps: u64,
-    mut now: u64,
     slices: &mut Slices,
+    own_time: &OwnTime,
     mut run: impl FnMut(u64) -> Result<(), E>,
-    mut pause: impl FnMut(u64, &mut Slices) -> u64,
+    mut pause: impl FnMut(&mut Slices),
 ) -> Result<(u64, u64), E> {
-    let (mut left, mut elapsed_ns) = (laps, 0);
+    let (mut left, mut elapsed_ns, mut now) = (laps, 0, 0);
     while left > 0 {
         let now_laps = left.min(slices.laps.max(1));
+        let used_before_ns = own_time.ns();
+        let start = monotonic_raw_ns();
         run(now_laps)?;
-        let end = monotonic_raw_ns();
-        elapsed_ns += end.wrapping_sub(now);
-        slices.elapsed_ns.push(end.wrapping_sub(now));
-        now = reference_quantum(end, slices);
+        let slice_ns = monotonic_raw_ns().wrapping_sub(start);
+        let used_ns = own_time.ns().zip(used_before_ns);
+        elapsed_ns += slice_ns;
+        slices.elapsed_ns.push(slice_ns);
+        slices.cpu_ns.extend(used_ns.map(|(after, before)| after.wrapping_sub(before)));
+        now = reference_quantum(monotonic_raw_ns(), slices);
         left -= now_laps;
         if left > 0 {
-            now = pause(now, slices);
+            pause(slices);
         }
     }
     Ok((elapsed_ns, now))
@@ -41,17 +47,16 @@ pub struct WaitBudget {
 
 impl WaitBudget {
     /// Waits before the next of these slices, if they are to wait, unless the last quantum was that of a core
-    /// that was not shared. Gives the time after it.
-    pub fn wait(&mut self, now: u64, slices: &mut Slices) -> u64 {
+    /// that was not shared.
+    pub fn wait(&mut self, slices: &mut Slices) {
         let last = slices.latency_ns.last().zip(slices.throughput_ns.last());
         let last = last.map(|(latency, throughput)| (u64::from(*latency), u64::from(*throughput)));
         let is_shared = |ratio| last.is_none_or(|times| !is_unshared(times, ratio));
         if slices.waits.is_none() || !self.unshared_ratio.is_some_and(is_shared) {
-            return now;
+            return;
         }
-        let Some(wait) = self.spend(slices.elapsed_ns.len() as u32) else { return now };
-        slices.waits.get_or_insert_default().push(wait);
-        monotonic_raw_ns()
+        let wait = self.spend(slices.elapsed_ns.len() as u32);
+        slices.waits.get_or_insert_default().extend(wait);
     }
 
     /// Waits before what is timed next, slice or not; absent where there is nothing to wait for or no time left.

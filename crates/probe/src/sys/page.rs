@@ -177,9 +177,9 @@ pub struct Cell {
     pub errno: AtomicU32,
     /// Timed and warm-up hops that the member has made, control laps aside.
     pub hops: AtomicU64,
-    /// The member's last solo: time of its laps, then both loops of the quantum before and of the one behind
-    /// it, in nanoseconds.
-    pub solo_ns: [AtomicU64; 5],
+    /// The member's last solo: time of its laps, its CPU time in them, then both loops of the quantum before
+    /// and of the one behind it, in nanoseconds.
+    pub solo_ns: [AtomicU64; 6],
 }
 
 /// State that the leader publishes: each number is set before the token that announces it is sent.

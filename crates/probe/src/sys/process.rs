@@ -8,13 +8,15 @@ use std::io::{Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::time::Duration;
 
 use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_setfd, retry_on_intr};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, getpid, getppid,
-    kill_process, set_parent_process_death_signal, setrlimit, waitid, waitpid,
+    kill_process, set_parent_process_death_signal, setrlimit, setsid, waitid, waitpid,
 };
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
@@ -79,6 +81,20 @@ pub fn set_parent_death_signal(parent: i32) -> Result<bool, Errno> {
 /// The same. False also where the kernel refuses: then the caller is to end itself.
 pub fn end_with_parent(parent: Pid) -> bool {
     set_parent_death_signal(parent.as_raw_pid()) == Ok(true)
+}
+
+/// Starts the command's process in a session of its own (setsid(2)). Where the scheduler groups tasks by session
+/// (sched(7), autogroup), its members share their CPU with others turn by turn, and not hop by hop; a signal from the
+/// terminal does not come to it.
+pub fn in_own_session(command: &mut Command) {
+    // SAFETY: between fork and exec the child makes one system call and touches no memory. It has just been made, so
+    // it leads no group, and setsid(2) cannot fail.
+    unsafe {
+        command.pre_exec(|| {
+            let _ = setsid();
+            Ok(())
+        });
+    }
 }
 
 /// Ends the calling process at once: no destructor, no buffer of the parent's is written twice.

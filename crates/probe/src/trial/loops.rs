@@ -12,6 +12,7 @@ use model::trial::overhead::{BATCH_CALLS, BATCH_TICKS, CALL_TICKS, EMPTY_TICKS};
 use super::calls::{CALLS, Call, Nothing, Registered, SIGNAL_LOOPS, SYSTEM_CALLS, stamp};
 use super::harness::{Outcome, TrialError, room};
 use super::timing::{Accounts, Cut, WARM_UP, clocks_of, warm_up};
+use crate::ring::OwnTime;
 use crate::sys::{self, Child, Pause, Reset, Shared};
 
 /// The call of that name, made ready beside a process that sleeps, on a processor that can time it.
@@ -56,7 +57,7 @@ pub(super) fn time_calls(name: &str, trials: u32) -> Result<Outcome, TrialError>
         Ok(())
     })?;
     let mut one_by_one = Cut::new(trials, pair_ns);
-    one_by_one.run(|calls| {
+    one_by_one.run(&OwnTime::Own, |calls| {
         for _ in 0..calls {
             empties.push(Nothing.single());
             singles.push(call.single());
@@ -64,7 +65,7 @@ pub(super) fn time_calls(name: &str, trials: u32) -> Result<Outcome, TrialError>
         Ok(())
     })?;
     let mut in_a_row = Cut::new(batches, f64::from(BATCH_CALLS) * call_ns);
-    in_a_row.run(|batches| {
+    in_a_row.run(&OwnTime::Own, |batches| {
         (0..batches).for_each(|_| batched.push(call.batch()));
         Ok(())
     })?;
@@ -86,7 +87,7 @@ pub(super) fn time_loop(name: &str, trials: u32) -> Result<Outcome, TrialError> 
     let call_ns = accounts.around(|| warm(call))?;
     // Beside a batch of calls an empty one does not count.
     let mut cut = Cut::new(batches, f64::from(BATCH_CALLS) * call_ns);
-    cut.run(|batches| {
+    cut.run(&OwnTime::Own, |batches| {
         accounts.around(|| {
             for _ in 0..batches {
                 empty.push(Nothing.batch());
@@ -167,7 +168,7 @@ pub(super) fn time_two_processes(trials: u32) -> Result<Outcome, TrialError> {
     })?;
     // The second process waits for a signal while the quanta run.
     let mut cut = Cut::new(batches, f64::from(BATCH_CALLS) * loop_ns);
-    cut.run(|batches| {
+    cut.run(&OwnTime::With(vec![other.pid()]), |batches| {
         accounts.around(|| {
             for _ in 0..batches {
                 sys::deadline(BATCH_DEADLINE_S);

@@ -10,7 +10,7 @@ use model::trial::loops::{
 };
 
 use super::harness::{Outcome, TrialError};
-use crate::ring::in_slices;
+use crate::ring::{OwnTime, in_slices};
 use crate::sys::{HAS_QUANTA, Whose, cpu_clocks_ns, monotonic_raw_ns, reference_quantum, usage};
 
 /// Calls that are made before any is timed.
@@ -42,15 +42,16 @@ impl Cut {
         Self { laps, slices: HAS_QUANTA.then(room) }
     }
 
-    /// Runs all laps: `run` makes as many as its argument says.
+    /// Runs all laps, which take the time of `own_time` only: `run` makes as many as its argument says.
     pub(super) fn run(
         &mut self,
+        own_time: &OwnTime,
         mut run: impl FnMut(u64) -> Result<(), TrialError>,
     ) -> Result<(), TrialError> {
         let Some(slices) = &mut self.slices else { return run(self.laps) };
         let first = reference_quantum(monotonic_raw_ns(), slices);
-        let start = reference_quantum(first, slices);
-        let (_, end) = in_slices(self.laps, start, slices, run, |now, _| now)?;
+        reference_quantum(first, slices);
+        let (_, end) = in_slices(self.laps, slices, own_time, run, |_| ())?;
         reference_quantum(end, slices);
         Ok(())
     }
@@ -153,7 +154,7 @@ mod tests {
 
     fn run(laps: u32, ns_per_lap: f64) -> (Vec<u64>, Option<Slices>) {
         let (mut cut, mut made) = (Cut::new(laps, ns_per_lap), Vec::new());
-        let ran = cut.run(|laps| {
+        let ran = cut.run(&OwnTime::Own, |laps| {
             made.push(laps);
             Ok(())
         });
@@ -204,7 +205,7 @@ mod tests {
     fn a_loop_that_breaks_off_says_why() {
         let mut cut = Cut::new(100, 1e6);
         let mut left = 5;
-        let ran = cut.run(|_| {
+        let ran = cut.run(&OwnTime::Own, |_| {
             left -= 1;
             if left == 0 { Err(TrialError::no_counter()) } else { Ok(()) }
         });

@@ -2,6 +2,7 @@
 
 use model::cost::{Cost, Curve};
 use model::estimate::Estimate;
+use model::not_alone;
 use model::record::Record;
 use model::regions::{Axis, Region};
 use model::ring::{Case, Kind, Walk, Work};
@@ -13,6 +14,9 @@ use crate::terminal::time_words;
 /// `A switch costs 1.55 us (1.52 to 1.58) without a working set, 2.4 us with 256 KiB: combined working sets exceed the
 /// cache from 192 KiB (128 to 256 KiB) on.`
 pub(crate) fn headline(record: &Record, cost: &Cost) -> String {
+    if let Some(words) = not_alone::in_words(record) {
+        return words;
+    }
     let direct = cost.direct.iter().find_map(|of| Some((of.members, of.cost_ns?)));
     let with = with_work(record);
     let members = direct.map(|(members, _)| members).or(with.map(|(of, ..)| of.members));

@@ -33,7 +33,7 @@ const PLACES: u32 = 32;
 /// The plan of `switchcost cost`, and what was granted of the augmented setting and what was not.
 pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
     let (allowed, machine) = (&here.allowed, &here.machine);
-    let quiet = placement::choose_quiet(allowed, machine);
+    let quiet = placement::choose_quiet(&here.free(), machine);
     let placement = here.placement(&args.placement, quiet)?;
     // Why this CPU, where it was chosen here.
     let chosen = quiet.filter(|_| args.placement == PlacementArg::Same);

@@ -2,6 +2,7 @@
 
 use model::curve;
 use model::estimate::Estimate;
+use model::not_alone;
 use model::record::Record;
 use model::ring::{Case, Kind};
 use model::scaling::{Shape, Verdict};
@@ -13,6 +14,9 @@ use crate::values::each_once;
 
 /// The first line of a report.
 pub(crate) fn headline(record: &Record) -> String {
+    if let Some(words) = not_alone::in_words(record) {
+        return words;
+    }
     let rings = || record.cases.iter().filter(|of| of.case.members > 1);
     let links = each_once(rings().map(|of| &of.case.link));
     let places = each_once(rings().map(|of| &of.case.placement));

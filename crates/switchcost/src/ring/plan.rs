@@ -17,7 +17,10 @@ use crate::values::each_once;
 pub(crate) fn plan(args: &RingArgs, here: &Here) -> Result<Planned> {
     let policy = args.policy.unwrap_or(Policy::Other);
     ring::check_policy(policy).with_context(|| format!("--policy {policy}"))?;
-    let one = placement::choose_one(&here.allowed, &here.machine);
+    // Where CPUs were named nobody has to be chosen.
+    let is_named = matches!(args.placement, PlacementArg::Cpus(_) | PlacementArg::Free);
+    let among = if is_named { here.allowed.clone() } else { here.free() };
+    let one = placement::choose_one(&among, &here.machine);
     let placements = here.placements(&args.placement, one)?;
     let (states, mut notices) = choose_states(&args.state)?;
     Work::check_stride(args.stride).map_err(usage)?;

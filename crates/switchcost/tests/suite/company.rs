@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 
 use crate::common::schema::Schema;
 use crate::common::{Home, allowed_cpus, lines_of, wait_for};
-use rustix::process::Pid;
+use rustix::process::{Pid, getsid};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
 
@@ -73,6 +73,48 @@ fn a_busy_process_on_the_measured_cpu_is_found_by_name() {
     let line = said.out.lines().find(|line| line.starts_with("also on CPU "));
     assert!(line.is_some_and(|line| line.contains(Busy::NAME)), "{}", said.out);
     assert_eq!(home.run(&["runs", "show", "last", "--verbose", "--wide"]).out, said.out);
+}
+
+#[test]
+fn slices_that_others_ran_in_are_told_from_those_of_the_ring_alone() {
+    let home = Home::new();
+    let cpu = *allowed_cpus().last().expect("a CPU");
+    let busy = Busy::on(&home, cpu);
+    // Half a second of the ring: a neighbour that never rests has turns in it.
+    let placement = cpu.to_string();
+    let args = ["--members", "2", "--rounds", "8", "--laps", "20000", "--placement", &placement];
+    let said = home.measure(&args);
+    let record = home.run(&["runs", "export", "last"]).json();
+    let mut shared = 0;
+    for sample in lines_of(&home.run_file()).iter().filter_map(|line| line.get("sample")) {
+        let times = |name: &str| -> Vec<u64> {
+            let all = sample["slices"][name].as_array().expect("times");
+            all.iter().map(|ns| ns.as_u64().expect("a time")).collect()
+        };
+        let (elapsed_ns, cpu_ns) = (times("elapsed_ns"), times("cpu_ns"));
+        assert_eq!(elapsed_ns.len(), cpu_ns.len(), "{sample}");
+        let is_shared = |(all, own): &(&u64, &u64)| model::ring::is_alone(**all, **own);
+        shared += elapsed_ns.iter().zip(&cpu_ns).filter(|both| !is_shared(both)).count();
+    }
+    assert!(shared > 0, "no slice was shared");
+    let share = record["noise"]["not_alone_share"].as_f64();
+    assert!(share.is_some_and(|share| share > 0.0), "{}", record["noise"]);
+    assert_ne!(record["noise"]["level"], "quiet", "{}", record["noise"]);
+    // By default too.
+    let shown = home.run(&["runs", "show", "last"]).out;
+    assert!(shown.contains(Busy::NAME), "{shown}");
+    assert!(said.out.contains("other tasks ran on the CPU"), "{}", said.out);
+    drop(busy);
+}
+
+#[test]
+fn workers_run_in_a_session_of_their_own() {
+    let home = Home::new();
+    let mut program = home.start(&["ring", "--members", "2", "--laps", "10000000"]);
+    let worker = home.wait_for_worker(program.id(), 2);
+    assert_eq!(getsid(Pid::from_raw(worker.pid)).expect("its session").as_raw_pid(), worker.pid);
+    program.kill().and_then(|()| program.wait()).expect("its end");
+    home.wait_until_alone();
 }
 
 #[test]

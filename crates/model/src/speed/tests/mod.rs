@@ -270,7 +270,10 @@ fn what_waited_is_no_measure_of_the_machine() {
     let samples: Vec<Sample> = (0..10).flat_map(|round| [as_found(round), waited(round)]).collect();
     let all = slices_with(&samples, &known);
     let counts = all[0].clean_counts();
-    assert_eq!(counts, CleanCounts { judged: 200, clean: 120, as_found: 100, clean_as_found: 20 });
+    assert_eq!(
+        counts,
+        CleanCounts { judged: 200, clean: 120, not_alone: 0, as_found: 100, clean_as_found: 20 }
+    );
     assert_eq!((counts.share(), counts.share_as_found()), (Some(0.6), Some(0.2)));
     assert!(all[0].has_full_speed());
     // A slice that something else had its turn in is left out of both.
@@ -489,11 +492,12 @@ proptest! {
             solos_ns: solos,
             latency_ns: latency.clone(),
             throughput_ns: throughput.clone(),
+            ..Triple::default()
         };
         let all = vec![triple; 2];
         let triples =
             Some(Triples { members, ring_laps, solo_laps, all, as_found, places: None }.into());
-        let slices = Slices { laps, elapsed_ns: elapsed, latency_ns: latency, throughput_ns: throughput, waits };
+        let slices = Slices { laps, elapsed_ns: elapsed, latency_ns: latency, throughput_ns: throughput, waits, ..Slices::default() };
         let samples = vec![Sample { slices: Some(slices), triples, ..sample(0) }; 40];
         let reference = Reference { unshared_ratio: ratio, established: true, launch_scatter: ratio };
         let all = slices_with(&samples, &reference);
@@ -504,4 +508,98 @@ proptest! {
         let triples = samples[0].triples.as_ref().unwrap();
         let _ = triples.above_solos_as_found_ns();
     }
+}
+
+/// Ten rounds of 20 slices at full speed; others had so much of the CPU in those that `others` says.
+fn beside_others(members: u32, share: f64, others: impl Fn(usize) -> bool) -> (Plan, Vec<Sample>) {
+    let sample = |round| {
+        let mut sample = cut(sample(round), 20, |_| true);
+        let slices = sample.slices.as_mut().unwrap();
+        let used = |(at, ns): (usize, &mut u64)| {
+            let cpu_ns = *ns;
+            *ns = if others(at) { (*ns as f64 / (1.0 - share)) as u64 } else { *ns };
+            cpu_ns
+        };
+        slices.cpu_ns = slices.elapsed_ns.iter_mut().enumerate().map(used).collect();
+        sample.elapsed_ns = slices.elapsed_ns.iter().sum();
+        sample
+    };
+    (plan_of(case(members)), (0..10).map(sample).collect())
+}
+
+fn plan_of(case: Case) -> Plan {
+    Plan {
+        experiment: Experiment::Ring,
+        cases: vec![case.into()],
+        seed: 1,
+        batching: Batching::default(),
+        stopping: Stopping {
+            precision: 0.01,
+            budget_ns: 1,
+            rounds: None,
+            confidence: 0.95,
+            fixed_budget: false,
+        },
+        reference: Reference::default(),
+    }
+}
+
+#[test]
+fn a_slice_that_others_ran_in_is_not_clean_however_fast_the_core_was() {
+    let counts = |share, others: &dyn Fn(usize) -> bool| {
+        let (plan, samples) = beside_others(2, share, others);
+        let counts = Grouped::new(&plan, &samples).slices(0).unwrap().clean_counts();
+        (counts.judged, counts.clean, counts.not_alone)
+    };
+    assert_eq!(counts(0.4, &|_| false), (200, 200, 0));
+    assert_eq!(counts(0.4, &|at| at < 5), (200, 150, 50));
+    // A little more than is allowed, and a little less.
+    assert_eq!(counts(0.021, &|at| at < 5), (200, 150, 50));
+    assert_eq!(counts(0.019, &|at| at < 5), (200, 200, 0));
+}
+
+#[test]
+fn what_was_never_alone_has_no_figure_at_full_speed_and_says_why() {
+    let hop = |others: &dyn Fn(usize) -> bool| {
+        let (plan, samples) = beside_others(2, 0.4, others);
+        let grouped = Grouped::new(&plan, &samples);
+        let noise = crate::noise::judge(&grouped);
+        (grouped.hop(0, 1).unwrap(), noise)
+    };
+    let (alone, quiet) = hop(&|_| false);
+    assert_eq!((alone.speed, quiet.level), (Speed::Full, crate::noise::NoiseLevel::Quiet));
+    assert_eq!(quiet.not_alone_share, Some(0.0));
+    // The figure is that of the slices between: it holds, and the machine was not quiet.
+    let (between, noisy) = hop(&|at| at % 4 == 0);
+    assert_eq!((between.value, between.speed), (alone.value, Speed::Full));
+    assert_eq!(noisy.level, crate::noise::NoiseLevel::Noisy);
+    assert!(
+        noisy.in_words().contains("other tasks ran on the CPU in 25 % of the slices"),
+        "{noisy:?}"
+    );
+    let (never, noisy) = hop(&|_| true);
+    assert_eq!((never.speed, never.interval()), (Speed::NotAlone, None));
+    assert_eq!(noisy.level, crate::noise::NoiseLevel::Unusable);
+}
+
+#[test]
+fn a_ring_that_was_not_asked_slice_by_slice_is_judged_as_a_whole() {
+    let clean = |members: u32, elapsed_times: f64| {
+        let one = |round| {
+            let mut sample = cut(sample(round), 20, |_| true);
+            // The quanta are in the members' time, not in that of the slices.
+            sample.counters.cpu_ns =
+                sample.elapsed_ns + sample.slices.as_ref().unwrap().reference_ns();
+            sample.elapsed_ns = (sample.elapsed_ns as f64 * elapsed_times) as u64;
+            sample
+        };
+        let samples: Vec<Sample> = (0..10).map(one).collect();
+        let plan = plan_of(case(members));
+        let counts = Grouped::new(&plan, &samples).slices(0).unwrap().clean_counts();
+        (counts.clean, counts.not_alone)
+    };
+    assert_eq!(clean(65, 1.01), (200, 0));
+    assert_eq!(clean(65, 1.1), (0, 200));
+    // Members of others were asked, or it is a run of before they were.
+    assert_eq!(clean(64, 1.1), (200, 0));
 }

@@ -2,7 +2,7 @@
 //! what it used (wait4(2)), descriptors handed down, signals; a child whose system calls are counted.
 
 use std::collections::BTreeMap;
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::mem::MaybeUninit;
@@ -16,7 +16,7 @@ use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, getpid, getppid,
     kill_process, set_parent_process_death_signal, setrlimit, waitid, waitpid,
 };
-use rustix::thread::{UnshareFlags, unshare_unsafe};
+use rustix::thread::{UnshareFlags, set_name, unshare_unsafe};
 
 use super::check;
 use super::clock::Usage;
@@ -79,6 +79,13 @@ pub fn set_parent_death_signal(parent: i32) -> Result<bool, Errno> {
 /// The same. False also where the kernel refuses: then the caller is to end itself.
 pub fn end_with_parent(parent: Pid) -> bool {
     set_parent_death_signal(parent.as_raw_pid()) == Ok(true)
+}
+
+/// What the calling thread, and what it forks or starts from now on, is called by ps(1), top(1) and tracers: up to 15
+/// bytes. Started through /proc/self/exe, a process is called `exe`.
+pub fn set_own_name(name: &CStr) {
+    // Only what it is called hangs on it.
+    let _ = set_name(name);
 }
 
 /// Ends the calling process at once: no destructor, no buffer of the parent's is written twice.

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What malloc and free cost real programs by allocator, with nothing else to run and beside busy loops: the table of
-# docs/validation.md. Programs and allocators that are not here are passed over.
+# docs/validation.md. Programs and allocators that are not here are passed over. Before: a tight loop, whose calls cost less
+# than they take alone; what its bare 10^8 pairs take must lie between what is told at least and at most.
 # usage: bench/malloc.sh [RUNS [BUSY LOOPS]]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -36,7 +37,7 @@ export work
 
 allocators=()
 for library in libjemalloc.so.2 libmimalloc.so.2; do
-    if [ -z "$(LD_PRELOAD=$library true 2>&1)" ]; then allocators+=(--allocator "$library"); else echo "passed over: $library"; fi
+    if [ -z "$(LD_PRELOAD=$library env true 2>&1)" ]; then allocators+=(--allocator "$library"); else echo "passed over: $library"; fi
 done
 
 table() {
@@ -55,12 +56,15 @@ for function in ("malloc", "free"):
         if row["function"] != function or row["bytes"]:
             continue
         own = lambda of: of["function"] == function and not of["bytes"] and of["allocator"] == row["allocator"]
-        ratio = next((of["ratio"] for of in profile["ratios"] if own(of)), None)
+        found = next((of for of in profile["ratios"] if own(of)), None)
+        ratio = found and found["ratio"]
+        # The upper end of the interval counts then.
+        bound = lambda of: "<" if of["is_bound"] else ""
         cost, wall = row["ns_per_call"], row["wall_ns_per_call"]
         span = lambda of, form: f"({of['low']:{form}} to {of['high']:{form}})" if of["low"] is not None else "(not resolved)"
         print(
-            f"{name:8} {function:6} {names[row['allocator']]:9} {row['calls']:>9,.0f} {cost['value']:7.1f} {span(cost, '.1f'):18}",
-            f"{ratio['value']:5.2f} {span(ratio, '.2f'):15}" if ratio else " " * 21,
+            f"{name:8} {function:6} {names[row['allocator']]:9} {row['calls']:>9,.0f} {bound(row):1}{cost['value']:6.1f} {span(cost, '.1f'):18}",
+            f"{bound(found):1}{ratio['value']:4.2f} {span(ratio, '.2f'):15}" if ratio else " " * 21,
             f"{row['p50_ns']:5.0f} {row['p99_ns']:6.0f} {row['longest_ns'] / 1e3:9.0f} {row['longest_wall_ns'] / 1e3:9.0f}",
             f"{wall['value'] / cost['value']:6.2f}",
             f"{profile['launches'][0]['own_ns']:5.0f}",
@@ -68,6 +72,45 @@ for function in ("malloc", "free"):
 PYTHON
     done
 }
+
+if command -v cc >/dev/null; then
+    cat >"$work/loop.c" <<'C'
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+int main(int count, char **words) {
+    struct timespec begin, end;
+    long pairs = atol(words[1]);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+    for (long i = 0; i < pairs; i++) {
+        void *block = malloc(64);
+        __asm__ volatile("" : : "r"(block) : "memory");
+        free(block);
+    }
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+    printf("%.2f\n", ((end.tv_sec - begin.tv_sec) * 1e9 + (end.tv_nsec - begin.tv_nsec)) / pairs);
+    return count != 2;
+}
+C
+    cc -O2 -fno-builtin -o "$work/loop" "$work/loop.c"
+    echo 'a loop of malloc(64) and free: ns a pair, bare by CPU time with the loop, and told (malloc and free added)'
+    for _ in 1 2 3 4 5; do
+        bare=$("$work/loop" 100000000)
+        "$program" profile --malloc --quiet --json "$work/loop.json" -- "$work/loop" 10000000 >/dev/null
+        python3 - "$bare" "$work/loop.json" <<'PYTHON'
+import json, sys
+
+bare, profile = float(sys.argv[1]), json.load(open(sys.argv[2]))
+rows = [row for row in profile["rows"] if row["function"] == "free" or row["bytes"] == [64, 127]]
+value, least, most = (sum(of(row) for row in rows) for of in (lambda row: row["ns_per_call"]["value"], lambda row: row["least_ns"], lambda row: row["most_ns"]))
+known = profile["known"]
+print(
+    f"bare {bare:5.2f}, told {value:5.2f}, {least:5.2f} to {most:5.2f}: {'inside' if least <= bare <= most else 'OUTSIDE'};",
+    f"known call: told {known['told_ns']:.2f}, in a row {known['in_a_row_ns']:.2f}, chained {known['chained_ns']:.2f}",
+)
+PYTHON
+    done
+fi
 
 columns='program  call   by            calls ns/call interval           ratio interval          p50    p99  longest   by wall  wall/  added
                                                                                                ns     ns       us        us    CPU     ns'

@@ -10,7 +10,7 @@ mod pipeline;
 mod timed;
 mod venix;
 
-use std::ffi::OsString;
+use std::ffi::{CString, OsString};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -64,6 +64,8 @@ pub fn by_name(name: &str, args: Vec<OsString>, parent: Option<i32>) -> ExitCode
         say(&format!("error: there is no program '{name}'"));
         return ExitCode::from(2);
     };
+    // As if it had been called by a link.
+    probe::set_own_name(&CString::new(name).unwrap_or_default());
     run(&Call { name: name.to_string(), args, parent }).unwrap_or_else(|code| code)
 }
 

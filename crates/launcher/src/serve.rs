@@ -45,6 +45,7 @@ pub fn serve_if_asked() -> Option<io::Result<()>> {
 }
 
 fn serve(request: Option<OsString>) -> io::Result<()> {
+    probe::set_own_name(c"switchcost-cmd");
     let by_hand = || io::Error::other("it is an internal command of switchcost");
     let request = request.unwrap_or_default();
     let request: Request = serde_json::from_slice(request.as_bytes()).map_err(|_| by_hand())?;

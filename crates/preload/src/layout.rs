@@ -51,7 +51,13 @@ pub const NAME_BYTES: usize = 127;
 pub const EMPTY: usize = 0;
 /// The cell of what counting a call takes beside the call.
 pub const OWN: usize = 1;
-const FIRST: usize = 2;
+/// The cell of a short call that is known, timed as those of a program are.
+pub const KNOWN: usize = 2;
+/// The cell of [`KNOWN_CALLS`] such calls in one interval, in which they overlap.
+pub const KNOWN_IN_A_ROW: usize = 3;
+/// The same, where each waits for the one before: they do not overlap.
+pub const KNOWN_CHAINED: usize = 4;
+const FIRST: usize = 5;
 const FIRST_NAMED: usize = FIRST + ALLOCATOR.len() * CLASSES;
 /// Cells of a slot.
 pub const CELLS: usize = FIRST_NAMED + NAMED + 1;
@@ -60,6 +66,9 @@ pub const CELLS: usize = FIRST_NAMED + NAMED + 1;
 pub const SLOT_BYTES: usize = CELLS * size_of::<Cell>();
 /// Bytes of all of it; pages that nobody writes to take no memory.
 pub const BYTES: usize = size_of::<Header>() + SLOTS * SLOT_BYTES;
+
+/// Calls of [`KNOWN_IN_A_ROW`] and of [`KNOWN_CHAINED`].
+pub const KNOWN_CALLS: u64 = 16;
 
 /// What all threads share.
 #[repr(C, align(4096))]
@@ -118,6 +127,12 @@ pub enum Kind {
     Empty,
     /// What counting takes.
     Own,
+    /// A known call.
+    Known,
+    /// Several of them in a row.
+    KnownInARow,
+    /// Several of which each waits for the one before.
+    KnownChained,
     /// A call of an allocator and its class of size.
     Allocator {
         /// Place in [`ALLOCATOR`].
@@ -134,6 +149,9 @@ pub fn kind(cell: usize) -> Kind {
     match cell {
         EMPTY => Kind::Empty,
         OWN => Kind::Own,
+        KNOWN => Kind::Known,
+        KNOWN_IN_A_ROW => Kind::KnownInARow,
+        KNOWN_CHAINED => Kind::KnownChained,
         _ if cell < FIRST_NAMED => {
             Kind::Allocator { function: (cell - FIRST) / CLASSES, class: (cell - FIRST) % CLASSES }
         }
@@ -151,6 +169,9 @@ mod tests {
             let again = match kind(cell) {
                 Kind::Empty => EMPTY,
                 Kind::Own => OWN,
+                Kind::Known => KNOWN,
+                Kind::KnownInARow => KNOWN_IN_A_ROW,
+                Kind::KnownChained => KNOWN_CHAINED,
                 Kind::Allocator { function, class } => allocator_cell(function, class),
                 Kind::Named(number) => named_cell(number),
             };

@@ -12,7 +12,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, ExitStatus
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use model::case::Sample;
+use model::case::{Case, Sample};
 use probe::assignment::{Assignment, Unmeasured};
 use probe::policy::Standing;
 use probe::{in_own_session, placement};
@@ -246,8 +246,13 @@ fn worker(parent: i32) -> Result<ExitCode> {
     if !probe::set_parent_death_signal(parent).context("prctl(PR_SET_PDEATHSIG)")? {
         return Err(internal());
     }
+    probe::set_own_name(c"switchcost-work");
     let assignment: Assignment =
         serde_json::from_reader(io::stdin()).context("the worker's case cannot be read")?;
+    // Before there are members, which inherit it.
+    if let Case::Ring(_) = assignment.case {
+        probe::set_own_name(c"switchcost-ring");
+    }
     let mut lost = Ok(());
     let measured = assignment.measure(&mut |sample| {
         if lost.is_ok() {

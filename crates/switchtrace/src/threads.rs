@@ -37,7 +37,7 @@ pub struct Thread {
     pub tgid: u32,
     /// The process of its parent when it was first seen. 0: it has none.
     pub parent: u32,
-    /// The name in `/proc/TID/comm` when it was first seen, or at its last execve(2).
+    /// The name in `/proc/TID/comm` when it last left a CPU, or at its last execve(2).
     pub comm: String,
     /// Whether it has ended.
     pub ended: bool,

@@ -13,9 +13,11 @@ mod next;
 mod shared;
 mod thread;
 
+use core::hint::black_box;
+
 use thread::Thread;
 
-use crate::layout::EMPTY;
+use crate::layout::{EMPTY, KNOWN, KNOWN_CALLS, KNOWN_CHAINED, KNOWN_IN_A_ROW};
 
 /// What core's tables of unwinding refer to. Nothing unwinds: a panic aborts.
 #[unsafe(no_mangle)]
@@ -24,12 +26,24 @@ extern "C" fn rust_eh_personality() {}
 /// Of so many calls of a thread, one also shows what counting it takes.
 const SAMPLED: u32 = 64;
 
+/// Of so many calls, one is followed by [`KNOWN_SAMPLES`] of known ones.
+const KNOWN_SAMPLED: u32 = 1024;
+/// So many that a counter of coarse steps (10 ns) tells nanoseconds by their mean, also of a short program.
+const KNOWN_SAMPLES: u32 = 16;
+
+/// Eight multiplications, each of which waits for the one before and the first for nothing: 24 cycles from begin to end
+/// on current x86-64 (Agner Fog, instruction tables), most of which a processor hides behind what is around.
+extern "C" fn known_call(value: u64) -> u64 {
+    (0..8).fold(value, |value, _| value.wrapping_mul(value))
+}
+
 /// Makes the call and counts its CPU time in the cell that `cell` gives.
 #[inline(always)]
 fn timed<R>(cell: usize, call: impl FnOnce() -> R) -> R {
     let Some(thread) = Thread::enter() else { return call() };
-    if thread.next_call() % SAMPLED == 0 {
-        return timed_twice(thread, cell, call);
+    let number = thread.next_call();
+    if number % SAMPLED == 0 {
+        return timed_twice(thread, number, cell, call);
     }
     let process = thread.process();
     let watch = thread.clock().stopwatch_ordered();
@@ -46,7 +60,7 @@ fn timed<R>(cell: usize, call: impl FnOnce() -> R) -> R {
 /// The same, and what it takes: the time around less the time within, and an interval with nothing in it.
 #[cold]
 #[inline(never)]
-fn timed_twice<R>(thread: &Thread, cell: usize, call: impl FnOnce() -> R) -> R {
+fn timed_twice<R>(thread: &Thread, number: u32, cell: usize, call: impl FnOnce() -> R) -> R {
     let process = thread.process();
     let (before, started) = (thread.clock().resyncs().switched, thread.clock().now_ordered());
     let watch = thread.clock().stopwatch_ordered();
@@ -58,20 +72,48 @@ fn timed_twice<R>(thread: &Thread, cell: usize, call: impl FnOnce() -> R) -> R {
     thread.record(cell, &elapsed);
     let own = thread.clock().now_ordered() - started - elapsed.cpu;
     thread.note_own(own, before);
-    note_empty(thread);
+    note_known(thread, number);
     thread.leave();
     result
 }
 
-/// An interval with nothing in it but what is in all.
-fn note_empty(thread: &Thread) {
+/// What is known, timed as calls are: nothing, and after call `number` now and then a call whose time without readings
+/// around it is measured as well.
+fn note_known(thread: &Thread, number: u32) {
+    note(thread, EMPTY, || ());
+    if number % KNOWN_SAMPLED != 0 {
+        return;
+    }
+    // As next functions are called; once before, so that it is in the caches as they are.
+    let call: extern "C" fn(u64) -> u64 = black_box(known_call);
+    let once = || done(call(black_box(3)));
+    once();
+    for _ in 0..KNOWN_SAMPLES {
+        note(thread, KNOWN_IN_A_ROW, || (0..KNOWN_CALLS).for_each(|_| once()));
+        let chained = |value, _| call(value);
+        note(thread, KNOWN_CHAINED, || done((0..KNOWN_CALLS).fold(black_box(3), chained)));
+        note(thread, KNOWN, once);
+        note(thread, EMPTY, || ());
+    }
+}
+
+/// For the compiler the value is used.
+#[inline(always)]
+fn done(value: u64) {
+    black_box(value);
+}
+
+/// Counts an interval with this in it, unless the thread was switched out meanwhile.
+#[inline(always)]
+fn note(thread: &Thread, cell: usize, act: impl FnOnce()) {
     let process = thread.process();
     let watch = thread.clock().stopwatch_ordered();
+    act();
     if thread.process() != process {
         return;
     }
-    let nothing = watch.elapsed_by_both();
-    if !nothing.switched {
-        thread.record(EMPTY, &nothing);
+    let elapsed = watch.elapsed_by_both();
+    if !elapsed.switched {
+        thread.record(cell, &elapsed);
     }
 }

@@ -14,7 +14,7 @@ use threadclock::Stopwatch;
 
 use super::shared::next_symbol;
 use super::thread::Thread;
-use super::{SAMPLED, note_empty};
+use super::{SAMPLED, note_known};
 use crate::layout::{NAMED, NOTHING, PLACE_CODE_BYTES, named_cell};
 
 /// What a call in progress keeps.
@@ -242,13 +242,14 @@ extern "C" fn end(frame: &Frame) {
     if frame.number as usize == NOTHING {
         return thread.leave();
     }
-    if thread.next_call() % SAMPLED == 0 {
+    let number = thread.next_call();
+    if number % SAMPLED == 0 {
         let (before, started) = (thread.clock().resyncs().switched, thread.clock().now_ordered());
         thread.leave();
         place(NOTHING)();
         thread.hold();
         thread.note_own(thread.clock().now_ordered() - started, before);
-        note_empty(thread);
+        note_known(thread, number);
     }
     thread.leave();
 }

@@ -2,7 +2,7 @@
 //! what it used (wait4(2)), descriptors handed down, signals; a child whose system calls are counted.
 
 use std::collections::BTreeMap;
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::mem::MaybeUninit;
@@ -18,7 +18,7 @@ use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, getpid, getppid,
     kill_process, set_parent_process_death_signal, setrlimit, setsid, waitid, waitpid,
 };
-use rustix::thread::{UnshareFlags, unshare_unsafe};
+use rustix::thread::{UnshareFlags, set_name, unshare_unsafe};
 
 use super::check;
 use super::clock::Usage;
@@ -95,6 +95,13 @@ pub fn in_own_session(command: &mut Command) {
             Ok(())
         });
     }
+}
+
+/// What the calling thread, and what it forks or starts from now on, is called by ps(1), top(1) and tracers: up to 15
+/// bytes. Started through /proc/self/exe, a process is called `exe`.
+pub fn set_own_name(name: &CStr) {
+    // Only what it is called hangs on it.
+    let _ = set_name(name);
 }
 
 /// Ends the calling process at once: no destructor, no buffer of the parent's is written twice.

@@ -104,6 +104,8 @@ pub(crate) struct Life {
     pub(crate) name: String,
     /// Whether it is of the processes that are looked at.
     pub(crate) inside: bool,
+    /// Whether it is the observer's, or that of a launcher which it started.
+    pub(crate) observes: bool,
     pub(crate) used: Use,
 }
 
@@ -113,6 +115,8 @@ type Counts = [u64; 2];
 #[derive(Debug)]
 pub(crate) struct Account {
     scope: Scope,
+    /// The process that looks; 0 if none is known.
+    observer: u32,
     /// The processes that are looked at.
     inside: HashSet<u32>,
     /// Who started a tree's root, and when: it becomes the parent of those whose own has ended.
@@ -135,6 +139,7 @@ impl Account {
         };
         Self {
             scope,
+            observer: 0,
             inside,
             starter: None,
             last: HashMap::new(),
@@ -144,6 +149,11 @@ impl Account {
             pairs: HashMap::new(),
             most_ended: 0,
         }
+    }
+
+    /// The same, by process `observer`: what it does to those that it looks at is told apart.
+    pub(crate) fn by_observer(self, observer: u32) -> Self {
+        Self { observer, ..self }
     }
 
     /// Looks from now on at what this process is the root of.
@@ -171,10 +181,12 @@ impl Account {
             let used = is_news.then(|| Use::since(thread, before));
             if let Some(used) = used.filter(|used| *used != Use::default()) {
                 let inside = self.is_inside(thread.tgid);
+                let observes = self.observes(thread);
                 let life = self.lives.entry(Who::Thread(thread.name)).or_insert_with(|| Life {
                     tgid: thread.tgid,
                     name: String::new(),
                     inside,
+                    observes,
                     used: Use::default(),
                 });
                 life.name.clone_from(&thread.comm);
@@ -250,6 +262,11 @@ impl Account {
         self.scope == Scope::All || self.inside.contains(&tgid)
     }
 
+    fn observes(&self, thread: &Thread) -> bool {
+        let is_started = || thread.parent == self.observer && !self.inside.contains(&thread.tgid);
+        self.observer != 0 && (thread.tgid == self.observer || is_started())
+    }
+
     /// Whether a thread that is looked at lives.
     pub(crate) fn is_alive(&self) -> bool {
         self.last.values().any(|thread| !thread.ended && self.is_inside(thread.tgid))
@@ -303,7 +320,7 @@ impl Account {
         let Life { tgid, inside, .. } = *life;
         let name = life.name.clone();
         match (who, level) {
-            (Who::Thread(of), _) if lives(of) => who.clone(),
+            (Who::Thread(of), _) if lives(of) || life.observes => who.clone(),
             (Who::Thread(_), 0) => Who::Ended { tgid, name, inside },
             (Who::Thread(_) | Who::Ended { .. }, 1) => Who::Named { name, inside },
             (Who::Idle, _) | (_, 0 | 1) => who.clone(),
@@ -328,6 +345,24 @@ impl Account {
         let mut sum = Use::default();
         self.lives.values().filter(|life| life.inside).for_each(|life| sum.add(&life.used));
         sum
+    }
+
+    /// How often each took the CPU from those who are looked at while they could have run on, of pairs that `counts`
+    /// (who had the CPU, who got it) takes.
+    pub(crate) fn preempters(&self, counts: impl Fn(&Life, &Life) -> bool) -> HashMap<&Who, u64> {
+        let mut sums = HashMap::new();
+        for ((prev, next), [_, involuntary]) in &self.pairs {
+            let Some((from, to)) = self.life(prev).zip(self.life(next)) else { continue };
+            if from.inside && *involuntary > 0 && counts(from, to) {
+                *sums.entry(next).or_default() += involuntary;
+            }
+        }
+        sums
+    }
+
+    /// How often the observer did.
+    pub(crate) fn preempted_by_observer(&self) -> u64 {
+        self.preempters(|from, to| to.observes && !from.observes).values().sum()
     }
 
     /// Switches of the whole machine, those away from idle CPUs among them.

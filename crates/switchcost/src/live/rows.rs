@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use charts::printable;
-use model::words::plain;
+use model::words::{plain, two_digits};
 use schemars::JsonSchema;
 use serde::Serialize;
 use switchtrace::Histogram;
@@ -106,8 +106,32 @@ pub(crate) struct Row {
     pub(crate) burst_median: Option<Between>,
     /// Share of its CPU time that the switches themselves take; absent where their cost is not known.
     pub(crate) cost_share: Option<Range>,
-    /// Who preempted it most often, others than itself.
+    /// Who preempted it most often, others than itself and this program.
     pub(crate) preempted_by: Option<Preempter>,
+}
+
+/// How often the CPU was taken from those that are looked at while they could have run on, of all their switches.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Preemptions {
+    /// How often.
+    pub(crate) count: u64,
+    /// Of so many switches of all causes.
+    pub(crate) of_switches: u64,
+    /// How often a second.
+    pub(crate) per_s: f64,
+}
+
+impl Preemptions {
+    pub(crate) fn of(count: u64, used: &Use, seconds: f64) -> Self {
+        Self { count, of_switches: used.switches(), per_s: count as f64 / seconds }
+    }
+
+    /// `50 of 82,400 switches (0.061 %), 25 a second`.
+    pub(crate) fn in_words(&self) -> String {
+        let [count, all] = [self.count, self.of_switches].map(|count| grouped(count as f64));
+        let percent = two_digits(100.0 * self.count as f64 / self.of_switches.max(1) as f64);
+        format!("{count} of {all} switches ({percent} %), {} a second", grouped(self.per_s))
+    }
 }
 
 /// Who took the CPU from somebody that could have run on.
@@ -184,10 +208,14 @@ pub(crate) fn rows(account: &Account, by: (By, &Labels), seconds: f64, price: Pr
     rows
 }
 
-/// Who took the CPU most often from a thread of each group that could have run on, others than the group itself.
+/// Who took the CPU most often from a thread of each group that could have run on, others than the group itself and
+/// the observer.
 fn preempters(account: &Account, by: (By, &Labels)) -> HashMap<Group, (String, u64)> {
     let mut sums: HashMap<(Group, Group), (String, u64)> = HashMap::new();
     for ((prev, next), [_, involuntary]) in &account.pairs {
+        if account.life(next).is_some_and(|life| life.observes) {
+            continue;
+        }
         let groups = group(account, prev, by).zip(group(account, next, by));
         let Some(groups) = groups.filter(|(prev, next)| prev != next) else { continue };
         let name = match by.0 {

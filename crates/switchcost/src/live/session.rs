@@ -15,7 +15,7 @@ use switchtrace::{Error, Event, Lost, Options, OthersError, OwnCost, Recording, 
 
 use super::account::{Account, Scope};
 use super::labels::Labels;
-use super::rows::{By, grouped};
+use super::rows::{By, Preemptions, grouped};
 use crate::values::nanoseconds;
 
 /// Time between two looks: the records of threads that have ended stay readable until as many others have ended.
@@ -62,6 +62,8 @@ pub(crate) struct Own {
     pub(crate) cpu_ns: u64,
     /// Share of all CPUs that both take, from 0 to 1.
     pub(crate) share: Reading<f64>,
+    /// How often this program, its launcher included, took the CPU from what it looked at.
+    pub(crate) preemptions: Preemptions,
 }
 
 impl Own {
@@ -78,6 +80,12 @@ impl Own {
                 self.ns_per_switch.why().unwrap_or_default()
             ),
         }
+    }
+
+    /// `took the CPU: 21 of 144,000 switches (0.015 %), 10.5 a second`; none where it did not.
+    pub(crate) fn took_in_words(&self) -> Option<String> {
+        let Preemptions { count, .. } = self.preemptions;
+        (count > 0).then(|| format!("took the CPU: {}", self.preemptions.in_words()))
     }
 }
 
@@ -112,7 +120,7 @@ impl Session {
         let measuring = tracer.measure_itself();
         let mut session = Self {
             tracer,
-            account: Account::new(scope),
+            account: Account::new(scope).by_observer(std::process::id()),
             labels: Labels::new(Path::new("/")),
             by,
             threads: options.threads as usize,
@@ -205,7 +213,10 @@ impl Session {
         let ns_per_switch = self.ns_per_switch.clone();
         let ns_per_switch = ns_per_switch.unwrap_or_else(|| Reading::unknown("not measured yet"));
         let share = ns_per_switch.clone().map(|ns| (cpu_ns as f64 + ns * switches as f64) / all_ns);
-        Own { ns_per_switch, cpu_ns, share }
+        let (account, seconds) = (&self.account, self.elapsed().as_secs_f64());
+        let preemptions =
+            Preemptions::of(account.preempted_by_observer(), &account.total(), seconds);
+        Own { ns_per_switch, cpu_ns, share, preemptions }
     }
 
     /// Switches for which the kernel ran no program: counted, but without lengths and pairs.

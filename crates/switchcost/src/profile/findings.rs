@@ -11,7 +11,7 @@ use model::machine::Machine;
 use model::plan::MINIMUM_ROUNDS;
 use model::run::Build;
 use preload::bins::{edges, sizes};
-use preload::layout::{self, ALLOCATOR, Kind, NOTHING};
+use preload::layout::{self, ALLOCATOR, KNOWN_CALLS, Kind, NOTHING};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::median;
@@ -111,10 +111,12 @@ pub(crate) struct Launch {
     /// How threads read their CPU time (docs/threadclock.md).
     pub(crate) clocks: Vec<String>,
     /// What timing adds to the CPU time of a call of an allocator, in nanoseconds: the mean of intervals with nothing
-    /// in them.
+    /// in them, of those up to four times their median.
     pub(crate) empty_ns: Option<f64>,
     /// The same of a function that was named.
     pub(crate) empty_call_ns: Option<f64>,
+    /// A short call that is known, timed in the same way.
+    pub(crate) known: Option<Known>,
     /// What profiling adds to the CPU time of the command for each call, in nanoseconds: the mean of samples of all calls.
     pub(crate) own_ns: Option<f64>,
     /// What was counted.
@@ -128,10 +130,13 @@ impl Launch {
         counts: Counts,
         plan: &Plan,
     ) -> Self {
-        let mean = |wanted: Kind| {
-            let (_, calls) = counts.kinds.iter().find(|(kind, _)| *kind == wanted)?;
-            Some(calls.sum_ns as f64 / calls.count() as f64)
+        let calls = |wanted: Kind| {
+            let found = counts.kinds.iter().find(|(kind, _)| *kind == wanted);
+            found.map(|(_, calls)| calls)
         };
+        let typical = |wanted: Kind| calls(wanted)?.typical_ns();
+        let own_ns = calls(Kind::Own).map(|of| of.sum_ns as f64 / of.count() as f64);
+        let empty_ns = typical(Kind::Empty);
         let clocks = Tier::ALL.into_iter().filter(|tier| counts.tiers & (1 << *tier as u32) != 0);
         let counted =
             counts.kinds.iter().filter_map(|(kind, calls)| Counted::of(*kind, calls, plan));
@@ -144,12 +149,13 @@ impl Launch {
             processes: counts.processes,
             missed_threads: counts.missed_threads,
             clocks: clocks.map(|tier| tier.name().to_string()).collect(),
-            empty_ns: mean(Kind::Empty),
-            empty_call_ns: mean(Kind::Named(NOTHING)),
+            empty_ns,
+            empty_call_ns: typical(Kind::Named(NOTHING)),
+            known: Known::of(typical),
             // Of a named function it was taken with a reading of the clock in it.
             own_ns: match plan.malloc {
-                true => mean(Kind::Own),
-                false => mean(Kind::Own).map(|own| own - mean(Kind::Empty).unwrap_or(0.0)),
+                true => own_ns,
+                false => own_ns.map(|own| own - empty_ns.unwrap_or(0.0)),
             },
             counted: counted.collect(),
         }
@@ -175,6 +181,50 @@ impl Launch {
         let own_ns = calls as f64 * self.own_ns?;
         let cpu_ns = self.cpu_ns as f64;
         (own_ns <= cpu_ns / 2.0).then_some(cpu_ns - own_ns)
+    }
+}
+
+/// A call of eight dependent multiplications, which waits for nothing before it, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Known {
+    /// As calls of the command are told.
+    pub(crate) told_ns: f64,
+    /// Each of sixteen in a row, without readings between them: they overlap.
+    pub(crate) in_a_row_ns: f64,
+    /// The same where each waits for the one before: nothing overlaps.
+    pub(crate) chained_ns: f64,
+}
+
+impl Known {
+    /// By what intervals of these kinds take.
+    fn of(typical_ns: impl Fn(Kind) -> Option<f64>) -> Option<Self> {
+        let empty_ns = typical_ns(Kind::Empty)?;
+        let each = |kind| Some((typical_ns(kind)? - empty_ns) / KNOWN_CALLS as f64);
+        Some(Self {
+            told_ns: typical_ns(Kind::Known)? - empty_ns,
+            in_a_row_ns: each(Kind::KnownInARow)?,
+            chained_ns: each(Kind::KnownChained)?,
+        })
+    }
+
+    fn median<'a>(launches: impl IntoIterator<Item = &'a Launch>) -> Option<Self> {
+        let all: Vec<Self> = launches.into_iter().filter_map(|of| of.known).collect();
+        let of = |figure: fn(&Self) -> f64| median(&all.iter().map(figure).collect::<Vec<_>>());
+        Some(Self {
+            told_ns: of(|of| of.told_ns)?,
+            in_a_row_ns: of(|of| of.in_a_row_ns)?,
+            chained_ns: of(|of| of.chained_ns)?,
+        })
+    }
+
+    /// By how much it is told too long, as readings undo its overlap with what is around it.
+    pub(super) fn overlap_ns(&self) -> f64 {
+        (self.told_ns - self.in_a_row_ns).max(0.0)
+    }
+
+    /// By how much it is told too short, as it overlaps with the readings.
+    pub(super) fn shortfall_ns(&self) -> f64 {
+        (self.chained_ns - self.told_ns).max(0.0)
     }
 }
 
@@ -207,6 +257,7 @@ impl Counted {
             }
             Kind::Named(number) => (plan.calls.get(number)?.as_str(), None),
             Kind::Empty | Kind::Own => return None,
+            Kind::Known | Kind::KnownInARow | Kind::KnownChained => return None,
         };
         let histogram = calls.buckets.iter().enumerate().filter(|(_, calls)| **calls > 0);
         Some(Self {
@@ -302,8 +353,17 @@ pub(crate) struct Row {
     pub(crate) what: What,
     /// Calls a run: the median of runs.
     pub(crate) calls: f64,
-    /// Mean CPU time of a call, less what timing adds, in nanoseconds: median of runs.
+    /// Mean CPU time of a call, less what timing adds, in nanoseconds: median of runs. Nothing around a call overlaps with it
+    /// while it is timed; the interval has in it by how much a known call is told too long or too short.
     pub(crate) ns_per_call: Estimate,
+    /// Whether the call is so short that only what it takes at most is known: that of a known call is more than three tenths
+    /// of it, or not known.
+    pub(crate) is_bound: bool,
+    /// What a call takes at least and at most by the known call, in nanoseconds, without the scatter of runs; at least 0
+    /// where it is a bound.
+    pub(crate) least_ns: f64,
+    /// See `least_ns`.
+    pub(crate) most_ns: f64,
     /// The same by a wall clock, which goes on while the thread is off the CPU.
     pub(crate) wall_ns_per_call: Estimate,
     /// Median CPU time of all calls, less what timing adds.
@@ -330,8 +390,10 @@ pub(crate) struct Ratio {
     /// Which calls.
     #[serde(flatten)]
     pub(crate) what: What,
-    /// Median over rounds; resolved where its interval excludes 1.
+    /// Median over rounds; resolved where its interval, which has the overlap of both in it, excludes 1.
     pub(crate) ratio: Estimate,
+    /// Whether it is an upper bound, as the other allocator's cost is.
+    pub(crate) is_bound: bool,
 }
 
 /// All that `switchcost profile` says.
@@ -355,6 +417,8 @@ pub(crate) struct Profile {
     pub(crate) rows: Vec<Row>,
     /// Other allocators over the C library's.
     pub(crate) ratios: Vec<Ratio>,
+    /// A short call that is known: medians of runs.
+    pub(crate) known: Option<Known>,
     /// What profiling adds to a call, in nanoseconds: median of runs.
     pub(crate) added_ns: Option<f64>,
     /// What was not counted, and what is in doubt.
@@ -379,11 +443,12 @@ impl Profile {
         });
         let rows = rows.collect::<Vec<_>>();
         let ratios = (1..=plan.allocators.len()).flat_map(|allocator| {
-            let of = |what| Ratio::of(allocator, what, &launches, &plan);
+            let of = |what| Ratio::of(allocator, what, &rows, &launches, &plan);
             groups.iter().filter_map(of).collect::<Vec<_>>()
         });
         let ratios = ratios.collect();
         let added_ns = median(&launches.iter().filter_map(|of| of.own_ns).collect::<Vec<f64>>());
+        let known = Known::median(&launches);
         let notices = notices(&plan, &launches, &rows);
         let schema = SCHEMA;
         Self {
@@ -396,6 +461,7 @@ impl Profile {
             launches,
             rows,
             ratios,
+            known,
             added_ns,
             notices,
         }
@@ -428,6 +494,9 @@ impl Profile {
             "switched",
             "off_cpu_ns",
             "max_wall_ns",
+            "known_told_ns",
+            "known_in_a_row_ns",
+            "known_chained_ns",
             "own_ns",
             "cpu_ns",
         ];
@@ -449,6 +518,9 @@ impl Profile {
                     of.switched.to_string(),
                     of.off_cpu_ns.to_string(),
                     of.max_wall_ns.to_string(),
+                    known(launch.known.map(|of| of.told_ns)),
+                    known(launch.known.map(|of| of.in_a_row_ns)),
+                    known(launch.known.map(|of| of.chained_ns)),
                     known(launch.own_ns),
                     launch.cpu_ns.to_string(),
                 ]
@@ -496,28 +568,78 @@ impl Row {
         let shares = sums.iter().map(|(cpu_ns, sum)| Some(sum.net_ns / (*cpu_ns)?));
         let calls: Vec<f64> = sums.iter().map(|(_, sum)| sum.calls as f64).collect();
         let all = sums.iter().map(|(_, sum)| sum.clone()).reduce(Sum::and)?;
+        let known = Known::median(launches.iter().copied());
+        let ns_per_call = over(each(|sum| sum.net_ns))?;
+        let is_bound = is_bound(ns_per_call.value, known);
+        // A call takes no less than nothing.
+        let ends = |ns: f64| match (known, is_bound) {
+            (Some(known), false) => [ns - known.overlap_ns(), ns + known.shortfall_ns()],
+            (known, _) => [ns.min(0.0), ns + known.map_or(0.0, |known| known.shortfall_ns())],
+        };
+        let [least_ns, most_ns] = ends(ns_per_call.value);
+        let is_above_zero = ns_per_call.value > 0.0;
+        let part = |ns: f64| if is_above_zero { ns / ns_per_call.value } else { 1.0 };
+        let share = |share: f64| [least_ns, most_ns].map(|ns| share * part(ns));
         Some(Self {
             allocator,
             what: what.clone(),
             calls: median(&calls)?,
-            ns_per_call: over(each(|sum| sum.net_ns))?,
-            wall_ns_per_call: over(each(|sum| sum.net_ns + sum.off_cpu_ns as f64))?,
+            ns_per_call: widened(ns_per_call, ends),
+            is_bound,
+            least_ns,
+            most_ns,
+            wall_ns_per_call: widened(over(each(|sum| sum.net_ns + sum.off_cpu_ns as f64))?, ends),
             p50_ns: all.quantile_ns(0.5),
             p99_ns: all.quantile_ns(0.99),
             p999_ns: all.quantile_ns(0.999),
             longest_ns: all.longest_ns,
             longest_wall_ns: all.longest_wall_ns,
             switched: all.switched,
-            share_of_cpu: shares.collect::<Option<_>>().and_then(over),
+            share_of_cpu: shares.collect::<Option<_>>().and_then(over).map(|of| widened(of, share)),
         })
     }
+
+    /// What a call takes at most, with the scatter of runs where that is known.
+    pub(super) fn at_most_ns(&self) -> f64 {
+        self.ns_per_call.high.unwrap_or(self.most_ns)
+    }
+}
+
+/// A time of which a larger part may be overlap is an upper bound and no more.
+const MOST_OVERLAP: f64 = 0.3;
+
+/// Whether more of a time than [`MOST_OVERLAP`] may be that by which a known call is told too long or too short.
+pub(super) fn is_bound(ns: f64, known: Option<Known>) -> bool {
+    ns <= 0.0
+        || known.is_none_or(|known| {
+            known.overlap_ns() + known.shortfall_ns() > MOST_OVERLAP * (ns + known.shortfall_ns())
+        })
+}
+
+/// An estimate whose ends lie further out.
+fn widened(of: Estimate, ends: impl Fn(f64) -> [f64; 2]) -> Estimate {
+    let (low, high) = (of.low.map(|low| ends(low)[0]), of.high.map(|high| ends(high)[1]));
+    let resolved = low.is_some_and(|low| low > 0.0) || high.is_some_and(|high| high < 0.0);
+    Estimate { low, high, resolved, ..of }
 }
 
 /// Allocators whose calls differ in number by more are not compared: they are not of the same calls.
 const MOST_UNLIKE: f64 = 0.1;
 
 impl Ratio {
-    fn of(allocator: usize, what: &What, launches: &[Launch], plan: &Plan) -> Option<Self> {
+    fn of(
+        allocator: usize,
+        what: &What,
+        rows: &[Row],
+        launches: &[Launch],
+        plan: &Plan,
+    ) -> Option<Self> {
+        let row = |of: usize| rows.iter().find(|row| row.allocator == of && row.what == *what);
+        let (own_row, other_row) = (row(0)?, row(allocator)?);
+        // Over what may be nothing there is no ratio.
+        if own_row.is_bound {
+            return None;
+        }
         let of_round = |allocator: usize| -> BTreeMap<u32, (u64, f64)> {
             let own = launches.iter().filter(|launch| launch.allocator == allocator);
             let sum = |launch: &Launch| {
@@ -535,9 +657,16 @@ impl Ratio {
         // A round whose cost is not above zero has no ratio, and without it the others say too much.
         let logs: Vec<f64> = logs.collect::<Option<_>>()?;
         let log = Estimate::over(&logs, MINIMUM_ROUNDS, plan.confidence, plan.seed)?;
-        let (low, high) = (log.low.map(f64::exp), log.high.map(f64::exp));
-        let ratio = Estimate { value: log.value.exp(), standard_error: None, low, high, ..log };
-        Some(Self { allocator, what: what.clone(), ratio })
+        // Each may overlap with what is around it, the other one not.
+        let part = |ns: f64, of: &Row| ns / of.ns_per_call.value;
+        let [own_least, own_most] = [own_row.least_ns, own_row.most_ns].map(|ns| part(ns, own_row));
+        let [least, most] = [other_row.least_ns, other_row.most_ns].map(|ns| part(ns, other_row));
+        let low = log.low.map(|low| low.exp() * least / own_most);
+        let high = log.high.map(|high| high.exp() * most / own_least);
+        let resolved = low.is_some_and(|low| low > 1.0) || high.is_some_and(|high| high < 1.0);
+        let value = log.value.exp();
+        let ratio = Estimate { value, standard_error: None, low, high, resolved, ..log };
+        Some(Self { allocator, what: what.clone(), ratio, is_bound: other_row.is_bound })
     }
 }
 
@@ -582,6 +711,13 @@ fn notices(plan: &Plan, launches: &[Launch], rows: &[Row]) -> Vec<String> {
                 "with {library} {other:.0} calls are seen, else {own:.0}: operators new and delete that it brings call no malloc"
             ));
         }
+    }
+    let own = |row: &Row| row.allocator == 0 && row.what.bytes.is_none();
+    if !plan.allocators.is_empty() && rows.iter().any(|row| own(row) && row.is_bound) {
+        notices.push(
+            "calls of its own allocator whose time is but an upper bound are compared with no other's"
+                .to_string(),
+        );
     }
     if rows.iter().any(|row| row.share_of_cpu.is_none()) {
         notices.push(

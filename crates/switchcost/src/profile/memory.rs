@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::process;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use preload::bins::BUCKETS;
+use preload::bins::{BUCKETS, edges};
 use preload::layout::{BYTES, CELLS, Cell, Header, Kind, MAGIC, PAGE_BYTES, VARIABLE, kind};
 use preload::symbols;
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -77,6 +77,25 @@ pub(super) struct Calls {
 impl Calls {
     pub(super) fn count(&self) -> u64 {
         self.buckets.iter().sum()
+    }
+
+    /// The mean of those that take up to four times the median: without interrupts. None without calls.
+    pub(super) fn typical_ns(&self) -> Option<f64> {
+        let middle = |bucket: usize| {
+            let (from_ns, below_ns) = edges(bucket);
+            (from_ns as f64 + (below_ns - 1) as f64) / 2.0
+        };
+        let mut seen = 0;
+        let median = self.buckets.iter().position(|calls| {
+            seen += calls;
+            seen > 0 && 2 * seen >= self.count()
+        })?;
+        let typical = self.buckets.iter().enumerate();
+        let typical = typical.filter(|(bucket, _)| middle(*bucket) <= 4.0 * middle(median));
+        let sums = typical.fold((0.0, 0.0), |(ns, calls), (bucket, of)| {
+            (ns + middle(bucket) * *of as f64, calls + *of as f64)
+        });
+        Some(sums.0 / sums.1)
     }
 
     pub(super) fn add(&mut self, more: &Self) {
@@ -173,5 +192,19 @@ fn read_cell(page: &[u8]) -> Calls {
         off_cpu_ns: word(page, offset_of!(Cell, off_cpu_ns)),
         max_wall_ns: word(page, offset_of!(Cell, max_wall_ns)),
         buckets: (0..BUCKETS).map(|number| word(page, first + 8 * number)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_long_interval_is_not_typical() {
+        let mut buckets = vec![0; BUCKETS];
+        (buckets[20], buckets[30], buckets[BUCKETS - 1]) = (8, 2, 1);
+        let calls = Calls { buckets, ..Calls::default() };
+        assert_eq!(calls.typical_ns(), Some(22.0));
+        assert_eq!(Calls::default().typical_ns(), None);
     }
 }

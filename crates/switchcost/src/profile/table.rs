@@ -2,7 +2,7 @@
 
 use model::words::{byte_range, time, two_digits};
 
-use super::findings::{Profile, Ratio, Row, What};
+use super::findings::{Profile, Ratio, Row, What, is_bound};
 use crate::run::record::shortened;
 use crate::terminal::{
     MOST_LINES, View, brief_interval, counted, estimate_words, figure, page, table, time_words,
@@ -29,7 +29,7 @@ pub(super) fn text(profile: &Profile, view: View) -> String {
     page(&parts)
 }
 
-const LEGEND: &str = "ns/call: mean CPU time of a call, less what timing it adds; p50, p99: of all calls of all runs; longest: by a \
+const LEGEND: &str = "ns/call: mean CPU time of a call, less what timing it adds; <=: an upper bound; -: too short to be told; p50, p99: of all calls of all runs; longest: by a \
     wall clock; wall +%: what a wall clock would add, as it goes on while the thread is off the CPU; part of the CPU time: without profiling";
 
 /// Whether the thread's time off the CPU is known.
@@ -37,10 +37,10 @@ fn knows_wall(profile: &Profile) -> bool {
     !profile.launches.iter().any(|launch| launch.clocks.iter().any(|clock| clock == "kernel"))
 }
 
-/// How much more a wall clock would say, in percent; of a cost that is not above zero nothing is a part.
+/// How much more a wall clock would say, in percent; of a cost that is but a bound nothing is a part.
 fn wall_percent(row: &Row) -> Option<f64> {
     let ns = row.ns_per_call.value;
-    (ns > 0.0).then(|| 100.0 * (row.wall_ns_per_call.value / ns - 1.0))
+    (!row.is_bound).then(|| 100.0 * (row.wall_ns_per_call.value / ns - 1.0))
 }
 
 fn headline(profile: &Profile) -> String {
@@ -48,8 +48,9 @@ fn headline(profile: &Profile) -> String {
     let name = shortened(&shell_words::join(&plan.command), 40);
     let own = || profile.rows.iter().filter(|row| row.allocator == 0 && row.what.bytes.is_none());
     // Of several functions the one that takes most.
-    let cost = |row: &&Row| row.calls * row.ns_per_call.value;
-    let dearest = own().max_by(|one, other| cost(one).total_cmp(&cost(other)));
+    let most = |row: &Row| row.calls * row.at_most_ns();
+    let least = |row: &Row| row.calls * row.least_ns;
+    let dearest = own().max_by(|one, other| most(one).total_cmp(&most(other)));
     let Some(row) = profile.all(0).or(dearest) else {
         return format!("No call of {name} was counted.");
     };
@@ -57,15 +58,22 @@ fn headline(profile: &Profile) -> String {
         None if plan.malloc => "An allocation or free".to_string(),
         None => plan.calls.first().cloned().unwrap_or_default(),
         Some(function) => {
-            format!("Of {}, {function} takes most: a call", counted(own().count(), "function"))
+            let is_most = own().all(|other| other.what == row.what || most(other) < least(row));
+            let takes = if is_most { "takes most" } else { "may take most" };
+            format!("Of {}, {function} {takes}: a call", counted(own().count(), "function"))
         }
     };
-    let mut text = format!("{what} takes {}", time_words(&row.ns_per_call));
+    let mut text = format!("{what} takes {}", time_of(row));
     text += &match row.share_of_cpu {
-        Some(share) => {
+        Some(share) if !row.is_bound => {
             format!("; all take {} % of the CPU time of {name}.", two_digits(100.0 * share.value))
         }
-        None => format!(" in {name}."),
+        Some(share) if row.at_most_ns() > 0.0 => {
+            let most = share.value / row.ns_per_call.value * row.most_ns;
+            let percent = two_digits(100.0 * share.high.unwrap_or(most));
+            format!("; all take at most {percent} % of the CPU time of {name}.")
+        }
+        _ => format!(" in {name}."),
     };
     for (number, library) in plan.allocators.iter().enumerate() {
         let of_all = |of: &&Ratio| of.allocator == number + 1 && of.what == row.what;
@@ -84,8 +92,36 @@ fn headline(profile: &Profile) -> String {
     text
 }
 
+/// `54.0 ns (50.1 to 57.0)`, `at most 5.0 ns`.
+fn time_of(row: &Row) -> String {
+    match row.at_most_ns() {
+        below if below <= 0.0 => {
+            format!("no time that can be told (not resolved: {})", time(below))
+        }
+        most if row.is_bound => format!("at most {}", time(most)),
+        _ => time_words(&row.ns_per_call),
+    }
+}
+
+/// The same as a cell, with that of its interval.
+fn time_cells(row: &Row) -> [String; 2] {
+    let interval = brief_interval(Some(row.ns_per_call));
+    match row.at_most_ns() {
+        most if !row.is_bound || most <= 0.0 => [figure(row.ns_per_call.value), interval],
+        most if row.ns_per_call.interval().is_some() => {
+            [format!("<={}", figure(most)), format!("0 to {}", figure(most))]
+        }
+        most => [format!("<={}", figure(most)), interval],
+    }
+}
+
 fn times_words(of: &Ratio) -> String {
     let range = of.ratio.interval();
+    if of.is_bound {
+        let below = range.filter(|range| range.high < 1.0);
+        let less = below.map(|range| format!("at most {} times that", figure(range.high)));
+        return less.unwrap_or("a time that is not resolved from that".to_string());
+    }
     let range = range.map(|range| format!("{} to {}", figure(range.low), figure(range.high)));
     let range = range.unwrap_or("not resolved".to_string());
     format!("{} times that ({range})", figure(of.ratio.value))
@@ -100,14 +136,16 @@ fn rows(profile: &Profile, view: View) -> String {
         if several {
             cells.push(shortened(library(profile.plan.allocator(row.allocator)), 10));
         }
-        cells.extend([sizes(&row.what), thousands(row.calls), figure(row.ns_per_call.value)]);
-        cells.push(brief_interval(Some(row.ns_per_call)));
+        cells.extend([sizes(&row.what), thousands(row.calls)]);
+        cells.extend(time_cells(row));
         if several {
             let ratio = profile.ratios.iter();
             let mut ratio = ratio.filter(|of| of.allocator == row.allocator && of.what == row.what);
             cells.push(ratio.next().map_or(String::new(), ratio_cell));
         }
-        cells.extend([row.p50_ns, row.p99_ns].map(|ns| format!("{ns:.0}")));
+        let is_short = |ns| is_bound(ns, profile.known);
+        let quantile = |ns| if is_short(ns) { "-".to_string() } else { format!("{ns:.0}") };
+        cells.extend([row.p50_ns, row.p99_ns].map(quantile));
         if !several {
             cells.push(time(row.longest_wall_ns as f64));
             let percent = wall_percent(row).filter(|_| knows_wall);
@@ -127,7 +165,11 @@ fn rows(profile: &Profile, view: View) -> String {
 
 /// In brackets where it is not resolved from 1.
 fn ratio_cell(of: &Ratio) -> String {
-    let value = figure(of.ratio.value);
+    let value = match (of.is_bound, of.ratio.high) {
+        (true, None) => return "-".to_string(),
+        (true, Some(most)) => format!("<={}", figure(most)),
+        (false, _) => figure(of.ratio.value),
+    };
     if of.ratio.resolved { value } else { format!("({value})") }
 }
 
@@ -175,6 +217,14 @@ fn lines(profile: &Profile) -> Vec<String> {
     if failed > 0 {
         let all = profile.launches.len();
         lines.push(format!("note: runs that did not end with exit code 0: {failed} of {all}"));
+    }
+    if profile.rows.iter().any(|row| row.is_bound) {
+        let known = profile.known.map_or("which was not measured".to_string(), |of| {
+            format!("here {} told for {} of a known one", time(of.told_ns), time(of.in_a_row_ns))
+        });
+        lines.push(format!(
+            "<= is an upper bound: a call that is timed overlaps with nothing around it ({known})"
+        ));
     }
     lines
         .extend(profile.added_ns.map(|added| format!("profiling added {} to a call", time(added))));

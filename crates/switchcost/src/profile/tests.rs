@@ -1,7 +1,7 @@
 use launcher::Ending;
 use model::machine::Machine;
 
-use super::findings::{Bin, Counted, Launch, Plan, Profile, What};
+use super::findings::{Bin, Counted, Known, Launch, Plan, Profile, What};
 use super::table;
 use crate::terminal::View;
 
@@ -44,6 +44,7 @@ fn launch(allocator: usize, round: u32, counted: Vec<Counted>) -> Launch {
         clocks: vec!["rseq".to_string()],
         empty_ns: Some(10.0),
         empty_call_ns: Some(20.0),
+        known: Some(Known { told_ns: 2.5, in_a_row_ns: 0.5, chained_ns: 2.5 }),
         own_ns: Some(50.0),
         counted,
     }
@@ -127,7 +128,97 @@ fn a_cost_below_that_of_nothing_stays_below_zero() {
     assert_eq!(found.all(0).unwrap().ns_per_call.value, -1.0);
     assert_eq!(found.all(0).unwrap().p50_ns, -1.0);
     let text = table::text(&found, View::default());
-    assert!(text.contains("takes about -1.00 ns") && !text.contains("inf"), "{text}");
+    assert!(
+        text.contains("takes no time that can be told (not resolved: -1.00 ns)")
+            && !text.contains("inf"),
+        "{text}"
+    );
+}
+
+/// As on a machine where 24 cycles take 5.5 ns, each of 16 calls in a row 1 ns, and one alone is told as 4 ns: by 3 ns too
+/// much, or by 1.5 ns too little.
+fn with_known(of: Launch) -> Launch {
+    Launch { known: Some(Known { told_ns: 4.0, in_a_row_ns: 1.0, chained_ns: 5.5 }), ..of }
+}
+
+fn rounds(each: impl Fn(usize) -> Vec<Counted>, allocators: &[&str]) -> Profile {
+    let all = (0..6).flat_map(|round| (0..=allocators.len()).map(move |of| (of, round)));
+    let all = all.map(|(of, round)| with_known(launch(of, round, each(of))));
+    profile(plan(allocators), all.collect())
+}
+
+#[test]
+fn what_a_short_call_takes_is_an_upper_bound() {
+    let malloc = |ns: u64| vec![counted("malloc", Some((64, 127)), &[(10 + ns, 1_000)])];
+    let short = rounds(|_| malloc(3), &[]);
+    let row = short.all(0).unwrap();
+    assert_eq!((row.is_bound, row.least_ns, row.most_ns), (true, 0.0, 4.5));
+    let interval = row.ns_per_call.interval().unwrap();
+    assert_eq!((interval.low, interval.high, row.ns_per_call.resolved), (0.0, 4.5, false));
+    let share = row.share_of_cpu.unwrap();
+    assert!((share.high.unwrap() - 4_500.0 / 950_000.0).abs() < 1e-12, "{share:?}");
+    assert_eq!(share.low, Some(0.0));
+    let text = table::text(&short, View::ALL);
+    let first = "An allocation or free takes at most 4.50 ns; all take at most 0.47 % of the CPU";
+    assert!(text.starts_with(first), "{text}");
+    let cells: Vec<&str> =
+        text.lines().find(|line| line.contains("64")).unwrap().split_whitespace().collect();
+    assert_eq!(cells[5..11], ["<=4.50", "0", "to", "4.50", "-", "-"], "{text}");
+    assert!(text.contains("told for 1.00 ns of a known"), "{text}");
+    // Also of one run, and where nothing is known of overlap.
+    let one = |of| table::text(&profile(plan(&[]), vec![of]), View::default());
+    let text = one(with_known(launch(0, 0, malloc(3))));
+    assert!(text.contains("takes at most 4.50 ns") && text.contains("<=4.50"), "{text}");
+    let text = one(Launch { known: None, ..launch(0, 0, malloc(300)) });
+    assert!(text.contains("takes at most 300 ns") && text.contains("was not measured"), "{text}");
+    // From 13.5 ns on there is an interval, with that in it by which a known call is off.
+    for (ns, is_bound) in [(13, true), (14, false)] {
+        assert_eq!(rounds(|_| malloc(ns), &[]).all(0).unwrap().is_bound, is_bound, "{ns}");
+    }
+    let long = rounds(|_| malloc(100), &[]);
+    let row = long.all(0).unwrap();
+    let interval = row.ns_per_call.interval().unwrap();
+    assert_eq!((interval.low, interval.high, row.is_bound), (97.0, 101.5, false));
+    let text = table::text(&long, View::default());
+    assert!(text.starts_with("An allocation or free takes 100 ns (97.0 to 102)"), "{text}");
+}
+
+#[test]
+fn nothing_is_built_on_what_a_short_call_takes() {
+    let of = |own: u64, other: u64| {
+        let malloc = move |of: usize| {
+            let ns = [own, other][of];
+            vec![counted("malloc", Some((64, 127)), &[(10 + ns, 1_000)])]
+        };
+        rounds(malloc, &["x.so"])
+    };
+    // 3 of 40 ns: at most 4.5 of at least 37.
+    let found = of(40, 3);
+    let ratio = &found.ratios[0];
+    let most = 4.5 / 37.0;
+    assert!(ratio.is_bound && ratio.ratio.resolved, "{ratio:?}");
+    assert_eq!(ratio.ratio.low, Some(0.0));
+    assert!((ratio.ratio.high.unwrap() - most).abs() < 1e-9, "{ratio:?}");
+    let text = table::text(&found, View::default());
+    assert!(text.contains("it takes at most 0.122 times that"), "{text}");
+    assert!(text.contains("<=0.122"), "{text}");
+    // 13 ns, which is a bound, may be less than 16 or more.
+    let text = table::text(&of(16, 13), View::default());
+    assert!(text.contains("(<=1.12)") && text.contains("not resolved from 1"), "{text}");
+    // What may be nothing has no multiple.
+    let found = of(3, 40);
+    assert_eq!(found.ratios, []);
+    assert!(found.notices.iter().any(|of| of.contains("compared with no other")), "{found:?}");
+    // 20 and 21 ns: which takes more is not told.
+    let ranked = |one: u64, other: u64| {
+        let named = |name, ns| counted(name, None, &[(20 + ns, 100)]);
+        let calls = vec!["write".to_string(), "fsync".to_string()];
+        let plan = Plan { malloc: false, calls, ..plan(&[]) };
+        let of = with_known(launch(0, 0, vec![named("write", one), named("fsync", other)]));
+        table::text(&profile(plan, vec![of]), View::default())
+    };
+    assert!(ranked(21, 20).starts_with("Of 2 functions, write may take most: a call"));
+    assert!(ranked(30, 20).starts_with("Of 2 functions, write takes most: a call"));
 }
 
 #[test]
@@ -161,7 +252,10 @@ fn ratios_are_taken_within_rounds() {
     let ratio = found.ratios.iter().find(|ratio| ratio.what == of(None, None)).unwrap().ratio;
     assert!((ratio.value - 2.0).abs() < 1e-9, "{ratio:?}");
     let range = ratio.interval().unwrap();
-    assert!((range.high - range.low).abs() < 1e-9, "{range:?}");
+    // The overlap of one and of the other, 2 ns of 350 and of 175.
+    let ends = [2.0 * (348.0 / 350.0), 2.0 / (173.0 / 175.0)];
+    assert!((range.low - ends[0]).abs() < 1e-9, "{range:?}");
+    assert!((range.high - ends[1]).abs() < 1e-9, "{range:?}");
     let own = found.all(0).unwrap().ns_per_call;
     assert!(own.interval().unwrap().half_width() > 50.0, "{own:?}");
 }

@@ -49,6 +49,7 @@ fn above(update: Option<&Update>, state: &State) -> Vec<String> {
         grouped(per_s)
     );
     let mut lines = vec![answer, update.own.in_words()];
+    lines.extend(update.own.took_in_words().map(|took| format!("this tracer {took}")));
     lines.extend(most_preempted(&update.rows));
     lines.extend(update.notices.first().cloned());
     lines.extend(state.no_costs.as_ref().map(|why| format!("cost: {why}")));

@@ -5,7 +5,7 @@ use model::reading::Reading;
 use super::keys::{Action, Key, State};
 use super::screen::{lines, screen};
 use super::{SCHEMA, Update};
-use crate::live::rows::{Between, By, Preempter, Row, Sort};
+use crate::live::rows::{Between, By, Preempter, Preemptions, Row, Sort};
 use crate::live::session::Own;
 use crate::price::Range;
 
@@ -37,6 +37,7 @@ fn update() -> Update {
             ns_per_switch: Reading::Known(165.0),
             cpu_ns: 2_000_000,
             share: Reading::Known(0.003),
+            preemptions: Preemptions { count: 0, of_switches: 82_400, per_s: 0.0 },
         },
         rows: vec![
             row("postgres", 812, 38_000.0, 1_200.0),
@@ -72,6 +73,15 @@ kworker/1:2          57    300      0      0    2.5   <2us <131us  <16us 1.2-2.1
     let mut update = update();
     state().arrange(&mut update.rows);
     assert_eq!(lines(&update, &state()).join("\n"), expected);
+}
+
+#[test]
+fn what_this_program_itself_preempts_is_told_apart() {
+    let mut update = update();
+    update.own.preemptions = Preemptions { count: 21, of_switches: 82_400, per_s: 10.5 };
+    let shown = screen(Some(&update), &state(), (80, 24));
+    let said = "this tracer took the CPU: 21 of 82,400 switches (0.025 %), 10.5 a second";
+    assert_eq!(shown[2], said);
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! What `trace` says: arithmetic on what was added up, without a kernel.
 
-use std::collections::HashMap;
-
 use model::reading::Reading;
 use model::words::plain;
 use schemars::JsonSchema;
@@ -11,7 +9,7 @@ use switchtrace::{Cause, Histogram};
 use super::pinning::Pinning;
 use crate::live::account::{Account, Use, Who};
 use crate::live::labels::Labels;
-use crate::live::rows::{By, Row, direct_share, grouped, rows, share};
+use crate::live::rows::{By, Preemptions, Row, direct_share, grouped, rows, share};
 use crate::live::session::Own;
 use crate::price::{Price, Range, percents};
 use crate::watch::Apart;
@@ -57,10 +55,8 @@ pub(crate) struct Neighbour {
     pub(crate) name: String,
     /// Its thread; absent where it is of several that have ended.
     pub(crate) id: Option<u32>,
-    /// How often a second.
-    pub(crate) preemptions_per_s: f64,
-    /// Its share of all of them, from 0 to 1.
-    pub(crate) share: f64,
+    /// How often.
+    pub(crate) preemptions: Preemptions,
 }
 
 /// Switches from one thread to another.
@@ -131,7 +127,7 @@ pub(crate) struct Trace {
     pub(crate) command_to_know: Option<String>,
     /// Each thread or process, that with the most switches first; a thousand at most.
     pub(crate) rows: Vec<Row>,
-    /// Who took the CPU from it, others than itself, most often first.
+    /// Who took the CPU from it, most often first: others than itself (of the machine anybody), and not this program.
     pub(crate) neighbours: Vec<Neighbour>,
     /// The twenty dearest pairs.
     pub(crate) pairs: Vec<PairRow>,
@@ -179,7 +175,7 @@ impl Trace {
             profile: costs.profile,
             command_to_know: costs.command_to_know,
             rows,
-            neighbours: neighbours(account, seconds),
+            neighbours: neighbours(account, &used, seconds),
             pairs: dearest(account, seconds, price),
             lengths: lengths(&used),
             timeline,
@@ -220,7 +216,7 @@ impl Trace {
         };
         let worst = self.neighbours.first().map(|worst| {
             let kind = if target.pid.is_some() { "worst neighbour" } else { "most preemptions by" };
-            let rate = grouped(worst.preemptions_per_s);
+            let rate = grouped(worst.preemptions.per_s);
             format!("; {kind}: {} ({rate} a second)", worst.name)
         });
         format!(
@@ -238,26 +234,18 @@ fn total_row(target: &Target, used: &Use, seconds: f64, price: Price) -> Row {
     Row { name: target.name.clone(), id: target.pid, ..Row::of(used, seconds, price) }
 }
 
-/// Who took the CPU from those inside: others, or for the whole machine anybody.
-fn neighbours(account: &Account, seconds: f64) -> Vec<Neighbour> {
+/// Who took the CPU from those inside: others, or for the whole machine anybody; the observer is told apart.
+fn neighbours(account: &Account, used: &Use, seconds: f64) -> Vec<Neighbour> {
     let is_all = account.lives.values().all(|life| life.inside);
-    let mut sums: HashMap<&Who, u64> = HashMap::new();
-    for ((prev, next), [_, involuntary]) in &account.pairs {
-        let is_inside = |who| account.life(who).is_some_and(|life| life.inside);
-        if is_inside(prev) && (is_all || !is_inside(next)) && *next != Who::Idle {
-            *sums.entry(next).or_default() += involuntary;
-        }
-    }
-    let all: u64 = sums.values().sum();
+    let sums =
+        account.preempters(|from, to| (is_all || !to.inside) && !from.observes && !to.observes);
     let neighbour = |(who, count): (&Who, u64)| {
         let (name, id) = named(account, who);
-        let share = count as f64 / all as f64;
-        Neighbour { name, id, preemptions_per_s: count as f64 / seconds, share }
+        Neighbour { name, id, preemptions: Preemptions::of(count, used, seconds) }
     };
-    let mut found: Vec<Neighbour> =
-        sums.into_iter().filter(|(_, count)| *count > 0).map(neighbour).collect();
+    let mut found: Vec<Neighbour> = sums.into_iter().map(neighbour).collect();
     found.sort_by(|one, other| {
-        let by_count = other.share.total_cmp(&one.share);
+        let by_count = other.preemptions.count.cmp(&one.preemptions.count);
         by_count.then_with(|| (&one.name, one.id).cmp(&(&other.name, other.id)))
     });
     found.truncate(MOST_LISTED);

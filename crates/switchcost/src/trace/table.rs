@@ -22,6 +22,7 @@ pub(super) fn text(trace: &Trace, view: View) -> String {
     } else {
         lines.truncate(MOST_LINES);
     }
+    lines.push(own(trace));
     let lines: Vec<String> = lines.iter().map(|line| wrapped(line)).collect();
     parts.push(lines.join("\n"));
     page(&parts)
@@ -38,7 +39,7 @@ fn table(trace: &Trace, view: View) -> String {
     lines.join("\n")
 }
 
-/// What is missing, who preempts it, what is not known, what tracing took.
+/// What is missing, who preempts it, what is not known.
 fn lines(trace: &Trace) -> Vec<String> {
     let mut lines = trace.notices.clone();
     lines.extend(preempted_by(&trace.neighbours));
@@ -46,17 +47,22 @@ fn lines(trace: &Trace) -> Vec<String> {
     lines.extend(not_known.map(|why| format!("refilling caches: not known: {why}")));
     lines.extend(trace.direct_share.why().map(|why| format!("cost: not known: {why}")));
     lines.extend(trace.command_to_know.as_ref().map(|command| format!("to know it: {command}")));
-    lines.push(trace.own.in_words());
     lines
+}
+
+/// What tracing took, which is always said: it is in the figures of what was traced.
+fn own(trace: &Trace) -> String {
+    let took = trace.own.took_in_words().map_or(String::new(), |took| format!("; it {took}"));
+    trace.own.in_words() + &took
 }
 
 fn preempted_by(neighbours: &[Neighbour]) -> Option<String> {
     let named = |of: &Neighbour| {
         let id = of.id.map_or(String::new(), |id| format!(" ({id})"));
-        format!("{}{id} {} %", of.name, two_digits(100.0 * of.share))
+        format!("{}{id}: {}", of.name, of.preemptions.in_words())
     };
     let all: Vec<String> = neighbours.iter().take(3).map(named).collect();
-    (!all.is_empty()).then(|| format!("preempted by: {}", all.join(", ")))
+    (!all.is_empty()).then(|| format!("preempted by {}", all.join("; ")))
 }
 
 fn details(trace: &Trace) -> Vec<String> {

@@ -1,14 +1,14 @@
 //! The report of a captured state, to the letter.
 
 use model::reading::Reading;
-use switchtrace::ThreadName;
+use switchtrace::{Thread, ThreadName};
 
 use super::pinning::Pinning;
 use super::report::{Costs, Point, Target, Timeline, Trace};
 use super::table;
 use crate::live::account::{Account, Scope, Use};
 use crate::live::labels::Labels;
-use crate::live::rows::By;
+use crate::live::rows::{By, Preemptions};
 use crate::live::session::Own;
 use crate::live::tests::{name, pair, thread};
 use crate::price::{Direct, Price, Range};
@@ -58,6 +58,7 @@ fn trace(scope: Scope, price: Price) -> Trace {
         ns_per_switch: Reading::Known(165.0),
         cpu_ns: 2_000_000,
         share: Reading::Known(0.003),
+        preemptions: NOT_ONE,
     };
     Trace::of(
         &account(scope),
@@ -68,6 +69,8 @@ fn trace(scope: Scope, price: Price) -> Trace {
         Vec::new(),
     )
 }
+
+const NOT_ONE: Preemptions = Preemptions { count: 0, of_switches: 0, per_s: 0.0 };
 
 const DIRECT: Option<Direct> =
     Some(Direct { pipe: Range { low: 200.0, high: 300.0 }, yields: None });
@@ -90,10 +93,56 @@ name                 id sleeps prmpts yields  moves   wait    p99    run  cost %
 postgres:io         813    20k    20k      0      0   <1us   <1us  <16us 2.0-3.0
 postgres            812    600    600      0      0   <1us   <1us  <16us 2.0-3.0
 
-preempted by: kworker/1:2 (57) 100 %
+preempted by kworker/1:2 (57): 50 of 82,400 switches (0.061 %), 25 a second
 this tracer: 0.3 % of the machine, 165 ns a switch
 ";
     assert_eq!(said, expected);
+}
+
+/// Of 22 preemptions one is by the kernel; the rest are the observer's own doing, which is not of the program.
+#[test]
+fn what_the_observer_preempts_is_no_neighbours_doing() {
+    let (worker, alien, observer) = (name(812, 1), name(57, 1), name(99, 1));
+    let launcher = name(98, 1);
+    let look = |of: u64| {
+        let started = Thread { parent: 99, ..thread(launcher, 98, "switchcost-cmd", 2 * of) };
+        vec![
+            thread(worker, 812, "postgres", 80_000 * of),
+            thread(alien, 57, "kworker/1:2", 2 * of),
+            thread(observer, 99, "switchcost", 40 * of),
+            started,
+        ]
+    };
+    let pairs = |of: u64| {
+        [
+            pair(worker, alien, 0, of),
+            pair(worker, observer, 3, 20 * of),
+            pair(worker, launcher, 0, of),
+            pair(observer, launcher, 0, of),
+        ]
+    };
+    for scope in [Scope::Process(812), Scope::All] {
+        let mut account = Account::new(scope).by_observer(99);
+        account.see(2 * SECOND, look(1), &pairs(1));
+        account.see(4 * SECOND, look(2), &pairs(2));
+        assert_eq!(account.preempted_by_observer(), 21, "{scope:?}");
+        let preemptions = Preemptions::of(21, &account.total(), 2.0);
+        let own = Own { preemptions, ..trace(scope, Price::default()).own };
+        let target = Target { name: "postgres".into(), pid: Some(812), command: None };
+        let by = (By::Process, &Labels::default());
+        let costs = costs(Price::default());
+        let found = Trace::of(&account, (target, 2.0), costs, by, own, Vec::new());
+        let names: Vec<&str> = found.neighbours.iter().map(|of| &*of.name).collect();
+        assert_eq!(names, ["kworker/1:2"], "{scope:?}");
+        assert!(
+            found.in_words.contains("worst neighbour: kworker/1:2 (0.5 a second)"),
+            "{found:?}"
+        );
+        assert_eq!(found.rows[0].preempted_by.as_ref().map(|by| &*by.name), Some("kworker/1:2"));
+        let said = table::text(&found, View::default()).replace("\n  ", " ");
+        let words = "; it took the CPU: 21 of 80,0";
+        assert!(said.contains(words) && said.contains(" 10.5 a second"), "{said}");
+    }
 }
 
 #[test]
@@ -137,7 +186,12 @@ fn details_are_the_pairs_and_the_lengths() {
 
 #[test]
 fn nothing_that_was_switched_is_no_division_by_zero() {
-    let own = Own { ns_per_switch: Reading::unknown("x"), cpu_ns: 0, share: Reading::unknown("x") };
+    let own = Own {
+        ns_per_switch: Reading::unknown("x"),
+        cpu_ns: 0,
+        share: Reading::unknown("x"),
+        preemptions: NOT_ONE,
+    };
     let target = Target { name: "x".into(), pid: Some(1), command: None };
     let price = Price { direct: DIRECT, total: TOTAL };
     let account = Account::new(Scope::Process(1));
@@ -195,8 +249,12 @@ fn the_saving_is_told_of_a_program_only() {
     let apart = Apart { hand_over_ns: Range { low: 400.0, high: 500.0 }, run: "a-sweep".into() };
     let price = Price { direct: DIRECT, total: Some(Range { low: 800.0, high: 1_000.0 }) };
     let said = |scope| {
-        let own =
-            Own { ns_per_switch: Reading::Known(165.0), cpu_ns: 0, share: Reading::Known(0.0) };
+        let own = Own {
+            ns_per_switch: Reading::Known(165.0),
+            cpu_ns: 0,
+            share: Reading::Known(0.0),
+            preemptions: NOT_ONE,
+        };
         let pid = (scope != Scope::All).then_some(812);
         let target = Target { name: "x".into(), pid, command: None };
         let costs = Costs { apart: Some((apart.clone(), 2)), ..costs(price) };

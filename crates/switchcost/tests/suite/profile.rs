@@ -156,6 +156,35 @@ fn every_call_is_counted_by_size_in_all_threads_and_processes() {
     home.wait_until_alone();
 }
 
+/// What a call of some nanoseconds takes is an upper bound, where the known call says so.
+#[test]
+fn short_calls_have_a_bound_that_was_measured() {
+    let home = Home::new();
+    let source = r#"
+        #include <stdlib.h>
+        int main(void) { for (int i = 0; i < 100000; i++) free(malloc(64)); }
+    "#;
+    let program = compiled(&home, "cc", source, &[]);
+    let (said, profile) = profiled(&home, &["--malloc"], &[program.to_str().unwrap()]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let number = |of: &Value, path: &str| of.pointer(path).and_then(Value::as_f64);
+    let [told, in_a_row, chained] = ["told", "in_a_row", "chained"]
+        .map(|name| number(&profile, &format!("/known/{name}_ns")).expect("a known call"));
+    let (overlap, shortfall) = ((told - in_a_row).max(0.0), (chained - told).max(0.0));
+    for row in profile["rows"].as_array().unwrap() {
+        let [value, least, most] =
+            ["/ns_per_call/value", "/least_ns", "/most_ns"].map(|path| number(row, path).unwrap());
+        let is_bound = value <= 0.0 || overlap + shortfall > 0.3 * (value + shortfall);
+        assert_eq!(row["is_bound"], is_bound, "{row}");
+        let ends = if is_bound { value.min(0.0) } else { value - overlap };
+        assert!((least - ends).abs() < 1e-6 && (most - value - shortfall).abs() < 1e-6, "{row}");
+    }
+    let words = if profile["rows"][0]["is_bound"] == true { "at most " } else { "about " };
+    let nothing = "no time that can be told";
+    let first = said.err.lines().next().unwrap();
+    assert!(first.contains(&format!("takes {words}")) || first.contains(nothing), "{first}");
+}
+
 const NAMED: &str = r#"
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,10 +1,12 @@
 //! `switchcost ring` measures what it is asked to, and its outputs say so.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::process::Stdio;
 
 use crate::common::schema::Schema;
 use crate::common::{
-    Home, allowed_cpus, assert_no_switch_is_missing, order_of, skip, switches_per_hop,
+    Home, PROGRAM, allowed_cpus, assert_no_switch_is_missing, order_of, skip, switches_per_hop,
 };
 use serde_json::Value;
 
@@ -324,4 +326,34 @@ fn a_ring_on_every_cpu_and_a_ring_on_one_are_told_apart() {
     };
     assert!(heading("same").contains("placement same (CPU "), "{}", heading("same"));
     assert!(heading("free").contains("placement free (CPU 0,1"), "{}", heading("free"));
+}
+
+/// Started through /proc/self/exe all would be `exe`, in ps, in top, and where we say who ran beside.
+#[test]
+fn processes_of_ours_have_names_that_tell_what_they_are() {
+    let names = |args: &[&str], until: &str| -> BTreeSet<String> {
+        let home = Home::new();
+        let mut child = home.command(PROGRAM).args(args).stdout(Stdio::null()).spawn().unwrap();
+        let all = home.wait_for_command(until);
+        let comm = |pid: i32| fs::read_to_string(format!("/proc/{pid}/comm")).ok();
+        let names = all.iter().filter_map(|process| comm(process.pid));
+        let names = names.map(|name| name.trim_end().to_string()).collect();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        names
+    };
+    let set = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
+    // No ring of one and no other case: whatever is there is of it.
+    let ring = ["ring", "--members", "3", "--rounds", "1", "--laps", "2000000"];
+    let found: BTreeSet<String> = set(&["switchcost", "switchcost-ring"]);
+    assert_eq!(names(&ring, "switchcost-ring"), found);
+    let found: BTreeSet<String> = set(&["switchcost", "switchcost-cmd", "sleep"]);
+    assert_eq!(names(&["run", "-n", "1", "--", "sleep", "30"], "sleep"), found);
+    let sweep = ["classic", "sweep", "--counts", "2", "--laps", "2000000"];
+    let found: BTreeSet<String> = set(&["switchcost", "getrusage", "pipeline"]);
+    assert_eq!(names(&sweep, "pipeline"), found);
+    // A trial has no members.
+    let trial = ["clock", "sampling", "--duration", "2s"];
+    let found: BTreeSet<String> = set(&["switchcost", "switchcost-work"]);
+    assert_eq!(names(&trial, "switchcost-work"), found);
 }

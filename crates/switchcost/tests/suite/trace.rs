@@ -58,6 +58,30 @@ fn a_command_is_traced_with_all_that_it_starts() {
     home.wait_until_alone();
 }
 
+#[test]
+fn a_process_that_names_itself_is_called_so() {
+    if !can_trace() {
+        return;
+    }
+    let home = Home::new();
+    let file = home.path().join("trace.json");
+    let ring = [PROGRAM, "ring", "--members", "3", "--rounds", "1", "--laps", "2000", "--quiet"];
+    let flags = ["trace", "--by", "thread", "--quiet", "--json", file.to_str().unwrap(), "--"];
+    let said = home.run(&[&flags[..], &ring].concat());
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let trace = read(&home, "trace.json");
+    let rows = trace["rows"].as_array().unwrap();
+    let count = |name: &str| rows.iter().filter(|of| of["name"] == name).count();
+    // A ring of one and one of three, a worker each.
+    assert_eq!((count("switchcost-ring"), count("exe")), (4, 0), "{}", trace["rows"]);
+    // What the tracer itself did is no neighbour's doing.
+    let of_switches = number(&trace, "/own/preemptions/of_switches");
+    let switches = ["voluntary_per_s", "preempted_per_s", "yielded_per_s"];
+    let switches = switches.map(|of| number(&trace["total"], &format!("/{of}")));
+    let switches = switches.iter().sum::<f64>() * number(&trace, "/seconds");
+    assert!((switches - of_switches).abs() < 0.5, "{switches} of {of_switches}");
+}
+
 /// Looks at this process by its id, in which threads come and go meanwhile, a thousand a second. Each sleeps once, and
 /// ends. Gives what was found, and how many they were.
 pub fn threads_come_and_go<T>(look: impl FnOnce(&str) -> T) -> (T, f64) {

@@ -35,6 +35,8 @@ pub(super) fn switched_out(asm: &mut Asm, setting: &Setting) {
     let unseen = asm.label();
     cause_of_switch(asm, setting);
     asm.store(Double, R8, at!(Activity, out_ns), R9);
+    // Threads are named after they have begun to run (pthread_setname_np(3)).
+    copy_name(asm, setting, R6);
     asm.load(Double, R1, R8, at!(Activity, in_ns));
     asm.jump_if_imm(If::Equal, R1, 0, unseen);
     asm.store_imm(Double, R8, at!(Activity, in_ns), 0);

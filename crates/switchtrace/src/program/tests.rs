@@ -34,6 +34,8 @@ struct Fields {
     delay: u64,
     cpu: u32,
     call: u64,
+    /// 0: it was never renamed.
+    comm: u64,
     /// The number of the task that is its parent.
     parent: usize,
 }
@@ -131,7 +133,7 @@ impl Bench {
             (48, 8, of.delay),
             (56, 4, u64::from(of.cpu)),
             (64, 4, 120),
-            (72, 8, u64::from_le_bytes(*b"worker\0\0")),
+            (72, 8, if of.comm == 0 { u64::from_le_bytes(*b"worker\0\0") } else { of.comm }),
             (80, 8, self.world.task(of.parent)),
             (136, 8, of.call),
         ];
@@ -542,6 +544,19 @@ fn a_thread_that_takes_its_first_ones_id_over() {
     assert_eq!((bench.flags(10), bench.cpu_ns(10)), (0, 30_000));
     bench.run(exec(&bench.setting), &[context[0], 10]);
     assert_eq!(bench.flags(10), 0);
+}
+
+/// Most programs name their threads once they run.
+#[test]
+fn a_thread_is_called_as_when_it_last_left_a_cpu() {
+    let mut bench = Bench::new(true);
+    let (idle, a) = (bench.task(0), bench.task(10));
+    let name = |bench: &Bench| bench.u64(10, offset_of!(Activity, comm)).to_le_bytes();
+    bench.switch(idle, a, RUNNABLE);
+    assert_eq!(&name(&bench), b"worker\0\0");
+    bench.tasks[a].comm = u64::from_le_bytes(*b"renamed\0");
+    bench.switch(a, idle, DEAD);
+    assert_eq!(&name(&bench), b"renamed\0");
 }
 
 #[test]

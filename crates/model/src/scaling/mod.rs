@@ -1,6 +1,6 @@
 //! Which law does the cost of a switch follow as the ring grows?
 //!
-//! [`law`] takes the cost per switch at some ring sizes and says which of thirteen [`Shape`]s they
+//! [`law`] takes the cost per switch at some ring sizes and says which of sixteen [`Shape`]s they
 //! follow, where the knees are, and how sure that is; or that the points are inconclusive. The method
 //! and its sources are in `docs/method.md`, its measured error rates in `docs/validation.md`.
 //!
@@ -100,7 +100,10 @@ pub fn law(points: &[Point]) -> Verdict {
 /// The fit of the law, and of a flat one the trend that is not excluded; or why there is none.
 fn choose(all: &Analysis) -> Result<(&Fit, Option<f64>), String> {
     let chosen = curve::best(all, FEWEST_SIZES, "")?;
-    misfit(all, chosen).or_else(|| contested(all, chosen)).map_or(Ok(()), Err)?;
+    misfit(all, chosen)
+        .or_else(|| gradual_rival(all, chosen))
+        .or_else(|| contested(all, chosen))
+        .map_or(Ok(()), Err)?;
     let is_flat = Shape::of(chosen.number) == Shape::Constant;
     let trend_below = if is_flat { Some(flatness(all, chosen)?) } else { None };
     Ok((chosen, trend_below))
@@ -126,6 +129,26 @@ fn misfit(all: &Analysis, fit: &Fit) -> Option<String> {
             "no law fits; the best is {law} (chi-squared {chi2} for {left} {freedom} of freedom)"
         )
     })
+}
+
+/// Why a gradual rise would be as good an answer as the law with a knee, however near their curves are: it is
+/// that there is a knee at all which is in question.
+fn gradual_rival(all: &Analysis, chosen: &Fit) -> Option<String> {
+    if chosen.form.knees() == 0 {
+        return None;
+    }
+    let limit = chosen.criterion + margin(all.data.observations.len());
+    // Also one that the points do not suffice to name.
+    let fits = Shape::GRADUAL.into_iter().filter_map(|shape| all.fit(shape as usize));
+    let rivals = fits.filter(|fit| fit.criterion <= limit);
+    let rival = rivals.min_by(|a, b| a.criterion.total_cmp(&b.criterion))?;
+    let [knee, gradual] = [chosen, &rival].map(|fit| Shape::of(fit.number).name());
+    Some(format!("{knee} and {gradual} fit about equally well"))
+}
+
+/// By which a law with a knee must beat every gradual one: half of what a coefficient costs.
+fn margin(points: usize) -> f64 {
+    0.5 * (points as f64).ln()
 }
 
 /// Why another law would be as good an answer, where that matters.

@@ -6,6 +6,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 
+mod rises;
+
 /// Sloan's sizes.
 const NINE: [u32; 9] = [2, 4, 8, 10, 16, 20, 32, 48, 64];
 /// What a run of today measures.
@@ -396,8 +398,10 @@ fn figures() {
             let given = if errors == Errors::Given { "with" } else { "without" };
             println!("{} sizes, noise {noise}, {given} errors", sizes.len());
             for (name, shape, truth, knees) in TRUTHS {
+                let of = |seed| law(&trial(&truth, sizes, noise, errors, seed));
+                let verdicts: Vec<Verdict> = (0..1000).map(of).collect();
                 let part = |pass: &dyn Fn(&Verdict) -> bool| {
-                    rate(&truth, sizes, noise, errors, 1000, pass)
+                    verdicts.iter().filter(|verdict| pass(verdict)).count() as f64 / 1000.0
                 };
                 let right = part(&|v| v.shape() == Some(shape));
                 let silent = part(&|v| v.shape().is_none());

@@ -24,6 +24,13 @@ pub enum Shape {
     /// a + b (1 - exp(-(N - 1) / t)): rises (or falls) to a plateau. N - 1 members that put what they
     /// touch into random sets of a cache leave this part of the last one's behind (Thiebaut and Stone 1987).
     Saturating,
+    /// a + b N^k / (N^k + t^k), k = 1, 1.5 or 2 (logistic in ln N): comes nearer to its plateau more slowly. With
+    /// k = 1 a hyperbola; above it starts slowly as well.
+    Sigmoid,
+    /// The same with t above a third of the largest size: a smooth curve whose plateau was not measured.
+    Unfinished,
+    /// a + b ln N + c N, ever slower: between a line and a logarithm, or flatter than both at its end
+    Slowing,
     /// a + b N + c N^2, bending away from the axis (a search of an ever longer list)
     Quadratic,
     /// a, from the knee on a + b
@@ -48,12 +55,15 @@ pub enum Shape {
 const PLACES: &[f64] = &[0.0, 0.25, 0.5, 0.75];
 const HINGE: &[Turn] = &[Turn::Hinge(PLACES)];
 const RATIO_HINGE: &[Turn] = &[Turn::RatioHinge(PLACES)];
+const EXPONENT: Turn = Turn::Exponent(&[1.0, 1.5, 2.0]);
+const SIGMOID: &[Turn] = &[Turn::Scale(PLACES), EXPONENT];
+const UNFINISHED: &[Turn] = &[Turn::FarScale(&[0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0]), EXPONENT];
 const RAMP: &[Turn] = &[Turn::Hinge(&[0.0, 0.5]), Turn::Hinge(&[0.5, 1.0])];
 
 /// The form of each shape, in their order: simpler before richer. A law with a slope needs two sizes before
 /// its knee to have one.
-pub(super) static FORMS: [Form; 13] = {
-    use Term::{Approach, Beyond, Log, LogBeyond, One, Ramp, Square, Step, X};
+pub(super) static FORMS: [Form; 16] = {
+    use Term::{Approach, Beyond, Log, LogBeyond, One, Ramp, Sigmoid, Square, Step, X};
     const LINEAR: usize = Shape::Linear as usize;
     const LOG: usize = Shape::Logarithmic as usize;
     const KNEE: Form = Form { before: 2, ..Form::new(&[], &[Turn::Step]) };
@@ -63,6 +73,9 @@ pub(super) static FORMS: [Form; 13] = {
         Form::new(&[One, Log], &[]),
         Form::new(&[One, X], &[]),
         Form { contains: &[LINEAR], ..Form::new(&[One, Approach], &[Turn::Scale(PLACES)]) },
+        Form { contains: &[LINEAR], ..Form::new(&[One, Sigmoid], SIGMOID) },
+        Form { contains: &[LINEAR, LOG], ..Form::new(&[One, Sigmoid], UNFINISHED) },
+        Form { must: Must::SlowDown, ..Form::new(&[One, Log, X], &[]) },
         Form { must: Must::BendAway, ..Form::new(&[One, X, Square], &[]) },
         Form::new(&[One, Step(0)], &[Turn::Step]),
         Form { terms: &[One, LogBeyond], turns: RATIO_HINGE, contains: &[LOG], ..KNEE },
@@ -78,11 +91,14 @@ pub(super) static FORMS: [Form; 13] = {
 
 impl Shape {
     /// All, in their order, by name.
-    const ALL: [(Shape, &str); 13] = [
+    const ALL: [(Shape, &str); 16] = [
         (Shape::Constant, "a flat cost"),
         (Shape::Logarithmic, "logarithmic growth"),
         (Shape::Linear, "linear growth"),
         (Shape::Saturating, "a plateau"),
+        (Shape::Sigmoid, "a gradual approach to a plateau"),
+        (Shape::Unfinished, "a smooth curve"),
+        (Shape::Slowing, "slowing growth"),
         (Shape::Quadratic, "quadratic growth"),
         (Shape::Step, "a flat cost with a step"),
         (Shape::FlatLogarithmic, "a flat cost, then logarithmic growth"),
@@ -107,10 +123,15 @@ impl Shape {
         &FORMS[self as usize]
     }
 
+    /// Those that slow down without a knee, or do so in the end.
+    pub(super) const GRADUAL: [Shape; 4] =
+        [Shape::Saturating, Shape::Sigmoid, Shape::Unfinished, Shape::Slowing];
+
     /// The law before the first knee.
     fn base(self) -> Shape {
         match self {
-            Shape::Quadratic | Shape::Saturating => self,
+            Shape::Quadratic => self,
+            _ if Self::GRADUAL.contains(&self) => self,
             _ if self.form().terms.contains(&Term::Log) => Shape::Logarithmic,
             _ if self.form().terms.contains(&Term::X) => Shape::Linear,
             _ => Shape::Constant,
@@ -152,7 +173,8 @@ pub struct Curve {
     /// a, b, c of [`Shape`], in the unit of the costs.
     pub coefficients: Vec<f64>,
     /// Positions of the knees, in members. A step's is only known to be inside its bracket; here
-    /// it is the geometric middle. Of [`Shape::Saturating`]: t, by which 63 % of the way is done.
+    /// it is the geometric middle. Of [`Shape::Saturating`]: t, by which 63 % of the way is done;
+    /// of [`Shape::Sigmoid`] and [`Shape::Unfinished`]: t, by which half of it is done, and k.
     pub turns: Vec<f64>,
 }
 
@@ -306,6 +328,12 @@ fn slope(curve: &Curve, low: f64, high: f64) -> String {
             let half = 1.0 + LN_2 * curve.turns.first().unwrap_or(&0.0);
             (rate, format!("to a plateau, half of the way by {half:.0} members"))
         }
+        Shape::Sigmoid => {
+            let half = curve.turns.first().unwrap_or(&0.0);
+            (rate, format!("gradually to a plateau, half of the way by {half:.0} members"))
+        }
+        Shape::Unfinished => (rate, "along a smooth curve without a knee".into()),
+        Shape::Slowing => (curve.at(high) - curve.at(low), "ever more slowly".into()),
         Shape::Quadratic => (curve.at(high) - curve.at(low), "with the square of the ring".into()),
         _ => return "flat".into(),
     };

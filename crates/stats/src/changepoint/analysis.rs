@@ -33,16 +33,18 @@ impl Analysis {
             (0..settings.forms.len()).filter(|number| enough(&data, settings, *number));
         let all: Vec<Fit> = candidates.flat_map(|number| fits(&data, settings, number)).collect();
         let common = common(&data, settings, &all);
-        let count = data.observations.len() as f64;
-        let score = |fit: Fit| {
-            let (chi2, charge) = (fit.solution.chi2, fit.form.charge());
-            let criterion = match common {
-                Some((factor, _)) => chi2 / factor + charge * count.ln(),
-                None => schwarz(chi2, count, charge),
-            };
-            Fit { criterion, ..fit }
+        let blank = Self { fits: Vec::new(), data, settings, common };
+        Self { fits: all.into_iter().map(|fit| blank.scored(fit)).collect(), ..blank }
+    }
+
+    fn scored(&self, fit: Fit) -> Fit {
+        let count = self.data.observations.len() as f64;
+        let (chi2, charge) = (fit.solution.chi2, fit.form.charge());
+        let criterion = match self.common {
+            Some((factor, _)) => chi2 / factor + charge * count.ln(),
+            None => schwarz(chi2, count, charge),
         };
-        Self { fits: all.into_iter().map(score).collect(), data, settings, common }
+        Fit { criterion, ..fit }
     }
 
     /// The best fit, or the best of the simplest forms inside its own that is not clearly worse.
@@ -85,9 +87,10 @@ impl Analysis {
         }
     }
 
-    /// The fit of a form without turns, whether or not there are points enough to choose it.
+    /// The best fit of a form, whether or not there are points enough to choose it.
     pub fn fit(&self, number: usize) -> Option<Fit> {
-        fits(&self.data, self.settings, number).pop()
+        let all = fits(&self.data, self.settings, number).into_iter().map(|fit| self.scored(fit));
+        all.min_by(|a, b| a.criterion.total_cmp(&b.criterion))
     }
 
     /// Half-width of the interval of a combination of a fit's coefficients, given its turns. Without points
@@ -246,11 +249,13 @@ fn bracket_choices(data: &Data, form: &Form, between: usize) -> Vec<Vec<usize>> 
     let count = data.xs.len().saturating_sub(1);
     match form.turns {
         [] => vec![Vec::new()],
-        [Turn::Scale(_)] => {
+        // All of them belong to one scale.
+        [Turn::Scale(_), ..] => {
             // By three times the scale 95 % of the way is done.
             let is_reached = |i: &usize| 3.0 * data.xs[*i + 1] <= data.range().1;
-            (0..count).filter(is_reached).map(|i| vec![i]).collect()
+            (0..count).filter(is_reached).map(|i| vec![i; form.turns.len()]).collect()
         }
+        [Turn::FarScale(_), ..] => vec![vec![count.saturating_sub(1); form.turns.len()]],
         [_] => (form.before - 1..count).map(|i| vec![i]).collect(),
         _ => {
             // Two x on each side, or two turns would explain two outliers.

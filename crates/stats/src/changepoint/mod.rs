@@ -92,6 +92,8 @@ pub enum Term {
     Ramp,
     /// 1 - exp(-(x - 1) / t)
     Approach,
+    /// x^k / (x^k + t^k), with k in the place of the second turn: logistic in ln x
+    Sigmoid,
 }
 
 impl Term {
@@ -108,6 +110,7 @@ impl Term {
             Term::LogBeyond => (x.ln() - turn(0).ln()).max(0.0),
             Term::Ramp => beyond(0) - beyond(1),
             Term::Approach => -(-(x - 1.0) / turn(0)).exp_m1(),
+            Term::Sigmoid => 1.0 / (1.0 + (turn(0) / x).powf(turn(1))),
         }
     }
 }
@@ -121,13 +124,27 @@ pub enum Turn {
     Hinge(&'static [f64]),
     /// The slope changes, at these fractions of the ratio of the bracket's ends.
     RatioHinge(&'static [f64]),
-    /// No change of slope but the scale of [`Term::Approach`], at these fractions of the ratio. It must be
-    /// below a third of the largest x: an end of the approach that is not measured is none.
+    /// No change of slope but the scale of [`Term::Approach`] or [`Term::Sigmoid`], at these fractions of the
+    /// ratio. It must be below a third of the largest x: an end of the approach that is not measured is none.
     Scale(&'static [f64]),
+    /// The scale of an approach that does not end within the points, at these multiples of the largest x.
+    FarScale(&'static [f64]),
+    /// The exponent of [`Term::Sigmoid`], of these.
+    Exponent(&'static [f64]),
 }
 
 impl Turn {
-    /// Places to try between `low` and `high`.
+    /// Whether y or its slope changes there.
+    fn is_knee(self) -> bool {
+        matches!(self, Turn::Step | Turn::Hinge(_) | Turn::RatioHinge(_))
+    }
+
+    /// What the criterion charges for it, in coefficients. An exponent has no place to be searched for.
+    fn charge(self) -> f64 {
+        if matches!(self, Turn::Exponent(_)) { 1.0 } else { TURN_CHARGE }
+    }
+
+    /// Places to try between `low` and `high`; a far scale's bracket ends at the largest x.
     fn places(self, low: f64, high: f64) -> Vec<f64> {
         match self {
             Turn::Step => vec![(low * high).sqrt()],
@@ -135,6 +152,8 @@ impl Turn {
             Turn::RatioHinge(parts) | Turn::Scale(parts) => {
                 parts.iter().map(|part| low * (high / low).powf(*part)).collect()
             }
+            Turn::FarScale(multiples) => multiples.iter().map(|times| times * high).collect(),
+            Turn::Exponent(exponents) => exponents.to_vec(),
         }
     }
 }
@@ -148,6 +167,8 @@ pub enum Must {
     Steepen,
     /// Bend away from its start: the vertex of the parabola lies in the first quarter of the range.
     BendAway,
+    /// Slow down and not turn back: with terms ln x and x, their slope at the end has the sign of that of ln x.
+    SlowDown,
 }
 
 /// A candidate.
@@ -171,9 +192,9 @@ impl Form {
         Self { terms, turns, before: 1, must: Must::Any, contains: &[] }
     }
 
-    /// Turns at which y or its slope changes: all but scales.
+    /// Turns at which y or its slope changes: all but scales and exponents.
     pub fn knees(&self) -> usize {
-        self.turns.iter().filter(|turn| !matches!(turn, Turn::Scale(_))).count()
+        self.turns.iter().filter(|turn| turn.is_knee()).count()
     }
 
     /// Coefficients and turns: what a fit is free to choose.
@@ -183,7 +204,7 @@ impl Form {
 
     /// What the criterion charges for them, in coefficients.
     pub fn charge(&self) -> f64 {
-        self.terms.len() as f64 + TURN_CHARGE * self.turns.len() as f64
+        self.terms.len() as f64 + self.turns.iter().map(|turn| turn.charge()).sum::<f64>()
     }
 
     /// The values of its terms at x; the rest is 0. With fewer `turns` than it has: before the next one.
@@ -202,6 +223,7 @@ impl Form {
             (Must::BendAway, [_, slope, square, ..]) => {
                 -slope / (2.0 * square) <= range.0 + 0.25 * (range.1 - range.0)
             }
+            (Must::SlowDown, [_, log, slope, ..]) => log * (log / range.1 + slope) >= 0.0,
             _ => true,
         }
     }

@@ -67,7 +67,9 @@ fn growth(law: &Verdict) -> Option<String> {
         Shape::Constant => "it does not depend on their number".to_string(),
         Shape::Logarithmic => "it grows with the logarithm of their number".to_string(),
         Shape::Linear => "it grows linearly with their number".to_string(),
-        Shape::Saturating => "it rises to a plateau".to_string(),
+        Shape::Saturating | Shape::Sigmoid => "it rises to a plateau".to_string(),
+        Shape::Unfinished => "it follows a smooth curve without a knee".to_string(),
+        Shape::Slowing => "it grows ever more slowly with their number".to_string(),
         Shape::Quadratic => "it grows with the square of their number".to_string(),
         _ => {
             let knees = law.knees.iter().map(|knee| match (knee.low_members, knee.high_members) {

@@ -15,6 +15,7 @@ pub mod estimate;
 pub mod experiment;
 pub mod findings;
 pub mod grid;
+pub mod jump;
 pub mod looks;
 pub mod machine;
 pub mod noise;

@@ -10,10 +10,6 @@ use crate::scaling::Knee;
 use crate::summary::CaseSummary;
 use crate::words::{bytes, three_digits, time, time_unit};
 
-/// The working set that is told of: a program's that does some work between two switches. Where it was
-/// not measured, the nearest one.
-pub const ARRAY_BYTES: u64 = 256 << 10;
-
 /// What a run of rings, one of costs by working set, and the verdicts on the machine's noise say, in one
 /// sentence; each may be missing.
 pub fn in_words(
@@ -51,19 +47,24 @@ fn beside(cost: &Record, ring: Option<&Record>) -> Option<String> {
     (!words.is_empty()).then(|| words.join(", "))
 }
 
-/// The cost with the array nearest to [`ARRAY_BYTES`], and that array: of two members that follow a chain through
-/// it, which no processor can fetch ahead; of other walks where there is none. With the curve that it is of.
+/// The cost with the array that says most, and that array: the first one behind the largest jump, else the largest that
+/// may be quoted. Of two members that follow a chain through it, which no processor can fetch ahead; of other walks
+/// where there is none. With the curve that it is of.
 pub fn with_work(record: &Record) -> Option<(&Curve, u64, Estimate)> {
     let curves = &record.cost.as_ref()?.curves;
-    let away = |array: u64| (array as f64 / ARRAY_BYTES as f64).ln().abs();
-    fn measured(of: &Curve) -> impl Iterator<Item = (&Curve, u64, Estimate)> {
-        let point = move |point: &CostPoint| Some((of, point.array_bytes, point.total_ns?));
-        of.points.iter().filter_map(point)
-    }
-    let nearest = |of| measured(of).min_by(|(_, a, _), (_, b, _)| away(*a).total_cmp(&away(*b)));
+    let measured = |of: &CostPoint| Some((of.array_bytes, of.total_ns?));
+    let most = |of| {
+        let curve: &Curve = of;
+        let behind = curve.jump.map(|jump| jump.to);
+        let rank = |(array, cost): &(u64, Estimate)| {
+            (Some(curve.size(*array)) == behind, cost.quote_cost().is_ok(), *array)
+        };
+        let (array, cost) = curve.points.iter().filter_map(measured).max_by_key(rank)?;
+        Some((curve, array, cost))
+    };
     let is_chase = |curve: &&Curve| curve.members == 2 && curve.work.walk == Walk::Chase;
-    let chase = curves.iter().filter(is_chase).find_map(nearest);
-    chase.or_else(|| curves.iter().find_map(nearest))
+    let chase = curves.iter().filter(is_chase).find_map(most);
+    chase.or_else(|| curves.iter().find_map(most))
 }
 
 /// Where the cost by ring size leaves one law for another.

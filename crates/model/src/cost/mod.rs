@@ -4,20 +4,27 @@
 //! c1 = (hop(N) - hop(1)) / switches without work, c2 the same with work, both with their solo ring;
 //! indirect = c2 - c1. All are taken within rounds ([`crate::pairing`]).
 
+mod levels;
+mod sweep;
 #[cfg(test)]
 mod tests;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::case::{Kind, Walk, Work};
-use crate::curve::{Point, point};
-use crate::estimate::Estimate;
-use crate::machine::{Cache, Machine};
+use crate::case::{Walk, Work};
+use crate::curve::Point;
+use crate::estimate::{Estimate, Speed};
+use crate::jump::{self, Jump, Peak, Place};
+use crate::machine::Machine;
 use crate::pairing::Grouped;
 use crate::plan::Plan;
-use crate::regions::{self, Axis, Beside, Breaks, Level, Regions, beside};
+use crate::quote::NotQuotable;
+use crate::regions::{self, Axis, Beside, Breaks, Regions, beside};
 use crate::summary::CaseSummary;
+
+pub use levels::{Candidate, Levels};
+pub use sweep::{Sweep, SweepPoint};
 
 /// The direct cost c1 of one ring size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,8 +44,11 @@ pub struct Cost {
     pub direct: Vec<Direct>,
     /// c2 and the indirect cost by array, a curve for each size of ring, stride and kind of access.
     pub curves: Vec<Curve>,
-    /// c2 by ring size, where several sizes were measured.
-    pub by_members: Vec<MembersCurve>,
+    /// c2 by ring size, where several sizes were measured; c1, too.
+    pub by_members: Vec<Sweep>,
+    /// c2 by stride, where several were measured.
+    #[serde(default)]
+    pub by_stride: Vec<Sweep>,
 }
 
 impl Cost {
@@ -57,12 +67,23 @@ impl Cost {
         let mut direct: Vec<Direct> = cases.iter().enumerate().filter_map(bare).collect();
         direct.sort_by_key(|of| of.members);
         let levels = Levels::of(machine, plan);
+        let points = points(grouped, cases, &direct);
         Self {
-            curves: by_array(grouped, cases, &direct, &levels),
-            by_members: by_members(cases, &levels),
+            curves: by_array(cases, &points, &direct, &levels),
+            by_members: sweep::by_members(cases, &points, &levels),
+            by_stride: sweep::by_stride(cases, &points, &levels),
             direct,
         }
     }
+
+    /// c1 of a ring of so many members.
+    pub fn direct_of(&self, members: u32) -> Option<Estimate> {
+        direct_of(&self.direct, members)?.cost_ns
+    }
+}
+
+fn direct_of(all: &[Direct], members: u32) -> Option<&Direct> {
+    all.iter().find(|direct| direct.members == members)
 }
 
 /// Whether a ring passes its token as the first does: others are measured beside for what they switch by.
@@ -87,7 +108,7 @@ pub(crate) fn alike<K: PartialEq>(
 }
 
 /// What a switch costs at one array size.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostPoint {
     /// Number of the ring.
     pub case: usize,
@@ -95,7 +116,8 @@ pub struct CostPoint {
     pub array_bytes: u64,
     /// c2 in ns; absent where it was not measured or never switched.
     pub total_ns: Option<Estimate>,
-    /// c2 - c1 in ns, within rounds; absent as `total_ns`, or without c1.
+    /// c2 - c1 in ns, with the interval of differences within rounds; absent as `total_ns`, or without a c1 that is
+    /// known to be above zero. Without an interval where either has none.
     pub indirect_ns: Option<Estimate>,
     /// Switches per hop of the ring, as the kernel counted them.
     pub switches_per_hop: Option<Estimate>,
@@ -144,11 +166,82 @@ pub struct Curve {
     pub beside: Vec<Option<Beside>>,
     /// The outcome in a sentence.
     pub in_words: String,
+    /// The largest jump between neighbours, c1 (at 0) before the smallest array; absent where none is resolved.
+    #[serde(default)]
+    pub jump: Option<Jump>,
+    /// The highest peak on the way.
+    #[serde(default)]
+    pub peak: Option<Peak>,
+    /// What of the machine ends where the jump is.
+    #[serde(default)]
+    pub candidates: Vec<Candidate>,
+}
+
+/// What each case costs, as far as it is one of a ring of several.
+fn points(grouped: &Grouped, cases: &[CaseSummary], direct: &[Direct]) -> Vec<CostPoint> {
+    let point = |(case, of): (usize, &CaseSummary)| {
+        let direct = direct_of(direct, of.case.members).filter(|_| of.case.work.is_some());
+        // A random stream of its own, apart from those of the summaries.
+        let paired = |d: &Direct| grouped.difference(case, d.case, (1 << 32) + case as u64);
+        CostPoint {
+            case,
+            array_bytes: of.case.work.map_or(0, |work| work.bytes),
+            total_ns: of.ns_per_switch_above_solo,
+            indirect_ns: direct
+                .and_then(|d| indirect(of.ns_per_switch_above_solo?, d.cost_ns?, paired(d)?)),
+            switches_per_hop: of.switches_per_hop,
+        }
+    };
+    cases.iter().enumerate().map(point).collect()
+}
+
+/// What is left of a cost without the direct one, so that the two are the whole; with the interval of the differences
+/// within rounds, which is widened to where that middle lies. None without a direct cost that is known to be above
+/// zero: a part would be larger than the whole.
+fn indirect(total: Estimate, direct: Estimate, paired: Estimate) -> Option<Estimate> {
+    let direct_is_known = match direct.quote_cost() {
+        Ok(_) => true,
+        Err(NotQuotable::NotResolved { .. }) => return None,
+        Err(_) => false,
+    };
+    let value = total.value - direct.value;
+    let range = paired.interval().filter(|_| direct_is_known && total.interval().is_some());
+    let shift = value - paired.value;
+    let ends = range.map(|range| (range.low + shift.min(0.0), range.high + shift.max(0.0)));
+    let speed = least_known([total, direct, paired].map(|of| of.speed));
+    let indirect = Estimate {
+        value,
+        standard_error: paired.standard_error.filter(|_| ends.is_some()),
+        low: ends.map(|(low, _)| low),
+        high: ends.map(|(_, high)| high),
+        resolved: ends.is_some_and(|(low, high)| low > 0.0 || high < 0.0),
+        rounds: total.rounds.min(direct.rounds).min(paired.rounds),
+        speed,
+        confidence: paired.confidence,
+    };
+    (direct.value > 0.0).then_some(indirect)
+}
+
+/// A sum is known no better than the least known of what it is made of.
+fn least_known(all: [Speed; 3]) -> Speed {
+    let order = [Speed::NotAlone, Speed::Contended, Speed::NotJudged];
+    order.into_iter().find(|speed| all.contains(speed)).unwrap_or(Speed::Full)
+}
+
+/// A cost that may be quoted, as a point of a curve.
+fn point(size: u64, cost: Option<Estimate>) -> Option<Point> {
+    let cost = cost.filter(|cost| cost.quote_cost().is_ok())?;
+    Some(Point { x: size as f64, y: cost.value, error: cost.standard_error })
+}
+
+/// The same as a place of a jump.
+fn place(size: u64, cost: Option<Estimate>) -> Option<Place> {
+    Some((size, cost?.quote_cost().ok()?))
 }
 
 fn by_array(
-    grouped: &Grouped,
     cases: &[CaseSummary],
+    points: &[CostPoint],
     direct: &[Direct],
     levels: &Levels,
 ) -> Vec<Curve> {
@@ -156,133 +249,63 @@ fn by_array(
     let key = |of: &CaseSummary| Some((of.case.members, Work { bytes: 0, ..of.case.work? }));
     let curve = |((members, work), mut indices): ((u32, Work), Vec<usize>)| {
         indices.sort_by_key(|index| bytes(*index));
-        let direct = direct.iter().find(|direct| direct.members == members);
-        let points: Vec<CostPoint> = indices
-            .iter()
-            .map(|index| CostPoint {
-                case: *index,
-                array_bytes: bytes(*index),
-                total_ns: cases[*index].ns_per_switch_above_solo,
-                // A random stream of its own, apart from those of the summaries.
-                indirect_ns: direct
-                    .and_then(|d| grouped.difference(*index, d.case, (1 << 32) + *index as u64)),
-                switches_per_hop: cases[*index].switches_per_hop,
-            })
-            .collect();
+        let points = indices.iter().map(|index| points[*index]).collect();
         let work = Work { bytes: bytes(indices[0]), ..work };
-        read(members, work, points, direct.and_then(|d| d.cost_ns.as_ref()), levels)
+        read(members, work, points, direct_of(direct, members).and_then(|d| d.cost_ns), levels)
     };
     alike(cases, key).into_iter().map(curve).collect()
+}
+
+impl Curve {
+    /// Bytes of an array, or pages.
+    pub fn axis(&self) -> Axis {
+        if self.work.walk == Walk::Sparse { Axis::PAGES } else { Axis::ARRAY }
+    }
+
+    /// An array in the unit of the axis.
+    pub fn size(&self, array_bytes: u64) -> u64 {
+        size(self.work, array_bytes)
+    }
+}
+
+fn size(work: Work, array_bytes: u64) -> u64 {
+    match work.walk {
+        Walk::Whole | Walk::Chase => array_bytes,
+        Walk::Sparse => Work { bytes: array_bytes, ..work }.touches(),
+    }
 }
 
 fn read(
     members: u32,
     work: Work,
     points: Vec<CostPoint>,
-    direct: Option<&Estimate>,
+    direct: Option<Estimate>,
     levels: &Levels,
 ) -> Curve {
     let sparse = work.walk == Walk::Sparse;
-    let measured = |of: &CostPoint| {
-        let touches = || Work { bytes: of.array_bytes, ..work }.touches();
-        Some(point(if sparse { touches() } else { of.array_bytes }, of.total_ns.as_ref()?))
-    };
+    let measured = |of: &CostPoint| point(size(work, of.array_bytes), of.total_ns);
     let found: Vec<Point> = points.iter().filter_map(measured).collect();
-    let direct = direct.map(|direct| regions::Direct {
-        cost_ns: direct.value,
-        low_ns: direct.low,
-        high_ns: direct.high,
+    let known = direct.and_then(|direct| direct.quote_cost().ok());
+    let known = known.map(|direct| regions::Direct {
+        cost_ns: direct.value(),
+        low_ns: Some(direct.low()),
+        high_ns: Some(direct.high()),
     });
     let outcome = match (sparse, members) {
-        (false, 2) => Outcome::Regions(regions::regions(&found, direct)),
+        (false, 2) => Outcome::Regions(regions::regions(&found, known)),
         (false, _) => Outcome::Breaks(regions::breaks(Axis::ARRAY, &found)),
         (true, _) => Outcome::Breaks(regions::breaks(Axis::PAGES, &found)),
     };
     let regions = outcome.regions().map(Regions::in_words);
     let in_words = regions.unwrap_or_else(|| outcome.breaks().in_words());
-    let levels = if sparse { levels.for_pages() } else { levels.for_arrays() };
-    let beside = outcome.breaks().breaks.iter().map(|found| beside(found, &levels)).collect();
-    Curve { members, work, points, outcome, beside, in_words }
-}
-
-/// The fewest sizes that are a course and no mere comparison.
-const FEWEST: usize = 3;
-
-/// c2 (without work c1) against the size of the ring, for cases that differ in nothing else.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct MembersCurve {
-    /// What each member touches per hop; nothing when absent.
-    pub work: Option<Work>,
-    /// Numbers of the rings, by size.
-    pub cases: Vec<usize>,
-    /// The course of the cost.
-    pub breaks: Breaks,
-    /// For each break, what of the machine lies there; absent where nothing is known of it.
-    pub beside: Vec<Option<Beside>>,
-    /// The course in a sentence.
-    pub in_words: String,
-}
-
-fn by_members(cases: &[CaseSummary], levels: &Levels) -> Vec<MembersCurve> {
-    let curve = |(work, mut indices): (Option<Work>, Vec<usize>)| {
-        indices.sort_by_key(|index| cases[*index].case.members);
-        let points: Vec<Point> = indices.iter().filter_map(|index| cases[*index].point()).collect();
-        let breaks = regions::breaks(Axis::MEMBERS, &points);
-        let levels = levels.for_members(work.map_or(0, |work| work.fetched_bytes()));
-        let beside = breaks.breaks.iter().map(|found| beside(found, &levels)).collect();
-        MembersCurve { work, cases: indices, in_words: breaks.in_words(), breaks, beside }
-    };
-    let groups = alike(cases, |of| is_main(cases, of).then_some(of.case.work)).into_iter();
-    groups.filter(|(_, indices)| indices.len() >= FEWEST).map(curve).collect()
-}
-
-/// Address spaces that Linux on x86 keeps apart in a CPU's TLB (TLB_NR_DYN_ASIDS,
-/// arch/x86/include/asm/tlbflush.h).
-const X86_ADDRESS_SPACES: u64 = 6;
-
-/// The data caches of the CPU that was measured on, and what else limits it.
-pub struct Levels<'a> {
-    caches: Vec<&'a Cache>,
-    address_spaces: Option<u64>,
-}
-
-impl<'a> Levels<'a> {
-    /// The levels that one CPU of those measured on reaches.
-    pub fn of(machine: &'a Machine, plan: &Plan) -> Self {
-        let cpu = plan.cpus().first().copied().unwrap_or(0);
-        let caches = machine.data_caches_of(cpu).unwrap_or_default();
-        let vendor = machine.cpu.models.known().and_then(|models| models.first()?.vendor.known());
-        let is_x86 =
-            vendor.is_some_and(|vendor| ["AuthenticAMD", "GenuineIntel"].contains(&&**vendor));
-        let processes = plan.rings().next().is_some_and(|(_, case)| case.kind == Kind::Process);
-        let address_spaces = (is_x86 && processes).then_some(X86_ADDRESS_SPACES);
-        Self { caches, address_spaces }
-    }
-
-    /// Those of which the size is known, as `size` makes it of the cache and its bytes.
-    fn each(&self, what: &str, size: impl Fn(&Cache, u64) -> Option<u64>) -> Vec<Level> {
-        let level = |cache: &&Cache| {
-            let (level, bytes) = (cache.level.known()?, *cache.size_bytes.known()?);
-            Some(Level { name: format!("{what}L{level}"), size: size(cache, bytes)? })
-        };
-        self.caches.iter().filter_map(level).collect()
-    }
-
-    /// For bytes of one array.
-    pub fn for_arrays(&self) -> Vec<Level> {
-        self.each("", |_, bytes| Some(bytes))
-    }
-
-    /// For pages of which one line is touched.
-    pub fn for_pages(&self) -> Vec<Level> {
-        self.each("lines of ", |cache, bytes| bytes.checked_div(*cache.line_bytes.known()?))
-    }
-
-    /// For members that touch so many bytes each.
-    fn for_members(&self, touched: u64) -> Vec<Level> {
-        let mut all = self.each("arrays in ", |_, bytes| bytes.checked_div(touched));
-        let name = "address spaces in the TLB".to_string();
-        all.extend(self.address_spaces.map(|size| Level { name, size }));
-        all
-    }
+    let sizes = if sparse { levels.for_pages() } else { levels.for_arrays() };
+    let beside = outcome.breaks().breaks.iter().map(|found| beside(found, &sizes)).collect();
+    // No working set is the smallest one.
+    let arrays = points.iter().filter_map(|of| place(size(work, of.array_bytes), of.total_ns));
+    let places: Vec<Place> = place(0, direct).into_iter().chain(arrays).collect();
+    let (jump, peak) = (jump::largest(&places), jump::peak(&places));
+    let axis = &outcome.breaks().axis;
+    let candidates = jump.map(|jump| levels.candidates(&jump, axis, members, Some(work)));
+    let candidates = candidates.unwrap_or_default();
+    Curve { members, work, points, outcome, beside, in_words, jump, peak, candidates }
 }

@@ -158,9 +158,149 @@ fn pages_and_members_have_axes_of_their_own() {
     });
     assert_eq!((many.direct.len(), many.curves.len(), many.by_members.len()), (15, 15, 2));
     let [bare, worked] = &many.by_members[..] else { panic!("with and without work") };
-    assert!(bare.work.is_none() && bare.breaks.breaks.is_empty(), "{}", bare.in_words);
+    assert!(
+        bare.work.is_none() && bare.indirect_breaks.is_none() && bare.breaks.breaks.is_empty(),
+        "{}",
+        bare.in_words
+    );
     assert_eq!((worked.breaks.breaks[0].low, worked.breaks.breaks[0].high), (6, 7));
     assert_eq!(worked.beside[0].as_ref().unwrap().level.size, 6);
+    // The cost jumps there, and so does what the working set adds.
+    let jump = worked.jump.unwrap();
+    assert_eq!((jump.from, jump.to), (6, 7));
+    assert!((jump.factor.value / (20.0 / 3.0) - 1.0).abs() < 0.02, "{jump:?}");
+    assert!(
+        worked.indirect_jump.is_none(),
+        "before it the working set adds nothing that is resolved"
+    );
+    assert_eq!(bare.jump, None);
+}
+
+/// A line in each of 256 pages, on a machine whose kernel keeps six address spaces.
+fn six_spaces(case: &Case) -> u64 {
+    let added = |members: u32| match members {
+        2 => 19,
+        3 => 70,
+        4 => 98,
+        _ => 1110,
+    };
+    650 + case.work.map_or(0, |_| added(case.members))
+}
+
+fn pages(count: u64) -> Work {
+    Work { walk: Walk::Sparse, ..Work::new(count * 4096, 4096, Op::Read).unwrap() }
+}
+
+#[test]
+fn members_with_a_fixed_working_set_have_their_jump_and_candidates() {
+    let sizes: Vec<u32> = (2..=10).collect();
+    let found = cost(&plan(&sizes, &[pages(256)]), six_spaces);
+    assert_eq!((found.curves.len(), found.by_members.len()), (9, 2));
+    assert!(found.curves.iter().all(|curve| curve.jump.is_none()), "two costs say it themselves");
+    let worked = &found.by_members[1];
+    let (total, added) = (worked.jump.unwrap(), worked.indirect_jump.unwrap());
+    assert_eq!((total.from, total.to, added.from, added.to), (4, 5, 4, 5));
+    assert!((added.factor.value - 1110.0 / 98.0).abs() < 1.5, "{added:?}");
+    assert!((total.factor.value - 1760.0 / 748.0).abs() < 0.05, "{total:?}");
+    let names: Vec<&str> = worked.candidates.iter().map(|of| of.name.as_str()).collect();
+    // 256 lines of 64 B of four members are 64 KiB, of five 80: L1 was outgrown before.
+    assert_eq!(
+        names,
+        ["the 6 address spaces that Linux keeps in a CPU's TLB, shared with other tasks"]
+    );
+    let course = worked.indirect_breaks.as_ref().unwrap();
+    assert_eq!((course.breaks[0].low, course.breaks[0].high), (4, 5));
+}
+
+#[test]
+fn arrays_have_their_jump_and_their_peak_from_none_at_all_on() {
+    let chase =
+        |kib: u64| Work { walk: Walk::Chase, ..Work::new(kib * 1024, 64, Op::Rmw).unwrap() };
+    let works = [32, 256, 1024].map(chase).to_vec();
+    let found = cost(&plan(&[2], &works), |case| match kib(case) {
+        32 => 2430,
+        256 => 1050,
+        1024 => 181_000,
+        _ => 940,
+    });
+    let curve = &found.curves[0];
+    let (jump, peak) = (curve.jump.unwrap(), curve.peak.unwrap());
+    assert_eq!((jump.from, jump.to), (256 * 1024, 1024 * 1024));
+    assert!((jump.factor.value / (181.0 / 1.05) - 1.0).abs() < 0.02, "{jump:?}");
+    assert_eq!((peak.at, peak.down_at), (32 * 1024, 256 * 1024));
+    let names: Vec<&str> = curve.candidates.iter().map(|of| of.name.as_str()).collect();
+    assert_eq!(names, ["L2 512 KiB"]);
+    // Without the last array the jump is to the first, where L1 holds one array and no two.
+    let found = cost(&plan(&[2], &works[..2]), |case| if kib(case) == 32 { 2430 } else { 940 });
+    let curve = &found.curves[0];
+    assert_eq!(curve.jump.map(|jump| (jump.from, jump.to)), Some((0, 32 * 1024)));
+    assert_eq!(curve.candidates[0].name, "L1 32 KiB");
+}
+
+#[test]
+fn strides_are_an_axis_of_their_own() {
+    let strides = [8, 64, 128, 256, 512, 1024];
+    let works: Vec<Work> =
+        strides.map(|stride| Work::new(64 * 1024, stride, Op::Rmw).unwrap()).to_vec();
+    let found = cost(&plan(&[2], &works), |case| match case.work {
+        Some(work) if work.stride_bytes >= 256 => 9000,
+        _ => 3000,
+    });
+    let [by_stride] = &found.by_stride[..] else { panic!("{:?}", found.by_stride) };
+    assert_eq!(by_stride.jump.map(|jump| (jump.from, jump.to)), Some((128, 256)));
+    assert_eq!((by_stride.breaks.breaks[0].low, by_stride.breaks.breaks[0].high), (128, 256));
+    assert!(by_stride.candidates.is_empty(), "of no stride the machine has so many");
+}
+
+/// c2 and c1 of all rounds, and the differences of those rounds that both were measured in.
+fn estimate(value: f64, half: Option<f64>, speed: Speed) -> Estimate {
+    Estimate {
+        value,
+        standard_error: half.map(|half| half / 2.0),
+        low: half.map(|half| value - half),
+        high: half.map(|half| value + half),
+        confidence: 0.95,
+        resolved: half.is_some_and(|half| value.abs() > half),
+        rounds: 12,
+        speed,
+    }
+}
+
+#[test]
+fn the_indirect_cost_is_what_is_left_of_the_total() {
+    use Speed::{Contended, Full, NotJudged};
+    let of = |ns: f64, half: f64| estimate(ns, Some(half), NotJudged);
+    // A switch of 419 us, of it 426 us by the rounds that had both: 418, with an interval over both.
+    let found = indirect(of(419e3, 5e3), of(1e3, 50.0), of(426e3, 4e3)).unwrap();
+    assert_eq!((found.value, found.low, found.high), (418e3, Some(414e3), Some(430e3)));
+    assert!(found.quote().is_ok() && found.value < 419e3);
+    // Not known better than what it is made of, and none of a direct cost that may be below zero.
+    let slow = estimate(419e3, None, Contended);
+    let found = indirect(slow, estimate(1e3, Some(50.0), Full), of(426e3, 4e3)).unwrap();
+    assert_eq!((found.value, found.speed), (418e3, Contended));
+    assert_eq!(found.quote(), Err(NotQuotable::NotAtFullSpeed));
+    assert_eq!(indirect(of(419e3, 5e3), of(20.0, 50.0), of(426e3, 4e3)), None);
+    assert_eq!(indirect(slow, estimate(-7e3, None, Contended), slow), None);
+}
+
+proptest::proptest! {
+    #[test]
+    fn an_indirect_cost_is_never_above_its_total(
+        total in -1e6..1e6_f64, direct in -1e4..1e4_f64, paired in -1e6..1e6_f64,
+        halves in proptest::array::uniform3(proptest::option::of(0.0..1e5_f64)),
+        speeds in proptest::array::uniform3(0_usize..4),
+    ) {
+        let all = [Speed::Full, Speed::Contended, Speed::NotAlone, Speed::NotJudged];
+        let of = |value, which: usize| estimate(value, halves[which], all[speeds[which]]);
+        let (total, direct) = (of(total, 0), of(direct, 1));
+        if let Some(found) = indirect(total, direct, of(paired, 2)) {
+            proptest::prop_assert_eq!(found.value, total.value - direct.value);
+            proptest::prop_assert!(found.value < total.value);
+            let both = total.quote_cost().is_ok() && direct.quote_cost().is_ok();
+            proptest::prop_assert!(found.quote().is_err() || total.interval().is_some());
+            proptest::prop_assert!(found.quote_cost().is_err() || direct.quote_cost().is_ok(), "{both}");
+        }
+    }
 }
 
 #[test]

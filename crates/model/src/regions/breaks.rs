@@ -17,6 +17,9 @@ const FAR: f64 = 0.30;
 /// See [`FAR`].
 const FAR_ERRORS: f64 = 3.0;
 
+/// See [`outside`].
+const RANGE_ERRORS: f64 = 3.0;
+
 const STEP: Turn = Turn::Step;
 /// What a switch has to fetch again is a number of bytes, so within a piece costs are straight lines in the
 /// size itself; only the places of breaks are thought of in ratios.
@@ -119,6 +122,7 @@ fn choose<'a>(all: &'a Analysis, axis: &Axis) -> Result<Chosen<'a>, String> {
     let chosen = curve::best(all, FEWEST_SIZES, " with a standard error")?;
     misfit(all, chosen).map_or(Ok(()), Err)?;
     let mut pieces = pieces(all, chosen);
+    outside(all, &pieces).map_or(Ok(()), Err)?;
     let [piece @ Piece { course: Course::Flat, .. }] = &mut pieces[..] else {
         return Ok((chosen, pieces, None));
     };
@@ -136,6 +140,27 @@ fn misfit(all: &Analysis, fit: &Fit) -> Option<String> {
     let errors = (fit.solution.chi2 / n).sqrt();
     (off > FAR && errors > FAR_ERRORS)
         .then(|| format!("the points lie {} off even the best course", percent(off)))
+}
+
+/// Why a course cannot be one of a cost: it falls to nothing, or leaves the range of all that was measured, each cost
+/// with [`RANGE_ERRORS`] standard errors.
+pub(super) fn outside(all: &Analysis, pieces: &[Piece]) -> Option<String> {
+    let data = &all.data;
+    let ends = |sign: f64| {
+        data.observations.iter().map(move |seen| seen.y + sign * RANGE_ERRORS / seen.precision)
+    };
+    let (least, most) = (ends(-1.0).reduce(f64::min)?, ends(1.0).reduce(f64::max)?);
+    let (least, most) = (least * data.unit, most * data.unit);
+    let any = |is: &dyn Fn(&Piece) -> bool| pieces.iter().any(is);
+    match () {
+        () if any(&|piece| piece.lowest_ns() <= 0.0) => {
+            Some("even the best course falls to no cost at all".to_string())
+        }
+        () if any(&|piece| piece.lowest_ns() < least || piece.highest_ns() > most) => {
+            Some("even the best course leaves the range of what was measured".to_string())
+        }
+        () => None,
+    }
 }
 
 /// Up to which size (its index) the points exclude a jump of [`FLAT_LIMIT`], and the largest that

@@ -211,6 +211,8 @@ impl Axis {
     pub const PAGES: Self = Self { name: Cow::Borrowed("pages"), unit: Unit::Count };
     /// Members of the ring.
     pub const MEMBERS: Self = Self { name: Cow::Borrowed("members"), unit: Unit::Count };
+    /// Bytes from one access to the next.
+    pub const STRIDE: Self = Self { name: Cow::Borrowed("stride"), unit: Unit::Bytes };
 
     /// A size in words: `192 KiB`, `64 pages`.
     pub fn size(&self, size: u64) -> String {
@@ -218,6 +220,11 @@ impl Axis {
             Unit::Bytes => bytes(size),
             Unit::Count => format!("{size} {}", self.name),
         }
+    }
+
+    /// Whether it counts things, of which there is none between one and the next.
+    pub(crate) fn is_count(&self) -> bool {
+        self.unit == Unit::Count
     }
 
     /// Two sizes in words: `128 to 256 KiB`, `32 to 64 pages`.

@@ -18,7 +18,7 @@ use stats::changepoint::{
 };
 use stats::{Row, Solution, nonnegative};
 
-use super::breaks::{empty, piece};
+use super::breaks::{empty, outside, piece};
 use super::{Axis, Break, Breaks, Course, EQUIVALENCE};
 use crate::curve::Kind;
 use crate::words::{byte_range, bytes, two_digits};
@@ -171,7 +171,8 @@ fn choose(all: &Analysis, without: &[Trial], with: &[Trial]) -> Option<(Breaks, 
         ns_per_kib_low: per_kib(-per_size_half),
         ns_per_kib_high: per_kib(per_size_half),
     };
-    Some((best.breaks(data, (least, most), support)?, refill))
+    let breaks = best.breaks(data, (least, most), support)?;
+    outside(all, &breaks.pieces).is_none().then_some((breaks, refill))
 }
 
 impl Trial {

@@ -4,6 +4,7 @@ use model::case::{Op, Policy, Walk, Work};
 use model::cost::{Cost, CostPoint, Curve, Outcome};
 use model::curve::Kind;
 use model::estimate::Estimate;
+use model::jump::{Factor, Jump};
 use model::noise::{NoiseLevel, NoiseVerdict};
 use model::record::Record;
 use model::regions::{Axis, breaks};
@@ -84,7 +85,7 @@ fn knees_are_told_where_they_lie_and_where_there_is_none() {
 }
 
 #[test]
-fn of_working_sets_the_chase_nearest_to_256_kib_is_told() {
+fn of_working_sets_the_chase_behind_its_largest_jump_is_told() {
     let curve = |walk, costs: &[(u64, f64)]| {
         let point = |&(array_bytes, ns): &(u64, f64)| CostPoint {
             case: 0,
@@ -96,13 +97,25 @@ fn of_working_sets_the_chase_nearest_to_256_kib_is_told() {
         let work = Work { bytes: 1024, stride_bytes: 64, op: Op::Read, walk, huge_pages: false };
         let outcome = Outcome::Breaks(breaks(Axis::ARRAY, &[]));
         let points = costs.iter().map(point).collect();
-        Curve { members: 2, work, points, outcome, beside: Vec::new(), in_words: String::new() }
+        let (beside, in_words, candidates) = (Vec::new(), String::new(), Vec::new());
+        let (jump, peak) = (None, None);
+        Curve { members: 2, work, points, outcome, beside, in_words, jump, peak, candidates }
     };
     let mut record = rings(estimate(1900.0, None));
     let chase = curve(Walk::Chase, &[(64 << 10, 5000.0), (300 << 10, 12_000.0), (1 << 20, 9e5)]);
     let whole = curve(Walk::Whole, &[(256 << 10, 4000.0)]);
-    record.cost =
-        Some(Cost { direct: Vec::new(), curves: vec![whole, chase], by_members: Vec::new() });
+    record.cost = Some(Cost {
+        direct: Vec::new(),
+        curves: vec![whole, chase],
+        by_members: Vec::new(),
+        by_stride: Vec::new(),
+    });
+    let says = in_words(None, Some(&record), &[]);
+    assert!(says.contains(" with 1 MiB of working set"), "the largest, without a jump: {says}");
+    let factor = Factor { value: 2.4, low: 2.3, high: 2.5 };
+    let (from, to, from_ns, to_ns) = (64 << 10, 300 << 10, 5000.0, 12_000.0);
+    let cost = record.cost.as_mut().unwrap();
+    cost.curves[1].jump = Some(Jump { from, to, from_ns, to_ns, factor });
     let says = in_words(None, Some(&record), &[]);
     assert!(says.contains("about 12.0 us (too few rounds for an interval) with 300 KiB"), "{says}");
     assert!(says.starts_with("A switch costs about 1.90 us"), "its own ring of two: {says}");

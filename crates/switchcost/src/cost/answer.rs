@@ -1,63 +1,233 @@
-//! What a run of costs by working set answers, in a sentence.
+//! What a run of costs by working set answers, in a sentence or two: what a switch costs at the smallest and at the
+//! largest of what was swept, and the largest jump between.
 
-use model::cost::{Cost, Curve};
+use model::cost::{Candidate, Cost, Curve, Sweep};
 use model::estimate::Estimate;
+use model::jump::{Jump, Peak};
 use model::not_alone;
 use model::record::Record;
 use model::regions::{Axis, Region};
 use model::ring::{Case, Kind, Walk, Work};
-use model::summary_line::with_work;
 use model::words;
 
-use crate::terminal::time_words;
+use super::table::walk_words;
 
-/// `A switch costs 1.55 us (1.52 to 1.58) without a working set, 2.4 us with 256 KiB: combined working sets exceed the
-/// cache from 192 KiB (128 to 256 KiB) on.`
+/// `A switch costs 940 ns (921 to 958) without a working set, 181 us (178 to 185) with 1 MiB; it jumps from 1.05 us to
+/// 181 us between 256 KiB and 1 MiB, 172x (167x to 178x). Candidates there: L2 2 MiB.`
 pub(crate) fn headline(record: &Record, cost: &Cost) -> String {
     if let Some(words) = not_alone::in_words(record) {
         return words;
     }
-    let direct = cost.direct.iter().find_map(|of| Some((of.members, of.cost_ns?)));
-    let with = with_work(record);
-    let members = direct.map(|(members, _)| members).or(with.map(|(of, ..)| of.members));
-    let direct = direct.map(|(_, c1)| format!("{} without a working set", time_words(&c1)));
-    let costs: Vec<String> = match (direct, with) {
-        (Some(direct), with) => {
-            let beside =
-                with.map(|(of, array, c2)| format!("{} with {}", about(&c2), size(of, array)));
-            std::iter::once(direct).chain(beside).collect()
-        }
-        (None, Some((of, array, c2))) => {
-            vec![format!("{} with {}", time_words(&c2), size(of, array))]
-        }
-        (None, None) => Vec::new(),
-    };
-    let (Some(members), false) = (members, costs.is_empty()) else {
+    let series = main_series(record, cost);
+    let Some(series) = series.filter(|series| !series.costs.is_empty()) else {
         return "What a switch costs was not measured.".to_string();
     };
-    let first = with.map(|(of, ..)| of);
-    let beyond = first.into_iter().chain(&cost.curves).find_map(beyond_the_cache);
-    let beyond = beyond.map_or(String::new(), |words| format!(": {words}"));
+    let kinds = if series.jump.is_none() { by_access(cost) } else { None };
+    let beyond = kinds.or(series.beyond.clone()).map(|words| format!("; {words}"));
     format!(
-        "A switch{} costs {}{}{beyond}.",
-        ring(record, members),
-        costs.join(", "),
-        policy(record)
+        "A switch{} costs {}{}{}{}.{}",
+        series.ring,
+        series.ends(),
+        policy(record),
+        series.jump_words(),
+        beyond.unwrap_or_default(),
+        candidates(&series.candidates)
     )
 }
 
-/// The figure alone, which is no more than about right without an interval.
-fn about(cost: &Estimate) -> String {
-    let time = words::time(cost.value);
-    if cost.resolved { time } else { format!("about {time}") }
+/// Costs along what was swept, and what was found of them.
+struct Series {
+    axis: Axis,
+    /// What is said of the ring after `A switch`.
+    ring: String,
+    /// The cost at each size, with what follows it.
+    costs: Vec<(Estimate, String)>,
+    jump: Option<Jump>,
+    /// Of the indirect cost, where the jump is told of that.
+    indirect: Option<Jump>,
+    peak: Option<Peak>,
+    candidates: Vec<Candidate>,
+    /// Where working sets do not fit together any more.
+    beyond: Option<String>,
+}
+
+/// The series with the largest jump; where none has one that of most sizes, of lines at random and of small rings first.
+fn main_series(record: &Record, cost: &Cost) -> Option<Series> {
+    let mut curves: Vec<&Curve> = cost.curves.iter().collect();
+    curves.sort_by_key(|curve| {
+        let few = curve.points.len() < 2;
+        (few, curve.work.walk != Walk::Chase, curve.members)
+    });
+    let mut sweeps: Vec<&Sweep> = cost.by_members.iter().chain(&cost.by_stride).collect();
+    sweeps.sort_by_key(|sweep| sweep.work.is_none());
+    let arrays = curves.iter().map(|curve| of_curve(record, cost, curve));
+    // Several arrays tell more than several rings, and these more than one array alone.
+    let several = curves.first().is_some_and(|curve| curve.points.len() > 1);
+    let sweeps = sweeps.iter().map(|sweep| of_sweep(record, sweep));
+    let mut all: Vec<Series> =
+        if several { arrays.chain(sweeps).collect() } else { sweeps.chain(arrays).collect() };
+    all.extend(cost.curves.is_empty().then(|| bare(record, cost)));
+    let extent = |of: &Series| of.jump.map_or(0.0, |jump| jump.factor.value.ln().abs());
+    // The first of equals.
+    all.into_iter().rev().max_by(|one, other| extent(one).total_cmp(&extent(other)))
+}
+
+/// Without any work.
+fn bare(record: &Record, cost: &Cost) -> Series {
+    let first = cost.direct.iter().find_map(|of| Some((of.members, of.cost_ns?)));
+    Series {
+        axis: Axis::ARRAY,
+        ring: first.map_or(String::new(), |(members, _)| ring(record, members)),
+        costs: first.map(|(_, c1)| (c1, WITHOUT.to_string())).into_iter().collect(),
+        jump: None,
+        indirect: None,
+        peak: None,
+        candidates: Vec::new(),
+        beyond: None,
+    }
+}
+
+const WITHOUT: &str = " without a working set";
+
+/// By array, from none on.
+fn of_curve(record: &Record, cost: &Cost, curve: &Curve) -> Series {
+    let direct = cost.direct_of(curve.members).map(|c1| (c1, WITHOUT.to_string()));
+    let measured = curve.points.iter().filter_map(|point| {
+        Some((point.total_ns?, format!(" with {}", array(curve.work, point.array_bytes))))
+    });
+    Series {
+        axis: curve.axis(),
+        ring: ring(record, curve.members),
+        costs: direct.into_iter().chain(measured).collect(),
+        jump: curve.jump,
+        indirect: None,
+        peak: curve.peak,
+        candidates: curve.candidates.clone(),
+        beyond: beyond_the_cache(curve),
+    }
+}
+
+/// By members, or by stride.
+fn of_sweep(record: &Record, sweep: &Sweep) -> Series {
+    let by_members = sweep.breaks.axis == Axis::MEMBERS;
+    let what = sweep.work.map_or(WITHOUT.to_string(), |work| {
+        let by = if by_members { String::new() } else { format!(", {} of it", work.op) };
+        format!(" with {}{by}", array(work, work.bytes))
+    });
+    let measured = sweep.points.iter().enumerate().filter_map(|(number, point)| {
+        let size = match (by_members, number) {
+            (true, 0) => what.clone(),
+            (true, _) => format!(" among {}", point.size),
+            (false, 0) => format!("{what} by {}", words::bytes(point.size)),
+            (false, _) => format!(" by {}", words::bytes(point.size)),
+        };
+        Some((point.cost.total_ns?, size))
+    });
+    let members = if by_members { sweep.points[0].size as u32 } else { sweep.members };
+    let ring = match ring(record, members) {
+        two if two.is_empty() && by_members => format!(" among 2 {}", plural(record)),
+        other => other,
+    };
+    Series {
+        axis: sweep.breaks.axis.clone(),
+        ring,
+        costs: measured.collect(),
+        jump: sweep.jump,
+        indirect: sweep.indirect_jump,
+        peak: sweep.peak,
+        candidates: sweep.candidates.clone(),
+        beyond: None,
+    }
+}
+
+impl Series {
+    /// The costs at the smallest and at the largest that may be quoted, and why there is none of the ends themselves.
+    fn ends(&self) -> String {
+        let quoted = |(cost, _): &&(Estimate, String)| cost.quote_cost().is_ok();
+        let known = [self.costs.iter().find(quoted), self.costs.iter().rev().find(quoted)];
+        let told = |(cost, size): &(Estimate, String)| match cost.quote_cost() {
+            Ok(_) => format!("{}{size}", time_words(cost)),
+            Err(why) => format!("an amount that is not known{size} ({})", why.of_time()),
+        };
+        let ends = [self.costs.first(), known[0], known[1], self.costs.last()];
+        let mut sizes: Vec<&String> = Vec::new();
+        let mut all = Vec::new();
+        for end in ends.into_iter().flatten() {
+            if !sizes.contains(&&end.1) {
+                sizes.push(&end.1);
+                all.push(told(end));
+            }
+        }
+        all.join(", ")
+    }
+
+    fn jump_words(&self) -> String {
+        let jump = self.jump.map(|jump| match self.indirect.filter(|of| !of.falls()) {
+            Some(indirect) if !jump.falls() => {
+                let (from, to) = (words::time(jump.from_ns), words::time(jump.to_ns));
+                let added = indirect.in_words(&self.axis);
+                format!("; what the working set adds {added} (the whole switch: {from} to {to})")
+            }
+            _ => format!("; it {}", jump.in_words(&self.axis)),
+        });
+        let peak = self.peak.filter(|peak| self.jump.is_none_or(|jump| jump.to != peak.at));
+        let before = self.peak.filter(|peak| self.jump.is_some_and(|jump| jump.to == peak.at));
+        let peak = peak.map(|peak| format!("; it {}", peak.in_words(&self.axis)));
+        let before = before.map(|peak| {
+            let (down, at) = (words::time(peak.down_ns), self.axis.size(peak.down_at));
+            format!(", and falls to {down} with {at}")
+        });
+        [jump, before, peak].into_iter().flatten().collect()
+    }
+}
+
+/// A cost with its interval in one unit.
+fn time_words(cost: &Estimate) -> String {
+    let (scale, _) = words::time_unit(cost.value);
+    let end = |ns: f64| words::three_digits(ns / scale);
+    let range = cost.interval().map(|of| format!(" ({} to {})", end(of.low), end(of.high)));
+    words::time(cost.value) + &range.unwrap_or_default()
+}
+
+/// ` Candidates there: L1 48 KiB.`
+fn candidates(all: &[Candidate]) -> String {
+    let names: Vec<&str> = all.iter().map(|of| of.name.as_str()).collect();
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!(" Candidates there: {}.", names.join("; "))
+    }
+}
+
+/// The cheapest and the dearest kind of access, where nothing but these differs.
+fn by_access(cost: &Cost) -> Option<String> {
+    let one = |curve: &Curve| match &curve.points[..] {
+        [point] => Some((curve.members, point.array_bytes, curve.work, point.total_ns?)),
+        _ => None,
+    };
+    let all: Vec<(u32, u64, Work, Estimate)> =
+        cost.curves.iter().map(one).collect::<Option<_>>()?;
+    let (members, bytes, ..) = *all.first()?;
+    let alike = all.iter().all(|of| (of.0, of.1) == (members, bytes));
+    let mut known: Vec<(String, Estimate)> = all
+        .iter()
+        .filter(|(.., cost)| cost.quote_cost().is_ok())
+        .map(|(_, _, work, cost)| (walk_words(work), *cost))
+        .collect();
+    known.sort_by(|(_, one), (_, other)| one.value.total_cmp(&other.value));
+    let [(least, low), .., (most, high)] = &known[..] else { return None };
+    let factor = model::jump::Factor::of(&low.quote_cost().ok()?, &high.quote_cost().ok()?);
+    let apart = if factor.low > 1.0 { factor.in_words() } else { return None };
+    let (low, high) = (words::time(low.value), words::time(high.value));
+    alike.then(|| format!("{least} is cheapest at {low}, {most} dearest at {high}, {apart}"))
 }
 
 /// `256 KiB`, or how many pages have one line touched.
-fn size(curve: &Curve, array_bytes: u64) -> String {
-    match curve.work.walk {
-        Walk::Whole | Walk::Chase => words::bytes(array_bytes),
+fn array(work: Work, bytes: u64) -> String {
+    match work.walk {
+        Walk::Whole | Walk::Chase => words::bytes(bytes),
         Walk::Sparse => {
-            let pages = Work { bytes: array_bytes, ..curve.work }.touches();
+            let pages = Work { bytes, ..work }.touches();
             format!("a line in each of {}", Axis::PAGES.size(pages))
         }
     }
@@ -71,13 +241,18 @@ fn beyond_the_cache(curve: &Curve) -> Option<String> {
     Some(format!("{} from {place} on", Region::TogetherTooLarge.in_words()))
 }
 
+fn plural(record: &Record) -> &'static str {
+    match record.header.plan.ring(0).map_or(Kind::Process, |case| case.kind) {
+        Kind::Process => "processes",
+        Kind::Thread => "threads",
+    }
+}
+
 /// The ring, where it is not one of two processes.
 fn ring(record: &Record, members: u32) -> String {
-    let kind = record.header.plan.ring(0).map_or(Kind::Process, |case| case.kind);
-    match (members, kind) {
-        (2, Kind::Process) => String::new(),
-        (_, Kind::Process) => format!(" among {members} processes"),
-        (_, Kind::Thread) => format!(" among {members} threads"),
+    match (members, plural(record)) {
+        (2, "processes") => String::new(),
+        (_, plural) => format!(" among {members} {plural}"),
     }
 }
 

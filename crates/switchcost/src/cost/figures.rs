@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use charts::{Axis, Body, Figure, Map, Mark, Point, Region, Role, Scale, Series, Unit};
 use model::case::{Walk, Work};
-use model::cost::{Cost, CostPoint, Curve, Direct, Levels, MembersCurve};
+use model::cost::{Cost, CostPoint, Curve, Direct, Levels, Sweep};
 use model::estimate::Estimate;
 use model::record::Record;
 use model::regions::{self, Regions};
@@ -41,7 +41,7 @@ pub(crate) fn figures(record: &Record, cost: &Cost, index: usize) -> Vec<Figure>
         let marks = level_marks(&levels.for_pages(), |pages| pages.to_string());
         all.extend(over.total("cost-by-pages", "Cost of a switch by pages touched", marks));
     }
-    all.extend(by_members(record, cost, index));
+    all.extend(by_members(cost, index));
     all
 }
 
@@ -94,7 +94,7 @@ impl Over<'_> {
             Series::new(format!("{}, course", name(curve)), self.index, Role::Law, points)
         };
         let laws = self.curves.iter().map(law).chain(self.without_work());
-        let series = self.measured(|point| point.total_ns).chain(laws);
+        let series = self.measured(|point| quotable(point.total_ns)).chain(laws);
         for curve in self.curves {
             let name = name(curve);
             marks.extend(curve.outcome.breaks().breaks.iter().map(|found| Mark {
@@ -104,7 +104,7 @@ impl Over<'_> {
             }));
         }
         let without = self.direct.iter().filter_map(|direct| {
-            let (members, cost) = (direct.members, estimate(&direct.cost_ns?));
+            let (members, cost) = (direct.members, estimate(&quotable(direct.cost_ns)?));
             Some(format!("Without work a switch of {members} members costs {cost}."))
         });
         let sentences =
@@ -122,7 +122,8 @@ impl Over<'_> {
         let line = |direct: &Direct| {
             let (low, high) = ends?;
             let name = format!("without work (c1){}", ring_words(direct.members));
-            let points = points([(low, direct.cost_ns), (high, direct.cost_ns)]);
+            let points =
+                points([(low, quotable(direct.cost_ns)), (high, quotable(direct.cost_ns))]);
             Some(Series::new(name, self.index, Role::Measured, points))
         };
         self.direct.iter().filter_map(line).collect()
@@ -144,7 +145,8 @@ impl Over<'_> {
         let title = "What the working set adds to a switch";
         let figure =
             Figure::new("cost-indirect", title, self.x.clone(), nanoseconds("indirect cost"));
-        Figure { in_words, ..figure }.of(self.measured(|point| point.indirect_ns))
+        Figure { in_words, ..figure }
+            .of(self.measured(|point| point.indirect_ns.filter(|of| of.quote().is_ok())))
     }
 }
 
@@ -186,7 +188,7 @@ pub(super) fn map(cost: &Cost) -> Option<Figure> {
     let arrays: BTreeSet<u64> = points.map(|point| point.array_bytes).collect();
     let value = |curve: &Curve, bytes: u64| {
         let point = curve.points.iter().find(|point| point.array_bytes == bytes)?;
-        point.total_ns.filter(|cost| cost.resolved).map(|cost| cost.value)
+        quotable(point.total_ns).map(|cost| cost.value)
     };
     let row = |curve: &&Curve| arrays.iter().map(|bytes| value(curve, *bytes)).collect();
     let values: Vec<Vec<Option<f64>>> = rows.iter().map(row).collect();
@@ -209,18 +211,22 @@ pub(super) fn map(cost: &Cost) -> Option<Figure> {
 }
 
 /// Cost by the size of the ring, for each kind of work that was measured at several sizes.
-fn by_members(record: &Record, cost: &Cost, index: usize) -> Option<Figure> {
+fn by_members(cost: &Cost, index: usize) -> Option<Figure> {
     let named = |work: Option<Work>| work.map_or("no work".to_string(), |work| work.in_words());
-    let series = |curve: &MembersCurve| {
-        let cases = curve.cases.iter().filter_map(|number| record.cases.get(*number));
-        let all = cases.map(|of| (f64::from(of.case.members), of.ns_per_switch_above_solo));
-        Series::new(named(curve.work), index, Role::Measured, points(all))
+    let series = |sweep: &Sweep| {
+        let all = sweep.points.iter().map(|of| (of.size as f64, quotable(of.cost.total_ns)));
+        Series::new(named(sweep.work), index, Role::Measured, points(all))
     };
-    let sentence = |curve: &MembersCurve| format!("{}: {}.", named(curve.work), curve.in_words);
+    let sentence = |sweep: &Sweep| format!("{}: {}.", named(sweep.work), sweep.in_words);
     let sentences: Vec<String> = cost.by_members.iter().map(sentence).collect();
     let axes = (members(Scale::Log), nanoseconds("cost of a switch"));
     let title = "Cost of a switch by the size of the ring, with work";
     let series = cost.by_members.iter().map(series);
     let figure = lines("cost-by-members", title, sentences.join(" "), axes, series)?;
     Some(Figure { base: Some(2.0), ..figure })
+}
+
+/// What may be a point.
+fn quotable(cost: Option<Estimate>) -> Option<Estimate> {
+    cost.filter(|cost| cost.quote_cost().is_ok())
 }

@@ -4,6 +4,7 @@ mod answer;
 pub(crate) mod figures;
 pub(crate) mod plan;
 pub(crate) mod table;
+mod tables;
 #[cfg(test)]
 mod tests;
 
@@ -22,8 +23,8 @@ pub(crate) struct CostArgs {
     /// Arrays of each member: a list (64K,256K) or a geometric range (1K..8M:x2)
     ///
     /// By default from 1 KiB to four times the last private cache of the CPU that is measured on, in
-    /// doublings; --walk chase by halves of a doubling from a sixteenth of that cache on. That grid is
-    /// all that is taken from the caches: where costs break is found from the costs.
+    /// doublings; --walk chase by halves of a doubling from half of its first cache on. That grid is
+    /// all that is taken from the caches: where costs break is found from the costs. No array (c1) is always among them.
     #[arg(long, value_name = "LIST", value_parser = byte_sizes, help_heading = "Working set")]
     pub(crate) array: Option<List<u64>>,
 

@@ -212,6 +212,9 @@ const SMALLEST: u64 = 1 << 10;
 /// The private cache that is assumed where the machine does not say.
 const COMMON_PRIVATE: u64 = 512 << 10;
 
+/// The first cache that is assumed where the machine does not say.
+const COMMON_FIRST: u64 = 32 << 10;
+
 /// Sizes a doubling where the grid is dense: more of them than the default budget can resolve would each be known
 /// the worse.
 const STEPS_A_DOUBLING: u32 = 2;
@@ -243,11 +246,25 @@ fn arrays(machine: &Machine, cpu: Option<u32>, deep: bool) -> Vec<u64> {
     tidy(small.into_iter().chain(steps(private / 4, end, 1)))
 }
 
-/// Arrays that are dense from a sixteenth of the private cache on: there costs are likely to break.
+/// Arrays of a chase, evenly in ratio from half of the first cache, or just below, to the end of the span: costs peak
+/// where one array fits into a cache and two do not, at the first as well as at the last. Among them are a half and a whole
+/// of the last private cache; no array at all is always measured beside.
 fn dense(machine: &Machine, cpu: Option<u32>, deep: bool) -> Vec<u64> {
     let (private, end) = span(machine, cpu, deep);
-    let first = (private / 16).max(SMALLEST);
-    tidy([SMALLEST, 4 * SMALLEST].into_iter().chain(steps(first, end, STEPS_A_DOUBLING)))
+    let first = first_cache(machine, cpu).unwrap_or(COMMON_FIRST).min(private);
+    // Steps down from the private cache, then up to the end.
+    let below = (private as f64 / (first / 2).max(SMALLEST) as f64).log2().max(0.0);
+    let down = (below * f64::from(STEPS_A_DOUBLING) - 1e-9).ceil() as u32;
+    let at = |step: u32| private as f64 / (f64::from(step) / f64::from(STEPS_A_DOUBLING)).exp2();
+    let small = (1..=down).map(|step| at(step) as u64).filter(|size| *size >= SMALLEST);
+    tidy(small.chain(steps(private, end, STEPS_A_DOUBLING)))
+}
+
+/// The smallest data cache of `cpu`.
+fn first_cache(machine: &Machine, cpu: Option<u32>) -> Option<u64> {
+    let caches = machine.cpu.caches.known()?.iter();
+    let own = caches.filter(|cache| cache.holds_data() && cpu.is_some_and(|cpu| cache.serves(cpu)));
+    own.filter_map(|cache| cache.size_bytes.known().copied()).min()
 }
 
 /// From `first` to `last`, so many a doubling.
@@ -285,20 +302,36 @@ mod tests {
         let own = Reading::Known("0".parse().expect("a list"));
         machine.cpu.topology =
             Reading::Known(vec![LogicalCpu { smt_siblings: own, ..LogicalCpu::default() }]);
-        machine.cpu.caches =
-            Reading::Known(vec![cache(2, private_kib, "0"), cache(3, 32 << 10, "0-1")]);
+        machine.cpu.caches = Reading::Known(vec![
+            cache(1, 32, "0"),
+            cache(2, private_kib, "0"),
+            cache(3, 32 << 10, "0-1"),
+        ]);
         machine
     }
 
     #[test]
-    fn arrays_are_doublings_and_dense_ones_halves_of_them_around_the_private_cache() {
+    fn arrays_are_doublings_and_dense_ones_even_from_half_the_first_cache_on() {
         let kib = |bytes: &u64| bytes >> 10;
         let sizes: Vec<u64> = arrays(&machine(512), Some(0), false).iter().map(kib).collect();
         assert_eq!(sizes, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]);
         let near: Vec<u64> = dense(&machine(512), Some(0), false).iter().map(kib).collect();
-        assert_eq!(near[..7], [1, 4, 32, 45, 64, 90, 128]);
-        assert!(near.contains(&256) && near.contains(&512) && near.last() == Some(&2048));
-        assert_eq!(near.len(), 15);
+        let even = [16, 22, 32, 45, 64, 90, 128, 181, 256, 362, 512, 724, 1024, 1448, 2048];
+        assert_eq!(near, even);
+        // 48 KiB and 2 MiB: from 23 KiB, just below a half, to 8 MiB.
+        let mut larger = machine(2048);
+        if let Reading::Known(caches) = &mut larger.cpu.caches {
+            caches[0].size_bytes = Reading::Known(48 << 10);
+        }
+        let sizes = dense(&larger, Some(0), false);
+        assert_eq!((sizes[0] >> 10, sizes[1] >> 10, sizes.last()), (22, 32, Some(&(8 << 20))));
+        for pair in sizes.windows(2) {
+            let ratio = pair[1] as f64 / pair[0] as f64;
+            assert!((1.40..1.43).contains(&ratio), "{sizes:?}");
+        }
+        // Where nothing is known, as if there were 32 and 512 KiB.
+        let unknown: Vec<u64> = dense(&Machine::default(), None, false).iter().map(kib).collect();
+        assert_eq!(unknown, even);
         let deep = arrays(&machine(512), Some(0), true);
         assert_eq!(deep.last(), Some(&(64 << 20)));
     }

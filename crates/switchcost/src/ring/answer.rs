@@ -9,6 +9,7 @@ use model::scaling::{Shape, Verdict};
 use model::summary::CaseSummary;
 use model::words;
 
+use super::jump;
 use crate::terminal::{counted, time_words};
 use crate::values::each_once;
 
@@ -36,7 +37,7 @@ pub(crate) fn headline(record: &Record) -> String {
             format!("with registers {state}")
         });
     }
-    by_size(record)
+    by_size(record) + &jump::sentence(record)
 }
 
 /// `A switch costs 1.54 us (1.52 to 1.57) with 2 processes, 2.4 us with 64: it grows with the logarithm of

@@ -37,6 +37,19 @@ fn cost_knee_and_law_are_those_that_went_in() {
 }
 
 #[test]
+fn the_first_line_says_where_the_cost_jumps_and_how_far() {
+    let of = |cost: fn(&model::ring::Case) -> u64| {
+        let cases = SIZES.iter().map(|members| case(*members, None)).collect();
+        super::answer::headline(&model::record::Record::of(&run(Experiment::Ring, cases, cost)))
+    };
+    let words = of(|case| if case.members <= 10 { 3000 } else { 9000 });
+    let jump = " It jumps from 3.01 us to 9.03 us between 10 and 16 members, 3.00x (";
+    assert!(words.contains(jump), "{words}");
+    assert!(!of(|_| 3000).contains("jumps"));
+    assert!(!of(|case| 3000 + 40 * u64::from(case.members)).contains("jumps"));
+}
+
+#[test]
 fn the_projected_line_is_that_of_two_scaled() {
     let figures = stepped();
     let cpu = figure(&figures, "ring-cpu");

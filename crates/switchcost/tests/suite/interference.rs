@@ -79,7 +79,7 @@ fn every_condition_has_its_runs_of_the_same_laps_and_the_verdict_is_theirs() {
     assert!(said.out.contains("(221.00, 226.35)"), "{}", said.out);
     assert_eq!(home.run(&["runs", "show", "last", "--verbose", "--history"]).out, said.out);
     let short = home.run(&["runs", "show", "last"]).out;
-    assert!(short.starts_with("Scatter of execution times under packets, against quiet runs: "));
+    assert!(short.starts_with("Intervals of execution times (90 %): in quiet "));
     assert!(!short.contains("2007"), "{short}");
     assert!(home.run(&["runs", "list"]).out.contains("interference"));
 }

@@ -140,6 +140,43 @@ fn sizes_with_one_disturbance_in_common_are_covered_less() {
     assert!((70.0..=80.0).contains(&percent), "{percent:.1} %");
 }
 
+/// What the paper found in its Tables 1 and 2: alike in quiet, the single processor's much wider under packets.
+#[test]
+fn the_papers_own_runs_answer_its_question() {
+    let figures = crate::published::li2007::Figures::published().unwrap();
+    let headline = judge(&figures.runs).headline(Noise::Net);
+    let (quiet, rest) = headline.split_once("; under packets ").unwrap();
+    assert!(quiet.ends_with("no difference resolved (0.774x to 1.98x)"), "{headline}");
+    assert!(
+        rest.contains("7.3 to 18 % in the plain one, 4.91x (3.07x to 7.86x) as wide. By packets")
+    );
+}
+
+/// Half the scatter is told as such in both environments, whatever the means are.
+#[test]
+fn a_narrower_setting_is_told_in_quiet_and_disturbed() {
+    let runs = |setting, environment, mean: f64, scatter: f64| {
+        let times = [-1.0, -0.6, -0.2, 0.2, 0.6, 1.0].map(|at| mean * (1.0 + scatter * at));
+        Runs::of(setting, environment, 1024, rounds(times))
+    };
+    use {Environment::*, Setting::*};
+    let verdict = judge(&[
+        runs(Augmented, Quiet, 100.0, 0.001),
+        runs(Plain, Quiet, 250.0, 0.020),
+        runs(Augmented, Disturbed, 100.0, 0.001),
+        runs(Plain, Disturbed, 250.0, 0.030),
+    ]);
+    let ratio = |of: &Widths| of.plain_over_augmented.unwrap().ratio;
+    let ratios: Vec<f64> = verdict.widths.iter().map(ratio).collect();
+    assert!((ratios[0] - 20.0).abs() < 1e-9 && (ratios[1] - 30.0).abs() < 1e-9, "{ratios:?}");
+    let headline = verdict.headline(Noise::Cpu);
+    assert!(
+        headline
+            .contains("in quiet 0.12 % wide in the augmented setting and 2.5 % in the plain one")
+    );
+    assert!(headline.contains("as wide; under "), "{headline}");
+}
+
 #[test]
 fn a_setting_that_grew_is_named() {
     let verdict = trial(1.0, 8.0, 3.0, 5);
@@ -292,15 +329,20 @@ fn each_condition_has_its_own_runs_and_the_verdict_theirs() {
     // The interval of each growth has the same width on a logarithmic scale.
     let [augmented, plain] = [found.verdict.augmented, found.verdict.plain].map(Option::unwrap);
     assert!((plain.high / plain.ratio - augmented.high).abs() < 1e-9, "{plain:?}");
+    // Six times 1000 +- d: half-widths of 2.015 d / sqrt(5), which are 0.90 and 7.21 % of the mean.
+    let [quiet, disturbed] = &found.verdict.widths[..] else { panic!("two environments") };
+    let wider = disturbed.plain_over_augmented.unwrap();
+    assert!((quiet.augmented.0 - 0.0180).abs() < 1e-4 && quiet.augmented == quiet.plain);
+    assert!((wider.ratio - 8.0).abs() < 1e-9, "{wider:?}");
     assert_eq!(
         found.verdict.headline(Noise::Net),
         format!(
-            "Scatter of execution times under packets, against quiet runs: 1.00x ({} to {}, not resolved) in the \
-             augmented setting, 8.00x ({} to {}) in the plain one.",
-            times(augmented.low),
-            times(augmented.high),
-            times(plain.low),
-            times(plain.high)
+            "Intervals of execution times (90 %): in quiet 1.8 % wide in the augmented setting and 1.8 % in the plain \
+             one, no difference resolved (0.443x to 2.26x); under packets 1.8 % wide in the augmented setting and 14 % \
+             in the plain one, 8.00x ({low} to {high}) as wide. By packets they grew: not resolved (0.443x to 2.26x) in \
+             the augmented setting, 8.00x ({low} to {high}) in the plain one.",
+            low = times(plain.low),
+            high = times(plain.high)
         )
     );
     // 90 %: t(0.95; 5) = 2.015 of the tables.
@@ -353,6 +395,7 @@ fn without_runs_nothing_is_told() {
     assert!(found.in_words.contains("inconclusive"), "{}", found.in_words);
     let headline = found.verdict.headline(Noise::Timer);
     assert!(headline.contains("not known (too few runs) in the augmented setting"), "{headline}");
+    assert!(headline.starts_with("How wide intervals of execution times are in each setting"));
     assert!(found.events_per_run.is_empty());
 }
 

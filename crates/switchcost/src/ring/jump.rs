@@ -1,0 +1,32 @@
+//! Where the cost of a switch jumps as the ring grows.
+
+use model::cost::Levels;
+use model::jump::{self, Place};
+use model::record::Record;
+use model::regions::Axis;
+use model::summary::CaseSummary;
+
+/// ` It jumps from 1.54 us to 1.80 us at 5 members, 1.17x (1.14x to 1.20x). Candidates there: L1 48 KiB.`; nothing
+/// where no jump is resolved. Of rings that differ in their size only.
+pub(super) fn sentence(record: &Record) -> String {
+    let rings = record.cases.iter().filter(|of| of.case.members > 1);
+    let place = |of: &CaseSummary| {
+        let cost = of.ns_per_switch_above_solo?.quote_cost().ok()?;
+        Some((u64::from(of.case.members), cost))
+    };
+    let mut places: Vec<Place> = rings.clone().filter_map(place).collect();
+    places.sort_by_key(|(members, _)| *members);
+    let is_one_series = places.windows(2).all(|pair| pair[0].0 < pair[1].0);
+    let Some(jump) = jump::largest(&places).filter(|_| is_one_series) else {
+        return String::new();
+    };
+    let levels = Levels::of(&record.header.machine, &record.header.plan);
+    let work = rings.clone().find_map(|of| of.case.work);
+    let found = levels.candidates(&jump, &Axis::MEMBERS, 2, work);
+    let names: Vec<&str> = found.iter().map(|of| of.name.as_str()).collect();
+    let beside = match names.is_empty() {
+        true => String::new(),
+        false => format!(" Candidates there: {}.", names.join("; ")),
+    };
+    format!(" It {}.{beside}", jump.in_words(&Axis::MEMBERS))
+}

@@ -51,7 +51,10 @@ fn above(update: Option<&Update>, state: &State) -> Vec<String> {
     let mut lines = vec![answer, update.own.in_words()];
     lines.extend(most_preempted(&update.rows));
     lines.extend(update.notices.first().cloned());
-    lines.extend(state.no_costs.as_ref().map(|why| format!("cost: {why}")));
+    lines.extend(state.costs.as_ref().map(|costs| match costs {
+        Ok(profile) => format!("cost: by {}", profile.called()),
+        Err(why) => format!("cost: {why}"),
+    }));
     lines
 }
 

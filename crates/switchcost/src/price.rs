@@ -13,10 +13,18 @@ pub(crate) struct Range {
     pub(crate) high: f64,
 }
 
+/// Upper end over lower end up to which a range is an answer.
+const WIDEST: f64 = 10.0;
+
 impl Range {
     /// Each end changed alike.
     pub(crate) fn map(self, of: impl Fn(f64) -> f64) -> Self {
         Self { low: of(self.low), high: of(self.high) }
+    }
+
+    /// Whether it is too wide to be quoted: from zero, or over tenfold.
+    pub(crate) fn is_wide(self) -> bool {
+        self.low <= 0.0 || self.high > WIDEST * self.low
     }
 
     /// What is left beside a part of it, from 0 on.
@@ -69,6 +77,13 @@ pub(crate) fn percents(share: Range) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_range_over_tenfold_is_no_answer() {
+        let is_wide = |low, high| Range { low, high }.is_wide();
+        assert!(!is_wide(0.02, 0.2) && !is_wide(1.0, 1.0));
+        assert!(is_wide(0.02, 0.21) && is_wide(0.0, 0.1) && is_wide(-0.1, 0.1));
+    }
 
     #[test]
     fn a_switch_costs_what_its_kind_does() {

@@ -4,7 +4,7 @@
 #[cfg(target_arch = "x86_64")]
 mod instructions;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
@@ -64,6 +64,31 @@ pub struct Accesses {
     of_threads: HashMap<(u32, u64), u64>,
     /// The same by CPU.
     of_cpus: HashMap<(u32, u64), u64>,
+    /// Other processes that ran on its CPUs, by process.
+    pub neighbours: BTreeMap<u32, Neighbour>,
+}
+
+/// A process that runs on the same CPUs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Neighbour {
+    /// Samples of it.
+    pub samples: u64,
+    /// How often each line was seen.
+    lines: HashMap<u64, u64>,
+}
+
+impl Neighbour {
+    fn add(&mut self, next: Next) {
+        self.samples += 1;
+        if let Next::Access { address, .. } = next {
+            *self.lines.entry(address / LINE_BYTES).or_default() += 1;
+        }
+    }
+
+    /// How often each line was seen.
+    pub fn lines(&self) -> impl Iterator<Item = u64> {
+        self.lines.values().copied()
+    }
 }
 
 impl Accesses {
@@ -81,6 +106,11 @@ impl Accesses {
                 *self.of_cpus.entry((moment.cpu, line)).or_default() += 1;
             }
         }
+    }
+
+    /// All samples of the program itself.
+    fn samples(&self) -> u64 {
+        self.accesses + self.computing + self.unknown
     }
 
     /// Threads that were seen before an access.
@@ -104,57 +134,68 @@ impl Accesses {
     }
 }
 
+/// What a process has in its memory, read as samples need it.
+struct Memory {
+    file: File,
+    /// Pages of code; absent where one cannot be read.
+    code: Code,
+}
+
+impl Memory {
+    fn of(pid: u32) -> Result<Self, String> {
+        let path = format!("/proc/{pid}/mem");
+        let file = File::open(&path).map_err(|error| format!("cannot read {path}: {error}"))?;
+        Ok(Self { file, code: HashMap::new() })
+    }
+}
+
 /// Samples a program. Nothing of it is stopped or changed.
 pub struct Sampler {
     cpus: Vec<CpuSamples>,
     pid: u32,
-    memory: File,
-    /// Pages of code; absent where one cannot be read.
-    code: HashMap<u64, Option<Box<[u8; PAGE_BYTES as usize]>>>,
+    /// Period from the time on when it is known to use much of a CPU; none once that has begun.
+    later_ns: Option<u64>,
+    memory: Memory,
+    /// The memory of its neighbours; absent where one may not be read.
+    of_neighbours: HashMap<u32, Option<Memory>>,
     seen: Accesses,
 }
 
+/// Samples after which those of the whole watch are spread over it: a program that sleeps mostly gives fewer.
+const AT_FIRST: u64 = MOST_SAMPLES / 4;
+/// Other processes whose accesses are looked at, at the most.
+const MOST_NEIGHBOURS: usize = 16;
+
 impl Sampler {
-    /// Begins to sample on the CPUs that its threads may use now, so that the samples of one busy CPU last for `watch`;
-    /// without it as often as is sensible. What is missing, where it cannot.
+    /// Begins to sample on the CPUs that its threads may use now: often at first, then so that the samples of one busy CPU
+    /// last for `watch`; without it as often as is sensible. What is missing, where it cannot.
     pub fn start(pid: i32, watch: Option<Duration>) -> Result<Self, String> {
-        let period = watch.unwrap_or_default() / MOST_SAMPLES as u32;
-        let period_ns = period.max(LEAST_PERIOD).as_nanos() as u64;
         if !cfg!(target_arch = "x86_64") {
             return Err("instructions of this architecture are not decoded (x86-64 is)".to_string());
         }
-        let path = format!("/proc/{pid}/mem");
-        let memory = File::open(&path).map_err(|error| format!("cannot read {path}: {error}"))?;
-        let mut cpus = Vec::new();
-        for cpu in cpus_of(pid) {
-            match CpuSamples::open(cpu, period_ns) {
-                Ok(samples) => cpus.push(samples),
-                // A CPU that is offline.
-                Err(Errno::NODEV | Errno::NXIO) => {}
-                Err(Errno::ACCESS | Errno::PERM) => {
-                    return Err("sampling its accesses needs CAP_PERFMON: run as root".to_string());
-                }
-                Err(errno) => {
-                    return Err(format!("cannot sample CPU {cpu} (perf_event_open): {errno}"));
-                }
-            }
-        }
-        let pid = pid.unsigned_abs();
-        Ok(Self { cpus, pid, memory, code: HashMap::new(), seen: Accesses::default() })
+        let memory = Memory::of(pid.unsigned_abs())?;
+        let cpus = sample(pid, LEAST_PERIOD.as_nanos() as u64)?;
+        let later = watch.unwrap_or_default() / MOST_SAMPLES as u32;
+        let later_ns = (later > LEAST_PERIOD).then_some(later.as_nanos() as u64);
+        let (pid, of_neighbours) = (pid.unsigned_abs(), HashMap::new());
+        Ok(Self { cpus, pid, later_ns, memory, of_neighbours, seen: Accesses::default() })
     }
 
     /// Reads what was sampled since the last call.
     pub fn look(&mut self) {
-        let Self { cpus, pid, memory, code, seen } = self;
+        let Self { cpus, pid, memory, of_neighbours, seen, .. } = self;
         for samples in cpus.iter_mut() {
-            samples.drain(|moment| {
-                if moment.pid == *pid {
-                    seen.add(&moment, next(&moment, memory, code));
-                }
+            samples.drain(|moment| match moment.pid == *pid {
+                true => seen.add(&moment, next(&moment, memory)),
+                false => see_neighbour(seen, of_neighbours, &moment),
             });
         }
-        if seen.accesses + seen.computing + seen.unknown >= MOST_SAMPLES {
-            cpus.clear();
+        let samples = self.seen.samples();
+        if samples >= MOST_SAMPLES {
+            self.cpus.clear();
+        } else if samples >= AT_FIRST {
+            let later = self.later_ns.take().and_then(|ns| sample(*pid as i32, ns).ok());
+            self.cpus = later.unwrap_or_else(|| std::mem::take(&mut self.cpus));
         }
     }
 
@@ -164,13 +205,44 @@ impl Sampler {
     }
 }
 
+/// Samples of the CPUs that a process may use, or what is missing.
+fn sample(pid: i32, period_ns: u64) -> Result<Vec<CpuSamples>, String> {
+    let mut cpus = Vec::new();
+    for cpu in cpus_of(pid) {
+        match CpuSamples::open(cpu, period_ns) {
+            Ok(samples) => cpus.push(samples),
+            // A CPU that is offline.
+            Err(Errno::NODEV | Errno::NXIO) => {}
+            Err(Errno::ACCESS | Errno::PERM) => {
+                return Err("sampling its accesses needs CAP_PERFMON: run as root".to_string());
+            }
+            Err(errno) => {
+                return Err(format!("cannot sample CPU {cpu} (perf_event_open): {errno}"));
+            }
+        }
+    }
+    Ok(cpus)
+}
+
+/// A moment of another process, where the program itself has run.
+fn see_neighbour(seen: &mut Accesses, all: &mut HashMap<u32, Option<Memory>>, moment: &Moment) {
+    let is_beside = seen.running_cpus.contains(&moment.cpu) && moment.pid != std::process::id();
+    if !is_beside || (all.len() >= MOST_NEIGHBOURS && !all.contains_key(&moment.pid)) {
+        return;
+    }
+    let memory = all.entry(moment.pid).or_insert_with(|| Memory::of(moment.pid).ok());
+    let next = memory.as_mut().map_or(Next::Unknown, |memory| next(moment, memory));
+    seen.neighbours.entry(moment.pid).or_default().add(next);
+}
+
 type Code = HashMap<u64, Option<Box<[u8; PAGE_BYTES as usize]>>>;
 
 #[cfg(target_arch = "x86_64")]
-fn next(moment: &Moment, memory: &File, code: &mut Code) -> Next {
+fn next(moment: &Moment, memory: &mut Memory) -> Next {
     use instructions::LONGEST_BYTES;
     use std::os::unix::fs::FileExt;
 
+    let Memory { file, code } = memory;
     instructions::next(moment, |ip| {
         let mut bytes = [0; LONGEST_BYTES];
         let mut have = 0;
@@ -178,7 +250,7 @@ fn next(moment: &Moment, memory: &File, code: &mut Code) -> Next {
             let at = ip.checked_add(have as u64)?;
             let page = code.entry(at / PAGE_BYTES).or_insert_with(|| {
                 let mut page = Box::new([0; PAGE_BYTES as usize]);
-                memory.read_exact_at(&mut page[..], at - at % PAGE_BYTES).ok().map(|()| page)
+                file.read_exact_at(&mut page[..], at - at % PAGE_BYTES).ok().map(|()| page)
             });
             let Some(page) = page else { break };
             let rest = &page[(at % PAGE_BYTES) as usize..];
@@ -191,7 +263,7 @@ fn next(moment: &Moment, memory: &File, code: &mut Code) -> Next {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn next(_: &Moment, _: &File, _: &mut Code) -> Next {
+fn next(_: &Moment, _: &mut Memory) -> Next {
     Next::Unknown
 }
 
@@ -218,5 +290,29 @@ mod tests {
         };
         assert_eq!(sorted(&mut seen.of_threads()), [1, 1, 2]);
         assert_eq!(sorted(&mut seen.of_cpus()), [1, 3]);
+    }
+
+    #[test]
+    fn neighbours_count_where_the_program_has_run() {
+        let mut seen = Accesses::default();
+        let moment = |pid, cpu| Moment { pid, tid: pid, cpu, ip: 0, registers: [0; 16] };
+        seen.add(&moment(1, 0), Next::Access { address: 0, dependent: false });
+        let mut all = HashMap::new();
+        // No process has these numbers: their memory cannot be read.
+        let none = u32::MAX - 1;
+        for (pid, cpu) in [(none, 0), (none, 0), (none, 1), (std::process::id(), 0)] {
+            see_neighbour(&mut seen, &mut all, &moment(pid, cpu));
+        }
+        assert_eq!(seen.neighbours.len(), 1);
+        assert_eq!(seen.neighbours[&none].samples, 2);
+        for other in 0..100 {
+            see_neighbour(&mut seen, &mut all, &moment(none - other, 0));
+        }
+        assert_eq!(seen.neighbours.len(), MOST_NEIGHBOURS);
+        let mut neighbour = Neighbour::default();
+        for next in [Next::Access { address: 130, dependent: true }, Next::Compute, Next::Unknown] {
+            neighbour.add(next);
+        }
+        assert_eq!((neighbour.samples, neighbour.lines().collect()), (3, vec![1]));
     }
 }

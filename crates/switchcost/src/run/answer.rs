@@ -2,11 +2,11 @@
 
 use launcher::Ending;
 use model::estimate::Estimate;
-use model::words::{times, two_digits};
+use model::words::times;
 
 use super::findings::{Ratio, Summary};
 use super::record::Record;
-use crate::price::Range;
+use crate::price::percents;
 use crate::terminal::{TimeUnit, counted, figure, time_words};
 use crate::watch::findings::ProgramCost;
 
@@ -151,31 +151,29 @@ pub(super) fn by_thousands(count: u64) -> String {
     groups.join(",")
 }
 
-/// What share of the CPU time went to switches, where that is estimated.
+/// What share of the CPU time went to switches, where that is estimated, and by which profile. Where the whole is too wide a
+/// range, the share of the switches themselves.
 pub(super) fn switching(summary: &Summary) -> Option<String> {
-    let (share, beside) = match &summary.switching.as_ref()?.cost {
-        ProgramCost::Estimated { share, .. } => (*share, ""),
-        ProgramCost::Inconclusive { direct_share, .. } => {
-            ((*direct_share)?, ", what refilling caches takes not counted")
-        }
+    let switching = summary.switching.as_ref()?;
+    let (share, direct) = match &switching.cost {
+        ProgramCost::Estimated { share, direct_share, .. } => (Some(*share), *direct_share),
+        ProgramCost::Inconclusive { direct_share, .. } => (None, *direct_share),
     };
     switches(summary).filter(|count| *count > 0.0)?;
-    let part = share_words(share)?;
-    Some(format!("switching took an estimated {part} of the CPU time{beside}"))
-}
-
-/// `1.2 to 2.1 %`: within 0 to 100 %; none where that is all that is known.
-fn share_words(share: Range) -> Option<String> {
-    let percent = |part: f64| two_digits(100.0 * part);
-    match (share.low > 0.0, share.high < 1.0) {
-        (false, false) => None,
-        (false, true) => Some(format!("at most {} %", percent(share.high.max(0.0)))),
-        (true, false) => Some(format!("{} % or more", percent(share.low.min(1.0)))),
-        (true, true) if percent(share.low) == percent(share.high) => {
-            Some(format!("{} %", percent(share.low)))
-        }
-        (true, true) => Some(format!("{} to {} %", percent(share.low), percent(share.high))),
+    let by = switching.profile.known().map(|profile| format!(", by {}", profile.called()));
+    let by = by.unwrap_or_default();
+    let whole = share.filter(|share| !share.is_wide());
+    if let Some(part) = whole.map(percents) {
+        return Some(format!("switching took an estimated {part} of the CPU time{by}"));
     }
+    let part = percents(direct.filter(|direct| !direct.is_wide())?);
+    let refill = match share {
+        Some(_) => {
+            "with refill the range is too wide to quote (`switchcost cost -- CMD` reads the working set)"
+        }
+        None => "what refilling caches takes not counted",
+    };
+    Some(format!("switching itself took an estimated {part} of the CPU time{by}; {refill}"))
 }
 
 #[cfg(test)]
@@ -183,16 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_stay_within_the_cpu_time() {
-        for (low, high, words) in [
-            (0.012, 0.021, Some("1.2 to 2.1 %")),
-            (-0.1, 0.02, Some("at most 2 %")),
-            (0.5, 1.7, Some("50 % or more")),
-            (0.1, 0.1, Some("10 %")),
-            (-1.0, 2.0, None),
-        ] {
-            assert_eq!(share_words(Range { low, high }).as_deref(), words);
-        }
+    fn counts_have_commas() {
         assert_eq!(
             [0, 999, 5_300, 1_234_567].map(by_thousands),
             ["0", "999", "5,300", "1,234,567"]

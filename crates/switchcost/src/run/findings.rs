@@ -260,6 +260,7 @@ impl Switching {
         let set = Reading::Known(WorkingSet::within(largest.min(resident)));
         let program = Program::over(median("real_ns").unwrap_or(0.0), counts, set);
         let cost = program_cost(&program, points);
+        let cost = profile.why().map_or(cost.clone(), |why| cost.clone().without_profile(why));
         let cpu_ns = median("cpu_ns").unwrap_or(0.0);
         let overhead = |share: Range| Range { low: share.low * cpu_ns, high: share.high * cpu_ns };
         let (share, direct) = match cost {

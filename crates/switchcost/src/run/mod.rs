@@ -30,7 +30,8 @@ use crate::output::{Output, check_place, put, say_text, to_json};
 use crate::progress::RunsProgress;
 use crate::secrets::{masked, shown};
 use crate::values::{Destination, above_zero, each_once, share, whole};
-use crate::watch::profile::{self, WorkingSet};
+use crate::watch::profile::{self, CostProfile, WorkingSet};
+use crate::watch::{self, Chosen};
 use findings::{SOURCES, Summary, Switching};
 use gate::{Gate, Gated};
 use record::{Plan, Record};
@@ -103,6 +104,12 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     no_estimate: bool,
 
+    /// The stored run whose costs count, instead of the best one of this machine
+    ///
+    /// Name, start of a name, `last`, `last~1`, or a file.
+    #[arg(long, value_name = "RUN", conflicts_with = "no_estimate")]
+    profile: Option<String>,
+
     /// Seed of the order of commands and of the statistics' resampling; recorded
     #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = whole(0..=u64::MAX))]
     seed: u64,
@@ -159,6 +166,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         return Err(usage("--name: `run` stores nothing (--json FILE keeps the figures)"));
     }
     args.markdown.iter().try_for_each(|to| check_place("--markdown", to))?;
+    // What is wrong with it is told before anything is run.
+    let named = args.profile.as_deref().map(watch::named).transpose()?;
     let (plan, commands) = args.plan()?;
     let compares = args.fail_above.is_some() || args.markdown.is_some();
     if compares && plan.commands.len() < 2 {
@@ -222,7 +231,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         }
         _ => code,
     };
-    let written = write(plan, runs, started, signal.is_some(), args, gate);
+    let written = write(plan, runs, started, signal.is_some(), args, (gate, named.as_ref()));
     // A script that waits for the figures must learn that they are not there. 1 is a gate's FAIL.
     let unwritten = if args.fail_above.is_some() { gate::TROUBLE } else { 1 };
     Ok(if !written && code == 0 { unwritten } else { code }.into())
@@ -269,7 +278,7 @@ fn write(
     started: String,
     interrupted: bool,
     args: &RunArgs,
-    gate: Option<Gate>,
+    (gate, named): (Option<Gate>, Option<&Chosen>),
 ) -> bool {
     let Output { json, csv, quiet, .. } = &args.output;
     let mut outputs = Vec::new();
@@ -292,7 +301,7 @@ fn write(
         };
         let mut record = Record::new(plan, runs, machine, about);
         if !args.no_estimate {
-            estimate(&mut record, interrupted, args.output.anonymous);
+            estimate(&mut record, interrupted, args.output.anonymous, named);
         }
         if let (Some(to), Some(gate)) = (&args.markdown, &gate) {
             outputs.push((to, Ok(gate::markdown(&record, gate).into_bytes())));
@@ -333,28 +342,28 @@ fn rows(runs: &[Run]) -> Result<Vec<u8>> {
     csv::write(&names, runs.iter().map(row))
 }
 
-/// Adds what the switches cost. Where this machine has no cost profile, a quick one is measured, unless
-/// somebody has asked to stop.
-fn estimate(record: &mut Record, interrupted: bool, anonymous: bool) {
-    let mut notices = Vec::new();
+/// Adds what the switches cost, by the profile that was asked for. Where this machine has none a quick one is measured,
+/// unless somebody has asked to stop.
+fn estimate(record: &mut Record, interrupted: bool, anonymous: bool, named: Option<&Chosen>) {
     let resident =
         record.commands.iter().filter_map(|command| command.median("max_resident_bytes"));
     let set = WorkingSet::within(resident.fold(0.0, f64::max) as u64);
-    let mut found = profile::stored(Some(set), &mut notices);
-    if found.known().is_none() && !interrupted && record.commands.iter().any(Summary::switched) {
+    let mut found = named.map_or_else(|| profile::stored(set), |named| Ok(named.clone()));
+    let mut notices = Vec::new();
+    if found.is_err() && !interrupted && record.commands.iter().any(Summary::switched) {
         let measured = profile::measure_quickly(anonymous);
-        found = profile::stored(Some(set), &mut notices);
-        let notice = match (measured, found.known()) {
-            (Ok(()), Some(_)) => "this machine had no cost profile: a quick one was measured in a second or two; `switchcost cost` makes a better one".to_string(),
-            (Ok(()), None) => "the quick measurement was interrupted, or not stored".to_string(),
+        found = profile::stored(set);
+        let notice = match (measured, &found) {
+            (Ok(()), Ok(_)) => "no stored cost profile served: a quick one was measured in a second or two; `switchcost cost` makes a better one".to_string(),
+            (Ok(()), Err(why)) => format!("the quick measurement is no profile: {why}"),
             (Err(error), _) => format!("the quick measurement failed: {error:#}"),
         };
-        if found.known().is_none() {
-            found = Reading::unknown(notice.clone());
-        }
+        found = found.map_err(|_| notice.clone());
         notices.push(notice);
     }
+    notices.extend(found.iter().flat_map(|chosen| chosen.notices.clone()));
+    let profile: Reading<CostProfile> = found.map(|chosen| chosen.profile).into();
     for summary in &mut record.commands {
-        summary.switching = Some(Switching::of(summary, found.clone(), notices.clone()));
+        summary.switching = Some(Switching::of(summary, profile.clone(), notices.clone()));
     }
 }

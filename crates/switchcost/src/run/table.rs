@@ -239,7 +239,7 @@ fn switching_words(switching: &Switching) -> String {
     if let ProgramCost::Estimated { assumptions, .. } = &switching.cost {
         text += &format!("  assumed: {}\n", assumptions.join("; "));
         if let Some(profile) = switching.profile.known() {
-            text += &format!("  costs of {}\n", profile.run);
+            text += &format!("  costs of {} ({})\n", profile.run, profile.called());
         }
     }
     text.extend(switching.notices.iter().map(|notice| format!("  {notice}\n")));

@@ -243,7 +243,8 @@ fn switches_cost_what_the_profile_says() {
     let point =
         |array_bytes, total| ProfilePoint { array_bytes, total, direct, ..ProfilePoint::default() };
     let points = vec![point(4096, cost(2500.0, 4000.0)), point(262_144, cost(5000.0, 10_000.0))];
-    let profile = Reading::Known(CostProfile { run: "r".to_owned(), points });
+    let profile =
+        Reading::Known(CostProfile { run: "r".to_owned(), points, ..CostProfile::default() });
     let switching = Switching::of(&record.commands[0], profile, Vec::new());
     let (overhead, direct) =
         (switching.overhead_ns.unwrap(), switching.direct_overhead_ns.unwrap());
@@ -371,13 +372,24 @@ fn the_headline_of_one_run_says_what_it_used() {
         ..ProfilePoint::default()
     };
     let points = vec![point(4096), point(4 << 20)];
-    let profile = Reading::Known(CostProfile { run: "r".to_owned(), points });
+    let profile =
+        Reading::Known(CostProfile { run: "r".to_owned(), points, ..CostProfile::default() });
     let switching = Switching::of(&record.commands[0], profile, Vec::new());
     record.commands[0].switching = Some(switching);
     assert_eq!(
         headline(&record),
-        "make -j4: 12.3 s real, 40.1 s CPU, 5,300 switches; switching took an estimated 1.2 to 2.1 % of the CPU time"
+        "make -j4: 12.3 s real, 40.1 s CPU, 5,300 switches; switching took an estimated 1.2 to 2.1 % of the CPU time, by profile r"
     );
+    // A range over tenfold is not quoted: 91 us to 1 ms a switch.
+    let wide = ProfilePoint { total: Cost { high_ns: 1e6, ..cost }, ..point(4 << 20) };
+    let points = vec![point(4096), wide];
+    let profile =
+        CostProfile { run: "r".into(), age_s: Some(90), points, ..CostProfile::default() };
+    let switching = Switching::of(&record.commands[0], Reading::Known(profile), Vec::new());
+    record.commands[0].switching = Some(switching);
+    let said = headline(&record);
+    let direct = "; switching itself took an estimated 1.2 to 2.1 % of the CPU time, by profile r, 1 minute old; with refill the range is too wide to quote";
+    assert!(said.contains(direct), "{said}");
     let mut failed = run(0, 0, 5 * MS, MS / 2);
     failed.used.ending = Ending::Exited { code: 3 };
     let failed = super::tests::record(named(&[&["sh", "-c", "exit 3"]], 1), vec![failed]);

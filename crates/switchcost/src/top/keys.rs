@@ -1,6 +1,7 @@
 //! What keys do: without a terminal.
 
 use crate::live::rows::{By, Row, Sort};
+use crate::watch::profile::CostProfile;
 
 /// A key, as far as any does something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub(super) enum Action {
 }
 
 /// What is shown, and how.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct State {
     pub(super) by: By,
     pub(super) sort: Sort,
@@ -36,8 +37,8 @@ pub(super) struct State {
     pub(super) help: bool,
     /// Rows that were scrolled past.
     pub(super) first: usize,
-    /// Why costs are not known; absent where they are.
-    pub(super) no_costs: Option<String>,
+    /// The stored costs, or why there are none; absent before they were looked up.
+    pub(super) costs: Option<Result<CostProfile, String>>,
 }
 
 const GROUPS: [By; 4] = [By::Process, By::Thread, By::Cgroup, By::User];
@@ -53,7 +54,7 @@ fn next<T: Copy + PartialEq>(all: &[T], of: T) -> T {
 impl State {
     pub(super) fn new(by: By, sort: Sort, filter: String) -> Self {
         let (is_typing, frozen, help, first) = (false, false, false, 0);
-        Self { by, sort, filter, is_typing, frozen, help, first, no_costs: None }
+        Self { by, sort, filter, is_typing, frozen, help, first, costs: None }
     }
 
     pub(super) fn press(&mut self, key: Key) -> Action {

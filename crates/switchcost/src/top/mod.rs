@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use model::reading::Reading;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -23,6 +24,7 @@ use crate::live::session::{LOOK, Own, Session};
 use crate::output::{for_people, ignore_broken_pipe, print_on};
 use crate::price::Price;
 use crate::watch;
+use crate::watch::profile::CostProfile;
 use keys::{Action, State};
 use terminal::Terminal;
 
@@ -55,7 +57,7 @@ pub(crate) struct TopArgs {
     #[arg(long, value_name = "COUNT", value_parser = crate::values::above_zero::<u64>)]
     updates: Option<u64>,
 
-    /// The stored run whose costs count, instead of the newest run of `cost`
+    /// The stored run whose costs count, instead of the best one of this machine
     ///
     /// Name, start of a name, `last`, `last~1`, or a file.
     #[arg(long, value_name = "RUN")]
@@ -84,6 +86,10 @@ pub(crate) struct Update {
     pub(crate) own: Own,
     /// A row for each.
     pub(crate) rows: Vec<Row>,
+    /// The stored run that the costs are from.
+    pub(crate) profile: Reading<String>,
+    /// Seconds from its start to now; null where that cannot be told.
+    pub(crate) profile_age_s: Option<u64>,
     /// What is not in the figures.
     pub(crate) notices: Vec<String>,
 }
@@ -99,7 +105,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<ExitCode> {
     let interrupt = Interrupt::watch()?;
     let mut session = Session::open(Scope::All, None, Some(args.by), "switchcost cost --pid PID")?;
     let mut state = State::new(args.by, args.sort, args.filter.clone());
-    state.no_costs = chosen.err();
+    state.costs = Some(chosen.map(|chosen| chosen.profile));
     match args.batch {
         Some(form) => batch(args, &mut session, &state, price, form, &interrupt)?,
         None => live(args, &mut session, &mut state, price, &interrupt)?,
@@ -108,7 +114,10 @@ pub(crate) fn run(args: &TopArgs) -> Result<ExitCode> {
 }
 
 /// Looks, and gives what has happened since the update before.
-fn update(session: &mut Session, by: By, price: Price) -> Update {
+fn update(session: &mut Session, state: &State, price: Price) -> Update {
+    let by = state.by;
+    let profile: Reading<CostProfile> =
+        state.costs.clone().map_or_else(Reading::default, Reading::from);
     session.look();
     let seconds = session.elapsed().as_secs_f64();
     let total = Row { name: "machine".into(), ..Row::of(&session.account.total(), seconds, price) };
@@ -118,6 +127,8 @@ fn update(session: &mut Session, by: By, price: Price) -> Update {
         total,
         own: session.own(),
         rows: rows(&session.account, (by, &session.labels), seconds, price),
+        profile: profile.clone().map(|of| of.run),
+        profile_age_s: profile.known().and_then(|of| of.age_s),
         notices: session.gaps(),
     };
     session.begin_anew();
@@ -135,7 +146,7 @@ fn batch(
     let mut left = args.updates.unwrap_or(u64::MAX);
     while left > 0 {
         let is_over = wait(session, args.interval, |longest| interrupt.wait(longest));
-        let mut update = update(session, state.by, price);
+        let mut update = update(session, state, price);
         state.arrange(&mut update.rows);
         let text = match form {
             Form::Text => {
@@ -183,7 +194,7 @@ fn live(
     while interrupt.signal().is_none() {
         if Instant::now() >= due {
             due = Instant::now() + args.interval;
-            let new = update(session, state.by, price);
+            let new = update(session, state, price);
             if !state.frozen {
                 shown = Some(new);
             }

@@ -52,7 +52,10 @@ fn above(update: Option<&Update>, state: &State) -> Vec<String> {
     lines.extend(update.own.took_in_words().map(|took| format!("this tracer {took}")));
     lines.extend(most_preempted(&update.rows));
     lines.extend(update.notices.first().cloned());
-    lines.extend(state.no_costs.as_ref().map(|why| format!("cost: {why}")));
+    lines.extend(state.costs.as_ref().map(|costs| match costs {
+        Ok(profile) => format!("cost: by {}", profile.called()),
+        Err(why) => format!("cost: {why}"),
+    }));
     lines
 }
 

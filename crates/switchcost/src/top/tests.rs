@@ -44,6 +44,8 @@ fn update() -> Update {
             row("kworker/1:2", 57, 300.0, 0.0),
             row("rsync", 4_194_304, 0.0, 1_700.0),
         ],
+        profile: Reading::unknown("none"),
+        profile_age_s: None,
         notices: Vec::new(),
     }
 }

@@ -62,7 +62,7 @@ pub(crate) struct TraceArgs {
     #[arg(long)]
     by: Option<By>,
 
-    /// The stored run whose costs count, instead of the newest run of `cost`
+    /// The stored run whose costs count, instead of the best one of this machine
     ///
     /// Name, start of a name, `last`, `last~1`, or a file.
     #[arg(long, value_name = "RUN")]
@@ -320,7 +320,7 @@ fn of_report(report: &Report) -> Costs {
     Costs {
         price: Price { direct: report.direct(), total },
         apart: watch::apart().map(|apart| (apart, cpus())),
-        profile: report.profile.clone().map(|profile| profile.run),
+        profile: report.profile.clone(),
         refill_unknown: report.refill_share.why().map(str::to_string),
         command_to_know: report.command_to_know.clone(),
     }
@@ -334,7 +334,7 @@ fn direct_only(named: Option<&Chosen>) -> Costs {
     Costs {
         price: Price { direct, total: None },
         apart: None,
-        profile: Reading::from(chosen.map(|chosen| chosen.profile.run)),
+        profile: Reading::from(chosen.map(|chosen| chosen.profile)),
         refill_unknown: Some(
             "the working sets of several programs are not read (--pid does)".to_string(),
         ),

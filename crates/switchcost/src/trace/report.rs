@@ -13,6 +13,7 @@ use crate::live::rows::{By, Preemptions, Row, direct_share, grouped, rows, share
 use crate::live::session::Own;
 use crate::price::{Price, Range, percents};
 use crate::watch::Apart;
+use crate::watch::profile::CostProfile;
 
 /// Version of [`Trace`].
 const SCHEMA: u32 = 1;
@@ -39,7 +40,7 @@ pub(crate) struct Target {
 pub(crate) struct Costs {
     pub(crate) price: Price,
     /// The stored run that has the costs, or why there is none.
-    pub(crate) profile: Reading<String>,
+    pub(crate) profile: Reading<CostProfile>,
     /// What handing over to another CPU costs, and CPUs that there are; absent where no sweep of placements is stored.
     pub(crate) apart: Option<(Apart, usize)>,
     /// Why the working set is not known; absent where it is.
@@ -123,6 +124,8 @@ pub(crate) struct Trace {
     pub(crate) pinning: Option<Pinning>,
     /// The stored run that the costs are from.
     pub(crate) profile: Reading<String>,
+    /// Seconds from its start to now; null where that cannot be told.
+    pub(crate) profile_age_s: Option<u64>,
     /// The command that would make an unknown share known, where there is one.
     pub(crate) command_to_know: Option<String>,
     /// Each thread or process, that with the most switches first; a thousand at most.
@@ -160,6 +163,7 @@ impl Trace {
         let whole: Reading<Range> = share(price.total, &used).ok_or(refill_unknown).into();
         let refill_share =
             whole.clone().and_then(|whole| direct_share.clone().map(|direct| whole.beside(direct)));
+        let called = costs.profile.known().map(CostProfile::called);
         let mut rows = rows(account, by, seconds, price);
         rows.truncate(MOST_ROWS);
         let apart = costs.apart.filter(|_| target.pid.is_some());
@@ -172,7 +176,8 @@ impl Trace {
             share: whole,
             refill_share,
             pinning,
-            profile: costs.profile,
+            profile_age_s: costs.profile.known().and_then(|profile| profile.age_s),
+            profile: costs.profile.map(|profile| profile.run),
             command_to_know: costs.command_to_know,
             rows,
             neighbours: neighbours(account, &used, seconds),
@@ -185,12 +190,12 @@ impl Trace {
             target,
             seconds,
         };
-        trace.in_words = trace.headline();
+        trace.in_words = trace.headline(called.as_deref());
         trace
     }
 
     /// `postgres (pid 812): 41,200 switches a second, 93 % voluntary; they cost 7.8 to 11 % of its CPU time, ...`.
-    fn headline(&self) -> String {
+    fn headline(&self, profile: Option<&str>) -> String {
         let Self { target, total, .. } = self;
         let per_s = total.switches_per_s();
         let pid = target.pid.map_or(String::new(), |pid| format!(" (pid {pid})"));
@@ -202,18 +207,25 @@ impl Trace {
             );
         }
         let whose = if target.pid.is_some() { "its" } else { "the" };
-        let cost = match (self.share.known(), self.refill_share.known(), self.direct_share.known())
-        {
-            (Some(share), Some(refill), _) => format!(
-                "they cost {} of {whose} CPU time, {} refilling caches",
-                percents(*share),
-                percents(*refill)
-            ),
-            (.., Some(direct)) => {
-                format!("the switches themselves cost {} of {whose} CPU time", percents(*direct))
-            }
-            _ => "what they cost is not known".to_string(),
-        };
+        let quoted = |share: &Reading<Range>| share.known().copied().filter(|of| !of.is_wide());
+        let by = profile.map_or(String::new(), |profile| format!(", by {profile}"));
+        let cost =
+            match (quoted(&self.share), self.refill_share.known(), quoted(&self.direct_share)) {
+                (Some(share), Some(refill), _) => format!(
+                    "they cost {} of {whose} CPU time, {} refilling caches{by}",
+                    percents(share),
+                    percents(*refill)
+                ),
+                (_, refill, Some(direct)) => {
+                    let wide =
+                        refill.map_or("", |_| " (with refill the range is too wide to quote)");
+                    format!(
+                        "the switches themselves cost {} of {whose} CPU time{by}{wide}",
+                        percents(direct)
+                    )
+                }
+                _ => "what they cost is not known".to_string(),
+            };
         let worst = self.neighbours.first().map(|worst| {
             let kind = if target.pid.is_some() { "worst neighbour" } else { "most preemptions by" };
             let rate = grouped(worst.preemptions.per_s);

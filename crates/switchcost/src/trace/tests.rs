@@ -14,6 +14,7 @@ use crate::live::tests::{name, pair, thread};
 use crate::price::{Direct, Price, Range};
 use crate::terminal::View;
 use crate::watch::Apart;
+use crate::watch::profile::CostProfile;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -41,7 +42,11 @@ fn account(scope: Scope) -> Account {
 
 fn costs(price: Price) -> Costs {
     let profile = match price.direct {
-        Some(_) => Reading::Known("a-run".to_string()),
+        Some(_) => Reading::Known(CostProfile {
+            run: "a-run".into(),
+            age_s: Some(7200),
+            ..CostProfile::default()
+        }),
         None => Reading::unknown("no stored cost profile: run `switchcost cost` first"),
     };
     let refill_unknown = price.total.is_none().then(|| "its memory was not read".to_string());
@@ -84,8 +89,8 @@ fn the_answer_comes_first() {
     );
     let expected = "\
 postgres (pid 812): 41,200 switches a second, 50 % voluntary; they cost 7.8 to
-  11 % of its CPU time, 4.8 to 9 % refilling caches; worst neighbour:
-  kworker/1:2 (25 a second).
+  11 % of its CPU time, 4.8 to 9 % refilling caches, by profile a-run, 2 hours
+  old; worst neighbour: kworker/1:2 (25 a second).
 
 traced for 2.00 s; counts are a second, times upper ends
 
@@ -149,7 +154,19 @@ fn what_the_observer_preempts_is_no_neighbours_doing() {
 fn what_is_not_known_is_said_with_the_way_to_know_it() {
     let direct_only = trace(Scope::Process(812), Price { direct: DIRECT, total: None });
     assert!(
-        direct_only.in_words.contains("the switches themselves cost 2 to 3 % of its CPU time;")
+        direct_only.in_words.contains(
+            "the switches themselves cost 2 to 3 % of its CPU time, by profile a-run, 2 hours old;"
+        ),
+        "{}",
+        direct_only.in_words
+    );
+    // A range over tenfold is not quoted.
+    let total = DIRECT.map(|of| Range { high: 11.0 * of.pipe.low, ..of.pipe });
+    let wide = trace(Scope::Process(812), Price { direct: DIRECT, total });
+    assert!(
+        wide.in_words.contains("2 hours old (with refill the range is too wide to quote);"),
+        "{}",
+        wide.in_words
     );
     let said = table::text(&direct_only, View::default());
     assert!(said.contains("refilling caches: not known: its memory was not read\n"), "{said}");

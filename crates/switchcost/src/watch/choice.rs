@@ -1,17 +1,21 @@
 //! Which stored run is the machine's cost profile.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::Result;
 use model::experiment::Experiment;
 use model::machine::Machine;
 use model::plan::Plan;
 use model::record::Record;
-use model::ring::{Case, Kind};
-use model::run::Header;
+use model::ring::{Case, Kind, Policy, Walk};
+use model::run::{Header, Run};
 
+use super::candidate::{Candidate, Worth, choose, unfinished};
 use super::profile::{
-    CostProfile, NO_PROFILE, QUICK, WorkingSet, cost_at, cost_of, is_of_two, is_walk, points_of,
+    CostProfile, ProfilePoint, QUICK, WorkingSet, cost_at, cost_of, direct, is_clean, is_of_two,
+    is_walk, points_of, short,
 };
 use crate::failure::usage;
 use crate::price::Range;
@@ -46,15 +50,17 @@ pub(crate) struct Chosen {
     pub(crate) path: PathBuf,
     /// Why it was chosen.
     pub(crate) why: String,
-    /// In what its machine differs from this one; absent where it does not.
-    pub(crate) differs: Option<String>,
+    /// What lowers its worth: another machine, a run that did not end, a busy machine.
+    pub(crate) notices: Vec<String>,
 }
 
 /// Differences of machines that are named one by one.
 const MOST_DIFFERENCES: usize = 3;
 
-/// Fields of a machine on which costs of switches depend most: where one differs it is another machine.
-const OF_THE_MACHINE: [&str; 4] = ["cpu.models", "cpu.topology", "cpu.caches", "kernel.release"];
+/// Fields of a machine on which costs of switches depend: where one differs it is another machine.
+const OF_SWITCHES: [&str; 3] = ["cpu.models", "kernel.release", "mitigations"];
+/// What in them says nothing of a switch: which CPUs are of a model, and the revision of its microcode.
+const NOT_OF_SWITCHES: [&str; 2] = [".cpus", ".microcode"];
 
 /// The run that was asked for by name, or what is wrong with it.
 pub(crate) fn named(name: &str) -> Result<Chosen> {
@@ -71,12 +77,15 @@ pub(crate) fn named(name: &str) -> Result<Chosen> {
     }
     let points = points_of(&Record::of(&run));
     if points.is_empty() {
-        return Err(refuse("none of its rings of two processes was measured"));
+        return Err(refuse("none of its rings of two processes was measured often enough"));
     }
-    let (_, differs) = differences(&run.header.machine, &this_machine(), &entry.name);
-    let profile = CostProfile { run: entry.name, points };
+    let differs = differences(&run.header.machine, &this_machine(), &entry.name);
+    let unfinished = unfinished(run.end.map(|end| end.reason));
+    let unfinished = unfinished.map(|why| format!("the cost profile ({}): {why}", entry.name));
+    let profile = profile_of(&run.header, entry.name, points);
     let why = "asked for with --profile".to_string();
-    Ok(Chosen { profile, path: entry.path, why, differs })
+    let notices = differs.into_iter().chain(unfinished).collect();
+    Ok(Chosen { profile, path: entry.path, why, notices })
 }
 
 /// Why a plan has no costs by working set; nothing where it has.
@@ -106,51 +115,87 @@ fn sizes(plan: &Plan) -> Vec<u64> {
     if sizes.iter().all(|size| *size == 0) { Vec::new() } else { sizes }
 }
 
-/// Stored runs whose costs are computed in search of one that answers, which takes a while each.
-const MOST_READ: usize = 5;
-
-/// A run that may be the profile, by its header alone.
-struct Candidate {
+/// A stored run that may be the profile, and what the choice goes by.
+struct Stored {
     entry: Entry,
-    /// Whether its machine is another one.
-    is_foreign: bool,
-    differs: Option<String>,
-    /// Whether its arrays lie on both sides of the working set.
-    encloses: bool,
-    is_quick: bool,
+    header: Header,
+    candidate: Candidate,
 }
 
-impl Candidate {
+impl Stored {
     fn of(entry: Entry, set: Option<WorkingSet>, accepts: Accepts, here: &Machine) -> Option<Self> {
         // One that cannot be read is passed over.
         let header = header(&entry.path).ok().filter(|header| accepts.takes(header))?;
         let sizes = sizes(&header.plan);
         let (least, most) = sizes.iter().min().zip(sizes.iter().max())?;
-        let encloses = set.is_none_or(|set| *least <= set.low_bytes && set.high_bytes <= *most);
-        let (is_foreign, differs) = differences(&header.machine, here, &entry.name);
-        Some(Self { is_quick: is_quick(&header), entry, is_foreign, differs, encloses })
-    }
-
-    /// Less is better.
-    fn rank(&self) -> (bool, bool, bool) {
-        (self.is_foreign, self.is_quick, !self.encloses)
-    }
-
-    fn why(&self, answers: bool) -> String {
-        let kind = match self.is_quick {
-            true => "quick measurement of `run`",
-            false => "run of `cost`",
+        let candidate = Candidate {
+            name: header.name.clone().unwrap_or_else(|| short(&entry.name)),
+            end: entry.brief().ok().and_then(|brief| brief.end),
+            foreign: foreign(&header.machine, here),
+            is_quick: is_quick(&header),
+            apart: apart_from(&header.plan, set),
+            encloses: set.is_none_or(|set| *least <= set.low_bytes && set.high_bytes <= *most),
         };
-        let machine =
-            if self.is_foreign { "another machine, as this one has none" } else { "this machine" };
-        let reaches = if answers { " that covers the working set" } else { "" };
-        format!("the newest {kind} on {machine}{reaches}")
+        Some(Self { entry, header, candidate })
+    }
+
+    fn chosen(self, costs: Costs, why: String, here: &Machine) -> Chosen {
+        let Self { entry, header, .. } = self;
+        let mut notices: Vec<String> =
+            differences(&header.machine, here, &entry.name).into_iter().collect();
+        notices.extend((!costs.is_clean).then(|| {
+            format!(
+                "the cost profile ({}) is of a busy machine: most of its costs are not at full speed, or not resolved",
+                entry.name
+            )
+        }));
+        let profile = profile_of(&header, entry.name, costs.points);
+        Chosen { profile, path: entry.path, why, notices }
     }
 }
 
-/// The costs of the stored run that fits best: one of this machine before others, one of `cost` before a quick
-/// one, one whose arrays enclose the working set before others, the newest of equals; of these the first whose
-/// figures answer, else the first that has any. `between_ns` as in [`cost_at`].
+/// The costs that a run has.
+#[derive(Default)]
+struct Costs {
+    points: Vec<ProfilePoint>,
+    is_clean: bool,
+}
+
+impl Costs {
+    fn of(run: &Run) -> Self {
+        let record = Record::of(run);
+        Self { points: points_of(&record), is_clean: is_clean(&record) }
+    }
+}
+
+fn profile_of(header: &Header, run: String, points: Vec<ProfilePoint>) -> CostProfile {
+    let began = humantime::parse_rfc3339(&header.started).ok();
+    let age = began.and_then(|began| SystemTime::now().duration_since(began).ok());
+    let (name, age_s) = (header.name.clone(), age.map(|age| age.as_secs()));
+    CostProfile { run, name, age_s, points }
+}
+
+/// Parts of a plan's setting that are not the program's: the normal policy, a pipe, as many members as it has working sets
+/// on a CPU, the walks and the yields that sampled accesses are priced by.
+fn apart_from(plan: &Plan, set: Option<WorkingSet>) -> u32 {
+    let has = |fits: &dyn Fn(&Case) -> bool| {
+        plan.rings().any(|(_, case)| case.members > 1 && case.placement.is_one_cpu() && fits(case))
+    };
+    let walks = |case: &Case, walk: Walk| case.work.is_some_and(|work| work.walk == walk);
+    let works = |case: &Case| case.work.as_ref().is_some_and(is_walk);
+    let mut all = vec![
+        has(&|case| works(case) && case.policy == Policy::Other),
+        has(&|case| works(case) && case.link == "pipe"),
+    ];
+    if let Some(sampled) = set.and_then(|set| set.sampled) {
+        all.push(has(&|case| works(case) && 2.0 * f64::from(case.members) >= sampled.sets_per_cpu));
+        all.extend([Walk::Chase, Walk::Whole].map(|walk| has(&|case| walks(case, walk))));
+        all.push(has(&|case| case.link == "yield"));
+    }
+    all.into_iter().filter(|fits| !fits).count() as u32
+}
+
+/// The costs of the stored run that fits best, by [`choose`]. `between_ns` as in [`cost_at`].
 pub(super) fn best(
     set: Option<WorkingSet>,
     between_ns: Option<f64>,
@@ -160,28 +205,35 @@ pub(super) fn best(
     let entries = Folder::of_user().and_then(|folder| folder.entries());
     let entries = entries.map_err(|error| format!("{error:#}"))?;
     let newest_first = entries.into_iter().rev();
-    let mut candidates: Vec<Candidate> =
-        newest_first.filter_map(|entry| Candidate::of(entry, set, accepts, here)).collect();
-    // Stable: the newest of equals stays the first.
-    candidates.sort_by_key(Candidate::rank);
-    let mut first = None;
-    for candidate in candidates.into_iter().take(MOST_READ) {
-        let run = read(&candidate.entry.path).ok();
-        let points = run.map_or(Vec::new(), |run| points_of(&Record::of(&run)));
-        let answers = set.is_some_and(|set| cost_at(set, between_ns, &points).is_ok());
-        if points.is_empty() || (first.is_some() && !answers) {
-            continue;
+    let mut stored: Vec<Stored> =
+        newest_first.filter_map(|entry| Stored::of(entry, set, accepts, here)).collect();
+    let candidates: Vec<Candidate> = stored.iter().map(|of| of.candidate.clone()).collect();
+    let answers = |points: &[ProfilePoint]| match set {
+        Some(set) => cost_at(set, between_ns, points).is_ok(),
+        None => true,
+    };
+    let mut found: HashMap<usize, Costs> = HashMap::new();
+    let number = choose(&candidates, |number| {
+        let costs = read(&stored[number].entry.path).map(|run| Costs::of(&run)).unwrap_or_default();
+        if direct(&costs.points).is_none() {
+            return Worth::None("no cost of it holds");
         }
-        let why = candidate.why(answers);
-        let Candidate { entry, differs, .. } = candidate;
-        let profile = CostProfile { run: entry.name, points };
-        let chosen = Chosen { profile, path: entry.path, why, differs };
-        if answers || set.is_none() {
-            return Ok(chosen);
-        }
-        first = Some(chosen);
-    }
-    first.ok_or_else(|| NO_PROFILE.to_string())
+        let worth = Worth::Some { is_clean: costs.is_clean, answers: answers(&costs.points) };
+        found.insert(number, costs);
+        worth
+    })?;
+    let costs = found.remove(&number).unwrap_or_default();
+    let why = why(&candidates[number], set.is_some() && answers(&costs.points));
+    Ok(stored.swap_remove(number).chosen(costs, why, here))
+}
+
+fn why(candidate: &Candidate, answers: bool) -> String {
+    let kind = match candidate.is_quick {
+        true => "quick measurement of `run`",
+        false => "run of `cost`",
+    };
+    let reaches = if answers { " that covers the working set" } else { "" };
+    format!("the best {kind} on this machine{reaches}")
 }
 
 /// What handing over to another CPU costs on this machine.
@@ -193,6 +245,9 @@ pub(crate) struct Apart {
     pub(crate) run: String,
 }
 
+/// Sweeps that are read in search of one with figures.
+const MOST_SWEEPS: usize = 5;
+
 /// That of the newest `ring --placement sweep` of this machine, between the two CPUs where it is least.
 pub(crate) fn apart() -> Option<Apart> {
     let is_pair = |case: &Case| {
@@ -203,11 +258,11 @@ pub(crate) fn apart() -> Option<Apart> {
         let header = header(&entry.path).ok();
         header.is_some_and(|header| {
             header.plan.rings().any(|(_, case)| is_pair(case) && case.link == "pipe")
-                && !differences(&header.machine, &here, "").0
-        })
+                && foreign(&header.machine, &here).is_empty()
+        }) && entry.brief().is_ok_and(|brief| unfinished(brief.end).is_none())
     };
     let entries = Folder::of_user().and_then(|folder| folder.entries()).ok()?;
-    let newest_first = entries.into_iter().rev().filter(fits).take(MOST_READ);
+    let newest_first = entries.into_iter().rev().filter(fits).take(MOST_SWEEPS);
     newest_first
         .filter_map(|entry| {
             let record = Record::of(&read(&entry.path).ok()?);
@@ -228,18 +283,78 @@ pub(super) fn this_machine() -> Machine {
     probe::machine::read(Path::new("/"))
 }
 
-/// Whether `machine` is another one than `here`, and a notice of all in which they differ.
-fn differences(machine: &Machine, here: &Machine, name: &str) -> (bool, Option<String>) {
+/// In what `machine` switches otherwise than `here`.
+fn foreign(machine: &Machine, here: &Machine) -> Vec<String> {
+    let fields = machine.differences(here).into_iter().map(|difference| difference.field);
+    let is_of_switches = |field: &String| {
+        OF_SWITCHES.iter().any(|of| field.starts_with(of))
+            && !NOT_OF_SWITCHES.iter().any(|not| field.ends_with(not))
+    };
+    fields.filter(is_of_switches).collect()
+}
+
+/// A notice of all in which they differ, if that is anything of the processors or the kernel.
+fn differences(machine: &Machine, here: &Machine, name: &str) -> Option<String> {
+    let fields = machine.differences(here).into_iter().map(|difference| difference.field);
+    let of_machine = ["cpu.", "kernel.", "mitigations"];
     let fields: Vec<String> =
-        machine.differences(here).into_iter().map(|difference| difference.field).collect();
-    let of_machine = |field: &String| OF_THE_MACHINE.iter().any(|of| field.starts_with(of));
+        fields.filter(|field| of_machine.iter().any(|of| field.starts_with(of))).collect();
     let more = if fields.len() > MOST_DIFFERENCES { ", ..." } else { "" };
     let count = crate::terminal::counted(fields.len(), "field");
-    let notice = (!fields.is_empty()).then(|| {
+    (!fields.is_empty()).then(|| {
         format!(
             "the cost profile ({name}) was measured on a machine that differs in {count}: {}{more}",
             fields[..fields.len().min(MOST_DIFFERENCES)].join(", ")
         )
-    });
-    (fields.iter().any(of_machine), notice)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use model::machine::CpuModel;
+    use model::reading::Reading;
+
+    use super::*;
+
+    fn machine(change: impl Fn(&mut Machine)) -> Machine {
+        let mut machine = Machine::default();
+        machine.cpu.models = Reading::Known(vec![CpuModel {
+            name: Reading::Known("a CPU".into()),
+            ..CpuModel::default()
+        }]);
+        machine.kernel.release = Reading::Known("6.18".into());
+        machine.mitigations =
+            Reading::Known([("srso".into(), Reading::Known("off".into()))].into());
+        change(&mut machine);
+        machine
+    }
+
+    #[test]
+    fn a_machine_is_another_one_by_what_switches_cost_on_it() {
+        let here = machine(|_| {});
+        let of = |change: fn(&mut Machine)| foreign(&machine(change), &here);
+        assert_eq!(of(|other| other.memory.total_bytes = Reading::Known(1 << 40)), [""; 0]);
+        assert_eq!(
+            of(|other| other.kernel.release = Reading::Known("6.1".into())),
+            ["kernel.release"]
+        );
+        let mitigated = of(|other| {
+            other.mitigations =
+                Reading::Known([("srso".into(), Reading::Known("on".into()))].into());
+        });
+        assert_eq!(mitigated, ["mitigations.srso"]);
+        let model = |change: fn(&mut CpuModel)| {
+            foreign(
+                &machine(|other| {
+                    let mut model =
+                        CpuModel { name: Reading::Known("a CPU".into()), ..CpuModel::default() };
+                    change(&mut model);
+                    other.cpu.models = Reading::Known(vec![model]);
+                }),
+                &here,
+            )
+        };
+        assert_eq!(model(|of| of.name = Reading::Known("another".into())), ["cpu.models[0].name"]);
+        assert_eq!(model(|of| of.microcode = Reading::Known("0x1".into())), [""; 0]);
+    }
 }

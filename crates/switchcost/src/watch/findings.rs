@@ -10,9 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::answer;
+use super::candidate::NO_PROFILE;
 use super::choice::{self, Accepts, Chosen};
 use super::counts::Source;
-use super::profile::{self, Cost, CostProfile, Lack, NO_PROFILE, ProfilePoint, WorkingSet};
+use super::profile::{self, Cost, CostProfile, Lack, ProfilePoint, WorkingSet};
 use super::refill::{self, Sampled};
 use crate::price::{Direct, Range, percents};
 
@@ -55,6 +56,12 @@ impl Program {
 
     fn sampled(&self) -> Option<Sampled> {
         self.working_set.known().and_then(|set| set.sampled)
+    }
+
+    /// Whether samples leave its working set open within more than a factor of two.
+    pub(super) fn is_loosely_sampled(&self) -> bool {
+        let set = self.working_set.known().filter(|set| set.sampled.is_some());
+        set.is_some_and(|set| set.high_bytes / 2 > set.low_bytes)
     }
 
     /// Switches per second of both kinds.
@@ -200,7 +207,8 @@ fn assumptions(share: Range, mostly_involuntary: bool, sampled: bool) -> Vec<Str
     if sampled {
         let always = [
             "between two switches a thread touches the working set that it has over the whole watch",
-            "its threads take turns on a CPU one after the other",
+            "its threads take turns on a CPU one after the other, and with other processes that use a quarter of its time there or more",
+            "it may use a part of its working set most",
             "a line costs as much to fetch again as in a ring of as many members with such working sets, within a factor of 1.5 as others use the same caches",
             "the time that was watched is typical",
         ];
@@ -236,6 +244,14 @@ impl ProgramCost {
     pub(super) fn direct_share(&self) -> Option<Range> {
         let (Self::Estimated { direct_share, .. } | Self::Inconclusive { direct_share, .. }) = self;
         *direct_share
+    }
+
+    /// The same where no stored run serves as a profile: why, in place of there being none.
+    pub(crate) fn without_profile(mut self, why: &str) -> Self {
+        if let Self::Inconclusive { missing, .. } = &mut self {
+            missing.iter_mut().for_each(|of| *of = of.replace(NO_PROFILE, why));
+        }
+        self
     }
 
     /// The estimate in one sentence, without a full stop and without the assumptions.
@@ -474,15 +490,22 @@ impl Report {
             Some(named) => Ok(named.clone()),
             None => choice::best(known, cached.between_ns(), Accepts::Costs, &here),
         };
-        seen.notices.extend(chosen.as_ref().ok().and_then(|chosen| chosen.differs.clone()));
+        seen.notices.extend(chosen.iter().flat_map(|chosen| chosen.notices.clone()));
         let points = chosen.as_ref().map_or(&[][..], |chosen| &chosen.profile.points);
         let cost = program_cost(&cached, points);
+        let cost = match &chosen {
+            Ok(_) => cost,
+            Err(why) => cost.without_profile(why),
+        };
         let direct = direct_by_kind(&cached, points).map(|of| cached.direct(of));
         let refill_share = answer::refill(&cost, not_read.as_ref());
         let path = chosen.as_ref().ok().map(|chosen| chosen.path.display().to_string());
         let command_to_know =
             answer::command_to_know(&cost, not_read.as_ref(), &seen, path.as_deref());
-        let in_words = answer::headline(&cost, not_read.as_ref(), &cached, direct);
+        let by = chosen.as_ref().ok().map(|chosen| chosen.profile.called());
+        let narrower = answer::narrower(&seen, &cached);
+        let in_words =
+            answer::headline(&cost, not_read.as_ref(), &cached, direct, (by.as_deref(), &narrower));
         Self {
             schema: SCHEMA,
             seen,

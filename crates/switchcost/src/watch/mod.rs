@@ -1,6 +1,7 @@
 //! `switchcost cost --pid PID` and `switchcost cost -- CMD`: what switching costs one program.
 
 mod answer;
+mod candidate;
 mod choice;
 mod counts;
 pub(crate) mod findings;
@@ -73,7 +74,7 @@ pub(crate) struct ProgramArgs {
     #[arg(long, value_name = "TIME", default_value = "10", value_parser = seconds, requires = "pid")]
     pub(crate) seconds: Duration,
 
-    /// The stored run whose costs count, instead of the newest run of `cost` that covers the working set
+    /// The stored run whose costs count, instead of the best one of this machine
     ///
     /// Name, start of a name, `last`, `last~1`, or a file.
     #[arg(long, value_name = "RUN")]

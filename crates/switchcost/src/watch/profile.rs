@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, bail};
 use launcher::KeptActions;
+use model::estimate::{Estimate, Speed};
 use model::experiment::Experiment;
 use model::machine::Machine;
-use model::plan::Batching;
-use model::reading::Reading;
+use model::plan::{Batching, MINIMUM_ROUNDS};
 use model::record::Record;
 use model::ring::{Case, Kind, Op, Placement, Walk, Work};
 use model::speed::FEWEST_ROUNDS;
@@ -17,13 +17,15 @@ use model::words::bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::choice::{self, Accepts};
+use super::candidate::NO_PROFILE;
+use super::choice::{self, Accepts, Chosen};
 use super::refill::{self, Sampled};
 use crate::effort::{Effort, OtherNames};
 use crate::execute;
 use crate::output::Output;
 use crate::setting::{Here, pair};
 use crate::store::Folder;
+use crate::terminal::counted;
 use crate::values::each_once;
 
 /// Bytes that a program touches between two of its switches.
@@ -54,12 +56,49 @@ impl WorkingSet {
 }
 
 /// The machine's costs by array size, and the stored run that they are from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct CostProfile {
     /// The stored run.
     pub(crate) run: String,
+    /// Its name (`--name`), where it has one.
+    #[serde(default)]
+    pub(crate) name: Option<String>,
+    /// Seconds from its start to now; absent where that cannot be told.
+    #[serde(default)]
+    pub(crate) age_s: Option<u64>,
     /// Its costs by array.
     pub(crate) points: Vec<ProfilePoint>,
+}
+
+impl CostProfile {
+    /// `profile 20261125T022900, 3 hours old`: what may be typed after `--profile`.
+    pub(crate) fn called(&self) -> String {
+        let name = self.name.clone().unwrap_or_else(|| short(&self.run));
+        let age = self.age_s.map_or(String::new(), |age| format!(", {}", old(age)));
+        format!("profile {name}{age}")
+    }
+}
+
+/// Letters of the moment, to the second, that the name of a run begins with.
+const MOMENT: usize = "20261125T022900".len();
+
+/// A run's name as short as it may be typed: the second in which it began.
+pub(super) fn short(run: &str) -> String {
+    let is_moment = run.split_once('Z').is_some_and(|(moment, _)| {
+        moment.len() > MOMENT && moment.bytes().all(|byte| byte.is_ascii_digit() || byte == b'T')
+    });
+    if is_moment { run[..MOMENT].to_string() } else { run.to_string() }
+}
+
+/// `3 hours old`.
+pub(super) fn old(age_s: u64) -> String {
+    let (count, unit) = match age_s {
+        ..60 => return "less than a minute old".to_string(),
+        60..3600 => (age_s / 60, "minute"),
+        3600..172_800 => (age_s / 3600, "hour"),
+        _ => (age_s / 86_400, "day"),
+    };
+    format!("{} old", counted(count as usize, unit))
 }
 
 /// A cost of a switch with its interval.
@@ -70,9 +109,6 @@ pub(crate) struct Cost {
     /// Upper end in ns.
     pub(crate) high_ns: f64,
 }
-
-/// What is missing without any point.
-pub(super) const NO_PROFILE: &str = "no stored cost profile: run `switchcost cost` first";
 
 impl Cost {
     fn is_sound(&self) -> bool {
@@ -133,17 +169,32 @@ pub(super) fn is_walk(work: &Work) -> bool {
     work.walk != Walk::Sparse
 }
 
-/// Cost of a switch of a ring: the interval at full speed, else the middle half of the rounds, else the figure itself.
+/// Whether a cost holds: enough rounds, resolved from zero, not of a core that was shared.
+fn holds(cost: &Estimate) -> bool {
+    cost.resolved && cost.speed != Speed::Contended && cost.rounds >= MINIMUM_ROUNDS
+}
+
+/// Cost of a switch of a ring: its interval where it holds, else the middle half of the rounds, else whatever interval there
+/// is. None of a few rounds: one figure says nothing of the next.
 pub(super) fn cost_of(summary: &CaseSummary) -> Option<Cost> {
     let estimate = summary.ns_per_switch_above_solo;
-    let interval = estimate.and_then(|of| of.interval()).map(|of| (of.low, of.high));
+    let interval = |of: Estimate| of.interval().map(|of| (of.low, of.high));
     // A program's switches are at whatever speed, too: where full speed was not seen, most rounds tell.
     let contended = summary.contended_ns_per_switch_above_solo;
+    let contended = contended.filter(|_| summary.rounds >= MINIMUM_ROUNDS);
     let quartiles = contended.map(|all| (all.lower_quartile, all.upper_quartile));
-    // Of the largest arrays there may be a few rounds only.
-    let alone = estimate.map(|of| (of.value, of.value));
-    let (low_ns, high_ns) = interval.or(quartiles).or(alone)?;
+    let held = estimate.filter(holds).and_then(interval);
+    let (low_ns, high_ns) = held.or(quartiles).or_else(|| estimate.and_then(interval))?;
     Some(Cost { low_ns, high_ns })
+}
+
+/// Whether a run is clean as a profile: its direct cost holds, and so do most of its costs by array.
+pub(super) fn is_clean(record: &Record) -> bool {
+    let of_two = || record.cases.iter().filter(|of| is_of_two(&of.case));
+    let held = |of: &&CaseSummary| of.ns_per_switch_above_solo.as_ref().is_some_and(holds);
+    let walked = || of_two().filter(|of| of.case.work.as_ref().is_some_and(is_walk));
+    of_two().any(|of| of.case.work.is_none() && held(&of))
+        && 2 * walked().filter(held).count() > walked().count()
 }
 
 /// The costs that a run of rings has measured: of each ring of two processes with work on one CPU, the total
@@ -271,16 +322,9 @@ fn outside(WorkingSet { low_bytes, high_bytes, .. }: WorkingSet, least: u64, mos
     Lack { why, command: Some(command) }
 }
 
-/// The profile of `switchcost run`, which may be a quick measurement of its own. Adds a notice where it is of
-/// another machine.
-pub(crate) fn stored(set: Option<WorkingSet>, notices: &mut Vec<String>) -> Reading<CostProfile> {
-    match choice::best(set, None, Accepts::CostsAndQuick, &choice::this_machine()) {
-        Ok(chosen) => {
-            notices.extend(chosen.differs);
-            Reading::Known(chosen.profile)
-        }
-        Err(why) => Reading::unknown(why),
-    }
+/// The profile of `switchcost run`, which may be a quick measurement of its own.
+pub(crate) fn stored(set: WorkingSet) -> Result<Chosen, String> {
+    choice::best(Some(set), None, Accepts::CostsAndQuick, &choice::this_machine())
 }
 
 /// What the header of a quick measurement says of it.
@@ -292,7 +336,7 @@ const QUICK_ARRAYS: [u64; 2] = [32 << 10, 256 << 10];
 
 /// Measures and stores a few costs: rings of two by pipe on one CPU, one sample
 /// in each of five rounds, a second or two in all.
-pub(crate) fn measure_quickly(anonymous: bool) -> Result<()> {
+pub(crate) fn measure_quickly(anonymous: bool) -> anyhow::Result<()> {
     Folder::of_user()?.make()?;
     let here = Here::detect()?;
     let allowed = here.allowed.clone();

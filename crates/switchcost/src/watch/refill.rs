@@ -7,14 +7,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::richness;
 
+use super::candidate::NO_PROFILE;
 use super::findings::{NotRead, Remedy};
-use super::profile::{Cost, Lack, NO_PROFILE, ProfilePoint, WorkingSet, direct};
+use super::profile::{Cost, Lack, ProfilePoint, WorkingSet, direct};
 use crate::price::Direct;
 
 /// What samples of a program's accesses say beside its working set.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Sampled {
-    /// Working sets of one thread's size that its threads use on one CPU: 1 where all use the same lines.
+    /// Working sets of one thread's size that are used on one CPU, by its threads and by other processes that run there:
+    /// 1 where all use the same lines.
     pub(crate) sets_per_cpu: f64,
     /// Threads that take turns on one CPU.
     pub(crate) threads_per_cpu: f64,
@@ -27,7 +29,7 @@ pub(crate) struct Sampled {
 }
 
 /// Samples that a working set is estimated from at the least.
-const FEWEST_SAMPLES: u64 = 200;
+const FEWEST_SAMPLES: u64 = 50;
 /// Share of the samples that must be understood.
 const UNDERSTOOD: f64 = 0.5;
 const CONFIDENCE: f64 = 0.95;
@@ -54,7 +56,9 @@ pub(super) fn working_set(seen: &Accesses) -> Result<WorkingSet, NotRead> {
     let (low_bytes, high_bytes, sets_per_cpu) = all.map_or((0, 0, 1.0), |(of_threads, of_cpus)| {
         let threads = seen.threads().max(1) as f64;
         let bytes = |lines: f64| (lines / threads * LINE_BYTES as f64) as u64;
-        let sets = (of_cpus.estimate / seen.cpus().max(1) as f64) / (of_threads.estimate / threads);
+        let each = of_threads.estimate / threads;
+        let sets = of_cpus.estimate / seen.cpus().max(1) as f64 / each;
+        let sets = sets + (of_neighbours(seen) / seen.cpus().max(1) as f64 / each).min(1.0);
         (bytes(of_threads.interval.low), bytes(of_threads.interval.high), sets)
     });
     let sampled = Sampled {
@@ -65,6 +69,17 @@ pub(super) fn working_set(seen: &Accesses) -> Result<WorkingSet, NotRead> {
         involuntary_share: 0.0,
     };
     Ok(WorkingSet { low_bytes, high_bytes, sampled: Some(sampled) })
+}
+
+/// Samples of another process, beside one of the program, from which on it runs between two switches of the program.
+const BESIDE: f64 = 0.25;
+
+/// Lines of the other processes that take turns with the program. However many they are, one of them at least runs between
+/// two of its switches.
+fn of_neighbours(seen: &Accesses) -> f64 {
+    let own = (seen.accesses + seen.computing + seen.unknown) as f64;
+    let beside = seen.neighbours.values().filter(|of| of.samples as f64 >= BESIDE * own);
+    beside.filter_map(|of| richness(of.lines(), CONFIDENCE)).map(|of| of.estimate).sum()
 }
 
 /// What the machine's caches change from one hour to the next, where others share them: refills are known within this
@@ -108,15 +123,47 @@ impl Line {
         Self { high_ns: self.high_ns + more, ..self }
     }
 
-    /// Of so many lines in `memory_ns` of memory accesses, lost time among them: no more lines are fetched than
-    /// there is time for.
-    fn refill(self, lines: (f64, f64), memory_ns: f64) -> (f64, f64) {
-        let of = |each: f64, lines: f64| {
+    /// The least and the most that so many bytes cost in `memory_ns` of memory accesses, lost time among them: no more
+    /// lines are fetched than there is time for. Within a factor of `drift`.
+    fn refill(self, bytes: f64, memory_ns: f64, drift: f64) -> (f64, f64) {
+        let of = |each: f64| {
             let most = if each > 0.0 { memory_ns * each / (each + self.warm_ns) } else { 0.0 };
-            (lines * each).min(most)
+            (bytes / LINE_BYTES as f64 * each).min(most)
         };
-        (of(self.low_ns / DRIFT, lines.0), of(self.high_ns * DRIFT, lines.1))
+        (of(self.low_ns / drift), of(self.high_ns * drift))
     }
+}
+
+/// Where the pages of an array lie makes a cache hold so much more or less of it.
+const PLACES: f64 = 1.2;
+
+/// What refilling a working set costs by one walk, at least and at most. Beside the set itself, and what a cache holds of
+/// it by the places of its pages, it is at most what any smaller array costs: a program need not use all of its set alike,
+/// and what it uses most may be what fits into the first cache. A ring that walks more than that misses there with and without
+/// switches, and its switches cost little.
+fn refill_of(
+    points: &[&ProfilePoint],
+    sets: f64,
+    set: WorkingSet,
+    others: impl Fn(Line) -> Line,
+    memory_ns: f64,
+) -> Option<(f64, f64)> {
+    let [low, high] = [set.low_bytes, set.high_bytes].map(|end| (end.max(LINE_BYTES)) as f64);
+    let (bytes, half) = ((low * high).sqrt(), (high / low).sqrt());
+    // What is uncertain by itself adds up as squares.
+    let both = |factor: f64| half.ln().hypot(factor.ln()).exp();
+    let (ends, drift) = ((bytes / both(PLACES), bytes * both(PLACES)), both(DRIFT));
+    let line = |bytes: f64| line_at(points, sets, bytes).map(&others);
+    let measured = || points.iter().map(|point| point.array_bytes as f64);
+    let about =
+        measured().filter(|bytes| (ends.0..=ends.1).contains(bytes)).chain([ends.0, ends.1]);
+    let lines: Vec<Line> = about.filter_map(line).collect();
+    let all: Vec<(f64, f64)> = lines.iter().map(|of| of.refill(bytes, memory_ns, drift)).collect();
+    let least = all.iter().map(|of| of.0).reduce(f64::min)?;
+    let most = all.iter().map(|of| of.1).reduce(f64::max)?;
+    let smaller = measured().filter(|of| *of < bytes);
+    let smaller = smaller.filter_map(|bytes| Some(line(bytes)?.refill(bytes, memory_ns, 1.0).1));
+    Some((least, smaller.fold(most, f64::max)))
 }
 
 /// Where `value` lies between the two of `all` beside it, in the logarithm: those two and the part of the way. The
@@ -169,8 +216,6 @@ pub(super) fn cost(
     if memory_ns <= switch.low {
         return Ok(with((0.0, memory_ns)));
     }
-    let lines =
-        (set.low_bytes as f64 / LINE_BYTES as f64, set.high_bytes as f64 / LINE_BYTES as f64);
     let middle = (set.low_bytes as f64 * set.high_bytes as f64).sqrt().max(LINE_BYTES as f64);
     let of = |walk: Walk| -> Vec<&ProfilePoint> {
         points.iter().filter(|point| point.walk == walk && Line::of(point).is_some()).collect()
@@ -204,16 +249,14 @@ pub(super) fn cost(
         .filter_map(|point| Line::of(point))
         .map(|line| line.high_ns)
         .fold(0.0, f64::max);
-    let random = line_at(&chase, sets, middle);
-    let random = random.map(|line| line.after(idle_ns, most_ns).refill(lines, memory_ns));
+    let random = refill_of(&chase, sets, set, |line| line.after(idle_ns, most_ns), memory_ns);
     let Some(random) = random else {
         return Err(lack(
             "cost profile: no ring of processes that work was measured with its hop".to_string(),
             Some("switchcost cost".to_string()),
         ));
     };
-    let ahead = line_at(&of(Walk::Whole), sets, middle)
-        .map_or((0.0, 0.0), |line| line.refill(lines, memory_ns));
+    let ahead = refill_of(&of(Walk::Whole), sets, set, |line| line, memory_ns).unwrap_or_default();
     let share = sampled.dependent_share;
     let low = share * random.0 + (1.0 - share) * ahead.0.min(random.0);
     // One set alone: what runs in between is not the program's and may use as much cache or none.
@@ -289,10 +332,13 @@ mod tests {
         // 1,024 lines of 6 ns; a yield of 700 to 800 ns.
         let (low, high) = ends(64, SAMPLED, 1e6);
         assert!((low - (SWITCH + 6144.0 / DRIFT)).abs() < 1.0, "{low}");
-        assert!((high - (800.0 + 6144.0 * DRIFT)).abs() < 1.0, "{high}");
-        // Half way between 64 and 256 KiB, and between 8 and 64 members.
-        let (low, _) = ends(128, SAMPLED, 1e6);
-        assert!((low - (SWITCH + 2048.0 * 9.0 / DRIFT)).abs() < 1.0, "{low}");
+        let more = 6.0 * PLACES.ln() / 4_f64.ln();
+        assert!((high - (800.0 + 1024.0 * (6.0 + more) * DRIFT)).abs() < 1.0, "{high}");
+        // Half way between 64 and 256 KiB, less what the places of pages make of it; and between 8 and 64 members.
+        let (low, high) = ends(128, SAMPLED, 1e6);
+        let part = 0.5 - PLACES.ln() / 4_f64.ln();
+        assert!((low - (SWITCH + 2048.0 * (6.0 + 6.0 * part) / DRIFT)).abs() < 1.0, "{low}");
+        assert!((high - (800.0 + 2048.0 * (12.0 - 6.0 * part) * DRIFT)).abs() < 1.0, "{high}");
         let between = Sampled { sets_per_cpu: 512_f64.sqrt(), ..SAMPLED };
         let (low, _) = ends(64, between, 1e6);
         assert!((low - (SWITCH + 1024.0 * 33.0 / DRIFT)).abs() < 1.0, "{low}");
@@ -300,10 +346,11 @@ mod tests {
 
     #[test]
     fn no_more_is_fetched_than_there_is_time_for() {
-        // Each line takes 4 ns and up to 9 more: of 2,000 ns 9/13 at the most, of which half in code with memory.
+        // Each line takes 4 ns and up to some 10 more: of 2,000 ns 10/14 at the most, of which half in code with memory.
         let sampled = Sampled { memory_share: 0.5, ..SAMPLED };
         let (_, high) = ends(64, sampled, 4000.0);
-        assert!((high - (800.0 + 2000.0 * 9.0 / 13.0)).abs() < 1.0, "{high}");
+        let line = DRIFT * (6.0 + 6.0 * PLACES.ln() / 4_f64.ln());
+        assert!((high - (800.0 + 2000.0 * line / (line + 4.0))).abs() < 1.0, "{high}");
         // Without any memory only the switch is left.
         assert_eq!(ends(64, Sampled { memory_share: 0.0, ..SAMPLED }, 1e6), (SWITCH, 800.0));
     }
@@ -313,7 +360,8 @@ mod tests {
         // 7 others of 1 ms each: 7/10 of the way to the dearest line, 60 ns.
         let waits = Sampled { threads_per_cpu: 8.0, ..SAMPLED };
         let (_, high) = ends(64, waits, 1e6);
-        let line = 6.0 + 0.7 * 54.0;
+        let line = 6.0 + 6.0 * PLACES.ln() / 4_f64.ln();
+        let line = line + 0.7 * (60.0 - line);
         assert!((high - (800.0 + 1024.0 * line * DRIFT)).abs() < 1.0, "{high}");
     }
 
@@ -324,6 +372,20 @@ mod tests {
         assert!(high > 9000.0, "{high}");
         // One set on a CPU: whatever runs in between may use the cache or not.
         assert_eq!(ends(64, Sampled { sets_per_cpu: 1.0, ..SAMPLED }, 1e6).0, SWITCH);
+    }
+
+    /// 512 lines of 20 ns at 32 KiB are more than 1,024 of 1 ns: they may be those of 64 KiB that are used most.
+    #[test]
+    fn a_working_set_costs_at_most_what_any_part_of_it_does() {
+        let chase = [(8, 32, 20.0), (8, 64, 1.0), (8, 256, 1.0), (2, 8, 0.0)];
+        let chase = chase.map(|(members, kib, ns)| point(Walk::Chase, members, kib, ns));
+        let switch = Cost { low_ns: 700.0, high_ns: 700.0 };
+        let yields =
+            ProfilePoint { total: switch, members: 2, yields: true, ..ProfilePoint::default() };
+        let points = [&chase[..], &[yields]].concat();
+        let cost = cost(set(128), SAMPLED, Some(1e6), &points).unwrap();
+        assert!((cost.high_ns - (700.0 + 512.0 * 20.0)).abs() < 1.0, "{cost:?}");
+        assert!((cost.low_ns - (SWITCH + 2048.0 / DRIFT)).abs() < 1.0, "{cost:?}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use model::reading::Reading;
 use model::words::byte_range;
 
 use super::findings::{LIMITED, ProgramCost, Report, count};
-use super::profile::measure_with;
+use super::profile::{measure_with, old};
 use crate::price::{Range, percents};
 use crate::terminal::{View, counted, figure, wrapped, wrapped_with};
 
@@ -61,7 +61,9 @@ fn rows(report: &Report) -> Vec<(&'static str, String)> {
     rows.extend(refill_share.known().map(|refill| ("refill", of_cpu_time(*refill))));
     let why = report.profile_choice.as_ref().map_or(String::new(), |why| format!(": {why}"));
     let profile = known(profile, |profile| {
-        format!("{}{why} ({})", profile.run, counted(profile.points.len(), "cost"))
+        let costs = counted(profile.points.len(), "cost");
+        let age = profile.age_s.map_or(String::new(), |age| format!(", {}", old(age)));
+        format!("{}{why} ({costs}{age})", profile.run)
     });
     rows.push(("cost profile", profile));
     rows

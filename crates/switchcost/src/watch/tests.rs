@@ -9,6 +9,7 @@ use model::ring::Walk;
 
 use super::findings::*;
 use super::profile::*;
+use super::refill::Sampled;
 use super::{answer, seconds};
 
 const KIB: u64 = 1024;
@@ -153,10 +154,10 @@ fn shares_stay_within_the_cpu_time() {
     let told = assumptions.join("; ");
     assert!(told.contains("limited to 0 %") && told.contains("limited to 100 %"), "{told}");
     assert!(told.contains("(800 %)"), "{told}");
-    let words = answer::headline(&answer, None, &busy, None);
+    let words = answer::headline(&answer, None, &busy, None, (None, "wait"));
     assert_eq!(
         words,
-        "Switching takes 0 to 100 % of its CPU time: 1,000,100 switches a second at 0 to 4 us each."
+        "What switching costs it is not known: the range is too wide to quote; wait."
     );
     let ProgramCost::Estimated { limited, .. } = program_cost(&program(128, 128), &profile())
     else {
@@ -227,9 +228,10 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
     let unread = program(0, 300);
     let cost = program_cost(&unread, &points);
     let direct = super::profile::direct(&points).map(Into::into);
+    let by = (Some("profile x, 1 hour old"), "a longer watch would narrow it");
     assert_eq!(
-        answer::headline(&cost, Some(&not_read), &unread, direct),
-        "Switching itself takes 0.4 to 0.5 % of its CPU time: 1,000 switches a second at 2 to 2.5 us each; refill: not known."
+        answer::headline(&cost, Some(&not_read), &unread, direct, by),
+        "Switching itself takes 0.4 to 0.5 % of its CPU time: 1,000 switches a second at 2 to 2.5 us each, by profile x, 1 hour old; refill: not known."
     );
     let refill = answer::refill(&cost, Some(&not_read));
     assert_eq!(refill.why(), Some("touched pages were not counted (Permission denied)"));
@@ -252,19 +254,58 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
         command(None, &beyond, Some("/runs/a.jsonl")),
         "switchcost cost --array 1K..4MiB:x2"
     );
-    assert!(answer::headline(&beyond, None, &large, direct).starts_with("Switching itself takes"));
+    assert!(
+        answer::headline(&beyond, None, &large, direct, by).starts_with("Switching itself takes")
+    );
     // Without a profile nothing else helps.
     let none = program_cost(&unread, &[]);
     assert_eq!(command(Some(&not_read), &none, None), "switchcost cost");
     assert_eq!(
-        answer::headline(&none, Some(&not_read), &unread, None),
+        answer::headline(&none, Some(&not_read), &unread, None, (None, "")),
         "What switching costs it is not known: no stored cost profile: run `switchcost cost` first."
     );
+    // Read, but wider than an answer may be: 3 to 180 us a switch.
+    let wide = program(64, 512);
+    let estimate = program_cost(&wide, &points);
+    assert_eq!(
+        answer::headline(&estimate, None, &wide, direct, by),
+        "Switching itself takes 0.4 to 0.5 % of its CPU time: 1,000 switches a second at 2 to 2.5 us each, by profile x, 1 hour old; with refill the range is too wide to quote; a longer watch would narrow it."
+    );
+    let narrower = |sampled: Option<Sampled>, command: Option<Vec<String>>, high_bytes: u64| {
+        let set = WorkingSet { low_bytes: 64 * KIB, high_bytes, sampled };
+        let program = Program { working_set: Reading::Known(set), ..program(0, 0) };
+        answer::narrower(&Seen { command, ..seen.clone() }, &program)
+    };
+    let sampled = Sampled {
+        sets_per_cpu: 2.0,
+        threads_per_cpu: 1.0,
+        memory_share: 1.0,
+        dependent_share: 1.0,
+        involuntary_share: 0.0,
+    };
+    assert!(narrower(None, None, 512 * KIB).contains("CAP_PERFMON"));
+    assert!(narrower(Some(sampled), None, 512 * KIB).contains("--seconds 60"));
+    assert!(narrower(Some(sampled), Some(Vec::new()), 512 * KIB).contains("a longer run"));
+    assert!(narrower(Some(sampled), None, 65 * KIB).contains("--array 8K..256KiB:x2"));
     // Read and measured: what is left beside the direct cost.
     let read = program_cost(&program(128, 256), &points);
     let refill = answer::refill(&read, None);
     let refill = refill.known().unwrap();
     assert!(near((refill.low, refill.high), (0.002, 0.036)), "{refill:?}");
+}
+
+#[test]
+fn a_profile_is_called_by_what_may_be_typed_and_its_age() {
+    let profile = |run: &str, name: Option<&str>, age_s: Option<u64>| {
+        let (run, name) = (run.to_string(), name.map(str::to_string));
+        CostProfile { run, name, age_s, ..CostProfile::default() }.called()
+    };
+    let run = "20261125T022900123Z-cost-1234";
+    assert_eq!(profile(run, None, Some(3 * 3600 + 59)), "profile 20261125T022900, 3 hours old");
+    assert_eq!(profile(run, Some("mine"), Some(59)), "profile mine, less than a minute old");
+    assert_eq!(profile("a/fileZ", None, None), "profile a/fileZ");
+    assert_eq!(profile("r", None, Some(60)), "profile r, 1 minute old");
+    assert_eq!(profile("r", None, Some(200_000)), "profile r, 2 days old");
 }
 
 #[test]

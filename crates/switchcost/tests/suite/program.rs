@@ -118,7 +118,8 @@ fn store_profile_of(
     fs::create_dir_all(home.runs_folder()).expect("a folder");
     let mut file =
         fs::File::create(home.runs_folder().join(format!("{name}.jsonl"))).expect("a file");
-    for line in [header].iter().chain(&samples) {
+    let end = json!({"end": {"reason": "rounds_done", "finished": "2026-01-01T00:00:09Z", "spent_ns": 9}});
+    for line in [header].iter().chain(&samples).chain([&end]) {
         writeln!(file, "{line}").expect("a line");
     }
 }
@@ -396,7 +397,13 @@ fn the_estimate_is_that_of_the_stored_profile() {
     store_profile_of(&home, "20260101T000000000Z-cost-1", &[4096, 1 << 30], "whole", |header| {
         header["machine"]["kernel"]["release"] = "2.6.17".into();
     });
-    let (said, figures) = command_with(&home, &["--verbose"], WORK);
+    // Of another kernel: not without being asked for.
+    let (said, figures) = command(&home, "sleep 0.1");
+    let why =
+        "refused 20260101T000000 (of another machine: kernel.release): run `switchcost cost` first";
+    assert!(unwrapped(&said.err).contains(why), "{}", said.err);
+    assert_eq!(figures["command_to_know"], "switchcost cost");
+    let (said, figures) = command_with(&home, &["--verbose", "--profile", "last"], WORK);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert_eq!(figures["surface"]["points"].as_array().map(Vec::len), Some(2), "{figures}");
     assert_eq!(figures["cost"]["answer"], "estimated", "{figures}");
@@ -420,7 +427,7 @@ fn the_estimate_is_that_of_the_stored_profile() {
     let assumed = if sampled { "between two switches a thread" } else { "each switch costs what" };
     assert!(said.contains(&format!("assumed: {assumed}")), "{said}");
     assert!(said.contains("on a machine that differs"), "{said}");
-    assert!(said.contains("on another machine, as this one has none"), "{said}");
+    assert!(said.contains("asked for with --profile"), "{said}");
 }
 
 #[test]
@@ -432,10 +439,17 @@ fn the_profile_that_fits_is_taken_before_a_newer_one() {
     store_profile_of(&home, "20260103T000000000Z-cost-1", &[4096, 1 << 30], "whole", |header| {
         header["machine"]["kernel"]["release"] = "2.6.17".into();
     });
+    let interrupted = "20260104T000000000Z-cost-1";
+    store_profile(&home, interrupted, &[4096, 1 << 30]);
+    let path = home.runs_folder().join(format!("{interrupted}.jsonl"));
+    let text = fs::read_to_string(&path).expect("a run").replace("rounds_done", "interrupted");
+    fs::write(&path, text).expect("a file");
     let (said, figures) = command(&home, "sleep 0.1");
     assert_eq!(figures["surface"]["run"], fitting, "{}", said.err);
     assert!(!said.err.contains("differs"), "{}", said.err);
-    let why = "the newest run of `cost` on this machine that covers the working set";
+    assert!(unwrapped(&said.err).contains("by profile 20260101T000000, "), "{}", said.err);
+    assert!(figures["surface"]["age_s"].as_u64().is_some_and(|age| age > 0), "{figures}");
+    let why = "the best run of `cost` on this machine that covers the working set";
     assert_eq!(figures["profile_choice"], why);
     assert!(unwrapped(&said.err).contains(&format!("{fitting}: {why}")), "{}", said.err);
 }
@@ -478,6 +492,13 @@ fn rings_and_quick_measurements_are_no_profile_unless_asked_for() {
     assert_eq!(figures["surface"]["run"], ring, "{}", said.err);
     assert_eq!(figures["profile_choice"], "asked for with --profile");
     assert!(said.err.contains("asked for with --profile"), "{}", said.err);
+    // So it is by `run`, which takes the best one else.
+    let run = |more: &[&str]| {
+        let said = home.run(&[&["run", "--json", "-"], more, &["--", "sleep", "0.01"]].concat());
+        said.json()["commands"][0]["switching"]["surface"].clone()
+    };
+    assert_eq!(run(&["--profile", "20260102"])["run"], ring);
+    assert_eq!(run(&[])["run"], "20260103T000000000Z-cost-1");
     // `run` may use what it has measured itself.
     fs::remove_file(home.runs_folder().join("20260103T000000000Z-cost-1.jsonl")).expect("gone");
     let said = home.run(&["run", "--json", "-", "--", "sleep", "0.01"]);

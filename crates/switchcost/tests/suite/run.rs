@@ -313,6 +313,12 @@ fn switching_is_estimated_from_a_first_quick_measurement() {
     let first = run();
     assert_valid(&first);
     let switching = &first["commands"][0]["switching"];
+    if switching["cost"]["answer"] == "cannot_tell" {
+        // On a machine where five rounds take longer than their budget nothing of it holds: it says so.
+        let why = switching["surface"]["unknown"].as_str().expect("a reason");
+        assert!(why.starts_with("the quick measurement is no profile: "), "{switching}");
+        return skip("the quick measurement gave no cost that holds");
+    }
     assert_eq!(switching["cost"]["answer"], "estimated", "{switching}");
     assert!(switching["lost_ns"]["low"].as_f64() <= switching["lost_ns"]["high"].as_f64());
     assert_eq!(
@@ -324,6 +330,19 @@ fn switching_is_estimated_from_a_first_quick_measurement() {
     home.run_file();
     assert_eq!(second["commands"][0]["switching"]["surface"], switching["surface"]);
     home.wait_until_alone();
+}
+
+#[test]
+fn a_profile_that_is_asked_for_must_be_one() {
+    let home = Home::new();
+    let file = home.path().join("ran");
+    let script = format!("touch {}", file.display());
+    let said = home.run(&["run", "--profile", "none", "--", "sh", "-c", &script]);
+    assert_eq!((said.code, &*said.out), (Some(2), ""), "{}", said.err);
+    assert!(said.error().contains("no stored run is called 'none'"), "{}", said.err);
+    assert!(!file.exists(), "a command was run");
+    let both = home.run(&["run", "--profile", "none", "--no-estimate", "--", "true"]);
+    assert_eq!(both.code, Some(2), "{}", both.err);
 }
 
 #[test]

@@ -187,6 +187,10 @@ pub(crate) fn report(
         lines.extend(machine_lines(run, common));
         lines.push(place(path));
     } else {
+        // Beside what the machine was like: a line of its own would leave out a finding.
+        let who = run.company.as_ref().and_then(CompetingTasks::line);
+        let machine = lines.iter_mut().find(|line| line.starts_with("machine: "));
+        machine.zip(who).into_iter().for_each(|(line, who)| *line += &format!("; {who}"));
         lines.extend(run.header.notices.iter().filter(|note| note.starts_with(TOO_SHORT)).cloned());
         lines.extend(run.warnings.iter().map(|warning| format!("warning: {warning}")));
         lines.extend(findings);
@@ -245,8 +249,7 @@ fn doubt(run: &Run, common: &Common) -> Vec<String> {
         Some(StopReason::Interrupted | StopReason::Failed) | None => true,
     };
     let stopped = stopped.then(|| format!("stopped: {}", stop_words(run, common)));
-    let who = run.company.as_ref().filter(|_| noisy).and_then(CompetingTasks::line);
-    stopped.into_iter().chain(machine).chain(who).collect()
+    stopped.into_iter().chain(machine).collect()
 }
 
 /// What is known of the machine, of the run's end and of what was asked for.

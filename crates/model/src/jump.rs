@@ -19,7 +19,10 @@ const FALSE_RATE: f64 = 0.01;
 const STANDS_OUT: f64 = 2.0;
 
 /// Steps that rise with a higher power of the size than this are no smooth course.
-const STEEPEST_POWER: f64 = 2.0;
+const STEEPEST_POWER: f64 = 2.5;
+
+/// A factor between neighbours that is told whatever the course, if it is more than the size has grown by.
+const TOLD_FACTOR: f64 = 5.0;
 
 /// From two sizes alone nobody can say that a cost jumps: their costs say it all.
 const FEWEST_SIZES: usize = 3;
@@ -164,7 +167,7 @@ fn differ(from: &Quoted, to: &Quoted, wider: f64) -> bool {
 }
 
 /// The largest jump between neighbours of these, rising in size, upwards if there is one; none where no step is resolved, or where the steps
-/// are those of one smooth course: no steeper than the square of the size, and none out of the ordinary.
+/// are those of one smooth course: below fivefold, no steeper than the size to the power of 2.5, and none out of the ordinary.
 pub fn largest(places: &[Place]) -> Option<Jump> {
     if places.len() < FEWEST_SIZES {
         return None;
@@ -187,7 +190,9 @@ fn stands_out(steps: &[Jump], which: usize) -> bool {
     let others = steps.iter().enumerate().filter(|(number, _)| *number != which);
     let alike = others.map(|(_, of)| of).filter(|of| of.falls() == step.falls());
     let steepest = alike.map(Jump::extent).fold(0.0, f64::max);
-    step.least_extent() > STEEPEST_POWER * sizes || step.least_extent() > STANDS_OUT * steepest
+    let least = step.least_extent();
+    let is_large = least > TOLD_FACTOR.ln() && least > sizes;
+    is_large || least > STEEPEST_POWER * sizes || least > STANDS_OUT * steepest
 }
 
 /// The highest peak: a cost that is resolved to be above some before it and some after it, and the least of those

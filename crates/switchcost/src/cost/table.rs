@@ -4,7 +4,7 @@ use model::case::{Walk, Work};
 use model::cost::{Cost, Curve, Sweep};
 use model::published::li2007;
 use model::record::Record;
-use model::regions::{Axis, Beside};
+use model::regions::{Answer, Axis, Beside};
 use model::ring::Case;
 use model::words;
 
@@ -82,7 +82,7 @@ fn findings(cost: &Cost, view: View) -> Vec<String> {
 fn along<'a>(axis: &'a str, sweep: &'a Sweep) -> impl Iterator<Item = String> + 'a {
     let work = sweep.work.map_or("no work".to_string(), |work| work.in_words());
     let total = format!("by {axis}, {work}: {}", sweep.in_words);
-    let added = sweep.indirect_breaks.iter();
+    let added = sweep.indirect_breaks.iter().filter(|of| of.finding == Answer::Found);
     let added = added.map(|breaks| format!("of it the working set adds: {}", breaks.in_words()));
     std::iter::once(total).chain(added)
 }

@@ -88,7 +88,7 @@ fn rows_of<'a>(
     terminal::table(
         columns,
         rows.map(|(name, point)| {
-            let mut cells = vec![name, whole(point.total_ns), part(point.indirect_ns)];
+            let mut cells = vec![name, whole(point.total_ns), part(point)];
             cells.extend(counts.then(|| counted(point)).into_iter().flatten());
             cells
         }),
@@ -101,10 +101,11 @@ fn whole(cost: Option<Estimate>) -> String {
     cost.quote_cost().map_or_else(|why| why.of_time(), |_| with_interval(&cost))
 }
 
-/// The same of a part of a cost, which is signed.
-fn part(cost: Option<Estimate>) -> String {
-    let Some(cost) = cost else { return "-".to_string() };
-    cost.quote().map_or_else(|why| why.of_time(), |_| with_interval(&cost))
+/// The same of a part of a cost, which is signed; of a whole that may not be told there is none.
+fn part(of: &CostPoint) -> String {
+    let Some((whole, part)) = of.total_ns.zip(of.indirect_ns) else { return "-".to_string() };
+    let told = whole.quote_cost().and_then(|_| part.quote());
+    told.map_or_else(|why| why.of_time(), |_| with_interval(&part))
 }
 
 fn with_interval(cost: &Estimate) -> String {

@@ -95,7 +95,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         known_within("unshared_ratio", self.unshared_ratio, 0.01..=100.0)?;
         known_within("launch_scatter", self.launch_scatter, 0.0..=1.0)
     }

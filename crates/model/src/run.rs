@@ -12,7 +12,7 @@ use crate::case::{Either, Sample, Stored};
 use crate::competing::CompetingTasks;
 use crate::experiment::{Experiment, Takes, named};
 use crate::machine::Machine;
-use crate::plan::{Plan, Stopping};
+use crate::plan::{Plan, Reference, Stopping};
 use crate::{ring, trial};
 
 /// Version of the format that this program writes. Older ones stay readable. 2: samples of rings in slices
@@ -158,12 +158,15 @@ pub struct Resumed {
     pub stopping: Stopping,
     /// What differs from the machine of the header, one line a field.
     pub differences: Vec<String>,
+    /// What was known of the CPU by then, in the place of what the plan has: the whole run is read by it. Absent in
+    /// older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<Reference>,
 }
 
 /// One line of a run file; as text by [`Line::to_text`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "nearly all lines are samples")]
 pub enum Line {
     /// Always the first.
     Header(Box<Header>),
@@ -209,8 +212,9 @@ impl Line {
             }
             _ => {
                 let line = serde_json::from_str(text)?;
-                if let Self::Resumed(Resumed { stopping, .. }) = &line {
-                    stopping.check().map_err(serde_json::Error::custom)?;
+                if let Self::Resumed(Resumed { stopping, reference, .. }) = &line {
+                    let known = reference.map_or(Ok(()), |known| known.check());
+                    stopping.check().and(known).map_err(serde_json::Error::custom)?;
                 }
                 line
             }
@@ -282,7 +286,9 @@ impl Run {
                 // What failed is tried again, under the new stopping rule.
                 self.failures.clear();
                 self.end = None;
-                self.header.plan.stopping = resumed.stopping.clone();
+                let plan = &mut self.header.plan;
+                plan.stopping = resumed.stopping.clone();
+                plan.reference = resumed.reference.unwrap_or(plan.reference);
                 self.resumed.push(resumed);
             }
             Line::Company(company) => {

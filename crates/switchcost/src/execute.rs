@@ -191,7 +191,8 @@ pub(crate) fn resume(path: &Path, more: &More, quiet: bool) -> Result<Taken> {
     }
     move_controller(&run.header.plan, &here);
     let at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let resumed = Line::Resumed(Resumed { at, spent_ns, stopping, differences });
+    let reference = Some(speed::known_now(&run));
+    let resumed = Line::Resumed(Resumed { at, spent_ns, stopping, differences, reference });
     file.write(&resumed)?;
     run.push(resumed);
     let progress = Progress::new(&run.header.plan, quiet);

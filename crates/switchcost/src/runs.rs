@@ -23,7 +23,7 @@ use crate::values::Destination;
 pub(crate) enum RunsCommand {
     /// List the stored runs, oldest first
     List,
-    /// Print the report of a run, by what is known of its CPU's full speed now
+    /// Print the report of a run, as it was printed when it ended
     Show {
         /// Name, start of a name, `last`, `last~1`, or a file
         run: String,

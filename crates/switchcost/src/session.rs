@@ -10,7 +10,6 @@ use model::comparison::{Comparison, Terms};
 use model::experiment::Experiment;
 use model::plan::Plan;
 use model::run::{Arm, Header, Run, Session};
-use model::subject::Subject;
 use probe::policy::{self, Standing};
 
 use crate::execute::{self, About, Stored, Taken, fill, move_controller, run_name};
@@ -22,7 +21,7 @@ use crate::ring::{self, RingArgs};
 use crate::schedule::Course;
 use crate::secrets::{masked, shown};
 use crate::setting::Here;
-use crate::store::speed::known_speed;
+use crate::store::speed::{known_speed, subjects_of};
 
 const ARMS: [Arm; 2] = [Arm::A, Arm::B];
 
@@ -77,8 +76,8 @@ pub(crate) fn measure(prefixes: &[String], args: &RingArgs, terms: Terms) -> Res
 }
 
 fn compare(runs: [&Run; 2], terms: Terms) -> Comparison {
-    let [a, b] = runs.map(Subject::of_run);
-    Comparison::of(&a, &b, terms)
+    let subjects = subjects_of(&runs);
+    Comparison::of(&subjects[0], &subjects[1], terms)
 }
 
 /// One of the two settings.

@@ -2,12 +2,15 @@
 //! CPU model: the program's table, and what earlier launches saw.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::RangeInclusive;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::levels;
+use crate::case::Sample;
 use crate::machine::Machine;
-use crate::plan::Reference;
+use crate::plan::{Plan, Reference};
 use crate::reading::Reading;
 use crate::ring::{ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, Slices};
 
@@ -41,6 +44,36 @@ impl Reference {
         if is_lower || (known.established && !self.established) {
             (self.unshared_ratio, self.established) = (Some(ratio), known.established);
         }
+    }
+
+    /// What a run leaves to later ones: what its plan had, and the level of its first CPU if enough of its quanta were
+    /// at it.
+    pub fn after(plan: &Plan, samples: &[Sample]) -> Self {
+        let mut known = plan.reference;
+        if let Some(level) = levels(plan, samples).values().next().filter(|of| of.is_a_finding()) {
+            let Level { unshared_ratio, established, .. } = *level;
+            known.learn(&Self { unshared_ratio: Some(unshared_ratio), established, ..known });
+        }
+        known
+    }
+
+    /// What runs of one CPU know together: the lowest ratio, of those that are established if any is.
+    pub fn of_all(all: impl IntoIterator<Item = Self>) -> Self {
+        let rank = |of: &Self| (!of.established, of.unshared_ratio.unwrap_or(f64::INFINITY));
+        let order = |a: &Self, b: &Self| {
+            let (a, b) = (rank(a), rank(b));
+            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+        };
+        all.into_iter().filter(|of| of.unshared_ratio.is_some()).min_by(order).unwrap_or_default()
+    }
+
+    /// By what a run that left `self` is to be read beside others, which know `all` together; absent where it may be
+    /// read as it is, as theirs is its own level or a higher one.
+    pub fn beside(mut self, all: &Self) -> Option<Self> {
+        let own = self.unshared_ratio;
+        self.learn(all);
+        let is_lower = |own: f64| self.unshared_ratio.is_some_and(|r| r < own * (1.0 - TOLERANCE));
+        own.is_none_or(is_lower).then_some(self).filter(|of| of.unshared_ratio.is_some())
     }
 }
 
@@ -140,6 +173,11 @@ impl Level {
         })
     }
 
+    /// Whether so many quanta were at it that it is one launch's finding.
+    fn is_a_finding(&self) -> bool {
+        self.unshared_share >= LEAST_LAUNCH_SHARE
+    }
+
     /// Whether a quantum ran at the run's clock on a core that nobody shared. Each loop is held against its
     /// own level: an interrupt in the latency-bound loop makes the ratio too small.
     pub fn is_clean(&self, latency_ns: u32, throughput_ns: u32) -> bool {
@@ -190,15 +228,21 @@ fn level(ratios: &[Counted], reference: &Reference) -> Option<(f64, bool)> {
     }
 }
 
+/// What the loops' instructions allow on any core.
+fn possible_ratios() -> RangeInclusive<f64> {
+    let per_turn =
+        f64::from(ADDS_PER_TURN * ADD_TURNS) / f64::from(MULTIPLIES_PER_TURN * MULTIPLY_TURNS);
+    per_turn / (ADDS_PER_CYCLE.1 * MULTIPLY_CYCLES.1)
+        ..=per_turn / (ADDS_PER_CYCLE.0 * MULTIPLY_CYCLES.0)
+}
+
 /// The lowest level that enough ratios, sorted, agree on, within what the loops' instructions allow: the first peak
 /// of the density from below. Never the smallest ratio: that is an interruption.
 pub(super) fn lowest_level(ratios: &[Counted]) -> Option<f64> {
-    let per_turn =
-        f64::from(ADDS_PER_TURN * ADD_TURNS) / f64::from(MULTIPLIES_PER_TURN * MULTIPLY_TURNS);
-    let least = per_turn / (ADDS_PER_CYCLE.1 * MULTIPLY_CYCLES.1);
-    let most = per_turn / (ADDS_PER_CYCLE.0 * MULTIPLY_CYCLES.0);
-    let from = ratios.partition_point(|(ratio, _)| *ratio < least);
-    let sorted = &ratios[from..ratios.partition_point(|(ratio, _)| *ratio <= most).max(from)];
+    let possible = possible_ratios();
+    let from = ratios.partition_point(|(ratio, _)| ratio < possible.start());
+    let to = ratios.partition_point(|(ratio, _)| ratio <= possible.end());
+    let sorted = &ratios[from..to.max(from)];
     let fewest = ((count(sorted) as f64 * LEAST_SHARE).ceil() as usize).max(FEWEST_QUANTA);
     let windows = windows(sorted);
     let is_peak = |start: &usize| {
@@ -263,14 +307,23 @@ pub struct Seen {
 pub struct SpeedFile {
     /// By [`cpu_key`].
     pub cpus: BTreeMap<String, Vec<Seen>>,
+    /// k0 by [`cpu_key`], in the place of the program's table. No program writes it: it is for tests, which must not
+    /// depend on the CPU that they run on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub table: Option<BTreeMap<String, f64>>,
 }
 
 impl SpeedFile {
-    /// What is known of a CPU from the table and from launches: the lower of both.
+    /// What is known of a CPU from the table and from launches: the lower of both. What no CPU can have is passed over.
     pub fn reference(&self, cpu: &str) -> Reference {
-        let table = KNOWN.iter().find(|(known, _)| *known == cpu).map(|(_, ratio)| *ratio);
+        let possible = possible_ratios();
+        let table = match &self.table {
+            Some(given) => given.get(cpu).copied(),
+            None => KNOWN.iter().find(|(known, _)| *known == cpu).map(|(_, ratio)| *ratio),
+        };
+        let table = table.filter(|ratio| possible.contains(ratio));
         let seen = self.cpus.get(cpu).map_or(&[][..], Vec::as_slice);
-        let is_sound = |level: &&Seen| level.ratio.is_finite() && level.ratio > 0.0;
+        let is_sound = |level: &&Seen| possible.contains(&level.ratio);
         let lowest = |fewest: u32| {
             let enough = seen.iter().filter(|level| level.launches >= fewest).filter(is_sound);
             enough.map(|level| level.ratio).reduce(f64::min)
@@ -286,7 +339,7 @@ impl SpeedFile {
     /// Takes up the level of a launch. Levels only come to be known lower: one that a shared core may have
     /// had is forgotten when enough launches agree on a lower one. Says whether anything is new.
     pub fn learn(&mut self, cpu: &str, level: &Level) -> bool {
-        if level.unshared_share < LEAST_LAUNCH_SHARE || !level.unshared_ratio.is_finite() {
+        if !level.is_a_finding() || !level.unshared_ratio.is_finite() {
             return false;
         }
         let levels = self.cpus.entry(cpu.to_string()).or_default();

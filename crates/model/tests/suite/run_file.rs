@@ -122,6 +122,22 @@ fn a_killed_run_loses_its_last_line_at_most() {
     assert!(run.warnings[0].contains("cut off"), "{:?}", run.warnings);
 }
 
+/// A file from before the line had it keeps what the plan has.
+#[test]
+fn a_resumed_run_is_read_by_what_was_known_when_it_went_on() {
+    let stopping = r#"{"precision":0.01,"budget_ns":9,"rounds":null,"confidence":0.95}"#;
+    let reference = |known: &str| {
+        let line = format!(
+            r#"{{"resumed":{{"at":"2026-01-01T00:00:00Z","spent_ns":1,"stopping":{stopping},"differences":[]{known}}}}}"#
+        );
+        let run = Run::parse(&format!("{V1}{line}\n")).unwrap();
+        (run.header.plan.reference.unshared_ratio, run.resumed.len(), run.warnings.len())
+    };
+    assert_eq!(reference(""), (None, 1, 0));
+    assert_eq!(reference(r#","reference":{"unshared_ratio":0.9}"#), (Some(0.9), 1, 0));
+    assert_eq!(reference(r#","reference":{"unshared_ratio":-1}"#), (None, 0, 1), "not meant");
+}
+
 #[test]
 fn what_is_no_run_is_told() {
     let why = |text: &str| Run::parse(text).unwrap_err().to_string();

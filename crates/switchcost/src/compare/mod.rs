@@ -2,13 +2,13 @@
 
 mod table;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Arg, Args};
 use model::comparison::{Across, Comparison, LIMIT, Several, Terms, Verdict, Wanted};
-use model::subject::{Origin, PREFIX, Side, Subject};
+use model::subject::{Origin, PREFIX, Published, Side, Subject};
 
 use crate::effort::CONFIDENCE;
 use crate::execute::Taken;
@@ -16,6 +16,7 @@ use crate::failure::{Interrupted, tell, usage};
 use crate::history::find_published;
 use crate::ring::RingArgs;
 use crate::session;
+use crate::store::speed::{Left, read_by};
 use crate::store::{self, Entry, Folder, header, read};
 use crate::values::{each_once, share};
 
@@ -138,16 +139,17 @@ fn compare(args: &CompareArgs) -> Result<ExitCode> {
     match (&args.ab, &args.base, &args.new) {
         (Some(prefixes), base, _) => measured(args, prefixes, base.as_deref(), terms),
         (None, Some(base), Some(new)) if !args.more.is_empty() => {
-            let names = [base, new].into_iter().chain(&args.more);
-            let subjects = names.map(|name| Ok((name.clone(), find(name)?)));
-            let subjects = subjects.collect::<Result<Vec<_>>>()?;
+            let names: Vec<&String> = [base, new].into_iter().chain(&args.more).collect();
+            let found = find(&names)?;
+            let subjects: Vec<_> = names.into_iter().cloned().zip(found).collect();
             check_different(&subjects)?;
             let found = Several::of(&subjects, terms);
             table::write_several(&found, args)?;
             if found.cases == 0 { bail!("{}", found.in_words) } else { Ok(ExitCode::SUCCESS) }
         }
         (None, Some(base), Some(new)) => {
-            let (base, new) = (find(base)?, find(new)?);
+            let found = <[Subject; 2]>::try_from(find(&[base, new])?);
+            let [base, new] = found.map_err(|_| anyhow!("two names are two sides"))?;
             let is_run = matches!(base.side.origin, Origin::Run { .. });
             if args.fail_above.is_some() && is_run && base.side == new.side {
                 return Err(usage(format!(
@@ -199,16 +201,53 @@ fn measured(
     Ok(code)
 }
 
+/// What a name stands for.
+enum Named {
+    Published(Published),
+    /// The files of one or more launches.
+    Runs(Vec<PathBuf>),
+}
+
+/// The sides of these names. Runs of one CPU are all read by the lowest level that they know of it.
+fn find(names: &[&String]) -> Result<Vec<Subject>> {
+    let named = names.iter().map(|names| Ok((*names, named(names)?)));
+    let named = named.collect::<Result<Vec<_>>>()?;
+    let paths = named.iter().flat_map(|(_, named)| match named {
+        Named::Published(_) => &[][..],
+        Named::Runs(paths) => paths,
+    });
+    let paths: Vec<&Path> = paths.map(PathBuf::as_path).collect();
+    let mut runs = subjects(&paths)?.into_iter();
+    let side = |(names, named): (&String, Named)| match named {
+        Named::Published(machine) => Ok(machine.subject()),
+        Named::Runs(paths) => side(names, runs.by_ref().take(paths.len()).collect()),
+    };
+    named.into_iter().map(side).collect()
+}
+
 /// The published machine of that name, or the runs of these names, with a comma between each two: launches of
 /// the same plan. A run that was measured as one of several launches stands for all of them.
-fn find(names: &str) -> Result<Subject> {
+fn named(names: &str) -> Result<Named> {
     if let Some(machine) = names.strip_prefix(PREFIX) {
-        return Ok(find_published(machine)?.subject());
+        return Ok(Named::Published(find_published(machine)?));
     }
     let paths = names.split(',').map(|name| launches_of(store::find(name)?));
-    let paths = each_once(paths.collect::<Result<Vec<_>>>()?.concat());
-    let subjects = paths.iter().map(|path| read(path).map(|run| Subject::of_run(&run)));
-    let subjects = subjects.collect::<Result<Vec<Subject>>>()?;
+    Ok(Named::Runs(each_once(paths.collect::<Result<Vec<_>>>()?.concat())))
+}
+
+/// The runs of these files. One that another level decides is read again: all at once may not fit into the memory.
+fn subjects(paths: &[&Path]) -> Result<Vec<Subject>> {
+    let first = |path: &&Path| read(path).map(|run| (Subject::of_run(&run), Left::by(&run)));
+    let first = paths.iter().map(first).collect::<Result<Vec<_>>>()?;
+    let (subjects, left): (Vec<Subject>, Vec<Left>) = first.into_iter().unzip();
+    let again = |(index, subject): (usize, Subject)| match left[index].beside(&left) {
+        None => Ok(subject),
+        Some(reference) => Ok(Subject::of_run(&read_by(read(paths[index])?, reference))),
+    };
+    subjects.into_iter().enumerate().map(again).collect()
+}
+
+fn side(names: &str, subjects: Vec<Subject>) -> Result<Subject> {
     let sides: Vec<&Side> = subjects.iter().map(|subject| &subject.side).collect();
     if let [first, others @ ..] = &sides[..] {
         if let Some(other) = others.iter().find(|other| other.experiment != first.experiment) {

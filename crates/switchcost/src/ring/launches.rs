@@ -20,6 +20,7 @@ use crate::interrupt::Interrupt;
 use crate::output::print;
 use crate::progress::Progress;
 use crate::setting::Here;
+use crate::store::speed::subjects_of;
 use crate::terminal::{self, figure};
 
 /// The same plan so many times, each with a seed of its own, and what all of them say together.
@@ -57,7 +58,7 @@ pub(crate) fn take(args: &RingArgs) -> Result<ExitCode> {
 
 /// Each launch's figures and all of them together.
 fn text(runs: &[(Run, Option<PathBuf>)]) -> String {
-    let subjects = runs.iter().map(|(run, _)| Subject::of_run(run)).collect();
+    let subjects = subjects_of(&runs.iter().map(|(run, _)| run).collect::<Vec<_>>());
     let (Some((first, _)), Some(all)) = (runs.first(), Subject::of_launches(subjects)) else {
         return String::new();
     };

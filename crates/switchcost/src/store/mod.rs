@@ -18,7 +18,6 @@ use serde::Deserialize;
 
 use crate::failure::{say, usage};
 use crate::secrets::masked;
-use speed::by_known_speed;
 
 pub(crate) use file::RunFile;
 
@@ -269,7 +268,7 @@ pub(crate) fn read(path: &Path) -> Result<Run> {
         samples.push(sample);
         Ok(())
     })?;
-    Ok(by_known_speed(Run { samples, ..run }))
+    Ok(Run { samples, ..run })
 }
 
 /// Reads a run file and hands on each sample as it comes: the run that is returned has none.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use directories::ProjectDirs;
 use model::machine::Machine;
 use model::plan::Plan;
@@ -24,11 +24,48 @@ pub(crate) fn known_speed(machine: &Machine, cpus: &[u32]) -> Reference {
     path().and_then(|path| read(&path)).unwrap_or_default().reference(&key)
 }
 
-/// A stored run as it is read by what is known of its CPUs now: a level that was provisional, or that lower ones
-/// have replaced since, decides no more.
-pub(crate) fn by_known_speed(mut run: Run) -> Run {
-    let known = known_speed(&run.header.machine, &run.header.plan.cpus());
-    run.header.plan.reference.learn(&known);
+/// What a run knows of its CPUs, and what has come to be known of them since. Only for what is measured next: a stored
+/// run is read by what its file says.
+pub(crate) fn known_now(run: &Run) -> Reference {
+    let mut reference = run.header.plan.reference;
+    reference.learn(&known_speed(&run.header.machine, &run.header.plan.cpus()));
+    reference
+}
+
+/// What a run leaves to others of the same CPU, if one can be named.
+pub(crate) struct Left {
+    key: Option<String>,
+    reference: Reference,
+}
+
+impl Left {
+    pub(crate) fn by(run: &Run) -> Self {
+        let plan = &run.header.plan;
+        let reference = Reference::after(plan, &run.samples);
+        Self { key: key(&run.header.machine, &plan.cpus()), reference }
+    }
+
+    /// By what this one of `all` runs is read where they are compared; absent where its own level stands. One that never
+    /// saw its core unshared would else be held against one that did.
+    pub(crate) fn beside(&self, all: &[Self]) -> Option<Reference> {
+        let same = all.iter().filter(|other| self.key.is_some() && other.key == self.key);
+        self.reference.beside(&Reference::of_all(same.map(|other| other.reference)))
+    }
+}
+
+/// Runs that are held against each other, each as its figures.
+pub(crate) fn subjects_of(runs: &[&Run]) -> Vec<Subject> {
+    let left: Vec<Left> = runs.iter().map(|run| Left::by(run)).collect();
+    let subject = |(run, own): (&&Run, &Left)| match own.beside(&left) {
+        None => Subject::of_run(run),
+        Some(reference) => Subject::of_run(&read_by((*run).clone(), reference)),
+    };
+    runs.iter().zip(&left).map(subject).collect()
+}
+
+/// A run as another level of its CPU has it judged.
+pub(crate) fn read_by(mut run: Run, reference: Reference) -> Run {
+    run.header.plan.reference = reference;
     run
 }
 
@@ -46,6 +83,8 @@ fn path() -> Result<PathBuf> {
 }
 
 fn read(path: &Path) -> Result<SpeedFile> {
+    // A FIFO would be waited for.
+    ensure!(path.is_file(), "{} is no file", path.display());
     Ok(serde_json::from_slice(&std::fs::read(path)?)?)
 }
 
@@ -86,7 +125,9 @@ fn stored_scatter(plan: &Plan, machine: &Machine) -> Option<f64> {
             && header.plan.batching == plan.batching
             && header.machine.kernel == machine.kernel
             && header.machine.cpu.models == machine.cpu.models;
-        same.then(|| super::read(&entry.path).ok().map(|run| Subject::of_run(&run))).flatten()
+        let run = same.then(|| super::read(&entry.path).ok()).flatten()?;
+        let known = known_now(&run);
+        Some(Subject::of_run(&read_by(run, known)))
     };
     let subjects: Vec<Subject> =
         recent.take(MOST_FILES).filter_map(subject).take(MOST_LAUNCHES).collect();

@@ -4,7 +4,6 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::classic_links::NAMES;
-use crate::common::commands::interrupts_are_ignored;
 use crate::common::{Home, PROGRAM, Process, Said, allowed_cpus, has, skip, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -275,8 +274,7 @@ fn turning(home: &Home) -> (Child, Vec<Process>) {
 
 #[test]
 fn a_killed_pipeline_leaves_no_process() {
-    let by_ctrl_c = (!interrupts_are_ignored()).then_some(Signal::INT);
-    for signal in [Signal::KILL, Signal::TERM].into_iter().chain(by_ctrl_c) {
+    for signal in [Signal::KILL, Signal::TERM, Signal::INT] {
         let home = Home::new();
         let (mut child, _) = turning(&home);
         kill_process(Pid::from_child(&child), signal).expect("a living process");

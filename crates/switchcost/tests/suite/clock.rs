@@ -146,9 +146,10 @@ fn another_allocator_is_a_case_of_its_own_or_an_error() {
     assert!(said.out.contains("libm.so.6 over all sizes"), "{}", said.out);
 
     // Whoever measures the C library's does not measure what the shell had preloaded.
-    let mut inherited = home.command(crate::common::PROGRAM);
+    let mut inherited = home.command("env");
+    inherited.args(["LD_PRELOAD=libnowhere.so.7", crate::common::PROGRAM]);
     inherited.args(["clock", "malloc", "--sizes", "64", "--trials", "4", "--rounds", "1"]);
-    let said = Said::of(inherited.env("LD_PRELOAD", "libnowhere.so.7"));
+    let said = Said::of(&mut inherited);
     assert_eq!(said.code, Some(0), "{}", said.err);
     // The dynamic linker complains of it to the program itself, and not to its worker.
     assert_eq!(said.err.matches("libnowhere.so.7").count(), 1, "{}", said.err);

@@ -15,6 +15,7 @@ mod drawings;
 mod endings;
 mod exports;
 mod fleet;
+mod full_speed;
 mod hidden;
 mod interference;
 mod interrupts;

@@ -161,6 +161,7 @@ fn a_command_finds_its_process_as_without_us() {
     let signals = &["grep", "-E", "^Sig(Ign|Blk|Cgt)", "/proc/self/status"];
     same_under_the_program("", signals);
     same_under_the_program("trap '' INT HUP USR1;", signals);
+    same_under_the_program("by='env --block-signal=TERM,QUIT';", signals);
     // Two that the runtime and this program change for themselves.
     // Some shells cannot ignore SIGCHLD.
     same_under_the_program("by='env --ignore-signal=PIPE,CHLD';", signals);

@@ -4,9 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::common::schema::Schema;
-use crate::common::{Home, PROGRAM, Said, lines_of, order_of, skip};
-use model::run::Run;
-use model::speed::cpu_key;
+use crate::common::{Home, PROGRAM, Said, lines_of, order_of};
 use serde_json::{Value, json};
 
 const SMALL: [&str; 6] = ["--members", "2", "--rounds", "2", "--laps", "200"];
@@ -553,31 +551,6 @@ fn a_run_of_another_machine_is_resumed_with_a_warning() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(said.err.contains("warning: the machine differs from the run's: "), "{}", said.err);
     assert!(said.err.contains("kernel.release: \"2.4.20\" then"), "{}", said.err);
-}
-
-/// The level of an unshared core that launches have agreed on since decides what a stored run says; its file stays
-/// as it is.
-#[test]
-fn a_stored_run_is_read_by_what_is_known_of_its_cpu_now() {
-    let home = Home::new();
-    home.measure(&["--members", "2", "--rounds", "1", "--laps", "200", "--placement", "same"]);
-    let text = fs::read_to_string(home.run_file()).expect("the run");
-    let run = Run::parse(&text).expect("a run");
-    let cpu = run.header.plan.cpus()[0];
-    let Some(key) = cpu_key(&run.header.machine, cpu) else {
-        return skip("this machine does not say which CPU it has");
-    };
-    // Lower than any CPU's: what is in the program's own table is higher.
-    let known = json!({"cpus": {key: [{"ratio": 0.2, "launches": 3}]}});
-    let folder = home.path().join("state/switchcost");
-    fs::create_dir_all(&folder).expect("a folder");
-    fs::write(folder.join("full-speed.json"), known.to_string()).expect("a file");
-    let reference = &home.run(&["runs", "export", "last"]).json()["header"]["plan"]["reference"];
-    assert_eq!(
-        (&reference["unshared_ratio"], &reference["established"]),
-        (&json!(0.2), &json!(true))
-    );
-    assert_eq!(fs::read_to_string(home.run_file()).expect("the run"), text);
 }
 
 /// A run that is resumed does what its plan says: one that cannot be meant is no plan, and no panic.

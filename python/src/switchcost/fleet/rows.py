@@ -9,7 +9,6 @@ import csv
 import hashlib
 import io
 import json
-import os
 import re
 import subprocess
 import tempfile
@@ -111,19 +110,14 @@ def rows_of(host: str, run: str, path: Path, max_bytes: int) -> Rows:
 
 def _exports(path: Path, max_bytes: int) -> tuple[dict[str, Any], list[dict[str, str]], bytes]:
     """What the program says of a run file: the record, the rows of its summary, and its samples as CSV."""
-    # By an empty state: what this machine knows of its own CPU has no part in another's figures.
-    with tempfile.TemporaryDirectory() as empty:
-        environment = {**os.environ, "XDG_DATA_HOME": empty, "XDG_STATE_HOME": empty, "HOME": empty}
-        record, summary, samples = (
-            _export(path, form, max_bytes, environment) for form in ("json", "summary-csv", "csv")
-        )
+    record, summary, samples = (_export(path, form, max_bytes) for form in ("json", "summary-csv", "csv"))
     return json.loads(record), list(csv.DictReader(io.StringIO(summary.decode()))), samples
 
 
-def _export(path: Path, form: str, max_bytes: int, environment: dict[str, str]) -> bytes:
+def _export(path: Path, form: str, max_bytes: int) -> bytes:
     with tempfile.TemporaryFile() as errors:
         command = [find(), "runs", "export", "--format", form, str(path.absolute())]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, env=environment) as process:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors) as process:
             assert process.stdout
             output = process.stdout.read(4 * max_bytes)
             if process.stdout.read(1):

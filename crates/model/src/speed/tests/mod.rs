@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 
 mod simulation;
 
-use super::level::{KNOWN, lowest_level};
+use super::level::{KNOWN, Seen, lowest_level};
 use super::*;
 use crate::experiment::Experiment;
 use crate::pairing::Grouped;
@@ -417,6 +417,55 @@ fn what_the_table_has_is_established_and_yields_to_lower_levels_only() {
         assert_eq!(reference(1.4 * ratio).unshared_ratio, Some(*ratio));
         assert!(reference(0.9 * ratio).unshared_ratio < Some(*ratio));
     }
+}
+
+/// A table that is given takes the place of the program's; what no CPU can have is in none.
+#[test]
+fn a_table_that_is_given_is_the_only_one() {
+    let (own, _) = KNOWN[0];
+    let given = |cpu: &str, ratio: f64| SpeedFile {
+        table: Some([(cpu.to_string(), ratio)].into()),
+        ..learnt(&[1.5; 3])
+    };
+    let known = |file: &SpeedFile, cpu: &str| {
+        let reference = file.reference(cpu);
+        (reference.unshared_ratio, reference.established)
+    };
+    assert_eq!(known(&given("a CPU", 0.9), "a CPU"), (Some(0.9), true));
+    assert_eq!(known(&given("a CPU", 2.0), "a CPU"), (Some(1.5), true), "the lower of both");
+    assert_eq!(known(&given("a CPU", 0.9), own), (None, false));
+    for impossible in [f64::NAN, f64::INFINITY, -1.0, 0.0, 0.16, 6.1] {
+        assert_eq!(known(&given("another", impossible), "another"), (None, false));
+        let seen = vec![Seen { ratio: impossible, launches: 9 }];
+        let file = SpeedFile { cpus: [("a CPU".to_string(), seen)].into(), table: None };
+        assert_eq!(known(&file, "a CPU"), (None, false), "{impossible}");
+    }
+    let text = serde_json::to_string(&SpeedFile::default()).unwrap();
+    assert_eq!(text, r#"{"cpus":{}}"#, "the program writes no table");
+    let kept: SpeedFile =
+        serde_json::from_str(&serde_json::to_string(&given("a CPU", 0.9)).unwrap()).unwrap();
+    assert_eq!(kept, given("a CPU", 0.9), "one that was given stays");
+}
+
+#[test]
+fn runs_side_by_side_know_the_lowest_level_and_an_established_one_first() {
+    let of = |ratio: Option<f64>, established| Reference {
+        unshared_ratio: ratio,
+        established,
+        launch_scatter: None,
+    };
+    let (none, shared, unshared) = (of(None, false), of(Some(1.4), false), of(Some(1.01), false));
+    assert_eq!(Reference::of_all([none, shared, unshared]), unshared);
+    assert_eq!(Reference::of_all([unshared, of(Some(1.4), true)]), of(Some(1.4), true));
+    assert_eq!(Reference::of_all([none, none]), Reference::default());
+    let beside = |own: Reference, all: Reference| own.beside(&all).map(|by| by.unshared_ratio);
+    assert_eq!(beside(shared, unshared), Some(Some(1.01)));
+    assert_eq!(beside(none, unshared), Some(Some(1.01)), "it found no level itself");
+    assert_eq!(beside(unshared, unshared), None);
+    assert_eq!(beside(of(Some(1.02), false), unshared), None, "within 2 %: its own stands");
+    assert_eq!(beside(of(Some(1.02), false), of(Some(1.01), true)), None);
+    assert_eq!(beside(of(Some(1.4), true), unshared), None, "nothing provisional replaces it");
+    assert_eq!(beside(none, none), None);
 }
 
 fn learnt(ratios: &[f64]) -> SpeedFile {

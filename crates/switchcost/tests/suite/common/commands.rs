@@ -3,11 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use rustix::process::Signal;
 use serde_json::Value;
 
 use super::schema::Schema;
-use super::{Home, Said, skip};
+use super::{Home, Said};
 
 /// Runs commands by `args`; gives what was said, and the record, which must be as documented.
 pub fn record(home: &Home, args: &[&str]) -> (Said, Value) {
@@ -35,16 +34,4 @@ pub fn runs(record: &Value) -> &Vec<Value> {
 
 pub fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("no number: {value}"))
-}
-
-/// A shell started with SIGINT ignored, as in the background of another, cannot trap it.
-pub fn interrupts_are_ignored() -> bool {
-    let status = fs::read_to_string("/proc/self/status").expect("a status");
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("SigIgn");
-    let mask = u64::from_str_radix(ignored.trim(), 16).expect("a mask");
-    let ignored = mask & (1 << (Signal::INT.as_raw() - 1)) != 0;
-    if ignored {
-        skip("this test was started with SIGINT ignored");
-    }
-    ignored
 }

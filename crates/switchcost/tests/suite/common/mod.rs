@@ -6,6 +6,8 @@
 pub mod commands;
 pub mod group;
 pub mod schema;
+pub mod signals;
+pub mod speed;
 pub mod stored;
 
 use std::collections::BTreeMap;
@@ -49,9 +51,10 @@ impl Home {
         self.folder.path()
     }
 
-    /// `program` in this home; for the program under test behind a wrapper such as `taskset`.
+    /// `program` in this home, with no signal ignored or blocked; for the program under test behind a wrapper such as
+    /// `taskset`.
     pub fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
+        let mut command = signals::command(program);
         command
             .env("XDG_DATA_HOME", self.path())
             .env("XDG_STATE_HOME", self.path().join("state"))

@@ -428,14 +428,14 @@ fn a_table_that_is_given_is_the_only_one() {
     let (own, _) = KNOWN[0];
     let given = |cpu: &str, ratio: f64| SpeedFile {
         table: Some([(cpu.to_string(), ratio)].into()),
-        ..learnt(&[1.4; 3])
+        ..learnt(&[1.5; 3])
     };
     let known = |file: &SpeedFile, cpu: &str| {
         let reference = file.reference(cpu);
         (reference.unshared_ratio, reference.established)
     };
     assert_eq!(known(&given("a CPU", 0.9), "a CPU"), (Some(0.9), true));
-    assert_eq!(known(&given("a CPU", 2.0), "a CPU"), (Some(1.4), true), "the lower of both");
+    assert_eq!(known(&given("a CPU", 2.0), "a CPU"), (Some(1.5), true), "the lower of both");
     assert_eq!(known(&given("a CPU", 0.9), own), (None, false));
     for impossible in [f64::NAN, f64::INFINITY, -1.0, 0.0, 0.16, 6.1] {
         assert_eq!(known(&given("another", impossible), "another"), (None, false));

@@ -2,13 +2,12 @@
 
 use model::cost::{Cost, Curve};
 use model::estimate::Estimate;
+use model::quote::cost as time_words;
 use model::record::Record;
 use model::regions::{Axis, Region};
 use model::ring::{Case, Kind, Walk, Work};
 use model::summary_line::with_work;
 use model::words;
-
-use crate::terminal::time_words;
 
 /// `A switch costs 1.55 us (1.52 to 1.58) without a working set, 2.4 us with 256 KiB: combined working sets exceed the
 /// cache from 192 KiB (128 to 256 KiB) on.`

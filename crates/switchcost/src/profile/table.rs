@@ -1,12 +1,12 @@
 //! `switchcost profile` on the terminal: the answer, a table, the lines that matter.
 
+use model::estimate::Estimate;
 use model::words::{byte_range, time, two_digits};
 
 use super::findings::{Profile, Ratio, Row, What};
 use crate::run::record::shortened;
 use crate::terminal::{
-    MOST_LINES, View, brief_interval, counted, estimate_words, figure, page, table, time_words,
-    wrapped,
+    MOST_LINES, View, counted, estimate_words, figure, interval, page, table, wrapped,
 };
 
 /// Sizes that are printed by default have at least these shares of their function's calls and of all calls.
@@ -60,7 +60,7 @@ fn headline(profile: &Profile) -> String {
             format!("Of {}, {function} takes most: a call", counted(own().count(), "function"))
         }
     };
-    let mut text = format!("{what} takes {}", time_words(&row.ns_per_call));
+    let mut text = format!("{what} takes {}", a_call(&row.ns_per_call));
     text += &match row.share_of_cpu {
         Some(share) => {
             format!("; all take {} % of the CPU time of {name}.", two_digits(100.0 * share.value))
@@ -84,6 +84,14 @@ fn headline(profile: &Profile) -> String {
     text
 }
 
+/// What a call takes. Of one run there is no interval, and its calls are many.
+fn a_call(ns: &Estimate) -> String {
+    match ns.quote_cost() {
+        Ok(ns) => ns.time(),
+        Err(why) => format!("about {} ({})", time(ns.value), why.of_time()),
+    }
+}
+
 fn times_words(of: &Ratio) -> String {
     let range = of.ratio.interval();
     let range = range.map(|range| format!("{} to {}", figure(range.low), figure(range.high)));
@@ -101,7 +109,7 @@ fn rows(profile: &Profile, view: View) -> String {
             cells.push(shortened(library(profile.plan.allocator(row.allocator)), 10));
         }
         cells.extend([sizes(&row.what), thousands(row.calls), figure(row.ns_per_call.value)]);
-        cells.push(brief_interval(Some(row.ns_per_call)));
+        cells.push(interval(Some(row.ns_per_call)));
         if several {
             let ratio = profile.ratios.iter();
             let mut ratio = ratio.filter(|of| of.allocator == row.allocator && of.what == row.what);

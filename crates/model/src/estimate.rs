@@ -1,6 +1,8 @@
 //! A figure with its interval, or the word that it is not resolved.
 
-use schemars::JsonSchema;
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use stats::{Center, Interval, bootstrap, median, normal_quantile, student_quantile};
@@ -21,7 +23,8 @@ pub enum Speed {
 }
 
 /// A figure and how far it is known. Signed: a difference below zero stays below zero.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(into = "Told")]
 pub struct Estimate {
     /// At full speed the median of all clean slices, or a difference of such medians; else the median over
     /// rounds.
@@ -40,6 +43,50 @@ pub struct Estimate {
     pub rounds: u32,
     /// At which speed of the CPU.
     pub speed: Speed,
+}
+
+/// A figure and how far it is known, signed; and why it may not be quoted.
+#[derive(Serialize, JsonSchema)]
+struct Told {
+    /// At full speed the median of all clean slices, or a difference of such medians; else the median over
+    /// rounds. For quoting only without `not_quotable`.
+    value: f64,
+    /// Standard error within the run, without the scatter between launches; absent without an interval.
+    standard_error: Option<f64>,
+    /// Lower end of the interval; absent with fewer rounds or clean slices than an interval needs.
+    low: Option<f64>,
+    /// Upper end of the interval; absent as `low`.
+    high: Option<f64>,
+    /// Nominal coverage of the interval: 0.95 is 95 %.
+    confidence: f64,
+    /// Whether there is an interval and it excludes zero.
+    resolved: bool,
+    /// Rounds behind the estimate.
+    rounds: u32,
+    /// At which speed of the CPU.
+    speed: Speed,
+    /// Why no sentence, ranking, law or comparison uses the figure, in words; absent where they may. A cost must be
+    /// above zero for it, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_quotable: Option<String>,
+}
+
+impl JsonSchema for Estimate {
+    fn schema_name() -> Cow<'static, str> {
+        "Estimate".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Told::json_schema(generator)
+    }
+}
+
+impl From<Estimate> for Told {
+    fn from(of: Estimate) -> Self {
+        let Estimate { value, standard_error, low, high, confidence, resolved, rounds, speed } = of;
+        let not_quotable = of.quote().err().map(|why| why.to_string());
+        Self { value, standard_error, low, high, confidence, resolved, rounds, speed, not_quotable }
+    }
 }
 
 impl Estimate {

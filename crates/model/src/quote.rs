@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::estimate::{Estimate, Speed};
-use crate::words::{three_digits, time_unit};
+use crate::words::{three_digits, time, time_unit};
 
 /// A figure that holds: it has an interval that excludes zero, and was measured at full speed with nobody else on the
 /// CPU, or where nobody can look at the speed. There is no other way to one than [`Estimate::quote`].
@@ -13,7 +13,7 @@ pub struct Quoted {
     value: f64,
     low: f64,
     high: f64,
-    standard_error: f64,
+    standard_error: Option<f64>,
 }
 
 impl Quoted {
@@ -32,8 +32,8 @@ impl Quoted {
         self.high
     }
 
-    /// Standard error within the run, without the scatter between launches.
-    pub fn standard_error(&self) -> f64 {
+    /// Standard error within the run, without the scatter between launches; none of a sum.
+    pub fn standard_error(&self) -> Option<f64> {
         self.standard_error
     }
 }
@@ -61,22 +61,93 @@ impl Estimate {
     /// The figure, if it may be quoted. Signed: what it is a difference of decides whether less than nothing means
     /// anything; of a cost it does not ([`Self::quote_cost`]).
     pub fn quote(&self) -> Result<Quoted, NotQuotable> {
-        match (self.speed, self.low.zip(self.high).zip(self.standard_error)) {
-            (Speed::NotAlone, _) => Err(NotQuotable::NotAlone),
-            (Speed::Contended, _) => Err(NotQuotable::NotAtFullSpeed),
-            (_, None) => Err(NotQuotable::TooFewRounds(self.rounds)),
-            (_, Some(((low, high), standard_error))) => match low > 0.0 || high < 0.0 {
-                true => Ok(Quoted { value: self.value, low, high, standard_error }),
-                false => Err(NotQuotable::NotResolved { low, high }),
-            },
-        }
+        self.quote_if(|of| (of.low > 0.0 && of.value > 0.0) || (of.high < 0.0 && of.value < 0.0))
     }
 
     /// The same of a cost, which cannot be below zero: an interval that is says that it was not measured.
     pub fn quote_cost(&self) -> Result<Quoted, NotQuotable> {
-        let Quoted { low, high, .. } = self.quote()?;
-        if low > 0.0 { self.quote() } else { Err(NotQuotable::NotResolved { low, high }) }
+        self.quote_if(|of| of.low > 0.0 && of.value > 0.0)
     }
+
+    /// The same of what was counted, as a rate or a share: nothing is an answer, too.
+    pub fn quote_count(&self) -> Result<Quoted, NotQuotable> {
+        self.quote_if(|of| of.low >= 0.0 && of.value >= 0.0)
+    }
+
+    fn quote_if(&self, holds: impl Fn(&Quoted) -> bool) -> Result<Quoted, NotQuotable> {
+        let known = match self.speed {
+            Speed::NotAlone => return Err(NotQuotable::NotAlone),
+            Speed::Contended => return Err(NotQuotable::NotAtFullSpeed),
+            Speed::Full | Speed::NotJudged => self.low.zip(self.high),
+        };
+        let (low, high) = known.ok_or(NotQuotable::TooFewRounds(self.rounds))?;
+        let quoted = Quoted { value: self.value, low, high, standard_error: self.standard_error };
+        let is_finite = [self.value, low, high].iter().all(|end| end.is_finite());
+        match is_finite && holds(&quoted) {
+            true => Ok(quoted),
+            false => Err(NotQuotable::NotResolved { low, high }),
+        }
+    }
+
+    /// The sum of costs: value and interval are the sums of theirs, whatever the parts have in common. Why not, where
+    /// one of them may not be quoted.
+    pub fn sum(parts: &[Self]) -> Result<Self, NotQuotable> {
+        let quoted: Vec<Quoted> = parts.iter().map(Self::quote_cost).collect::<Result<_, _>>()?;
+        let first = parts.first().ok_or(NotQuotable::TooFewRounds(0))?;
+        let sum = |of: fn(&Quoted) -> f64| quoted.iter().map(of).sum::<f64>();
+        let is_full = parts.iter().all(|part| part.speed == Speed::Full);
+        let rounds = parts.iter().map(|part| part.rounds).min().unwrap_or_default();
+        Ok(first.with(sum(Quoted::value), [sum(Quoted::low), sum(Quoted::high)], rounds, is_full))
+    }
+
+    /// What is left of a cost above another: measured apart, so that both intervals count in full.
+    pub fn above(&self, other: &Self) -> Result<Self, NotQuotable> {
+        let (own, less) = (self.quote_cost()?, other.quote_cost()?);
+        let is_full = [self.speed, other.speed] == [Speed::Full; 2];
+        let ends = [own.low - less.high, own.high - less.low];
+        Ok(self.with(own.value - less.value, ends, self.rounds.min(other.rounds), is_full))
+    }
+
+    fn with(&self, value: f64, [low, high]: [f64; 2], rounds: u32, is_full: bool) -> Self {
+        Self {
+            value,
+            standard_error: None,
+            low: Some(low),
+            high: Some(high),
+            resolved: low > 0.0 || high < 0.0,
+            rounds,
+            speed: if is_full { Speed::Full } else { Speed::NotJudged },
+            ..*self
+        }
+    }
+}
+
+impl Quoted {
+    /// A time in nanoseconds with its interval, all in one unit: `1.54 us (1.52 to 1.57)`.
+    pub fn time(&self) -> String {
+        format!("{} ({})", time(self.value), self.range())
+    }
+
+    /// The interval of a time in nanoseconds, in the unit of the time and without its name: `1.52 to 1.57`.
+    fn range(&self) -> String {
+        let (scale, _) = time_unit(self.value);
+        format!("{} to {}", three_digits(self.low / scale), three_digits(self.high / scale))
+    }
+}
+
+/// A cost in nanoseconds with its interval, or why there is none to tell: `1.54 us (1.52 to 1.57)`.
+pub fn cost(estimate: &Estimate) -> String {
+    estimate.quote_cost().map_or_else(|why| why.of_time(), |cost| cost.time())
+}
+
+/// The same without the interval: `1.54 us`.
+pub fn brief_cost(estimate: &Estimate) -> String {
+    estimate.quote_cost().map_or_else(|why| why.of_time(), |cost| time(cost.value))
+}
+
+/// A difference of times in nanoseconds, which may be below zero, with its interval or why there is none to tell.
+pub fn difference(estimate: &Estimate) -> String {
+    estimate.quote().map_or_else(|why| why.of_time(), |difference| difference.time())
 }
 
 impl NotQuotable {
@@ -84,11 +155,15 @@ impl NotQuotable {
     pub fn of_time(&self) -> String {
         let Self::NotResolved { low, high } = *self else { return self.to_string() };
         let (scale, unit) = time_unit(if low.abs() > high.abs() { low } else { high });
-        format!(
-            "not resolved: {} to {} {unit}",
-            three_digits(low / scale),
-            three_digits(high / scale)
-        )
+        Self::NotResolved { low: low / scale, high: high / scale }.of(unit)
+    }
+
+    /// In words, of what has this unit: `not resolved: -0.4 to 1.2 %`.
+    pub fn of(&self, unit: &str) -> String {
+        match self {
+            Self::NotResolved { .. } => format!("{self} {unit}"),
+            _ => self.to_string(),
+        }
     }
 }
 
@@ -118,7 +193,8 @@ mod tests {
     #[test]
     fn what_holds_is_quoted_with_its_interval() {
         let quoted = measured(1000.0, 10.0).quote().unwrap();
-        assert_eq!((quoted.value(), quoted.standard_error()), (1000.0, 10.0));
+        assert_eq!((quoted.value(), quoted.standard_error()), (1000.0, Some(10.0)));
+        assert_eq!(quoted.time(), "1.00 us (0.971 to 1.03)");
         assert!(quoted.low() < 1000.0 && quoted.high() > 1000.0, "{quoted:?}");
         assert_eq!(measured(1000.0, 10.0).quote_cost(), Ok(quoted));
     }
@@ -143,5 +219,31 @@ mod tests {
         assert!(below.quote().is_ok());
         let why = below.quote_cost().unwrap_err();
         assert!(why.of_time().starts_with("not resolved: -1.0"), "{}", why.of_time());
+    }
+
+    #[test]
+    fn nothing_is_an_answer_of_what_is_counted_only() {
+        let none = Estimate::over(&[0.0; 6], 5, 0.95, 1).unwrap();
+        assert_eq!(none.quote_count().map(|of| of.value()), Ok(0.0));
+        let words = none.quote_cost().unwrap_err().of("%");
+        assert_eq!(words, "not resolved: 0 to 0 %");
+        let endless = Estimate { value: f64::INFINITY, ..measured(1000.0, 10.0) };
+        assert!(endless.quote().is_err() && endless.quote_count().is_err());
+    }
+
+    #[test]
+    fn a_sum_is_the_sum_of_its_parts_or_there_is_none() {
+        let (one, other) = (measured(1000.0, 10.0), measured(300.0, 20.0));
+        let parts = [one, other].map(|part| part.quote_cost().unwrap());
+        let sum = Estimate::sum(&[one, other]).unwrap().quote_cost().unwrap();
+        assert_eq!(sum.value(), 1300.0);
+        assert_eq!(sum.low(), parts[0].low() + parts[1].low());
+        assert_eq!(sum.high(), parts[0].high() + parts[1].high());
+        let rest = one.above(&other).unwrap().quote().unwrap();
+        assert_eq!((rest.value(), rest.low()), (700.0, parts[0].low() - parts[1].high()));
+        let open = measured(-350.0, 250.0);
+        let why = open.quote_cost().unwrap_err();
+        assert_eq!(Estimate::sum(&[one, open]), Err(why));
+        assert_eq!((one.above(&open), open.above(&one)), (Err(why), Err(why)));
     }
 }

@@ -36,7 +36,7 @@ pub struct Record {
     pub end: Option<End>,
     /// Cases in the order of the plan.
     pub cases: Vec<CaseSummary>,
-    /// Scaling laws, one for each series of sizes.
+    /// Scaling laws, one for each series of sizes, of the costs that may be quoted; none of a run that did not end.
     pub scaling: Vec<Series>,
     /// What switches cost by working set; absent for experiments that do not ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,7 +72,8 @@ impl Record {
         let cost = (plan.experiment == Experiment::Cost)
             .then(|| Cost::of(plan, &grouped, &cases, &run.header.machine));
         // The law of a ring against its size is of hops without work.
-        let scaling = if cost.is_some() { Vec::new() } else { series(&cases) };
+        let has_law = cost.is_none() && run.unfinished().is_none();
+        let scaling = if has_law { series(&cases) } else { Vec::new() };
         Self {
             header: run.header.clone(),
             end: run.end.clone(),
@@ -104,8 +105,71 @@ fn series(cases: &[CaseSummary]) -> Vec<Series> {
     let law_of = |(_, mut indices): (Case, Vec<usize>)| {
         indices.sort_by_key(|index| cases[*index].case.members);
         let points: Vec<Point> = indices.iter().filter_map(|index| cases[*index].point()).collect();
-        let law = scaling::law(&points);
+        let law = above_zero(scaling::law(&points));
         Series { cases: indices, in_words: law.in_words(), law }
     };
     alike(cases, key).into_iter().map(law_of).collect()
+}
+
+/// Places between the smallest and the largest size at which a law is looked at.
+const COURSE_PLACES: i32 = 48;
+
+/// A law from the smallest to the largest measured size: members and the cost of a switch in nanoseconds. At equal
+/// ratios, and on both sides of each turn; empty without a law.
+pub fn course(law: &scaling::Verdict) -> Vec<(f64, f64)> {
+    let (low, high) = (f64::from(law.smallest_members), f64::from(law.largest_members));
+    if low <= 0.0 || high <= low {
+        return Vec::new();
+    }
+    let step = (high / low).powf(1.0 / f64::from(COURSE_PLACES));
+    let turns = law.curve.iter().flat_map(|curve| &curve.turns);
+    let around = turns.flat_map(|turn| [*turn, turn * (1.0 + 1e-6)]);
+    let within = around.filter(|place| (low..=high).contains(place));
+    let mut places: Vec<f64> =
+        (0..=COURSE_PLACES).map(|i| (low * step.powi(i)).clamp(low, high)).chain(within).collect();
+    places.sort_by(f64::total_cmp);
+    places.into_iter().filter_map(|members| Some((members, law.cost_at(members)?))).collect()
+}
+
+/// A law that has a switch cost nothing or less somewhere between two measured sizes describes none of them.
+fn above_zero(law: scaling::Verdict) -> scaling::Verdict {
+    if course(&law).iter().all(|(_, ns)| *ns > 0.0) {
+        return law;
+    }
+    let why = "the law that fits best has costs below zero".to_string();
+    let law_of = scaling::Law::CannotTell { why };
+    scaling::Verdict { law: law_of, curve: None, knees: Vec::new(), trend_below: None, ..law }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A cost that grows linearly, 1000 ns and 100 for each member.
+    fn linear() -> scaling::Verdict {
+        let point = |members: u32| {
+            let y = 1000.0 + 100.0 * f64::from(members);
+            Point { x: f64::from(members), y, error: Some(y / 200.0) }
+        };
+        scaling::law(&[2, 4, 8, 16, 32, 64].map(point))
+    }
+
+    #[test]
+    fn a_law_is_drawn_within_its_data() {
+        let course = course(&linear());
+        let (first, last) = (course[0], course[course.len() - 1]);
+        assert!(first.0 == 2.0 && (first.1 - 1200.0).abs() < 20.0, "{first:?}");
+        assert!(last.0 == 64.0 && (last.1 - 7400.0).abs() < 80.0, "{last:?}");
+        assert_eq!(above_zero(linear()), linear());
+        assert!(super::course(&scaling::law(&[])).is_empty());
+    }
+
+    #[test]
+    fn a_law_below_zero_is_none() {
+        let mut law = linear();
+        law.curve.as_mut().expect("a line").coefficients[0] = -1000.0;
+        let none = above_zero(law);
+        assert!(none.curve.is_none() && course(&none).is_empty());
+        assert_eq!(none.in_words(), "inconclusive: the law that fits best has costs below zero");
+    }
 }

@@ -147,6 +147,26 @@ pub struct End {
     pub spent_ns: u64,
 }
 
+impl End {
+    /// Whether the run did what was asked for: nobody stopped it, and it could be measured to its end.
+    fn is_whole(&self) -> bool {
+        match self.reason {
+            StopReason::Precise | StopReason::BudgetSpent | StopReason::RoundsDone => true,
+            StopReason::Interrupted | StopReason::Failed => false,
+        }
+    }
+}
+
+/// What a sentence on a run that did not end begins with, by its last line; none where it did. No law, ranking, verdict
+/// or profile is built on such a run.
+pub fn unfinished(end: Option<&End>) -> Option<&'static str> {
+    match end {
+        Some(end) if end.is_whole() => None,
+        Some(End { reason: StopReason::Interrupted, .. }) => Some("Interrupted"),
+        _ => Some("Not finished"),
+    }
+}
+
 /// A run that goes on in a later session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Resumed {
@@ -301,6 +321,11 @@ impl Run {
             // Computed anew from the samples.
             Line::Result(_) => {}
         }
+    }
+
+    /// What a sentence on it begins with if it did not end: see [`unfinished`].
+    pub fn unfinished(&self) -> Option<&'static str> {
+        unfinished(self.end.as_ref())
     }
 
     /// Rounds that were begun.

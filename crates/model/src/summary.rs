@@ -122,9 +122,10 @@ impl CaseSummary {
         }
     }
 
-    /// The cost of a switch over the size of the ring.
+    /// The cost of a switch over the size of the ring; none of one that may not be quoted.
     pub(crate) fn point(&self) -> Option<Point> {
-        Some(point(self.case.members.into(), self.ns_per_switch_above_solo.as_ref()?))
+        let cost = self.ns_per_switch_above_solo.as_ref()?;
+        cost.quote_cost().ok().map(|_| point(self.case.members.into(), cost))
     }
 }
 

@@ -5,10 +5,11 @@ use crate::cost::{CostPoint, Curve};
 use crate::curve;
 use crate::estimate::Estimate;
 use crate::noise::{NoiseLevel, NoiseVerdict};
+use crate::quote::{NotQuotable, Quoted, cost as in_full};
 use crate::record::Record;
 use crate::scaling::Knee;
 use crate::summary::CaseSummary;
-use crate::words::{bytes, three_digits, time, time_unit};
+use crate::words::{bytes, time};
 
 /// What a run of rings, one of costs by working set, and the verdicts on the machine's noise say, in one
 /// sentence; each may be missing.
@@ -17,18 +18,29 @@ pub fn in_words(
     cost: Option<&Record>,
     noise: &[(&str, &NoiseVerdict)],
 ) -> String {
-    let mut records = [ring, cost].into_iter().flatten();
-    let mut parts = vec![match records.find_map(|of| two(of)?.ns_per_switch_above_solo) {
-        Some(cost) => format!("A switch costs {} here", estimate(&cost)),
-        None => "What a switch costs here was not measured".into(),
+    let two = |of| two(of)?.ns_per_switch_above_solo;
+    let told: Vec<_> = [ring, cost].into_iter().flatten().filter_map(two).collect();
+    let quoted = |of: &Estimate| of.quote_cost();
+    let mut parts = vec![match (told.iter().find_map(|of| quoted(of).ok()), told.first()) {
+        (Some(cost), _) => format!("A switch costs {} here", cost.time()),
+        (None, Some(why)) => format!("What a switch costs here: {}", in_full(why)),
+        (None, None) => "What a switch costs here was not measured".into(),
     }];
     if let Some((cost, (_, array, with))) = cost.and_then(|cost| Some((cost, with_work(cost)?))) {
         let beside = beside(cost, ring).map_or(String::new(), |words| format!(" ({words})"));
-        parts.push(format!("{} with {} of working set{beside}", estimate(&with), bytes(array)));
+        parts.push(working_set(quoted(&with), &bytes(array), &beside));
     }
     parts.extend(ring.and_then(knees));
     parts.extend(machine(noise));
     parts.join("; ")
+}
+
+/// What a switch costs with that array, or why it is not told.
+fn working_set(cost: Result<Quoted, NotQuotable>, array: &str, beside: &str) -> String {
+    match cost {
+        Ok(cost) => format!("{} with {array} of working set{beside}", cost.time()),
+        Err(why) => format!("with {array} of working set: {}", why.of_time()),
+    }
 }
 
 /// A ring of two without work.
@@ -40,7 +52,8 @@ fn two(record: &Record) -> Option<&CaseSummary> {
 /// have had another policy, tells the direct cost.
 fn beside(cost: &Record, ring: Option<&Record>) -> Option<String> {
     let (own, other) = (two(cost)?, ring.and_then(two)?);
-    let without = own.ns_per_switch_above_solo.map(|cost| format!("{} without", time(cost.value)));
+    let without = own.ns_per_switch_above_solo.and_then(|cost| cost.quote_cost().ok());
+    let without = without.map(|cost| format!("{} without", time(cost.value())));
     let policy = own.case.policy;
     let policy = (policy != other.case.policy).then(|| format!("policy {policy}"));
     let words: Vec<String> = policy.into_iter().chain(without).collect();
@@ -108,20 +121,4 @@ fn machine(noise: &[(&str, &NoiseVerdict)]) -> Option<String> {
         }
     };
     (!noise.is_empty()).then(|| words.to_string())
-}
-
-/// A cost and how far it can be trusted, in one unit: `1.55 us (1.52 to 1.58)`.
-pub fn estimate(cost: &Estimate) -> String {
-    let (scale, unit) = time_unit(cost.value);
-    let range = |low: f64, high: f64| {
-        format!("{} to {}", three_digits(low / scale), three_digits(high / scale))
-    };
-    match cost.interval() {
-        None => format!("about {} (too few rounds for an interval)", time(cost.value)),
-        Some(i) if cost.resolved => {
-            let sign = if cost.value < 0.0 { ", below the ring of one" } else { "" };
-            format!("{} ({}{sign})", time(cost.value), range(i.low, i.high))
-        }
-        Some(i) => format!("an amount that is not resolved ({} {unit})", range(i.low, i.high)),
-    }
 }

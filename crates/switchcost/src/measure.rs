@@ -10,9 +10,10 @@ use model::estimate::Estimate;
 use model::findings::overhead::CallCost;
 use model::findings::{self, Findings, wakeup};
 use model::noise::NoiseVerdict;
+use model::quote::cost;
 use model::run::Run;
 use model::summary::CaseSummary;
-use model::summary_line::{self, estimate};
+use model::summary_line;
 use model::trial::loops;
 use model::{record, response, words};
 
@@ -27,9 +28,9 @@ use crate::progress::Progress;
 use crate::report::drawn::Drawn;
 use crate::response::answer::sleeper_words;
 use crate::setting::{Here, Planned};
-use crate::terminal::{MOST_LINES, page, time_words, wrapped};
+use crate::terminal::{MOST_LINES, page, wrapped};
 use crate::values::{Destination, duration, each_once, run_name, whole};
-use crate::{clock, cost, report, ring, terminal};
+use crate::{clock, report, ring, terminal};
 
 #[derive(Debug, Args)]
 pub(crate) struct MeasureArgs {
@@ -92,7 +93,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
         is_whole: true,
     };
     course.take(0, ring::plan::plan);
-    course.take(1, cost::plan::plan);
+    course.take(1, crate::cost::plan::plan);
     course.take(2, crate::response::plan::plan);
     course.take(3, clock::plan::overhead);
     course.bar.end();
@@ -212,7 +213,8 @@ fn sentence(measured: &[Measured]) -> String {
             _ => None,
         })
     };
-    summary_line::in_words(rings("ring"), rings("cost"), &noise(measured))
+    let words = summary_line::in_words(rings("ring"), rings("cost"), &noise(measured));
+    terminal::sentence(measured.iter().find_map(|of| of.run.unfinished()), &words)
 }
 
 /// All of it but for the report's place, ending with a newline.
@@ -241,11 +243,11 @@ fn text(measured: &[Measured], is_verbose: bool) -> String {
 
 /// What was measured, and what it costs or takes.
 fn rows(of: &Measured) -> Vec<(String, String)> {
-    let row = |what: String, cost: Estimate| (what, in_a_row(&cost));
+    let row = |what: String, of: Estimate| (what, cost(&of));
     match &of.record {
         Record::Rings(record) if record.cost.is_none() => {
-            let cost = |of: &CaseSummary| Some((of.case.members, of.ns_per_switch_above_solo?));
-            let sizes: Vec<(u32, Estimate)> = record.cases.iter().filter_map(cost).collect();
+            let switch = |of: &CaseSummary| Some((of.case.members, of.ns_per_switch_above_solo?));
+            let sizes: Vec<(u32, Estimate)> = record.cases.iter().filter_map(switch).collect();
             let ends =
                 [sizes.iter().min_by_key(|(of, _)| *of), sizes.iter().max_by_key(|(of, _)| *of)];
             let all = each_once(ends.into_iter().flatten().copied());
@@ -266,7 +268,7 @@ fn rows(of: &Measured) -> Vec<(String, String)> {
                 let far = found.p99_ns.map(|tail| words::time(tail.value_ns as f64));
                 let far = far.map_or(String::new(), |far| format!(", 99 % in {far}"));
                 let what = format!("wake-up, {}", sleeper_words(record, found.case));
-                Some((what, in_a_row(&found.median_ns?) + &far))
+                Some((what, cost(&found.median_ns?) + &far))
             };
             calls.chain(record.wakeups.iter().filter_map(late)).collect()
         }
@@ -274,14 +276,6 @@ fn rows(of: &Measured) -> Vec<(String, String)> {
             let costs = clock_costs(record).into_iter();
             costs.map(|(name, cost)| row(format!("reading {name}"), cost)).collect()
         }
-    }
-}
-
-/// A cost and its interval; why there is none has no room.
-fn in_a_row(cost: &Estimate) -> String {
-    match cost.interval() {
-        Some(_) => time_words(cost),
-        None => format!("about {}", words::time(cost.value)),
     }
 }
 
@@ -323,10 +317,10 @@ const LOOPS: [&str; 2] = [loops::GETUID, loops::SIGNAL_SELF];
 /// What a signal and a system call cost, how late a sleeper is woken.
 fn of_response(record: &response::Record) -> Vec<String> {
     let late = |found: &wakeup::Found| {
-        let median = estimate(found.median_ns.as_ref()?);
+        let median = cost(found.median_ns.as_ref()?);
         let far = found.p99_ns.map(|tail| words::time(tail.value_ns as f64));
         let far = far.map_or(String::new(), |far| format!(", 99 % within {far}"));
-        Some(format!("woken, {}: {median} late{far}", sleeper_words(record, found.case)))
+        Some(format!("late by, {}: {median}{far}", sleeper_words(record, found.case)))
     };
     let calls = record.loops.iter().filter_map(|of| Some((&*of.call, of.ns?)));
     costs(calls, &LOOPS).into_iter().chain(record.wakeups.iter().filter_map(late)).collect()
@@ -349,7 +343,7 @@ fn clock_costs(record: &findings::Record) -> Vec<(&str, Estimate)> {
 /// What those of `names` cost, in one line.
 fn costs<'a>(all: impl Iterator<Item = (&'a str, Estimate)>, names: &[&str]) -> Option<String> {
     let named = all.filter(|(name, _)| names.contains(name));
-    let named = named.map(|(name, cost)| format!("{name} {}", estimate(&cost))).collect::<Vec<_>>();
+    let named = named.map(|(name, of)| format!("{name}: {}", cost(&of))).collect::<Vec<_>>();
     (!named.is_empty()).then(|| named.join(", "))
 }
 

@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::case::Case;
 use model::estimate::Estimate;
 use model::plan::Plan;
+use model::quote::brief_cost;
 use model::words::{time, two_digits};
 
 use crate::failure;
@@ -109,11 +110,9 @@ fn bar(steps: u64, quiet: bool) -> ProgressBar {
 fn so_far(figure: Option<&Estimate>, widest: Option<f64>, asked: f64) -> String {
     let percent = |share: f64| format!("{} %", two_digits(100.0 * share));
     let own = figure.and_then(Estimate::relative_half_width);
-    // After one round noise may be more than all of it.
-    let figure = figure.filter(|of| own.is_some() || of.value > 0.0);
-    let told = figure.map(|of| match own {
-        Some(own) => format!("{} +-{}", time(of.value), percent(own)),
-        None => format!("about {}", time(of.value)),
+    let told = figure.map(|of| match (of.quote_cost(), own) {
+        (Ok(of), Some(own)) => format!("{} +-{}", time(of.value()), percent(own)),
+        _ => brief_cost(of),
     });
     let is_wider = |widest: &f64| own.is_none_or(|own| percent(own) != percent(*widest));
     let widest = widest.filter(is_wider).map(|widest| format!("widest +-{}", percent(widest)));
@@ -168,7 +167,7 @@ mod tests {
             (None, None, 0.01, "asked 1 %"),
             (None, None, 0.0, "no figure yet"),
             (None, Some(0.05), 0.025, "widest +-5 %, asked 2.5 %"),
-            (Some(&few), None, 0.01, "about 2.10 us, asked 1 %"),
+            (Some(&few), None, 0.01, "1 round only, asked 1 %"),
             (Some(&full), Some(0.04), 0.01, "2.10 us +-4 %, asked 1 %"),
             (Some(&full), Some(0.123), 0.01, "2.10 us +-4 %, widest +-12 %, asked 1 %"),
             (Some(&full), None, 0.0, "2.10 us +-4 %"),

@@ -10,9 +10,9 @@ use model::competing::CompetingTasks;
 use model::estimate::Estimate;
 use model::machine::Machine;
 use model::noise::{NoiseLevel, NoiseVerdict};
+use model::quote::{NotQuotable, Quoted};
 use model::record::CpuSpeed;
 use model::run::{Header, Run, StopReason};
-use model::speed::Speed;
 use model::words;
 use textwrap::WordSplitter;
 
@@ -64,37 +64,63 @@ pub(crate) fn figure(value: impl Into<Option<f64>>) -> String {
     format!("{value:.decimals$}")
 }
 
-/// An estimate without its interval; a dash where there is none.
+/// What may be told of an estimate, or why nothing may; none without one.
+pub(crate) type Told = Option<Result<Quoted, NotQuotable>>;
+
+/// A figure alone; a dash where none may be told.
+pub(crate) fn told_value(told: Told) -> String {
+    figure(told.and_then(|told| Some(told.ok()?.value())))
+}
+
+/// The interval of a figure, or why there is no figure; a dash without an estimate.
+pub(crate) fn told_interval(told: Told) -> String {
+    told.map_or("-".to_string(), |told| match told {
+        Ok(of) => format!("{} to {}", figure(of.low()), figure(of.high())),
+        Err(why) => why.to_string(),
+    })
+}
+
+/// A figure with its interval, or why there is no figure; a dash without an estimate.
+pub(crate) fn told_words(told: Told) -> String {
+    let interval = told_interval(told);
+    match told {
+        Some(Ok(_)) => format!("{} ({interval})", told_value(told)),
+        _ => interval,
+    }
+}
+
+/// Of a cost.
 pub(crate) fn value(estimate: Option<Estimate>) -> String {
-    figure(estimate.map(|estimate| estimate.value))
+    told_value(cost(estimate))
 }
 
-/// The same in a narrow column: why there is none in two words.
-pub(crate) fn brief_interval(estimate: Option<Estimate>) -> String {
-    let Some(estimate) = estimate else { return "-".to_string() };
-    match estimate.interval() {
-        Some(range) if estimate.resolved => {
-            format!("{} to {}", figure(range.low), figure(range.high))
-        }
-        None if estimate.speed == Speed::Contended => "no full speed".to_string(),
-        _ => "not resolved".to_string(),
-    }
-}
-
-/// The interval of an estimate, or why there is none; a dash without an estimate.
+/// Of a cost.
 pub(crate) fn interval(estimate: Option<Estimate>) -> String {
-    let Some(estimate) = estimate else { return "-".to_string() };
-    match estimate.interval().map(|i| format!("{} to {}", figure(i.low), figure(i.high))) {
-        None if estimate.speed == Speed::Contended => "full speed not seen".to_string(),
-        None => format!("not resolved ({})", rounds_words(estimate.rounds)),
-        Some(range) if estimate.resolved => range,
-        Some(range) => format!("not resolved ({range})"),
-    }
+    told_interval(cost(estimate))
 }
 
-/// An estimate with its interval; a dash where there is none.
+/// Of a cost.
 pub(crate) fn estimate_words(estimate: Option<Estimate>) -> String {
-    estimate.map_or("-".to_string(), |_| format!("{} ({})", value(estimate), interval(estimate)))
+    told_words(cost(estimate))
+}
+
+fn cost(estimate: Option<Estimate>) -> Told {
+    estimate.map(|of| of.quote_cost())
+}
+
+/// A difference, which may be below zero.
+pub(crate) fn difference(estimate: Option<Estimate>) -> Told {
+    estimate.map(|of| of.quote())
+}
+
+/// A share or a rate, which may be zero.
+pub(crate) fn count(estimate: Option<Estimate>) -> Told {
+    estimate.map(|of| of.quote_count())
+}
+
+/// A sentence on a run: of one that did not end it begins with that.
+pub(crate) fn sentence(unfinished: Option<&str>, words: &str) -> String {
+    unfinished.map_or(words.to_string(), |how| format!("{how}: {words}"))
 }
 
 /// CPUs as a list: `0,2`.
@@ -174,7 +200,7 @@ pub(crate) fn report(
     view: View,
 ) -> String {
     let Text { headline, heading: setting, table, details, findings } = text;
-    let mut parts = vec![wrapped(&headline)];
+    let mut parts = vec![wrapped(&sentence(run.unfinished(), &headline))];
     if view.verbose {
         parts.push(format!("{}{setting}", heading(&run.header)));
     }
@@ -295,19 +321,6 @@ impl TimeUnit {
     /// A time in it.
     pub(crate) fn words(self, ns: f64) -> String {
         format!("{} {}", self.figure(ns), self.name)
-    }
-}
-
-/// A time with its interval, all in one unit: `1.54 us (1.52 to 1.57)`; or why there is no interval.
-pub(crate) fn time_words(estimate: &Estimate) -> String {
-    let time = words::time(estimate.value);
-    let TimeUnit { name: unit, ns: scale } = TimeUnit::of(estimate.value);
-    let why = |low: f64, high: f64| format!("{} to {}", figure(low / scale), figure(high / scale));
-    match estimate.interval() {
-        Some(i) if estimate.resolved => format!("{time} ({})", why(i.low, i.high)),
-        Some(i) => format!("{time} (not resolved: {} {unit})", why(i.low, i.high)),
-        None if estimate.speed == Speed::Contended => format!("about {time} (full speed not seen)"),
-        None => format!("about {time} (too few rounds for an interval)"),
     }
 }
 

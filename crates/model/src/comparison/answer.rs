@@ -9,6 +9,7 @@ use stats::ratio::{self, Ratio, Side};
 use super::pair::Costs;
 use crate::experiment::named;
 use crate::plan::MINIMUM_ROUNDS;
+use crate::quote::NotQuotable;
 use crate::subject::Quantity;
 use crate::words::{plain, three_digits};
 
@@ -137,6 +138,10 @@ pub enum Reason {
     FewRounds,
     /// A side was not seen at the CPU's full speed, or that was not measured.
     NoFullSpeed,
+    /// Other tasks ran on the CPU of a side.
+    NotAlone,
+    /// A side is of a run that was interrupted or is not finished.
+    NotEnded,
     /// The base's cost is not clearly above zero, so that nothing is a multiple of it.
     BaseNotResolved,
     /// The new cost is not clearly above zero: what it is of the base is then not known.
@@ -163,6 +168,12 @@ pub struct Change {
     pub base_ns: f64,
     /// The new one's.
     pub new_ns: f64,
+    /// Why the base's cost may not be quoted, in words; absent where it may, and for a published figure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_not_quotable: Option<String>,
+    /// The same of the new one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_not_quotable: Option<String>,
     /// Launches that the base's cost is the mean of: those at full speed, or all where none was. Absent for a
     /// published figure and in a session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -200,9 +211,15 @@ impl Change {
         self.reason().is_none_or(|reason| reason == Reason::TooWide)
     }
 
+    /// Whether its ratio may be told: there is an interval to go by, or both costs are as published.
+    pub fn has_ratio(&self) -> bool {
+        self.is_tested() || self.reason() == Some(Reason::NoInterval)
+    }
+
     /// Whether the new side failed so often that nothing can be told.
     pub fn is_lost(&self) -> bool {
-        let has_few = matches!(self.reason(), Some(Reason::FewRounds | Reason::NoFullSpeed));
+        use Reason::{FewRounds, NoFullSpeed, NotAlone};
+        let has_few = matches!(self.reason(), Some(FewRounds | NoFullSpeed | NotAlone));
         self.new_failure.is_some() && has_few
     }
 
@@ -226,10 +243,17 @@ pub(super) fn answer(costs: &Costs, ratio: &Ratio, limit: f64, confidence: f64) 
     if missing > 0 {
         return cannot_tell(Reason::FewRounds, Some(More::Rounds(missing)));
     }
-    if !costs.at_full_speed {
-        return cannot_tell(Reason::NoFullSpeed, None);
+    if let Some(reason) = costs.unfit {
+        return cannot_tell(reason, None);
     }
     let more = || costs.of.more_needed(limit, confidence, most).map(of);
+    // A cost that may not be quoted by itself is no base, and no multiple of one.
+    let is_open = |why: Option<NotQuotable>| matches!(why, Some(NotQuotable::NotResolved { .. }));
+    match costs.why {
+        (base, _) if is_open(base) => return cannot_tell(Reason::BaseNotResolved, more()),
+        (_, new) if is_open(new) => return cannot_tell(Reason::NewNotResolved, more()),
+        _ => {}
+    }
     let Some((low, high)) = ratio.interval() else {
         return match (costs.of.has_interval(), costs.of.unresolved(), costs.rounds) {
             (true, Side::Base, _) => cannot_tell(Reason::BaseNotResolved, more()),
@@ -279,7 +303,9 @@ impl Answer {
         let why = match reason {
             Reason::TooWide => more,
             Reason::FewRounds => "too few rounds for an interval".to_string(),
-            Reason::NoFullSpeed => "one side was not measured at the CPU's full speed".to_string(),
+            Reason::NoFullSpeed => "full speed not seen on one side".to_string(),
+            Reason::NotAlone => "other tasks ran on the CPU of one side".to_string(),
+            Reason::NotEnded => "one side was interrupted or is not finished".to_string(),
             Reason::BaseNotResolved => format!("the base is not resolved from zero, {more}"),
             Reason::NewNotResolved => format!("the new cost is not resolved from zero, {more}"),
             Reason::NoInterval => "published figures have no interval".to_string(),

@@ -112,6 +112,8 @@ fn still_open(change: &Change) -> String {
         Answer::CannotTell { reason, .. } => match reason {
             Reason::TooWide | Reason::FewRounds => "has too few rounds for an interval",
             Reason::NoFullSpeed => "was not measured at full speed",
+            Reason::NotAlone => "was measured while other tasks ran on its CPU",
+            Reason::NotEnded => "is of a run that was interrupted or is not finished",
             Reason::BaseNotResolved => "is not resolved from zero in base",
             Reason::NewNotResolved => "is not resolved from zero in new",
             Reason::NoInterval => "has no interval: the figures are published ones",

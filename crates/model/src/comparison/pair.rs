@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use stats::mean;
 use stats::ratio::{self, Apart, Cost, Within};
 
-use super::answer::{Across, Change, Terms, Wanted, answer};
-use crate::estimate::Estimate;
+use super::answer::{Across, Change, Reason, Terms, Wanted, answer};
+use crate::estimate::{Estimate, Speed};
 use crate::plan::MINIMUM_ROUNDS;
-use crate::speed::Speed;
+use crate::quote::NotQuotable;
 use crate::subject::{Measured, Quantity, Subcase, Subject, Values};
 
 /// A case that one side has and the other has not, or not with a figure to compare.
@@ -55,6 +55,8 @@ impl Pair<'_> {
             of: self.of,
             base_ns,
             new_ns,
+            base_not_quotable: self.costs.why.0.map(|why| why.of_time()),
+            new_not_quotable: self.costs.why.1.map(|why| why.of_time()),
             base_launches,
             new_launches,
             base_rounds: self.costs.rounds.0,
@@ -168,19 +170,23 @@ pub(super) struct Costs {
     pub(super) of: ratio::Costs,
     /// Rounds behind base and new: none of a published figure.
     pub(super) rounds: (Option<u32>, Option<u32>),
-    /// Whether both sides were measured at full speed, published ones left aside: without that no
-    /// difference is a change.
-    pub(super) at_full_speed: bool,
+    /// Why no difference is a change: a side did not end, or was not measured at full speed with nobody else on the
+    /// CPU. Published ones are left aside.
+    pub(super) unfit: Option<Reason>,
+    /// Why the costs of base and new may not be quoted, each by itself.
+    pub(super) why: (Option<NotQuotable>, Option<NotQuotable>),
 }
 
 impl Costs {
     /// Of two that were measured apart. Absent without a figure on each side.
     pub(super) fn apart(base: &Values, new: &Values, launch_scatter: f64) -> Option<Self> {
-        let (base, new) = (side(base)?, side(new)?);
+        let (base, new) = (side(base, launch_scatter)?, side(new, launch_scatter)?);
+        let costs = Apart { base: base.cost, new: new.cost, between: launch_scatter };
         Some(Self {
-            of: ratio::Costs::Apart(Apart { base: base.0, new: new.0, between: launch_scatter }),
-            rounds: (base.1, new.1),
-            at_full_speed: base.2 && new.2,
+            of: ratio::Costs::Apart(costs),
+            rounds: (base.rounds, new.rounds),
+            unfit: base.unfit.or(new.unfit),
+            why: (base.why, new.why),
         })
     }
 
@@ -189,29 +195,47 @@ impl Costs {
         let both = |(round, base): (&u32, &f64)| Some((*base, *new.by_round.get(round)?));
         let pairs: Vec<(f64, f64)> = base.by_round.iter().filter_map(both).collect();
         let rounds = u32::try_from(pairs.len()).ok();
-        let is_full = |of: &Measured| of.estimate.is_some_and(|e| e.speed == Speed::Full);
+        let unfit = |of: &Measured| unfit(of.estimate.as_slice(), of.is_whole);
+        let why = |of: &Measured| of.estimate.and_then(|of| of.quote_cost().err());
         Some(Self {
             of: ratio::Costs::Within(Within::of(&pairs, MINIMUM_ROUNDS, seed)?),
             rounds: (rounds, rounds),
-            at_full_speed: is_full(base) && is_full(new),
+            unfit: unfit(base).or(unfit(new)),
+            why: (why(base), why(new)),
         })
     }
 }
 
-/// Cost, rounds of all its launches together, and whether it was measured at full speed: the mean of the
-/// launches that saw full speed, or of all where none did, or as published.
-fn side(values: &Values) -> Option<(Cost, Option<u32>, bool)> {
+/// Why nothing is built on these.
+fn unfit(all: &[Estimate], are_whole: bool) -> Option<Reason> {
+    let any = |speed: Speed| all.iter().any(|of| of.speed == speed);
+    match () {
+        () if !are_whole => Some(Reason::NotEnded),
+        () if any(Speed::Full) => None,
+        () if any(Speed::NotAlone) => Some(Reason::NotAlone),
+        () => Some(Reason::NoFullSpeed),
+    }
+}
+
+/// One side of a pair.
+struct OfSide {
+    cost: Cost,
+    /// Of all its launches together; none of a published figure.
+    rounds: Option<u32>,
+    unfit: Option<Reason>,
+    why: Option<NotQuotable>,
+}
+
+/// The mean of the launches that count, or the cost as published.
+fn side(values: &Values, launch_scatter: f64) -> Option<OfSide> {
     let launches = match values {
         Values::Published(cost) => {
-            return cost.is_finite().then(|| (Cost::exact(*cost), None, true));
+            let cost = cost.is_finite().then(|| Cost::exact(*cost))?;
+            return Some(OfSide { cost, rounds: None, unfit: None, why: None });
         }
         Values::Measured(launches) => launches,
     };
-    let mut estimates: Vec<_> = launches.iter().filter_map(|launch| launch.estimate).collect();
-    let is_full = |estimate: &Estimate| estimate.speed == Speed::Full;
-    let at_full_speed = estimates.iter().any(is_full);
-    // A launch that did not see full speed says nothing of it, and takes nothing from those that did.
-    estimates.retain(|estimate| is_full(estimate) || !at_full_speed);
+    let (estimates, are_whole) = values.counting();
     let count = estimates.len() as f64;
     let costs: Vec<f64> = estimates.iter().map(|estimate| estimate.value).collect();
     let squares: Option<f64> = estimates.iter().map(|e| Some(e.standard_error?.powi(2))).sum();
@@ -222,5 +246,10 @@ fn side(values: &Values) -> Option<(Cost, Option<u32>, bool)> {
         of: u32::try_from(launches.len()).ok()?,
         variance: squares.map(|squares| squares / (count * count)),
     };
-    Some((cost, Some(estimates.iter().map(|estimate| estimate.rounds).sum()), at_full_speed))
+    Some(OfSide {
+        cost,
+        rounds: Some(estimates.iter().map(|of| of.rounds).fold(0, u32::saturating_add)),
+        unfit: unfit(&estimates, are_whole),
+        why: values.together(launch_scatter)?.quote_cost().err(),
+    })
 }

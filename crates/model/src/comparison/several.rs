@@ -44,7 +44,8 @@ pub struct Member {
     pub side: Side,
     /// Numbers of the runs from which it differs in some case.
     pub differs_from: Vec<usize>,
-    /// The case in which it is farthest from the median of the others; absent if no case is in all.
+    /// The case in which it is farthest from the median of the others; absent if no case is in all, with costs
+    /// that may be compared.
     pub farthest: Option<Farthest>,
 }
 
@@ -68,6 +69,8 @@ struct Pair {
     interval: Option<(f64, f64)>,
     differs: bool,
     is_inconclusive: bool,
+    /// Whether something may be built on its ratio.
+    is_tested: bool,
 }
 
 impl Pair {
@@ -77,6 +80,7 @@ impl Pair {
             interval: change.ratio.interval(),
             differs: matches!(change.answer, Answer::Changed { .. }),
             is_inconclusive: matches!(change.answer, Answer::CannotTell { .. }),
+            is_tested: change.is_tested(),
         })
     }
 
@@ -177,6 +181,7 @@ fn farthest(run: usize, count: usize, by_case: &BTreeMap<String, Pairs>) -> Opti
 fn beside(run: usize, count: usize, title: &str, pairs: &Pairs) -> Option<Farthest> {
     let others: Vec<usize> = (0..count).filter(|other| *other != run).collect();
     let own: Vec<&Pair> = others.iter().filter_map(|other| pairs.get(&(*other, run))).collect();
+    own.iter().all(|pair| pair.is_tested).then_some(())?;
     // By the median of the others' costs: the median of what they are of this one's, turned over.
     let of_own: Vec<f64> = own.iter().map(|pair| 1.0 / pair.ratio).collect();
     let agree = |one: &usize| others.iter().all(|other| !is_different(pairs, *one, *other));

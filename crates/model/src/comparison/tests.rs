@@ -240,14 +240,14 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
 /// A launch's figure at full speed.
 fn launch(value: f64, standard_error: f64) -> Measured {
     let estimate = Estimate::at_full_speed(value, standard_error, 20, TAU, 0.95);
-    Measured { by_round: (0..20).map(|round| (round, value)).collect(), estimate }
+    Measured { by_round: (0..20).map(|round| (round, value)).collect(), estimate, is_whole: true }
 }
 
 /// Rounds of a half of a session, all at full speed.
 fn rounds(figures: &[f64]) -> Measured {
     let estimate = Estimate::over(figures, 5, 0.95, 1);
     let estimate = estimate.map(|estimate| Estimate { speed: Speed::Full, ..estimate });
-    Measured { by_round: (0..).zip(figures.iter().copied()).collect(), estimate }
+    Measured { by_round: (0..).zip(figures.iter().copied()).collect(), estimate, is_whole: true }
 }
 
 fn apart_of(base: Vec<Measured>, new: Vec<Measured>) -> Costs {
@@ -531,7 +531,7 @@ fn too_many_rounds_below_zero_have_no_interval() {
 fn only_rounds_that_both_have_are_paired() {
     let of = |numbers: &[u32], level: f64| {
         let by_round = numbers.iter().map(|n| (*n, level + f64::from(*n))).collect();
-        Measured { by_round, estimate: None }
+        Measured { by_round, estimate: None, is_whole: true }
     };
     let (base, new) = (of(&[0, 1, 2, 3, 5, 6], 100.0), of(&[1, 2, 3, 4, 5, 6], 110.0));
     let costs = Costs::paired(&base, &new, 1).unwrap();
@@ -577,4 +577,24 @@ fn of_several_runs_those_without_a_common_case_are_not_compared() {
     let found = Several::of(&[full_speed(|_| {}), full_speed(|_| {}), fifo].map(named), terms());
     assert_eq!((found.cases, &found.odd[..]), (0, &[][..]));
     assert!(found.in_words.starts_with("no case is in all"), "{}", found.in_words);
+}
+
+/// Nothing is built on a run that was interrupted, and of several launches it does not count.
+#[test]
+fn what_did_not_end_is_inconclusive() {
+    let cut = |value: f64| Measured { is_whole: false, ..launch(value, 1.0) };
+    for costs in [
+        apart_of(vec![launch(1000.0, 1.0)], vec![cut(3000.0)]),
+        apart_of(vec![cut(1000.0)], vec![launch(3000.0, 1.0)]),
+        Costs::paired(&cut(1000.0), &cut(3000.0), 1).unwrap(),
+    ] {
+        assert_eq!(reason_of(&costs), Reason::NotEnded, "{costs:?}");
+    }
+    let alike = |count| vec![launch(1000.0, 1.0); count];
+    let with_cut = apart_of([alike(2), vec![cut(3000.0)]].concat(), alike(2));
+    assert_eq!(with_cut.of.ratio(0.95), apart_of(alike(2), alike(2)).of.ratio(0.95));
+    let run = full_speed(|run| run.end = None);
+    let found = Comparison::of(&full_speed(|_| {}), &run, terms());
+    assert!(found.changes.iter().all(|of| of.reason() == Some(Reason::NotEnded)), "{found:?}");
+    assert_eq!(found.gate.verdict, Verdict::Undecided);
 }

@@ -139,7 +139,7 @@ impl Record {
             end: run.end.clone(),
             cases: cases.collect(),
             loops: loops(by_case),
-            signals: signals::find(by_case, grouped),
+            signals: signals::find(by_case, grouped, run.unfinished().is_none()),
             links,
             gaps,
             wakeups: wakeup::find(by_case),

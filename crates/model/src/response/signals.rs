@@ -46,7 +46,7 @@ pub struct Signals {
     pub above_handler_signal_ns: Option<Estimate>,
     /// What its display() printed below each loop.
     pub accounts: Vec<Account>,
-    /// Where switches by signals and by pipe disagree, and why.
+    /// Where switches by signals and by pipe disagree, and why; empty of a run that did not end.
     pub in_words: Vec<String>,
 }
 
@@ -89,7 +89,8 @@ fn context_switch(two_process_loop: f64, signal: f64) -> f64 {
 }
 
 /// The readings; absent where nothing was measured that they need.
-pub(super) fn find(by_case: &ByCase, grouped: &Grouped) -> Option<Signals> {
+/// With `is_whole`, of a run that ended, also where they and the rings disagree.
+pub(super) fn find(by_case: &ByCase, grouped: &Grouped, is_whole: bool) -> Option<Signals> {
     let [one, own] = [GETUID, SIGNAL_SELF].map(|name| loop_of(by_case, name));
     let two = by_case.find(|trial| *trial == Trial::TwoProcesses);
     own.or(two)?;
@@ -121,7 +122,7 @@ pub(super) fn find(by_case: &ByCase, grouped: &Grouped) -> Option<Signals> {
         accounts: programs.filter_map(|case| account(by_case, case)).collect(),
         in_words: Vec::new(),
     };
-    found.in_words = found.words();
+    found.in_words = if is_whole { found.words() } else { Vec::new() };
     Some(found)
 }
 
@@ -171,23 +172,22 @@ impl Signals {
             [("pipe", &self.above_pipe_ns), (HANDLER_SIGNAL, &self.above_handler_signal_ns)];
         for (link, above) in compared {
             let Some(above) = above else { continue };
-            let Some(interval) = above.interval() else {
-                all.push(format!(
-                    "too few rounds to tell whether the formula's switch and the ring's by {link} differ"
-                ));
-                continue;
-            };
-            let verdict = if above.resolved { "disagree" } else { "cannot be told apart" };
-            let [value, low, high] = [above.value, interval.low, interval.high].map(words::signed);
-            all.push(format!(
-                "the formula's switch and the ring's by {link} {verdict}: {value} ({low} to {high})"
-            ));
-            more |= above.resolved && above.value > 0.0;
-            less |= above.resolved && above.value <= 0.0;
+            let both = format!("the formula's switch and the ring's by {link}");
+            all.push(match above.quote() {
+                Ok(above) => {
+                    more |= above.value() > 0.0;
+                    less |= above.value() < 0.0;
+                    let [value, low, high] =
+                        [above.value(), above.low(), above.high()].map(words::signed);
+                    format!("{both} disagree: {value} ({low} to {high})")
+                }
+                Err(why) => format!("{both} cannot be told apart: {}", why.of_time()),
+            });
         }
         if more {
-            let call = self.system_call_ns.map_or(String::new(), |call| {
-                format!(", at least a system call ({})", words::time(call.value))
+            let call = self.system_call_ns.and_then(|call| call.quote_cost().ok());
+            let call = call.map_or(String::new(), |call| {
+                format!(", at least a system call ({})", words::time(call.value()))
             });
             all.push(format!(
                 "why more expensive: the formula's switch also pays for the pause that each signal ends{call}: a signal to oneself has none, so two signals do not take it off"

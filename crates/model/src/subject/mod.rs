@@ -19,7 +19,7 @@ use crate::noise::NoiseVerdict;
 use crate::pairing::Grouped;
 use crate::response::noise_of;
 use crate::run::{Build, Run, Session};
-use crate::speed::{LAUNCH_SCATTER, Level, levels, with_shared_level};
+use crate::speed::{LAUNCH_SCATTER, Level, Speed, levels, with_shared_level};
 use stats::mean;
 
 /// What a figure is of.
@@ -60,6 +60,8 @@ pub struct Measured {
     pub by_round: BTreeMap<u32, f64>,
     /// What the run says of it; absent without a round.
     pub estimate: Option<Estimate>,
+    /// Whether the run ended: nothing is built on one that did not.
+    pub is_whole: bool,
 }
 
 /// What is known of a figure.
@@ -72,13 +74,37 @@ pub enum Values {
 }
 
 impl Values {
-    /// The figure itself: the mean of the launches. Absent without a launch that has it.
-    pub fn middle(&self) -> Option<f64> {
-        if let Self::Published(value) = self {
-            return Some(*value);
-        }
-        let values = self.launches().iter().filter_map(|launch| Some(launch.estimate?.value));
-        mean(&values.collect::<Vec<f64>>())
+    /// Those of the launches that count, and whether they ended: only those that did, and of these only those that saw
+    /// full speed, where there are any.
+    pub fn counting(&self) -> (Vec<Estimate>, bool) {
+        let known = |whole: bool| {
+            let such = self.launches().iter().filter(move |launch| !whole || launch.is_whole);
+            such.filter_map(|launch| launch.estimate).collect::<Vec<Estimate>>()
+        };
+        let whole = known(true);
+        let are_whole = !whole.is_empty();
+        let mut all = if are_whole { whole } else { known(false) };
+        let is_full = |of: &Estimate| of.speed == Speed::Full;
+        let has_full = all.iter().any(is_full);
+        all.retain(|of| is_full(of) || !has_full);
+        (all, are_whole)
+    }
+
+    /// What these say together: their mean, by their own errors and their scatter. Of one its own estimate; absent of
+    /// published figures.
+    pub fn together(&self, launch_scatter: f64) -> Option<Estimate> {
+        let (all, _) = self.counting();
+        let (first, count) = (all.first()?, all.len() as f64);
+        let squares: Option<f64> = all.iter().map(|of| Some(of.standard_error?.powi(2))).sum();
+        let value = mean(&all.iter().map(|of| of.value).collect::<Vec<f64>>())?;
+        let known = squares.filter(|_| count > 1.0 && first.speed == Speed::Full);
+        let rounds = all.iter().map(|of| of.rounds).fold(0, u32::saturating_add);
+        let scatter = launch_scatter / count.sqrt();
+        let mean = known.map(|squares| {
+            let error = squares.sqrt() / count;
+            Estimate::at_full_speed(value, error, rounds, scatter, first.confidence)
+        });
+        mean.unwrap_or(Some(Estimate { value, ..*first }))
     }
 
     /// The launches; none of a published figure.
@@ -312,7 +338,7 @@ mod tests {
         let record = crate::record::Record::of(&run);
         let subject = Subject::of_run(&run);
         for (case, summary) in subject.cases.iter().zip(&record.cases) {
-            let middle = |of: Quantity| case.figures.get(&of).and_then(Values::middle);
+            let middle = |of: Quantity| Some(case.figures.get(&of)?.together(0.01)?.value);
             let value = |estimate: Option<crate::estimate::Estimate>| estimate.map(|e| e.value);
             assert_eq!(middle(Quantity::NsPerHop), value(summary.ns_per_hop));
             let above = value(summary.ns_per_switch_above_solo);

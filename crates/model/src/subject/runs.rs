@@ -25,7 +25,7 @@ pub(super) fn rings(run: &Run, plan: &Plan, grouped: &Grouped) -> Vec<Subcase> {
         title: case.title(),
         labels: labels(case),
         details: details(case),
-        figures: figures(grouped, number, &summary),
+        figures: figures(grouped, number, &summary, run.unfinished().is_none()),
         failure: summary.failure,
         iterations: grouped.hops_by_round(number),
     };
@@ -35,7 +35,7 @@ pub(super) fn rings(run: &Run, plan: &Plan, grouped: &Grouped) -> Vec<Subcase> {
 /// All trials whose figure is a time.
 pub(super) fn trials(run: &Run) -> Vec<Subcase> {
     let plan = &run.header.plan;
-    let by_round = headlines_ns(run);
+    let (by_round, is_whole) = (headlines_ns(run), run.unfinished().is_none());
     let subcase = |(number, case): (usize, &trial::Case)| {
         let (figures, estimate) = (&by_round[number], by_round[number].estimate(plan));
         Subcase {
@@ -43,7 +43,7 @@ pub(super) fn trials(run: &Run) -> Vec<Subcase> {
             title: case.trial.to_string(),
             labels: trial_labels(case),
             details: named([("CPU", case.cpu.to_string())]),
-            figures: measured(Quantity::TrialNs, figures.figures().collect(), estimate)
+            figures: measured(Quantity::TrialNs, figures.figures().collect(), estimate, is_whole)
                 .into_iter()
                 .collect(),
             failure: failure_of(&run.failures, number),
@@ -60,12 +60,18 @@ fn measured(
     of: Quantity,
     by_round: BTreeMap<u32, f64>,
     estimate: Option<Estimate>,
+    is_whole: bool,
 ) -> Option<(Quantity, Values)> {
-    estimate.map(|_| (of, Values::Measured(vec![Measured { by_round, estimate }])))
+    estimate.map(|_| (of, Values::Measured(vec![Measured { by_round, estimate, is_whole }])))
 }
 
 /// Of a ring that switches the cost of a switch and of a hop, else of a hop: what its record says.
-fn figures(grouped: &Grouped, number: usize, of: &CaseSummary) -> BTreeMap<Quantity, Values> {
+fn figures(
+    grouped: &Grouped,
+    number: usize,
+    of: &CaseSummary,
+    is_whole: bool,
+) -> BTreeMap<Quantity, Values> {
     let switch_by_cpu = grouped.above_solo_of_all(number, Sample::cpu_ns_per_hop);
     let hop_by_cpu = grouped.as_found_by_round(number, Sample::cpu_ns_per_hop);
     // A stream of its own, apart from those of the record.
@@ -73,12 +79,13 @@ fn figures(grouped: &Grouped, number: usize, of: &CaseSummary) -> BTreeMap<Quant
     let cpu_ns_per_hop = grouped.over_rounds(&hop_by_cpu, stream);
     let switch = grouped.above_solo_by_round(number);
     let all = [
-        measured(Quantity::NsPerSwitchAboveSolo, switch, of.ns_per_switch_above_solo),
-        measured(Quantity::NsPerHop, grouped.hop_by_round(number), of.ns_per_hop),
-        measured(Quantity::CpuNsPerSwitchAboveSolo, switch_by_cpu, of.cpu_ns_per_switch_above_solo),
-        measured(Quantity::CpuNsPerHop, hop_by_cpu, cpu_ns_per_hop),
+        (Quantity::NsPerSwitchAboveSolo, switch, of.ns_per_switch_above_solo),
+        (Quantity::NsPerHop, grouped.hop_by_round(number), of.ns_per_hop),
+        (Quantity::CpuNsPerSwitchAboveSolo, switch_by_cpu, of.cpu_ns_per_switch_above_solo),
+        (Quantity::CpuNsPerHop, hop_by_cpu, cpu_ns_per_hop),
     ];
-    all.into_iter().flatten().collect()
+    let known = |(of, by_round, estimate)| measured(of, by_round, estimate, is_whole);
+    all.into_iter().filter_map(known).collect()
 }
 
 /// By these rings are paired. Of a pair that a sweep chose the relation: on another machine other CPUs have it.

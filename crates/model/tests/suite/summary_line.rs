@@ -53,12 +53,12 @@ fn a_cost_comes_with_its_interval_or_with_why_there_is_none() {
     let known = says(estimate(1900.0, Some((1800.0, 2000.0))));
     assert!(known.starts_with("A switch costs 1.90 us (1.80 to 2.00) here; "), "{known}");
     let few = says(estimate(1900.0, None));
-    assert!(few.starts_with("A switch costs about 1.90 us (too few rounds"), "{few}");
+    assert!(few.starts_with("What a switch costs here: 6 rounds only; "), "{few}");
     let open = says(estimate(20.0, Some((-30.0, 70.0))));
-    assert!(open.contains("not resolved (-30.0 to 70.0 ns)"), "{open}");
+    assert!(open.contains("costs here: not resolved: -30.0 to 70.0 ns; "), "{open}");
     assert!(in_words(None, None, &[]).contains("was not measured"));
     let below = says(estimate(-50.0, Some((-70.0, -30.0))));
-    assert!(below.contains("-50.0 ns (-70.0 to -30.0, below the ring of one)"), "{below}");
+    assert!(below.contains("not resolved: -70.0 to -30.0 ns"), "nothing costs less: {below}");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn of_working_sets_the_chase_behind_its_largest_jump_is_told() {
         let point = |&(array_bytes, ns): &(u64, f64)| CostPoint {
             case: 0,
             array_bytes,
-            total_ns: Some(estimate(ns, None)),
+            total_ns: Some(estimate(ns, Some((0.9 * ns, 1.1 * ns)))),
             indirect_ns: None,
             switches_per_hop: None,
         };
@@ -101,7 +101,8 @@ fn of_working_sets_the_chase_behind_its_largest_jump_is_told() {
         let (jump, peak) = (None, None);
         Curve { members: 2, work, points, outcome, beside, in_words, jump, peak, candidates }
     };
-    let mut record = rings(estimate(1900.0, None));
+    let known = |ns: f64| estimate(ns, Some((0.9 * ns, 1.1 * ns)));
+    let mut record = rings(known(1900.0));
     let chase = curve(Walk::Chase, &[(64 << 10, 5000.0), (300 << 10, 12_000.0), (1 << 20, 9e5)]);
     let whole = curve(Walk::Whole, &[(256 << 10, 4000.0)]);
     record.cost = Some(Cost {
@@ -117,14 +118,19 @@ fn of_working_sets_the_chase_behind_its_largest_jump_is_told() {
     let cost = record.cost.as_mut().unwrap();
     cost.curves[1].jump = Some(Jump { from, to, from_ns, to_ns, factor });
     let says = in_words(None, Some(&record), &[]);
-    assert!(says.contains("about 12.0 us (too few rounds for an interval) with 300 KiB"), "{says}");
-    assert!(says.starts_with("A switch costs about 1.90 us"), "its own ring of two: {says}");
-    let mut ring = rings(estimate(2500.0, None));
+    assert!(says.contains("; 12.0 us (10.8 to 13.2) with 300 KiB of working set"), "{says}");
+    assert!(says.starts_with("A switch costs 1.90 us ("), "its own ring of two: {says}");
+    let mut ring = rings(known(2500.0));
     let beside = in_words(Some(&ring), Some(&record), &[]);
     assert!(beside.contains("of working set (1.90 us without)"), "{beside}");
     ring.cases[1].case.policy = Policy::Fifo;
     let policies = in_words(Some(&ring), Some(&record), &[]);
     assert!(policies.contains("of working set (policy other, 1.90 us without)"), "{policies}");
+    // As an interrupted run had it: "about -184 ns with 256 KiB of working set".
+    let points = &mut record.cost.as_mut().expect("curves").curves[1].points;
+    points[1].total_ns = Some(Estimate { rounds: 1, ..estimate(-184.0, None) });
+    let few = in_words(Some(&ring), Some(&record), &[]);
+    assert!(few.contains("; with 300 KiB of working set: 1 round only; "), "{few}");
 }
 
 #[test]

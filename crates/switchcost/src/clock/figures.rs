@@ -6,9 +6,9 @@ use std::iter::once;
 use charts::{Axis, Figure, Role, Scale, Series, Unit};
 use model::estimate::Estimate;
 use model::findings::{Record, malloc, overhead, primes, sampling};
-use model::summary_line::estimate;
+use model::quote::cost;
 
-use crate::figures::{CLOCK_CALLS, CLOCK_MALLOC, bars, lines, nanoseconds, points};
+use crate::figures::{CLOCK_CALLS, CLOCK_MALLOC, bars, counts, lines, nanoseconds, points};
 
 pub(crate) fn calls(record: &Record, found: &overhead::Found, index: usize) -> Option<Figure> {
     let ns = |call: &overhead::CallCost| {
@@ -42,8 +42,8 @@ pub(crate) fn deviations(found: &primes::Found, index: usize) -> Option<Figure> 
         line(clock(name).to_string(), index, found.points.iter().map(at).collect())
     };
     let gain = |name: &str| {
-        let gain = found.overall.get(name)?.gain_percent?;
-        Some(format!("{} by {:.0} %", clock(name), gain.value))
+        let gain = found.overall.get(name)?.gain_percent?.quote_cost().ok()?;
+        Some(format!("{} by {:.0} %", clock(name), gain.value()))
     };
     let gains: Vec<String> = primes::OTHERS.into_iter().filter_map(gain).collect();
     let gains = match gains.is_empty() {
@@ -72,8 +72,8 @@ pub(crate) fn blocks(record: &Record, found: &malloc::Found, index: usize) -> Op
     let axes = (Axis::new("block", Unit::Bytes, Scale::Log), nanoseconds("time of a call"));
     let of_library = |of: &malloc::Overall| {
         let library = of.preload.as_deref().unwrap_or("the C library");
-        let malloc = estimate(&of.malloc_median_ticks?.scaled(record.ns_per_tick?)?);
-        Some(format!(" A malloc by {library} takes {malloc}, the median over sizes of blocks."))
+        let malloc = cost(&of.malloc_median_ticks?.scaled(record.ns_per_tick?)?);
+        Some(format!(" A malloc by {library}, the median over sizes of blocks: {malloc}."))
     };
     let overall: String = found.overall.iter().filter_map(of_library).collect();
     let in_words = format!("Median time of one call by the size of the block.{overall}");
@@ -89,7 +89,7 @@ pub(crate) fn accounts(found: &[sampling::Point], index: usize) -> Option<Figure
             (place as f64, reading.and_then(|of| of.ms_per_s.scaled(1e-3)))
         });
         let name = format!("{}, sleeps {}", process.process, point.phase);
-        Series::new(name, index, Role::Bars, points(shares))
+        Series::new(name, index, Role::Bars, counts(shares))
     };
     let all =
         found.iter().flat_map(|point| point.processes.iter().map(move |of| series(point, of)));

@@ -11,22 +11,27 @@ use model::findings::primes::{
 use model::findings::sampling::{self, ACCOUNTS};
 use model::findings::{Record, overhead};
 use model::published::hines2000;
+use model::quote::NotQuotable;
 
 use super::answer;
-use crate::terminal::{Text, View, estimate_words, figure, interval, table, value};
+use crate::terminal::{
+    Text, Told, View, count, difference, estimate_words, figure, interval, table, told_value,
+    told_words, value,
+};
 
 /// Ticks of the time-stamp counter in nanoseconds.
 pub(super) fn ns(record: &Record, ticks: Option<Estimate>) -> Option<Estimate> {
     ticks?.scaled(record.ns_per_tick?)
 }
 
-/// A figure in ticks, in nanoseconds.
+/// What calls took, in ticks, in nanoseconds; a dash where it came out as less than the time stamps around them.
 fn ns_of(record: &Record, ticks: Option<f64>) -> String {
+    let ticks = ticks.filter(|ticks| *ticks >= 0.0);
     figure(record.ns_per_tick.zip(ticks).map(|(ns, ticks)| ns * ticks))
 }
 
 const OVERHEAD_LEGEND: &str = "in a row: ns per call of a hundred calls one after the other, median of rounds and 95 % interval; alone: ns of one call\n  less what the two time stamps around it cost, median of rounds\n\
-mean to p99: ns of all single calls, less the time stamps, interruptions included\n";
+mean to p99: ns of all single calls, less the time stamps, interruptions included; -: less than these\n";
 
 pub(crate) fn overhead(record: &Record, found: &overhead::Found, view: View) -> Text {
     let row = |call: &overhead::CallCost| {
@@ -71,7 +76,7 @@ fn single_calls(record: &Record, found: &overhead::Found) -> comfy_table::Table 
 fn beside_the_paper(calls: &[overhead::CallCost]) -> String {
     let call = |name: &str| calls.iter().find(|call| call.call == name);
     let in_a_row = |call: &overhead::CallCost| {
-        call.back_to_back_ticks.map(|estimate| estimate.value).filter(|ticks| *ticks > 0.0)
+        call.back_to_back_ticks?.quote_cost().ok().map(|ticks| ticks.value())
     };
     let ticks = |call: &overhead::CallCost| {
         format!("{} ticks (SD {})", figure(call.net_ticks.mean), figure(call.net_ticks.sd))
@@ -108,7 +113,7 @@ const WAYS: [(&str, &str); 3] = [
 const PRIMES_LEGEND: &str = "mean, SD: CPU time per trial by threadclock; self, thread: by getrusage(RUSAGE_SELF) and of RUSAGE_THREAD, user + system;\n  means less those of empty trials, medians of rounds\n\
 gain: how much larger that SD is than threadclock's, in percent\n";
 
-pub(crate) fn primes(found: &primes::Found, view: View) -> Text {
+pub(crate) fn primes(record: &Record, found: &primes::Found, view: View) -> Text {
     let columns = [
         "primes",
         "mean us",
@@ -131,7 +136,7 @@ pub(crate) fn primes(found: &primes::Found, view: View) -> Text {
     });
     let table = table(columns, found.points.iter().map(primes_row));
     Text {
-        headline: answer::primes(found),
+        headline: answer::primes(record, found),
         table: format!("{table}\n{}", then.unwrap_or_default()),
         details: PRIMES_LEGEND.to_string(),
         findings: verdicts.collect(),
@@ -140,12 +145,16 @@ pub(crate) fn primes(found: &primes::Found, view: View) -> Text {
 }
 
 fn primes_row(point: &primes::Point) -> Vec<String> {
-    let us = |way: &str, of: fn(&Timed) -> f64| figure(point.timed.get(way).map(|t| of(t) / 1e3));
+    let us = |way: &str, of: fn(&Timed) -> Estimate| {
+        told_value(count(point.timed.get(way).and_then(|timed| of(timed).scaled(1e-3))))
+    };
     let mut cells = vec![point.primes.to_string()];
     for way in [THREADCLOCK_NS, GETRUSAGE_NS, GETRUSAGE_THREAD_NS] {
-        cells.push(us(way, |timed| timed.mean_ns.value));
-        cells.push(us(way, |timed| timed.sd_ns.value));
-        cells.extend(point.against.get(way).map(|against| value(against.gain_percent)));
+        cells.push(us(way, |timed| timed.mean_ns));
+        cells.push(us(way, |timed| timed.sd_ns));
+        cells.extend(
+            point.against.get(way).map(|against| told_value(difference(against.gain_percent))),
+        );
     }
     cells
 }
@@ -153,23 +162,22 @@ fn primes_row(point: &primes::Point) -> Vec<String> {
 fn verdict(against: &Against) -> String {
     let gain = match against.gain_percent {
         None => "its results never scattered, or threadclock's did not".to_string(),
-        gain => format!("threadclock gains {} % in precision", estimate_words(gain)),
+        gain => format!("what threadclock gains in precision, %: {}", told_words(difference(gain))),
     };
-    let difference = against.mean_difference_percent;
-    let percent = estimate_words(difference);
-    let means = match difference.map(|of| (of.resolved, of.interval())) {
+    let of_means = difference(against.mean_difference_percent);
+    let percent = told_words(of_means);
+    let means = match of_means {
         None => "nothing to compare means by".to_string(),
-        Some((_, None)) => format!("means: {percent} %"),
-        Some((true, _)) => format!("means differ by {percent} %"),
-        Some((false, Some(interval))) => {
-            let most = interval.low.abs().max(interval.high.abs());
-            format!("means agree to {} % ({percent} %)", figure(most))
+        Some(Ok(_)) => format!("means differ by {percent} %"),
+        Some(Err(NotQuotable::NotResolved { low, high })) => {
+            format!("means agree to {} % ({percent} %)", figure(low.abs().max(high.abs())))
         }
+        Some(Err(why)) => format!("means: {why}"),
     };
     format!("{gain}; {means}")
 }
 
-const MALLOC_LEGEND: &str = "ns of the thread's own CPU time; malloc, free: median of rounds; fast: mean of the calls that were not slow; mean to p99: of all\n\
+const MALLOC_LEGEND: &str = "ns of the thread's own CPU time; malloc, free: median of rounds; fast: mean of the calls that were not slow; mean to p99: of all, -: less than the time stamps around them\n\
 brk, mmap, faults: kernel calls (mmap, munmap, mremap, madvise together) and page faults of a round\n";
 
 pub(crate) fn malloc(record: &Record, found: &malloc::Found, view: View) -> Text {
@@ -318,34 +326,31 @@ pub(crate) fn sampling(record: &Record, points: &[sampling::Point]) -> Text {
     let details = format!(
         "{}\n\n{SAMPLING_LEGEND}{tick}the sleeper runs for half of its period, under policy {policy}\n\
          the precision below is that of the sleeper's share of the CPU; errors have intervals of their own\n",
-        table(columns, accounts(points, estimate_words))
+        table(columns, accounts(points, told_words))
     );
     Text {
         headline: answer::sampling(points),
-        table: format!("{}\n", table(columns, accounts(points, value))),
+        table: format!("{}\n", table(columns, accounts(points, told_value))),
         details,
         ..Text::default()
     }
 }
 
 /// A row for each account of each process in each phase; `error` writes how far it is off, in percent.
-fn accounts(
-    points: &[sampling::Point],
-    error: impl Fn(Option<Estimate>) -> String,
-) -> Vec<[String; 5]> {
+fn accounts(points: &[sampling::Point], error: impl Fn(Told) -> String) -> Vec<[String; 5]> {
     let mut rows = Vec::new();
     for (point, process) in points.iter().flat_map(|of| of.processes.iter().map(move |p| (of, p))) {
         for account in &ACCOUNTS {
             let reading = process.accounts.get(account.name);
             let error = match reading.map(|of| of.error_percent) {
                 Some(None) => "(the truth)".to_string(),
-                off => error(off.flatten()),
+                off => error(difference(off.flatten())),
             };
             rows.push([
                 point.phase.to_string(),
                 process.process.clone(),
                 account.in_words.to_string(),
-                figure(reading.map(|of| of.ms_per_s.value)),
+                told_value(count(reading.map(|of| of.ms_per_s))),
                 error,
             ]);
         }
@@ -364,11 +369,11 @@ mod tests {
             standard_error: None,
             speed: Default::default(),
             value: ticks,
-            low: None,
-            high: None,
+            low: Some(0.9 * ticks),
+            high: Some(1.1 * ticks),
             confidence: 0.95,
-            resolved: false,
-            rounds: 2,
+            resolved: true,
+            rounds: 6,
         };
         let middle = ticks as i64;
         overhead::CallCost {

@@ -55,6 +55,7 @@ fn made(
         launch: None,
     };
     let mut run = Run::new(header);
+    run.end = rings.end;
     let plan = run.header.plan.clone();
     for round in 0..6 {
         for (number, case) in plan.trials() {

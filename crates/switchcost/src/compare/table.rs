@@ -193,12 +193,17 @@ fn cells(change: &Change, found: &Comparison) -> [String; 6] {
             Quantity::NsPerSwitchAboveSolo => name,
             of => format!("{name} ({})", of.in_words()),
         },
-        words::time(change.base_ns),
-        words::time(change.new_ns),
-        change.ratio.value.map_or("-".to_string(), ratio),
+        side_cost(change.base_ns, change.base_not_quotable.as_ref()),
+        side_cost(change.new_ns, change.new_not_quotable.as_ref()),
+        change.ratio.value.filter(|_| change.has_ratio()).map_or("-".to_string(), ratio),
         interval(change),
         answer(change),
     ]
+}
+
+/// A cost, or why it may not be quoted.
+fn side_cost(ns: f64, not_quotable: Option<&String>) -> String {
+    not_quotable.map_or_else(|| words::time(ns), Clone::clone)
 }
 
 fn table(found: &Comparison) -> Table {
@@ -256,7 +261,7 @@ fn ratio(ratio: f64) -> String {
 }
 
 fn interval(change: &Change) -> String {
-    let ends = change.ratio.interval();
+    let ends = change.ratio.interval().filter(|_| change.is_tested());
     ends.map_or("none".to_string(), |(low, high)| format!("{} to {}", ratio(low), ratio(high)))
 }
 

@@ -6,9 +6,9 @@ use charts::{Axis, Body, Figure, Map, Mark, Point, Region, Role, Scale, Series, 
 use model::case::{Walk, Work};
 use model::cost::{Cost, CostPoint, Curve, Direct, Levels, Sweep};
 use model::estimate::Estimate;
+use model::quote::cost as estimate;
 use model::record::Record;
 use model::regions::{self, Regions};
-use model::summary_line::estimate;
 use model::words;
 
 use super::table::walk_words;

@@ -98,11 +98,12 @@ impl Record {
         }
     }
 
-    /// What it says in a few words, for a list of runs: `1.55 us a switch (2)` of a ring of two.
+    /// What it says in a few words, for a list of runs: `1.55 us a switch (2)` of a ring of two; nothing of a cost that
+    /// may not be quoted.
     pub(crate) fn result(&self) -> Option<String> {
         let cost = |cases: &[CaseSummary]| {
             let smallest = cases.iter().find(|case| case.case.members > 1)?;
-            let cost = smallest.ns_per_switch_above_solo?.value;
+            let cost = smallest.ns_per_switch_above_solo?.quote_cost().ok()?.value();
             Some(format!("{} a switch ({})", words::time(cost), smallest.case.members))
         };
         match self {
@@ -132,7 +133,7 @@ impl Record {
             Self::Trials(of) => {
                 let text = match &of.findings {
                     Findings::Overhead(found) => clock::table::overhead(of, found, view),
-                    Findings::Primes(found) => clock::table::primes(found, view),
+                    Findings::Primes(found) => clock::table::primes(of, found, view),
                     Findings::Malloc(found) => clock::table::malloc(of, found, view),
                     Findings::Sampling(points) => clock::table::sampling(of, points),
                     Findings::Interference(found) => interference::table::text(of, found, view),
@@ -244,5 +245,7 @@ pub(crate) fn export(run: &Run, format: ExportFormat, to: &Destination) -> Resul
     put(&bytes, to)
 }
 
+#[cfg(test)]
+mod nonsense;
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use super::*;
 use crate::output::{exports, summary};
 
 /// A small run of each experiment, as they were written.
-const RUNS: [&str; 9] = [
+pub(super) const RUNS: [&str; 9] = [
     include_str!("../../tests/fixtures/interference.jsonl"),
     include_str!("../../../model/tests/fixtures/run-v1.jsonl"),
     include_str!("../../tests/fixtures/ring.jsonl"),
@@ -24,16 +24,16 @@ const RUNS: [&str; 9] = [
 ];
 
 /// One with gaps, whose periods take longer to find than all else.
-const GAPS: &str = include_str!("../../tests/fixtures/response-gaps.jsonl");
+pub(super) const GAPS: &str = include_str!("../../tests/fixtures/response-gaps.jsonl");
 
 /// Files that are tried if SWITCHCOST_RUN_FILES says no other number.
 const FILES: u64 = 20_000;
 
 /// SplitMix64.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn below(&mut self, end: usize) -> usize {
+    pub(super) fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -41,7 +41,7 @@ impl Random {
         ((u128::from(z ^ (z >> 31)) * end as u128) >> 64) as usize
     }
 
-    fn of<T: Clone>(&mut self, all: &[T]) -> T {
+    pub(super) fn of<T: Clone>(&mut self, all: &[T]) -> T {
         all[self.below(all.len())].clone()
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod tests;
 
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
 use model::estimate::Estimate;
+use model::quote::Quoted;
 use model::words;
 
 /// Cost of a switch against the size of the ring: the figure's id.
@@ -21,24 +22,29 @@ pub(crate) const CLOCK_CALLS: &str = "clock-calls";
 /// What malloc and free cost.
 pub(crate) const CLOCK_MALLOC: &str = "clock-malloc";
 
-/// An estimate and its interval.
-pub(crate) fn point(x: f64, estimate: &Estimate) -> Point {
-    Point { x, y: estimate.value, low: estimate.low, high: estimate.high }
+/// A figure and its interval.
+fn point(x: f64, of: &Quoted) -> Point {
+    Point { x, y: of.value(), low: Some(of.low()), high: Some(of.high()) }
 }
 
-/// The interval of a value: ` (1.1 us to 1.3 us)`, or that it is not resolved.
+/// The interval of a time: ` (1.1 us to 1.3 us)`; nothing of a figure that was published without one.
 pub(crate) fn interval_words(of: &Point) -> String {
-    match (of.low, of.high) {
-        (Some(low), Some(high)) if low > 0.0 || high < 0.0 => {
-            format!(" ({} to {})", words::time(low), words::time(high))
-        }
-        _ => " (not resolved)".to_string(),
-    }
+    let ends = of.low.zip(of.high);
+    ends.map_or(String::new(), |(low, high)| {
+        format!(" ({} to {})", words::time(low), words::time(high))
+    })
 }
 
-/// Estimates by their places; a place without one is left out.
+/// Costs by their places; a place without one that may be quoted is left out.
 pub(crate) fn points(all: impl IntoIterator<Item = (f64, Option<Estimate>)>) -> Vec<Point> {
-    all.into_iter().filter_map(|(x, estimate)| Some(point(x, &estimate?))).collect()
+    let quoted = |(x, of): (f64, Option<Estimate>)| Some(point(x, &of?.quote_cost().ok()?));
+    all.into_iter().filter_map(quoted).collect()
+}
+
+/// The same of shares and rates, which may be zero.
+pub(crate) fn counts(all: impl IntoIterator<Item = (f64, Option<Estimate>)>) -> Vec<Point> {
+    let quoted = |(x, of): (f64, Option<Estimate>)| Some(point(x, &of?.quote_count().ok()?));
+    all.into_iter().filter_map(quoted).collect()
 }
 
 /// An axis of sizes of rings.
@@ -62,20 +68,31 @@ pub(crate) fn lines(
     Figure { in_words, ..Figure::new(id, title, x, y) }.of(series).map(Figure::with_fitting_scale)
 }
 
-/// Estimates by name as bars, the smallest first; none without any. `about` is said before the figures.
+/// Costs by name as bars, the smallest first; none without any that may be quoted. Why others may not is said below.
+/// `about` is said before the figures.
 pub(crate) fn bars(
     (id, title, label): (&str, &str, &str),
     about: &str,
     known: impl IntoIterator<Item = (String, Estimate)>,
     index: usize,
 ) -> Option<Figure> {
-    let mut known: Vec<(String, Estimate)> = known.into_iter().collect();
-    known.sort_by(|(_, one), (_, other)| one.value.total_cmp(&other.value));
-    let told = |(name, of): &(String, Estimate)| format!("{name} {}", words::time(of.value));
-    let told: Vec<String> = known.iter().map(told).collect();
-    let in_words = format!("{about} {}.", told.join(", ")).trim_start().to_string();
-    let (names, estimates): (Vec<String>, Vec<Estimate>) = known.into_iter().unzip();
-    let places = estimates.iter().enumerate().map(|(place, of)| point(place as f64, of));
+    let (mut quoted, mut others) = (Vec::new(), Vec::new());
+    for (name, of) in known {
+        match of.quote_cost() {
+            Ok(of) => quoted.push((name, of)),
+            Err(why) => others.push(format!("{name} ({})", why.of_time())),
+        }
+    }
+    quoted.sort_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()));
+    let told = |(name, of): &(String, Quoted)| format!("{name} {}", words::time(of.value()));
+    let told: Vec<String> = quoted.iter().map(told).collect();
+    let others = match others.is_empty() {
+        true => String::new(),
+        false => format!(" Not drawn: {}.", others.join(", ")),
+    };
+    let in_words = format!("{about} {}.{others}", told.join(", ")).trim_start().to_string();
+    let (names, quoted): (Vec<String>, Vec<Quoted>) = quoted.into_iter().unzip();
+    let places = quoted.iter().enumerate().map(|(place, of)| point(place as f64, of));
     let series = Series::new("measured", index, Role::Bars, places.collect());
     lines(id, title, in_words, (Axis::of_names("", names), nanoseconds(label)), [series])
 }

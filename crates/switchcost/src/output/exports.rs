@@ -1,6 +1,7 @@
 //! Formats of other programs: Go's benchmark format, and OpenMetrics.
 
 use charts::{clean, is_obeyed, printable};
+use model::estimate::Estimate;
 use model::subject::{Origin, Quantity, Subcase, Subject, Values};
 
 /// Go's benchmark format (golang.org/design/14313-benchmark-format): configuration lines, then a line
@@ -131,11 +132,20 @@ pub(crate) fn openmetrics(subject: &Subject) -> Vec<u8> {
     };
     for (name, help, of) in FAMILIES {
         let value = |case: &Subcase| {
-            let value = case.figures.get(&of)?.middle()? / 1e9;
+            let value = estimate(case, of)?.quote_cost().ok()?.value() / 1e9;
             value.is_finite().then(|| (case.labels.clone(), value))
         };
         family(name, "seconds", help, subject.cases.iter().filter_map(value).collect());
     }
+    let why = |case: &Subcase| {
+        let (of, _) = case.figures.first_key_value()?;
+        let why = estimate(case, *of)?.quote_cost().err()?.to_string();
+        let words = why.split(':').next().unwrap_or_default().to_string();
+        Some(([&case.labels[..], &[("why".to_string(), words)]].concat(), 1.0))
+    };
+    let not_quotable = subject.cases.iter().filter_map(why).collect();
+    let help = "Cases that were measured and have no figure, and why.";
+    family("switchcost_not_quotable", "", help, not_quotable);
     let rounds = |case: &Subcase| {
         let rounds = case.figures.values().next()?.by_round()?.len();
         Some((case.labels.clone(), rounds as f64))
@@ -150,6 +160,11 @@ pub(crate) fn openmetrics(subject: &Subject) -> Vec<u8> {
     family("switchcost_run_info", "", help, vec![(described(subject), 1.0)]);
     text.push_str("# EOF\n");
     text.into_bytes()
+}
+
+/// What a run says of a figure of a case.
+fn estimate(case: &Subcase, of: Quantity) -> Option<Estimate> {
+    case.figures.get(&of)?.launches().first()?.estimate
 }
 
 fn described(subject: &Subject) -> Labels {

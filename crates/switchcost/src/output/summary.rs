@@ -4,7 +4,6 @@ use anyhow::Result;
 use charts::clean;
 use model::estimate::Estimate;
 use model::run::Run;
-use model::speed::Speed;
 use model::subject::{Quantity, Subcase, Subject};
 use model::words;
 
@@ -15,7 +14,7 @@ const LABELS: [&str; 9] =
     ["members", "kind", "link", "work", "stride", "op", "placement", "policy", "state"];
 
 /// Columns of `summary-csv`; the guide lists them with their units.
-const COLUMNS: [&str; 20] = [
+const COLUMNS: [&str; 22] = [
     "run",
     "name",
     "host",
@@ -36,9 +35,12 @@ const COLUMNS: [&str; 20] = [
     "low",
     "high",
     "unit",
+    "value",
+    "not_quotable",
 ];
 
-/// The figure that stands for a case, of which a run has one estimate.
+/// The figure that stands for a case, of which a run has one estimate. `estimate` is it if it may be quoted, `value`
+/// whatever was found.
 fn figure(case: &Subcase) -> Option<(Quantity, Estimate)> {
     let (of, values) = case.figures.first_key_value()?;
     Some((*of, values.launches().first()?.estimate?))
@@ -61,10 +63,12 @@ pub(crate) fn summary_csv(run: &Run) -> Result<Vec<u8>> {
         let number = |value: Option<f64>| csv::known(value);
         cells.extend([
             csv::known(of.map(Quantity::in_words)),
-            number(estimate.map(|of| of.value)),
+            number(estimate.and_then(|of| of.quote_cost().ok()).map(|of| of.value())),
             number(estimate.and_then(|of| of.low)),
             number(estimate.and_then(|of| of.high)),
             csv::known(of.map(|_| "ns")),
+            number(estimate.map(|of| of.value)),
+            csv::known(estimate.and_then(|of| of.quote_cost().err()).map(|why| why.of_time())),
         ]);
         cells
     };
@@ -76,29 +80,29 @@ pub(crate) fn markdown(run: &Run) -> Vec<u8> {
     let subject = Subject::of_run(run);
     let escaped = |text: &str| clean(text).replace('|', "\\|");
     let mut text = format!(
-        "**{}** on {}\n\n| case | cost of | estimate | interval | note |\n|:--|:--|--:|--:|:--|\n",
+        "**{}** on {}{}\n\n| case | cost of | estimate | interval | note |\n|:--|:--|--:|--:|:--|\n",
         escaped(run.header.called()),
-        escaped(&subject.side.machine)
+        escaped(&subject.side.machine),
+        run.unfinished().map_or(String::new(), |how| format!(" ({})", how.to_lowercase()))
     );
     for case in &subject.cases {
         let (of, estimate) = figure(case).unzip();
-        let time = |ns: Option<f64>| ns.map_or("-".to_string(), words::time);
-        let interval = estimate.and_then(|of| of.interval());
-        let interval = interval.map_or("-".to_string(), |i| {
-            format!("{} to {}", words::time(i.low), words::time(i.high))
+        let dash = || "-".to_string();
+        let quoted = estimate.and_then(|of| of.quote_cost().ok());
+        let time = quoted.map_or_else(dash, |of| words::time(of.value()));
+        let interval = quoted.map_or_else(dash, |of| {
+            format!("{} to {}", words::time(of.low()), words::time(of.high()))
         });
-        let note = match (estimate, &case.failure) {
+        let note = match (estimate.map(|of| of.quote_cost()), &case.failure) {
             (None, Some(failure)) => format!("not measured: {failure}"),
             (None, None) => "not measured".to_string(),
-            (Some(of), _) if of.speed == Speed::Contended => "full speed not seen".to_string(),
-            (Some(of), _) if !of.resolved => "not resolved".to_string(),
-            _ => String::new(),
+            (Some(Err(why)), _) => why.of_time(),
+            (Some(Ok(_)), _) => String::new(),
         };
         text += &format!(
-            "| {} | {} | {} | {interval} | {} |\n",
+            "| {} | {} | {time} | {interval} | {} |\n",
             escaped(&case.title),
             of.map_or("-", Quantity::in_words),
-            time(estimate.map(|of| of.value)),
             escaped(&note)
         );
     }

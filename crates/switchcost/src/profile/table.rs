@@ -1,12 +1,12 @@
 //! `switchcost profile` on the terminal: the answer, a table, the lines that matter.
 
+use model::estimate::Estimate;
 use model::words::{byte_range, time, two_digits};
 
 use super::findings::{Profile, Ratio, Row, What, is_bound};
 use crate::run::record::shortened;
 use crate::terminal::{
-    MOST_LINES, View, brief_interval, counted, estimate_words, figure, page, table, time_words,
-    wrapped,
+    MOST_LINES, View, counted, estimate_words, figure, interval, page, table, wrapped,
 };
 
 /// Sizes that are printed by default have at least these shares of their function's calls and of all calls.
@@ -99,19 +99,27 @@ fn time_of(row: &Row) -> String {
             format!("no time that can be told (not resolved: {})", time(below))
         }
         most if row.is_bound => format!("at most {}", time(most)),
-        _ => time_words(&row.ns_per_call),
+        _ => a_call(&row.ns_per_call),
     }
 }
 
 /// The same as a cell, with that of its interval.
 fn time_cells(row: &Row) -> [String; 2] {
-    let interval = brief_interval(Some(row.ns_per_call));
+    let range = interval(Some(row.ns_per_call));
     match row.at_most_ns() {
-        most if !row.is_bound || most <= 0.0 => [figure(row.ns_per_call.value), interval],
+        most if !row.is_bound || most <= 0.0 => [figure(row.ns_per_call.value), range],
         most if row.ns_per_call.interval().is_some() => {
             [format!("<={}", figure(most)), format!("0 to {}", figure(most))]
         }
-        most => [format!("<={}", figure(most)), interval],
+        most => [format!("<={}", figure(most)), range],
+    }
+}
+
+/// What a call takes. Of one run there is no interval, and its calls are many.
+fn a_call(ns: &Estimate) -> String {
+    match ns.quote_cost() {
+        Ok(ns) => ns.time(),
+        Err(why) => format!("about {} ({})", time(ns.value), why.of_time()),
     }
 }
 

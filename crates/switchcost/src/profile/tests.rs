@@ -264,7 +264,7 @@ fn ratios_are_taken_within_rounds() {
 fn the_answer_comes_first_and_fits() {
     let one = vec![launch(0, 0, vec![counted("malloc", Some((16, 31)), &[(30, 1_000)])])];
     let text = table::text(&profile(plan(&[]), one), View::default());
-    let first = "An allocation or free takes about 20.0 ns (too few rounds for an interval); all\n";
+    let first = "An allocation or free takes about 20.0 ns (1 round only); all take 2.1 % of the\n";
     assert!(text.starts_with(first), "{text}");
     assert!(text.contains("intervals need 5 runs or more: -n 10"), "{text}");
     let text = table::text(&two(), View::ALL);

@@ -28,6 +28,8 @@ pub(crate) struct Drawn {
     pub(crate) text: Option<String>,
     /// What stands below its pictures.
     pub(crate) caption: String,
+    /// What a sentence on it begins with where the run did not end.
+    pub(crate) unfinished: Option<&'static str>,
     /// Its charts.
     pub(crate) figures: Vec<Figure>,
 }
@@ -60,6 +62,7 @@ impl Drawn {
             noise: subject.noise,
             text: Some(record.text(run, path, View::ALL)),
             caption: clean(&caption),
+            unfinished: run.unfinished(),
             facts,
             figures,
         }
@@ -76,6 +79,7 @@ impl Drawn {
             noise: None,
             text: None,
             caption: format!("{name} ({year}), {source}"),
+            unfinished: None,
             figures: of_published(machine, index),
         }
     }

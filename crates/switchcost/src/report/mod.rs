@@ -17,6 +17,7 @@ use model::subject::published;
 use crate::failure::usage;
 use crate::figures::published::with_published;
 use crate::output::{check_place, print, put};
+use crate::terminal::sentence;
 use crate::values::Destination;
 use drawn::Drawn;
 
@@ -190,7 +191,8 @@ fn section(run: &Drawn, letter: &str, open: &str) -> String {
     let mut text = format!("<section class=\"run\">\n<h2>{letter}{}</h2>\n", escape(&run.title));
     // Writing to a String cannot fail. The first chart is of what matters most.
     if let (Some(_), Some(first)) = (&run.text, run.figures.first()) {
-        let _ = writeln!(text, "<p class=\"headline\">{}</p>", escape(&first.in_words));
+        let words = sentence(run.unfinished, &first.in_words);
+        let _ = writeln!(text, "<p class=\"headline\">{}</p>", escape(&words));
     }
     if let Some(verdict) = &run.noise {
         let class = match verdict.level {

@@ -4,7 +4,9 @@ use model::case::Policy;
 use model::estimate::Estimate;
 use model::findings::gaps::{self, Class};
 use model::findings::wakeup::{DEFAULT_SLACK_NS, Found, LEAST_SLACK_NS, Load, Wakeup};
+use model::quote::{Quoted, cost, difference};
 use model::response::{LoopCost, Record};
+use model::run::unfinished;
 use model::summary::CaseSummary;
 use model::trial::Trial;
 use model::trial::loops::GETUID;
@@ -13,7 +15,7 @@ use probe::idle::LATENCY_DEVICE;
 use probe::trial::SYSTEM_CALLS;
 
 use crate::ring::answer::cheapest;
-use crate::terminal::{cpu_list, figure, time_words};
+use crate::terminal::{count, cpu_list, told_value, told_words};
 
 /// The link whose switch stands for the others.
 const PIPE: &str = "pipe";
@@ -21,7 +23,7 @@ const PIPE: &str = "pipe";
 /// The first line of a report.
 pub(super) fn headline(record: &Record) -> String {
     let costs = costs(record);
-    let links = costs.is_none().then(|| cheapest(rings(record))).flatten();
+    let links = costs.is_none().then(|| cheapest(rings(record), is_whole(record))).flatten();
     let wakeup = wakeup(record, costs.is_none());
     // Beside the others it is a line of its own.
     let gaps = record.gaps.first().filter(|_| costs.is_none()).map(|of| lost(record, of));
@@ -35,14 +37,15 @@ pub(super) fn headline(record: &Record) -> String {
     let cpus = cpu_list(&record.header.plan.cpus());
     let words = clauses.join("; ");
     // What begins with the name of a function keeps it as it is.
-    let words = words.strip_prefix("a ").map_or(words.clone(), |rest| format!("A {rest}"));
+    let starts = ["a ", "how ", "what "].iter().any(|start| words.starts_with(start));
+    let words = if starts { capital(&words) } else { words };
     format!("{words}; {}CPU {cpus}.", policy.unwrap_or_default())
 }
 
 /// What matters beside the headline, most first.
 pub(super) fn findings(record: &Record) -> Vec<String> {
     let has_costs = costs(record).is_some();
-    let links = cheapest(rings(record)).filter(|_| has_costs);
+    let links = cheapest(rings(record), is_whole(record)).filter(|_| has_costs);
     let links = links.map(|words| format!("links: {}", lowercase(&words)));
     let gaps = record.gaps.iter().filter(|_| has_costs);
     let gaps = gaps.map(|of| format!("interrupts: {}", lost(record, of)));
@@ -56,6 +59,11 @@ pub(super) fn scheduler(policy: Policy) -> String {
     format!("SCHED_{}", policy.name().to_uppercase())
 }
 
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
 fn lowercase(sentence: &str) -> String {
     let mut letters = sentence.chars();
     letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
@@ -66,10 +74,9 @@ fn rings(record: &Record) -> impl Iterator<Item = &CaseSummary> + Clone {
     record.cases.iter().filter_map(|of| of.ring())
 }
 
-/// `122 ns`, or that it is not sure.
-fn short(estimate: &Estimate) -> String {
-    let about = if estimate.resolved { "" } else { "about " };
-    format!("{about}{}", words::time(estimate.value))
+/// Whether the run ended.
+fn is_whole(record: &Record) -> bool {
+    unfinished(record.end.as_ref()).is_none()
 }
 
 /// A system call, a signal, a switch; none where none of them was measured.
@@ -82,20 +89,34 @@ fn costs(record: &Record) -> Option<String> {
     let signal = record.signals.as_ref().and_then(|of| of.signal_ns);
     let pipe = rings(record).find(|of| of.case.members > 1 && of.case.link == PIPE);
     let switch = pipe.and_then(|of| of.ns_per_switch_above_solo).filter(|_| call.is_some());
-    let others = [("a signal to oneself", signal), ("a switch by pipe", switch)]
-        .map(|(name, ns)| (name, ns.filter(|ns| ns.value > 0.0)));
-    let mut parts: Vec<String> = Vec::new();
-    parts.extend(call.map(|(call, ns)| format!("{call} takes {}", time_words(ns))));
-    for (name, ns) in others.into_iter().filter_map(|(name, ns)| Some((name, ns?))) {
-        let takes = if parts.is_empty() { " takes" } else { "" };
-        parts.push(format!("{name}{takes} {}", short(&ns)));
+    let all = [
+        call.map(|(call, ns)| (&**call, *ns)),
+        signal.map(|ns| ("a signal to oneself", ns)),
+        switch.map(|ns| ("a switch by pipe", ns)),
+    ];
+    let (mut parts, mut open) = (Vec::new(), Vec::new());
+    for (name, ns) in all.into_iter().flatten() {
+        match ns.quote_cost() {
+            Ok(ns) if parts.is_empty() => parts.push(format!("{name} takes {}", ns.time())),
+            Ok(ns) => parts.push(format!("{name} {}", words::time(ns.value()))),
+            Err(why) => open.push(format!("{name}: {}", why.of_time())),
+        }
     }
-    let slowest = calls.iter().max_by(|one, other| one.1.value.total_cmp(&other.1.value));
-    if let ([only], Some((slowest, ns)), true) = (&parts[..], slowest, calls.len() > 1) {
-        let others = format!("{only}; the slowest of {} calls is {slowest}", calls.len());
-        return Some(format!("{others} with {}", short(ns)));
-    }
-    (!parts.is_empty()).then(|| parts.join(", "))
+    let told = if parts.is_empty() { open.join("; ") } else { parts.join(", ") };
+    let slowest = slowest(&calls).filter(|_| parts.len() == 1 && is_whole(record));
+    let slowest = slowest.map_or(String::new(), |words| format!("; {words}"));
+    (!told.is_empty()).then(|| format!("{told}{slowest}"))
+}
+
+/// The slowest of several calls, of those that may be quoted.
+fn slowest(calls: &[(String, Estimate)]) -> Option<String> {
+    let quoted = |(call, ns): &(String, Estimate)| Some((call.clone(), ns.quote_cost().ok()?));
+    let known: Vec<(String, Quoted)> = calls.iter().filter_map(quoted).collect();
+    let (slowest, ns) = known.iter().max_by(|(_, a), (_, b)| a.value().total_cmp(&b.value()))?;
+    let many = known.len();
+    (many > 1).then(|| {
+        format!("the slowest of {many} calls is {slowest} with {}", words::time(ns.value()))
+    })
 }
 
 /// The sleeper of a case.
@@ -135,18 +156,22 @@ fn wakeup(record: &Record, all: bool) -> Option<String> {
     let plain = found(record, LEAST_SLACK_NS, None);
     let first = by_default.or(plain)?;
     let median = first.median_ns?;
-    let late = if all && median.resolved { time_words(&median) } else { short(&median) };
+    let what = "a timer on an idle CPU wakes a thread";
+    let Ok(late) = median.quote_cost() else {
+        return Some(format!("how late {what} (median): {}", cost(&median)));
+    };
+    let late = if all { late.time() } else { words::time(late.value()) };
     let tail = first.p99_ns.map(|tail| format!(", {} at 99 %", words::time(tail.value_ns as f64)));
     let slack = match by_default {
         Some(_) => ", with the default timer slack",
         None => ", with timer slack 1 ns",
     };
-    let median = |of: &Found| Some(short(&of.median_ns?));
+    let median = |of: &Found| Some(words::time(of.median_ns?.quote_cost().ok()?.value()));
     let less = by_default.and(plain).and_then(median).map(|late| format!("; {late} with 1 ns"));
     let awake = found(record, LEAST_SLACK_NS, Some(0)).filter(|_| all).and_then(median);
     let awake = awake.map(|late| format!(", {late} without idle states"));
     Some(format!(
-        "a timer on an idle CPU wakes a thread {late} late (median){}{slack}{}{}",
+        "{what} {late} late (median){}{slack}{}{}",
         tail.unwrap_or_default(),
         less.unwrap_or_default(),
         awake.unwrap_or_default()
@@ -157,12 +182,14 @@ fn wakeup(record: &Record, all: bool) -> Option<String> {
 fn slack(record: &Record) -> Option<String> {
     let found = found(record, DEFAULT_SLACK_NS, None)?;
     let (above, (wakeup, _)) = (found.above_plain_ns?, sleeper(record, found.case)?);
-    let slack = wakeup.slack_words();
-    Some(format!(
-        "timer slack: the default of {slack} adds {} to a wake-up under {}; prctl(PR_SET_TIMERSLACK) lowers it",
-        time_words(&above),
-        scheduler(Policy::Other)
-    ))
+    let slack = format!("timer slack: the default of {}", wakeup.slack_words());
+    let under = format!("a wake-up under {}", scheduler(Policy::Other));
+    Some(match above.quote() {
+        Ok(above) => {
+            format!("{slack} adds {} to {under}; prctl(PR_SET_TIMERSLACK) lowers it", above.time())
+        }
+        Err(_) => format!("{slack}, what it adds to {under}: {}", difference(&above)),
+    })
 }
 
 /// That the device could not be opened, and who may; nothing of runs that did not ask for it.
@@ -187,10 +214,13 @@ fn idle(record: &Record) -> Option<String> {
         high: less.low.map(|low| -low),
         ..less
     };
-    Some(format!(
-        "idle states: leaving one takes {} of a wake-up; {LATENCY_DEVICE} held at 0 keeps the CPU awake",
-        time_words(&cost)
-    ))
+    let awake = format!("{LATENCY_DEVICE} held at 0 keeps the CPU awake");
+    Some(match cost.quote_cost() {
+        Ok(cost) => format!("idle states: leaving one takes {} of a wake-up; {awake}", cost.time()),
+        Err(why) => {
+            format!("idle states: what leaving one takes of a wake-up: {}; {awake}", why.of_time())
+        }
+    })
 }
 
 /// What a class of gaps is called in a sentence.
@@ -205,13 +235,18 @@ fn taker(class: Class) -> &'static str {
 /// What a busy thread loses, and to whom.
 fn lost(record: &Record, found: &gaps::Found) -> String {
     let policy = record.header.plan.trial(found.case).map_or(Policy::Other, |case| case.policy);
-    let share = |of: Option<Estimate>| figure(of.map(|of| of.value));
     let to = |of: &gaps::ClassFound| {
-        Some(format!("{} {} %", taker(of.class), share(Some(of.lost_percent?))))
+        let lost = count(Some(of.lost_percent?));
+        let is_told = lost.is_some_and(|lost| lost.is_ok());
+        is_told.then(|| format!("{} {} %", taker(of.class), told_value(lost)))
     };
     let classes: Vec<String> = found.classes.iter().filter_map(to).collect();
     let classes =
         if classes.is_empty() { String::new() } else { format!(": {}", classes.join(", ")) };
-    let all = share(found.lost_percent);
-    format!("a busy thread ({}) loses {all} % of its time{classes}", scheduler(policy))
+    let (all, thread) =
+        (count(found.lost_percent), format!("a busy thread ({})", scheduler(policy)));
+    match all {
+        Some(Ok(_)) => format!("{thread} loses {} % of its time{classes}", told_value(all)),
+        _ => format!("what {thread} loses of its time: {}{classes}", told_words(all)),
+    }
 }

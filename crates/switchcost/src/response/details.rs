@@ -8,6 +8,7 @@ use model::estimate::Estimate;
 use model::findings::gaps::{self, Class, ClassFound};
 use model::findings::wakeup::{Found, Tail};
 use model::published::venix1984::{self, Processor};
+use model::quote::Quoted;
 use model::response::{Budget, LinkCost, LoopCost, Record, Signals};
 use model::ring::Case;
 use model::trial::loops::SIGACTION;
@@ -18,7 +19,10 @@ use super::figures::histogram;
 use super::table::us;
 use crate::ring::comparison::not_switching;
 use crate::ring::table::{by_cpu_time, cost_words, switches_words};
-use crate::terminal::{drawn, estimate_words, figure, interval, table, value};
+use crate::terminal::{
+    count, difference, drawn, estimate_words, figure, interval, table, told_interval, told_value,
+    told_words, value,
+};
 
 /// Every part that was measured, with its legend, ending with a newline; with the machines of 1984 beside it where
 /// `history` says so.
@@ -106,10 +110,10 @@ fn signals(record: &Record, history: bool) -> Option<String> {
     ))
 }
 
-/// A figure of 1984 in milliseconds and how many times ours it is; a figure here that is not above
-/// zero has no ratio.
+/// A figure of 1984 in milliseconds and how many times ours it is; a figure here that may not be quoted has no ratio.
 fn beside(then_ms: f64, here: Option<Estimate>) -> String {
-    let ratio = here.filter(|here| here.value > 0.0).map(|here| then_ms * 1e6 / here.value);
+    let here = here.and_then(|here| here.quote_cost().ok());
+    let ratio = here.map(|here| then_ms * 1e6 / here.value());
     ratio.map_or(then_ms.to_string(), |ratio| format!("{then_ms} ({ratio:.0}x)"))
 }
 
@@ -141,7 +145,7 @@ counted; above pipe: ns/switch less the pipe's of the same round\n";
 fn links(record: &Record) -> Option<String> {
     let row = |link: &LinkCost| {
         let summary = record.ring(link.case)?;
-        let [cost, its_interval] = cost_words(summary, interval);
+        let [cost, its_interval] = cost_words(summary);
         let above = link.above_pipe_ns.filter(|_| !summary.does_not_switch);
         Some([
             link.link.clone(),
@@ -149,8 +153,8 @@ fn links(record: &Record) -> Option<String> {
             switches_words(summary),
             cost,
             its_interval,
-            value(above),
-            interval(above),
+            told_value(difference(above)),
+            told_interval(difference(above)),
             summary.rounds.to_string(),
         ])
     };
@@ -196,8 +200,8 @@ fn gaps_words(record: &Record, found: &gaps::Found) -> String {
         let us = |ns: Option<i64>| figure(ns.map(|ns| ns as f64 / 1e3));
         [
             class.class.to_string(),
-            figure(class.per_second.map(|e| e.value)),
-            estimate_words(class.lost_percent),
+            told_value(count(class.per_second)),
+            told_words(count(class.lost_percent)),
             us(length.map(|of| of.p50)),
             us(length.map(|of| of.p99)),
             us(length.map(|of| of.max)),
@@ -207,13 +211,13 @@ fn gaps_words(record: &Record, found: &gaps::Found) -> String {
     let columns = ["lost to", "per second", "% of the time", "p50 us", "p99 us", "max us", "gaps"];
     let mut text = format!(
         "a busy thread under policy {}, watched for {:.1} s: a stamp every {} ns, gaps above {} ns\n\n\
-         {}\n\nall together: {} % of the time\n",
+         {}\n\nall together, % of the time: {}\n",
         policy(record, found.case),
         found.watched_ns / 1e9,
         figure(found.loop_ns),
         figure(found.threshold_ns),
         table(columns, found.classes.iter().map(row)),
-        estimate_words(found.lost_percent)
+        told_words(count(found.lost_percent))
     );
     // Writing to a String cannot fail.
     for line in periods(record, found).into_iter().chain(counted(found)) {
@@ -276,11 +280,12 @@ fn counted(found: &gaps::Found) -> Vec<String> {
     let cut_short = format!("{many} windows were ended early: more gaps came than are kept");
     let is_out = |of: &&ClassFound| of.class == Class::SwitchedOut && of.length_ns.is_some();
     let lost = found.classes.iter().find(is_out).and_then(|out| out.lost_percent);
-    let others =
-        format!("other tasks took {} % of this CPU: it is not quiet", estimate_words(lost));
+    let lost = count(lost);
+    let others = format!("other tasks took {} % of this CPU: it is not quiet", told_words(lost));
     let mut lines = vec![interrupts, steal];
     lines.extend((many > 0).then_some(cut_short));
-    lines.extend(lost.filter(|lost| lost.value > 1.0).map(|_| others));
+    let is_much = |lost: Result<Quoted, _>| lost.is_ok_and(|lost| lost.value() > 1.0);
+    lines.extend(lost.filter(|lost| is_much(*lost)).map(|_| others));
     lines
 }
 
@@ -334,9 +339,9 @@ fn counted_beside(found: &Found) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-const BUDGET_LEGEND: &str = "the sum is of entry, handler and switch: the return is in the tick's gap. Tick and switch are measured\n\
-under SCHED_OTHER, whatever the sleeper's. What registers in use add: ring --members 2 --state all\n\
-unexplained: measured wake-up less the sum, within rounds. In the measured time and in no part: the timer's\n\
+const BUDGET_LEGEND: &str = "the sum is of entry, handler and switch, ends of the intervals too: the return is in the tick's gap. Tick and\n\
+switch are measured under SCHED_OTHER, whatever the sleeper's. What registers in use add: ring --members 2 --state all\n\
+unexplained: measured wake-up less the sum. In the measured time and in no part: the timer's\n\
 own delay (on a virtual machine the hypervisor's too), waking a CPU that sleeps, the way out of\n\
 clock_nanosleep, reading the clock; under SCHED_OTHER also waiting for a turn\n";
 
@@ -360,7 +365,7 @@ fn budget(record: &Record, history: bool) -> Option<String> {
             budget.return_ns,
             "no return: getuid was not measured (part system-calls)\n",
         ),
-        ("sum", budget.sum_ns, ""),
+        ("sum", budget.sum_ns, no_sum(budget)),
     ];
     let known = |(what, ns, _): &(&str, Option<Estimate>, &str)| {
         ns.map(|ns| [what.to_string(), estimate_words(us(Some(ns)))])
@@ -372,7 +377,7 @@ fn budget(record: &Record, history: bool) -> Option<String> {
     let has_sum = budget.sum_ns.is_some();
     let against = budget.against.iter().map(|of| {
         let mut cells = vec![sleeper_words(record, of.case), estimate_words(us(of.measured_ns))];
-        cells.extend(has_sum.then(|| estimate_words(us(of.unexplained_ns))));
+        cells.extend(has_sum.then(|| told_words(difference(us(of.unexplained_ns)))));
         cells
     });
     let mut columns = vec!["sleeper", "wake-up us"];
@@ -387,6 +392,14 @@ fn budget(record: &Record, history: bool) -> Option<String> {
     ))
 }
 
+/// Why parts that were measured have no sum.
+fn no_sum(budget: &Budget) -> &'static str {
+    match (budget.entry_and_handler_ns, budget.switch_ns) {
+        (Some(_), Some(_)) => "no sum: it is of parts that are resolved\n",
+        _ => "",
+    }
+}
+
 /// The memorandum's own sum, for its 80186.
 fn of_1984(budget: &Budget) -> Option<String> {
     let published = venix1984::published().ok()?;
@@ -394,7 +407,8 @@ fn of_1984(budget: &Budget) -> Option<String> {
     // Its return to the new process is printed as its interrupt latency is.
     let (latency, switch) = (of.interrupt_latency_ms, of.context_switch_ms);
     let sum_ms = 2.0 * latency + switch;
-    let times = budget.sum_ns.filter(|sum| sum.value > 0.0).map(|sum| 1e6 * sum_ms / sum.value);
+    let sum = budget.sum_ns.and_then(|sum| sum.quote_cost().ok());
+    let times = sum.map(|sum| 1e6 * sum_ms / sum.value());
     let times = times.map_or(String::new(), |times| format!(", {times:.0} times the sum here"));
     Some(format!(
         "1984, 80186: interrupt latency {latency} + handler (not given) + switch {switch} + return {latency} = {sum_ms:.1} ms and the handler{times}\n"

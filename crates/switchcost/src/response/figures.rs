@@ -97,7 +97,7 @@ fn budget(record: &Record, index: usize) -> Option<Figure> {
     let parts = [
         ("entry and handler", budget.entry_and_handler_ns),
         ("switch", budget.switch_ns),
-        ("sum of these", budget.sum_ns),
+        ("sum of these two", budget.sum_ns),
     ];
     let measured = |of: &Against| {
         Some((format!("measured, {}", sleeper_words(record, of.case)), of.measured_ns?))

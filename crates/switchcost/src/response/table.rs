@@ -5,13 +5,16 @@ use model::estimate::Estimate;
 use model::findings::gaps::{Class, ClassFound};
 use model::findings::wakeup::Found;
 use model::response::{LinkCost, LoopCost, Record};
+use model::run::unfinished;
 use model::summary::CaseSummary;
 use model::trial::loops::{SIGACTION, SIGNAL_SELF};
 
 use super::answer::{findings, headline, sleeper, sleeper_words};
 use super::details::details;
-use crate::ring::table::switches_words;
-use crate::terminal::{Text, View, cpu_list, figure, interval, table, value};
+use crate::ring::table::{by_hop, switches_words};
+use crate::terminal::{
+    Text, View, count, cpu_list, figure, interval, table, told_interval, told_value, value,
+};
 
 pub(crate) fn text(record: &Record, view: View) -> Text {
     Text {
@@ -79,11 +82,13 @@ fn of_loop(cost: &LoopCost) -> Line {
     line(what.to_string(), "ns", cost.ns, String::new())
 }
 
-/// A switch by pipe, and the link with the cheapest hop.
+/// A switch by pipe, and of a run that ended the link with the cheapest hop.
 fn of_links(record: &Record) -> Vec<Line> {
     let rings = || record.links.iter().filter_map(|link| Some((link, record.ring(link.case)?)));
-    let hop = |of: &CaseSummary| of.ns_per_hop.map_or(f64::INFINITY, |hop| hop.value);
-    let cheapest = rings().min_by(|(_, one), (_, other)| hop(one).total_cmp(&hop(other)));
+    let is_quoted = |of: &CaseSummary| of.ns_per_hop.is_some_and(|hop| hop.quote_cost().is_ok());
+    let ranked =
+        rings().filter(|(_, of)| is_quoted(of) && unfinished(record.end.as_ref()).is_none());
+    let cheapest = ranked.min_by(|(_, one), (_, other)| by_hop(one, other));
     let pipe = rings().find(|(link, _)| link.link == "pipe");
     let switch = pipe.map(|(_, of)| {
         line("switch by pipe".to_string(), "ns", of.ns_per_switch_above_solo, String::new())
@@ -112,8 +117,9 @@ fn of_wakeup(record: &Record, found: &Found) -> Line {
 fn links(record: &Record) -> Table {
     let known = |link: &LinkCost| Some((link.link.clone(), record.ring(link.case)?));
     let mut rings: Vec<(String, &CaseSummary)> = record.links.iter().filter_map(known).collect();
-    let hop = |of: &CaseSummary| of.ns_per_hop.map_or(f64::INFINITY, |hop| hop.value);
-    rings.sort_by(|(_, one), (_, other)| hop(one).total_cmp(&hop(other)));
+    if unfinished(record.end.as_ref()).is_none() {
+        rings.sort_by(|(_, one), (_, other)| by_hop(one, other));
+    }
     let row = |(link, of): (String, &CaseSummary)| {
         let switch = of.ns_per_switch_above_solo.filter(|_| !of.does_not_switch);
         let cells = [value(of.ns_per_hop), interval(of.ns_per_hop), value(switch)];
@@ -129,9 +135,9 @@ fn gaps(record: &Record) -> Table {
         let length = of.length_ns.as_ref();
         [
             of.class.to_string(),
-            figure(of.per_second.map(|per_second| per_second.value)),
-            value(of.lost_percent),
-            interval(of.lost_percent),
+            told_value(count(of.per_second)),
+            told_value(count(of.lost_percent)),
+            told_interval(count(of.lost_percent)),
             us_of(length.map(|of| of.p50)),
             us_of(length.map(|of| of.max)),
         ]

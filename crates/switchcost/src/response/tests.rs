@@ -73,6 +73,7 @@ fn made<const N: usize>(sleepers: [(Case, i64); N]) -> Run {
         launch: None,
     };
     let mut run = Run::new(header);
+    run.end = rings.end;
     run.samples = rings.samples;
     let late = |later: i64| (1..=600).map(|us| us * 1000 + later).collect();
     let all = sleepers.iter().enumerate().map(|(place, (_, later))| (first + place, *later));
@@ -128,6 +129,17 @@ fn the_answer_has_the_slack_of_applications_and_what_it_and_idle_states_add() {
     let names = ["idle  ", "idle, slack 50 us  ", "idle, awake  ", "idle, fifo  "];
     assert_eq!(rows.len(), names.len(), "{text}");
     assert!(rows.iter().zip(names).all(|(row, name)| row.starts_with(name)), "{rows:?}");
+}
+
+/// As a run on a busy machine had it: "leaving one takes -448 ns (not resolved)".
+#[test]
+fn leaving_an_idle_state_costs_no_less_than_nothing() {
+    let awake = (of_sleeper(Policy::Other, 1, Some(0)), 448);
+    let by_default = (of_sleeper(Policy::Other, 50_000, None), 50_000);
+    let text = printed(&made([(of_sleeper(Policy::Other, 1, None), 0), by_default, awake]));
+    let wanted =
+        "idle states: what leaving one takes of a wake-up: not resolved: -448 to -448 ns; ";
+    assert!(text.contains(wanted), "{text}");
 }
 
 #[test]

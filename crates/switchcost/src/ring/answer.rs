@@ -3,14 +3,16 @@
 use model::curve;
 use model::estimate::Estimate;
 use model::not_alone;
+use model::quote::{Quoted, cost};
 use model::record::Record;
 use model::ring::{Case, Kind};
+use model::run::unfinished;
 use model::scaling::{Shape, Verdict};
 use model::summary::CaseSummary;
 use model::words;
 
 use super::jump;
-use crate::terminal::{counted, time_words};
+use crate::terminal::counted;
 use crate::values::each_once;
 
 /// The first line of a report.
@@ -23,7 +25,8 @@ pub(crate) fn headline(record: &Record) -> String {
     let places = each_once(rings().map(|of| &of.case.placement));
     let states = each_once(rings().map(|of| of.case.state));
     if links.len() > 1 {
-        return cheapest(&record.cases).unwrap_or_else(|| not_measured(record));
+        let is_whole = unfinished(record.end.as_ref()).is_none();
+        return cheapest(&record.cases, is_whole).unwrap_or_else(|| not_measured(record));
     }
     if places.len() > 1 {
         return by_setting(record, |case| match case.placement.relation() {
@@ -43,23 +46,32 @@ pub(crate) fn headline(record: &Record) -> String {
 /// `A switch costs 1.54 us (1.52 to 1.57) with 2 processes, 2.4 us with 64: it grows with the logarithm of
 /// their number.`
 fn by_size(record: &Record) -> String {
-    let cost = |of: &CaseSummary| of.ns_per_switch_above_solo;
-    let mut rings: Vec<&CaseSummary> =
-        record.cases.iter().filter(|of| of.case.members > 1 && cost(of).is_some()).collect();
-    rings.sort_by_key(|of| of.case.members);
-    let (Some(first), Some(last)) = (rings.first(), rings.last()) else {
-        return not_measured(record);
+    let mut rings: Vec<(&CaseSummary, Estimate)> = record.cases.iter().filter_map(switch).collect();
+    rings.sort_by_key(|(of, _)| of.case.members);
+    let Some((smallest, own)) = rings.first() else { return not_measured(record) };
+    let quoted = |(of, cost): &(_, Estimate)| Some((*of, cost.quote_cost().ok()?));
+    let known: Vec<(&CaseSummary, Quoted)> = rings.iter().filter_map(quoted).collect();
+    let setting = setting(&smallest.case);
+    let with = members(&smallest.case);
+    let Some((first, least)) = known.first() else {
+        return format!("What a switch costs with {with}{setting}: {}.", cost(own));
     };
-    let Some(own) = cost(first) else { return not_measured(record) };
-    let setting = setting(&first.case);
-    let words = format!("A switch costs {} with {}", time_words(&own), members(&first.case));
-    if rings.len() == 1 {
-        return format!("{words}{setting}.");
-    }
-    let most = cost(last).map_or(String::new(), |cost| words::time(cost.value));
-    let law = record.scaling.first().and_then(|series| growth(&series.law));
+    let words = format!("A switch costs {} with {}", least.time(), members(&first.case));
+    let open = own.quote_cost().err();
+    let open = open.map_or(String::new(), |why| format!("; with {with}: {}", why.of_time()));
+    let most = known.last().filter(|_| known.len() > 1);
+    let most = most.map_or(String::new(), |(of, most)| {
+        format!(", {} with {}", words::time(most.value()), of.case.members)
+    });
+    let law = record.scaling.first().filter(|_| known.len() > 1);
+    let law = law.and_then(|series| growth(&series.law));
     let law = law.map_or(String::new(), |law| format!(": {law}"));
-    format!("{words}, {most} with {}{setting}{law}.", last.case.members)
+    format!("{words}{most}{setting}{law}{open}.")
+}
+
+/// A ring of several with what its switch costs.
+fn switch(of: &CaseSummary) -> Option<(&CaseSummary, Estimate)> {
+    Some((of, of.ns_per_switch_above_solo.filter(|_| of.case.members > 1)?))
 }
 
 /// How the cost of a switch depends on the number of members; nothing where that is not known.
@@ -101,60 +113,92 @@ fn setting(case: &Case) -> String {
 /// What a switch costs in each of several settings, of the smallest ring.
 fn by_setting(record: &Record, name: impl Fn(&Case) -> String) -> String {
     let smallest = record.cases.iter().map(|of| of.case.members).filter(|many| *many > 1).min();
-    let rings = record.cases.iter().filter(|of| Some(of.case.members) == smallest);
-    let words = rings.filter_map(|of| {
-        Some(format!("{} {}", time_words(&of.ns_per_switch_above_solo?), name(&of.case)))
-    });
-    match words.collect::<Vec<_>>() {
-        all if all.is_empty() => not_measured(record),
-        all => format!("A switch costs {}.", all.join(", ")),
+    let (mut known, mut open) = (Vec::new(), Vec::new());
+    for (of, cost) in record.cases.iter().filter_map(switch) {
+        match cost.quote_cost() {
+            _ if Some(of.case.members) != smallest => {}
+            Ok(cost) => known.push(format!("{} {}", cost.time(), name(&of.case))),
+            Err(why) => open.push(format!("{}: {}", name(&of.case), why.of_time())),
+        }
+    }
+    match (&known[..], open.join("; ")) {
+        ([], open) if open.is_empty() => not_measured(record),
+        ([], open) => format!("What a switch costs {open}."),
+        (known, open) if open.is_empty() => format!("A switch costs {}.", known.join(", ")),
+        (known, open) => format!("A switch costs {}; {open}.", known.join(", ")),
     }
 }
 
 /// The link with the cheapest hop, which is all that waking another costs: send, wake, switch, receive. And
-/// which others it is not told apart from.
+/// which others it is not told apart from. Of a run that is not whole no link is called the cheapest.
 pub(crate) fn cheapest<'a>(
     cases: impl IntoIterator<Item = &'a CaseSummary> + Clone,
+    is_whole: bool,
 ) -> Option<String> {
     let sizes = cases.clone().into_iter().map(|of| of.case.members);
     let smallest = sizes.filter(|many| *many > 1).min()?;
     let rings = cases.into_iter().filter(|of| of.case.members == smallest);
-    let mut hops: Vec<(&CaseSummary, Estimate)> =
+    let all: Vec<(&CaseSummary, Estimate)> =
         rings.filter_map(|of| Some((of, of.ns_per_hop?))).collect();
-    hops.sort_by(|(_, one), (_, other)| one.value.total_cmp(&other.value));
-    let (first, others) = hops.split_first()?;
-    let (best, hop) = first;
-    let is_alike = |(_, other): &&(&CaseSummary, Estimate)| !differ(hop, other);
-    let alike: Vec<&str> = others.iter().filter(is_alike).map(|(of, _)| &*of.case.link).collect();
-    let switch = best.ns_per_switch_above_solo.filter(|cost| cost.resolved);
+    let quoted = |(of, hop): &(_, Estimate)| Some((*of, hop.quote_cost().ok()?));
+    let mut hops: Vec<(&CaseSummary, Quoted)> = all.iter().filter_map(quoted).collect();
+    if is_whole {
+        hops.sort_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()));
+    }
+    let Some(((best, hop), others)) = hops.split_first() else {
+        let (of, hop) = all.first()?;
+        return Some(format!("What a hop by {} costs: {}.", of.case.link, cost(hop)));
+    };
+    let switch = best.ns_per_switch_above_solo.and_then(|cost| cost.quote_cost().ok());
     let part = switch
-        .map_or(String::new(), |cost| format!(", {} of it the switch", words::time(cost.value)));
-    let told = match (&alike[..], others.first()) {
+        .map_or(String::new(), |cost| format!(", {} of it the switch", words::time(cost.value())));
+    let (link, time, left) = (&best.case.link, hop.time(), all.len() - hops.len());
+    if !is_whole || (others.is_empty() && left > 0) {
+        return Some(format!("A hop by {link} takes {time}{part}; links are not ranked."));
+    }
+    let left = match left {
+        0 => String::new(),
+        1 => "; 1 link is not ranked".to_string(),
+        many => format!("; {many} links are not ranked"),
+    };
+    let told = apart(hop, others);
+    Some(format!("Cheapest is {link}: {time} a hop{part}{told}{left}."))
+}
+
+/// Whether the next link is dearer, or which are not told apart from the cheapest.
+fn apart(hop: &Quoted, others: &[(&CaseSummary, Quoted)]) -> String {
+    let is_alike = |(_, other): &&(&CaseSummary, Quoted)| !differ(hop, other);
+    let alike: Vec<&str> = others.iter().filter(is_alike).map(|(of, _)| &*of.case.link).collect();
+    match (&alike[..], others.first()) {
         ([], Some((next, other))) => {
-            let more = words::times(other.value / hop.value);
-            format!("next is {}, {more} as much", next.case.link)
+            let more = words::times(other.value() / hop.value());
+            format!("; next is {}, {more} as much", next.case.link)
         }
         ([], None) => String::new(),
-        (names, _) if names.len() == others.len() => "no difference is resolved".to_string(),
-        (names, _) => format!("not resolved from {}", names.join(", ")),
-    };
-    let (link, hop) = (&best.case.link, time_words(hop));
-    Some(format!("Cheapest is {link}: {hop} a hop{part}; {told}."))
+        (names, _) if names.len() == others.len() => "; no difference is resolved".to_string(),
+        (names, _) => format!("; not resolved from {}", names.join(", ")),
+    }
 }
 
 /// Whether the difference of two costs of one run is resolved (95 %).
-fn differ(one: &Estimate, other: &Estimate) -> bool {
-    let squares = one.standard_error.zip(other.standard_error).map(|(a, b)| a * a + b * b);
-    squares.is_some_and(|squares| (one.value - other.value).abs() > 1.96 * squares.sqrt())
+fn differ(one: &Quoted, other: &Quoted) -> bool {
+    let squares = one.standard_error().zip(other.standard_error()).map(|(a, b)| a * a + b * b);
+    squares.is_some_and(|squares| (one.value() - other.value()).abs() > 1.96 * squares.sqrt())
 }
 
 /// Why there is no answer.
 fn not_measured(record: &Record) -> String {
     if record.cases.iter().all(|of| of.case.members == 1) {
         let hop = record.cases.first().and_then(|of| of.ns_per_hop);
-        return hop.map_or("Nothing was measured.".to_string(), |hop| {
-            format!("A ring of one takes {} a hop; it has no switch.", time_words(&hop))
-        });
+        return match hop.map(|hop| hop.quote_cost()) {
+            None => "Nothing was measured.".to_string(),
+            Some(Ok(hop)) => {
+                format!("A ring of one takes {} a hop; it has no switch.", hop.time())
+            }
+            Some(Err(why)) => {
+                format!("What a hop of a ring of one takes: {}. It has no switch.", why.of_time())
+            }
+        };
     }
     match record.cases.iter().any(|of| of.does_not_switch) {
         true => "These rings do not switch: what a hop costs there is no switch.".to_string(),

@@ -7,7 +7,7 @@ use model::record::{Record, Series};
 use model::ring::{Case, Placement, State};
 use model::summary::CaseSummary;
 
-use crate::terminal::{self, cpu_list, interval, value};
+use crate::terminal::{self, cpu_list, difference, interval, told_interval, told_value, value};
 use crate::values::each_once;
 
 /// What the rings of a run differ in beside their size, each in the order of its plan.
@@ -153,7 +153,7 @@ pub(crate) fn states(record: &Record, comparison: &Comparison) -> Option<String>
         let (cost, above) = (of.ns_per_switch_above_solo, of.ns_per_switch_above_none);
         let [above, its_interval] = match state {
             State::None => ["-".to_string(), "(none)".to_string()],
-            _ => [value(above), interval(above)],
+            _ => [told_value(difference(above)), told_interval(difference(above))],
         };
         let ring = comparison.ring(&Case { state: None, ..of.case.clone() });
         [state.to_string(), ring, value(cost), interval(cost), above, its_interval]

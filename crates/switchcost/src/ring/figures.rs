@@ -3,7 +3,7 @@
 use charts::{Axis, Figure, Mark, Point, Role, Scale, Series, Unit};
 use model::estimate::Estimate;
 use model::pairing::Grouped;
-use model::record::Record;
+use model::record::{Record, course};
 use model::ring::{Case, Kind, Placement, Policy, Sample};
 use model::run::Run;
 use model::scaling::{Knee, Verdict};
@@ -11,12 +11,9 @@ use model::summary::CaseSummary;
 use model::{case, words};
 
 use crate::figures::{
-    RING_COST, RING_CPU, bars, interval_words, lines, members, nanoseconds, points,
+    RING_COST, RING_CPU, bars, counts, interval_words, lines, members, nanoseconds, points,
 };
 use crate::values::each_once;
-
-/// Points of a curve between its ends.
-const CURVE_POINTS: usize = 48;
 
 /// Cases that differ in nothing but their size, by size, each with its number.
 struct Group<'a> {
@@ -28,6 +25,11 @@ impl Group<'_> {
     fn line(&self, index: usize, of: impl Fn(usize, &CaseSummary) -> Option<Estimate>) -> Series {
         let at = |(number, case): &(usize, &CaseSummary)| (size(case), of(*number, case));
         Series::new(&*self.name, index, Role::Measured, points(self.cases.iter().map(at)))
+    }
+
+    fn switches(&self, index: usize) -> Series {
+        let at = |(_, case): &(usize, &CaseSummary)| (size(case), case.switches_per_hop);
+        Series::new(&*self.name, index, Role::Measured, counts(self.cases.iter().map(at)))
     }
 }
 
@@ -107,19 +109,9 @@ fn ends(series: &Series) -> String {
     ends.collect::<Vec<_>>().join(", ")
 }
 
-/// The fitted law from the smallest to the largest size: at equal ratios, and on both sides of each knee.
+/// The fitted law from the smallest to the largest size.
 fn curve(law: &Verdict) -> Vec<Point> {
-    let (low, high) = (f64::from(law.smallest_members), f64::from(law.largest_members));
-    if low <= 0.0 || high <= low {
-        return Vec::new();
-    }
-    let step = (high / low).powf(1.0 / CURVE_POINTS as f64);
-    let mut places: Vec<f64> =
-        (0..=CURVE_POINTS).map(|i| (low * step.powi(i as i32)).clamp(low, high)).collect();
-    let turns = law.curve.iter().flat_map(|curve| &curve.turns);
-    places.extend(turns.flat_map(|turn| [*turn, turn * (1.0 + 1e-6)]));
-    places.sort_by(f64::total_cmp);
-    places.into_iter().filter_map(|x| Some(Point::bare(x, law.cost_at(x)?))).collect()
+    course(law).into_iter().map(|(x, y)| Point::bare(x, y)).collect()
 }
 
 /// Where it is most likely, between the sizes that bracket it.
@@ -187,7 +179,7 @@ fn cpu(run: &Run, groups: &[Group], index: usize) -> Option<Figure> {
 fn switches(groups: &[Group], index: usize) -> Option<Figure> {
     let title = "Switches per hop, as the kernel counted them";
     let y = Axis::new("switches per hop", Unit::Ratio, Scale::Linear);
-    let series = groups.iter().map(|group| group.line(index, |_, case| case.switches_per_hop));
+    let series = groups.iter().map(|group| group.switches(index));
     let figure = Figure::new("ring-switches", title, members(Scale::Log), y).of(series)?;
     let values = || figure.series().iter().flat_map(|of| &of.points).map(|point| point.y);
     let (least, most) = (values().reduce(f64::min)?, values().reduce(f64::max)?);

@@ -6,12 +6,11 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use charts::printable;
-use model::estimate::Estimate;
 use model::plan::Plan;
 use model::run::{Launch, Run};
 use model::speed::Speed;
 use model::subject::{Subcase, Subject};
-use stats::{Summary, mean, normal_quantile};
+use stats::Summary;
 
 use super::RingArgs;
 use crate::execute::{self, About};
@@ -21,7 +20,7 @@ use crate::output::print;
 use crate::progress::Progress;
 use crate::setting::Here;
 use crate::store::speed::subjects_of;
-use crate::terminal::{self, figure};
+use crate::terminal::{self, interval, sentence, value};
 
 /// The same plan so many times, each with a seed of its own, and what all of them say together.
 pub(crate) fn take(args: &RingArgs) -> Result<ExitCode> {
@@ -65,11 +64,13 @@ fn text(runs: &[(Run, Option<PathBuf>)]) -> String {
     let confidence = first.header.plan.stopping.confidence;
     let columns =
         ["case", "cost of", "ns", "interval", "scatter between launches", "at full speed"];
-    let rows = all.cases.iter().map(|case| row(case, all.launch_scatter, confidence));
+    let rows = all.cases.iter().map(|case| row(case, all.launch_scatter));
     let table = terminal::table(columns, rows);
     let places: String =
         runs.iter().map(|(_, path)| terminal::place(path.as_deref()) + "\n").collect();
-    let (heading, many) = (terminal::heading(&first.header), runs.len());
+    let unfinished = runs.iter().find_map(|(run, _)| run.unfinished());
+    let heading = sentence(unfinished, &terminal::heading(&first.header));
+    let many = runs.len();
     let [confidence, scatter] = [confidence, all.launch_scatter].map(|part| 100.0 * part);
     format!(
         "{heading}, {many} launches\n\n{table}\n\n\
@@ -78,27 +79,21 @@ fn text(runs: &[(Run, Option<PathBuf>)]) -> String {
     )
 }
 
-fn row(case: &Subcase, launch_scatter: f64, confidence: f64) -> [String; 6] {
+fn row(case: &Subcase, launch_scatter: f64) -> [String; 6] {
     let dash = || "-".to_string();
     let first = case.figures.first_key_value();
     let launches = first.map_or(&[][..], |(_, values)| values.launches());
-    let estimates = launches.iter().filter_map(|launch| launch.estimate);
-    let full: Vec<Estimate> = estimates.filter(|of| of.speed == Speed::Full).collect();
-    let values: Vec<f64> = full.iter().map(|estimate| estimate.value).collect();
-    let interval = || {
-        let (count, value) = (values.len() as f64, mean(&values)?);
-        let squares: Option<f64> = full.iter().map(|e| Some(e.standard_error?.powi(2))).sum();
-        let variance = squares? / (count * count) + (launch_scatter * value).powi(2) / count;
-        let half = normal_quantile(confidence)? * variance.sqrt();
-        Some(format!("{} to {}", figure(value - half), figure(value + half)))
-    };
+    let counting = first.map(|(_, values)| values.counting().0).unwrap_or_default();
+    let full = counting.iter().filter(|of| of.quote_cost().is_ok() && of.speed == Speed::Full);
+    let values: Vec<f64> = full.map(|estimate| estimate.value).collect();
+    let together = first.and_then(|(_, values)| values.together(launch_scatter));
     let scatter = Summary::of(&values).map(|s| format!("{:.1} %", 100.0 * s.deviation / s.mean));
     [
         case.title.clone(),
         first.map_or_else(dash, |(of, _)| of.in_words().to_string()),
-        figure(mean(&values)),
-        interval().unwrap_or_else(dash),
+        value(together),
+        interval(together),
         scatter.unwrap_or_else(dash),
-        first.map_or_else(dash, |_| format!("{} of {}", full.len(), launches.len())),
+        first.map_or_else(dash, |_| format!("{} of {}", values.len(), launches.len())),
     ]
 }

@@ -1,16 +1,19 @@
 //! `switchcost ring` on the terminal.
 
+use std::cmp::Ordering;
+
 use comfy_table::Table;
-use model::estimate::Estimate;
 use model::noise::{NoiseLevel, NoiseVerdict};
+use model::quote::NotQuotable;
 use model::record::Record;
 use model::ring::Case;
-use model::summary::{CaseSummary, Totals};
+use model::run::unfinished;
+use model::summary::{CaseSummary, Spread, Totals};
 use model::words;
 
 use super::answer::headline;
 use super::comparison::{Comparison, listed, not_switching, placements, states};
-use crate::terminal::{self, Text, View, brief_interval, figure, interval, value};
+use crate::terminal::{self, Text, View, estimate_words, figure, interval, value};
 
 /// Laps that Sloan's columns are scaled to: his own, so that his table can be laid beside ours.
 const SLOAN_LAPS: f64 = 1e6;
@@ -81,7 +84,7 @@ fn by_size(record: &Record, comparison: &Comparison, view: View) -> Table {
         if view.wide {
             cells.extend(sloan(case));
         }
-        cells.extend(cost_words(case, if view.wide { interval } else { brief_interval }));
+        cells.extend(cost_words(case));
         cells.extend([value(case.ns_per_hop), switches_words(case)]);
         cells.extend(disagrees.then(|| mark(case)));
         let clean = case.clean_share.map(|share| format!("{:.0}", share * 100.0));
@@ -97,10 +100,10 @@ fn by_size(record: &Record, comparison: &Comparison, view: View) -> Table {
 fn by_setting(record: &Record, comparison: &Comparison) -> Table {
     let mut rings: Vec<&CaseSummary> =
         record.cases.iter().filter(|of| of.case.members > 1).collect();
-    let hop = |of: &CaseSummary| of.ns_per_hop.map_or(f64::INFINITY, |hop| hop.value);
+    let is_whole = unfinished(record.end.as_ref()).is_none();
     rings.sort_by(|one, other| {
         let sizes = one.case.members.cmp(&other.case.members);
-        sizes.then(hop(one).total_cmp(&hop(other)))
+        sizes.then(if is_whole { by_hop(one, other) } else { Ordering::Equal })
     });
     let has_sizes = rings.iter().any(|of| of.case.members != rings[0].case.members);
     let disagrees = rings.iter().any(|of| of.counts_disagree);
@@ -112,15 +115,24 @@ fn by_setting(record: &Record, comparison: &Comparison) -> Table {
     let row = |of: &CaseSummary| {
         let mut cells = comparison.cells(&of.case);
         cells.extend(has_sizes.then(|| of.case.members.to_string()));
-        let [switch, why] = cost_words(of, brief_interval);
-        let switch = if why == "not resolved" { why } else { switch };
-        cells.extend([value(of.ns_per_hop), brief_interval(of.ns_per_hop), switch]);
+        let hop = interval(of.ns_per_hop);
+        let [switch, why] = cost_words(of);
+        let is_told = switch == "-" && why != hop && of.ns_per_switch_above_solo.is_some();
+        let switch = if is_told { why } else { switch };
+        cells.extend([value(of.ns_per_hop), hop, switch]);
         cells.push(switches_words(of));
         cells.extend(disagrees.then(|| mark(of)));
         cells.extend((!has_sizes).then(|| of.rounds.to_string()));
         cells
     };
     terminal::table(columns, rings.iter().map(|of| row(of)))
+}
+
+/// The cheaper hop first; those that may not be quoted come last.
+pub(crate) fn by_hop(one: &CaseSummary, other: &CaseSummary) -> Ordering {
+    let hop = |of: &CaseSummary| of.ns_per_hop.and_then(|hop| hop.quote_cost().ok());
+    let hop = |of: &CaseSummary| hop(of).map_or(f64::INFINITY, |hop| hop.value());
+    hop(one).total_cmp(&hop(other))
 }
 
 fn mark(case: &CaseSummary) -> String {
@@ -148,11 +160,8 @@ pub(crate) fn switches_words(case: &CaseSummary) -> String {
     case.switches_per_hop.map_or("-".to_string(), |switches| format!("{:.3}", switches.value))
 }
 
-/// Cost of a switch and its interval in the given words, or why there is none.
-pub(crate) fn cost_words(
-    case: &CaseSummary,
-    interval: fn(Option<Estimate>) -> String,
-) -> [String; 2] {
+/// Cost of a switch and its interval, or why there is none.
+pub(crate) fn cost_words(case: &CaseSummary) -> [String; 2] {
     let why = match (&case.ns_per_switch_above_solo, &case.totals) {
         _ if case.case.members == 1 => "(solo)",
         _ if case.does_not_switch => "does not switch",
@@ -176,10 +185,18 @@ fn further(record: &Record, comparison: &Comparison) -> Vec<String> {
     let what = "ns/switch of all slices, at whatever speed, median (middle half of the rounds)";
     lines.extend(listed(what, &record.cases, |case| {
         let all = case.contended_ns_per_switch_above_solo?;
-        let (low, high) = (figure(all.lower_quartile), figure(all.upper_quartile));
-        Some(format!("{}: {} ({low} to {high})", comparison.ring(&case.case), figure(all.median)))
+        Some(format!("{}: {}", comparison.ring(&case.case), spread_words(&all)))
     }));
     lines
+}
+
+/// Median and middle half of costs at whatever speed, of which none is below zero.
+fn spread_words(of: &Spread) -> String {
+    let (low, high) = (of.lower_quartile, of.upper_quartile);
+    match low > 0.0 {
+        true => format!("{} ({} to {})", figure(of.median), figure(low), figure(high)),
+        false => NotQuotable::NotResolved { low, high }.to_string(),
+    }
 }
 
 /// Where the machine was not quiet: the cost of a switch by CPU time, which other work on the CPU
@@ -193,7 +210,7 @@ pub(crate) fn by_cpu_time<'a>(
     let what = "ns/switch by CPU time, without other work on the CPU";
     let line = listed(what, cases, |case| {
         let cost = case.cpu_ns_per_switch_above_solo?;
-        Some(format!("{}: {} ({})", name(&case.case), value(Some(cost)), interval(Some(cost))))
+        Some(format!("{}: {}", name(&case.case), estimate_words(Some(cost))))
     });
     line.filter(|_| is_disturbed)
 }

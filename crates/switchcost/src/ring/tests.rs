@@ -1,9 +1,13 @@
 //! Charts of rings without work.
 
 use charts::{Figure, Role, Scale, Unit};
+use model::case::Sample;
 use model::experiment::Experiment;
+use model::run::{Run, StopReason};
 
+use crate::experiments::Record;
 use crate::figures::tests::*;
+use crate::terminal::View;
 
 const SIZES: [u32; 9] = [2, 4, 8, 10, 16, 20, 32, 48, 64];
 
@@ -106,4 +110,68 @@ fn a_run_without_samples_has_nothing_to_draw() {
     let mut empty = fixture();
     empty.samples.clear();
     assert!(figures(&empty).is_empty());
+}
+
+/// Rings of two by three links; of the last the solo is dearer in every other round.
+fn links() -> Run {
+    let by = |link: &str| model::ring::Case { link: link.into(), ..case(2, None) };
+    let cost = |case: &model::ring::Case| if case.link == "pipe" { 3000 } else { 2000 };
+    let mut run = run(Experiment::Ring, ["pipe", "futex", "yield"].map(by).to_vec(), cost);
+    let plan = run.header.plan.clone();
+    let is_yield =
+        |case: usize| plan.ring(case).is_some_and(|of| of.link == "yield" && of.members == 2);
+    for sample in run.samples.iter_mut().filter_map(Sample::ring_mut) {
+        if is_yield(sample.case) {
+            let hop_ns = if sample.round % 2 == 0 { 400 } else { 1700 };
+            sample.elapsed_ns = sample.hops * hop_ns;
+        }
+    }
+    run
+}
+
+/// As a report had it: a link at -562 ns and one at 41.5, drawn beside the others.
+#[test]
+fn what_is_not_resolved_is_not_drawn_but_said() {
+    let figures = figures(&links());
+    let links = figure(&figures, "links");
+    assert_eq!(links.x.names, ["futex", "pipe"]);
+    assert!(links.in_words.contains(" Not drawn: yield (not resolved: -"), "{}", links.in_words);
+}
+
+fn interrupted(mut run: Run) -> Run {
+    if let Some(end) = &mut run.end {
+        end.reason = StopReason::Interrupted;
+    }
+    run
+}
+
+fn printed(run: &Run) -> String {
+    Record::of(run).text(run, None, View::default()).replace("\n  ", " ")
+}
+
+#[test]
+fn an_interrupted_run_says_so_and_ranks_nothing() {
+    assert!(printed(&links()).starts_with("Cheapest is "), "{}", printed(&links()));
+    let text = printed(&interrupted(links()));
+    assert!(text.starts_with("Interrupted: A hop by pipe takes "), "{text}");
+    assert!(text.contains("; links are not ranked.") && !text.contains("Cheapest"), "{text}");
+    let killed = printed(&Run { end: None, ..links() });
+    assert!(killed.starts_with("Not finished: A hop by pipe takes "), "{killed}");
+}
+
+#[test]
+fn an_interrupted_run_has_no_law() {
+    let cases = SIZES.iter().map(|members| case(*members, None)).collect();
+    let whole = run(Experiment::Ring, cases, |case| if case.members <= 10 { 3000 } else { 9000 });
+    assert!(printed(&whole).contains(": it steps between 10 and 16"), "{}", printed(&whole));
+    let cut = interrupted(whole);
+    assert!(
+        printed(&cut).starts_with("Interrupted: A switch costs 3.01 us ("),
+        "{}",
+        printed(&cut)
+    );
+    assert!(!printed(&cut).contains("steps"), "{}", printed(&cut));
+    let figures = figures(&cut);
+    let cost = figure(&figures, "ring-cost");
+    assert!(cost.series().iter().all(|of| of.role != Role::Law) && cost.marks.is_empty());
 }

@@ -2,12 +2,13 @@
 
 use launcher::Ending;
 use model::estimate::Estimate;
-use model::words::times;
+use model::quote::cost;
+use model::words::{times, two_digits};
 
 use super::findings::{Ratio, Summary};
 use super::record::Record;
-use crate::price::percents;
-use crate::terminal::{TimeUnit, counted, figure, time_words};
+use crate::price::{Range, percents};
+use crate::terminal::{TimeUnit, counted, figure};
 use crate::watch::findings::ProgramCost;
 
 /// The first line of the report.
@@ -42,7 +43,7 @@ fn runs(record: &Record, summary: &Summary) -> String {
     let count = counted(summary.runs as usize, "run");
     let Some(real) = summary.figure("real_ns") else { return format!("{label}: {count}") };
     match real.estimate.interval() {
-        Some(_) => format!("{label}: {}, {count}", time_words(&real.estimate)),
+        Some(_) => format!("{label}: {}, {count}", cost(&real.estimate)),
         None => {
             let time = TimeUnit::of(real.estimate.value).words(real.estimate.value);
             format!("{label}: about {time}, {count} (from 5 on there is an interval)")

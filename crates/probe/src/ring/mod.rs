@@ -8,6 +8,7 @@ mod link;
 mod links;
 mod member;
 mod others;
+mod pieces;
 #[cfg(test)]
 mod register_tests;
 mod session;

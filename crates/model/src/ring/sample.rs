@@ -490,6 +490,11 @@ pub struct Triples {
     pub ring_laps: u64,
     /// Timed laps of each solo.
     pub solo_laps: u64,
+    /// Pieces that each hop was cut into, with a quantum before each and behind the last; absent where quanta run
+    /// around whole laps only. In `all` then stands what lies between two quanta: the pieces of a hop, what comes before
+    /// the next hop, and so on, up to the last piece of a phase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pieces: Option<u32>,
     /// In the order of time.
     pub all: Vec<Triple>,
     /// The first so many were timed as the machine was found, the others after waiting for a core that nobody

@@ -213,7 +213,7 @@ fn steady_ratios(quanta: &[((f64, f64), usize)], latency_ns: f64) -> Vec<Counted
     sorted(steady.map(|((_, throughput), times)| (throughput / latency_ns, *times)))
 }
 
-fn near(value: f64, level: f64) -> bool {
+pub(super) fn near(value: f64, level: f64) -> bool {
     (value - level).abs() <= TOLERANCE * level
 }
 

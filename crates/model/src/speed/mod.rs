@@ -5,6 +5,7 @@
 //! `docs/method.md`, "The CPU's own speed", has the rules and the figures that they were chosen by.
 
 mod level;
+mod pieces;
 #[cfg(test)]
 pub(crate) mod tests;
 mod triples;
@@ -164,6 +165,14 @@ impl CaseSlices {
         level: Option<&Level>,
     ) {
         for sample in samples {
+            if let Some(triples) = sample.in_pieces() {
+                let (parts, as_found) = triples.ring_parts();
+                self.judged += parts;
+                self.judged_samples += 1;
+                self.as_found += as_found;
+                self.ring_slices += parts;
+                continue;
+            }
             let Some(slices) = sample.judged_slices() else {
                 self.not_judged += 1;
                 continue;
@@ -176,7 +185,7 @@ impl CaseSlices {
             self.ring_slices += sample.triples.as_deref().map_or(0, Triples::ring_slices);
         }
         let (Some(level), Some(first)) = (level, samples.first()) else { return };
-        let above = clean_above(case, samples, level).len() as u32;
+        let above = clean_above_of(case, samples, level).map(|(_, clean)| clean).sum();
         if above > 0 {
             self.clean_above.insert(first.round, above);
         }
@@ -184,9 +193,13 @@ impl CaseSlices {
             let (switches, of) = self.switches.entry(sample.round).or_default();
             *switches = switches.saturating_add(sample.switches());
             *of = of.saturating_add(sample.hops);
-            let count = hops.len() as u32;
+            let (count, as_found) = match sample.in_pieces().map(|t| t.clean_in_pieces(level)) {
+                Some(pieces) => (pieces.clean, pieces.clean_as_found),
+                None if sample.is_as_found() => (hops.len() as u32, hops.len() as u32),
+                None => (hops.len() as u32, 0),
+            };
             *self.clean.entry(sample.round).or_default() += count;
-            self.clean_as_found += if sample.is_as_found() { count } else { 0 };
+            self.clean_as_found += as_found;
         }
     }
 }
@@ -199,13 +212,16 @@ fn not_alone(case: &ring::Case, sample: &ring::Sample, slices: &Slices) -> u32 {
 }
 
 /// The samples of a round that have clean slices, with the time of a hop in each of these, in nanoseconds. What was
-/// interrupted is left out.
+/// interrupted is left out. Of hops in pieces each sample has one time.
 pub(crate) fn clean_hops<'a>(
     case: &ring::Case,
     samples: &[&'a ring::Sample],
     level: &Level,
 ) -> Vec<(&'a ring::Sample, Vec<f64>)> {
     let hops = |sample: &&'a ring::Sample| {
+        if let Some(triples) = sample.in_pieces().filter(|_| !is_disturbed(case, sample)) {
+            return Some((*sample, vec![triples.clean_in_pieces(level).hop_ns?]));
+        }
         let slices = judged(case, sample)?;
         let hop = |index: usize| {
             let hops = slices.laps_of(index, sample.laps).saturating_mul(case.members.into());
@@ -223,18 +239,42 @@ pub(crate) fn clean_hops<'a>(
     all
 }
 
-/// What a hop takes above the members' own solos, in nanoseconds, in each clean slice of the rings of triples.
+/// What a hop takes above the members' own solos, in nanoseconds, in each clean slice of the rings of triples; of hops
+/// in pieces each worker has one figure.
 pub(crate) fn clean_above(case: &ring::Case, samples: &[&ring::Sample], level: &Level) -> Vec<f64> {
-    let judged = samples.iter().filter(|sample| judged(case, sample).is_some());
-    let triples = judged.filter_map(|sample| sample.triples.as_ref());
-    triples.flat_map(|triples| triples.clean_above_solos_ns(level)).collect()
+    clean_above_of(case, samples, level).flat_map(|(figures, _)| figures).collect()
 }
 
-/// The slices of a sample that can be judged, and that nothing disturbed.
+/// The same of each sample, with the number of clean slices or pieces behind its figures.
+fn clean_above_of<'a>(
+    case: &'a ring::Case,
+    samples: &'a [&ring::Sample],
+    level: &'a Level,
+) -> impl Iterator<Item = (Vec<f64>, u32)> + 'a {
+    samples.iter().filter_map(move |sample| {
+        let triples = sample.triples.as_ref().filter(|_| !is_disturbed(case, sample))?;
+        if triples.pieces.is_some() {
+            let pieces = triples.clean_in_pieces(level);
+            return pieces.above_ns.map(|above| (vec![above], pieces.clean));
+        }
+        sample.judged_slices()?;
+        let figures = triples.clean_above_solos_ns(level);
+        let count = figures.len() as u32;
+        Some((figures, count))
+    })
+}
+
+/// The slices of a sample that can be judged, and that nothing disturbed. Those of a sample whose triples are in pieces
+/// are too long to be.
 fn judged<'a>(case: &ring::Case, sample: &'a ring::Sample) -> Option<&'a Slices> {
+    let short = sample.judged_slices().filter(|_| sample.in_pieces().is_none());
+    short.filter(|_| !is_disturbed(case, sample))
+}
+
+/// Whether time was stolen from a sample, a member moved that was to stay, or others had the CPU throughout.
+fn is_disturbed(case: &ring::Case, sample: &ring::Sample) -> bool {
     let stolen = sample.steal_ns.is_some_and(|ns| ns > 0);
-    let disturbed = stolen || sample.has_moved(case) || sample.is_shared_throughout(case);
-    sample.judged_slices().filter(|_| !disturbed)
+    stolen || sample.has_moved(case) || sample.is_shared_throughout(case)
 }
 
 fn are_enough(clean: &Counts, judged: u32) -> bool {
@@ -265,9 +305,12 @@ pub(crate) fn levels_of<'a>(
     let mut quanta: BTreeMap<Vec<u32>, Quanta> = BTreeMap::new();
     for sample in rings {
         let Some(case) = plan.ring(sample.case) else { continue };
-        let Some(slices) = sample.judged_slices() else { continue };
+        let slices = sample.judged_slices();
+        if slices.is_none() && sample.in_pieces().is_none() {
+            continue;
+        }
         let of = quanta.entry(leader_cpus(case)).or_default();
-        of.add(slices.are_as_found(), slices.quanta());
+        slices.into_iter().for_each(|slices| of.add(slices.are_as_found(), slices.quanta()));
         if let Some(triples) = &sample.triples {
             let (as_found, waited) = triples.as_found_and_waited();
             of.add(true, as_found.iter().flat_map(Triple::quanta));

@@ -29,6 +29,9 @@ impl Triples {
     /// The median of the triples that were timed as the machine was found, at whatever speed; absent without
     /// one.
     pub fn above_solos_as_found_ns(&self) -> Option<f64> {
+        if self.pieces.is_some() {
+            return self.above_in_pieces_as_found_ns();
+        }
         let (as_found, _) = self.as_found_and_waited();
         median(&as_found.iter().filter_map(|one| self.above_solos_ns(one)).collect::<Vec<f64>>())
     }
@@ -70,6 +73,7 @@ impl Triples {
         let solos = (self.members as usize).saturating_mul(2);
         let quanta = (2 * triple.solos_ns.len()).saturating_add(triple.ring_ns.len() + 1);
         self.members > 0
+            && self.pieces.is_none()
             && !triple.ring_ns.is_empty()
             && triple.solos_ns.len() == solos
             && triple.latency_ns.len() == quanta
@@ -131,7 +135,7 @@ mod tests {
 
     /// Ten laps of a slice of the ring, of two members, and twenty of each solo.
     fn triples(all: Vec<Triple>) -> Triples {
-        Triples { members: 2, ring_laps: 10, solo_laps: 20, all, as_found: None, places: None }
+        Triples { members: 2, ring_laps: 10, solo_laps: 20, all, ..Triples::default() }
     }
 
     fn clean(all: Vec<Triple>) -> Vec<f64> {
@@ -208,6 +212,9 @@ mod tests {
             let others = Triples { members, ..triples(vec![whole.clone()]) };
             assert!(others.clean_above_solos_ns(&level()).is_empty());
         }
+        // Times that are those of pieces.
+        let cut = Triples { pieces: Some(2), ..triples(vec![whole.clone()]) };
+        assert!(cut.clean_above_solos_ns(&level()).is_empty());
         let no_laps = Triples { solo_laps: 0, ..triples(vec![whole]) };
         assert!(no_laps.clean_above_solos_ns(&level()).is_empty());
     }

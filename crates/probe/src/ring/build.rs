@@ -106,9 +106,10 @@ pub fn check_state(state: State) -> Result<(), RingError> {
     sys::has_registers(state).map_err(|why| unsuited(state, &why))
 }
 
-/// What the members of a ring share, the caller being the leader.
-pub fn shared_area(members: u32) -> Result<Arc<SharedArea>, RingError> {
-    let area = SharedArea::new(members as usize).map_err(|errno| {
+/// What the members of a ring share, the caller being the leader; with room for notes where their walks may be cut.
+pub fn shared_area(members: u32, has_notes: bool) -> Result<Arc<SharedArea>, RingError> {
+    let new = if has_notes { SharedArea::with_notes } else { SharedArea::new };
+    let area = new(members as usize).map_err(|errno| {
         RingError::Memory(format!("cannot map memory shared by {members} members: {errno}"))
     })?;
     area.cells()[0].tid.store(gettid().as_raw_pid() as u32, Ordering::Release);
@@ -135,12 +136,12 @@ struct PageOfStack<T>(T);
 /// The same for all kinds of work.
 fn build<L: Link>(case: &Case, alone: bool, seater: Seater<L>) -> Result<Ring, RingError> {
     L::prepare().map_err(RingError::Call)?;
-    let area = shared_area(case.members)?;
+    let area = shared_area(case.members, alone && case.work.is_some())?;
     let plan = Arc::new(Plan::<L> { case: case.clone(), seater, alone, area: Arc::clone(&area) });
     let mut others = PageOfStack(Others::default());
     let made = plan.ends(&mut others.0).and_then(|ends| {
         let own = alone.then(|| plan.channel(&plan.place(0), 0)).transpose()?;
-        Ok((plan.seater)(ends, own))
+        Ok(plan.seat(0, ends, own))
     });
     let mut others = others.0;
     if case.kind == Kind::Process {
@@ -191,6 +192,15 @@ impl<L: Link> Plan<L> {
     /// A channel, when so many members have been made.
     fn channel(&self, place: &Place, made: u32) -> Result<Ends<L>, RingError> {
         L::channel(place).map_err(|call| self.refused(made, call))
+    }
+
+    /// A member of its ends, made where it lives.
+    fn seat(&self, member: u32, ends: Ends<L>, own: Option<Ends<L>>) -> Box<dyn Member> {
+        let mut seat = (self.seater)(ends, own);
+        if let Some(notes) = self.area.notes_of(member as usize) {
+            seat.work().note_to(notes);
+        }
+        seat
     }
 
     fn place(&self, to: u32) -> Place {
@@ -264,7 +274,7 @@ impl<L: Link> Plan<L> {
             Ok(own) => own,
             Err((_, errno)) => return fail(errno, STATUS_LOST),
         };
-        match follow(&mut *(self.seater)(ends, own), &self.area, cell) {
+        match follow(&mut *self.seat(member, ends, own), &self.area, cell) {
             Ok(()) => 0,
             // What a neighbour's end looks like by some links. The neighbour is the one to be named.
             Err(

@@ -7,7 +7,7 @@ use super::link::{End, LinkError, RingError};
 use super::own_time::OwnTime;
 use super::slices::{WaitBudget, in_slices};
 use crate::sys::{
-    Array, Cell, RegisterKind, SharedArea, begin_line, member_lost, monotonic_raw_ns,
+    Array, Cell, Notes, RegisterKind, SharedArea, begin_line, member_lost, monotonic_raw_ns,
     own_thread_cpu_ns, reference_quantum, wait_uninterruptible,
 };
 use model::speed::Slices;
@@ -45,6 +45,12 @@ pub trait Work: 'static {
 
     /// Moves its memory to another of its places, if it has some.
     fn move_to(&mut self, _place: u32) {}
+
+    /// Where it notes the pieces of its walk, if it can be cut.
+    fn note_to(&mut self, _notes: Notes) {}
+
+    /// Cuts its walk into so many pieces, 0 for none, and notes those of so many hops from now on.
+    fn cut(&mut self, _pieces: u32, _noted_hops: u64) {}
 }
 
 /// No work: the bare switch.
@@ -63,6 +69,14 @@ impl Work for Array {
 
     fn move_to(&mut self, place: u32) {
         Array::move_to(self, place);
+    }
+
+    fn note_to(&mut self, notes: Notes) {
+        Array::note_to(self, notes);
+    }
+
+    fn cut(&mut self, pieces: u32, noted_hops: u64) {
+        Array::cut(self, pieces, noted_hops);
     }
 }
 
@@ -226,6 +240,7 @@ pub fn follow(member: &mut dyn Member, area: &SharedArea, cell: &Cell) -> Result
         }
         rest();
         member.work().move_to(area.place.load(Ordering::Acquire) as u32);
+        cut(member, area);
         member.work().begin();
         match area.solo_laps.load(Ordering::Acquire) {
             solo_laps if solo_laps > 0 && member.has_own() => {
@@ -239,13 +254,19 @@ pub fn follow(member: &mut dyn Member, area: &SharedArea, cell: &Cell) -> Result
     }
 }
 
+/// Cuts the member's walk as the leader wants it from this phase on.
+fn cut(member: &mut dyn Member, area: &SharedArea) {
+    let pieces = area.pieces.load(Ordering::Acquire) as u32;
+    member.work().cut(pieces, area.noted_hops.load(Ordering::Acquire));
+}
+
 /// Laps that come before those of a solo, and before those of a ring between two solos.
-const WARM_LAPS: u64 = 2;
+pub(super) const WARM_LAPS: u64 = 2;
 
 /// The leader: it holds the token whenever the ring stands still.
 pub struct Leader<'a> {
     member: Box<dyn Member + 'a>,
-    area: &'a SharedArea,
+    pub(super) area: &'a SharedArea,
     token: u8,
     hops: u64,
     own_time: OwnTime,
@@ -314,6 +335,7 @@ impl<'a> Leader<'a> {
     pub fn solos(&mut self, laps: u64) -> Result<(), RingError> {
         self.area.solo_laps.store(laps, Ordering::Release);
         self.announce(1)?;
+        cut(&mut *self.member, self.area);
         alone(&mut *self.member, laps, &self.area.cells()[0])?;
         self.laps(1)?;
         self.hops += 1;
@@ -348,6 +370,7 @@ impl<'a> Leader<'a> {
     pub fn between_solos(&mut self, count: u64, slices: &mut Slices) -> Result<(), RingError> {
         let laps = count * slices.laps;
         self.announce(laps + WARM_LAPS)?;
+        cut(&mut *self.member, self.area);
         self.laps(WARM_LAPS)?;
         reference_quantum(monotonic_raw_ns(), slices);
         let own_time = take(&mut self.own_time);

@@ -9,6 +9,7 @@ mod links;
 mod member;
 mod others;
 mod own_time;
+mod pieces;
 #[cfg(test)]
 mod register_tests;
 mod session;

@@ -14,6 +14,7 @@ use super::link::RingError;
 use super::links;
 use super::member::Leader;
 use super::own_time::OwnTime;
+use super::pieces;
 use super::slices::{ENOUGH_PLACES_NS, FEWEST_PLACES, PLACE_LAPS, WaitBudget, best_place};
 use crate::counters::{Snapshot, steal_ns};
 use crate::halts;
@@ -58,6 +59,10 @@ const TRIPLE_SOLOS_NS: f64 = 500_000.0;
 const FEWEST_LAPS: u64 = 3;
 /// A worker makes no further triple once they have lasted this long.
 const ENOUGH_TRIPLES_NS: u64 = 15_000_000;
+/// The same of triples whose hops are cut: of each piece several are needed.
+const ENOUGH_CUT_NS: u64 = 60_000_000;
+/// As long as a piece was never seen on an unshared core, so long.
+const LONGEST_CUT_NS: u64 = 400_000_000;
 
 /// A sample waits for an unshared core at most so many times as long as it lasts, all its slices
 /// together: where the core is shared nine tenths of the time in stays of some milliseconds, two or three moments
@@ -300,26 +305,50 @@ impl Sampler<'_, '_> {
         }
         let members = self.assignment.case.members;
         let laps = |wanted_ns: f64| (wanted_ns / self.ns_per_lap) as u64;
-        let ring_laps = laps(RING_SLICE_NS).max(1);
-        // A member alone takes less for a hop than the ring does, and all have their turn.
-        let solo_laps = laps(TRIPLE_SOLOS_NS).max(FEWEST_LAPS);
+        let pieces = self.pieces_of_hop();
+        let (ring_laps, solo_laps, enough_ns) = match pieces {
+            Some(_) => (pieces::RING_LAPS, pieces::SOLO_LAPS, ENOUGH_CUT_NS),
+            // A member alone takes less for a hop than the ring does, and all have their turn.
+            None => (
+                laps(RING_SLICE_NS).max(1),
+                laps(TRIPLE_SOLOS_NS).max(FEWEST_LAPS),
+                ENOUGH_TRIPLES_NS,
+            ),
+        };
         // What comes straight after a wait is not as the machine was found either.
         let as_found = self.assignment.unshared_ratio.map(|_| u32::from(!after_wait));
         let (all, places) = (Vec::new(), self.places);
-        let mut found = Triples { members, ring_laps, solo_laps, all, as_found, places };
+        let mut found = Triples { members, ring_laps, solo_laps, pieces, all, as_found, places };
         let mut budget = self.budget(TRIPLES_WAIT_NS);
         let start_ns = monotonic_raw_ns();
         for number in 0..wanted {
             if number > 0 || after_wait {
                 budget.spend(0);
             }
-            found.all.push(self.triple(ring_laps, solo_laps)?);
+            found.all.push(match pieces {
+                Some(pieces) => {
+                    deadline((ring_laps + 2 * solo_laps + 10) as f64 * self.ns_per_lap);
+                    self.leader.triple_in_pieces(pieces)?
+                }
+                None => self.triple(ring_laps, solo_laps)?,
+            });
             let waited_ns = TRIPLES_WAIT_NS - budget.left_ns;
-            if monotonic_raw_ns() - start_ns > ENOUGH_TRIPLES_NS + waited_ns {
+            let passed_ns = (monotonic_raw_ns() - start_ns).saturating_sub(waited_ns);
+            let lacks = |ratio| pieces.is_some() && !found.are_seen_unshared(ratio);
+            let goes_on =
+                passed_ns <= LONGEST_CUT_NS && self.assignment.unshared_ratio.is_some_and(lacks);
+            if passed_ns > enough_ns && !goes_on {
                 break;
             }
         }
         Ok(Some(found))
+    }
+
+    /// Pieces of a hop that takes longer than a slice, by the fastest lap.
+    fn pieces_of_hop(&self) -> Option<u32> {
+        let Assignment { case, batching, .. } = self.assignment;
+        let slice_ns = batching.slice_ns.filter(|_| sys::HAS_QUANTA)?;
+        pieces::pieces(&case.work?, self.ns_per_lap / f64::from(case.members), slice_ns)
     }
 
     fn budget(&self, left_ns: u64) -> WaitBudget {

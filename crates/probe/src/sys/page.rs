@@ -17,6 +17,7 @@ use rustix::mm::{
 use rustix::param::page_size;
 use rustix::thread::futex;
 
+use super::pieces::{NoteBook, Notes};
 use super::walk::{BASE_PAGE_BYTES, HUGE_PAGE_BYTES};
 use crate::end::{By, CallError, End, LinkError};
 use crate::random::Random;
@@ -192,6 +193,10 @@ pub struct Header {
     pub solo_laps: AtomicU64,
     /// Which of its places a member's memory lies at from the coming phase on.
     pub place: AtomicU64,
+    /// Into how many pieces a member's walk is cut from the coming phase on; 0 where it is not cut.
+    pub pieces: AtomicU64,
+    /// Hops of the coming phase that a member notes piece by piece.
+    pub noted_hops: AtomicU64,
     /// Phases (control laps and batches) that the leader has begun, for links that wait awake.
     phases: AtomicU32,
 }
@@ -200,13 +205,24 @@ pub struct Header {
 pub struct SharedArea {
     mapping: Mapping,
     members: usize,
+    notes: Option<NoteBook>,
 }
 
 impl SharedArea {
     /// An area for `members` members, all cells zero.
     pub fn new(members: usize) -> Result<Self, Errno> {
         let bytes = size_of::<Header>() + members * size_of::<Cell>();
-        Ok(Self { mapping: Mapping::new(bytes, MapFlags::SHARED)?, members })
+        Ok(Self { mapping: Mapping::new(bytes, MapFlags::SHARED)?, members, notes: None })
+    }
+
+    /// The same with room for what each member notes of the pieces of its walk.
+    pub fn with_notes(members: usize) -> Result<Self, Errno> {
+        Ok(Self { notes: Some(NoteBook::new(members)?), ..Self::new(members)? })
+    }
+
+    /// The notes of one member, where there is room for any.
+    pub fn notes_of(&self, member: usize) -> Option<Notes> {
+        self.notes.as_ref().map(|notes| notes.of(member))
     }
 
     /// All cells, the leader's first.

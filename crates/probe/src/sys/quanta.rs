@@ -102,7 +102,7 @@ pub fn reference_quantum(start_ns: u64, slices: &mut Slices) -> u64 {
 
 /// Time of the latency-bound loop, that of the throughput-bound one, and now.
 #[inline]
-fn quantum(start_ns: u64) -> (u64, u64, u64) {
+pub(super) fn quantum(start_ns: u64) -> (u64, u64, u64) {
     latency_bound();
     let between_ns = monotonic_raw_ns();
     throughput_bound();

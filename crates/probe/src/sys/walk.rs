@@ -8,6 +8,7 @@ use rustix::mm::{Advice, madvise};
 use rustix::process::{Resource, getrlimit};
 
 use super::page::Mapping;
+use super::pieces::Cut;
 
 /// A huge page of any architecture that Linux has them on is at most this large for base pages of
 /// 4 KiB; the array lies in memory that begins and ends at a multiple of it, so that it can consist of them.
@@ -18,7 +19,7 @@ const ADDRESS_SPACE_BYTES: u64 = 1 << 47;
 pub(super) const BASE_PAGE_BYTES: usize = 4096;
 
 /// A cache line of elements.
-const LINE_ELEMENTS: usize = (LINE_BYTES / ELEMENT_BYTES) as usize;
+pub(super) const LINE_ELEMENTS: usize = (LINE_BYTES / ELEMENT_BYTES) as usize;
 
 /// The working set of one member: doubles, private to it and touched once before any timing.
 pub struct Array {
@@ -31,9 +32,10 @@ pub struct Array {
     spare_pages: usize,
     seed: u64,
     place: u32,
-    stride: usize,
-    op: Op,
-    walk: Walk,
+    pub(super) stride: usize,
+    pub(super) op: Op,
+    pub(super) walk: Walk,
+    pub(super) cut: Cut,
 }
 
 // SAFETY: the mapping belongs to the array alone, and its addresses may be used from any thread.
@@ -76,6 +78,7 @@ impl Array {
             stride,
             op: work.op,
             walk: work.walk,
+            cut: Cut::default(),
         };
         array.lie_at(0);
         array
@@ -102,6 +105,12 @@ impl Array {
         // are in the mapping.
         self.elements = unsafe { self.start.byte_add(page * BASE_PAGE_BYTES) };
         self.place = place;
+        self.lay();
+    }
+
+    /// Fills it anew, for a walk that is not cut.
+    pub(super) fn lay(&mut self) {
+        self.cut.forget();
         // Ones, not zeros: untouched memory is the kernel's shared zero page.
         self.slice().fill(1.0);
         if self.walk == Walk::Chase {
@@ -109,7 +118,7 @@ impl Array {
         }
     }
 
-    fn slice(&mut self) -> &mut [f64] {
+    pub(super) fn slice(&mut self) -> &mut [f64] {
         // SAFETY: aligned to a page, mapped for at least `length` doubles as long as self lives, borrowed
         // as self is; all bit patterns are doubles.
         unsafe { std::slice::from_raw_parts_mut(self.elements.as_ptr(), self.length) }
@@ -119,6 +128,9 @@ impl Array {
     /// second, and so on (Li, Ding and Shen 2007, section 3.2); sparse, only one in every stride. A chase
     /// touches one element of every line, whose place the line before holds.
     pub fn walk(&mut self) {
+        if !self.cut.is_none() {
+            return self.walk_in_pieces();
+        }
         match self.op {
             Op::Read => self.each(read),
             Op::Write => self.each(write),
@@ -132,8 +144,8 @@ impl Array {
         let elements = self.slice();
         match walk {
             Walk::Whole => whole(elements, stride, touch),
-            Walk::Chase => chase(elements, touch),
-            Walk::Sparse => sparse(elements, stride, touch),
+            Walk::Chase => chase(elements, 0, touch),
+            Walk::Sparse => sparse(elements, stride, 0, touch),
         }
     }
 }
@@ -152,19 +164,19 @@ fn spare_pages(work: &Work) -> usize {
 // Volatile: each must happen, alone and in this order, though its value is not used.
 
 #[inline(always)]
-fn read(element: &mut f64) {
+pub(super) fn read(element: &mut f64) {
     // SAFETY: a valid, aligned reference.
     unsafe { std::ptr::read_volatile(element) };
 }
 
 #[inline(always)]
-fn write(element: &mut f64) {
+pub(super) fn write(element: &mut f64) {
     // SAFETY: as above.
     unsafe { std::ptr::write_volatile(element, 2.0) };
 }
 
 #[inline(always)]
-fn read_modify_write(element: &mut f64) {
+pub(super) fn read_modify_write(element: &mut f64) {
     // SAFETY: as above.
     unsafe { std::ptr::write_volatile(element, std::ptr::read_volatile(element) + 1.0) };
 }
@@ -178,11 +190,11 @@ fn whole(elements: &mut [f64], stride: usize, touch: impl Fn(&mut f64)) {
     }
 }
 
-/// From line to line until the cycle is closed. The element after the signpost is touched: it is in the same
+/// From the line that begins at this element to the next, until one leads to the first. The element after the signpost is touched: it is in the same
 /// line.
 #[inline(always)]
-fn chase(elements: &mut [f64], touch: impl Fn(&mut f64)) {
-    let mut line = 0;
+pub(super) fn chase(elements: &mut [f64], from: usize, touch: impl Fn(&mut f64)) {
+    let mut line = from;
     loop {
         let Some([signpost, element, ..]) = elements.get_mut(line..) else { return };
         // SAFETY: a valid, aligned reference. Volatile, so that no line is taken from memory of it.
@@ -211,8 +223,8 @@ fn lay_chase(elements: &mut [f64]) {
 }
 
 #[inline(always)]
-fn sparse(elements: &mut [f64], stride: usize, touch: impl Fn(&mut f64)) {
-    let mut within = 0;
+pub(super) fn sparse(elements: &mut [f64], stride: usize, first: usize, touch: impl Fn(&mut f64)) {
+    let mut within = if first < stride { first } else { 0 };
     for part in elements.chunks_exact_mut(stride) {
         touch(&mut part[within]);
         within += LINE_ELEMENTS;
@@ -256,9 +268,9 @@ mod tests {
             Walk::Whole => whole(&mut elements, stride, note),
             Walk::Chase => {
                 lay_chase(&mut elements);
-                chase(&mut elements, note);
+                chase(&mut elements, 0, note);
             }
-            Walk::Sparse => sparse(&mut elements, stride, note),
+            Walk::Sparse => sparse(&mut elements, stride, 0, note),
         }
         order.into_inner()
     }

@@ -9,6 +9,7 @@
 mod elsewhere;
 mod left_behind;
 mod losses;
+mod pieces;
 mod rings;
 mod worker;
 
@@ -21,7 +22,8 @@ fn main() -> ExitCode {
     }
     // cargo passes on what it is given; what is no flag is a filter.
     let filter = arguments.iter().find(|word| !word.starts_with('-'));
-    let tests = [rings::TESTS, losses::TESTS, left_behind::TESTS, elsewhere::TESTS].concat();
+    let tests =
+        [rings::TESTS, losses::TESTS, pieces::TESTS, left_behind::TESTS, elsewhere::TESTS].concat();
     for (name, test) in tests.iter().filter(|(name, _)| filter.is_none_or(|f| name.contains(&**f)))
     {
         // A test that fails ends all: what is wrong with one link is most often so with all.

@@ -50,7 +50,7 @@ pub fn start(case: &Case, laps: u64) -> Child {
 }
 
 /// The same by a command that becomes this program, or a copy of it.
-pub fn start_by(mut command: Command, case: &Case, laps: u64) -> Child {
+pub fn start_by(command: Command, case: &Case, laps: u64) -> Child {
     let batching = Batching {
         laps: Some(laps),
         sample_ns: 1_000_000,
@@ -60,6 +60,11 @@ pub fn start_by(mut command: Command, case: &Case, laps: u64) -> Child {
         triples: None,
         places: None,
     };
+    start_batching(command, case, batching)
+}
+
+/// The same of a worker that makes its samples so.
+pub fn start_batching(mut command: Command, case: &Case, batching: Batching) -> Child {
     let assignment =
         Assignment { case_number: 0, case: case.clone(), round: 0, batching, unshared_ratio: None };
     // Its members are found by their process group.

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+mod pieces;
 mod simulation;
 
 use super::level::{KNOWN, Seen, lowest_level};
@@ -545,7 +546,7 @@ proptest! {
         };
         let all = vec![triple; 2];
         let triples =
-            Some(Triples { members, ring_laps, solo_laps, all, as_found, places: None }.into());
+            Some(Triples { members, ring_laps, solo_laps, all, as_found, ..Triples::default() }.into());
         let slices = Slices { laps, elapsed_ns: elapsed, latency_ns: latency, throughput_ns: throughput, waits, ..Slices::default() };
         let samples = vec![Sample { slices: Some(slices), triples, ..sample(0) }; 40];
         let reference = Reference { unshared_ratio: ratio, established: true, launch_scatter: ratio };

@@ -24,9 +24,9 @@ const ROUNDS: u32 = 25;
 const SLICES: usize = 84;
 const LAUNCHES: u64 = 400;
 /// As [`cut`] makes quanta, with the half of a percent by which they are late at the median.
-const UNSHARED_RATIO: f64 = 5920.0 / 5860.0 * 1.004;
+pub(super) const UNSHARED_RATIO: f64 = 5920.0 / 5860.0 * 1.004;
 
-fn normal(rng: &mut ChaCha8Rng) -> f64 {
+pub(super) fn normal(rng: &mut ChaCha8Rng) -> f64 {
     Normal::standard().inverse_cdf(rng.random_range(1e-12..1.0))
 }
 
@@ -36,7 +36,7 @@ fn exponential(rng: &mut ChaCha8Rng) -> f64 {
 
 /// A machine: when its core is shared.
 #[derive(Clone, Copy, Debug)]
-enum Model {
+pub(super) enum Model {
     /// Never; rounds scatter independently by 3 %.
     Independent,
     /// In stretches of 0.1 to 2 s, for a share of the time that is another in each launch.
@@ -44,18 +44,20 @@ enum Model {
     /// In milliseconds (mean cycle 9 ms), for a share that drifts over 0.25 s about a mean that is another in
     /// each launch.
     Fast,
-    /// As the last, all but always.
+    /// The same, for half of the time.
+    Half,
+    /// The same, all but always.
     Busy,
 }
 
 /// Shared time up to the moments at which the state changes.
-struct Trace {
+pub(super) struct Trace {
     moments: Vec<f64>,
     shared: Vec<f64>,
 }
 
 impl Trace {
-    fn of(model: Model, seconds: f64, rng: &mut ChaCha8Rng) -> Self {
+    pub(super) fn of(model: Model, seconds: f64, rng: &mut ChaCha8Rng) -> Self {
         let mut trace = Self { moments: vec![0.0], shared: vec![0.0] };
         match model {
             Model::Independent => trace.push(seconds, false),
@@ -70,9 +72,10 @@ impl Trace {
                     (is_shared, first) = (!is_shared, 1.0);
                 }
             }
-            Model::Fast | Model::Busy => {
+            Model::Fast | Model::Half | Model::Busy => {
                 let mean = match model {
                     Model::Fast => -0.6 + 1.2 * normal(rng),
+                    Model::Half => 0.0,
                     _ => 4.5,
                 };
                 let step: f64 = 0.02;
@@ -116,12 +119,12 @@ impl Trace {
     }
 
     /// Share of the time from one moment to another.
-    fn share(&self, from: f64, to: f64) -> f64 {
+    pub(super) fn share(&self, from: f64, to: f64) -> f64 {
         (self.up_to(to) - self.up_to(from)) / (to - from)
     }
 }
 
-fn plan() -> Plan {
+pub(super) fn plan() -> Plan {
     let case = |members| Case {
         members,
         kind: Kind::Process,

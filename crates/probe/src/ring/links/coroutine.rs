@@ -79,7 +79,7 @@ impl Make for Coroutines {
         work: impl Fn() -> W + Copy + Send + Sync + 'static,
         _: bool,
     ) -> Result<Ring, RingError> {
-        let area = shared_area(case.members)?;
+        let area = shared_area(case.members, false)?;
         let mut others = Vec::with_capacity(case.members as usize - 1);
         for number in 1..case.members {
             let mut member = member(&area, number, work).map_err(|error| {

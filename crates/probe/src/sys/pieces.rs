@@ -1,0 +1,410 @@
+//! A walk that is cut into pieces, with a reference quantum before, between and behind them: where a hop takes longer
+//! than the quanta around it can vouch for. What a member notes of them lies in memory that its leader reads.
+
+use std::ops::Range;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use model::case::{Op, Walk};
+use rustix::io::Errno;
+use rustix::mm::MapFlags;
+
+use super::clock::monotonic_raw_ns;
+use super::page::Mapping;
+use super::quanta::quantum;
+use super::walk::{self, Array, LINE_ELEMENTS, chase, sparse};
+
+/// Notes that a member has room for: of eight hops of a thousand pieces. Pages that nothing is noted in are never
+/// touched.
+pub const MOST_NOTES: usize = 8 * 1024;
+
+/// A quantum within a hop, and what came before it. Four of them fill a cache line, and none lies in two.
+#[repr(C, align(16))]
+#[derive(Debug, Default)]
+pub struct Note {
+    /// Time of the piece before it, in nanoseconds; of a hop's first quantum when it began (CLOCK_MONOTONIC_RAW).
+    since_ns: AtomicU64,
+    latency_ns: AtomicU32,
+    throughput_ns: AtomicU32,
+}
+
+/// What a [`Note`] says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Noted {
+    /// Time of the piece before the quantum, in nanoseconds; of a hop's first quantum when it began.
+    pub since_ns: u64,
+    /// Time of its latency-bound loop, in nanoseconds.
+    pub latency_ns: u32,
+    /// Time of its throughput-bound loop, in nanoseconds.
+    pub throughput_ns: u32,
+}
+
+impl Note {
+    fn set(&self, since_ns: u64, latency_ns: u64, throughput_ns: u64) {
+        let kept = |ns: u64| u32::try_from(ns).unwrap_or(u32::MAX);
+        self.since_ns.store(since_ns, Ordering::Relaxed);
+        self.latency_ns.store(kept(latency_ns), Ordering::Relaxed);
+        self.throughput_ns.store(kept(throughput_ns), Ordering::Release);
+    }
+
+    /// What was noted last; all zeros if nothing was.
+    pub fn get(&self) -> Noted {
+        let throughput_ns = self.throughput_ns.load(Ordering::Acquire);
+        let latency_ns = self.latency_ns.load(Ordering::Relaxed);
+        Noted { since_ns: self.since_ns.load(Ordering::Relaxed), latency_ns, throughput_ns }
+    }
+}
+
+/// Room for the notes of some members, [`MOST_NOTES`] each, in memory that stays shared over fork.
+#[derive(Clone)]
+pub struct NoteBook(Arc<Mapping>);
+
+impl NoteBook {
+    pub(super) fn new(members: usize) -> Result<Self, Errno> {
+        let flags = MapFlags::SHARED | MapFlags::NORESERVE;
+        Mapping::new(members * MOST_NOTES * size_of::<Note>(), flags).map(|all| Self(all.into()))
+    }
+
+    /// Those of one member. Panics, as indexing does, where there is no such member.
+    pub fn of(&self, member: usize) -> Notes {
+        let first = member * MOST_NOTES;
+        assert!((first + MOST_NOTES) * size_of::<Note>() <= self.0.bytes, "member {member}");
+        let first = self.0.base.cast::<Note>().wrapping_add(first);
+        let Some(first) = NonNull::new(first) else { panic!("mmap gave address 0") };
+        Notes { first, _book: self.clone() }
+    }
+}
+
+/// The notes of one member.
+pub struct Notes {
+    first: NonNull<Note>,
+    _book: NoteBook,
+}
+
+// SAFETY: what it gives are shared references to atomics, in a mapping that lives as long as it does.
+unsafe impl Send for Notes {}
+
+impl Notes {
+    /// All of them.
+    pub fn all(&self) -> &[Note] {
+        // SAFETY: [`NoteBook::of`] has checked that so many lie within the mapping, which is page-aligned and zeroed;
+        // zeros are a Note, and atomics may be shared.
+        unsafe { std::slice::from_raw_parts(self.first.as_ptr(), MOST_NOTES) }
+    }
+}
+
+/// Part of a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Piece {
+    /// Of a whole walk the pass; of a sparse one the line within its first stride, as an element.
+    offset: usize,
+    /// Of a chase the first element of its first line; else the first stride.
+    from: usize,
+    /// Elements that it touches.
+    touches: usize,
+}
+
+/// How an array's walk is cut, and where it is noted.
+#[derive(Default)]
+pub(super) struct Cut {
+    /// None: it is not cut.
+    pieces: Vec<Piece>,
+    notes: Option<Notes>,
+    /// What is noted next, and what was left of the room for this phase.
+    next: usize,
+    room: usize,
+}
+
+impl Cut {
+    pub(super) fn is_none(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// The walk is whole again.
+    pub(super) fn forget(&mut self) {
+        self.pieces.clear();
+    }
+}
+
+impl Array {
+    /// Where it notes its pieces.
+    pub fn note_to(&mut self, notes: Notes) {
+        self.cut.notes = Some(notes);
+    }
+
+    /// Cuts the walk into so many pieces, 0 for none, from now on. As many hops as are told are noted, from the first
+    /// of the notes on; their room is touched here, so that noting faults no page.
+    pub fn cut(&mut self, pieces: u32, noted_hops: u64) {
+        let pieces = pieces as usize;
+        if self.cut.pieces.len() != pieces {
+            if !self.cut.is_none() {
+                self.lay();
+            }
+            self.cut.pieces = self.pieces(pieces);
+        }
+        let notes = self.cut.notes.as_ref().map_or(&[][..], Notes::all);
+        let wanted = usize::try_from(noted_hops).unwrap_or(usize::MAX).saturating_mul(pieces + 1);
+        self.cut.room = if pieces > 0 { wanted.min(notes.len()) } else { 0 };
+        self.cut.next = 0;
+        notes[..self.cut.room].iter().for_each(|note| note.set(0, 0, 0));
+    }
+
+    /// So many pieces, which differ by one touch at most. A chase ends at the last line of each: it leads back to
+    /// where a walk ends.
+    fn pieces(&mut self, count: usize) -> Vec<Piece> {
+        let (walk, stride) = (self.walk, self.stride);
+        let elements = self.slice();
+        let all = match walk {
+            Walk::Whole => elements.len(),
+            Walk::Chase => elements.len() / LINE_ELEMENTS,
+            Walk::Sparse => elements.len() / stride,
+        };
+        let (mut touched, mut at) = (0, Piece { offset: 0, from: 0, touches: 0 });
+        let pieces = (1..=count).map(|number| {
+            let end = (all as u128 * number as u128 / count as u128) as usize;
+            let piece = Piece { touches: end - touched, ..at };
+            touched = end;
+            at = match walk {
+                Walk::Whole => after_whole(elements.len(), stride, piece),
+                Walk::Chase => after_chase(elements, piece),
+                Walk::Sparse => after_sparse(stride, piece),
+            };
+            piece
+        });
+        pieces.collect()
+    }
+
+    /// The walk piece by piece, with a quantum around each as long as there is room to note it. Apart, so that a walk
+    /// that is not cut keeps its instructions.
+    #[inline(never)]
+    pub(super) fn walk_in_pieces(&mut self) {
+        let mut now = monotonic_raw_ns();
+        now = self.note(now, now);
+        for number in 0..self.cut.pieces.len() {
+            self.walk_piece(self.cut.pieces[number]);
+            let end = if self.cut.room > 0 { monotonic_raw_ns() } else { now };
+            now = self.note(end.wrapping_sub(now), end);
+        }
+    }
+
+    /// Runs a quantum from `now` on and notes it with what came before. Gives the time after it. Without room nothing
+    /// is run.
+    fn note(&mut self, since_ns: u64, now: u64) -> u64 {
+        let Cut { notes: Some(notes), next, room, .. } = &mut self.cut else { return now };
+        if *room == 0 {
+            return now;
+        }
+        let (latency_ns, throughput_ns, end) = quantum(now);
+        notes.all()[*next].set(since_ns, latency_ns, throughput_ns);
+        (*next, *room) = (*next + 1, *room - 1);
+        end
+    }
+
+    fn walk_piece(&mut self, piece: Piece) {
+        match self.op {
+            Op::Read => self.each_of(piece, walk::read),
+            Op::Write => self.each_of(piece, walk::write),
+            Op::Rmw => self.each_of(piece, walk::read_modify_write),
+        }
+    }
+
+    #[inline(always)]
+    fn each_of(&mut self, piece: Piece, touch: impl Fn(&mut f64) + Copy) {
+        let (stride, walk) = (self.stride, self.walk);
+        let elements = self.slice();
+        match walk {
+            Walk::Whole => whole_piece(elements, stride, piece, touch),
+            Walk::Chase => chase(elements, piece.from, touch),
+            Walk::Sparse => {
+                let part = piece.from * stride..(piece.from + piece.touches) * stride;
+                sparse(&mut elements[part], stride, piece.offset, touch);
+            }
+        }
+    }
+}
+
+/// Elements that the pass from `offset` on touches.
+fn pass_touches(length: usize, stride: usize, offset: usize) -> usize {
+    length.saturating_sub(offset).div_ceil(stride)
+}
+
+/// The elements of a piece of a whole walk, pass by pass: each stride-th of each of these ranges.
+fn passes(length: usize, stride: usize, piece: Piece) -> impl Iterator<Item = Range<usize>> {
+    let (mut left, mut from) = (piece.touches, piece.from);
+    (piece.offset..).map_while(move |offset| {
+        let to = pass_touches(length, stride, offset).min(from + left);
+        let part = (left > 0).then(|| offset + from * stride..(offset + to * stride).min(length));
+        left -= to.saturating_sub(from).min(left);
+        from = 0;
+        part
+    })
+}
+
+#[inline(always)]
+fn whole_piece(elements: &mut [f64], stride: usize, piece: Piece, touch: impl Fn(&mut f64) + Copy) {
+    for part in passes(elements.len(), stride, piece) {
+        pass(&mut elements[part], stride, touch);
+    }
+}
+
+/// By itself, so that its loop has the instructions that it has in a walk that is not cut.
+#[inline(never)]
+fn pass(elements: &mut [f64], stride: usize, touch: impl Fn(&mut f64)) {
+    for element in elements.iter_mut().step_by(stride) {
+        touch(element);
+    }
+}
+
+/// Where the piece after this one begins.
+fn after_whole(length: usize, stride: usize, piece: Piece) -> Piece {
+    let Piece { mut offset, from, touches } = piece;
+    let mut next = from + touches;
+    while offset < stride && next >= pass_touches(length, stride, offset) {
+        next -= pass_touches(length, stride, offset);
+        offset += 1;
+    }
+    Piece { offset, from: next, touches: 0 }
+}
+
+fn after_sparse(stride: usize, piece: Piece) -> Piece {
+    let lines = stride.div_ceil(LINE_ELEMENTS);
+    let line = (piece.offset / LINE_ELEMENTS + piece.touches) % lines;
+    Piece { offset: line * LINE_ELEMENTS, from: piece.from + piece.touches, touches: 0 }
+}
+
+/// Ends the walk at the last line of this piece, and gives where it went on.
+fn after_chase(elements: &mut [f64], piece: Piece) -> Piece {
+    let mut from = piece.from;
+    for left in (0..piece.touches).rev() {
+        let next = elements[from].to_bits() as usize;
+        if left == 0 {
+            elements[from] = f64::from_bits(0);
+        }
+        from = next;
+    }
+    Piece { offset: 0, from, touches: 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::case::Work;
+    use std::cell::RefCell;
+
+    fn array(bytes: u64, stride_bytes: u64, walk: Walk, op: Op) -> Array {
+        Array::new(&Work { walk, ..Work::new(bytes, stride_bytes, op).unwrap() }, 0)
+    }
+
+    /// Which elements the pieces touch, piece by piece.
+    fn touched(array: &mut Array, count: u32) -> Vec<Vec<usize>> {
+        array.cut(count, 0);
+        let start = array.slice().as_ptr() as usize;
+        let pieces = array.cut.pieces.clone();
+        let of = |piece| {
+            let order = RefCell::new(Vec::new());
+            array.each_of(piece, |element| {
+                order.borrow_mut().push((std::ptr::from_ref(element) as usize - start) / 8);
+            });
+            order.into_inner()
+        };
+        pieces.into_iter().map(of).collect()
+    }
+
+    const WALKS: [Walk; 3] = [Walk::Whole, Walk::Chase, Walk::Sparse];
+    /// Strides that divide the array and strides that do not, some as many passes as a line has elements and more.
+    const SHAPES: [(u64, u64); 7] = [
+        (4096, 64),
+        (1000, 24),
+        (4104, 128),
+        (4096, 8),
+        (9 * 4096, 4096),
+        (10_000, 9_992),
+        (8 * 997, 8 * 31),
+    ];
+
+    #[test]
+    fn pieces_touch_what_the_whole_walk_does_in_its_order() {
+        for walk in WALKS {
+            for (bytes, stride) in SHAPES {
+                let whole = touched(&mut array(bytes, stride, walk, Op::Rmw), 1).concat();
+                assert_eq!(
+                    whole.len(),
+                    match walk {
+                        Walk::Whole => bytes / 8,
+                        Walk::Chase => bytes / 64,
+                        Walk::Sparse => bytes / stride,
+                    } as usize
+                );
+                // That of the walk that is not cut, by what it leaves.
+                let mut uncut = array(bytes, stride, walk, Op::Rmw);
+                uncut.walk();
+                let changed = |at: &usize| match walk {
+                    Walk::Chase => at % 8 == 1 && uncut.slice()[*at] == 2.0,
+                    _ => uncut.slice()[*at] == 2.0,
+                };
+                assert!(whole.iter().all(changed), "{walk} of {bytes} by {stride}");
+                for count in [2, 3, 7].into_iter().filter(|count| *count as usize <= whole.len()) {
+                    let mut array = array(bytes, stride, walk, Op::Rmw);
+                    let pieces = touched(&mut array, count);
+                    assert_eq!(pieces.concat(), whole, "{walk} of {bytes} by {stride} in {count}");
+                    let sizes = || pieces.iter().map(Vec::len);
+                    assert!(sizes().max() <= sizes().min().map(|least| least + 1), "{pieces:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_walk_that_is_cut_touches_all_once_and_one_that_is_whole_again_too() {
+        for walk in WALKS {
+            let mut array = array(64 * 50, 64, walk, Op::Rmw);
+            let touches = |array: &mut Array| {
+                let each = if walk == Walk::Chase { 1 } else { 0 };
+                let step = if walk == Walk::Whole { 1 } else { 8 };
+                array.slice().iter().skip(each).step_by(step).copied().collect::<Vec<f64>>()
+            };
+            for (pieces, after) in [(4, 2.0), (4, 3.0), (7, 2.0), (0, 2.0), (0, 3.0)] {
+                array.cut(pieces, 1);
+                array.walk();
+                assert!(touches(&mut array).iter().all(|touched| *touched == after), "{walk}");
+                // Where the cut changes the array is laid anew.
+                if pieces == 7 && after == 2.0 {
+                    assert_eq!(array.cut.pieces.len(), 7);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn as_many_hops_as_are_told_are_noted_and_no_more() {
+        let book = NoteBook::new(2).unwrap();
+        let mut array = array(64 * 50, 64, Walk::Chase, Op::Read);
+        array.note_to(book.of(1));
+        array.cut(3, 2);
+        (0..4).for_each(|_| array.walk());
+        let noted: Vec<Noted> = book.of(1).all().iter().map(Note::get).collect();
+        assert!(noted[..8].iter().all(|one| one.latency_ns > 0 && one.throughput_ns > 0));
+        assert!(noted[0].since_ns > 0 && noted[4].since_ns > noted[0].since_ns, "{noted:?}");
+        assert!(noted[8..].iter().all(|one| *one == Noted::default()));
+        assert!(book.of(0).all().iter().all(|note| note.get() == Noted::default()));
+        // A new phase begins anew, one without hops notes none.
+        array.cut(3, 1);
+        array.walk();
+        let first = book.of(1).all()[0].get();
+        assert!(first.since_ns > noted[4].since_ns);
+        array.cut(3, 0);
+        array.walk();
+        assert_eq!(book.of(1).all()[0].get(), first);
+        // More hops than there is room for are noted as far as it goes.
+        array.cut(3, u64::MAX);
+        (0..MOST_NOTES / 4 + 1).for_each(|_| array.walk());
+        assert!(book.of(1).all().iter().all(|note| note.get().latency_ns > 0));
+        assert_eq!(book.of(0).all()[0].get(), Noted::default());
+    }
+
+    #[test]
+    fn notes_lie_within_a_line_each() {
+        assert_eq!((64 % size_of::<Note>(), align_of::<Note>()), (0, size_of::<Note>()));
+    }
+}

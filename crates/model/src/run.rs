@@ -187,6 +187,7 @@ pub struct Resumed {
 /// One line of a run file; as text by [`Line::to_text`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "nearly all lines are samples")]
 pub enum Line {
     /// Always the first.
     Header(Box<Header>),

@@ -97,8 +97,11 @@ fn what_is_not_resolved_or_too_small_or_of_two_sizes_only_is_none() {
     assert_eq!(largest(&small), None);
 }
 
+/// A course by its name: the cost at a size.
+type Course = (&'static str, fn(f64) -> f64);
+
 /// Courses without a jump, over doublings: c x + d, the logarithm, a rise to a plateau, the square.
-const SMOOTH: [(&str, fn(f64) -> f64); 5] = [
+const SMOOTH: [Course; 5] = [
     ("flat", |_| 1000.0),
     ("linear", |x| 1000.0 + 40.0 * x),
     ("logarithmic", |x| 1000.0 + 300.0 * x.ln()),

@@ -199,6 +199,7 @@ mod tests {
             solos_ns: solos.iter().flat_map(|(first, member)| solo(*first, *member)).collect(),
             latency_ns,
             throughput_ns,
+            ..Triple::default()
         }
     }
 

@@ -3,11 +3,11 @@
 use launcher::Ending;
 use model::estimate::Estimate;
 use model::quote::cost;
-use model::words::{times, two_digits};
+use model::words::times;
 
 use super::findings::{Ratio, Summary};
 use super::record::Record;
-use crate::price::{Range, percents};
+use crate::price::percents;
 use crate::terminal::{TimeUnit, counted, figure};
 use crate::watch::findings::ProgramCost;
 

@@ -27,6 +27,8 @@ pub const MOST_KEPT: usize = 20;
 /// Most that are told of one CPU, and most CPUs of which something is told.
 const MOST_TOLD: usize = 5;
 
+/// Of tasks with a smaller share no sentence tells.
+const NOTABLE_IN_A_SENTENCE: f64 = 0.02;
 /// Most that a sentence names.
 const MOST_IN_A_SENTENCE: usize = 3;
 
@@ -197,12 +199,18 @@ impl CompetingTasks {
         (!told.is_empty()).then(|| told.join("; "))
     }
 
+    /// The same in a few words, of the tasks that had most: `also on CPU 1: stress-ng 12 %`.
+    pub fn brief_line(&self) -> Option<String> {
+        let who = self.who();
+        (!who.is_empty()).then(|| format!("also on {}: {}", cpus_words(&self.cpus), who.join(", ")))
+    }
+
     /// The tasks that had most of the measured CPUs, with their shares, at most three.
     pub fn who(&self) -> Vec<String> {
         let shares = self.tasks.iter().filter(|task| task.on == On::Measured);
         let mut shares: Vec<(f64, &Task)> =
             shares.map(|task| (self.share(task.cpu_ns), task)).collect();
-        shares.retain(|(share, _)| *share >= NOTABLE);
+        shares.retain(|(share, _)| *share >= NOTABLE_IN_A_SENTENCE);
         shares.sort_by(|a, b| b.0.total_cmp(&a.0));
         shares.iter().take(MOST_IN_A_SENTENCE).map(|(share, task)| task.in_words(*share)).collect()
     }

@@ -214,7 +214,7 @@ pub(crate) fn report(
         lines.push(place(path));
     } else {
         // Beside what the machine was like: a line of its own would leave out a finding.
-        let who = run.company.as_ref().and_then(CompetingTasks::line);
+        let who = run.company.as_ref().and_then(CompetingTasks::brief_line);
         let machine = lines.iter_mut().find(|line| line.starts_with("machine: "));
         machine.zip(who).into_iter().for_each(|(line, who)| *line += &format!("; {who}"));
         lines.extend(run.header.notices.iter().filter(|note| note.starts_with(TOO_SHORT)).cloned());

@@ -11,7 +11,7 @@ use crate::looks;
 use crate::machine::Machine;
 use crate::plan::{Batching, Plan, Stopping};
 use crate::ring::{self, Counters};
-use crate::run::{Build, Failure, Header, Line, Run, SCHEMA};
+use crate::run::{Build, End, Failure, Header, Line, Run, SCHEMA, StopReason};
 use crate::speed::{self, Speed};
 use crate::trial::overhead::BATCH_TICKS;
 use crate::trial::{self, Repeats, Trial, loops};
@@ -81,6 +81,7 @@ pub(super) fn run() -> Run {
         launch: None,
     });
     run.samples = samples();
+    run.end = Some(End { reason: StopReason::RoundsDone, finished: nothing(), spent_ns: 1 });
     run
 }
 

@@ -207,13 +207,25 @@ fn side_cost(ns: f64, not_quotable: Option<&String>) -> String {
 }
 
 fn table(found: &Comparison) -> Table {
-    let mut table = terminal::table(COLUMNS, found.changes.iter().map(|of| cells(of, found)));
+    let mut table = terminal::table(COLUMNS, found.changes.iter().map(|of| narrow(of, found)));
     for left in [0, 5] {
         if let Some(column) = table.column_mut(left) {
             column.set_cell_alignment(CellAlignment::Left);
         }
     }
     table
+}
+
+/// The cells in 80 columns: why a side may not be quoted stands once, where there is no interval.
+fn narrow(change: &Change, found: &Comparison) -> [String; 6] {
+    let mut cells = cells(change, found);
+    let sides = [&change.base_not_quotable, &change.new_not_quotable];
+    for (side, why) in sides.into_iter().enumerate() {
+        let Some(why) = why else { continue };
+        cells[1 + side] = "-".to_string();
+        cells[4].clone_from(why);
+    }
+    cells
 }
 
 /// The title; where several have the same, with the labels in which they differ.

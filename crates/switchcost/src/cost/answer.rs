@@ -8,6 +8,7 @@ use model::not_alone;
 use model::record::Record;
 use model::regions::{Axis, Region};
 use model::ring::{Case, Kind, Walk, Work};
+use model::run::unfinished;
 use model::words;
 
 use super::table::walk_words;
@@ -22,6 +23,10 @@ pub(crate) fn headline(record: &Record, cost: &Cost) -> String {
     let Some(series) = series.filter(|series| !series.costs.is_empty()) else {
         return "What a switch costs was not measured.".to_string();
     };
+    // On a run that did not end nothing is built.
+    if unfinished(record.end.as_ref()).is_some() {
+        return format!("A switch{} costs {}{}.", series.ring, series.ends(), policy(record));
+    }
     let kinds = if series.jump.is_none() { by_access(cost) } else { None };
     let beyond = kinds.or(series.beyond.clone()).map(|words| format!("; {words}"));
     format!(

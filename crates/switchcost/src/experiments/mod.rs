@@ -98,13 +98,17 @@ impl Record {
         }
     }
 
-    /// What it says in a few words, for a list of runs: `1.55 us a switch (2)` of a ring of two; nothing of a cost that
-    /// may not be quoted.
+    /// What it says in a few words, for a list of runs: `1.55 us a switch (2)` of a ring of two, or why that may not be
+    /// quoted.
     pub(crate) fn result(&self) -> Option<String> {
         let cost = |cases: &[CaseSummary]| {
             let smallest = cases.iter().find(|case| case.case.members > 1)?;
-            let cost = smallest.ns_per_switch_above_solo?.quote_cost().ok()?.value();
-            Some(format!("{} a switch ({})", words::time(cost), smallest.case.members))
+            Some(match smallest.ns_per_switch_above_solo?.quote_cost() {
+                Ok(cost) => {
+                    format!("{} a switch ({})", words::time(cost.value()), smallest.case.members)
+                }
+                Err(why) => why.of_time(),
+            })
         };
         match self {
             Self::Rings(of) => cost(&of.cases),

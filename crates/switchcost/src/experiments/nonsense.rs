@@ -115,24 +115,13 @@ fn below_zero(text: &str) -> Vec<&str> {
     text.split("\n\n").filter(|part| joined(part) && !says(&part.replace("\n  ", " "))).collect()
 }
 
-/// Costs by working set and interference have sentences and charts of their own.
-fn has_own_words(record: &Record) -> bool {
-    match record {
-        Record::Rings(of) => of.cost.is_some(),
-        Record::Trials(of) => matches!(of.findings, Findings::Interference(_)),
-        Record::Response(_) => false,
-    }
-}
-
 fn check_text(record: &Record, run: &Run) {
     let unfinished = run.unfinished();
     for view in [View::default(), View::ALL] {
         let text = record.text(run, None, view);
         let start = ["Interrupted: ", "Not finished: "].into_iter().find(|of| text.starts_with(of));
         assert_eq!(start.map(|of| of.trim_end_matches(": ")), unfinished, "{text}");
-        if !has_own_words(record) {
-            assert_eq!(below_zero(&text), [""; 0], "{text}");
-        }
+        assert_eq!(below_zero(&text), [""; 0], "{text}");
         if unfinished.is_some() {
             assert!(!text.contains("heapest"), "ranked: {text}");
         }
@@ -180,9 +169,6 @@ fn range(all: &[&Series]) -> Option<(f64, f64)> {
 }
 
 fn check_figures(record: &Record, run: &Run) {
-    if has_own_words(record) {
-        return;
-    }
     for figure in record.figures(run, 0).iter().filter(|of| matches!(of.body, Body::Series(_))) {
         let of_role = |roles: &[Role]| {
             figure.series().iter().filter(|of| roles.contains(&of.role)).collect::<Vec<&Series>>()

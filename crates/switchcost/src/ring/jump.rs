@@ -4,11 +4,15 @@ use model::cost::Levels;
 use model::jump::{self, Place};
 use model::record::Record;
 use model::regions::Axis;
+use model::run::unfinished;
 use model::summary::CaseSummary;
 
 /// ` It jumps from 1.54 us to 1.80 us at 5 members, 1.17x (1.14x to 1.20x). Candidates there: L1 48 KiB.`; nothing
-/// where no jump is resolved. Of rings that differ in their size only.
+/// where no jump is resolved, or the run did not end. Of rings that differ in their size only.
 pub(super) fn sentence(record: &Record) -> String {
+    if unfinished(record.end.as_ref()).is_some() {
+        return String::new();
+    }
     let rings = record.cases.iter().filter(|of| of.case.members > 1);
     let place = |of: &CaseSummary| {
         let cost = of.ns_per_switch_above_solo?.quote_cost().ok()?;

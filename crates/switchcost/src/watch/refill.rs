@@ -29,7 +29,7 @@ pub(crate) struct Sampled {
 }
 
 /// Samples that a working set is estimated from at the least.
-const FEWEST_SAMPLES: u64 = 50;
+const FEWEST_SAMPLES: u64 = 200;
 /// Share of the samples that must be understood.
 const UNDERSTOOD: f64 = 0.5;
 const CONFIDENCE: f64 = 0.95;

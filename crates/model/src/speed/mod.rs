@@ -45,6 +45,9 @@ const MOST_NOT_JUDGED: f64 = 0.1;
 /// From this share of the slices on others are why there are too few clean ones.
 const MOSTLY: f64 = 0.5;
 
+/// From this share of the slices on others were there all the time, and not once.
+const BESIDE: f64 = 0.02;
+
 /// How many there are, by round.
 type Counts = BTreeMap<u32, u32>;
 /// Levels of an unshared core, by the CPUs that quanta ran on.
@@ -145,6 +148,11 @@ impl CaseSlices {
     /// Whether it is others on the CPU that keep its slices from being clean: they ran in most of them.
     pub fn is_not_alone(&self) -> bool {
         self.clean_counts().not_alone_share().is_some_and(|share| share > MOSTLY)
+    }
+
+    /// Whether others had turns on the CPU: between these they waited for it.
+    pub fn is_beside_others(&self) -> bool {
+        self.clean_counts().not_alone_share().is_some_and(|share| share > BESIDE)
     }
 
     /// Whether there are clean slices enough for a figure at full speed.

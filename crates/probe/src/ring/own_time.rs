@@ -3,7 +3,7 @@
 
 use model::ring::{Case, MOST_ASKED_MEMBERS};
 
-use crate::sys::{CpuClock, Task, cpu_clock_ns, own_process_cpu_ns, own_thread_cpu_ns};
+use crate::sys::{CpuClock, Task, cpu_clock_ns, own_process_cpu_ns};
 
 /// The clocks of all that is measured.
 #[derive(Default)]
@@ -13,7 +13,7 @@ pub enum OwnTime {
     Unknown,
     /// That of this process: all are its threads.
     Own,
-    /// That of the calling thread, and those of these processes.
+    /// That of this process, and those of these.
     With(Vec<i32>),
 }
 
@@ -34,7 +34,7 @@ impl OwnTime {
     pub fn ns(&self) -> Option<u64> {
         match self {
             Self::Own => Some(own_process_cpu_ns()),
-            Self::With(pids) => pids.iter().try_fold(own_thread_cpu_ns(), |sum, pid| {
+            Self::With(pids) => pids.iter().try_fold(own_process_cpu_ns(), |sum, pid| {
                 Some(sum.wrapping_add(cpu_clock_ns(*pid, false, CpuClock::Precise).ok()?))
             }),
             Self::Unknown => None,

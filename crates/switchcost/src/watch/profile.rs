@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use launcher::KeptActions;
-use model::estimate::{Estimate, Speed};
+use model::estimate::Estimate;
 use model::experiment::Experiment;
 use model::machine::Machine;
 use model::plan::{Batching, MINIMUM_ROUNDS};
@@ -169,9 +169,9 @@ pub(super) fn is_walk(work: &Work) -> bool {
     work.walk != Walk::Sparse
 }
 
-/// Whether a cost holds: enough rounds, resolved from zero, not of a core that was shared.
+/// Whether a cost holds: it may be quoted, and is of enough rounds.
 fn holds(cost: &Estimate) -> bool {
-    cost.resolved && cost.speed != Speed::Contended && cost.rounds >= MINIMUM_ROUNDS
+    cost.quote_cost().is_ok() && cost.rounds >= MINIMUM_ROUNDS
 }
 
 /// Cost of a switch of a ring: its interval where it holds, else the middle half of the rounds, else whatever interval there

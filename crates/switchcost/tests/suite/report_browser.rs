@@ -35,9 +35,8 @@ fn browser() -> Result<PathBuf, String> {
     }
 }
 
-/// A run that was stored elsewhere, then small runs of every instrument; rounds and laps bound
-/// them, not time. A busy machine may leave the small ones without a cost to draw; the stored
-/// one has it, so what is drawn does not hang on who else runs.
+/// A stored run, then small runs of every instrument; rounds and laps bound them, not time. On a
+/// busy machine the small ones may have no cost to draw; the stored one always has.
 fn measure(home: &Home) -> Vec<String> {
     let small: [&[&str]; 7] = [
         &["ring", "--members", "2,4,8,16,32", "--rounds", "6", "--laps", "50"],
@@ -62,8 +61,8 @@ fn measure(home: &Home) -> Vec<String> {
         let said = home.run(&[args, &["--quiet"]].concat());
         assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
     }
-    let small = home.run_files().into_iter().map(|path| path.display().to_string());
-    [stored_run(home, "stored.jsonl", |_| {})].into_iter().chain(small).collect()
+    let measured = home.run_files().into_iter().map(|path| path.display().to_string());
+    [stored_run(home, "stored.jsonl", |_| {})].into_iter().chain(measured).collect()
 }
 
 fn screenshots() -> PathBuf {

@@ -189,6 +189,15 @@ fn a_neighbour_is_told_from_the_tick_and_its_share_is_counted() {
 }
 
 #[test]
+fn what_is_no_longer_than_a_step_of_the_loop_is_no_gap() {
+    let mut watched = sample(0, &[(1e6, 3000.0, Class::Interrupt)]);
+    let kept = classified(&watched);
+    assert_eq!(kept.len(), 1);
+    watched.gaps.extend([39, 40].map(|ticks| Gap { ticks, ..watched.gaps[0] }));
+    assert_eq!(classified(&watched), kept);
+}
+
+#[test]
 fn what_is_not_charged_is_neither_an_interrupt_nor_a_task() {
     let found = found(&[TICK, HOST], 0);
     let uncharged = class(&found, Class::Uncharged);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::{Kind, Walk, Work};
 use crate::jump::Jump;
-use crate::machine::{Cache, Machine};
+use crate::machine::{Cache, Machine, Tlb};
 use crate::plan::Plan;
 use crate::regions::{Axis, Level};
 use crate::words::bytes;
@@ -16,6 +16,12 @@ const X86_ADDRESS_SPACES: u64 = 6;
 
 /// So many of them others may take: the kernel's threads run in the last one's, a task beside the ring in its own.
 const TAKEN_BY_OTHERS: u64 = 2;
+
+/// Runnable tasks that CFS, the scheduler before Linux 6.6, gives a turn each within its latency (sched_nr_latency,
+/// kernel/sched/fair.c): of more than these each turn is as short as it may be.
+const CFS_TASKS: u64 = 8;
+/// The first kernel without CFS.
+const EEVDF: (u32, u32) = (6, 6);
 
 /// Where a cache of a size of 1 begins to overflow, as pages fall into its sets by chance, and where it has.
 const OVERFLOWS: (f64, f64) = (0.5, 1.3);
@@ -30,7 +36,9 @@ pub struct Candidate {
 /// The data caches of the CPU that was measured on, and what else limits it.
 pub struct Levels<'a> {
     caches: Vec<&'a Cache>,
+    tlbs: &'a [Tlb],
     address_spaces: Option<u64>,
+    runnable: Option<u64>,
 }
 
 impl<'a> Levels<'a> {
@@ -41,10 +49,16 @@ impl<'a> Levels<'a> {
         let vendor = machine.cpu.models.known().and_then(|models| models.first()?.vendor.known());
         let is_x86 =
             vendor.is_some_and(|vendor| ["AuthenticAMD", "GenuineIntel"].contains(&&**vendor));
-        let mut first = plan.rings().map(|(_, case)| case).take(1);
-        let processes = first.any(|case| case.kind == Kind::Process && case.placement.is_one_cpu());
+        let first = plan.rings().map(|(_, case)| case).next();
+        let first = first.filter(|case| case.placement.is_one_cpu());
+        let processes = first.is_some_and(|case| case.kind == Kind::Process);
         let address_spaces = (is_x86 && processes).then_some(X86_ADDRESS_SPACES);
-        Self { caches, address_spaces }
+        let kernel = machine.kernel.release.known().and_then(|release| version(release));
+        // Of other links no more than two members are runnable at once.
+        let all_run = first.is_some_and(|case| case.link == "yield" && !case.policy.is_realtime());
+        let runnable = (all_run && kernel.is_some_and(|of| of < EEVDF)).then_some(CFS_TASKS);
+        let tlbs = machine.cpu.tlbs.known().map_or(&[][..], Vec::as_slice);
+        Self { caches, tlbs, address_spaces, runnable }
     }
 
     /// Those of which the size is known, as `size` makes it of the cache and its bytes.
@@ -74,8 +88,8 @@ impl<'a> Levels<'a> {
         all
     }
 
-    /// What of the machine ends between the two sizes of a jump: the caches that the arrays of all members, or one
-    /// alone, outgrow there, and what else Linux keeps only so many of.
+    /// What of the machine ends between the two sizes of a jump: the caches and the TLBs that the arrays of all members, or
+    /// one alone, outgrow there, and what else Linux keeps only so many of.
     pub fn candidates(
         &self,
         jump: &Jump,
@@ -84,34 +98,54 @@ impl<'a> Levels<'a> {
         work: Option<Work>,
     ) -> Vec<Candidate> {
         let by_members = *axis == Axis::MEMBERS;
-        // All arrays together before the jump and after it, and one alone.
-        let touched = |size: u64| {
-            let own = |bytes: u64, of: Work| Work { bytes, ..of }.fetched_bytes();
-            Some(match (work?, by_members) {
-                (of, true) => (size * of.fetched_bytes(), size * of.fetched_bytes()),
-                (of, false) if of.walk == Walk::Sparse => {
-                    let one = own(size.checked_mul(of.stride_bytes)?, of);
-                    (one * u64::from(members), one)
+        // The work of a member at one size of the jump, and how many members have it.
+        let at = |size: u64| {
+            let of = work?;
+            Some(match (by_members, of.walk) {
+                (true, _) => (of, size),
+                (false, Walk::Sparse) => {
+                    let bytes = size.checked_mul(of.stride_bytes)?;
+                    (Work { bytes, ..of }, members.into())
                 }
-                (of, false) => (own(size, of) * u64::from(members), own(size, of)),
+                (false, _) => (Work { bytes: size, ..of }, members.into()),
             })
         };
         let sizes = (*axis != Axis::STRIDE).then_some(());
-        let both = sizes.and_then(|()| touched(jump.from).zip(touched(jump.to)));
-        let is_outgrown = |cache: u64| {
-            both.is_some_and(|((_, one_before), (all_after, _))| {
-                all_after as f64 > OVERFLOWS.0 * cache as f64
-                    && (one_before as f64) < OVERFLOWS.1 * cache as f64
+        let ends = sizes.and_then(|()| at(jump.from).zip(at(jump.to)));
+        // Whether all together outgrow what holds so much, before one alone has: of members none is ever alone.
+        let is_outgrown = |holds: u64, touched: fn(&Work) -> u64| {
+            ends.is_some_and(|((before, many), (after, all))| {
+                let before = touched(&before) * if by_members { many } else { 1 };
+                (touched(&after) * all) as f64 > OVERFLOWS.0 * holds as f64
+                    && (before as f64) < OVERFLOWS.1 * holds as f64
             })
         };
-        let caches = self.for_arrays().into_iter().filter(|level| is_outgrown(level.size));
+        let caches = self.for_arrays().into_iter();
+        let caches = caches.filter(|level| is_outgrown(level.size, Work::fetched_bytes));
         let caches = caches.map(|level| format!("{} {}", level.name, bytes(level.size)));
+        let tlbs = self.tlbs.iter().filter(|tlb| {
+            let is_used = work.is_some_and(|of| of.page_bytes() == tlb.page_bytes);
+            is_used && is_outgrown(tlb.entries, Work::pages)
+        });
+        let tlbs = tlbs.map(|tlb| {
+            format!("L{} TLB of {} pages of {}", tlb.level, tlb.entries, bytes(tlb.page_bytes))
+        });
         let spaces = self.address_spaces.filter(|spaces| {
             by_members && jump.from <= *spaces && jump.to + TAKEN_BY_OTHERS > *spaces
         });
         let spaces = spaces.map(|spaces| {
             format!("the {spaces} address spaces that Linux keeps in a CPU's TLB, shared with other tasks")
         });
-        caches.chain(spaces).map(|name| Candidate { name }).collect()
+        let runnable =
+            self.runnable.filter(|tasks| by_members && (jump.from..jump.to).contains(tasks));
+        let runnable = runnable
+            .map(|tasks| format!("the {tasks} tasks that CFS gives a turn within its latency"));
+        caches.chain(tlbs).chain(spaces).chain(runnable).map(|name| Candidate { name }).collect()
     }
+}
+
+/// `6.1.0-18-amd64` is (6, 1).
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut parts = release.split(['.', '-']).map(|part| part.parse().ok());
+    Some((parts.next()??, parts.next()??))
 }

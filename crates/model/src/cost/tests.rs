@@ -1,7 +1,7 @@
 use super::*;
 use crate::experiment::Experiment;
 use crate::looks;
-use crate::machine::{Cache, CacheKind, CpuModel};
+use crate::machine::{Cache, CacheKind, CpuModel, Tlb};
 use crate::plan::{Batching, Stopping};
 use crate::reading::Reading;
 use crate::regions::Region;
@@ -250,6 +250,59 @@ fn strides_are_an_axis_of_their_own() {
     assert_eq!(by_stride.jump.map(|jump| (jump.from, jump.to)), Some((128, 256)));
     assert_eq!((by_stride.breaks.breaks[0].low, by_stride.breaks.breaks[0].high), (128, 256));
     assert!(by_stride.candidates.is_empty(), "of no stride the machine has so many");
+}
+
+#[test]
+fn a_tlb_that_the_pages_of_all_members_outgrow_is_a_candidate() {
+    let [small, huge] = [4 << 10, 2 << 20];
+    let tlb = |level, entries, page_bytes| Tlb { level, entries, page_bytes };
+    let tlbs = [tlb(1, 72, small), tlb(2, 3072, small), tlb(1, 72, huge)];
+    let mut machine = Machine::default();
+    machine.cpu.tlbs = Reading::Known(tlbs.to_vec());
+    let plan = plan(&[2], &[]);
+    let levels = Levels::of(&machine, &plan);
+    let names = |axis: &Axis, (from, to): (u64, u64), work: Work| {
+        let cost = |ns: f64| estimate(ns, Some(1.0), Speed::Full).quote_cost().unwrap();
+        let jump = Jump::between(&(from, cost(100.0)), &(to, cost(900.0)));
+        let found = levels.candidates(&jump, axis, 2, Some(work));
+        found.into_iter().map(|of| of.name).collect::<Vec<_>>()
+    };
+    let (first, second) = ("L1 TLB of 72 pages of 4 KiB", "L2 TLB of 3072 pages of 4 KiB");
+    assert_eq!(names(&Axis::PAGES, (16, 64), pages(1)), [first]);
+    assert_eq!(names(&Axis::PAGES, (128, 256), pages(1)), [""; 0]);
+    assert_eq!(names(&Axis::PAGES, (512, 1024), pages(1)), [second]);
+    assert_eq!(names(&Axis::MEMBERS, (4, 8), pages(256)), [second]);
+    // All pages of an array are touched, huge ones by themselves.
+    let array = Work::new(1 << 20, 64, Op::Read).unwrap();
+    assert_eq!(names(&Axis::ARRAY, (2 << 20, 8 << 20), array), [second]);
+    let large = Work { huge_pages: true, ..array };
+    assert_eq!(names(&Axis::ARRAY, (2 << 20, 8 << 20), large), [""; 0]);
+    assert_eq!(names(&Axis::ARRAY, (64 << 20, 128 << 20), large), ["L1 TLB of 72 pages of 2 MiB"]);
+}
+
+#[test]
+fn before_linux_6_6_a_scheduler_shortens_the_turns_of_few_tasks_only() {
+    let names = |release: &str, link: &str, (from, to): (u64, u64)| {
+        let mut machine = Machine::default();
+        machine.kernel.release = Reading::Known(release.to_string());
+        let mut plan = plan(&[2], &[]);
+        for case in &mut plan.cases {
+            let crate::case::Case::Ring(case) = case else { continue };
+            case.link = link.into();
+        }
+        let cost = |ns: f64| estimate(ns, Some(1.0), Speed::Full).quote_cost().unwrap();
+        let jump = Jump::between(&(from, cost(100.0)), &(to, cost(900.0)));
+        let found = Levels::of(&machine, &plan).candidates(&jump, &Axis::MEMBERS, 2, None);
+        found.into_iter().map(|of| of.name).collect::<Vec<_>>()
+    };
+    let eight = "the 8 tasks that CFS gives a turn within its latency";
+    assert_eq!(names("6.1.0-18-amd64", "yield", (8, 9)), [eight]);
+    assert_eq!(names("5.10", "yield", (4, 16)), [eight]);
+    assert_eq!(names("6.1.0", "yield", (9, 16)), [""; 0]);
+    assert_eq!(names("6.1.0", "yield", (4, 8)), [""; 0]);
+    assert_eq!(names("6.6.1", "yield", (8, 9)), [""; 0]);
+    assert_eq!(names("6.1.0", "pipe", (8, 9)), [""; 0]);
+    assert_eq!(names("unknown", "yield", (8, 9)), [""; 0]);
 }
 
 /// c2 and c1 of all rounds, and the differences of those rounds that both were measured in.

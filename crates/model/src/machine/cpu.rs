@@ -32,6 +32,8 @@ pub struct Cpu {
     pub topology: Reading<Vec<LogicalCpu>>,
     /// Every cache of the online CPUs once, rising by CPU and level.
     pub caches: Reading<Vec<Cache>>,
+    /// The data TLBs of one CPU, rising by the size of their pages and by level (CPUID).
+    pub tlbs: Reading<Vec<Tlb>>,
 }
 
 /// One kind of CPU and which CPUs are of it (/proc/cpuinfo).
@@ -102,6 +104,17 @@ impl Cache {
     pub fn serves(&self, cpu: u32) -> bool {
         self.of_cpu == cpu || self.shared_cpus.known().is_some_and(|cpus| cpus.contains(cpu))
     }
+}
+
+/// A translation lookaside buffer for data: of so many pages it keeps where they lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tlb {
+    /// 1 is next to the core.
+    pub level: u32,
+    /// Pages that it keeps.
+    pub entries: u64,
+    /// Size of these pages.
+    pub page_bytes: u64,
 }
 
 /// What a cache holds.

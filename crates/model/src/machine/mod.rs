@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use cpu::{
-    Cache, CacheKind, Cpu, CpuModel, Frequency, FrequencyPolicy, LogicalCpu, Mitigations,
+    Cache, CacheKind, Cpu, CpuModel, Frequency, FrequencyPolicy, LogicalCpu, Mitigations, Tlb,
     Virtualization,
 };
 pub(crate) use cpu_list::MAX_CPUS;

@@ -137,6 +137,20 @@ impl Work {
         }
     }
 
+    /// Size of the pages that the array lies on, where huge ones are given if they are asked for.
+    pub fn page_bytes(&self) -> u64 {
+        if self.huge_pages { 2 << 20 } else { 4 << 10 }
+    }
+
+    /// Pages that a hop touches: what has to fit into a TLB.
+    pub fn pages(&self) -> u64 {
+        let all = self.bytes.div_ceil(self.page_bytes());
+        match self.walk {
+            Walk::Whole | Walk::Chase => all,
+            Walk::Sparse => all.min(self.touches()),
+        }
+    }
+
     /// Whether any array could be walked by this stride.
     pub fn check_stride(stride_bytes: u64) -> Result<(), WorkError> {
         let is_walkable = stride_bytes > 0 && stride_bytes % ELEMENT_BYTES == 0;

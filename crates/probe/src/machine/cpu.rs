@@ -23,6 +23,7 @@ pub(super) fn read(tree: &Tree) -> Cpu {
         topology: reading(online(tree))
             .map(|cpus| cpus.into_iter().map(|cpu| logical_cpu(tree, cpu)).collect()),
         caches: reading(caches(tree)),
+        ..Cpu::default()
     }
 }
 

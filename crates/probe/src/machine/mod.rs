@@ -7,13 +7,14 @@ mod cgroup;
 mod cpu;
 mod kernel;
 mod system;
+mod tlb;
 mod tree;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use model::competing::Interrupts;
-use model::machine::{CpuAccounting, Kernel, Machine};
+use model::machine::{Cpu, CpuAccounting, Kernel, Machine};
 use model::reading::Reading;
 
 pub(crate) use self::cgroup::Throttle;
@@ -55,7 +56,7 @@ pub fn read_with_accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
     let config = &Config::of(tree);
     let machine = Machine {
         kernel: kernel::read(tree, config),
-        cpu: cpu::read(tree),
+        cpu: Cpu { tlbs: tlb::read(root), ..cpu::read(tree) },
         frequency: cpu::read_frequency(tree),
         mitigations: reading(system::mitigations(tree)),
         virtualization: system::virtualization(tree),

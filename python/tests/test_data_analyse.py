@@ -132,11 +132,21 @@ def test_groups_that_are_too_small_and_hosts_that_are_too_noisy(dataset: Dataset
     found = analyse(dataset)
     assert [g["judged"] for g in found.groups] == [True, False]
     assert "4 in groups below 8 hosts" in found.answer() and not found.slow
-    other = fill(Dataset(dataset.path.parent / "b"), 20, 4, figure={"speed": "contended", "low": None, "high": None})
-    found = analyse(other)
-    assert len(found.noisy) == 20 and "20 too noisy to say" in found.answer()
+    for speed in ("contended", "not_alone"):
+        figure: dict[str, object] = {"speed": speed, "low": None, "high": None}
+        found = analyse(fill(Dataset(dataset.path.parent / speed), 20, 4, figure=figure))
+        assert len(found.noisy) == 20 and "20 too noisy to say" in found.answer()
     wild = analyse(fill(Dataset(dataset.path.parent / "c"), 20, 4, scatter=0.5))
     assert len(wild.noisy) == 20
+
+
+@pytest.mark.parametrize(("ended", "slow"), [("interrupted", 0), ("failed", 0), ("killed", 0), ("precise", 1)])
+def test_runs_that_did_not_end_are_no_evidence(dataset: Dataset, ended: str, slow: int) -> None:
+    def facts(i: int, day: int) -> dict[str, object]:
+        return {"ended": ended if i == 7 and day < 6 else "budget_spent"}
+
+    found = analyse(fill(dataset, 40, 12, lambda i, day: 0.3 * (i == 7 and day < 6), facts))
+    assert len(found.slow) + len(found.suspects) + len(found.drifting) == slow
 
 
 def test_what_a_host_was_before_does_not_count(dataset: Dataset) -> None:

@@ -163,7 +163,7 @@ impl Record {
                     Findings::Primes(found) => clock::figures::deviations(found, index),
                     Findings::Malloc(found) => clock::figures::blocks(of, found, index),
                     Findings::Sampling(found) => clock::figures::accounts(found, index),
-                    Findings::Interference(found) => interference::table::figure(found, index),
+                    Findings::Interference(found) => interference::table::figure(of, found, index),
                 };
                 found.into_iter().collect()
             }

@@ -6,6 +6,7 @@ use model::findings::interference::{
     CONFIDENCE, Comparison, Execution, Found, Noise, Runs, Verdict, judge,
 };
 use model::published::li2007::Figures;
+use model::run::unfinished;
 use model::trial::{Case, Environment, Trial};
 use model::words;
 use stats::Interval;
@@ -21,14 +22,21 @@ pub(crate) fn text(record: &Record, found: &Found, view: View) -> Text {
     });
     let published = if view.history { format!("\n{}", published()) } else { String::new() };
     let doubts = found.doubts.iter().map(|doubt| format!("doubt: {doubt}"));
+    let is_whole = unfinished(record.end.as_ref()).is_none();
     Text {
-        headline: found.verdict.headline(noise.unwrap_or(Noise::Net)),
+        headline: match is_whole {
+            true => found.verdict.headline(noise.unwrap_or(Noise::Net)),
+            false => NOT_COMPARED.to_string(),
+        },
         table: format!("{}\n{published}", ranges(&found.verdict)),
         details: format!("{}\n\n{}\n", comparisons(&found.verdict, 1e6), legend(record, found)),
-        findings: doubts.chain([format!("verdict: {}", found.in_words)]).collect(),
+        findings: doubts.chain(is_whole.then(|| format!("verdict: {}", found.in_words))).collect(),
         ..Text::default()
     }
 }
+
+/// In place of a verdict on a run that did not go to its end.
+const NOT_COMPARED: &str = "The settings are not compared, as not all runs were made.";
 
 /// In place of an interval that is none of a time.
 const NOT_RESOLVED: &str = "not resolved";
@@ -141,7 +149,7 @@ fn published() -> String {
 }
 
 /// Execution times by condition, with the paper's intervals; without those that are not resolved.
-pub(crate) fn figure(found: &Found, index: usize) -> Option<Figure> {
+pub(crate) fn figure(record: &Record, found: &Found, index: usize) -> Option<Figure> {
     let name = |of: &Runs| format!("{}, {}", words::bytes(of.array_bytes), of.setting);
     let names = each_once(found.runs.iter().map(name));
     let point = |of: &Runs| {
@@ -155,7 +163,11 @@ pub(crate) fn figure(found: &Found, index: usize) -> Option<Figure> {
     };
     let series = [(Environment::Disturbed, "disturbed"), (Environment::Quiet, "quiet")].map(series);
     let axes = (Axis::of_names("array and setting", names.clone()), nanoseconds("time of a run"));
-    let in_words = format!("{}. Intervals of {:.0} %.", found.in_words, CONFIDENCE * 100.0);
+    let in_words = match unfinished(record.end.as_ref()) {
+        None => format!("{}.", found.in_words),
+        Some(_) => NOT_COMPARED.to_string(),
+    };
+    let in_words = format!("{in_words} Intervals of {:.0} %.", CONFIDENCE * 100.0);
     lines("interference", "Runs in quiet and under disturbance", in_words, axes, series)
 }
 

@@ -56,8 +56,8 @@ pub struct Accesses {
     pub computing: u64,
     /// Samples whose code could not be read or followed.
     pub unknown: u64,
-    /// Threads that ran.
-    pub running: BTreeSet<u32>,
+    /// How often each thread was seen to run.
+    running: BTreeMap<u32, u64>,
     /// CPUs that they ran on.
     pub running_cpus: BTreeSet<u32>,
     /// How often each thread was seen before an access to each cache line.
@@ -67,6 +67,9 @@ pub struct Accesses {
     /// Other processes that ran on its CPUs, by process.
     pub neighbours: BTreeMap<u32, Neighbour>,
 }
+
+/// Share of what a thread ran on average from which on one takes turns with the others.
+const LEAST_OF_A_TURN: f64 = 0.25;
 
 /// A process that runs on the same CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -93,7 +96,7 @@ impl Neighbour {
 
 impl Accesses {
     fn add(&mut self, moment: &Moment, next: Next) {
-        self.running.insert(moment.tid);
+        *self.running.entry(moment.tid).or_default() += 1;
         self.running_cpus.insert(moment.cpu);
         match next {
             Next::Unknown => self.unknown += 1,
@@ -113,9 +116,25 @@ impl Accesses {
         self.accesses + self.computing + self.unknown
     }
 
-    /// Threads that were seen before an access.
+    /// Threads that take turns: without those that ran for less than a quarter of what each did on average, such as one that
+    /// makes ready what the others work on.
+    fn taking_turns(&self) -> BTreeSet<u32> {
+        let samples: u64 = self.running.values().sum();
+        let least = LEAST_OF_A_TURN * samples as f64 / self.running.len().max(1) as f64;
+        let often = self.running.iter().filter(|(_, count)| **count as f64 >= least);
+        often.map(|(tid, _)| *tid).collect()
+    }
+
+    /// How many threads take turns.
+    pub fn running(&self) -> usize {
+        self.taking_turns().len()
+    }
+
+    /// Those of them that were seen before an access.
     pub fn threads(&self) -> usize {
-        self.of_threads.keys().map(|(tid, _)| tid).collect::<BTreeSet<_>>().len()
+        let taking_turns = self.taking_turns();
+        let seen: BTreeSet<u32> = self.of_threads.keys().map(|(tid, _)| *tid).collect();
+        seen.intersection(&taking_turns).count()
     }
 
     /// CPUs on which one was.
@@ -123,9 +142,13 @@ impl Accesses {
         self.of_cpus.keys().map(|(cpu, _)| cpu).collect::<BTreeSet<_>>().len()
     }
 
-    /// How often each line of each thread was seen.
+    /// How often each line of each of these was seen.
     pub fn of_threads(&self) -> impl Iterator<Item = u64> {
-        self.of_threads.values().copied()
+        let taking_turns = self.taking_turns();
+        let of_these = move |((tid, _), count): (&(u32, u64), &u64)| {
+            taking_turns.contains(tid).then_some(*count)
+        };
+        self.of_threads.iter().filter_map(of_these)
     }
 
     /// How often each line was seen on each CPU.
@@ -282,7 +305,7 @@ mod tests {
         seen.add(&moment(3, 2), Next::Unknown);
         assert_eq!((seen.accesses, seen.dependent, seen.computing, seen.unknown), (4, 2, 1, 1));
         assert_eq!((seen.threads(), seen.cpus()), (2, 2));
-        assert_eq!((seen.running.len(), seen.running_cpus.len()), (3, 3));
+        assert_eq!((seen.running(), seen.running_cpus.len()), (3, 3));
         let sorted = |counts: &mut dyn Iterator<Item = u64>| {
             let mut all: Vec<u64> = counts.collect();
             all.sort_unstable();
@@ -290,6 +313,22 @@ mod tests {
         };
         assert_eq!(sorted(&mut seen.of_threads()), [1, 1, 2]);
         assert_eq!(sorted(&mut seen.of_cpus()), [1, 3]);
+    }
+
+    #[test]
+    fn a_thread_that_only_makes_ready_takes_no_turn() {
+        let mut seen = Accesses::default();
+        let moment = |tid| Moment { pid: 1, tid, cpu: 0, ip: 0, registers: [0; 16] };
+        // The mean is 30 samples: a quarter of it is 7.5.
+        for (tid, samples) in [(1, 7), (2, 41), (3, 42)] {
+            for number in 0..samples {
+                let address = (u64::from(tid) << 32) + number * LINE_BYTES;
+                seen.add(&moment(tid), Next::Access { address, dependent: true });
+            }
+        }
+        assert_eq!((seen.running(), seen.threads(), seen.of_threads().count()), (2, 2, 83));
+        seen.add(&moment(1), Next::Compute);
+        assert_eq!((seen.running(), seen.threads(), seen.of_threads().count()), (3, 3, 90));
     }
 
     #[test]

@@ -141,6 +141,9 @@ pub(crate) struct ProfilePoint {
     /// Of a ring without work that switches by sched_yield: `total` and `direct` are that switch.
     #[serde(default)]
     pub(crate) yields: bool,
+    /// The arrays of all members together fit into a cache that no other core uses.
+    #[serde(default)]
+    pub(crate) fits_private_cache: bool,
 }
 
 fn two() -> u32 {
@@ -213,6 +216,7 @@ pub(super) fn points_of(record: &Record) -> Vec<ProfilePoint> {
             hop_ns: summary.ns_per_hop.map(|hop| hop.value),
             members: summary.case.members,
             yields: false,
+            fits_private_cache: fits_private_cache(&record.header.machine, &summary.case),
         })
     };
     let yielding = record.cases.iter().filter(|summary| {
@@ -225,6 +229,19 @@ pub(super) fn points_of(record: &Record) -> Vec<ProfilePoint> {
         Some(ProfilePoint { total, members, yields: true, ..ProfilePoint::default() })
     };
     rings.filter_map(point).chain(yielding.filter_map(switch)).collect()
+}
+
+/// So much of a cache is filled before, as pages fall into its sets by chance, lines of some sets evict each other.
+const FILLED: f64 = 0.5;
+
+/// Whether the arrays of all members of a ring fit into the last cache that only its core uses.
+fn fits_private_cache(machine: &Machine, case: &Case) -> bool {
+    let cpu = case.placement.cpus_of(0).first().copied();
+    let private = cpu.and_then(|cpu| machine.last_private_cache(cpu).ok());
+    let private_bytes = private.and_then(|cache| cache.size_bytes.known().copied());
+    let touched = case.work.map_or(0, |work| work.fetched_bytes());
+    let all = touched.saturating_mul(case.members.into());
+    private_bytes.is_some_and(|private_bytes| all as f64 <= FILLED * private_bytes as f64)
 }
 
 /// The direct cost of two members: everything that any of the points gives for it.

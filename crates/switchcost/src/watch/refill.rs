@@ -63,7 +63,7 @@ pub(super) fn working_set(seen: &Accesses) -> Result<WorkingSet, NotRead> {
     });
     let sampled = Sampled {
         sets_per_cpu,
-        threads_per_cpu: seen.running.len() as f64 / seen.running_cpus.len().max(1) as f64,
+        threads_per_cpu: seen.running() as f64 / seen.running_cpus.len().max(1) as f64,
         memory_share,
         dependent_share: seen.dependent as f64 / seen.accesses.max(1) as f64,
         involuntary_share: 0.0,
@@ -85,6 +85,8 @@ fn of_neighbours(seen: &Accesses) -> f64 {
 /// What the machine's caches change from one hour to the next, where others share them: refills are known within this
 /// factor only (docs/validation.md, "Estimated switch overhead against the truth").
 const DRIFT: f64 = 1.5;
+/// The same of what fits into caches that nobody shares: what is left is the core's other hardware thread, and its clock.
+const PRIVATE_DRIFT: f64 = 1.2;
 
 /// Time in which whoever else uses the same caches evicts all lines of a thread that waits for its turn, at the least.
 const EVICTED_NS: f64 = 10e6;
@@ -95,6 +97,8 @@ struct Line {
     low_ns: f64,
     high_ns: f64,
     warm_ns: f64,
+    /// All that was walked fits into a cache that no other core uses: nobody else evicts it.
+    is_private: bool,
 }
 
 impl Line {
@@ -105,7 +109,12 @@ impl Line {
         let warm_ns = (point.hop_ns? - middle) / lines;
         let (low_ns, high_ns) =
             ((total.low_ns - direct.high_ns) / lines, (total.high_ns - direct.low_ns) / lines);
-        Some(Self { low_ns: low_ns.max(0.0), high_ns: high_ns.max(0.0), warm_ns: warm_ns.max(0.0) })
+        Some(Self {
+            low_ns: low_ns.max(0.0),
+            high_ns: high_ns.max(0.0),
+            warm_ns: warm_ns.max(0.0),
+            is_private: point.fits_private_cache,
+        })
     }
 
     fn between(self, other: Self, part: f64) -> Self {
@@ -114,13 +123,22 @@ impl Line {
             low_ns: mix(self.low_ns, other.low_ns),
             high_ns: mix(self.high_ns, other.high_ns),
             warm_ns: mix(self.warm_ns, other.warm_ns),
+            is_private: self.is_private && other.is_private,
         }
     }
 
     /// With what others evict of it within so much time, by which it costs up to `most_ns` more.
     fn after(self, idle_ns: f64, most_ns: f64) -> Self {
+        if self.is_private {
+            return self;
+        }
         let more = (most_ns - self.high_ns).max(0.0) * (idle_ns / EVICTED_NS).clamp(0.0, 1.0);
         Self { high_ns: self.high_ns + more, ..self }
+    }
+
+    /// Within which factor it is known.
+    fn drift(&self) -> f64 {
+        if self.is_private { PRIVATE_DRIFT } else { DRIFT }
     }
 
     /// The least and the most that so many bytes cost in `memory_ns` of memory accesses, lost time among them: no more
@@ -152,13 +170,14 @@ fn refill_of(
     let (bytes, half) = ((low * high).sqrt(), (high / low).sqrt());
     // What is uncertain by itself adds up as squares.
     let both = |factor: f64| half.ln().hypot(factor.ln()).exp();
-    let (ends, drift) = ((bytes / both(PLACES), bytes * both(PLACES)), both(DRIFT));
+    let ends = (bytes / both(PLACES), bytes * both(PLACES));
     let line = |bytes: f64| line_at(points, sets, bytes).map(&others);
     let measured = || points.iter().map(|point| point.array_bytes as f64);
     let about =
         measured().filter(|bytes| (ends.0..=ends.1).contains(bytes)).chain([ends.0, ends.1]);
     let lines: Vec<Line> = about.filter_map(line).collect();
-    let all: Vec<(f64, f64)> = lines.iter().map(|of| of.refill(bytes, memory_ns, drift)).collect();
+    let refill = |of: &Line| of.refill(bytes, memory_ns, both(of.drift()));
+    let all: Vec<(f64, f64)> = lines.iter().map(refill).collect();
     let least = all.iter().map(|of| of.0).reduce(f64::min)?;
     let most = all.iter().map(|of| of.1).reduce(f64::max)?;
     let smaller = measured().filter(|of| *of < bytes);
@@ -303,7 +322,7 @@ mod tests {
             walk,
             hop_ns: Some(total + 4.0 * lines),
             members,
-            yields: false,
+            ..ProfilePoint::default()
         }
     }
 
@@ -372,6 +391,21 @@ mod tests {
         assert!(high > 9000.0, "{high}");
         // One set on a CPU: whatever runs in between may use the cache or not.
         assert_eq!(ends(64, Sampled { sets_per_cpu: 1.0, ..SAMPLED }, 1e6).0, SWITCH);
+    }
+
+    /// Nobody else evicts what fits into a private cache, nor does it cost another time when others use theirs.
+    #[test]
+    fn what_fits_into_a_private_cache_is_known_within_a_smaller_factor() {
+        let fits = |of: ProfilePoint| ProfilePoint { fits_private_cache: of.members == 8, ..of };
+        let points: Vec<ProfilePoint> = points().into_iter().map(fits).collect();
+        let waits = Sampled { threads_per_cpu: 8.0, ..SAMPLED };
+        let line = 6.0 + 6.0 * PLACES.ln() / 4_f64.ln();
+        let found = cost(set(64), waits, Some(1e6), &points).unwrap();
+        assert!((found.high_ns - (800.0 + 1024.0 * line * PRIVATE_DRIFT)).abs() < 1.0, "{found:?}");
+        // Between it and what does not fit nobody knows.
+        let between = Sampled { sets_per_cpu: 16.0, ..waits };
+        let found = cost(set(64), between, Some(1e6), &points).unwrap();
+        assert!(found.high_ns > 800.0 + 1024.0 * line * DRIFT, "{found:?}");
     }
 
     /// 512 lines of 20 ns at 32 KiB are more than 1,024 of 1 ns: they may be those of 64 KiB that are used most.

@@ -39,7 +39,7 @@ pub struct NoiseVerdict {
     /// Share of the slices that ran at full speed with nobody else on the core as the machine was found, 0 to
     /// 1. The verdict rests on it where it is there; absent where nobody looked.
     pub clean_share: Option<f64>,
-    /// Share of the slices, 0 to 1, in which other tasks ran on the measured CPU; absent where nobody looked.
+    /// Share of the slices, 0 to 1, in which other tasks ran on the measured CPU or had a turn within 10 ms; absent where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_alone_share: Option<f64>,
     /// Relative scatter of a case from round to round (MAD times 1.4826 over median), the median
@@ -210,6 +210,7 @@ pub(crate) fn verdict(
     let level = match (clean_share, round_spread) {
         // Too few of all, waited for or not: no figure at full speed comes of them.
         (Some(_), _) if clean.share().is_some_and(|all| all < LEAST_SHARE) => NoiseLevel::Unusable,
+        (Some(_), _) if clean.are_not_alone() => NoiseLevel::Unusable,
         (Some(share), _) if share < QUIET_SHARE => NoiseLevel::Noisy,
         // The figures are of the slices between, and hold; quiet it was not.
         (Some(_), _) if disturbed_share > NOISY_DISTURBED => NoiseLevel::Noisy,
@@ -238,7 +239,7 @@ pub(crate) fn verdict(
 
 fn others_in_words(not_alone_share: Option<f64>) -> Option<String> {
     let share = not_alone_share.filter(|share| *share >= TOLD_SHARE)?;
-    Some(format!("other tasks ran on the CPU in {:.0} % of the slices", share * 100.0))
+    Some(format!("other tasks shared the CPU in {:.0} % of the slices", share * 100.0))
 }
 
 impl NoiseVerdict {

@@ -38,10 +38,6 @@ enum Solo {
     Own,
 }
 
-/// What launches scatter by more, as a share of a figure, where others waited for the CPU: each switch then costs 2 to
-/// 4 % more, in slices that nobody shared, too (docs/validation.md).
-const BESIDE_OTHERS_SCATTER: f64 = 0.02;
-
 /// A figure of clean slices that estimates are sums of, by its case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Figure {
@@ -166,10 +162,26 @@ impl<'a> Grouped<'a> {
 
     fn has_figure(&self, figure: Figure) -> bool {
         let (Figure::Hop(case) | Figure::AboveOwnSolos(case)) = figure;
-        self.slices(case).is_some_and(match figure {
+        let has_slices = self.slices(case).is_some_and(match figure {
             Figure::Hop(_) => CaseSlices::has_full_speed,
             Figure::AboveOwnSolos(_) => CaseSlices::has_full_speed_above,
-        })
+        });
+        has_slices && !self.is_figure_not_alone(figure)
+    }
+
+    /// Whether others were there all the time while a figure was measured. Whoever was beside the solo was beside its ring,
+    /// which was measured in the same rounds: one that has just slept may have the CPU for several turns of theirs.
+    fn is_figure_not_alone(&self, figure: Figure) -> bool {
+        let is_not_alone = |case| self.slices(case).is_some_and(CaseSlices::is_not_alone);
+        match figure {
+            Figure::Hop(case) => match self.solo(case) {
+                Some(Solo::Case(solo)) => is_not_alone(case) || is_not_alone(solo),
+                _ => is_not_alone(case),
+            },
+            Figure::AboveOwnSolos(case) => {
+                self.slices(case).is_some_and(CaseSlices::is_not_alone_above)
+            }
+        }
     }
 
     /// The median of what a round's samples say, by rounds.
@@ -299,10 +311,7 @@ impl<'a> Grouped<'a> {
 
     /// Whether others on the CPU are why one of the parts has no figure at full speed.
     fn is_not_alone(&self, parts: &[Part]) -> bool {
-        parts.iter().any(|(figure, _)| {
-            let (Figure::Hop(case) | Figure::AboveOwnSolos(case)) = *figure;
-            !self.has_figure(*figure) && self.slices(case).is_some_and(CaseSlices::is_not_alone)
-        })
+        parts.iter().any(|(figure, _)| self.is_figure_not_alone(*figure))
     }
 
     /// (hop(N) - hop(1)) / counted switches a hop, as parts. None where there is no solo or nothing switched.
@@ -338,12 +347,7 @@ impl<'a> Grouped<'a> {
             variance += (factor * pooled.standard_error).powi(2);
             rounds = rounds.min(pooled.rounds);
         }
-        let beside_others =
-            parts.iter().any(|(Figure::Hop(case) | Figure::AboveOwnSolos(case), _)| {
-                self.slices(*case).is_some_and(CaseSlices::is_beside_others)
-            });
-        let more = if beside_others { BESIDE_OTHERS_SCATTER } else { 0.0 };
-        let scatter = self.plan.reference.scatter().hypot(more);
+        let scatter = self.plan.reference.scatter();
         Estimate::at_full_speed(value, variance.sqrt(), rounds, scatter, self.confidence())
     }
 

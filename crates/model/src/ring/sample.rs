@@ -534,6 +534,10 @@ pub struct Triple {
     pub latency_ns: Vec<u32>,
     /// Time of the throughput-bound loop there, in nanoseconds.
     pub throughput_ns: Vec<u32>,
+    /// Of hops in pieces: time that others had of the CPU in the solos and in the ring, in nanoseconds. Absent where that
+    /// was not looked at, and in older runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others_ns: Option<u64>,
 }
 
 #[cfg(test)]

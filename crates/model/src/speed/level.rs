@@ -185,7 +185,7 @@ impl Level {
             && near(f64::from(throughput_ns), self.unshared_ratio * self.latency_ns)
     }
 
-    /// Whether the quanta around slice `index` are all clean, and nobody else ran on the CPU as far as that was
+    /// Whether the quanta around slice `index` are all clean, and nobody else ran on the CPU in it as far as that was
     /// looked at.
     pub fn is_clean_slice(&self, slices: &Slices, index: usize) -> bool {
         let is_clean = |quantum: &(u32, u32)| self.is_clean(quantum.0, quantum.1);

@@ -9,6 +9,7 @@ mod pieces;
 #[cfg(test)]
 pub(crate) mod tests;
 mod triples;
+mod turns;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -42,11 +43,9 @@ const INTERRUPTED: f64 = 2.0;
 /// Where more of a case's samples cannot be judged, what is left would be a choice of the short ones.
 const MOST_NOT_JUDGED: f64 = 0.1;
 
-/// From this share of the slices on others are why there are too few clean ones.
+/// Where others ran in more of the slices, or had a turn near, they were there all the time: those between are no slices
+/// of a CPU of one's own.
 const MOSTLY: f64 = 0.5;
-
-/// From this share of the slices on others were there all the time, and not once.
-const BESIDE: f64 = 0.02;
 
 /// How many there are, by round.
 type Counts = BTreeMap<u32, u32>;
@@ -61,7 +60,7 @@ pub struct CaseSlices {
     pub clean: Counts,
     /// Slices that were judged.
     pub judged: u32,
-    /// Those in which others ran on the CPU.
+    /// Those in which others ran on the CPU, or had a turn near.
     pub not_alone: u32,
     /// Those of batches that waited for nothing.
     pub as_found: u32,
@@ -75,6 +74,8 @@ pub struct CaseSlices {
     pub clean_above: Counts,
     /// Slices of the rings of triples that were judged; 0 where solos are rings of their own.
     pub ring_slices: u32,
+    /// Those of triples beside which others ran.
+    pub ring_not_alone: u32,
     /// Switches and hops of samples with clean slices, by round.
     pub switches: BTreeMap<u32, (u64, u64)>,
 }
@@ -86,7 +87,7 @@ pub struct CleanCounts {
     pub judged: u32,
     /// The clean ones.
     pub clean: u32,
-    /// Those in which others ran on the CPU.
+    /// Those in which others ran on the CPU, or had a turn near.
     pub not_alone: u32,
     /// Slices of batches that were timed as the machine was found.
     pub as_found: u32,
@@ -111,9 +112,14 @@ impl CleanCounts {
         (self.judged > 0).then(|| f64::from(self.clean) / f64::from(self.judged))
     }
 
-    /// Share of the slices in which others ran on the CPU; absent where none was judged.
+    /// Share of the slices in which others ran on the CPU, or had a turn near; absent where none was judged.
     pub fn not_alone_share(&self) -> Option<f64> {
         (self.judged > 0).then(|| f64::from(self.not_alone) / f64::from(self.judged))
+    }
+
+    /// Whether others were there all the time: in most slices.
+    pub fn are_not_alone(&self) -> bool {
+        self.not_alone_share().is_some_and(|share| share > MOSTLY)
     }
 
     /// Share of the slices that were clean as the machine was found: of all where none was timed so.
@@ -145,24 +151,25 @@ impl CaseSlices {
         self.judged_samples > 0 && self.not_judged <= self.judged_samples
     }
 
-    /// Whether it is others on the CPU that keep its slices from being clean: they ran in most of them.
+    /// Whether others were there all the time: they ran in most of its slices, or had a turn near.
     pub fn is_not_alone(&self) -> bool {
-        self.clean_counts().not_alone_share().is_some_and(|share| share > MOSTLY)
+        self.clean_counts().are_not_alone()
     }
 
-    /// Whether others had turns on the CPU: between these they waited for it.
-    pub fn is_beside_others(&self) -> bool {
-        self.clean_counts().not_alone_share().is_some_and(|share| share > BESIDE)
+    /// The same of triples.
+    pub fn is_not_alone_above(&self) -> bool {
+        f64::from(self.ring_not_alone) > MOSTLY * f64::from(self.ring_slices)
     }
 
     /// Whether there are clean slices enough for a figure at full speed.
     pub fn has_full_speed(&self) -> bool {
-        self.is_judged() && are_enough(&self.clean, self.judged)
+        self.is_judged() && !self.is_not_alone() && are_enough(&self.clean, self.judged)
     }
 
     /// The same of triples.
     pub fn has_full_speed_above(&self) -> bool {
-        self.is_judged() && are_enough(&self.clean_above, self.ring_slices)
+        let alone = self.is_judged() && !self.is_not_alone_above();
+        alone && are_enough(&self.clean_above, self.ring_slices)
     }
 
     /// Takes up all samples of a round.
@@ -179,6 +186,9 @@ impl CaseSlices {
                 self.judged_samples += 1;
                 self.as_found += as_found;
                 self.ring_slices += parts;
+                let not_alone = triples.ring_slices_beside_others();
+                (self.not_alone, self.ring_not_alone) =
+                    (self.not_alone + not_alone, self.ring_not_alone + not_alone);
                 continue;
             }
             let Some(slices) = sample.judged_slices() else {
@@ -190,7 +200,10 @@ impl CaseSlices {
             self.judged_samples += 1;
             self.not_alone += not_alone(case, sample, slices);
             self.as_found += if slices.are_as_found() { count } else { 0 };
-            self.ring_slices += sample.triples.as_deref().map_or(0, Triples::ring_slices);
+            if let Some(triples) = &sample.triples {
+                self.ring_slices += triples.ring_slices();
+                self.ring_not_alone += triples.ring_slices_beside_others();
+            }
         }
         let (Some(level), Some(first)) = (level, samples.first()) else { return };
         let above = clean_above_of(case, samples, level).map(|(_, clean)| clean).sum();
@@ -212,11 +225,12 @@ impl CaseSlices {
     }
 }
 
-/// How many of these slices of a sample others ran in.
+/// How many of these slices of a sample others ran in, or had a turn near.
 fn not_alone(case: &ring::Case, sample: &ring::Sample, slices: &Slices) -> u32 {
-    let all = 0..slices.elapsed_ns.len();
-    let throughout = sample.is_shared_throughout(case);
-    all.filter(|at| throughout || slices.was_alone(*at) == Some(false)).count() as u32
+    if sample.is_shared_throughout(case) {
+        return slices.elapsed_ns.len() as u32;
+    }
+    slices.beside_others().into_iter().filter(|beside| *beside).count() as u32
 }
 
 /// The samples of a round that have clean slices, with the time of a hop in each of these, in nanoseconds. What was
@@ -235,7 +249,10 @@ pub(crate) fn clean_hops<'a>(
             let hops = slices.laps_of(index, sample.laps).saturating_mul(case.members.into());
             (hops > 0).then(|| slices.elapsed_ns[index] as f64 / hops as f64)
         };
-        let clean = (0..slices.elapsed_ns.len()).filter(|at| level.is_clean_slice(slices, *at));
+        let beside_others = slices.beside_others();
+        let alone = |at: &usize| beside_others.get(*at) != Some(&true);
+        let clean = (0..slices.elapsed_ns.len()).filter(alone);
+        let clean = clean.filter(|at| level.is_clean_slice(slices, *at));
         let hops: Vec<f64> = clean.filter_map(hop).collect();
         (!hops.is_empty()).then_some((*sample, hops))
     };

@@ -46,11 +46,10 @@ impl Triples {
     /// What the clean parts say: medians of each part of each member's hop, summed. No figure where a part was never
     /// clean, in the ring or in the solos, and where no place of the memory was tried on an unshared core.
     pub(crate) fn clean_in_pieces(&self, level: &Level) -> InPieces {
-        let (as_found, waited) = self.as_found_and_waited();
         let is_clean = |(latency, throughput)| level.is_clean(latency, throughput);
         let mut times = Vec::new();
-        let [clean_as_found, clean_waited] = [as_found, waited]
-            .map(|all| self.add_parts(all, &mut times, LONGEST_SLICE_NS, is_clean));
+        let [clean_as_found, clean_waited] =
+            self.alone().map(|all| self.add_parts(all, &mut times, LONGEST_SLICE_NS, is_clean));
         let clean = clean_as_found.saturating_add(clean_waited);
         let any_place = self.places.is_some_and(|places| places.unshared == Some(0));
         let times = if any_place { Vec::new() } else { times };
@@ -58,11 +57,12 @@ impl Triples {
         InPieces { hop_ns, above_ns, clean, clean_as_found }
     }
 
-    /// Whether each part of a hop was seen on a core of this ratio of throughput-bound to latency-bound loop, at whatever
+    /// Whether each part of a hop was seen, with nobody beside it, on a core of this ratio of throughput-bound to latency-bound loop, at whatever
     /// clock, in the ring and in the solos.
     pub fn are_seen_unshared(&self, unshared_ratio: f64) -> bool {
         let mut times = Vec::new();
-        self.add_parts(&self.all, &mut times, LONGEST_SLICE_NS, |(latency, throughput)| {
+        let all = self.alone().concat();
+        self.add_parts(all, &mut times, LONGEST_SLICE_NS, |(latency, throughput)| {
             near(f64::from(throughput), unshared_ratio * f64::from(latency))
         });
         self.above(&times).is_some()
@@ -92,15 +92,16 @@ impl Triples {
 
     /// Adds the clean parts of these triples, none longer than `longest_ns`, member by member in the order of a hop. Gives
     /// how many of rings are.
-    fn add_parts(
+    fn add_parts<'a>(
         &self,
-        triples: &[Triple],
+        triples: impl IntoIterator<Item = &'a Triple>,
         times: &mut Vec<Times>,
         longest_ns: u64,
         is_clean: impl Fn((u32, u32)) -> bool + Copy,
     ) -> u32 {
         let mut clean = 0_u32;
-        for (triple, each) in triples.iter().filter_map(|one| Some((one, self.parts_of_hop(one)?)))
+        for (triple, each) in
+            triples.into_iter().filter_map(|one| Some((one, self.parts_of_hop(one)?)))
         {
             let members = self.members as usize;
             times.resize(members * each, Times::default());

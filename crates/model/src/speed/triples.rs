@@ -26,6 +26,12 @@ impl Triples {
         self.all.iter().map(|one| one.ring_ns.len() as u32).fold(0, u32::saturating_add)
     }
 
+    /// Those of triples in or near which others had a turn.
+    pub(crate) fn ring_slices_beside_others(&self) -> u32 {
+        let alone = self.alone().concat().iter().map(|one| one.ring_ns.len() as u32).sum::<u32>();
+        self.ring_slices().saturating_sub(alone)
+    }
+
     /// The median of the triples that were timed as the machine was found, at whatever speed; absent without
     /// one.
     pub fn above_solos_as_found_ns(&self) -> Option<f64> {
@@ -45,7 +51,8 @@ impl Triples {
         if self.places.is_some_and(|places| places.unshared == Some(0)) {
             return Vec::new();
         }
-        let whole: Vec<&Triple> = self.all.iter().filter(|one| self.is_whole(one)).collect();
+        let mut whole = self.alone().concat();
+        whole.retain(|one| self.is_whole(one));
         // One that is whole has a solo of each member: their number is no larger than what is there.
         let members = if whole.is_empty() { 0 } else { self.members as usize };
         let (mut rings, mut solos) = (Vec::new(), vec![Vec::new(); members]);

@@ -67,6 +67,12 @@ impl Phase {
     }
 }
 
+/// Time that passed in a phase and was not the members' own.
+fn add_others(triple: &mut Triple, elapsed_ns: u64, cpu_ns: u64) {
+    let others_ns = triple.others_ns.get_or_insert(0);
+    *others_ns = others_ns.saturating_add(elapsed_ns.saturating_sub(cpu_ns));
+}
+
 impl Leader<'_> {
     /// Each member's solo, the ring, each solo again, in so many pieces a hop.
     pub fn triple_in_pieces(&mut self, pieces: u32) -> Result<Triple, RingError> {
@@ -74,7 +80,11 @@ impl Leader<'_> {
         let mut triple = Triple::default();
         self.solos_in_pieces(pieces, &mut triple)?;
         self.area.noted_hops.store(WARM_LAPS + RING_LAPS, Ordering::Release);
-        self.between_solos(1, &mut Slices::with_room_for(1, RING_LAPS))?;
+        let mut whole = Slices::with_room_for(1, RING_LAPS);
+        self.between_solos(1, &mut whole)?;
+        for (elapsed_ns, cpu_ns) in whole.elapsed_ns.iter().zip(&whole.cpu_ns) {
+            add_others(&mut triple, *elapsed_ns, *cpu_ns);
+        }
         triple.ring_ns = self.ring_phase(pieces).into(&mut triple);
         self.solos_in_pieces(pieces, &mut triple)?;
         self.area.noted_hops.store(0, Ordering::Release);
@@ -84,6 +94,11 @@ impl Leader<'_> {
     fn solos_in_pieces(&mut self, pieces: u32, to: &mut Triple) -> Result<(), RingError> {
         self.area.noted_hops.store(WARM_LAPS + SOLO_LAPS, Ordering::Release);
         self.solos(SOLO_LAPS)?;
+        for cell in self.cells() {
+            let times_ns = cell.solo_ns.each_ref().map(|ns| ns.load(Ordering::Acquire));
+            let [elapsed_ns, cpu_ns, ..] = times_ns;
+            add_others(to, elapsed_ns, cpu_ns);
+        }
         for hops in self.noted(pieces, SOLO_LAPS) {
             let mut phase = Phase::default();
             hops.iter().for_each(|hop| phase.add(hop));

@@ -103,7 +103,7 @@ fn slices_that_others_ran_in_are_told_from_those_of_the_ring_alone() {
     // By default too.
     let shown = home.run(&["runs", "show", "last"]).out;
     assert!(shown.contains(Busy::NAME), "{shown}");
-    assert!(said.out.contains("other tasks ran on the CPU"), "{}", said.out);
+    assert!(said.out.contains("other tasks shared the CPU"), "{}", said.out);
     drop(busy);
 }
 

@@ -37,13 +37,15 @@ AT_ONCE = 500
 THREADS = 2 * (os.cpu_count() or 1)
 
 # A figure that can be compared: of a run that went to its end, found at full speed with nobody else on the CPU (or of a
-# kind where speed is not judged), with an interval of at most half of itself. Of placements only the relation counts: the CPUs' numbers differ from host to host.
+# kind where speed is not judged), with an interval of at most half of itself. Of placements only the relation counts: the
+# CPUs' numbers differ from host to host.
 FIGURES = """
 CREATE VIEW figures AS
 SELECT host, run, date, experiment, estimate, low, high,
        experiment || ': ' || concat_ws(', ', title, nullif(kind, 'process'), nullif(quantity, 'switch'),
                                        nullif(policy, 'other'), nullif(split_part(placement, ':', 1), 'same')) AS label
-FROM cases ANTI JOIN (SELECT host, run FROM machines WHERE ended IN ('interrupted', 'failed', 'killed')) USING (host, run)
+FROM cases
+ANTI JOIN (SELECT host, run FROM machines WHERE ended IN ('interrupted', 'failed', 'killed')) USING (host, run)
 WHERE estimate > 0 AND coalesce(speed, '') NOT IN ('contended', 'not_alone')
   AND coalesce(high - low <= estimate / 2, true)
 """

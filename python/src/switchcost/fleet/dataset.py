@@ -37,8 +37,8 @@ AT_ONCE = 500
 THREADS = 2 * (os.cpu_count() or 1)
 
 # A figure that can be compared: of a run that went to its end, found at full speed with nobody else on the CPU (or of a
-# kind where speed is not judged), with an interval of at most half of itself. Of placements only the relation counts: the
-# CPUs' numbers differ from host to host.
+# kind where speed is not judged), with an interval of at most half of itself. Of placements only the relation counts:
+# the CPUs' numbers differ from host to host.
 FIGURES = """
 CREATE VIEW figures AS
 SELECT host, run, date, experiment, estimate, low, high,

@@ -15,7 +15,7 @@ pub enum Speed {
     Full,
     /// Too few slices were clean: of all slices, without an interval.
     Contended,
-    /// Other tasks ran on its CPU in too many slices: of all slices, without an interval.
+    /// Other tasks ran on its CPU in most slices, or had turns near them: of all slices, without an interval.
     NotAlone,
     /// Nobody looked: no reference quanta, or slices too long to be judged by them.
     #[default]

@@ -39,7 +39,8 @@ pub struct NoiseVerdict {
     /// Share of the slices that ran at full speed with nobody else on the core as the machine was found, 0 to
     /// 1. The verdict rests on it where it is there; absent where nobody looked.
     pub clean_share: Option<f64>,
-    /// Share of the slices, 0 to 1, in which other tasks ran on the measured CPU or had a turn within 10 ms; absent where nobody looked.
+    /// Share of the slices, 0 to 1, in which other tasks ran on the measured CPU, or had a turn within 10 ms; absent
+    /// where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_alone_share: Option<f64>,
     /// Relative scatter of a case from round to round (MAD times 1.4826 over median), the median

@@ -170,7 +170,7 @@ impl<'a> Grouped<'a> {
     }
 
     /// Whether others were there all the time while a figure was measured. Whoever was beside the solo was beside its ring,
-    /// which was measured in the same rounds: one that has just slept may have the CPU for several turns of theirs.
+    /// which was measured in the same rounds: a ring that has just slept may have the CPU for several of their turns.
     fn is_figure_not_alone(&self, figure: Figure) -> bool {
         let is_not_alone = |case| self.slices(case).is_some_and(CaseSlices::is_not_alone);
         match figure {
@@ -557,6 +557,27 @@ mod tests {
         );
         assert_eq!(speed(40, &|_, index| index < 1), Speed::Full, "5 %");
         assert_eq!(speed(40, &|round, index| round > 7 && index < 1), Speed::Contended, "4 %");
+    }
+
+    /// Others had a turn in each sample of the solo, and none in the ring: it had just slept, and had the CPU for long.
+    #[test]
+    fn whoever_was_beside_the_solo_was_beside_its_ring() {
+        let mut all = sliced(10, |_, _| true);
+        for sample in &mut all {
+            let slices = sample.slices.as_mut().unwrap();
+            slices.cpu_ns = slices.elapsed_ns.clone();
+            if sample.case == 0 {
+                slices.elapsed_ns[7] += 4_000_000;
+            }
+        }
+        let plan = plan();
+        let grouped = Grouped::new(&plan, &all);
+        assert!(
+            !grouped.slices(1).unwrap().is_not_alone() && grouped.slices(0).unwrap().is_not_alone()
+        );
+        assert_eq!(grouped.hop(1, 1).unwrap().speed, Speed::NotAlone);
+        assert_eq!(grouped.above_solo(1, 1).unwrap().speed, Speed::NotAlone);
+        assert_eq!(grouped.above_solo(3, 1).unwrap().speed, Speed::Full, "another link, alone");
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl Quoted {
 /// Why a figure may not be quoted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NotQuotable {
-    /// Other tasks ran on its CPU nearly all the time.
+    /// Other tasks ran on its CPU in most slices, or had turns near them.
     NotAlone,
     /// Too few slices were at the CPU's full speed.
     NotAtFullSpeed,

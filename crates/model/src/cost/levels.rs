@@ -115,8 +115,8 @@ impl<'a> Levels<'a> {
         // Whether all together outgrow what holds so much, before one alone has: of members none is ever alone.
         let is_outgrown = |holds: u64, touched: fn(&Work) -> u64| {
             ends.is_some_and(|((before, many), (after, all))| {
-                let before = touched(&before) * if by_members { many } else { 1 };
-                (touched(&after) * all) as f64 > OVERFLOWS.0 * holds as f64
+                let before = touched(&before).saturating_mul(if by_members { many } else { 1 });
+                touched(&after).saturating_mul(all) as f64 > OVERFLOWS.0 * holds as f64
                     && (before as f64) < OVERFLOWS.1 * holds as f64
             })
         };

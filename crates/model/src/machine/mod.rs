@@ -102,6 +102,8 @@ const VOLATILE: &[&str] = &[
     "load",
     "interrupts",
     "kernel.boot_id",
+    // Of the CPU that was asked, where a machine has several kinds; older runs do not have them.
+    "cpu.tlbs",
     "memory.available_bytes",
     "memory.swap_free_bytes",
     // The folder is a new one for every login session.

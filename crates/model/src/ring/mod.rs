@@ -133,7 +133,7 @@ impl Work {
     pub fn fetched_bytes(&self) -> u64 {
         match self.walk {
             Walk::Whole | Walk::Chase => self.bytes,
-            Walk::Sparse => self.touches() * LINE_BYTES,
+            Walk::Sparse => self.touches().saturating_mul(LINE_BYTES),
         }
     }
 

@@ -43,8 +43,8 @@ const INTERRUPTED: f64 = 2.0;
 /// Where more of a case's samples cannot be judged, what is left would be a choice of the short ones.
 const MOST_NOT_JUDGED: f64 = 0.1;
 
-/// Where others ran in more of the slices, or had a turn near, they were there all the time: those between are no slices
-/// of a CPU of one's own.
+/// Where others ran in more of the slices, or had a turn near, they were there all the time: the slices between do not
+/// count as undisturbed.
 const MOSTLY: f64 = 0.5;
 
 /// How many there are, by round.

@@ -57,12 +57,11 @@ impl Triples {
         InPieces { hop_ns, above_ns, clean, clean_as_found }
     }
 
-    /// Whether each part of a hop was seen, with nobody beside it, on a core of this ratio of throughput-bound to latency-bound loop, at whatever
+    /// Whether each part of a hop was seen on a core of this ratio of throughput-bound to latency-bound loop, at whatever
     /// clock, in the ring and in the solos.
     pub fn are_seen_unshared(&self, unshared_ratio: f64) -> bool {
         let mut times = Vec::new();
-        let all = self.alone().concat();
-        self.add_parts(all, &mut times, LONGEST_SLICE_NS, |(latency, throughput)| {
+        self.add_parts(&self.all, &mut times, LONGEST_SLICE_NS, |(latency, throughput)| {
             near(f64::from(throughput), unshared_ratio * f64::from(latency))
         });
         self.above(&times).is_some()

@@ -26,9 +26,13 @@ impl Triples {
         self.all.iter().map(|one| one.ring_ns.len() as u32).fold(0, u32::saturating_add)
     }
 
-    /// Those of triples in or near which others had a turn.
+    /// Slices of rings in which others ran, and those of triples in or near which they had a turn.
     pub(crate) fn ring_slices_beside_others(&self) -> u32 {
-        let alone = self.alone().concat().iter().map(|one| one.ring_ns.len() as u32).sum::<u32>();
+        let slices = |one: &&Triple| {
+            let all = one.ring_ns.iter().enumerate();
+            all.filter(|(at, ns)| alone(&one.ring_cpu_ns, *at, **ns)).count() as u32
+        };
+        let alone = self.alone().concat().iter().map(slices).fold(0, u32::saturating_add);
         self.ring_slices().saturating_sub(alone)
     }
 
@@ -235,6 +239,19 @@ mod tests {
         assert_eq!(as_found(1).above_solos_as_found_ns(), Some(800.0));
         assert_eq!(as_found(0).above_solos_as_found_ns(), None);
         assert_eq!(as_found(u32::MAX).above_solos_as_found_ns(), Some(300.0));
+    }
+
+    #[test]
+    fn slices_that_others_ran_in_are_beside_others_however_short_their_turns() {
+        let one = |ring_cpu_ns: &[u64]| Triple {
+            ring_cpu_ns: ring_cpu_ns.to_vec(),
+            ..triple(SOLOS, &[20_000, 30_000, 40_000], &[])
+        };
+        let count =
+            |ring_cpu_ns: &[u64]| triples(vec![one(ring_cpu_ns)]).ring_slices_beside_others();
+        assert_eq!((count(&[20_000, 30_000, 40_000]), count(&[])), (0, 0));
+        assert_eq!(count(&[20_000, 20_000, 40_000]), 1);
+        assert_eq!(count(&[14_000, 20_000, 28_000]), 3);
     }
 
     #[test]

@@ -31,16 +31,15 @@ impl Timeline {
 
     /// Whether others had a turn in this span, shortly before or shortly after.
     pub(super) fn is_near_a_turn(&self, (from, to): (u64, u64)) -> bool {
-        let near = |turn: &(u64, u64)| {
-            turn.0 <= to.saturating_add(NEAR_NS) && from <= turn.1.saturating_add(NEAR_NS)
-        };
-        self.turns.iter().any(near)
+        // They are in the order of time: the first that is not over long before is the only one to ask.
+        let over = self.turns.partition_point(|turn| turn.1.saturating_add(NEAR_NS) < from);
+        self.turns.get(over).is_some_and(|turn| turn.0 <= to.saturating_add(NEAR_NS))
     }
 }
 
-/// Whether so much of what passed was a turn of others.
+/// Whether others had a turn in what passed: so much of it, and more than interrupts take of a long time.
 fn is_turn(elapsed_ns: u64, cpu_ns: u64) -> bool {
-    elapsed_ns.saturating_sub(cpu_ns) >= TURN_NS
+    elapsed_ns.saturating_sub(cpu_ns) >= TURN_NS && !is_alone(elapsed_ns, cpu_ns)
 }
 
 impl Slices {
@@ -103,10 +102,9 @@ impl Triple {
             elapsed_ns.iter().zip(cpu_ns).any(|(elapsed, cpu)| is_turn(*elapsed, *cpu))
         };
         let quanta = self.quanta().any(|(l, t)| u64::from(l) + u64::from(t) >= TURN_NS);
-        let others_ns = self.others_ns.unwrap_or(0);
         let elapsed_ns = self.elapsed_ns();
-        let share =
-            others_ns >= TURN_NS && !is_alone(elapsed_ns, elapsed_ns.saturating_sub(others_ns));
+        let own_ns = elapsed_ns.saturating_sub(self.others_ns.unwrap_or(0));
+        let share = is_turn(elapsed_ns, own_ns);
         quanta
             || share
             || parts(&self.ring_ns, &self.ring_cpu_ns)
@@ -145,7 +143,7 @@ mod tests {
             others[20] = ns;
             beside(&slices(&others, &[]))
         };
-        // With 12 us of quanta between two slices, nine lie between it and the one that ends less than 10 ms before.
+        // A slice and its quantum take 1.012 ms: those of the ten before and behind it begin or end within 10 ms.
         assert_eq!(with(TURN_NS), (10..=30).collect::<Vec<_>>());
         // What is no turn is in its slice only, and what is next to nothing nowhere.
         assert_eq!(with(TURN_NS - 1), [20]);
@@ -195,7 +193,7 @@ mod tests {
         // Three on each side end or begin within 10 ms.
         assert_eq!(alone(&triples(&others, Some(4))), [1, 4]);
         assert_eq!(triples(&others, None).ring_slices_beside_others(), 7);
-        // A larger share of a short triple is no turn, and so long a time of a long one is not much of it.
+        // Less is no turn, however short the triple, and neither is 0.5 % of a long one.
         others[4] = TURN_NS - 1;
         assert_eq!(alone(&triples(&others, None)), [12, 0]);
         let mut long = triples(&[TURN_NS], None);

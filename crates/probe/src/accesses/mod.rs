@@ -56,10 +56,8 @@ pub struct Accesses {
     pub computing: u64,
     /// Samples whose code could not be read or followed.
     pub unknown: u64,
-    /// How often each thread was seen to run.
-    running: BTreeMap<u32, u64>,
-    /// CPUs that they ran on.
-    pub running_cpus: BTreeSet<u32>,
+    /// How often each thread was seen to run, by CPU.
+    running: BTreeMap<(u32, u32), u64>,
     /// How often each thread was seen before an access to each cache line.
     of_threads: HashMap<(u32, u64), u64>,
     /// The same by CPU.
@@ -68,7 +66,7 @@ pub struct Accesses {
     pub neighbours: BTreeMap<u32, Neighbour>,
 }
 
-/// Share of what a thread ran on average from which on one takes turns with the others.
+/// A thread that ran for less than this share of the average takes no turns with the others.
 const LEAST_OF_A_TURN: f64 = 0.25;
 
 /// A process that runs on the same CPUs.
@@ -96,8 +94,7 @@ impl Neighbour {
 
 impl Accesses {
     fn add(&mut self, moment: &Moment, next: Next) {
-        *self.running.entry(moment.tid).or_default() += 1;
-        self.running_cpus.insert(moment.cpu);
+        *self.running.entry((moment.tid, moment.cpu)).or_default() += 1;
         match next {
             Next::Unknown => self.unknown += 1,
             Next::Compute => self.computing += 1,
@@ -119,15 +116,27 @@ impl Accesses {
     /// Threads that take turns: without those that ran for less than a quarter of what each did on average, such as one that
     /// makes ready what the others work on.
     fn taking_turns(&self) -> BTreeSet<u32> {
-        let samples: u64 = self.running.values().sum();
-        let least = LEAST_OF_A_TURN * samples as f64 / self.running.len().max(1) as f64;
-        let often = self.running.iter().filter(|(_, count)| **count as f64 >= least);
-        often.map(|(tid, _)| *tid).collect()
+        let mut by_thread: BTreeMap<u32, u64> = BTreeMap::new();
+        for ((tid, _), count) in &self.running {
+            *by_thread.entry(*tid).or_default() += count;
+        }
+        let samples: u64 = by_thread.values().sum();
+        let least = LEAST_OF_A_TURN * samples as f64 / by_thread.len().max(1) as f64;
+        let often = by_thread.into_iter().filter(|(_, count)| *count as f64 >= least);
+        often.map(|(tid, _)| tid).collect()
     }
 
-    /// How many threads take turns.
-    pub fn running(&self) -> usize {
-        self.taking_turns().len()
+    /// Whether one of its threads was seen to run on a CPU.
+    fn ran_on(&self, cpu: u32) -> bool {
+        self.running.keys().any(|(_, ran)| *ran == cpu)
+    }
+
+    /// How many threads take turns on a CPU; 1 of a program that was not seen to run.
+    pub fn threads_per_cpu(&self) -> f64 {
+        let taking_turns = self.taking_turns();
+        let ran = self.running.keys().filter(|(tid, _)| taking_turns.contains(tid));
+        let cpus: BTreeSet<u32> = ran.map(|(_, cpu)| *cpu).collect();
+        taking_turns.len().max(1) as f64 / cpus.len().max(1) as f64
     }
 
     /// Those of them that were seen before an access.
@@ -249,7 +258,7 @@ fn sample(pid: i32, period_ns: u64) -> Result<Vec<CpuSamples>, String> {
 
 /// A moment of another process, where the program itself has run.
 fn see_neighbour(seen: &mut Accesses, all: &mut HashMap<u32, Option<Memory>>, moment: &Moment) {
-    let is_beside = seen.running_cpus.contains(&moment.cpu) && moment.pid != std::process::id();
+    let is_beside = seen.ran_on(moment.cpu) && moment.pid != std::process::id();
     if !is_beside || (all.len() >= MOST_NEIGHBOURS && !all.contains_key(&moment.pid)) {
         return;
     }
@@ -305,7 +314,7 @@ mod tests {
         seen.add(&moment(3, 2), Next::Unknown);
         assert_eq!((seen.accesses, seen.dependent, seen.computing, seen.unknown), (4, 2, 1, 1));
         assert_eq!((seen.threads(), seen.cpus()), (2, 2));
-        assert_eq!((seen.running(), seen.running_cpus.len()), (3, 3));
+        assert_eq!(seen.threads_per_cpu(), 1.0, "three on three");
         let sorted = |counts: &mut dyn Iterator<Item = u64>| {
             let mut all: Vec<u64> = counts.collect();
             all.sort_unstable();
@@ -326,9 +335,15 @@ mod tests {
                 seen.add(&moment(tid), Next::Access { address, dependent: true });
             }
         }
-        assert_eq!((seen.running(), seen.threads(), seen.of_threads().count()), (2, 2, 83));
+        assert_eq!(
+            (seen.threads_per_cpu(), seen.threads(), seen.of_threads().count()),
+            (2.0, 2, 83)
+        );
         seen.add(&moment(1), Next::Compute);
-        assert_eq!((seen.running(), seen.threads(), seen.of_threads().count()), (3, 3, 90));
+        assert_eq!(
+            (seen.threads_per_cpu(), seen.threads(), seen.of_threads().count()),
+            (3.0, 3, 90)
+        );
     }
 
     #[test]

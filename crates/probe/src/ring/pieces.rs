@@ -88,6 +88,8 @@ impl Leader<'_> {
         triple.ring_ns = self.ring_phase(pieces).into(&mut triple);
         self.solos_in_pieces(pieces, &mut triple)?;
         self.area.noted_hops.store(0, Ordering::Release);
+        // Of solos alone it would say nothing of the ring.
+        triple.others_ns = triple.others_ns.filter(|_| !whole.cpu_ns.is_empty());
         Ok(triple)
     }
 

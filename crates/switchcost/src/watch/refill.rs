@@ -63,7 +63,7 @@ pub(super) fn working_set(seen: &Accesses) -> Result<WorkingSet, NotRead> {
     });
     let sampled = Sampled {
         sets_per_cpu,
-        threads_per_cpu: seen.running() as f64 / seen.running_cpus.len().max(1) as f64,
+        threads_per_cpu: seen.threads_per_cpu(),
         memory_share,
         dependent_share: seen.dependent as f64 / seen.accesses.max(1) as f64,
         involuntary_share: 0.0,
@@ -206,9 +206,12 @@ fn line_at(points: &[&ProfilePoint], sets: f64, bytes: f64) -> Option<Line> {
         let sizes: Vec<u64> = of.iter().map(|point| point.array_bytes).collect();
         let (small, large, part) = beside(&sizes, bytes)?;
         let line = |size: u64| Line::of(of.iter().find(|point| point.array_bytes == size)?);
-        Some(line(small)?.between(line(large)?, part))
+        let line = line(small)?.between(line(large)?, part);
+        // What is larger than all that was measured need not fit where that did.
+        Some(Line { is_private: line.is_private && bytes <= large as f64, ..line })
     };
-    Some(at(few)?.between(at(many)?, part))
+    let line = at(few)?.between(at(many)?, part);
+    Some(Line { is_private: line.is_private && sets <= many as f64, ..line })
 }
 
 /// Beyond the most members or the largest array that was measured by this factor nothing is known.

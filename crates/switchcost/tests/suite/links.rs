@@ -78,8 +78,10 @@ fn all_links_are_compared_in_one_table() {
 #[test]
 fn what_does_not_switch_has_no_cost_of_a_switch_in_the_record_either() {
     let home = Home::new();
-    let args = ["--link", "coroutine", "--kind", "thread", "--members", "2,3", "--laps", "3000"];
-    let said = home.measure(&[&args[..], &["--precision", "99%", "--json", "-"]].concat());
+    let args = ["ring", "--link", "coroutine", "--kind", "thread", "--members", "2,3"];
+    let stopping = ["--laps", "3000", "--budget", "5s", "--precision", "99%", "--json", "-"];
+    let said = home.run(&[&args[..], &stopping].concat());
+    assert_eq!(said.code, Some(0), "{}", said.err);
     let record = said.json();
     let cases = record["cases"].as_array().expect("cases");
     for case in cases.iter().filter(|case| case["case"]["members"] != 1) {

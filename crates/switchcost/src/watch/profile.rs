@@ -231,7 +231,7 @@ pub(super) fn points_of(record: &Record) -> Vec<ProfilePoint> {
     rings.filter_map(point).chain(yielding.filter_map(switch)).collect()
 }
 
-/// So much of a cache is filled before, as pages fall into its sets by chance, lines of some sets evict each other.
+/// From this share of a cache on lines of some sets evict each other, as pages fall into sets by chance.
 const FILLED: f64 = 0.5;
 
 /// Whether the arrays of all members of a ring fit into the last cache that only its core uses.

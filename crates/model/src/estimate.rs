@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
+use crate::at_clock::Brought;
+
 use stats::{Center, Interval, bootstrap, median, normal_quantile, student_quantile};
 
 /// At which speed of the CPU a figure was measured.
@@ -156,6 +158,30 @@ impl Estimate {
             high: self.high.map(|high| high * factor),
             ..*self
         })
+    }
+
+    /// The same at another clock of the core.
+    pub fn brought(&self, by: &Brought) -> Self {
+        let Brought { factor, error, slack } = *by;
+        let there = self.part(factor, factor * error);
+        let ends = there.interval().zip(there.standard_error);
+        let more = slack * there.value.abs();
+        ends.map_or(there, |(ends, error)| there.known(error, ends.low - more, ends.high + more))
+    }
+
+    /// So large a share of it, where that is known to a standard error.
+    pub fn part(&self, share: f64, error: f64) -> Self {
+        let value = self.value * share;
+        let standard_error = self.standard_error.map(|of| (of * share).hypot(self.value * error));
+        let half = || {
+            let half = self.interval()?.half_width() * share;
+            Some(half.hypot(normal_quantile(self.confidence)? * error * self.value))
+        };
+        let bare = Self { value, standard_error, low: None, high: None, resolved: false, ..*self };
+        match standard_error.zip(half()) {
+            Some((error, half)) => bare.known(error, value - half, value + half),
+            None => bare,
+        }
     }
 
     /// The interval, if there is one.

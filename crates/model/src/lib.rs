@@ -5,6 +5,7 @@
 //! -> [`run::Run`] -> [`record::Record`].
 #![forbid(unsafe_code)]
 
+pub mod at_clock;
 pub mod bounds;
 pub mod case;
 pub mod comparison;

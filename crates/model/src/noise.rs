@@ -39,6 +39,10 @@ pub struct NoiseVerdict {
     /// Share of the slices that ran at full speed with nobody else on the core as the machine was found, 0 to
     /// 1. The verdict rests on it where it is there; absent where nobody looked.
     pub clean_share: Option<f64>,
+    /// How the clocks that were seen differ from the one that figures are at, as shares of it: the slowest and the fastest. Absent
+    /// where it moved by less than 2 %. It is no disturbance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_range: Option<(f64, f64)>,
     /// Share of the slices, 0 to 1, in which other tasks ran on the measured CPU, or had a turn within 10 ms; absent
     /// where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -146,24 +150,19 @@ pub fn judge(grouped: &Grouped) -> NoiseVerdict {
     verdict
 }
 
-/// What the quanta say of the clock and of who shared the core.
+/// What the quanta say of who shared the core.
 fn speed_in_words(levels: &Levels) -> Vec<String> {
     let words = |(cpus, level): (&Vec<u32>, &Level)| {
         let one = levels.len() == 1;
         let on = if one { String::new() } else { format!(" on CPU {}", words::list(cpus)) };
         let shared = 1.0 - level.unshared_share;
         let slowdown = level.shared_slowdown.filter(|_| shared >= TOLD_SHARE);
-        let core = slowdown.map(|slowdown| {
+        slowdown.map(|slowdown| {
             format!(
                 "the core was shared{on} for {:.0} % of the time and then {slowdown:.2} times as slow",
                 shared * 100.0
             )
-        });
-        let clock = (level.other_clock_share >= TOLD_SHARE).then(|| {
-            let percent = level.other_clock_share * 100.0;
-            format!("the clock had another speed{on} for {percent:.0} % of the time")
-        });
-        core.into_iter().chain(clock)
+        })
     };
     levels.iter().flat_map(words).collect()
 }
@@ -212,7 +211,9 @@ pub(crate) fn verdict(
         // Too few of all, waited for or not: no figure at full speed comes of them.
         (Some(_), _) if clean.share().is_some_and(|all| all < LEAST_SHARE) => NoiseLevel::Unusable,
         (Some(_), _) if clean.are_not_alone() => NoiseLevel::Unusable,
-        (Some(share), _) if share < QUIET_SHARE => NoiseLevel::Noisy,
+        (Some(_), _) if clean.undisturbed_share().is_some_and(|of| of < QUIET_SHARE) => {
+            NoiseLevel::Noisy
+        }
         // The figures are of the slices between, and hold; quiet it was not.
         (Some(_), _) if disturbed_share > NOISY_DISTURBED => NoiseLevel::Noisy,
         (Some(_), _) if not_alone_share.is_some_and(|of| of > NOISY_DISTURBED) => NoiseLevel::Noisy,
@@ -235,7 +236,35 @@ pub(crate) fn verdict(
         _ => Vec::new(),
     };
     reasons.splice(..0, first);
-    NoiseVerdict { level, clean_share, not_alone_share, round_spread, disturbed_share, reasons }
+    NoiseVerdict {
+        level,
+        clean_share,
+        clock_range: clean_share.and_then(|_| clock_range(levels)),
+        not_alone_share,
+        round_spread,
+        disturbed_share,
+        reasons,
+    }
+}
+
+/// Of all CPUs that were measured on.
+fn clock_range(levels: &Levels) -> Option<(f64, f64)> {
+    levels.values().filter_map(Level::clock_range).reduce(wider)
+}
+
+fn wider(one: (f64, f64), other: (f64, f64)) -> (f64, f64) {
+    (one.0.min(other.0), one.1.max(other.1))
+}
+
+/// `the core's clock went from 12 % below that of the figures to 2 % above it`.
+fn clocks_in_words((slowest, fastest): (f64, f64)) -> String {
+    let apart = |share: f64| match (100.0 * share).round() as i64 {
+        0 => String::new(),
+        percent if percent < 0 => format!("{} % below ", -percent),
+        percent => format!("{percent} % above "),
+    };
+    let (from, to) = (apart(slowest), apart(fastest));
+    format!("the core's clock went from {from}that of the figures to {to}it")
 }
 
 fn others_in_words(not_alone_share: Option<f64>) -> Option<String> {
@@ -247,10 +276,15 @@ impl NoiseVerdict {
     /// The verdict on several groups of cases, each with its name: the worst of theirs.
     pub fn together<'a>(groups: impl IntoIterator<Item = (&'a str, Self)>) -> Self {
         let (level, reasons) = (NoiseLevel::Unknown, Vec::new());
-        let (clean_share, not_alone_share, round_spread) = (None, None, None);
-        let disturbed_share = 0.0;
-        let mut all =
-            Self { level, clean_share, not_alone_share, round_spread, disturbed_share, reasons };
+        let mut all = Self {
+            level,
+            clean_share: None,
+            clock_range: None,
+            not_alone_share: None,
+            round_spread: None,
+            disturbed_share: 0.0,
+            reasons,
+        };
         for (name, group) in groups {
             let both = |one: Option<f64>, other, of: fn(f64, f64) -> f64| {
                 [one, other].into_iter().flatten().reduce(of)
@@ -258,6 +292,8 @@ impl NoiseVerdict {
             all.level = all.level.max(group.level);
             all.round_spread = both(all.round_spread, group.round_spread, f64::max);
             all.clean_share = both(all.clean_share, group.clean_share, f64::min);
+            all.clock_range =
+                [all.clock_range, group.clock_range].into_iter().flatten().reduce(wider);
             all.not_alone_share = both(all.not_alone_share, group.not_alone_share, f64::max);
             all.disturbed_share = all.disturbed_share.max(group.disturbed_share);
             all.reasons.extend(group.reasons.iter().map(|reason| format!("{name}: {reason}")));
@@ -273,6 +309,7 @@ impl NoiseVerdict {
         } else if let Some(spread) = self.round_spread.filter(|s| *s <= NOISY_SPREAD) {
             facts.push(format!("rounds scatter by {:.1} %", spread * 100.0));
         }
+        facts.extend(self.clock_range.map(clocks_in_words));
         facts.extend(self.reasons.iter().cloned());
         format!("{} ({})", self.level, facts.join("; "))
     }
@@ -316,6 +353,17 @@ mod tests {
             },
             reference: Reference::default(),
         }
+    }
+
+    #[test]
+    fn clocks_are_told_beside_that_of_the_figures() {
+        let said = clocks_in_words((-0.118, 0.021));
+        assert_eq!(
+            said,
+            "the core's clock went from 12 % below that of the figures to 2 % above it"
+        );
+        let said = clocks_in_words((0.001, 0.1));
+        assert_eq!(said, "the core's clock went from that of the figures to 10 % above it");
     }
 
     #[test]

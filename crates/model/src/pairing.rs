@@ -6,10 +6,14 @@ use std::iter::empty;
 
 use crate::bounds::sum;
 use crate::estimate::Estimate;
+use crate::experiment::Takes;
 use crate::plan::{MINIMUM_ROUNDS, Plan};
 use crate::ring::{self, Sample, Triples};
-use crate::speed::{CaseSlices, Level, Levels, clean_above, clean_hops, leader_cpus, levels_of};
-use stats::{Pooled, mean, median};
+use crate::speed::{
+    CaseClocks, CaseSlices, Clock, Level, Levels, clean_above, clean_hops, elasticity_of,
+    leader_cpus, levels_of,
+};
+use stats::{Elasticity, Pooled, mean, median};
 
 /// Samples of one case in one round.
 type Batch<'a> = Vec<&'a Sample>;
@@ -27,6 +31,7 @@ pub struct Grouped<'a> {
     solos: Vec<Option<Solo>>,
     levels: Levels,
     slices: Vec<CaseSlices>,
+    clocks: Vec<CaseClocks>,
 }
 
 /// What is subtracted from the hop of a ring.
@@ -58,7 +63,7 @@ impl<'a> Grouped<'a> {
         samples: impl IntoIterator<Item = &'a Sample, IntoIter: Clone>,
     ) -> Self {
         let sound = samples.into_iter().filter(|s| s.hops > 0 && s.elapsed_ns > 0);
-        let levels = levels_of(plan, sound.clone(), empty());
+        let mut levels = levels_of(plan, sound.clone(), empty());
         let mut cases = vec![BTreeMap::<u32, Batch>::new(); plan.cases.len()];
         for sample in sound {
             let Some(rounds) = cases.get_mut(sample.case) else { continue };
@@ -74,11 +79,14 @@ impl<'a> Grouped<'a> {
         };
         let solos = (0..plan.cases.len()).map(solo).collect();
         let mut slices = vec![CaseSlices::default(); cases.len()];
+        let clocks = clocks(plan, &cases, &mut levels);
         for (number, case) in plan.rings() {
             let level = levels.get(&leader_cpus(case));
-            cases[number].values().for_each(|batch| slices[number].add(case, batch, level));
+            for batch in cases[number].values() {
+                slices[number].add(case, batch, level, &clocks[number]);
+            }
         }
-        Self { plan, cases, solos, levels, slices }
+        Self { plan, cases, solos, levels, slices, clocks }
     }
 
     /// The number of a ring among the rings of its plan, by which its random streams are told apart.
@@ -111,6 +119,33 @@ impl<'a> Grouped<'a> {
         &self.levels
     }
 
+    /// How the times that a figure is made of go with the core's clock; absent where the run does not tell.
+    fn clocks(&self, figure: Figure) -> Option<Vec<(Clock, f64)>> {
+        let (Figure::Hop(case) | Figure::AboveOwnSolos(case)) = figure;
+        let of = self.clocks.get(case)?;
+        match figure {
+            Figure::Hop(_) => of.hop.map(|hop| vec![(hop, 1.0)]),
+            Figure::AboveOwnSolos(_) => {
+                of.above().map(|(ring, solo)| vec![(ring, 1.0), (solo, -1.0)])
+            }
+        }
+    }
+
+    /// By which power a hop of a case goes with the period of the core's clock; absent where the run does not tell.
+    pub fn hop_elasticity(&self, case: usize) -> Option<Elasticity> {
+        elasticity_of(&self.clocks(Figure::Hop(case))?)
+    }
+
+    /// The same of the cost of a switch.
+    pub fn elasticity(&self, case: usize) -> Option<Elasticity> {
+        let times = |(figure, factor): Part| {
+            let clocks = self.clocks(figure)?.into_iter();
+            Some(clocks.map(|(clock, times)| (clock, times * factor)).collect::<Vec<_>>())
+        };
+        let parts: Option<Vec<_>> = self.switch(case)?.into_iter().map(times).collect();
+        elasticity_of(&parts?.concat())
+    }
+
     /// The slices of a case. None of a case that the plan does not have.
     pub fn slices(&self, case: usize) -> Option<&CaseSlices> {
         self.slices.get(case)
@@ -130,15 +165,17 @@ impl<'a> Grouped<'a> {
 
     /// Time of a hop in nanoseconds in each clean slice.
     fn clean_hops(&self, case: usize) -> Option<ByRound> {
+        let clock = self.clocks.get(case).and_then(|clocks| clocks.hop);
         self.of_clean(case, |ring, batch, level| {
-            let of_samples = clean_hops(ring, batch, level).into_iter();
+            let of_samples = clean_hops(ring, batch, level, clock.as_ref()).into_iter();
             of_samples.map(|(_, hops)| hops).collect::<Vec<_>>().concat()
         })
     }
 
     /// The median of each round's clean slices of rings of triples, above the members' own solos, in nanoseconds.
     fn clean_above(&self, case: usize) -> Option<Figures> {
-        let above = |ring: &_, batch: &Batch, level: &_| clean_above(ring, batch, level);
+        let clocks = self.clocks.get(case).and_then(CaseClocks::above);
+        let above = |ring: &_, batch: &Batch, level: &_| clean_above(ring, batch, level, clocks);
         self.of_clean(case, above).map(|above| medians(&above))
     }
 
@@ -256,13 +293,14 @@ impl<'a> Grouped<'a> {
     /// Time of a hop.
     pub fn hop(&self, case: usize, stream: u64) -> Option<Estimate> {
         let of_all = || self.as_found_by_round(case, Sample::ns_per_hop);
-        self.estimate(&[(Figure::Hop(case), 1.0)], of_all, stream)
+        let scatter = self.plan.reference.scatter_of(case);
+        self.estimate(&[(Figure::Hop(case), 1.0)], scatter, of_all, stream)
     }
 
     /// Cost of a counted switch above the solo ring. Absent where there is no solo, or nothing switched.
     pub fn above_solo(&self, case: usize, stream: u64) -> Option<Estimate> {
         let of_all = || self.above_solo_of_all(case, Sample::ns_per_hop);
-        self.estimate(&self.switch(case)?, of_all, stream)
+        self.estimate(&self.switch(case)?, self.plan.reference.scatter_of(case), of_all, stream)
     }
 
     /// The cost of a switch of one ring less that of another, each above its solo: what a working set
@@ -271,7 +309,9 @@ impl<'a> Grouped<'a> {
         let of_all = |case: usize| self.above_solo_of_all(case, Sample::ns_per_hop);
         let others = self.switch(other)?.into_iter().map(|(figure, times)| (figure, -times));
         let parts: Vec<Part> = self.switch(one)?.into_iter().chain(others).collect();
-        self.estimate(&parts, || less(&of_all(one), &of_all(other)), stream)
+        let scatter = |case| self.plan.reference.scatter_of(case);
+        let scatter = f64::max(scatter(one), scatter(other));
+        self.estimate(&parts, scatter, || less(&of_all(one), &of_all(other)), stream)
     }
 
     /// Any figure by rounds: the median over rounds with its interval. At no particular speed.
@@ -293,6 +333,7 @@ impl<'a> Grouped<'a> {
     fn estimate(
         &self,
         parts: &[Part],
+        launch_scatter: f64,
         of_all: impl Fn() -> Figures,
         stream: u64,
     ) -> Option<Estimate> {
@@ -302,7 +343,7 @@ impl<'a> Grouped<'a> {
             return self.over_rounds(&of_all(), stream);
         }
         let full = parts.iter().all(|(figure, _)| self.has_figure(*figure));
-        full.then(|| self.full_speed(parts)).flatten().or_else(|| {
+        full.then(|| self.full_speed(parts, launch_scatter)).flatten().or_else(|| {
             let figures: Vec<f64> = of_all().into_values().collect();
             let contended = Estimate::contended(&figures, self.confidence())?;
             Some(if self.is_not_alone(parts) { contended.not_alone() } else { contended })
@@ -334,7 +375,7 @@ impl<'a> Grouped<'a> {
     }
 
     /// A sum of medians of clean slices, each times a factor. Cases are independent workers.
-    fn full_speed(&self, parts: &[Part]) -> Option<Estimate> {
+    fn full_speed(&self, parts: &[Part], launch_scatter: f64) -> Option<Estimate> {
         let (mut value, mut variance, mut rounds) = (0.0, 0.0, u32::MAX);
         // A solo ring may be the one of two rings: its errors are the same in both.
         let mut times: BTreeMap<Figure, f64> = BTreeMap::new();
@@ -345,10 +386,14 @@ impl<'a> Grouped<'a> {
             let pooled = self.pooled(figure)?;
             value += factor * pooled.value;
             variance += (factor * pooled.standard_error).powi(2);
+            let errors = self.clocks(figure).into_iter().flatten();
+            variance += errors
+                .map(|(clock, times)| (factor * times * clock.error_ns()).powi(2))
+                .sum::<f64>();
             rounds = rounds.min(pooled.rounds);
         }
-        let scatter = self.plan.reference.scatter();
-        Estimate::at_full_speed(value, variance.sqrt(), rounds, scatter, self.confidence())
+        let confidence = self.confidence();
+        Estimate::at_full_speed(value, variance.sqrt(), rounds, launch_scatter, confidence)
     }
 
     fn pooled(&self, figure: Figure) -> Option<Pooled> {
@@ -367,6 +412,35 @@ impl<'a> Grouped<'a> {
 
 fn medians(by_round: &BTreeMap<u32, Vec<f64>>) -> Figures {
     by_round.iter().filter_map(|(round, all)| Some((*round, median(all)?))).collect()
+}
+
+/// How the hops of each case go with the clock. Where all cases on a CPU tell that, the clock that figures of it are told at
+/// is the one that it mostly had in earlier launches.
+fn clocks(plan: &Plan, cases: &[BTreeMap<u32, Batch>], levels: &mut Levels) -> Vec<CaseClocks> {
+    let of_case = |number: usize, case: &ring::Case, levels: &Levels| {
+        let level = levels.get(&leader_cpus(case));
+        level.map_or(CaseClocks::default(), |level| CaseClocks::of(case, &cases[number], level))
+    };
+    let all = |levels: &Levels| {
+        let mut clocks = vec![CaseClocks::default(); cases.len()];
+        plan.rings().for_each(|(number, case)| clocks[number] = of_case(number, case, levels));
+        clocks
+    };
+    let found = all(levels);
+    // Trials beside the rings tell their own.
+    let usual_ns = plan.reference.clock_ns.filter(|_| plan.experiment.takes() == Takes::Rings);
+    let Some(usual_ns) = usual_ns else { return found };
+    let mut tell_all = true;
+    for (number, case) in plan.rings() {
+        let in_triples = plan.batching.ring.triples.is_some() && case.members > 1;
+        let tells = found[number].hop.is_some() && (!in_triples || found[number].above().is_some());
+        tell_all &= tells || cases[number].is_empty();
+    }
+    if !tell_all {
+        return found;
+    }
+    levels.values_mut().for_each(|level| level.clock_ns = usual_ns);
+    all(levels)
 }
 
 /// One less the other, of the rounds that have both.

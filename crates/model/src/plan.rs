@@ -8,6 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Value, from_value};
+use stats::Elasticity;
 
 use crate::bounds::{known_within, within};
 use crate::case::{Case, Stored};
@@ -78,8 +79,23 @@ impl Batching {
     }
 }
 
-/// What is known of the CPU, and of launches, before a run.
+/// What earlier launches of a plan say of one of its cases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Known {
+    /// Standard deviation between launches as a share of the case's figure at one clock; absent where too few were seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub launch_scatter: Option<f64>,
+    /// By which power of the period of the core's clock the figure goes; absent where no launch saw several clocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elasticity: Option<Elasticity>,
+    /// The same of a hop of a ring of several, whose figure is the cost of a switch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hop_elasticity: Option<Elasticity>,
+}
+
+/// What is known of the CPU, and of launches, before a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Reference {
     /// k0: time of the throughput-bound loop over that of the latency-bound one on a core that nobody
@@ -89,20 +105,46 @@ pub struct Reference {
     /// Whether enough launches agree on it, or the program's table has it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub established: bool,
+    /// The clock that the CPU mostly had in earlier launches, by its latency quantum in nanoseconds: times are told at it where
+    /// a run says how all of them go with the clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_ns: Option<f64>,
     /// tau: standard deviation between launches as a share of a figure; 1 % when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub launch_scatter: Option<f64>,
+    /// What earlier launches say of each case, by its number; empty where there were none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cases: Vec<Known>,
 }
 
 impl Reference {
     pub(crate) fn check(&self) -> Result<(), String> {
         known_within("unshared_ratio", self.unshared_ratio, 0.01..=100.0)?;
-        known_within("launch_scatter", self.launch_scatter, 0.0..=1.0)
+        known_within("launch_scatter", self.launch_scatter, 0.0..=1.0)?;
+        known_within("clock_ns", self.clock_ns, 100.0..=1e6)?;
+        for Known { launch_scatter, elasticity, hop_elasticity } in &self.cases {
+            known_within("launch_scatter", *launch_scatter, 0.0..=1.0)?;
+            for of in [elasticity, hop_elasticity].into_iter().flatten() {
+                within("elasticity", of.value, -10.0..=10.0)?;
+                within("standard_error of an elasticity", of.standard_error, 0.0..=10.0)?;
+            }
+        }
+        Ok(())
     }
 
     /// tau, as known or assumed.
     pub(crate) fn scatter(&self) -> f64 {
         self.launch_scatter.unwrap_or(LAUNCH_SCATTER)
+    }
+
+    /// tau of the figure of a case.
+    pub(crate) fn scatter_of(&self, case: usize) -> f64 {
+        self.known_of(case).launch_scatter.unwrap_or_else(|| self.scatter())
+    }
+
+    /// What earlier launches say of a case.
+    pub(crate) fn known_of(&self, case: usize) -> Known {
+        self.cases.get(case).copied().unwrap_or_default()
     }
 }
 

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::estimate::{Estimate, Speed};
-use crate::words::{three_digits, time, time_unit};
+use crate::words::{four_digits, three_digits, time, time_unit};
 
 /// A figure that holds: it has an interval that excludes zero, and was measured at full speed with nobody else on the
 /// CPU, or where nobody can look at the speed. There is no other way to one than [`Estimate::quote`].
@@ -15,6 +15,9 @@ pub struct Quoted {
     high: f64,
     standard_error: Option<f64>,
 }
+
+/// Intervals narrower than this share of their value are told with four digits.
+const FINE: f64 = 0.01;
 
 impl Quoted {
     /// The figure, in the unit of its estimate.
@@ -123,15 +126,15 @@ impl Estimate {
 }
 
 impl Quoted {
-    /// A time in nanoseconds with its interval, all in one unit: `1.54 us (1.52 to 1.57)`.
+    /// A time in nanoseconds with its interval, all in one unit: `1.54 us (1.52 to 1.57)`. With four digits where it is known
+    /// that well: `1.483 us (1.478 to 1.488)`.
     pub fn time(&self) -> String {
-        format!("{} ({})", time(self.value), self.range())
-    }
-
-    /// The interval of a time in nanoseconds, in the unit of the time and without its name: `1.52 to 1.57`.
-    fn range(&self) -> String {
-        let (scale, _) = time_unit(self.value);
-        format!("{} to {}", three_digits(self.low / scale), three_digits(self.high / scale))
+        let (scale, unit) = time_unit(self.value);
+        let width = self.high - self.low;
+        let is_fine = width > 0.0 && width < FINE * self.value.abs();
+        let digits = if is_fine { four_digits } else { three_digits };
+        let [value, low, high] = [self.value, self.low, self.high].map(|ns| digits(ns / scale));
+        format!("{value} {unit} ({low} to {high})")
     }
 }
 
@@ -195,6 +198,9 @@ mod tests {
         let quoted = measured(1000.0, 10.0).quote().unwrap();
         assert_eq!((quoted.value(), quoted.standard_error()), (1000.0, Some(10.0)));
         assert_eq!(quoted.time(), "1.00 us (0.971 to 1.03)");
+        assert_eq!(measured(1483.1, 0.1).quote().unwrap().time(), "1.48 us (1.45 to 1.51)");
+        let fine = Estimate::at_full_speed(1483.1, 1.5, 20, 0.001, 0.95).unwrap();
+        assert_eq!(fine.quote().unwrap().time(), "1.483 us (1.479 to 1.487)");
         assert!(quoted.low() < 1000.0 && quoted.high() > 1000.0, "{quoted:?}");
         assert_eq!(measured(1000.0, 10.0).quote_cost(), Ok(quoted));
     }

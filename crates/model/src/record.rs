@@ -13,7 +13,7 @@ use crate::pairing::Grouped;
 use crate::ring::Case;
 use crate::run::{End, Header, Run};
 use crate::scaling;
-use crate::speed::Level;
+use crate::speed::{Level, leader_cpus};
 use crate::summary::{CaseSummary, summaries};
 
 /// How the cost grows with the ring, for the cases that differ in nothing but their size.
@@ -68,7 +68,11 @@ impl Record {
     pub fn of(run: &Run) -> Self {
         let plan = &run.header.plan;
         let grouped = Grouped::new(plan, rings(&run.samples));
-        let cases = summaries(plan, &grouped, &run.failures);
+        let mut cases = summaries(plan, &grouped, &run.failures);
+        for of in &mut cases {
+            let level = grouped.levels().get(&leader_cpus(&of.case));
+            of.add_clock(level.and_then(|level| level.clock_ghz(&run.header.build.target)));
+        }
         let cost = (plan.experiment == Experiment::Cost)
             .then(|| Cost::of(plan, &grouped, &cases, &run.header.machine));
         // The law of a ring against its size is of hops without work.

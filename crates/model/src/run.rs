@@ -187,7 +187,6 @@ pub struct Resumed {
 /// One line of a run file; as text by [`Line::to_text`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "nearly all lines are samples")]
 pub enum Line {
     /// Always the first.
     Header(Box<Header>),
@@ -234,7 +233,7 @@ impl Line {
             _ => {
                 let line = serde_json::from_str(text)?;
                 if let Self::Resumed(Resumed { stopping, reference, .. }) = &line {
-                    let known = reference.map_or(Ok(()), |known| known.check());
+                    let known = reference.as_ref().map_or(Ok(()), Reference::check);
                     stopping.check().and(known).map_err(serde_json::Error::custom)?;
                 }
                 line
@@ -309,7 +308,9 @@ impl Run {
                 self.end = None;
                 let plan = &mut self.header.plan;
                 plan.stopping = resumed.stopping.clone();
-                plan.reference = resumed.reference.unwrap_or(plan.reference);
+                if let Some(reference) = &resumed.reference {
+                    plan.reference.clone_from(reference);
+                }
                 self.resumed.push(resumed);
             }
             Line::Company(company) => {

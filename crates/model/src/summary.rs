@@ -2,16 +2,17 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{mean, quantile};
+use stats::{Elasticity, mean, quantile};
 
 use crate::bounds;
 use crate::curve::{Point, point};
-use crate::estimate::{Estimate, widest};
+use crate::estimate::{Estimate, Speed, widest};
 use crate::pairing::{Figures, Grouped};
 use crate::plan::Plan;
 use crate::ring::{Case, Sample};
 use crate::run::Failure;
 use crate::scaling;
+use crate::words;
 
 /// Switches per hop further than this from one are flagged.
 pub const COUNT_TOLERANCE: f64 = 0.05;
@@ -59,6 +60,15 @@ impl Spread {
     }
 }
 
+/// A cost of a switch = cycles / clock + time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TwoParts {
+    /// What the core bounds, in cycles of its clock.
+    pub core_cycles: Estimate,
+    /// What memory or a device bounds, in nanoseconds, whatever the clock.
+    pub memory_ns: Estimate,
+}
+
 /// One case and what was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseSummary {
@@ -95,6 +105,20 @@ pub struct CaseSummary {
     /// The same by CPU time, which other work on the CPU does not enter; absent where the members do
     /// not share one CPU, as then their waits are part of the cost.
     pub cpu_ns_per_switch_above_solo: Option<Estimate>,
+    /// The core's clock that the figures are at, in GHz; absent where it was not seen at full speed, and where a multiplication's
+    /// cycles are not known (on x86-64 they are).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_ghz: Option<f64>,
+    /// `ns_per_switch_above_solo` in cycles of that clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycles_per_switch: Option<Estimate>,
+    /// By which power the cost of a switch, of a solo ring that of a hop, goes with the period of the core's clock: 1 where the
+    /// core bounds it, 0 where memory or a device does. Absent where the run did not see several clocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elasticity: Option<Elasticity>,
+    /// What of the cost of a switch goes with the core's clock, and what does not; absent as `elasticity`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub two_parts: Option<TwoParts>,
     /// What the registers in use add to a switch: `ns_per_switch_above_solo` less that of the same ring
     /// with `state` none, in the same round; absent without such a ring beside it.
     pub ns_per_switch_above_none: Option<Estimate>,
@@ -113,13 +137,39 @@ pub struct CaseSummary {
 }
 
 impl CaseSummary {
+    /// Whether a hop stands for it, not a switch: of a solo ring and of one that does not switch.
+    pub(crate) fn is_told_by_hop(&self) -> bool {
+        self.case.members == 1 || self.does_not_switch
+    }
+
     /// The estimate that stands for the case: cost per switch, or per hop for a solo ring and one
     /// that does not switch.
     pub fn headline(&self) -> Option<&Estimate> {
-        match self.case.members == 1 || self.does_not_switch {
+        match self.is_told_by_hop() {
             true => self.ns_per_hop.as_ref(),
             false => self.ns_per_switch_above_solo.as_ref(),
         }
+    }
+
+    /// What a switch costs in cycles: `2,632 cycles at 4.08 GHz`; absent where the time may not be quoted.
+    pub fn cycles_in_words(&self) -> Option<String> {
+        let (cycles, clock_ghz) = self.cycles_per_switch.zip(self.clock_ghz)?;
+        let cycles = cycles.quote_cost().ok()?.value();
+        Some(format!("{} cycles at {clock_ghz:.2} GHz", words::whole(cycles)))
+    }
+
+    /// At which clock its figures are, and what its cost is in cycles of it.
+    pub(crate) fn add_clock(&mut self, clock_ghz: Option<f64>) {
+        let is_full = |of: &Option<Estimate>| of.is_some_and(|of| of.speed == Speed::Full);
+        self.clock_ghz = clock_ghz
+            .filter(|_| is_full(&self.ns_per_hop) || is_full(&self.ns_per_switch_above_solo));
+        let cost = self.ns_per_switch_above_solo.filter(|of| of.speed == Speed::Full);
+        let (Some(cost), Some(clock_ghz)) = (cost, self.clock_ghz) else { return };
+        self.cycles_per_switch = cost.scaled(clock_ghz);
+        self.two_parts = self.elasticity.filter(|_| !self.is_told_by_hop()).map(|of| TwoParts {
+            core_cycles: cost.part(clock_ghz * of.value, clock_ghz * of.standard_error),
+            memory_ns: cost.part(1.0 - of.value, of.standard_error),
+        });
     }
 
     /// The cost of a switch over the size of the ring; none of one that may not be quoted.
@@ -182,6 +232,13 @@ fn summarise(
         cpu_ns_per_switch_above_solo: of_all(Sample::cpu_ns_per_hop)
             .filter(|_| case.placement.is_one_cpu() && plan.batching.ring.triples.is_none())
             .and_then(|figures| grouped.over_rounds(&figures, stream(3))),
+        clock_ghz: None,
+        cycles_per_switch: None,
+        two_parts: None,
+        elasticity: match case.members == 1 || does_not_switch {
+            true => grouped.hop_elasticity(index),
+            false => grouped.elasticity(index),
+        },
         // A double difference of four rings, as the indirect cost of a working set is one.
         ns_per_switch_above_none: switching
             .and(none)

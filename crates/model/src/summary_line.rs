@@ -18,11 +18,19 @@ pub fn in_words(
     cost: Option<&Record>,
     noise: &[(&str, &NoiseVerdict)],
 ) -> String {
-    let two = |of| two(of)?.ns_per_switch_above_solo;
+    let two = |of| {
+        let two = two(of)?;
+        Some((two.ns_per_switch_above_solo?, two.cycles_in_words()))
+    };
     let told: Vec<_> = [ring, cost].into_iter().flatten().filter_map(two).collect();
     let quoted = |of: &Estimate| of.quote_cost();
-    let mut parts = vec![match (told.iter().find_map(|of| quoted(of).ok()), told.first()) {
-        (Some(cost), _) => format!("A switch costs {} here", cost.time()),
+    let holds =
+        |(of, cycles): &(Estimate, Option<String>)| Some((quoted(of).ok()?, cycles.clone()));
+    let mut parts = vec![match (told.iter().find_map(holds), told.first().map(|(of, _)| of)) {
+        (Some((cost, cycles)), _) => {
+            let cycles = cycles.map_or(String::new(), |cycles| format!(", {cycles}"));
+            format!("A switch costs {} here{cycles}", cost.time())
+        }
         (None, Some(why)) => format!("What a switch costs here: {}", in_full(why)),
         (None, None) => "What a switch costs here was not measured".into(),
     }];

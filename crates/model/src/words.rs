@@ -79,13 +79,34 @@ fn round_to_three(value: f64) -> f64 {
 
 /// Three significant digits.
 pub fn three_digits(value: f64) -> String {
-    let value = round_to_three(value);
+    digits(round_to_three(value), 3)
+}
+
+/// Four significant digits.
+pub fn four_digits(value: f64) -> String {
+    digits(format!("{value:.3e}").parse().unwrap_or(value), 4)
+}
+
+/// So many digits, of a value that is rounded to them.
+fn digits(value: f64, count: u8) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
     }
     let magnitude = value.abs().log10().floor();
-    let decimals = (2.0 - magnitude).clamp(0.0, 6.0) as usize;
+    let decimals = (f64::from(count) - 1.0 - magnitude).clamp(0.0, 6.0) as usize;
     format!("{value:.decimals$}")
+}
+
+/// A whole number with its thousands apart: `2,632`.
+pub fn whole(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let first = digits.len() % 3;
+    let thousands = |(at, digit): (usize, char)| {
+        let comma = (at > 0 && at % 3 == first).then_some(',');
+        comma.into_iter().chain([digit])
+    };
+    let sign = if value <= -0.5 { "-" } else { "" };
+    sign.chars().chain(digits.chars().enumerate().flat_map(thousands)).collect()
 }
 
 #[cfg(test)]
@@ -100,5 +121,13 @@ mod tests {
         assert_eq!(bytes(1_000_000), "977 KiB");
         assert_eq!(byte_range(131_072, 262_144), "128 to 256 KiB");
         assert_eq!(byte_range(524_288, 1_048_576), "512 KiB to 1 MiB");
+    }
+
+    #[test]
+    fn digits_and_thousands() {
+        let four = [1.4831, 999.96, 12.345, 0.0].map(four_digits);
+        assert_eq!(four, ["1.483", "1000", "12.35", "0"]);
+        let all = [0.4, 632.0, 2631.6, 26_320.0, 1_234_567.0, -1500.0].map(whole);
+        assert_eq!(all, ["0", "632", "2,632", "26,320", "1,234,567", "-1,500"]);
     }
 }

@@ -5,6 +5,7 @@
 //! - scatters: [`Growth`], [`PooledGrowth`], [`Permutation`], [`scatter_between`];
 //! - ratios of two costs: [`ratio`];
 //! - curves with turns: [`changepoint`];
+//! - by which power a figure goes with a level: [`elasticity`];
 //! - how many kinds there are, by a sample of them: [`richness`];
 //! - [periods](find_period) in moments, and [histograms](Histogram).
 //!
@@ -13,6 +14,7 @@
 
 mod bootstrap;
 pub mod changepoint;
+mod elasticity;
 mod histogram;
 mod least_squares;
 mod location;
@@ -22,11 +24,12 @@ mod richness;
 mod scatter;
 
 pub use bootstrap::{Bootstrapped, Pooled, bootstrap};
+pub use elasticity::{AtLevel, Elasticity, elasticity, elasticity_of, same_level, tells_power};
 pub use histogram::{Bin, Histogram};
 pub use least_squares::{Row, Solution, least_squares, nonnegative};
 pub use location::{
     Center, Interval, Moved, Summary, mad_sigma, mean, median, median_interval, midmean,
-    normal_quantile, quantile, quantile_ranks, student_quantile,
+    normal_quantile, quantile, quantile_ranks, student_quantile, weighted_median,
 };
 pub use periods::{Period, Windows, find_period};
 pub use richness::{Richness, richness};

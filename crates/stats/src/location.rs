@@ -70,6 +70,25 @@ pub fn midmean(values: &[f64]) -> Option<f64> {
     mean(&sorted[cut..sorted.len() - cut])
 }
 
+/// The median of `(value, weight)`: half of the weight lies on each side. Absent without weight.
+pub fn weighted_median(values: &[(f64, f64)]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let half = sorted.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
+    let mut below = 0.0;
+    for (at, (value, weight)) in sorted.iter().enumerate() {
+        below += weight;
+        if below > half {
+            return Some(*value);
+        }
+        if below == half && half > 0.0 {
+            let next = sorted.get(at + 1).map_or(*value, |(next, _)| *next);
+            return Some(value + (next - value) / 2.0);
+        }
+    }
+    None
+}
+
 /// Median, the mean of the two middle figures for an even count; absent for an empty list.
 pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
@@ -240,6 +259,21 @@ mod tests {
 
     use super::*;
     use crate::scatter::Growth;
+
+    proptest! {
+        /// A weight is as often as a value comes.
+        #[test]
+        fn a_weighted_median_is_that_of_values_that_come_so_often(
+            all in prop::collection::vec((-50_i32..50, 1_usize..5), 1..20),
+        ) {
+            let weighted: Vec<(f64, f64)> =
+                all.iter().map(|(value, times)| (f64::from(*value), *times as f64)).collect();
+            let each = all.iter().flat_map(|(value, times)| vec![f64::from(*value); *times]);
+            prop_assert_eq!(weighted_median(&weighted), median(&each.collect::<Vec<f64>>()));
+            prop_assert_eq!(weighted_median(&[]), None);
+            prop_assert_eq!(weighted_median(&[(1.0, 0.0)]), None);
+        }
+    }
 
     #[test]
     fn known_answers() {

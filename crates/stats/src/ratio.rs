@@ -60,6 +60,8 @@ pub struct Apart {
     pub new: Cost,
     /// tau.
     pub between: f64,
+    /// How far d is uncertain beyond chance: added to both ends.
+    pub slack: f64,
 }
 
 /// The mean of groups of repetitions, or an exact figure.
@@ -87,6 +89,8 @@ pub struct Within {
     rounds: u32,
     /// Rounds that an interval takes.
     fewest: u32,
+    /// How far the difference is uncertain beyond chance.
+    slack: f64,
     /// Whose cost is at or below zero most often, where more rounds have one than the midmean cuts off
     /// on a side: what stands for those would move it.
     unfit: Option<Side>,
@@ -140,6 +144,14 @@ impl Costs {
             Self::Apart(_) => new <= 0.0,
         };
         if base > 0.0 && is_new { Side::New } else { Side::Base }
+    }
+
+    /// The same where the ratio is uncertain by that share beyond chance.
+    pub fn with_slack(self, slack: f64) -> Self {
+        match self {
+            Self::Apart(apart) => Self::Apart(Apart { slack, ..apart }),
+            Self::Within(within) => Self::Within(Within { slack, ..within }),
+        }
     }
 
     /// The same with `more` groups on each side that is measured, or `more` rounds, if these scatter as the
@@ -204,7 +216,8 @@ impl Apart {
         let z = normal_quantile(confidence)?;
         let variance =
             self.base.log_variance(self.between, z)? + self.new.log_variance(self.between, z)?;
-        let (d, half) = ((self.new.value / self.base.value).ln(), z * variance.sqrt());
+        let half = z * variance.sqrt() + self.slack;
+        let d = (self.new.value / self.base.value).ln();
         Some(((d - half).exp(), (d + half).exp()))
     }
 }
@@ -225,6 +238,7 @@ impl Within {
             variance: variance(&relative, seed),
             rounds: u32::try_from(pairs.len()).ok()?,
             fewest,
+            slack: 0.0,
             unfit: unfit(pairs),
         })
     }
@@ -233,6 +247,7 @@ impl Within {
         // One less than the rounds that the middle is the mean of (Yuen 1974, after Tukey and McLaughlin 1963).
         let left = self.rounds as usize - 2 * midmean_cut(self.rounds as usize);
         let half = student_quantile(confidence, left as f64 - 1.0)? * self.variance?.sqrt();
+        let half = half + self.slack;
         let fit = self.unfit.is_none() && self.base > 0.0;
         let is_ratio = fit && self.difference.abs() + half < MOST_DIFFERENCE;
         is_ratio.then(|| (as_ratio(self.difference - half), as_ratio(self.difference + half)))

@@ -22,7 +22,8 @@ _KINDS = {
         input_blocks output_blocks run_delay_ns run_delay_covered_cpu_ns read_call_bytes write_call_bytes
         storage_read_bytes storage_write_bytes cancelled_write_bytes peak_threads_seen at_exec_resident_bytes
         at_exec_minor_faults at_exec_cpu_ns orphans_ended left_behind cpus_online memory_bytes hz rounds""",
-    "float": "total mean sd min p50 p99 max estimate value low high spread load_1_min clock_ghz clean_share",
+    "float": """total mean sd min p50 p99 max estimate value low high spread load_1_min clock_ghz clean_share cycles
+        elasticity elasticity_error""",
     "bool": "huge_pages interrupted hypervisor boost realtime_kernel dynamic_preemption",
     "ints": "slices_ns latency_quanta_ns throughput_quanta_ns",
     "time": "started",

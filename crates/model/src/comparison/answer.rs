@@ -163,10 +163,10 @@ pub struct Change {
     pub new_case: usize,
     /// What is compared.
     pub of: Quantity,
-    /// The base's cost in nanoseconds: the mean of its launches at full speed, or as published; of a session the
-    /// mean of the middle half of its rounds.
+    /// The base's cost in nanoseconds: the mean of its launches at full speed and at the middle one's clock, or as published; of a
+    /// session the mean of the middle half of its rounds.
     pub base_ns: f64,
-    /// The new one's.
+    /// The new one's at the base's clock.
     pub new_ns: f64,
     /// Why the base's cost may not be quoted, in words; absent where it may, and for a published figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -191,6 +191,9 @@ pub struct Change {
     /// The same of the new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_failure: Option<String>,
+    /// Whether both are at one clock of the core, that of the base.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_one_clock: bool,
     /// New / base; of a session by the middle of their relative differences within rounds.
     pub ratio: Ratio,
     /// What follows.

@@ -73,7 +73,6 @@ impl Conditions {
                     warnings.push(format!("{}: both are this run", base.side.name));
                 }
                 warnings.extend(of_machines(&bearing, across));
-                warnings.extend(of_clocks(base, new));
                 warnings.extend(of_builds(one, other));
             }
             _ => warnings.push(of_publications(base, new)),
@@ -142,16 +141,6 @@ fn of_subject(subject: &Subject) -> impl Iterator<Item = String> {
     });
     let all = subject.warnings.iter().cloned().chain(noise);
     all.map(move |what| format!("{}: {what}", subject.side.name))
-}
-
-/// Clocks that differ by more than this share are told: turbo, throttling, a governor.
-const CLOCK_DIFFERS: f64 = 0.01;
-
-fn of_clocks(base: &Subject, new: &Subject) -> Option<String> {
-    let (one, other) = base.clock_ghz.zip(new.clock_ghz)?;
-    let percent = 100.0 * (other / one - 1.0);
-    let words = format!("the CPU clock differs: {one:.2} and {other:.2} GHz ({percent:+.1} %)");
-    (percent.abs() > 100.0 * CLOCK_DIFFERS).then_some(words)
 }
 
 /// Pairs that did not run on the same CPU, or not at the same priority: each kind once. A session's

@@ -6,6 +6,7 @@
 //! their measured error rates.
 
 mod answer;
+mod clock;
 mod fair;
 mod gate;
 mod pair;
@@ -15,6 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use answer::{Across, Answer, Change, More, Reason, Terms, Wanted, percent};
+pub use clock::Clocks;
 pub use fair::Conditions;
 pub use gate::{Gate, Verdict};
 pub use pair::Unpaired;
@@ -25,8 +27,8 @@ pub use crate::subject::Side;
 use crate::subject::Subject;
 
 /// Version of the comparison's JSON form. 2: by launches at full speed, `more` in place of `more_rounds`.
-/// 3: `gate`.
-pub const SCHEMA: u32 = 3;
+/// 3: `gate`. 4: times at one clock, `clocks`.
+pub const SCHEMA: u32 = 4;
 
 /// The limit where none is given: 3 %.
 pub const LIMIT: f64 = 0.03;
@@ -46,6 +48,9 @@ pub struct Comparison {
     pub paired: bool,
     /// What differs in machine and program, and whether the comparison is fair.
     pub conditions: Conditions,
+    /// The core's clocks of both, where they differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<Clocks>,
     /// Confidence of each single interval, so that all together hold with `terms.confidence`.
     pub confidence_each: f64,
     /// Cases that both have, in the order of the new one.
@@ -75,6 +80,7 @@ impl Comparison {
             terms,
             paired,
             conditions: Conditions::of(base, new, terms.across, paired),
+            clocks: Clocks::of(base, new),
             confidence_each,
             in_words: answer::summary(&changes, terms.limit),
             changes,

@@ -8,6 +8,7 @@ use stats::mean;
 use stats::ratio::{self, Apart, Cost, Within};
 
 use super::answer::{Across, Change, Reason, Terms, Wanted, answer};
+use super::clock::at_one_clock;
 use crate::estimate::{Estimate, Speed};
 use crate::plan::MINIMUM_ROUNDS;
 use crate::quote::NotQuotable;
@@ -63,6 +64,7 @@ impl Pair<'_> {
             new_rounds: self.costs.rounds.1,
             base_failure: self.base.failure.clone(),
             new_failure: self.new.failure.clone(),
+            at_one_clock: self.costs.at_one_clock,
             ratio,
             answer,
             in_words: answer.in_words(&ratio, terms.limit),
@@ -105,7 +107,9 @@ pub(super) fn pairs<'a>(
     halves: bool,
 ) -> (Vec<Pair<'a>>, Vec<Unpaired>) {
     let (mut pairs, mut unpaired) = (Vec::new(), Vec::new());
-    let launch_scatter = base.launch_scatter.max(new.launch_scatter);
+    let launch_scatter = |of_new: usize, of_base: usize| {
+        f64::max(base.launch_scatter_of(of_base), new.launch_scatter_of(of_new))
+    };
     let mut left: Vec<&Subcase> = base.cases.iter().collect();
     for case in &new.cases {
         let is_partner = |other: &&Subcase| is_same(other, case, terms.across, halves);
@@ -116,15 +120,19 @@ pub(super) fn pairs<'a>(
         let partner = left.remove(partner);
         let seed =
             base.seed.wrapping_add(new.seed).wrapping_add((3 << 32) + 2 * case.number as u64);
-        let costs = |base: &Values, new: &Values| match (base, new) {
-            (Values::Measured(base), Values::Measured(new)) if halves => {
-                let halves = base.first().zip(new.first());
-                let costs = halves.and_then(|(base, new)| Costs::paired(base, new, seed));
-                costs.ok_or("no round measured it in both settings")
-            }
-            _ => {
-                Costs::apart(base, new, launch_scatter).ok_or("one of its figures is not a number")
-            }
+        let costs = |base: &Values, new: &Values| {
+            let (base, new, slack) = at_one_clock(base, new);
+            let costs = match (&base, &new) {
+                (Values::Measured(base), Values::Measured(new)) if halves => {
+                    let halves = base.first().zip(new.first());
+                    let costs = halves.and_then(|(base, new)| Costs::paired(base, new, seed));
+                    costs.ok_or("no round measured it in both settings")
+                }
+                _ => Costs::apart(&base, &new, launch_scatter(case.number, partner.number))
+                    .ok_or("one of its figures is not a number"),
+            };
+            let at_one_clock = base.quantum_ns().is_some() && new.quantum_ns().is_some();
+            costs.map(|costs| Costs { of: costs.of.with_slack(slack), at_one_clock, ..costs })
         };
         match pair(partner, case, terms.wanted, costs) {
             Ok(pair) => pairs.push(pair),
@@ -175,18 +183,21 @@ pub(super) struct Costs {
     pub(super) unfit: Option<Reason>,
     /// Why the costs of base and new may not be quoted, each by itself.
     pub(super) why: (Option<NotQuotable>, Option<NotQuotable>),
+    /// Whether both are at one clock of the core.
+    pub(super) at_one_clock: bool,
 }
 
 impl Costs {
     /// Of two that were measured apart. Absent without a figure on each side.
     pub(super) fn apart(base: &Values, new: &Values, launch_scatter: f64) -> Option<Self> {
         let (base, new) = (side(base, launch_scatter)?, side(new, launch_scatter)?);
-        let costs = Apart { base: base.cost, new: new.cost, between: launch_scatter };
+        let costs = Apart { base: base.cost, new: new.cost, between: launch_scatter, slack: 0.0 };
         Some(Self {
             of: ratio::Costs::Apart(costs),
             rounds: (base.rounds, new.rounds),
             unfit: base.unfit.or(new.unfit),
             why: (base.why, new.why),
+            at_one_clock: false,
         })
     }
 
@@ -202,6 +213,7 @@ impl Costs {
             rounds: (rounds, rounds),
             unfit: unfit(base).or(unfit(new)),
             why: (why(base), why(new)),
+            at_one_clock: false,
         })
     }
 }

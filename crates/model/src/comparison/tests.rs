@@ -3,11 +3,13 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{ContinuousCDF, Normal};
+use stats::Elasticity;
 use stats::ratio::Costs::Apart;
 
 use super::answer::answer;
 use super::pair::Costs;
 use super::*;
+use crate::at_clock::AtClock;
 use crate::case::{self, Case, Placement, Policy, Sample};
 use crate::estimate::Estimate;
 use crate::reading::Reading;
@@ -222,13 +224,59 @@ fn another_clock_is_told() {
             }
         })
     };
-    let warned = |factor: f64| {
-        let found = Comparison::of(&at(1.0), &at(factor), terms());
-        found.conditions.warnings.into_iter().find(|warning| warning.contains("clock"))
-    };
-    assert_eq!(warned(1.005), None);
-    let slower = warned(1.05).expect("a warning");
-    assert!(slower.starts_with("the CPU clock differs: 3.69 and 3.51 GHz (-4.8 %)"), "{slower}");
+    let told = |factor: f64| Comparison::of(&at(1.0), &at(factor), terms()).clocks;
+    assert_eq!(told(1.005), None);
+    let slower = told(1.05).expect("two clocks").in_words;
+    assert!(
+        slower.starts_with("the core's clock was 4.8 % lower in new (3.51 GHz, 3.69 in base)"),
+        "{slower}"
+    );
+}
+
+/// The cost of one launch at the clock of a quantum of `quantum_ns`.
+fn at_clock(value: f64, quantum_ns: f64, power: Option<f64>) -> Values {
+    let elasticity = power.map(|value| Elasticity { value, standard_error: 0.02 });
+    let clock = Some(AtClock { quantum_ns, elasticity });
+    Values::Measured(vec![Measured { clock, ..launch(value, 1.0) }])
+}
+
+fn ratio_at_one_clock(base: &Values, new: &Values) -> stats::ratio::Ratio {
+    let (base, new, slack) = super::clock::at_one_clock(base, new);
+    Costs::apart(&base, &new, 0.001).unwrap().of.with_slack(slack).ratio(0.95)
+}
+
+#[test]
+fn what_the_clock_did_is_no_change() {
+    // The core bounds it: 10 % more time at a period that is longer by a tenth.
+    let base = at_clock(1000.0, 5000.0, Some(1.0));
+    let ratio = |power, ns: f64| ratio_at_one_clock(&base, &at_clock(ns, 5500.0, power));
+    let same = ratio(Some(1.0), 1100.0);
+    let (low, high) = same.interval().unwrap();
+    assert!((same.value.unwrap() - 1.0).abs() < 1e-9 && low < 1.0 && high > 1.0, "{same:?}");
+    // The error of the power is in it: 1.96 x 0.1 x 0.02 / sqrt(2), the pooled one.
+    assert!((0.002..0.006).contains(&(high - 1.0)), "{same:?}");
+    // One side's power serves both; a change beside that of the clock is found.
+    assert!((ratio(None, 1100.0).value.unwrap() - 1.0).abs() < 1e-9);
+    let changed = ratio(Some(1.0), 1122.0);
+    assert!(
+        (changed.value.unwrap() - 1.02).abs() < 1e-9 && changed.low.unwrap() > 1.0,
+        "{changed:?}"
+    );
+}
+
+#[test]
+fn where_no_power_is_known_the_ratio_holds_for_any_from_0_to_1() {
+    let base = at_clock(1000.0, 5000.0, None);
+    for truth in [1000.0, 1100.0] {
+        let found = ratio_at_one_clock(&base, &at_clock(truth, 5500.0, None));
+        let (low, high) = found.interval().unwrap();
+        assert!(low < 1.0 && 1.0 < high && high - low < 0.11, "{truth}: {found:?}");
+    }
+    let same = ratio_at_one_clock(&base, &at_clock(1000.0, 5000.0, None));
+    assert!(same.high.unwrap() < 1.004, "{same:?}");
+    // What waits for devices has no clock, and is compared as it is.
+    let bare = |ns: f64| Values::Measured(vec![launch(ns, 1.0)]);
+    assert_eq!(ratio_at_one_clock(&bare(1000.0), &bare(1100.0)).value, Some(1.1));
 }
 
 const TAU: f64 = LAUNCH_SCATTER;
@@ -240,14 +288,24 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
 /// A launch's figure at full speed.
 fn launch(value: f64, standard_error: f64) -> Measured {
     let estimate = Estimate::at_full_speed(value, standard_error, 20, TAU, 0.95);
-    Measured { by_round: (0..20).map(|round| (round, value)).collect(), estimate, is_whole: true }
+    Measured {
+        by_round: (0..20).map(|round| (round, value)).collect(),
+        estimate,
+        is_whole: true,
+        clock: None,
+    }
 }
 
 /// Rounds of a half of a session, all at full speed.
 fn rounds(figures: &[f64]) -> Measured {
     let estimate = Estimate::over(figures, 5, 0.95, 1);
     let estimate = estimate.map(|estimate| Estimate { speed: Speed::Full, ..estimate });
-    Measured { by_round: (0..).zip(figures.iter().copied()).collect(), estimate, is_whole: true }
+    Measured {
+        by_round: (0..).zip(figures.iter().copied()).collect(),
+        estimate,
+        is_whole: true,
+        clock: None,
+    }
 }
 
 fn apart_of(base: Vec<Measured>, new: Vec<Measured>) -> Costs {
@@ -531,7 +589,7 @@ fn too_many_rounds_below_zero_have_no_interval() {
 fn only_rounds_that_both_have_are_paired() {
     let of = |numbers: &[u32], level: f64| {
         let by_round = numbers.iter().map(|n| (*n, level + f64::from(*n))).collect();
-        Measured { by_round, estimate: None, is_whole: true }
+        Measured { by_round, estimate: None, is_whole: true, clock: None }
     };
     let (base, new) = (of(&[0, 1, 2, 3, 5, 6], 100.0), of(&[1, 2, 3, 4, 5, 6], 110.0));
     let costs = Costs::paired(&base, &new, 1).unwrap();

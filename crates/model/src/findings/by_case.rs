@@ -11,7 +11,8 @@ use crate::estimate::{Estimate, Speed};
 use crate::plan::{FEWEST_ROUNDS, MINIMUM_ROUNDS, Plan};
 use crate::run::{Failure, Run};
 use crate::speed::{
-    CaseSlices, CleanCounts, Level, Levels, levels_of, longest_uninterrupted, with_shared_level,
+    CaseSlices, CleanCounts, Clocks, Level, Levels, Timed, known_power, levels_of,
+    longest_uninterrupted, with_shared_level,
 };
 use crate::trial::gaps::GAP_TICKS;
 use crate::trial::interference::EXECUTION_NS;
@@ -20,7 +21,9 @@ use crate::trial::overhead::BATCH_TICKS;
 use crate::trial::primes::THREADCLOCK_NS;
 use crate::trial::wakeup::LATE_NS;
 use crate::trial::{Case, Sample, Sliced, Tally, Trial};
-use stats::{Center, bootstrap, median};
+use stats::{
+    AtLevel, Center, Elasticity, bootstrap, median, same_level, tells_power, weighted_median,
+};
 
 type Rounds = BTreeMap<u32, f64>;
 
@@ -32,12 +35,49 @@ pub struct ByRound {
     judged: bool,
     /// Of clean slices only. None where something that it is made of has too few of them.
     clean: Option<Rounds>,
+    /// Where these were brought to one clock: the same by another power, and at another clock.
+    brought: Option<Brought>,
+    /// tau of the case that it is of, of several the largest; absent where no launches say it.
+    launch_scatter: Option<f64>,
+}
+
+/// What figures of clean slices would be, of slices at several clocks.
+#[derive(Clone, Debug, PartialEq)]
+struct Brought {
+    /// Were the power by which each part goes with the clock greater by its standard error.
+    by_error: Rounds,
+    /// At a clock whose period is longer by [`LONGER`].
+    longer: Rounds,
+    /// Both.
+    longer_by_error: Rounds,
+}
+
+/// A period that is 1 % longer, as a factor.
+const LONGER: f64 = 1.01;
+
+impl Brought {
+    /// Each of the four of the parts, put together.
+    fn together<const N: usize>(
+        parts: [&ByRound; N],
+        of: impl Fn([f64; N]) -> f64,
+    ) -> Option<Self> {
+        parts.iter().any(|part| part.brought.is_some()).then_some(())?;
+        let each = |pick: fn(&Self) -> &Rounds| {
+            let clean = parts.map(|part| part.brought.as_ref().map(pick).or(part.clean.as_ref()));
+            within_rounds(clean, &of)
+        };
+        Some(Self {
+            by_error: each(|of| &of.by_error)?,
+            longer: each(|of| &of.longer)?,
+            longer_by_error: each(|of| &of.longer_by_error)?,
+        })
+    }
 }
 
 /// Of whatever speed: nobody looked.
 impl FromIterator<(u32, f64)> for ByRound {
     fn from_iter<T: IntoIterator<Item = (u32, f64)>>(figures: T) -> Self {
-        Self { all: finite(figures), judged: false, clean: None }
+        Self { all: finite(figures), ..Self::default() }
     }
 }
 
@@ -51,7 +91,7 @@ impl ByRound {
         all: impl IntoIterator<Item = (u32, f64)>,
         clean: Option<impl IntoIterator<Item = (u32, f64)>>,
     ) -> Self {
-        Self { all: finite(all), judged: true, clean: clean.map(finite) }
+        Self { all: finite(all), judged: true, clean: clean.map(finite), ..Self::default() }
     }
 
     /// A figure made of several, for the rounds that have all of them. Clean where each part is; where one was
@@ -62,7 +102,40 @@ impl ByRound {
             all: within_rounds(parts.map(|part| Some(&part.all)), &of).unwrap_or_default(),
             judged: parts.iter().all(|part| part.judged),
             clean: within_rounds(clean, &of),
+            brought: Brought::together(parts, &of),
+            launch_scatter: parts
+                .into_iter()
+                .filter_map(|part| part.launch_scatter)
+                .reduce(f64::max),
         }
+    }
+
+    /// The middle of these, of the rounds that the figure has.
+    fn middle(&self, of: &Rounds) -> Option<f64> {
+        let clean = self.clean.as_ref()?;
+        let same = of.iter().filter(|(round, _)| clean.contains_key(round));
+        median(&same.map(|(_, figure)| *figure).collect::<Vec<f64>>())
+    }
+
+    /// By which power it goes with the period of the core's clock; absent where the run does not tell.
+    pub fn elasticity(&self) -> Option<Elasticity> {
+        let Brought { by_error, longer, longer_by_error } = self.brought.as_ref()?;
+        let power = |longer: &Rounds, of: &Rounds| {
+            Some((self.middle(longer)? / self.middle(of)?).ln() / LONGER.ln())
+        };
+        let value = power(longer, self.clean.as_ref()?)?;
+        let standard_error = (power(longer_by_error, by_error)? - value).abs();
+        (value.is_finite() && standard_error.is_finite())
+            .then_some(Elasticity { value, standard_error })
+    }
+
+    /// How far the middle is uncertain as the power is by which its parts were brought to one clock.
+    fn error_of_clock(&self) -> f64 {
+        let error = || {
+            let clean = self.middle(self.clean.as_ref()?)?;
+            Some((self.middle(&self.brought.as_ref()?.by_error)? - clean).abs())
+        };
+        error().unwrap_or(0.0)
     }
 
     /// At which speed its figures were measured.
@@ -85,9 +158,11 @@ impl ByRound {
             Speed::Contended | Speed::NotAlone => Estimate::contended(&figures, confidence),
             Speed::Full => Estimate::at_full_speed(
                 median(&figures)?,
-                bootstrap(&figures, Center::Median, confidence, seed)?.standard_error,
+                bootstrap(&figures, Center::Median, confidence, seed)?
+                    .standard_error
+                    .hypot(self.error_of_clock()),
                 figures.len() as u32,
-                plan.reference.scatter(),
+                self.launch_scatter.unwrap_or_else(|| plan.reference.scatter()),
                 confidence,
             ),
         }
@@ -103,6 +178,15 @@ impl ByRound {
     pub fn of_all(&self) -> impl Iterator<Item = (u32, f64)> {
         self.all.iter().map(|(round, figure)| (*round, *figure))
     }
+}
+
+/// Each round's figures at the clock of a quantum of `to_ns`: the middle by their weights.
+fn brought(rounds: &BTreeMap<u32, Vec<AtLevel>>, power: f64, to_ns: f64) -> Rounds {
+    let figure = |all: &Vec<AtLevel>| {
+        let there = |of: &AtLevel| (of.figure * (to_ns / of.level).powf(power), of.weight);
+        weighted_median(&all.iter().map(there).collect::<Vec<_>>())
+    };
+    finite(rounds.iter().filter_map(|(round, all)| Some((*round, figure(all)?))))
 }
 
 /// None where a part is not there at all.
@@ -136,10 +220,31 @@ struct OfCase<'a> {
     slices: BTreeMap<String, CaseSlices>,
     /// How many of its slices are clean.
     counts: CleanCounts,
+    /// Where the clock moved: the samples with the outcomes of clean slices at one clock each.
+    at_clocks: Vec<(f64, Sample)>,
+}
+
+/// The latency quanta of all clean slices of a case, whatever the clock.
+fn quanta_ns(samples: &[&Sample], level: &Level) -> Vec<f64> {
+    let of_sample = |sample: &&Sample| {
+        let judged = sample.sliced.iter().filter(|sliced| sliced.can_be_judged());
+        let laps = judged.map(|sliced| clean_laps(sample, sliced, level, Clocks::Any));
+        laps.flat_map(BTreeMap::into_values).map(|(quantum_ns, _)| quantum_ns).collect::<Vec<_>>()
+    };
+    samples.iter().flat_map(of_sample).collect()
 }
 
 impl<'a> OfCase<'a> {
-    fn add(&mut self, sample: &'a Sample, level: Option<&Level>) {
+    /// Of all its samples. Slices at all clocks count where the clock moved so far that they tell how figures go with it.
+    fn of(samples: &[&'a Sample], level: Option<&Level>) -> Self {
+        let moved = level.is_some_and(|level| tells_power(&quanta_ns(samples, level)));
+        let clocks = if moved { Clocks::Any } else { Clocks::TheRuns };
+        let mut all = Self::default();
+        samples.iter().for_each(|sample| all.add(sample, level, clocks));
+        all
+    }
+
+    fn add(&mut self, sample: &'a Sample, level: Option<&Level>, clocks: Clocks) {
         self.samples.push(sample);
         // What was not taken in slices says nothing of the speed of a tally that was in other rounds.
         for (name, _) in sample.tallies.iter().filter(|(_, tally)| tally.count() > 0) {
@@ -152,12 +257,21 @@ impl<'a> OfCase<'a> {
         for sliced in &sample.sliced {
             let can_be_judged = sliced.can_be_judged();
             let judged = if can_be_judged { sliced.slices.elapsed_ns.len() as u32 } else { 0 };
-            let laps = level.filter(|_| can_be_judged).map(|of| clean_laps(sample, sliced, of));
+            let laps = level
+                .filter(|_| can_be_judged)
+                .map(|level| clean_laps(sample, sliced, level, clocks));
             let laps = laps.unwrap_or_default();
             let (clean, as_found) = (laps.len() as u32, judged);
             let was_shared = |at: &usize| sliced.slices.was_alone(*at) == Some(false);
             let not_alone = (0..judged as usize).filter(was_shared).count() as u32;
-            let counts = CleanCounts { judged, clean, not_alone, as_found, clean_as_found: clean };
+            let counts = CleanCounts {
+                judged,
+                clean,
+                not_alone,
+                as_found,
+                clean_as_found: clean,
+                other_clock_as_found: 0,
+            };
             self.counts = self.counts.plus(counts);
             for name in sliced.tallies.keys() {
                 let slices = self.slices.entry(name.clone()).or_default();
@@ -170,20 +284,52 @@ impl<'a> OfCase<'a> {
             }
         }
         self.clean.push(of_clean);
+        if let Some(level) = level.filter(|_| clocks == Clocks::Any) {
+            self.at_clocks.extend(at_clocks(sample, level));
+        }
     }
 }
 
-/// Time of a lap in each clean slice, in nanoseconds, by its number.
-fn clean_laps(sample: &Sample, sliced: &Sliced, level: &Level) -> BTreeMap<usize, f64> {
+/// The clean slices of a sample by their clock: the middle quantum, and a sample that has their outcomes only.
+fn at_clocks(sample: &Sample, level: &Level) -> Vec<(f64, Sample)> {
+    let bare = Sample { sliced: Vec::new(), tallies: BTreeMap::new(), ..sample.clone() };
+    let mut all = Vec::new();
+    for sliced in sample.sliced.iter().filter(|sliced| sliced.can_be_judged()) {
+        let laps: Vec<(usize, f64)> = clean_laps(sample, sliced, level, Clocks::Any)
+            .into_iter()
+            .map(|(at, (quantum_ns, _))| (at, quantum_ns))
+            .collect();
+        for group in same_level(laps.iter().map(|(_, quantum_ns)| *quantum_ns)) {
+            let slices: Vec<usize> = group.iter().map(|at| laps[*at].0).collect();
+            let quanta: Vec<f64> = group.iter().map(|at| laps[*at].1).collect();
+            let tally = |name: &String| sliced.tally_of(name, |index| slices.contains(&index));
+            let names = sliced.tallies.keys();
+            let tallies = names.filter_map(|name| Some((name.clone(), tally(name)?))).collect();
+            all.extend(median(&quanta).map(|of| (of, Sample { tallies, ..bare.clone() })));
+        }
+    }
+    all
+}
+
+/// The latency quantum and the time of a lap in each clean slice at these clocks, in nanoseconds, by its number.
+fn clean_laps(
+    sample: &Sample,
+    sliced: &Sliced,
+    level: &Level,
+    clocks: Clocks,
+) -> BTreeMap<usize, Timed> {
     if sample.steal_ns.is_some_and(|ns| ns > 0) {
         return BTreeMap::new();
     }
-    let clean = (0..sliced.slices.elapsed_ns.len())
-        .filter(|index| level.is_clean_slice(&sliced.slices, *index))
-        .filter_map(|index| Some((index, sliced.ns_per_lap(index)?)));
-    let mut laps: BTreeMap<usize, f64> = clean.collect();
-    let longest = longest_uninterrupted(&laps.values().copied().collect::<Vec<f64>>());
-    laps.retain(|_, time| longest.is_some_and(|longest| *time <= longest));
+    let slices = &sliced.slices;
+    let timed =
+        |index| Some((level.quantum_of_slice(clocks, slices, index)?, sliced.ns_per_lap(index)?));
+    let all = 0..slices.elapsed_ns.len();
+    let mut laps: BTreeMap<usize, Timed> =
+        all.filter_map(|index| Some((index, timed(index)?))).collect();
+    let times: Vec<f64> = laps.values().map(|(_, time)| *time).collect();
+    let longest = longest_uninterrupted(&times);
+    laps.retain(|_, (_, time)| longest.is_some_and(|longest| *time <= longest));
     laps
 }
 
@@ -194,12 +340,15 @@ impl<'a> ByCase<'a> {
     ) -> Self {
         let samples = samples.into_iter();
         let levels = levels_of(plan, empty(), samples.clone());
-        let mut cases: Vec<OfCase> = plan.cases.iter().map(|_| OfCase::default()).collect();
-        for sample in samples {
-            if let Some(case) = plan.trial(sample.case) {
-                cases[sample.case].add(sample, levels.get([case.cpu].as_slice()));
-            }
+        let mut by_case = vec![Vec::new(); plan.cases.len()];
+        for sample in samples.filter(|sample| plan.trial(sample.case).is_some()) {
+            by_case[sample.case].push(sample);
         }
+        let of = |(number, samples): (usize, Vec<&'a Sample>)| {
+            let level = plan.trial(number).and_then(|case| levels.get([case.cpu].as_slice()));
+            OfCase::of(&samples, level)
+        };
+        let cases = by_case.into_iter().enumerate().map(of).collect();
         Self { plan, levels, cases }
     }
 
@@ -248,11 +397,61 @@ impl<'a> ByCase<'a> {
         tally: &str,
         of: impl Fn(&Sample) -> Option<f64>,
     ) -> ByRound {
+        let launch_scatter = self.plan.reference.known_of(case).launch_scatter;
+        ByRound { launch_scatter, ..self.figures_by_round(case, tally, of) }
+    }
+
+    fn figures_by_round(
+        &self,
+        case: usize,
+        tally: &str,
+        of: impl Fn(&Sample) -> Option<f64>,
+    ) -> ByRound {
         let figure = |sample: &Sample| Some((sample.round, of(sample)?));
         let all = self.of(case).iter().filter_map(|sample| figure(sample));
         let Some(slices) = self.judged(case, tally) else { return all.collect() };
-        let clean = slices.has_full_speed().then(|| self.cases[case].clean.iter());
+        let full = slices.has_full_speed();
+        if let Some(of_clean) = full.then(|| self.at_one_clock(case, tally, &of)).flatten() {
+            return ByRound { all: finite(all), judged: true, ..of_clean };
+        }
+        let clean = full.then(|| self.cases[case].clean.iter());
         ByRound::judged(all, clean.map(|clean| clean.filter_map(figure)))
+    }
+
+    /// The figure of clean slices at several clocks, brought to the run's; where they do not tell how it goes with the clock, of
+    /// those at the run's. Absent where the clock did not move.
+    fn at_one_clock(
+        &self,
+        case: usize,
+        tally: &str,
+        of: impl Fn(&Sample) -> Option<f64>,
+    ) -> Option<ByRound> {
+        let level = self.levels.get([self.plan.trial(case)?.cpu].as_slice())?;
+        let mut rounds: BTreeMap<u32, Vec<AtLevel>> = BTreeMap::new();
+        for (quantum_ns, sample) in &self.cases[case].at_clocks {
+            let weight = sample.tallies.get(tally).map_or(0.0, |tally| tally.count() as f64);
+            let Some(figure) = of(sample).filter(|_| weight > 0.0) else { continue };
+            let at = AtLevel { level: *quantum_ns, figure, weight };
+            rounds.entry(sample.round).or_default().push(at);
+        }
+        if rounds.is_empty() {
+            return None;
+        }
+        let Some(power) = known_power(&rounds) else {
+            rounds.values_mut().for_each(|all| all.retain(|of| level.is_its_clock(of.level)));
+            return Some(ByRound::judged([], Some(brought(&rounds, 0.0, level.clock_ns))));
+        };
+        let Elasticity { value, standard_error } = power;
+        let (more, longer_ns) = (value + standard_error, level.clock_ns * LONGER);
+        let to = |power, to_ns| brought(&rounds, power, to_ns);
+        Some(ByRound {
+            brought: Some(Brought {
+                by_error: to(more, level.clock_ns),
+                longer: to(value, longer_ns),
+                longer_by_error: to(more, longer_ns),
+            }),
+            ..ByRound::judged([], Some(to(value, level.clock_ns)))
+        })
     }
 
     /// The estimate over rounds of such a figure.

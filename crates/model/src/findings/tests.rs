@@ -402,13 +402,57 @@ fn a_slice_in_which_another_had_its_turn_is_left_out() {
     }
     let plan = overhead(Vec::new()).header.plan;
     let by_case = ByCase::new(&plan, &samples);
-    let counts =
-        CleanCounts { judged: 200, clean: 190, not_alone: 0, as_found: 200, clean_as_found: 190 };
+    let counts = CleanCounts {
+        judged: 200,
+        clean: 190,
+        not_alone: 0,
+        as_found: 200,
+        clean_as_found: 190,
+        other_clock_as_found: 0,
+    };
     assert_eq!(by_case.counts(0), counts);
     let largest = |sample: &Sample| Some(sample.tally(overhead::BATCH_TICKS)?.max()? as f64);
     let of_clean = by_case.by_round(0, overhead::BATCH_TICKS, largest);
     assert!(of_clean.figures().all(|(_, most)| most < 2600.0));
     assert!(of_clean.of_all().all(|(_, most)| most == 900_000.0));
+}
+
+/// Every third round at a clock with a period longer by a tenth, which takes the calls to the power of `power`.
+fn at_two_clocks(power: f64) -> Run {
+    let one_at = |round: u32| {
+        let mut sample = one(round, |_| true);
+        let period: f64 = if round % 3 == 0 { 1.1 } else { 1.0 };
+        let times = |ns: f64, power: f64| (ns * period.powf(power)).round();
+        for sliced in &mut sample.sliced {
+            let Slices { elapsed_ns, latency_ns, throughput_ns, .. } = &mut sliced.slices;
+            elapsed_ns.iter_mut().for_each(|ns| *ns = times(*ns as f64, power) as u64);
+            let quanta = latency_ns.iter_mut().chain(throughput_ns);
+            quanta.for_each(|ns| *ns = times(f64::from(*ns), 1.0) as u32);
+            for tally in sliced.tallies.values_mut().flatten() {
+                let values = tally.values().flat_map(|(value, count)| {
+                    (0..count).map(move |_| times(value as f64, power) as i64)
+                });
+                *tally = Tally::from_iter(values.collect::<Vec<i64>>());
+            }
+        }
+        sample
+    };
+    overhead((0..12).map(one_at).collect())
+}
+
+#[test]
+fn calls_at_other_clocks_are_brought_to_the_runs_by_their_own_power() {
+    for power in [0.0, 0.5, 1.0] {
+        let run = at_two_clocks(power);
+        let found = &headlines_ns(&run)[0];
+        let cost = found.estimate(&run.header.plan).expect("rounds");
+        assert!((cost.value / 12.5 - 1.0).abs() < 2e-3, "{power}: {cost:?}");
+        assert_eq!((cost.speed, cost.rounds), (Speed::Full, 12));
+        let own = found.elasticity().expect("two clocks");
+        assert!((own.value - power).abs() < 0.02 && own.standard_error < 0.02, "{power}: {own:?}");
+    }
+    let still = overhead((0..12).map(|round| one(round, |_| true)).collect());
+    assert_eq!(headlines_ns(&still)[0].elasticity(), None);
 }
 
 #[test]

@@ -12,7 +12,9 @@ use crate::case::Sample;
 use crate::machine::Machine;
 use crate::plan::{Plan, Reference};
 use crate::reading::Reading;
-use crate::ring::{ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, Slices};
+use crate::ring::{
+    ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, QUANTA_AROUND, Slices,
+};
 
 /// A loop within this share of its level is at it. 5 and 10 % add 1.7 % bias.
 pub const TOLERANCE: f64 = 0.02;
@@ -49,10 +51,14 @@ impl Reference {
     /// What a run leaves to later ones: what its plan had, and the level of its first CPU if enough of its quanta were
     /// at it.
     pub fn after(plan: &Plan, samples: &[Sample]) -> Self {
-        let mut known = plan.reference;
+        let mut known = plan.reference.clone();
         if let Some(level) = levels(plan, samples).values().next().filter(|of| of.is_a_finding()) {
             let Level { unshared_ratio, established, .. } = *level;
-            known.learn(&Self { unshared_ratio: Some(unshared_ratio), established, ..known });
+            known.learn(&Self {
+                unshared_ratio: Some(unshared_ratio),
+                established,
+                ..Self::default()
+            });
         }
         known
     }
@@ -85,12 +91,28 @@ pub struct Quanta {
     as_found: HashMap<(u32, u32), usize>,
     /// Those around what waited for a core that nobody shares: they tell no shares.
     waited: HashMap<(u32, u32), usize>,
+    /// The second shortest latency-bound loop of each four in a row, where the clock stayed what it was.
+    steady: HashMap<u32, usize>,
+}
+
+/// The second shortest of these latency-bound loops, where all are alike: the clock then is that of this one, as what disturbs a
+/// quantum lengthens it.
+fn steady_ns(latencies: impl Iterator<Item = u32>) -> Option<u32> {
+    let mut sorted: Vec<u32> = latencies.collect();
+    sorted.sort_unstable();
+    let (least, most) = (f64::from(*sorted.first()?), f64::from(*sorted.last()?));
+    sorted.get(1).copied().filter(|_| most - least <= TOLERANCE * least)
 }
 
 impl Quanta {
     pub(super) fn add(&mut self, are_as_found: bool, quanta: impl Iterator<Item = (u32, u32)>) {
         let of = if are_as_found { &mut self.as_found } else { &mut self.waited };
-        quanta.for_each(|quantum| *of.entry(quantum).or_default() += 1);
+        let all: Vec<(u32, u32)> = quanta.collect();
+        all.iter().for_each(|quantum| *of.entry(*quantum).or_default() += 1);
+        let latencies = |four: &[(u32, u32)]| steady_ns(four.iter().map(|(latency, _)| *latency));
+        for latency in all.windows(QUANTA_AROUND).filter_map(latencies) {
+            *self.steady.entry(latency).or_default() += 1;
+        }
     }
 }
 
@@ -110,16 +132,27 @@ fn count<'a>(values: impl IntoIterator<Item = &'a Counted>) -> usize {
 /// The median of sorted values, each as often as it came.
 fn median(sorted: &[Counted]) -> Option<f64> {
     let last = count(sorted).checked_sub(1)?;
-    let of_rank = |rank: usize| {
-        let mut seen = 0;
-        let reaches = |(_, times): &&Counted| {
-            seen += times;
-            seen > rank
-        };
-        sorted.iter().find(reaches).map(|(value, _)| *value)
-    };
-    let (low, high) = (of_rank(last / 2)?, of_rank(last.div_ceil(2))?);
+    let (low, high) = (of_rank(sorted, last / 2)?, of_rank(sorted, last.div_ceil(2))?);
     Some(low + (high - low) / 2.0)
+}
+
+/// The value of that rank, from 0, among sorted values, each as often as it came.
+fn of_rank(sorted: &[Counted], rank: usize) -> Option<f64> {
+    let mut seen = 0;
+    let reaches = |(_, times): &&Counted| {
+        seen += times;
+        seen > rank
+    };
+    sorted.iter().find(reaches).map(|(value, _)| *value)
+}
+
+/// Which clocks of the core count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clocks {
+    /// That which most of the run had: nothing says how times go with the clock.
+    TheRuns,
+    /// Any that stayed what it was.
+    Any,
 }
 
 /// The level of an unshared core in one run.
@@ -127,6 +160,10 @@ fn median(sorted: &[Counted]) -> Option<f64> {
 pub struct Level {
     /// Time of the latency-bound loop that most quanta have, in nanoseconds: the clock's mode.
     pub latency_ns: f64,
+    /// The same without what disturbed single ones, which lengthens them: the middle of the second shortest of each four in a
+    /// row. Times are told at this clock; where all of them tell how they go with it, that is the one that earlier launches
+    /// mostly had.
+    pub clock_ns: f64,
     /// k0, the unshared core's ratio of throughput-bound to latency-bound loop.
     pub unshared_ratio: f64,
     /// The ratio was known before the run from the program's table or from several launches; else it is the
@@ -135,6 +172,10 @@ pub struct Level {
     /// Share of the quanta in which both loops were slower or faster than that by one factor: the clock was
     /// another.
     pub other_clock_share: f64,
+    /// Which clocks were seen: the latency-bound loop on an unshared core, from the 5th to the 95th percentile, in
+    /// nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_range_ns: Option<(f64, f64)>,
     /// Share of those that took as long as an unshared core does, within 2 %.
     pub unshared_share: f64,
     /// Median ratio of the quanta that did not, over k0: 1.4 is 40 % more time. Absent without such.
@@ -144,7 +185,7 @@ pub struct Level {
 impl Level {
     /// The level that these quanta speak of. Absent where too few agree on anything.
     pub fn of(quanta: &Quanta, reference: &Reference) -> Option<Self> {
-        let as_found = sound(&quanta.as_found);
+        let (as_found, steady) = (sound(&quanta.as_found), &quanta.steady);
         let all = [&as_found[..], &sound(&quanta.waited)].concat();
         let latency_ns =
             densest(&sorted(all.iter().map(|((latency, _), times)| (*latency, *times))))?;
@@ -163,11 +204,15 @@ impl Level {
         let times = |(_, times): &(_, usize)| *times;
         let (other_clock, all): (usize, usize) =
             (other_clock.map(times).sum(), quanta.iter().map(times).sum());
+        let steady = steady.iter().map(|(latency, times)| (f64::from(*latency), *times));
+        let clock_ns = median(&sorted(steady.filter(|(latency, _)| near(*latency, latency_ns))));
         Some(Self {
             latency_ns,
+            clock_ns: clock_ns.unwrap_or(latency_ns),
             unshared_ratio,
             established,
             other_clock_share: other_clock as f64 / all as f64,
+            latency_range_ns: latency_range(&quanta, unshared_ratio),
             unshared_share: unshared as f64 / count(&ratios).max(1) as f64,
             shared_slowdown: median(&ratios[shared..]).map(|ratio| ratio / unshared_ratio),
         })
@@ -185,20 +230,67 @@ impl Level {
             && near(f64::from(throughput_ns), self.unshared_ratio * self.latency_ns)
     }
 
-    /// Whether the quanta around slice `index` are all clean, and nobody else ran on the CPU in it as far as that was
-    /// looked at.
-    pub fn is_clean_slice(&self, slices: &Slices, index: usize) -> bool {
-        let is_clean = |quantum: &(u32, u32)| self.is_clean(quantum.0, quantum.1);
-        let at_full_speed = slices.around(index).is_some_and(|all| all.iter().all(is_clean));
-        at_full_speed && slices.was_alone(index) != Some(false)
+    /// Whether a latency quantum is that of the run's clock.
+    pub(crate) fn is_its_clock(&self, latency_ns: f64) -> bool {
+        near(latency_ns, self.latency_ns)
+    }
+
+    /// The latency quantum of what lies between two quanta, in nanoseconds, where the core was unshared in all of those
+    /// `around` it, and at one of these clocks. It is the second shortest of them: what disturbs a quantum lengthens it.
+    pub(super) fn quantum_ns(&self, clocks: Clocks, around: &[(u32, u32)]) -> Option<f64> {
+        if clocks == Clocks::TheRuns {
+            let is_clean = |quantum: &(u32, u32)| self.is_clean(quantum.0, quantum.1);
+            return around.iter().all(is_clean).then_some(self.clock_ns);
+        }
+        let unshared = |(latency, throughput): &(u32, u32)| {
+            *latency > 0 && near(f64::from(*throughput), self.unshared_ratio * f64::from(*latency))
+        };
+        let quantum_ns = steady_ns(around.iter().map(|(latency, _)| *latency));
+        quantum_ns.filter(|_| around.iter().all(unshared)).map(f64::from)
+    }
+
+    /// The same of slice `index`; none where others ran on the CPU in it, as far as that was looked at.
+    pub(crate) fn quantum_of_slice(
+        &self,
+        clocks: Clocks,
+        slices: &Slices,
+        index: usize,
+    ) -> Option<f64> {
+        let around = slices.around(index).filter(|_| slices.was_alone(index) != Some(false))?;
+        self.quantum_ns(clocks, &around)
     }
 
     /// The core's clock in GHz, where the cycles of a multiplication are known: on x86-64.
     pub fn clock_ghz(&self, target: &str) -> Option<f64> {
-        let multiplies = f64::from(MULTIPLIES_PER_TURN * MULTIPLY_TURNS);
-        let is_x86 = target.starts_with("x86_64");
-        is_x86.then(|| multiplies * X86_MULTIPLY_CYCLES / self.latency_ns)
+        clock_ghz(self.clock_ns, target)
     }
+
+    /// How the clocks that were seen differ from the one that figures are at, as shares of it: the slowest and the fastest.
+    /// Absent where it stayed what it was, within 2 %: single quanta are disturbed by as much.
+    pub fn clock_range(&self) -> Option<(f64, f64)> {
+        let (shortest_ns, longest_ns) = self.latency_range_ns?;
+        let moved = longest_ns > shortest_ns * (1.0 + TOLERANCE);
+        moved.then(|| (self.clock_ns / longest_ns - 1.0, self.clock_ns / shortest_ns - 1.0))
+    }
+}
+
+/// The clock of a latency quantum in GHz, where the cycles of a multiplication are known: on x86-64.
+pub fn clock_ghz(latency_ns: f64, target: &str) -> Option<f64> {
+    let multiplies = f64::from(MULTIPLIES_PER_TURN * MULTIPLY_TURNS);
+    let is_x86 = target.starts_with("x86_64");
+    (is_x86 && latency_ns > 0.0).then(|| multiplies * X86_MULTIPLY_CYCLES / latency_ns)
+}
+
+/// From the 5th to the 95th percentile of the latency-bound loops on an unshared core.
+fn latency_range(quanta: &[((f64, f64), usize)], unshared_ratio: f64) -> Option<(f64, f64)> {
+    let is_unshared = |((latency, throughput), _): &&((f64, f64), usize)| {
+        near(throughput / latency, unshared_ratio)
+    };
+    let unshared =
+        quanta.iter().filter(is_unshared).map(|((latency, _), times)| (*latency, *times));
+    let sorted = sorted(unshared);
+    let last = count(&sorted).checked_sub(1)?;
+    Some((of_rank(&sorted, last / 20)?, of_rank(&sorted, last - last / 20)?))
 }
 
 /// The quanta that have both times.
@@ -294,6 +386,20 @@ pub(super) const KNOWN: &[(&str, f64)] = &[
     ("AuthenticAMD family 25 model 17 stepping 1 microcode 0x1000065 capacity 1024", 1.010),
 ];
 
+/// A clock that launches mostly had.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SeenClock {
+    /// Its latency quantum in nanoseconds.
+    pub clock_ns: f64,
+    /// Launches that had it.
+    pub launches: u32,
+}
+
+/// Clocks within this share of each other are one.
+const SAME_CLOCK: f64 = 0.005;
+/// Clocks that are remembered of a CPU.
+const MOST_CLOCKS: usize = 16;
+
 /// A level that launches have seen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Seen {
@@ -309,6 +415,9 @@ pub struct Seen {
 pub struct SpeedFile {
     /// By [`cpu_key`].
     pub cpus: BTreeMap<String, Vec<Seen>>,
+    /// The clocks that launches mostly had, by [`cpu_key`].
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub clocks: BTreeMap<String, Vec<SeenClock>>,
     /// k0 by [`cpu_key`], in the place of the program's table. No program writes it: it is for tests, which must not
     /// depend on the CPU that they run on.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -334,8 +443,27 @@ impl SpeedFile {
         Reference {
             unshared_ratio: established.or_else(|| lowest(1)),
             established: established.is_some(),
-            launch_scatter: None,
+            clock_ns: self.usual_clock_ns(cpu),
+            ..Reference::default()
         }
+    }
+
+    /// The clock that most launches had.
+    fn usual_clock_ns(&self, cpu: &str) -> Option<f64> {
+        let is_sound = |of: &&SeenClock| of.clock_ns.is_finite() && of.clock_ns > 0.0;
+        let seen = self.clocks.get(cpu)?.iter().filter(is_sound);
+        seen.rev().max_by_key(|of| of.launches).map(|of| of.clock_ns)
+    }
+
+    fn learn_clock(&mut self, cpu: &str, clock_ns: f64) {
+        let clocks = self.clocks.entry(cpu.to_string()).or_default();
+        let is_same = |of: &&mut SeenClock| (of.clock_ns / clock_ns - 1.0).abs() <= SAME_CLOCK;
+        match clocks.iter_mut().find(is_same) {
+            Some(of) => of.launches = of.launches.saturating_add(1),
+            None => clocks.push(SeenClock { clock_ns, launches: 1 }),
+        }
+        clocks.sort_by_key(|of| std::cmp::Reverse(of.launches));
+        clocks.truncate(MOST_CLOCKS);
     }
 
     /// Takes up the level of a launch. Levels only come to be known lower: one that a shared core may have
@@ -344,6 +472,7 @@ impl SpeedFile {
         if !level.is_a_finding() || !level.unshared_ratio.is_finite() {
             return false;
         }
+        self.learn_clock(cpu, level.clock_ns);
         let levels = self.cpus.entry(cpu.to_string()).or_default();
         let is_same =
             |seen: &&mut Seen| (seen.ratio / level.unshared_ratio - 1.0).abs() <= TOLERANCE / 2.0;

@@ -4,6 +4,7 @@
 //! Data flows `Slices` (raw, in a sample) -> `Level` (of a run) -> clean slices -> [`stats::Pooled`] (of a case).
 //! `docs/method.md`, "The CPU's own speed", has the rules and the figures that they were chosen by.
 
+mod clock;
 mod level;
 mod pieces;
 #[cfg(test)]
@@ -27,9 +28,12 @@ pub use crate::ring::{
     ADD_TURNS, ADDS_PER_TURN, LONGEST_SLICE_NS, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, Places,
     Slices, Triple, Triples, Wait,
 };
-pub use level::{Level, Quanta, SpeedFile, TOLERANCE, cpu_key};
+pub(crate) use clock::{Clock, Timed, elasticity_of, known_power};
+pub(crate) use level::Clocks;
+pub use level::{Level, Quanta, SpeedFile, TOLERANCE, clock_ghz, cpu_key};
 #[cfg(test)]
 pub(crate) use tests::{around, cut};
+use triples::Parts;
 
 /// Clean slices behind a figure at full speed.
 pub const FEWEST_CLEAN: u32 = 30;
@@ -66,6 +70,8 @@ pub struct CaseSlices {
     pub as_found: u32,
     /// The clean ones of these.
     pub clean_as_found: u32,
+    /// Those that would be, were the clock the run's: nothing says how times go with it.
+    pub other_clock_as_found: u32,
     /// Samples of a ring whose slices were judged; not counted of trials, where one that was not is one too many.
     pub judged_samples: u32,
     /// Samples that have no slices, or too long ones.
@@ -93,6 +99,8 @@ pub struct CleanCounts {
     pub as_found: u32,
     /// The clean ones of these.
     pub clean_as_found: u32,
+    /// Those of these that would be clean, were the clock the run's.
+    pub other_clock_as_found: u32,
 }
 
 impl CleanCounts {
@@ -104,6 +112,7 @@ impl CleanCounts {
             not_alone: self.not_alone + other.not_alone,
             as_found: self.as_found + other.as_found,
             clean_as_found: self.clean_as_found + other.clean_as_found,
+            other_clock_as_found: self.other_clock_as_found + other.other_clock_as_found,
         }
     }
 
@@ -129,14 +138,20 @@ impl CleanCounts {
             judged => Some(f64::from(self.clean_as_found) / f64::from(judged)),
         }
     }
+
+    /// The same with those that another clock alone keeps from being clean: it is no disturbance.
+    pub fn undisturbed_share(&self) -> Option<f64> {
+        let other_clock = f64::from(self.other_clock_as_found) / f64::from(self.as_found.max(1));
+        self.share_as_found().map(|share| share + other_clock)
+    }
 }
 
 impl CaseSlices {
     /// How many slices there are, and of which kinds.
     pub fn clean_counts(&self) -> CleanCounts {
-        let Self { judged, not_alone, as_found, clean_as_found, .. } = *self;
+        let Self { judged, not_alone, as_found, clean_as_found, other_clock_as_found, .. } = *self;
         let clean = self.clean.values().sum();
-        CleanCounts { judged, clean, not_alone, as_found, clean_as_found }
+        CleanCounts { judged, clean, not_alone, as_found, clean_as_found, other_clock_as_found }
     }
 
     /// Whether the quanta tell anything of this case: of nearly all of it. A few samples whose slices were all too
@@ -178,6 +193,7 @@ impl CaseSlices {
         case: &ring::Case,
         samples: &[&ring::Sample],
         level: Option<&Level>,
+        clocks: &CaseClocks,
     ) {
         for sample in samples {
             if let Some(triples) = sample.in_pieces() {
@@ -206,11 +222,12 @@ impl CaseSlices {
             }
         }
         let (Some(level), Some(first)) = (level, samples.first()) else { return };
-        let above = clean_above_of(case, samples, level).map(|(_, clean)| clean).sum();
+        let above =
+            clean_above_of(case, samples, level, clocks.above()).map(|(_, clean)| clean).sum();
         if above > 0 {
             self.clean_above.insert(first.round, above);
         }
-        for (sample, hops) in clean_hops(case, samples, level) {
+        for (sample, hops) in clean_hops(case, samples, level, clocks.hop.as_ref()) {
             let (switches, of) = self.switches.entry(sample.round).or_default();
             *switches = switches.saturating_add(sample.switches());
             *of = of.saturating_add(sample.hops);
@@ -221,6 +238,14 @@ impl CaseSlices {
             };
             *self.clean.entry(sample.round).or_default() += count;
             self.clean_as_found += as_found;
+        }
+        if clocks.hop.is_none() && level.clock_range().is_some() {
+            let count = |clocks| {
+                let as_found = samples.iter().copied().filter(|sample| sample.is_as_found());
+                let hops = timed_hops(case, &as_found.collect::<Vec<_>>(), level, clocks);
+                hops.iter().map(|(_, hops)| hops.len() as u32).sum::<u32>()
+            };
+            self.other_clock_as_found += count(Clocks::Any).saturating_sub(count(Clocks::TheRuns));
         }
     }
 }
@@ -233,16 +258,79 @@ fn not_alone(case: &ring::Case, sample: &ring::Sample, slices: &Slices) -> u32 {
     slices.beside_others().into_iter().filter(|beside| *beside).count() as u32
 }
 
-/// The samples of a round that have clean slices, with the time of a hop in each of these, in nanoseconds. What was
-/// interrupted is left out. Of hops in pieces each sample has one time.
+/// How the times of a case go with the clock; absent where its slices do not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct CaseClocks {
+    /// Those of a hop.
+    pub(crate) hop: Option<Clock>,
+    /// Those of a hop of the rings of triples.
+    pub(crate) ring: Option<Clock>,
+    /// Those of a hop of their solos.
+    pub(crate) solo: Option<Clock>,
+}
+
+impl CaseClocks {
+    /// Of all samples of a case by rounds, brought to the clock that the level has times told at.
+    pub(crate) fn of(
+        case: &ring::Case,
+        rounds: &BTreeMap<u32, Vec<&ring::Sample>>,
+        level: &Level,
+    ) -> Self {
+        let clock = |timed: &dyn Fn(&[&ring::Sample]) -> Vec<Timed>| {
+            let by_round = rounds.iter().map(|(round, samples)| (*round, timed(samples)));
+            Clock::of(&by_round.filter(|(_, timed)| !timed.is_empty()).collect(), level.clock_ns)
+        };
+        let of_triples = |of: fn(Parts) -> Vec<Timed>| {
+            clock(&|samples: &[&ring::Sample]| {
+                let whole = sound_triples(case, samples).filter(|(_, t)| t.pieces.is_none());
+                whole.flat_map(|(_, t)| of(t.clean_parts(level, Clocks::Any))).collect()
+            })
+        };
+        Self {
+            hop: clock(&|samples| {
+                let all = timed_hops(case, samples, level, Clocks::Any).into_iter();
+                all.flat_map(|(_, hops)| hops).collect()
+            }),
+            ring: of_triples(|parts| parts.rings),
+            solo: of_triples(|parts| parts.solos.concat()),
+        }
+    }
+
+    /// What brings the rings of triples and their solos to one clock.
+    pub(crate) fn above(&self) -> Option<(Clock, Clock)> {
+        self.ring.zip(self.solo)
+    }
+}
+
+/// Times of a hop in the slices of a sample.
+type Hops<'a> = (&'a ring::Sample, Vec<Timed>);
+
+/// The samples of a round that have clean slices, with the time of a hop in each of these, in nanoseconds, at the run's
+/// clock. Slices at other clocks are among them, and brought to it, where `clock` knows how.
 pub(crate) fn clean_hops<'a>(
     case: &ring::Case,
     samples: &[&'a ring::Sample],
     level: &Level,
+    clock: Option<&Clock>,
 ) -> Vec<(&'a ring::Sample, Vec<f64>)> {
+    let clocks = if clock.is_some() { Clocks::Any } else { Clocks::TheRuns };
+    let brought = |timed: Timed| clock.map_or(timed.1, |clock| clock.bring(timed));
+    let all = timed_hops(case, samples, level, clocks).into_iter();
+    all.map(|(sample, hops)| (sample, hops.into_iter().map(brought).collect())).collect()
+}
+
+/// The same as they were timed, of slices at these clocks. What was interrupted is left out. Of hops in pieces each sample has
+/// one time.
+fn timed_hops<'a>(
+    case: &ring::Case,
+    samples: &[&'a ring::Sample],
+    level: &Level,
+    clocks: Clocks,
+) -> Vec<Hops<'a>> {
     let hops = |sample: &&'a ring::Sample| {
         if let Some(triples) = sample.in_pieces().filter(|_| !is_disturbed(case, sample)) {
-            return Some((*sample, vec![triples.clean_in_pieces(level).hop_ns?]));
+            let hop_ns = triples.clean_in_pieces(level).hop_ns?;
+            return Some((*sample, vec![(level.clock_ns, hop_ns)]));
         }
         let slices = judged(case, sample)?;
         let hop = |index: usize| {
@@ -251,23 +339,28 @@ pub(crate) fn clean_hops<'a>(
         };
         let beside_others = slices.beside_others();
         let alone = |at: &usize| beside_others.get(*at) != Some(&true);
-        let clean = (0..slices.elapsed_ns.len()).filter(alone);
-        let clean = clean.filter(|at| level.is_clean_slice(slices, *at));
-        let hops: Vec<f64> = clean.filter_map(hop).collect();
+        let all = (0..slices.elapsed_ns.len()).filter(alone);
+        let quantum_ns = |at| level.quantum_of_slice(clocks, slices, at);
+        let hops: Vec<Timed> = all.filter_map(|at| Some((quantum_ns(at)?, hop(at)?))).collect();
         (!hops.is_empty()).then_some((*sample, hops))
     };
-    let mut all: Vec<_> = samples.iter().filter_map(hops).collect();
-    let together: Vec<f64> = all.iter().flat_map(|(_, hops)| hops).copied().collect();
+    let mut all: Vec<Hops> = samples.iter().filter_map(hops).collect();
+    let together: Vec<f64> = all.iter().flat_map(|(_, hops)| hops).map(|(_, hop)| *hop).collect();
     if let Some(longest) = longest_uninterrupted(&together) {
-        all.iter_mut().for_each(|(_, hops)| hops.retain(|hop| *hop <= longest));
+        all.iter_mut().for_each(|(_, hops)| hops.retain(|(_, hop)| *hop <= longest));
     }
     all
 }
 
 /// What a hop takes above the members' own solos, in nanoseconds, in each clean slice of the rings of triples; of hops
 /// in pieces each worker has one figure.
-pub(crate) fn clean_above(case: &ring::Case, samples: &[&ring::Sample], level: &Level) -> Vec<f64> {
-    clean_above_of(case, samples, level).flat_map(|(figures, _)| figures).collect()
+pub(crate) fn clean_above(
+    case: &ring::Case,
+    samples: &[&ring::Sample],
+    level: &Level,
+    clocks: Option<(Clock, Clock)>,
+) -> Vec<f64> {
+    clean_above_of(case, samples, level, clocks).flat_map(|(figures, _)| figures).collect()
 }
 
 /// The same of each sample, with the number of clean slices or pieces behind its figures.
@@ -275,18 +368,27 @@ fn clean_above_of<'a>(
     case: &'a ring::Case,
     samples: &'a [&ring::Sample],
     level: &'a Level,
+    clocks: Option<(Clock, Clock)>,
 ) -> impl Iterator<Item = (Vec<f64>, u32)> + 'a {
-    samples.iter().filter_map(move |sample| {
-        let triples = sample.triples.as_ref().filter(|_| !is_disturbed(case, sample))?;
+    sound_triples(case, samples).filter_map(move |(sample, triples)| {
         if triples.pieces.is_some() {
             let pieces = triples.clean_in_pieces(level);
             return pieces.above_ns.map(|above| (vec![above], pieces.clean));
         }
         sample.judged_slices()?;
-        let figures = triples.clean_above_solos_ns(level);
+        let figures = triples.clean_above_solos_ns(level, clocks);
         let count = figures.len() as u32;
         Some((figures, count))
     })
+}
+
+/// The samples that have triples, and that nothing disturbed.
+fn sound_triples<'a>(
+    case: &'a ring::Case,
+    samples: &'a [&ring::Sample],
+) -> impl Iterator<Item = (&'a ring::Sample, &'a Triples)> {
+    let sound = samples.iter().filter(|sample| !is_disturbed(case, sample));
+    sound.filter_map(|sample| Some((*sample, sample.triples.as_deref()?)))
 }
 
 /// The slices of a sample that can be judged, and that nothing disturbed. Those of a sample whose triples are in pieces
@@ -368,6 +470,6 @@ pub(crate) fn with_shared_level<'a>(plan: &'a Plan, samples: &[Sample]) -> Cow<'
     let [level] = levels.values().collect::<Vec<_>>()[..] else { return Cow::Borrowed(plan) };
     let Level { established, unshared_ratio, .. } = *level;
     let unshared_ratio = Some(unshared_ratio);
-    let reference = Reference { unshared_ratio, established, ..plan.reference };
+    let reference = Reference { unshared_ratio, established, ..plan.reference.clone() };
     Cow::Owned(Plan { reference, ..plan.clone() })
 }

@@ -168,9 +168,11 @@ mod tests {
     fn level() -> Level {
         Level {
             latency_ns: 6000.0,
+            clock_ns: 6000.0,
             unshared_ratio: 1.01,
             established: true,
             other_clock_share: 0.0,
+            latency_range_ns: None,
             unshared_share: 1.0,
             shared_slowdown: None,
         }
@@ -316,7 +318,7 @@ mod tests {
             assert_eq!(clean, InPieces::default(), "{of:?}");
             assert_eq!(of.above_solos_as_found_ns(), None);
             // Nor is it read as one whose hops were not cut.
-            assert!(of.clean_above_solos_ns(&level()).is_empty());
+            assert!(of.clean_above_solos_ns(&level(), None).is_empty());
         };
         let damages: [fn(&mut Triple); 5] = [
             |one| one.ring_ns.truncate(10),

@@ -1,8 +1,18 @@
 //! What a hop takes above the members' own solos, all on the same memory.
 
-use super::level::Level;
+use super::clock::{Clock, Timed};
+use super::level::{Clocks, Level};
 use crate::ring::{Triple, Triples, is_alone};
 use stats::{mean, median};
+
+/// Times of a hop in the clean parts of a worker's triples.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Parts {
+    /// Those of rings.
+    pub(super) rings: Vec<Timed>,
+    /// Those of solos, by member.
+    pub(super) solos: Vec<Vec<Timed>>,
+}
 
 impl Triples {
     /// What a hop of the ring takes above the mean of its members' solos, in nanoseconds; signed.
@@ -51,9 +61,28 @@ impl Triples {
     /// a ring needs no clean solos of its own triple. None where a member has no clean solo, where a part of
     /// the ring is not clean, and where no place of their memory was tried on an unshared core: the one that was
     /// taken is any.
-    pub fn clean_above_solos_ns(&self, level: &Level) -> Vec<f64> {
+    /// They are at the run's clock: where `clocks` (of rings and of solos) bring times to it, those at any count.
+    pub(crate) fn clean_above_solos_ns(
+        &self,
+        level: &Level,
+        clocks: Option<(Clock, Clock)>,
+    ) -> Vec<f64> {
+        let any = if clocks.is_some() { Clocks::Any } else { Clocks::TheRuns };
+        let Parts { rings, solos } = self.clean_parts(level, any);
+        let of = |clock: Option<Clock>, timed: Vec<Timed>| -> Vec<f64> {
+            timed.into_iter().map(|one| clock.map_or(one.1, |clock| clock.bring(one))).collect()
+        };
+        let (ring, solo) = clocks.unzip();
+        let medians: Option<Vec<f64>> =
+            solos.into_iter().map(|of_member| median(&of(solo, of_member))).collect();
+        let Some(solo) = medians.and_then(|medians| mean(&medians)) else { return Vec::new() };
+        of(ring, rings).into_iter().map(|ring| ring - solo).filter(|of| of.is_finite()).collect()
+    }
+
+    /// The clean parts at these clocks, where they are not in pieces.
+    pub(super) fn clean_parts(&self, level: &Level, clocks: Clocks) -> Parts {
         if self.places.is_some_and(|places| places.unshared == Some(0)) {
-            return Vec::new();
+            return Parts::default();
         }
         let mut whole = self.alone().concat();
         whole.retain(|one| self.is_whole(one));
@@ -63,21 +92,21 @@ impl Triples {
         let hops = self.ring_laps as f64 * members as f64;
         for triple in whole {
             let slices = triple.ring_ns.len();
-            let clean = |first: usize| triple.is_clean_between(level, first);
+            let quantum_ns = |first: usize| triple.quantum_between(level, clocks, first);
             let ring = triple.ring_ns.iter().enumerate();
             let is_alone = |(at, ns): &(usize, &u64)| alone(&triple.ring_cpu_ns, *at, **ns);
-            let ring = ring.filter(is_alone).filter(|(slice, _)| clean(2 * members + slice));
-            rings.extend(ring.map(|(_, ns)| *ns as f64 / hops));
+            rings.extend(ring.filter(is_alone).filter_map(|(slice, ns)| {
+                Some((quantum_ns(2 * members + slice)?, *ns as f64 / hops))
+            }));
             for (solo, ns) in triple.solos_ns.iter().enumerate() {
                 let behind = if solo < members { 0 } else { slices + 1 };
-                if clean(2 * solo + behind) && alone(&triple.solos_cpu_ns, solo, *ns) {
-                    solos[solo % members].push(*ns as f64 / self.solo_laps as f64);
-                }
+                let quantum_ns = quantum_ns(2 * solo + behind);
+                let quantum_ns = quantum_ns.filter(|_| alone(&triple.solos_cpu_ns, solo, *ns));
+                let hop_ns = *ns as f64 / self.solo_laps as f64;
+                solos[solo % members].extend(quantum_ns.map(|quantum_ns| (quantum_ns, hop_ns)));
             }
         }
-        let medians: Option<Vec<f64>> = solos.iter().map(|of_member| median(of_member)).collect();
-        let Some(solo) = medians.and_then(|medians| mean(&medians)) else { return Vec::new() };
-        rings.into_iter().map(|ring| ring - solo).filter(|above| above.is_finite()).collect()
+        Parts { rings, solos }
     }
 
     fn is_whole(&self, triple: &Triple) -> bool {
@@ -103,11 +132,12 @@ impl Triple {
         self.latency_ns.iter().copied().zip(self.throughput_ns.iter().copied())
     }
 
-    /// Whether what lies between quantum `first` and the next is clean: these two are, and those beside them.
-    fn is_clean_between(&self, level: &Level, first: usize) -> bool {
+    /// The latency quantum of what lies between quantum `first` and the next where that is clean at these clocks: these two
+    /// are, and those beside them.
+    fn quantum_between(&self, level: &Level, clocks: Clocks, first: usize) -> Option<f64> {
         let from = first.saturating_sub(1);
-        let mut around = self.quanta().skip(from).take(first + 3 - from);
-        around.all(|(latency, throughput)| level.is_clean(latency, throughput))
+        let around: Vec<(u32, u32)> = self.quanta().skip(from).take(first + 3 - from).collect();
+        level.quantum_ns(clocks, &around)
     }
 }
 
@@ -122,9 +152,11 @@ mod tests {
     fn level() -> Level {
         Level {
             latency_ns: 6000.0,
+            clock_ns: 6000.0,
             unshared_ratio: 1.01,
             established: true,
             other_clock_share: 0.0,
+            latency_range_ns: None,
             unshared_share: 1.0,
             shared_slowdown: None,
         }
@@ -150,7 +182,7 @@ mod tests {
     }
 
     fn clean(all: Vec<Triple>) -> Vec<f64> {
-        triples(all).clean_above_solos_ns(&level())
+        triples(all).clean_above_solos_ns(&level(), None)
     }
 
     /// Solos of 100 and 300 ns a hop.
@@ -171,7 +203,7 @@ mod tests {
             places: Some(Places { tried: 8, unshared }),
             ..triples(vec![triple(SOLOS, &[20_000], &[])])
         };
-        let clean = |unshared| at(unshared).clean_above_solos_ns(&level());
+        let clean = |unshared| at(unshared).clean_above_solos_ns(&level(), None);
         assert_eq!(
             (clean(Some(0)), clean(Some(1)), clean(None)),
             (vec![], vec![800.0], vec![800.0])
@@ -221,13 +253,13 @@ mod tests {
         assert_eq!(triples(damaged).above_solos_as_found_ns(), None);
         for members in [0, 1, u32::MAX] {
             let others = Triples { members, ..triples(vec![whole.clone()]) };
-            assert!(others.clean_above_solos_ns(&level()).is_empty());
+            assert!(others.clean_above_solos_ns(&level(), None).is_empty());
         }
         // Times that are those of pieces.
         let cut = Triples { pieces: Some(2), ..triples(vec![whole.clone()]) };
-        assert!(cut.clean_above_solos_ns(&level()).is_empty());
+        assert!(cut.clean_above_solos_ns(&level(), None).is_empty());
         let no_laps = Triples { solo_laps: 0, ..triples(vec![whole]) };
-        assert!(no_laps.clean_above_solos_ns(&level()).is_empty());
+        assert!(no_laps.clean_above_solos_ns(&level(), None).is_empty());
     }
 
     #[test]

@@ -101,6 +101,7 @@ impl Published {
             clock_ghz: None,
             seed: 0,
             launch_scatter: 0.0,
+            case_scatters: Vec::new(),
             warnings: Vec::new(),
             cases: self.cases.iter().enumerate().map(subcase).collect(),
         }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use history::{PREFIX, Published, PublishedCase, Range, published};
 
+use crate::at_clock::{AtClock, Brought, pooled};
 use crate::case;
 use crate::estimate::Estimate;
 use crate::findings::ByCase;
@@ -20,7 +21,7 @@ use crate::pairing::Grouped;
 use crate::response::noise_of;
 use crate::run::{Build, Run, Session};
 use crate::speed::{LAUNCH_SCATTER, Level, Speed, levels, with_shared_level};
-use stats::mean;
+use stats::{Elasticity, mean, median};
 
 /// What a figure is of.
 #[derive(
@@ -62,6 +63,24 @@ pub struct Measured {
     pub estimate: Option<Estimate>,
     /// Whether the run ended: nothing is built on one that did not.
     pub is_whole: bool,
+    /// At which clock it is; absent where that is not known, and of what no clock of the core bounds.
+    pub clock: Option<AtClock>,
+}
+
+impl Measured {
+    /// The same at the clock of a quantum of `to_ns`, and by what it was brought there; as it is where its clock is not known.
+    fn at(&self, to_ns: f64, power: Option<Elasticity>) -> (Self, Option<Brought>) {
+        let Some(clock) = self.clock else { return (self.clone(), None) };
+        let by = clock.to(to_ns, power.or(clock.elasticity));
+        let figures = self.by_round.iter().map(|(round, figure)| (*round, figure * by.factor));
+        let there = Self {
+            by_round: figures.collect(),
+            estimate: self.estimate.map(|of| of.brought(&by)),
+            clock: Some(AtClock { quantum_ns: to_ns, ..clock }),
+            is_whole: self.is_whole,
+        };
+        (there, Some(by))
+    }
 }
 
 /// What is known of a figure.
@@ -105,6 +124,26 @@ impl Values {
             Estimate::at_full_speed(value, error, rounds, scatter, first.confidence)
         });
         mean.unwrap_or(Some(Estimate { value, ..*first }))
+    }
+
+    /// The middle of its launches' clocks: their latency quantum in nanoseconds. Absent where none is known.
+    pub fn quantum_ns(&self) -> Option<f64> {
+        let quanta = self.launches().iter().filter_map(|launch| Some(launch.clock?.quantum_ns));
+        median(&quanta.collect::<Vec<f64>>())
+    }
+
+    /// By which power it goes with the period of the clock, as its launches say together.
+    pub fn elasticities(&self) -> impl Iterator<Item = Elasticity> {
+        self.launches().iter().filter_map(|launch| launch.clock?.elasticity)
+    }
+
+    /// The same with all launches at one clock, and the largest slack that this leaves: of those whose power nobody knows.
+    pub fn at(&self, to_ns: f64, power: Option<Elasticity>) -> (Self, f64) {
+        let Self::Measured(launches) = self else { return (self.clone(), 0.0) };
+        let (launches, by): (Vec<Measured>, Vec<Option<Brought>>) =
+            launches.iter().map(|launch| launch.at(to_ns, power)).unzip();
+        let slack = by.into_iter().flatten().map(|by| by.slack).fold(0.0, f64::max);
+        (Self::Measured(launches), slack)
     }
 
     /// The launches; none of a published figure.
@@ -201,6 +240,8 @@ pub struct Subject {
     pub seed: u64,
     /// tau: the standard deviation between launches as a share of a figure; 0 for published figures.
     pub launch_scatter: f64,
+    /// The same of each case, by its number, as far as launches say it.
+    pub case_scatters: Vec<Option<f64>>,
     /// What its file could not tell; empty for published figures.
     pub warnings: Vec<String>,
     /// Its cases.
@@ -240,13 +281,14 @@ impl Subject {
             clock_ghz: levels(&header.plan, &run.samples).values().find_map(clock),
             seed: header.plan.seed,
             launch_scatter: header.plan.reference.launch_scatter.unwrap_or(LAUNCH_SCATTER),
+            case_scatters: header.plan.reference.cases.iter().map(|of| of.launch_scatter).collect(),
             warnings: run.warnings.iter().cloned().chain(no_end).collect(),
             cases,
         }
     }
 
     /// Several launches of one plan as one subject: each case of the first with the figures of all that have
-    /// it. Absent without a launch.
+    /// it, at one clock. Absent without a launch.
     pub fn of_launches(launches: Vec<Self>) -> Option<Self> {
         let clocks: Vec<f64> = launches.iter().filter_map(|launch| launch.clock_ghz).collect();
         let mut launches = launches.into_iter();
@@ -254,6 +296,9 @@ impl Subject {
         for other in launches {
             all.side.launches += 1;
             all.launch_scatter = all.launch_scatter.max(other.launch_scatter);
+            for (own, other) in all.case_scatters.iter_mut().zip(&other.case_scatters) {
+                *own = own.zip(*other).map(|(own, other)| own.max(other));
+            }
             let named = |warning: &String| format!("{}: {warning}", other.side.name);
             all.warnings.extend(other.warnings.iter().map(named));
             for case in &mut all.cases {
@@ -267,7 +312,18 @@ impl Subject {
             }
         }
         all.clock_ghz = mean(&clocks);
+        for values in all.cases.iter_mut().flat_map(|case| case.figures.values_mut()) {
+            if let Some(to_ns) = values.quantum_ns().filter(|_| values.launches().len() > 1) {
+                let power = pooled(values.elasticities());
+                *values = values.at(to_ns, power).0;
+            }
+        }
         Some(all)
+    }
+
+    /// tau of a case.
+    pub fn launch_scatter_of(&self, case: usize) -> f64 {
+        self.case_scatters.get(case).copied().flatten().unwrap_or(self.launch_scatter)
     }
 
     /// The session that it is one half of, if it is.

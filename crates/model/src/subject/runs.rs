@@ -5,15 +5,18 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{Labels, Measured, Quantity, Subcase, Values};
-use crate::estimate::Estimate;
-use crate::findings::headlines_ns;
+use crate::at_clock::AtClock;
+use crate::estimate::{Estimate, Speed};
+use crate::findings::{ByRound, headlines_ns};
 use crate::pairing::Grouped;
 use crate::plan::Plan;
 use crate::ring::{Case, Sample};
 use crate::run::Run;
+use crate::speed::{leader_cpus, levels};
 use crate::summary::{CaseSummary, failure_of, summaries};
 use crate::trial::{self, Trial};
 use crate::words;
+use stats::Elasticity;
 
 /// What a trial was given that says nothing of what was tried: how long, how often, with which seed.
 const NOT_LABELS: &[&str] = &["duration_ns", "laps", "seed", "noise_cpu"];
@@ -43,9 +46,15 @@ pub(super) fn trials(run: &Run) -> Vec<Subcase> {
             title: case.trial.to_string(),
             labels: trial_labels(case),
             details: named([("CPU", case.cpu.to_string())]),
-            figures: measured(Quantity::TrialNs, figures.figures().collect(), estimate, is_whole)
-                .into_iter()
-                .collect(),
+            figures: measured(
+                Quantity::TrialNs,
+                figures.figures().collect(),
+                estimate,
+                is_whole,
+                clock_of_trial(run, number, case, figures),
+            )
+            .into_iter()
+            .collect(),
             failure: failure_of(&run.failures, number),
             iterations: figures.of_all().map(|(round, _)| (round, 1)).collect(),
         }
@@ -61,8 +70,34 @@ fn measured(
     by_round: BTreeMap<u32, f64>,
     estimate: Option<Estimate>,
     is_whole: bool,
+    clock: Option<AtClock>,
 ) -> Option<(Quantity, Values)> {
-    estimate.map(|_| (of, Values::Measured(vec![Measured { by_round, estimate, is_whole }])))
+    let at_full_speed = estimate.filter(|estimate| estimate.speed == Speed::Full);
+    let clock = clock.filter(|_| at_full_speed.is_some());
+    estimate.map(|_| (of, Values::Measured(vec![Measured { by_round, estimate, is_whole, clock }])))
+}
+
+/// The clock of a ring's figures, with the power of one.
+fn clock_of_ring(grouped: &Grouped, number: usize, of: Option<Elasticity>) -> Option<AtClock> {
+    let level = grouped.levels().get(&leader_cpus(grouped.plan.ring(number)?))?;
+    Some(AtClock { quantum_ns: level.clock_ns, elasticity: of })
+}
+
+/// The clock of a trial that the core bounds; none of what waits for others or for devices.
+fn clock_of_trial(
+    run: &Run,
+    number: usize,
+    case: &trial::Case,
+    figures: &ByRound,
+) -> Option<AtClock> {
+    let waits = matches!(
+        case.trial,
+        Trial::Wakeup(_) | Trial::Gaps { .. } | Trial::Sampling { .. } | Trial::Execution(_)
+    );
+    let plan = &run.header.plan;
+    let level = *levels(plan, &run.samples).get([case.cpu].as_slice()).filter(|_| !waits)?;
+    let elasticity = figures.elasticity().or(plan.reference.known_of(number).elasticity);
+    Some(AtClock { quantum_ns: level.clock_ns, elasticity })
 }
 
 /// Of a ring that switches the cost of a switch and of a hop, else of a hop: what its record says.
@@ -78,13 +113,19 @@ fn figures(
     let stream = (7 << 32) + 4 * grouped.rank(number) + 3;
     let cpu_ns_per_hop = grouped.over_rounds(&hop_by_cpu, stream);
     let switch = grouped.above_solo_by_round(number);
+    let hop = grouped.hop_by_round(number);
+    let known = grouped.plan.reference.known_of(number);
+    let hop_known = if of.is_told_by_hop() { known.elasticity } else { known.hop_elasticity };
+    let of_switch = grouped.elasticity(number).or(known.elasticity);
+    let of_hop = grouped.hop_elasticity(number).or(hop_known);
+    let clock = |of| clock_of_ring(grouped, number, of);
     let all = [
-        (Quantity::NsPerSwitchAboveSolo, switch, of.ns_per_switch_above_solo),
-        (Quantity::NsPerHop, grouped.hop_by_round(number), of.ns_per_hop),
-        (Quantity::CpuNsPerSwitchAboveSolo, switch_by_cpu, of.cpu_ns_per_switch_above_solo),
-        (Quantity::CpuNsPerHop, hop_by_cpu, cpu_ns_per_hop),
+        (Quantity::NsPerSwitchAboveSolo, switch, of.ns_per_switch_above_solo, clock(of_switch)),
+        (Quantity::NsPerHop, hop, of.ns_per_hop, clock(of_hop)),
+        (Quantity::CpuNsPerSwitchAboveSolo, switch_by_cpu, of.cpu_ns_per_switch_above_solo, None),
+        (Quantity::CpuNsPerHop, hop_by_cpu, cpu_ns_per_hop, None),
     ];
-    let known = |(of, by_round, estimate)| measured(of, by_round, estimate, is_whole);
+    let known = |(of, by_round, estimate, clock)| measured(of, by_round, estimate, is_whole, clock);
     all.into_iter().filter_map(known).collect()
 }
 

@@ -39,6 +39,7 @@ fn rings(cost: Estimate) -> Record {
 fn verdict(level: NoiseLevel) -> NoiseVerdict {
     NoiseVerdict {
         level,
+        clock_range: None,
         clean_share: None,
         not_alone_share: None,
         round_spread: None,

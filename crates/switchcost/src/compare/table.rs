@@ -122,10 +122,13 @@ fn narrow_verdict(found: &Comparison) -> Vec<String> {
 
 /// The answer to what was asked: of one case its own, of several how many have which.
 fn headline(found: &Comparison) -> String {
-    match &found.changes[..] {
+    let answer = match &found.changes[..] {
         [change] => format!("{}: {}", name(change, &found.changes), change.in_words),
         _ => found.in_words.clone(),
-    }
+    };
+    let at_clocks = found.changes.iter().any(|change| change.at_one_clock);
+    let clocks = found.clocks.as_ref().filter(|_| at_clocks);
+    clocks.map_or(answer.clone(), |clocks| format!("{answer}; {}", clocks.in_words))
 }
 
 /// The gate's line. Its exit code is only given where it was asked for.

@@ -4,6 +4,7 @@ use anyhow::Result;
 use charts::clean;
 use model::estimate::Estimate;
 use model::run::Run;
+use model::speed::clock_ghz;
 use model::subject::{Quantity, Subcase, Subject};
 use model::words;
 
@@ -14,7 +15,7 @@ const LABELS: [&str; 9] =
     ["members", "kind", "link", "work", "stride", "op", "placement", "policy", "state"];
 
 /// Columns of `summary-csv`; the guide lists them with their units.
-const COLUMNS: [&str; 22] = [
+const COLUMNS: [&str; 26] = [
     "run",
     "name",
     "host",
@@ -37,6 +38,10 @@ const COLUMNS: [&str; 22] = [
     "unit",
     "value",
     "not_quotable",
+    "cycles",
+    "clock_ghz",
+    "elasticity",
+    "elasticity_error",
 ];
 
 /// The figure that stands for a case, of which a run has one estimate. `estimate` is it if it may be quoted, `value`
@@ -44,6 +49,19 @@ const COLUMNS: [&str; 22] = [
 fn figure(case: &Subcase) -> Option<(Quantity, Estimate)> {
     let (of, values) = case.figures.first_key_value()?;
     Some((*of, values.launches().first()?.estimate?))
+}
+
+/// The figure in cycles of the core's clock, if it may be quoted; that clock in GHz; by which power of its period the figure
+/// goes, and that one's standard error.
+fn at_clock(case: &Subcase, target: &str) -> [Option<f64>; 4] {
+    let values = case.figures.first_key_value().map(|(_, values)| values);
+    let launch = values.and_then(|values| values.launches().first());
+    let clock = launch.and_then(|launch| launch.clock);
+    let ghz = clock.and_then(|clock| clock_ghz(clock.quantum_ns, target));
+    let ns = launch.and_then(|launch| launch.estimate?.quote_cost().ok()).map(|of| of.value());
+    let power = clock.and_then(|clock| clock.elasticity);
+    let cycles = ns.zip(ghz).map(|(ns, ghz)| ns * ghz);
+    [cycles, ghz, power.map(|of| of.value), power.map(|of| of.standard_error)]
 }
 
 /// One row a case.
@@ -70,6 +88,7 @@ pub(crate) fn summary_csv(run: &Run) -> Result<Vec<u8>> {
             number(estimate.map(|of| of.value)),
             csv::known(estimate.and_then(|of| of.quote_cost().err()).map(|why| why.of_time())),
         ]);
+        cells.extend(at_clock(case, &header.build.target).map(number));
         cells
     };
     csv::write(&COLUMNS, subject.cases.iter().map(row))

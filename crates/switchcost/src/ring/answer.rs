@@ -43,8 +43,8 @@ pub(crate) fn headline(record: &Record) -> String {
     by_size(record) + &jump::sentence(record)
 }
 
-/// `A switch costs 1.54 us (1.52 to 1.57) with 2 processes, 2.4 us with 64: it grows with the logarithm of
-/// their number.`
+/// `A switch costs 1.54 us (1.52 to 1.57), 5,650 cycles at 3.69 GHz, with 2 processes, 2.4 us with 64: it grows with the
+/// logarithm of their number.`
 fn by_size(record: &Record) -> String {
     let mut rings: Vec<(&CaseSummary, Estimate)> = record.cases.iter().filter_map(switch).collect();
     rings.sort_by_key(|(of, _)| of.case.members);
@@ -56,7 +56,8 @@ fn by_size(record: &Record) -> String {
     let Some((first, least)) = known.first() else {
         return format!("What a switch costs with {with}{setting}: {}.", cost(own));
     };
-    let words = format!("A switch costs {} with {}", least.time(), members(&first.case));
+    let cycles = first.cycles_in_words().map_or(String::new(), |cycles| format!(", {cycles},"));
+    let words = format!("A switch costs {}{cycles} with {}", least.time(), members(&first.case));
     let open = own.quote_cost().err();
     let open = open.map_or(String::new(), |why| format!("; with {with}: {}", why.of_time()));
     let most = known.last().filter(|_| known.len() > 1);

@@ -74,7 +74,11 @@ fn by_size(record: &Record, comparison: &Comparison, view: View) -> Table {
         columns.extend(["real s", "CPU s", "user s", "system s", "projected s"].map(String::from));
     }
     let disagrees = record.cases.iter().any(|case| case.counts_disagree);
-    columns.extend(["ns/switch", "interval", "ns/hop", "switches/hop"].map(String::from));
+    columns.extend(["ns/switch", "interval"].map(String::from));
+    if view.wide {
+        columns.extend(["cycles/switch", "GHz"].map(String::from));
+    }
+    columns.extend(["ns/hop", "switches/hop"].map(String::from));
     columns.extend(disagrees.then(String::new));
     columns.extend(view.wide.then(|| "clean %".to_string()));
     columns.push("rounds".to_string());
@@ -85,6 +89,10 @@ fn by_size(record: &Record, comparison: &Comparison, view: View) -> Table {
             cells.extend(sloan(case));
         }
         cells.extend(cost_words(case));
+        if view.wide {
+            let clock = case.clock_ghz.map(|ghz| format!("{ghz:.2}"));
+            cells.extend([value(case.cycles_per_switch), clock.unwrap_or("-".to_string())]);
+        }
         cells.extend([value(case.ns_per_hop), switches_words(case)]);
         cells.extend(disagrees.then(|| mark(case)));
         let clean = case.clean_share.map(|share| format!("{:.0}", share * 100.0));
@@ -181,6 +189,17 @@ fn findings(record: &Record, comparison: &Comparison) -> Vec<String> {
 /// Scaling laws, and the figures of all slices.
 fn further(record: &Record, comparison: &Comparison) -> Vec<String> {
     let mut lines = comparison.scaling(record);
+    let what = "how a switch goes with the core's clock (1: the core bounds it, 0: memory does)";
+    lines.extend(listed(what, &record.cases, |case| {
+        let power = case.elasticity.filter(|_| case.two_parts.is_some())?;
+        let words = format!(
+            "{}: {:.2} +-{:.2}",
+            comparison.ring(&case.case),
+            power.value,
+            power.standard_error
+        );
+        Some(words + &two_parts_words(case))
+    }));
     lines.extend(by_cpu_time(&record.cases, &record.noise, |case| comparison.ring(case)));
     let what = "ns/switch of all slices, at whatever speed, median (middle half of the rounds)";
     lines.extend(listed(what, &record.cases, |case| {
@@ -188,6 +207,17 @@ fn further(record: &Record, comparison: &Comparison) -> Vec<String> {
         Some(format!("{}: {}", comparison.ring(&case.case), spread_words(&all)))
     }));
     lines
+}
+
+/// `, 1,200 cycles and 340 ns of memory`, where both are resolved.
+fn two_parts_words(case: &CaseSummary) -> String {
+    let both = case
+        .two_parts
+        .and_then(|of| Some((of.core_cycles.quote_cost().ok()?, of.memory_ns.quote_cost().ok()?)));
+    both.map_or(String::new(), |(cycles, memory)| {
+        let cycles = words::whole(cycles.value());
+        format!(", {cycles} cycles and {} of memory", words::time(memory.value()))
+    })
 }
 
 /// Median and middle half of costs at whatever speed, of which none is below zero.

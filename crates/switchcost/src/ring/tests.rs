@@ -166,7 +166,7 @@ fn an_interrupted_run_has_no_law() {
     assert!(printed(&whole).contains(": it steps between 10 and 16"), "{}", printed(&whole));
     let cut = interrupted(whole);
     assert!(
-        printed(&cut).starts_with("Interrupted: A switch costs 3.01 us ("),
+        printed(&cut).starts_with("Interrupted: A switch costs 3.012 us ("),
         "{}",
         printed(&cut)
     );

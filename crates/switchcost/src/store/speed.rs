@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use directories::ProjectDirs;
+use model::at_clock::pooled;
 use model::machine::Machine;
-use model::plan::Plan;
+use model::plan::{Known, Plan};
 use model::run::Run;
 use model::speed::levels;
 use model::speed::{Reference, Speed, SpeedFile, cpu_key};
-use model::subject::Subject;
-use stats::{Group, median, scatter_between};
+use model::subject::{Quantity, Subject, Values};
+use stats::{Elasticity, Group, median, normal_quantile, scatter_between, student_quantile};
 
 use super::{Entry, Folder, header};
 use crate::failure::say;
@@ -27,7 +28,7 @@ pub(crate) fn known_speed(machine: &Machine, cpus: &[u32]) -> Reference {
 /// What a run knows of its CPUs, and what has come to be known of them since. Only for what is measured next: a stored
 /// run is read by what its file says.
 pub(crate) fn known_now(run: &Run) -> Reference {
-    let mut reference = run.header.plan.reference;
+    let mut reference = run.header.plan.reference.clone();
     reference.learn(&known_speed(&run.header.machine, &run.header.plan.cpus()));
     reference
 }
@@ -49,7 +50,7 @@ impl Left {
     /// saw its core unshared would else be held against one that did.
     pub(crate) fn beside(&self, all: &[Self]) -> Option<Reference> {
         let same = all.iter().filter(|other| self.key.is_some() && other.key == self.key);
-        self.reference.beside(&Reference::of_all(same.map(|other| other.reference)))
+        self.reference.clone().beside(&Reference::of_all(same.map(|other| other.reference.clone())))
     }
 }
 
@@ -98,8 +99,10 @@ fn write(path: &Path, file: &SpeedFile) -> Result<()> {
 
 /// A plan with what is known of its CPUs, and of launches of the same plan on this machine.
 pub(crate) fn with_reference(plan: Plan, machine: &Machine) -> Plan {
-    let launch_scatter = stored_scatter(&plan, machine);
-    let reference = Reference { launch_scatter, ..known_speed(machine, &plan.cpus()) };
+    let cases = stored_launches(&plan, machine);
+    let scatters: Vec<f64> = cases.iter().filter_map(|known| known.launch_scatter).collect();
+    let launch_scatter = median(&scatters);
+    let reference = Reference { launch_scatter, cases, ..known_speed(machine, &plan.cpus()) };
     Plan { reference, ..plan }
 }
 
@@ -107,15 +110,15 @@ pub(crate) fn with_reference(plan: Plan, machine: &Machine) -> Plan {
 const MOST_LAUNCHES: usize = 20;
 /// Files that are opened for them.
 const MOST_FILES: usize = 60;
+/// Of the intervals that the scatter between launches is for.
+const CONFIDENCE: f64 = 0.95;
 /// Larger files are passed over: reading them would take longer than they are worth.
 const MOST_BYTES: u64 = 8 << 20;
-/// Launches scatter by at least so much, whatever a handful of them says.
-const LEAST_SCATTER: f64 = 0.005;
 
-/// tau from stored launches of the same plan on the same machine, the median over its cases; absent where they
-/// are fewer than five.
-fn stored_scatter(plan: &Plan, machine: &Machine) -> Option<f64> {
-    let entries = Folder::of_user().and_then(|folder| folder.entries()).ok()?;
+/// What stored launches of the same plan on the same machine say of each of its cases; empty where there are none.
+fn stored_launches(plan: &Plan, machine: &Machine) -> Vec<Known> {
+    let entries = Folder::of_user().and_then(|folder| folder.entries());
+    let Ok(entries) = entries else { return Vec::new() };
     let recent =
         entries.into_iter().rev().filter(|entry| entry.name.contains(plan.experiment.name()));
     let subject = |entry: Entry| {
@@ -131,17 +134,42 @@ fn stored_scatter(plan: &Plan, machine: &Machine) -> Option<f64> {
     };
     let subjects: Vec<Subject> =
         recent.take(MOST_FILES).filter_map(subject).take(MOST_LAUNCHES).collect();
-    let scatter = |case: usize| {
-        let launches = subjects.iter().filter_map(|subject| {
-            let values = subject.cases.get(case)?.figures.values().next()?;
-            let estimate =
-                values.launches().first()?.estimate.filter(|e| e.speed == Speed::Full)?;
-            Some(Group { value: estimate.value, standard_error: estimate.standard_error? })
-        });
-        scatter_between(&launches.collect::<Vec<Group>>())
+    if subjects.is_empty() {
+        return Vec::new();
+    }
+    (0..plan.cases.len()).map(|case| known_of_case(&subjects, case)).collect()
+}
+
+/// What launches say of a case: how its figure goes with the clock, and how it scatters between them once it is at one.
+fn known_of_case(launches: &[Subject], case: usize) -> Known {
+    let of_case = |subject: &&Subject| subject.cases.iter().position(|of| of.number == case);
+    let cases = || launches.iter().filter_map(|of| Some(&of.cases[of_case(&of)?]));
+    let first = cases().find_map(|of| of.figures.keys().next()).copied();
+    let together = |of: Quantity| {
+        let all = cases().filter_map(|case| case.figures.get(&of)).flat_map(Values::launches);
+        Values::Measured(all.cloned().collect())
     };
-    let by_case: Vec<f64> = (0..plan.cases.len()).filter_map(scatter).collect();
-    median(&by_case).map(|scatter| scatter.max(LEAST_SCATTER))
+    let power = |of: Quantity| pooled(together(of).elasticities());
+    let elasticity = first.and_then(power);
+    Known {
+        launch_scatter: first.and_then(|of| scatter(&together(of), elasticity)),
+        elasticity,
+        hop_elasticity: power(Quantity::NsPerHop).filter(|_| first != Some(Quantity::NsPerHop)),
+    }
+}
+
+/// tau, as launches at full speed and at one clock say it; absent where they are fewer than five. A few know it worse than
+/// many: times the quantile of as many by that of the normal distribution.
+fn scatter(launches: &Values, elasticity: Option<Elasticity>) -> Option<f64> {
+    let (there, _) = launches.at(launches.quantum_ns()?, elasticity);
+    let groups: Vec<Group> = there
+        .launches()
+        .iter()
+        .filter_map(|launch| launch.estimate.filter(|of| of.speed == Speed::Full))
+        .filter_map(|of| Some(Group { value: of.value, standard_error: of.standard_error? }))
+        .collect();
+    let few = student_quantile(CONFIDENCE, groups.len() as f64 - 1.0)?;
+    Some(scatter_between(&groups)? * few / normal_quantile(CONFIDENCE)?)
 }
 
 /// Takes up the level that a run has found. Nothing depends on it but later runs: a failure is told and no more.

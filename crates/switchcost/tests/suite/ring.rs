@@ -174,14 +174,15 @@ fn the_record_holds_header_and_estimates() {
             Some(1) => assert!(case["ns_per_switch_above_solo"].is_null()),
             _ => assert_interval(estimate(case, "ns_per_switch_above_solo")),
         }
+        assert_cycles(case);
     }
     assert_eq!(record["end"]["reason"], "rounds_done");
     assert_eq!(record["scaling"].as_array().map(Vec::len), Some(1));
 }
 
-/// At full speed there is an interval, and without it none; whether this machine was, is not ours to say.
+/// At full speed and alone there is an interval, and without that none; whether this machine was, is not ours to say.
 fn assert_interval(estimate: &Value) {
-    if estimate["speed"] == "contended" {
+    if ["contended", "not_alone"].iter().any(|speed| estimate["speed"] == *speed) {
         assert_eq!((&estimate["low"], &estimate["resolved"]), (&Value::Null, &false.into()));
         return;
     }
@@ -190,6 +191,19 @@ fn assert_interval(estimate: &Value) {
     assert!(low <= number("value") && number("value") <= high, "{estimate}");
     assert_eq!(number("confidence"), 0.95);
     assert_eq!(estimate["resolved"].as_bool(), Some(low > 0.0 || high < 0.0), "{estimate}");
+}
+
+/// The cost in cycles is that in nanoseconds at the clock beside it, which only figures at full speed have.
+fn assert_cycles(case: &Value) {
+    let Some(clock_ghz) = case["clock_ghz"].as_f64() else {
+        assert!(case["cycles_per_switch"].is_null() && case["elasticity"].is_null(), "{case}");
+        return;
+    };
+    assert!((0.1..10.0).contains(&clock_ghz), "{clock_ghz} GHz");
+    if let Some(cycles) = case["cycles_per_switch"]["value"].as_f64() {
+        let ns = case["ns_per_switch_above_solo"]["value"].as_f64().expect("a cost");
+        assert!((cycles / (ns * clock_ghz) - 1.0).abs() < 1e-9, "{case}");
+    }
 }
 
 #[test]
@@ -228,7 +242,7 @@ fn the_table_has_a_row_for_each_size_and_says_how_far_to_trust_it() {
     }
     let solo = said.table()[0].join(" ");
     assert!(solo.contains(" - (solo) ") && solo.ends_with(" 1"), "{solo}");
-    let columns = "members real s CPU s user s system s projected s ns/switch interval ns/hop switches/hop clean % rounds";
+    let columns = "members real s CPU s user s system s projected s ns/switch interval cycles/switch GHz ns/hop switches/hop clean % rounds";
     let header = said.out.lines().find(|line| line.starts_with("members")).expect("a header");
     assert_eq!(header.split_whitespace().collect::<Vec<_>>().join(" "), columns);
     for word in ["scaling: ", "machine: ", "stopped: all rounds are done", "run file: "] {

@@ -62,7 +62,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         _KEY
         + _CASE
         + _columns(pa.string(), "title quantity unit speed")
-        + _columns(pa.float64(), "estimate low high")
+        + _columns(pa.float64(), "estimate low high cycles clock_ghz elasticity elasticity_error")
         + _columns(pa.int64(), "rounds")
     ),
     "machines": pa.schema(

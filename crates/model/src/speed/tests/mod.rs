@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+mod clocks;
 mod pieces;
 mod simulation;
 
@@ -138,7 +139,7 @@ fn an_interruption_is_no_level() {
 #[test]
 fn what_is_known_stands_against_a_run_that_was_shared_throughout() {
     let quanta: Quanta = noisy_quanta(3000, 1.0, 6);
-    let known = Reference { unshared_ratio: Some(K0), established: true, launch_scatter: None };
+    let known = Reference { unshared_ratio: Some(K0), established: true, ..Reference::default() };
     let level = Level::of(&quanta, &known).unwrap();
     assert_eq!((level.unshared_ratio, level.established), (K0, true));
     assert!(level.unshared_share < 0.01, "{level:?}");
@@ -147,7 +148,7 @@ fn what_is_known_stands_against_a_run_that_was_shared_throughout() {
     assert!(!alone.established && alone.unshared_ratio > 1.2 * K0, "{alone:?}");
     // What was known was a shared core's: enough quanta say so.
     let wrong =
-        Reference { unshared_ratio: Some(1.4 * K0), established: true, launch_scatter: None };
+        Reference { unshared_ratio: Some(1.4 * K0), established: true, ..Reference::default() };
     let better = Level::of(&noisy_quanta(3000, 0.5, 7), &wrong).unwrap();
     assert!((better.unshared_ratio / K0 - 1.0).abs() < 0.005 && !better.established, "{better:?}");
 }
@@ -188,13 +189,14 @@ fn what_is_known_by_now_replaces_what_was_provisional_or_higher() {
         unshared_ratio: ratio,
         established,
         launch_scatter: Some(0.02),
+        ..Reference::default()
     };
-    let learnt = |mut own: Reference, known| {
-        own.learn(&known);
+    let learnt = |mut own: Reference, known: &Reference| {
+        own.learn(known);
         assert_eq!(own.launch_scatter, Some(0.02));
         (own.unshared_ratio, own.established)
     };
-    let known = of(Some(1.01), true);
+    let known = &of(Some(1.01), true);
     assert_eq!(learnt(of(None, false), known), (Some(1.01), true));
     assert_eq!(learnt(of(Some(1.4), false), known), (Some(1.01), true));
     assert_eq!(learnt(of(Some(1.4), true), known), (Some(1.01), true));
@@ -202,11 +204,11 @@ fn what_is_known_by_now_replaces_what_was_provisional_or_higher() {
     assert_eq!(learnt(of(Some(0.9), true), known), (Some(0.9), true));
     assert_eq!(learnt(of(Some(1.011), true), known), (Some(1.011), true));
     // What is provisional replaces what is so too.
-    assert_eq!(learnt(of(Some(1.4), false), of(Some(1.01), false)), (Some(1.01), false));
-    assert_eq!(learnt(of(Some(1.01), false), of(Some(1.4), false)), (Some(1.01), false));
-    assert_eq!(learnt(of(None, false), of(Some(1.01), false)), (Some(1.01), false));
-    assert_eq!(learnt(of(Some(1.4), true), of(Some(1.01), false)), (Some(1.4), true));
-    assert_eq!(learnt(of(None, false), of(None, false)), (None, false));
+    assert_eq!(learnt(of(Some(1.4), false), &of(Some(1.01), false)), (Some(1.01), false));
+    assert_eq!(learnt(of(Some(1.01), false), &of(Some(1.4), false)), (Some(1.01), false));
+    assert_eq!(learnt(of(None, false), &of(Some(1.01), false)), (Some(1.01), false));
+    assert_eq!(learnt(of(Some(1.4), true), &of(Some(1.01), false)), (Some(1.4), true));
+    assert_eq!(learnt(of(None, false), &of(None, false)), (None, false));
 }
 
 /// A wait whose last quantum's throughput-bound loop took so many times what it does alone.
@@ -230,7 +232,9 @@ fn that_waited(times: f64) -> Slices {
 fn what_was_waited_for_warms_up_and_the_next_slice_lies_behind_the_wait() {
     let level = Level::of(&noisy_quanta(100, 0.0, 13), &Reference::default()).unwrap();
     let clean = |slices: &Slices| -> Vec<usize> {
-        (0..6).filter(|index| level.is_clean_slice(slices, *index)).collect()
+        (0..6)
+            .filter(|index| level.quantum_of_slice(Clocks::TheRuns, slices, *index).is_some())
+            .collect()
     };
     assert_eq!(clean(&that_waited(1.0)), [3, 4, 5]);
     // In vain: the time was over.
@@ -261,7 +265,7 @@ fn what_was_waited_for_warms_up_and_the_next_slice_lies_behind_the_wait() {
 
 #[test]
 fn what_waited_is_no_measure_of_the_machine() {
-    let known = Reference { unshared_ratio: Some(K0), established: true, launch_scatter: None };
+    let known = Reference { unshared_ratio: Some(K0), established: true, ..Reference::default() };
     let as_found = |round| cut(sample(round), 10, |slice| slice < 2);
     let waited = |round| {
         let mut waited = cut(sample(round), 10, |_| true);
@@ -273,7 +277,14 @@ fn what_waited_is_no_measure_of_the_machine() {
     let counts = all[0].clean_counts();
     assert_eq!(
         counts,
-        CleanCounts { judged: 200, clean: 120, not_alone: 0, as_found: 100, clean_as_found: 20 }
+        CleanCounts {
+            judged: 200,
+            clean: 120,
+            not_alone: 0,
+            as_found: 100,
+            clean_as_found: 20,
+            other_clock_as_found: 0
+        }
     );
     assert_eq!((counts.share(), counts.share_as_found()), (Some(0.6), Some(0.2)));
     assert!(all[0].has_full_speed());
@@ -300,12 +311,13 @@ fn no_level_of_too_few_or_of_nothing_that_a_core_could_do() {
 fn a_slice_is_clean_only_if_the_two_quanta_on_each_side_are() {
     let level = Level::of(&noisy_quanta(2000, 0.3, 10), &Reference::default()).unwrap();
     let whole = cut(sample(0), 10, |_| true).slices.unwrap();
-    assert!((0..10).all(|index| level.is_clean_slice(&whole, index)));
+    assert!((0..10).all(|index| level.quantum_of_slice(Clocks::TheRuns, &whole, index).is_some()));
     for quantum in 0..13 {
         let mut slices = whole.clone();
         slices.throughput_ns[quantum] = ALONE.1 * 14 / 10;
-        let clean: Vec<usize> =
-            (0..10).filter(|index| level.is_clean_slice(&slices, *index)).collect();
+        let clean: Vec<usize> = (0..10)
+            .filter(|index| level.quantum_of_slice(Clocks::TheRuns, &slices, *index).is_some())
+            .collect();
         let expected: Vec<usize> =
             (0..10).filter(|index| !(*index..index + 4).contains(&quantum)).collect();
         assert_eq!(clean, expected, "quantum {quantum}");
@@ -325,7 +337,7 @@ fn plan_with(reference: &Reference) -> Plan {
             confidence: 0.95,
             fixed_budget: false,
         },
-        reference: *reference,
+        reference: reference.clone(),
     }
 }
 
@@ -441,7 +453,7 @@ fn a_table_that_is_given_is_the_only_one() {
     for impossible in [f64::NAN, f64::INFINITY, -1.0, 0.0, 0.16, 6.1] {
         assert_eq!(known(&given("another", impossible), "another"), (None, false));
         let seen = vec![Seen { ratio: impossible, launches: 9 }];
-        let file = SpeedFile { cpus: [("a CPU".to_string(), seen)].into(), table: None };
+        let file = SpeedFile { cpus: [("a CPU".to_string(), seen)].into(), ..SpeedFile::default() };
         assert_eq!(known(&file, "a CPU"), (None, false), "{impossible}");
     }
     let text = serde_json::to_string(&SpeedFile::default()).unwrap();
@@ -456,20 +468,35 @@ fn runs_side_by_side_know_the_lowest_level_and_an_established_one_first() {
     let of = |ratio: Option<f64>, established| Reference {
         unshared_ratio: ratio,
         established,
-        launch_scatter: None,
+        ..Reference::default()
     };
     let (none, shared, unshared) = (of(None, false), of(Some(1.4), false), of(Some(1.01), false));
-    assert_eq!(Reference::of_all([none, shared, unshared]), unshared);
-    assert_eq!(Reference::of_all([unshared, of(Some(1.4), true)]), of(Some(1.4), true));
-    assert_eq!(Reference::of_all([none, none]), Reference::default());
-    let beside = |own: Reference, all: Reference| own.beside(&all).map(|by| by.unshared_ratio);
-    assert_eq!(beside(shared, unshared), Some(Some(1.01)));
-    assert_eq!(beside(none, unshared), Some(Some(1.01)), "it found no level itself");
-    assert_eq!(beside(unshared, unshared), None);
-    assert_eq!(beside(of(Some(1.02), false), unshared), None, "within 2 %: its own stands");
-    assert_eq!(beside(of(Some(1.02), false), of(Some(1.01), true)), None);
-    assert_eq!(beside(of(Some(1.4), true), unshared), None, "nothing provisional replaces it");
-    assert_eq!(beside(none, none), None);
+    assert_eq!(Reference::of_all([&none, &shared, &unshared].map(Clone::clone)), unshared);
+    assert_eq!(Reference::of_all([unshared.clone(), of(Some(1.4), true)]), of(Some(1.4), true));
+    assert_eq!(Reference::of_all([none.clone(), none.clone()]), Reference::default());
+    let beside =
+        |own: &Reference, all: &Reference| own.clone().beside(all).map(|by| by.unshared_ratio);
+    assert_eq!(beside(&shared, &unshared), Some(Some(1.01)));
+    assert_eq!(beside(&none, &unshared), Some(Some(1.01)), "it found no level itself");
+    assert_eq!(beside(&unshared, &unshared), None);
+    assert_eq!(beside(&of(Some(1.02), false), &unshared), None, "within 2 %: its own stands");
+    assert_eq!(beside(&of(Some(1.02), false), &of(Some(1.01), true)), None);
+    assert_eq!(beside(&of(Some(1.4), true), &unshared), None, "nothing provisional replaces it");
+    assert_eq!(beside(&none, &none), None);
+}
+
+#[test]
+fn the_usual_clock_is_the_one_that_most_launches_had() {
+    let mut file = learnt(&[1.01]);
+    let mut level = Level::of(&noisy_quanta(100, 0.0, 13), &Reference::default()).unwrap();
+    for (clock_ns, usual_ns) in
+        [(6000.0, 5860.0), (6010.0, 6000.0), (5861.0, 6000.0), (5862.0, 5860.0)]
+    {
+        level.clock_ns = clock_ns;
+        assert!(file.learn("a CPU", &level));
+        assert_eq!(file.reference("a CPU").clock_ns, Some(usual_ns), "{clock_ns}");
+    }
+    assert_eq!(file.reference("another").clock_ns, None);
 }
 
 fn learnt(ratios: &[f64]) -> SpeedFile {
@@ -477,9 +504,11 @@ fn learnt(ratios: &[f64]) -> SpeedFile {
     for ratio in ratios {
         let level = Level {
             latency_ns: 5860.0,
+            clock_ns: 5860.0,
             unshared_ratio: *ratio,
             established: false,
             other_clock_share: 0.0,
+            latency_range_ns: None,
             unshared_share: 0.5,
             shared_slowdown: None,
         };
@@ -504,9 +533,11 @@ fn what_launches_saw_is_established_by_three_and_only_ever_falls() {
     assert_eq!(learnt(&[1.0]).reference("another"), Reference::default());
     let level = Level {
         latency_ns: 1.0,
+        clock_ns: 1.0,
         unshared_ratio: 0.9,
         established: false,
         other_clock_share: 0.0,
+        latency_range_ns: None,
         unshared_share: 0.01,
         shared_slowdown: None,
     };
@@ -549,7 +580,7 @@ proptest! {
             Some(Triples { members, ring_laps, solo_laps, all, as_found, ..Triples::default() }.into());
         let slices = Slices { laps, elapsed_ns: elapsed, latency_ns: latency, throughput_ns: throughput, waits, ..Slices::default() };
         let samples = vec![Sample { slices: Some(slices), triples, ..sample(0) }; 40];
-        let reference = Reference { unshared_ratio: ratio, established: true, launch_scatter: ratio };
+        let reference = Reference { unshared_ratio: ratio, established: true, launch_scatter: ratio, ..Reference::default() };
         let all = slices_with(&samples, &reference);
         let plan = plan_with(&reference);
         let grouped = Grouped::new(&plan, &samples);

@@ -150,7 +150,7 @@ pub(super) fn plan() -> Plan {
         reference: Reference {
             unshared_ratio: Some(UNSHARED_RATIO),
             established: true,
-            launch_scatter: None,
+            ..Reference::default()
         },
     }
 }

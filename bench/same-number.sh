@@ -5,6 +5,9 @@
 #                                 as long, both on the same CPU; COMPETITOR: cpu (a busy loop on the measured CPU) or
 #                                 sibling (on the other hardware thread of its core, where that is visible)
 # cost REPEATS FILE               `cost --walk chase --array 64K,256K,512K`, default budget shared among the three
+# clock REPEATS FILE              rings of 2 and 64, a clock reading, getuid, `cost` at 32 and 256 KiB, in cycles: other load runs before
+#                                 each launch (none, busy loops on all CPUs, perf's pipe benchmark, in turn), so that
+#                                 the clock moves where it can; launches know each other's scatter from the sixth on
 # sum FILE                        coefficients of variation, number of answers, number of intervals that contain the
 #                                 pooled median; exit code 1 if one misses the goal in docs/validation.md
 #
@@ -12,7 +15,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 program=${SWITCHCOST:-target/release/switchcost}
-what=${1:?ring, cost or sum}
+what=${1:?ring, cost, clock or sum}
 work=$(mktemp -d)
 competitor_pid=
 trap '[[ -z $competitor_pid ]] || kill "$competitor_pid" 2>/dev/null; rm -rf "$work"' EXIT
@@ -58,6 +61,30 @@ cost)
         jq -c '{kind: "cost", points: [.cost.curves[0].points[] | {array_bytes, total_ns}]}' "$work/found.json" | tee -a "$3"
     done
     ;;
+clock)
+    # A launch's figures, as rows of summary-csv.
+    rows() {
+        XDG_DATA_HOME="$work/data" "$program" "$@" --quiet || [[ $? == 1 ]]
+        XDG_DATA_HOME="$work/data" "$program" runs export last --format summary-csv -o "$work/rows.csv"
+        tail -n +2 "$work/rows.csv" >>"$work/all.csv"
+    }
+    for ((run = 1; run <= $2; run++)); do
+        case $((run % 3)) in
+        1) for cpu in $(seq 0 $(($(nproc) - 1))); do timeout 2 taskset -c "$cpu" sh -c 'while :; do :; done' & done; wait ;;
+        2) perf bench -f simple sched pipe -l 300000 >/dev/null ;;
+        esac
+        : >"$work/all.csv"
+        rows ring --members 2,64 --budget "${BUDGET:-5s}" --seed "$run"
+        rows clock overhead --calls threadclock-now --budget "${BUDGET:-5s}" --seed "$run"
+        rows response --only system-calls --budget "${BUDGET:-5s}" --seed "$run"
+        rows cost --walk chase --array 32K,256K --budget "${BUDGET:-10s}" --seed "$run"
+        head -1 "$work/rows.csv" | cat - "$work/all.csv" | python3 -c '
+import csv, json, sys
+rows = [{k: row[k] for k in ("experiment", "title", "quantity", "estimate", "low", "high", "cycles", "clock_ghz", "elasticity")}
+        for row in csv.DictReader(sys.stdin)]
+print(json.dumps({"kind": "clock", "rows": rows}))' | tee -a "$3" | cut -c1-120
+    done
+    ;;
 sum)
     python3 - "$2" <<'PYTHON'
 import collections, json, statistics, sys
@@ -77,9 +104,39 @@ def told(name, estimates, launches):
           f"{variation(values):.2f} %, range {min(values):.0f} to {max(values):.0f}; intervals (+-{100 * half:.1f} %) cover "
           f"the pooled median in {covered} of {len(full)}")
     return len(full), variation(values), covered
+def by_clock(launches):
+    """Of the launches from the sixth on: variation of nanoseconds and cycles, widths, coverage of the pooled median."""
+    cases = collections.defaultdict(list)
+    for launch in launches[5:]:
+        for row in launch["rows"]:
+            cases[row["experiment"], row["title"], row["quantity"]].append(row)
+    print(f"{len(launches)} launches, of which the first 5 teach the scatter")
+    missed = False
+    for (experiment, title, quantity), rows in cases.items():
+        told = [{k: float(row[k]) for k in ("estimate", "low", "high", "cycles", "clock_ghz")} for row in rows if row["cycles"]]
+        if len(told) < 3:
+            print(f"{experiment}, {title} ({quantity}): {len(told)} of {len(rows)} answered")
+            missed = True
+            continue
+        cycles = [row["cycles"] for row in told]
+        middle = statistics.median(cycles)
+        covered = sum(row["low"] * row["clock_ghz"] <= middle <= row["high"] * row["clock_ghz"] for row in told)
+        widths = [(row["high"] - row["low"]) / row["estimate"] for row in told]
+        most = 0.6 if experiment == "cost" and "KiB" in title else 0.3
+        clocks = [row["clock_ghz"] for row in told]
+        powers = [float(row["elasticity"]) for row in rows if row["elasticity"]]
+        power = f"; elasticity {statistics.median(powers):.2f} in {len(powers)}" if powers else ""
+        print(f"{experiment}, {title} ({quantity}): {len(told)} of {len(rows)}, {middle:.1f} cycles at {min(clocks):.3f} to "
+              f"{max(clocks):.3f} GHz; varies by {variation([row['estimate'] for row in told]):.2f} % in ns, "
+              f"{variation(cycles):.2f} % in cycles (at most {most}); {covered} of {len(told)} intervals hold the median, "
+              f"width {100 * statistics.median(widths):.2f} %, at most {100 * max(widths):.2f} %{power}")
+        missed |= variation(cycles) > most or covered < 0.92 * len(told) or max(widths) > 0.01
+    return missed
 short = False
 for kind, launches in by_kind.items():
-    if kind.startswith("ring"):
+    if kind == "clock":
+        short |= by_clock(launches)
+    elif kind.startswith("ring"):
         answered, ours, covered = told(kind, [l["ours"] for l in launches], len(launches))
         contended = variation([l["ours"]["contended"] for l in launches])
         perf = variation([l["perf_s"] for l in launches])
@@ -98,7 +155,7 @@ sys.exit(1 if short else 0)
 PYTHON
     ;;
 *)
-    echo "same-number.sh: $what: accepted: ring, cost, sum" >&2
+    echo "same-number.sh: $what: accepted: ring, cost, clock, sum" >&2
     exit 2
     ;;
 esac

@@ -2,6 +2,7 @@
 //! cases by name with their figures by round.
 
 mod history;
+mod launches;
 mod runs;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use history::{PREFIX, Published, PublishedCase, Range, published};
+pub use launches::known_of_case;
+pub use runs::labels_of;
 
 use crate::at_clock::{AtClock, Brought, pooled};
 use crate::case;

@@ -129,6 +129,15 @@ fn figures(
     all.into_iter().filter_map(known).collect()
 }
 
+/// By which each case of a plan is told from others, whichever CPU it is on.
+pub fn labels_of(plan: &Plan) -> Vec<Labels> {
+    let of = |case: &crate::case::Case| match case {
+        crate::case::Case::Ring(case) => labels(case),
+        crate::case::Case::Trial(case) => trial_labels(case),
+    };
+    plan.cases.iter().map(of).collect()
+}
+
 /// By these rings are paired. Of a pair that a sweep chose the relation: on another machine other CPUs have it.
 pub(super) fn labels(case: &Case) -> Labels {
     let mut labels = named([

@@ -4,14 +4,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use directories::ProjectDirs;
-use model::at_clock::pooled;
 use model::machine::Machine;
 use model::plan::{Known, Plan};
 use model::run::Run;
 use model::speed::levels;
-use model::speed::{Reference, Speed, SpeedFile, cpu_key};
-use model::subject::{Quantity, Subject, Values};
-use stats::{Elasticity, Group, median, normal_quantile, scatter_between, student_quantile};
+use model::speed::{Reference, SpeedFile, cpu_key};
+use model::subject::{Subject, known_of_case, labels_of};
+use stats::median;
 
 use super::{Entry, Folder, header};
 use crate::failure::say;
@@ -110,8 +109,6 @@ pub(crate) fn with_reference(plan: Plan, machine: &Machine) -> Plan {
 const MOST_LAUNCHES: usize = 20;
 /// Files that are opened for them.
 const MOST_FILES: usize = 60;
-/// Of the intervals that the scatter between launches is for.
-const CONFIDENCE: f64 = 0.95;
 /// Larger files are passed over: reading them would take longer than they are worth.
 const MOST_BYTES: u64 = 8 << 20;
 
@@ -121,15 +118,18 @@ fn stored_launches(plan: &Plan, machine: &Machine) -> Vec<Known> {
     let Ok(entries) = entries else { return Vec::new() };
     let recent =
         entries.into_iter().rev().filter(|entry| entry.name.contains(plan.experiment.name()));
+    let labels = labels_of(plan);
     let subject = |entry: Entry| {
         let small = entry.path.metadata().is_ok_and(|file| file.len() <= MOST_BYTES);
         let header = small.then(|| header(&entry.path).ok()).flatten()?;
-        let same = header.plan.cases == plan.cases
+        // Which of its CPUs a run took is no other plan.
+        let same = labels_of(&header.plan) == labels
             && header.plan.batching == plan.batching
             && header.machine.kernel == machine.kernel
             && header.machine.cpu.models == machine.cpu.models;
         let run = same.then(|| super::read(&entry.path).ok()).flatten()?;
-        let known = known_now(&run);
+        // What it was told by others is not its own.
+        let known = Reference { cases: Vec::new(), ..known_now(&run) };
         Some(Subject::of_run(&read_by(run, known)))
     };
     let subjects: Vec<Subject> =
@@ -138,38 +138,6 @@ fn stored_launches(plan: &Plan, machine: &Machine) -> Vec<Known> {
         return Vec::new();
     }
     (0..plan.cases.len()).map(|case| known_of_case(&subjects, case)).collect()
-}
-
-/// What launches say of a case: how its figure goes with the clock, and how it scatters between them once it is at one.
-fn known_of_case(launches: &[Subject], case: usize) -> Known {
-    let of_case = |subject: &&Subject| subject.cases.iter().position(|of| of.number == case);
-    let cases = || launches.iter().filter_map(|of| Some(&of.cases[of_case(&of)?]));
-    let first = cases().find_map(|of| of.figures.keys().next()).copied();
-    let together = |of: Quantity| {
-        let all = cases().filter_map(|case| case.figures.get(&of)).flat_map(Values::launches);
-        Values::Measured(all.cloned().collect())
-    };
-    let power = |of: Quantity| pooled(together(of).elasticities());
-    let elasticity = first.and_then(power);
-    Known {
-        launch_scatter: first.and_then(|of| scatter(&together(of), elasticity)),
-        elasticity,
-        hop_elasticity: power(Quantity::NsPerHop).filter(|_| first != Some(Quantity::NsPerHop)),
-    }
-}
-
-/// tau, as launches at full speed and at one clock say it; absent where they are fewer than five. A few know it worse than
-/// many: times the quantile of as many by that of the normal distribution.
-fn scatter(launches: &Values, elasticity: Option<Elasticity>) -> Option<f64> {
-    let (there, _) = launches.at(launches.quantum_ns()?, elasticity);
-    let groups: Vec<Group> = there
-        .launches()
-        .iter()
-        .filter_map(|launch| launch.estimate.filter(|of| of.speed == Speed::Full))
-        .filter_map(|of| Some(Group { value: of.value, standard_error: of.standard_error? }))
-        .collect();
-    let few = student_quantile(CONFIDENCE, groups.len() as f64 - 1.0)?;
-    Some(scatter_between(&groups)? * few / normal_quantile(CONFIDENCE)?)
 }
 
 /// Takes up the level that a run has found. Nothing depends on it but later runs: a failure is told and no more.

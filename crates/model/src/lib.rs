@@ -37,5 +37,6 @@ pub mod speed;
 pub mod subject;
 pub mod summary;
 pub mod summary_line;
+pub mod trend;
 pub mod trial;
 pub mod words;

@@ -23,6 +23,7 @@ use crate::run::RunArgs;
 use crate::runs::{self, RunsCommand};
 use crate::top::{self, TopArgs};
 use crate::trace::{self, TraceArgs};
+use crate::trend::{self, TrendArgs};
 use crate::{experiments, fleet, run, schema};
 
 /// What a context switch costs here, at your scale, with your working set, and whether the number
@@ -140,6 +141,17 @@ pub(crate) enum Command {
         after_long_help = "Examples:\n  switchcost compare base last --fail-above 3%\n  switchcost compare free pinned --across placement\n  switchcost compare --ab '' 'nice -n 10' --members 2"
     )]
     Compare(Box<CompareArgs>),
+    /// Follow a cost through the stored runs: when did it change, and what changed with it?
+    ///
+    /// All figures are at one clock of the core, in nanoseconds and in cycles; a change of the clock is told apart. A
+    /// change of level is found from its third run on, with an interval, and named by what the runs recorded of
+    /// the machine: kernel, command line, mitigations, microcode, CPU, and this program's build. Runs whose figure does
+    /// not hold are left out, with the reason. Exit codes: 0; with --fail-above 1 if the newest change is slower by
+    /// more than that, 3 if a change of that size would not be seen; 2 if there is no series.
+    #[command(
+        after_long_help = "Examples:\n  switchcost trend\n  switchcost trend 'ring of 64' --plot\n  switchcost trend weekly --by kernel --fail-above 3%\n  switchcost trend ./builds/ --by build --json -"
+    )]
+    Trend(TrendArgs),
     /// Draw runs as charts in one HTML file, over each other and among the machines of 1984 to 2007
     ///
     /// The file needs no network and no other file. It opens with what was measured, on what, and what it
@@ -236,6 +248,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Classic(command) => classic::run(command),
         Command::Response(args) => experiments::response(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Trend(args) => trend::run(&args),
         Command::Report(args) => report::run(&args),
         Command::History(args) => history::run(&args),
         Command::Links(args) => links::run(&args),

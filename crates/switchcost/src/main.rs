@@ -41,6 +41,7 @@ mod store;
 mod terminal;
 mod top;
 mod trace;
+mod trend;
 mod values;
 mod watch;
 mod worker_output;

@@ -13,7 +13,7 @@ use crate::{profile, run, top, trace, watch};
 /// A schema's name, what it is of, and itself.
 type Named = (&'static str, &'static str, fn() -> Schema);
 
-const ALL: [Named; 10] = [
+const ALL: [Named; 11] = [
     ("run-line", "a line of a run file", || schema_for!(model::run::Line)),
     (
         "record",
@@ -22,6 +22,7 @@ const ALL: [Named; 10] = [
     ),
     ("comparison", "compare --json", || schema_for!(model::comparison::Comparison)),
     ("several", "compare --json of three or more runs", || schema_for!(model::comparison::Several)),
+    ("trend", "trend --json", || schema_for!(model::trend::Trend)),
     ("history", "history --json", || schema_for!(Vec<model::subject::Published>)),
     ("program", "cost --pid and cost -- CMD with --json", || schema_for!(watch::findings::Report)),
     ("profile", "profile --json", || schema_for!(profile::Profile)),

@@ -37,7 +37,7 @@ named!(Wanted, "cost", Switch => "switch", Hop => "hop", Cpu => "cpu");
 
 impl Wanted {
     /// Which figures serve, the best first.
-    pub(super) fn quantities(self) -> &'static [Quantity] {
+    pub(crate) fn quantities(self) -> &'static [Quantity] {
         use Quantity::{CpuNsPerHop, CpuNsPerSwitchAboveSolo, NsPerHop, NsPerSwitchAboveSolo};
         match self {
             Self::Switch => &[NsPerSwitchAboveSolo, NsPerHop, Quantity::TrialNs],

@@ -52,6 +52,11 @@ fn rank(difference: &Difference) -> Option<usize> {
     BEARING.iter().position(|(start, _)| difference.field.starts_with(start))
 }
 
+/// What of a machine a difference is of, where that affects the cost of a switch; and its rank among such.
+pub(crate) fn bears(difference: &Difference) -> Option<(usize, &'static str)> {
+    Some((rank(difference)?, kind(difference)?))
+}
+
 fn kind(difference: &Difference) -> Option<&'static str> {
     match difference.field.ends_with(MICROCODE) {
         true => Some("microcode"),

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 pub use answer::{Across, Answer, Change, More, Reason, Terms, Wanted, percent};
 pub use clock::Clocks;
 pub use fair::Conditions;
+pub(crate) use fair::bears;
 pub use gate::{Gate, Verdict};
 pub use pair::Unpaired;
 pub use several::{Farthest, Member, Several};

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use history::{PREFIX, Published, PublishedCase, Range, published};
 pub use launches::known_of_case;
-pub use runs::labels_of;
+pub use runs::{cases_of, labels_of};
 
 use crate::at_clock::{AtClock, Brought, pooled};
 use crate::case;

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{Labels, Measured, Quantity, Subcase, Values};
 use crate::at_clock::AtClock;
+use crate::case;
 use crate::estimate::{Estimate, Speed};
 use crate::findings::{ByRound, headlines_ns};
 use crate::pairing::Grouped;
@@ -20,6 +21,15 @@ use stats::Elasticity;
 
 /// What a trial was given that says nothing of what was tried: how long, how often, with which seed.
 const NOT_LABELS: &[&str] = &["duration_ns", "laps", "seed", "noise_cpu"];
+
+/// Titles and labels of a plan's cases, by number: what tells each from the others.
+pub fn cases_of(plan: &Plan) -> Vec<(String, Labels)> {
+    let of = |case: &case::Case| match case {
+        case::Case::Ring(case) => (case.title(), labels(case)),
+        case::Case::Trial(case) => (case.trial.to_string(), trial_labels(case)),
+    };
+    plan.cases.iter().map(of).collect()
+}
 
 /// All rings of a plan with their figures.
 pub(super) fn rings(run: &Run, plan: &Plan, grouped: &Grouped) -> Vec<Subcase> {

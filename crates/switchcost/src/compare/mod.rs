@@ -16,8 +16,8 @@ use crate::failure::{Interrupted, tell, usage};
 use crate::history::find_published;
 use crate::ring::RingArgs;
 use crate::session;
-use crate::store::speed::{Left, read_by};
-use crate::store::{self, Entry, Folder, header, read};
+use crate::store::speed::subjects_of_files;
+use crate::store::{self, Entry, Folder, header};
 use crate::values::{each_once, share};
 
 /// What also serves a comparison of two runs; all else that `ring` takes is for --ab.
@@ -217,7 +217,8 @@ fn find(names: &[&String]) -> Result<Vec<Subject>> {
         Named::Runs(paths) => paths,
     });
     let paths: Vec<&Path> = paths.map(PathBuf::as_path).collect();
-    let mut runs = subjects(&paths)?.into_iter();
+    let runs = subjects_of_files(&paths).into_iter().collect::<Result<Vec<Subject>>>()?;
+    let mut runs = runs.into_iter();
     let side = |(names, named): (&String, Named)| match named {
         Named::Published(machine) => Ok(machine.subject()),
         Named::Runs(paths) => side(names, runs.by_ref().take(paths.len()).collect()),
@@ -233,18 +234,6 @@ fn named(names: &str) -> Result<Named> {
     }
     let paths = names.split(',').map(|name| launches_of(store::find(name)?));
     Ok(Named::Runs(each_once(paths.collect::<Result<Vec<_>>>()?.concat())))
-}
-
-/// The runs of these files. One that another level decides is read again: all at once may not fit into the memory.
-fn subjects(paths: &[&Path]) -> Result<Vec<Subject>> {
-    let first = |path: &&Path| read(path).map(|run| (Subject::of_run(&run), Left::by(&run)));
-    let first = paths.iter().map(first).collect::<Result<Vec<_>>>()?;
-    let (subjects, left): (Vec<Subject>, Vec<Left>) = first.into_iter().unzip();
-    let again = |(index, subject): (usize, Subject)| match left[index].beside(&left) {
-        None => Ok(subject),
-        Some(reference) => Ok(Subject::of_run(&read_by(read(paths[index])?, reference))),
-    };
-    subjects.into_iter().enumerate().map(again).collect()
 }
 
 fn side(names: &str, subjects: Vec<Subject>) -> Result<Subject> {

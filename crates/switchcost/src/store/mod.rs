@@ -95,6 +95,14 @@ impl Folder {
         }
     }
 
+    /// All runs whose name begins so, its own or the one that it was given, oldest first.
+    pub(crate) fn beginning(&self, wanted: &str) -> Result<Vec<Entry>> {
+        let begins = |name: &str| !wanted.is_empty() && name.starts_with(wanted);
+        let mut all = self.entries()?;
+        all.retain(|entry| begins(&entry.name) || entry.given_name().is_some_and(|of| begins(&of)));
+        Ok(all)
+    }
+
     /// The run whose name begins so, its own or the one that it was given. Of several runs that were given one
     /// name the newest is meant.
     fn begun(&self, wanted: &str, entries: Vec<Entry>, given: &[Option<String>]) -> Result<Entry> {

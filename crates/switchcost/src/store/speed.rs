@@ -63,6 +63,25 @@ pub(crate) fn subjects_of(runs: &[&Run]) -> Vec<Subject> {
     runs.iter().zip(&left).map(subject).collect()
 }
 
+/// The same of files. One that another level decides is read again: all at once may not fit into the memory.
+pub(crate) fn subjects_of_files(paths: &[&Path]) -> Vec<Result<Subject>> {
+    let mut left: Vec<Left> = Vec::new();
+    let first = |path: &&Path| {
+        let run = super::read(path)?;
+        left.push(Left::by(&run));
+        Ok((Subject::of_run(&run), left.len() - 1))
+    };
+    let read: Vec<Result<(Subject, usize)>> = paths.iter().map(first).collect();
+    let again = |(path, first): (&&Path, Result<(Subject, usize)>)| {
+        let (subject, own) = first?;
+        match left[own].beside(&left) {
+            None => Ok(subject),
+            Some(reference) => Ok(Subject::of_run(&read_by(super::read(path)?, reference))),
+        }
+    };
+    paths.iter().zip(read).map(again).collect()
+}
+
 /// A run as another level of its CPU has it judged.
 pub(crate) fn read_by(mut run: Run, reference: Reference) -> Run {
     run.header.plan.reference = reference;

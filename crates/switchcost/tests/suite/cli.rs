@@ -8,7 +8,7 @@ const ESCAPE: char = '\u{1b}';
 #[test]
 fn every_measuring_command_has_an_example() {
     let home = Home::new();
-    for command in ["measure", "ring", "cost", "response", "run", "compare", "report"] {
+    for command in ["measure", "ring", "cost", "response", "run", "compare", "trend", "report"] {
         let help = home.run(&[command, "--help"]).out;
         assert!(help.contains(&format!("Examples:\n  switchcost {command}")), "{help}");
     }

@@ -39,3 +39,4 @@ mod snapshots;
 mod sweep;
 mod top;
 mod trace;
+mod trend;

@@ -1,8 +1,9 @@
 //! The figures that count, in order and at one clock.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
-use stats::{Elasticity, median, normal_quantile};
+use stats::{Elasticity, mean, median, normal_quantile};
 
 use super::steps::Steps;
 use super::{By, Case, LeftOut, Level, Point, Terms, steps_of};
@@ -60,8 +61,12 @@ impl<'a> Series<'a> {
         let of = terms.cost.quantities().iter().copied().find(has);
         let mut left_out = Vec::new();
         let mut found: Vec<Found> = Vec::new();
+        let mut names = BTreeSet::new();
         for subject in subjects {
-            match holds(case, subject, of) {
+            // A copy of a file tells nothing more.
+            let is_new = names.insert(&subject.side.name);
+            let figure = is_new.then(|| holds(case, subject, of));
+            match figure.unwrap_or_else(|| Err("the same run once more".to_string())) {
                 Ok(one) => found.push(one),
                 Err(why) => leave_out(&mut left_out, why, subject),
             }
@@ -111,10 +116,10 @@ impl<'a> Series<'a> {
         steps_of(self.figures.iter().map(|of| (of.point, of.ns, of.error_ns)))
     }
 
-    /// How far the clock of these figures is from that of the series: the middle, as ln of the quanta.
+    /// How far the clock of these figures is from that of the series: the mean, as that of the figures is, of ln of the quanta.
     pub(super) fn apart(&self, numbers: Range<usize>) -> f64 {
         let all: Vec<f64> = self.figures[numbers].iter().map(|figure| figure.apart).collect();
-        median(&all).unwrap_or(0.0)
+        mean(&all).unwrap_or(0.0)
     }
 
     /// Half of an interval in ln, with what so much of another clock leaves open: the error of the power, or where nobody

@@ -62,7 +62,7 @@ fn a_change_is_found_at_its_place_and_none_where_there_is_none() {
         for r in [0.0, 0.34] {
             let (up, down, none) =
                 (found(runs, r, 0.02), found(runs, r, -0.02), none_found(runs, r));
-            println!("{runs} runs, r {r}: found {up} and {down}, none {none}");
+
             assert!(up >= 0.9 && down >= 0.9, "{runs} runs, r {r}: found {up} and {down}");
             assert!(none >= 0.95, "{runs} runs, r {r}: none found {none}");
         }
@@ -212,8 +212,20 @@ fn another_clock_is_no_change_of_cost_but_one_of_its_own() {
     // Where nobody knows the power, either end of what it may be is no change; a larger one is.
     assert!(trend(&at(0.0, false)).changes.is_empty() && trend(&at(1.0, false)).changes.is_empty());
     assert_eq!(trend(&at(4.0, false)).changes.len(), 1);
-    let open = trend(&at(1.0, false)).levels[0].clone();
-    assert!(open.low < 0.97 * open.ns && open.high > 1.03 * open.ns, "{open:?}");
+    let open = trend(&at(1.0, false)).points[0].clone();
+    assert!(open.low < 0.985 * open.ns && open.high > 1.015 * open.ns, "{open:?}");
+    // A level at two clocks: what that leaves open is in the change behind it, too.
+    let mut mixed = at(1.0, false);
+    for (day, one) in mixed.iter_mut().enumerate() {
+        let quantum = if day < 8 { 5000.0 } else { 5350.0 };
+        let level = if day < 15 { 1.0 } else { 0.98 };
+        let clock = core(quantum).map(|of| AtClock { elasticity: None, ..of });
+        *one = subject(day, costs[day] * level * quantum / 5000.0, clock);
+    }
+    for change in trend(&mixed).changes {
+        let (low, high) = change.ratio.interval().unwrap();
+        assert!(low < 0.98 && 0.98 < high, "{change:?}");
+    }
     // A cost that rises by what the clock does not explain.
     assert_eq!(trend(&at(2.0, true)).changes.len(), 1);
 }
@@ -274,6 +286,9 @@ fn what_does_not_hold_is_left_out_with_the_reason() {
         "the cost is not resolved from zero",
     ];
     assert_eq!(why, expected);
+    let twice: Vec<Subject> = twenty(1.0).into_iter().chain(twenty(1.0)).collect();
+    let found = trend(&twice);
+    assert_eq!((found.runs, &*found.left_out[0].why), (20, "the same run once more"));
     // Where no run has a clock, nanoseconds stand alone.
     all.iter_mut().for_each(|subject| figure(subject, |of| of.clock = None));
     let bare = trend(&all);

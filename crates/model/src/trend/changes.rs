@@ -15,25 +15,17 @@ const CLOCK_DIFFERS: f64 = 0.01;
 /// The changes whose interval excludes 1, and the levels between them.
 pub(super) fn of_cost(series: &Series, mut steps: Steps) -> (Vec<Change>, Steps) {
     let quantile = steps.quantile();
-    let mut kept: Vec<(Level, Option<Ratio>)> = Vec::new();
-    for level in steps.levels.drain(..) {
-        let Some((before, _)) = kept.last_mut() else {
-            kept.push((level, None));
-            continue;
-        };
-        let ratio = ratio(series, before, &level, quantile);
-        let is_one = ratio.interval().is_none_or(|(low, high)| low <= 1.0 && 1.0 <= high);
-        // What the clock alone may explain is no change.
-        match is_one {
-            true => *before = both(before, &level),
-            false => kept.push((level, Some(ratio))),
-        }
+    let between = |pair: &[Level]| ratio(series, &pair[0], &pair[1], quantile);
+    let is_one = |pair: &[Level]| {
+        between(pair).interval().is_none_or(|(low, high)| low <= 1.0 && 1.0 <= high)
+    };
+    // What the clock alone may explain is no change.
+    while let Some(at) = steps.levels.windows(2).position(is_one) {
+        let behind = steps.levels.remove(at + 1);
+        steps.levels[at] = both(&steps.levels[at], &behind);
     }
-    let pairs = kept.windows(2);
-    let of_pair =
-        |pair: &[(Level, Option<Ratio>)]| Some(change(series, &pair[0].0, &pair[1].0, pair[1].1?));
-    let changes = pairs.filter_map(of_pair).collect();
-    steps.levels = kept.into_iter().map(|(level, _)| level).collect();
+    let pairs = steps.levels.windows(2);
+    let changes = pairs.map(|pair| change(series, &pair[0], &pair[1], between(pair))).collect();
     (changes, steps)
 }
 

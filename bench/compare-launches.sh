@@ -3,6 +3,7 @@
 #
 # A pair is `ring --members 2 --launches 3` twice, one after the other, each launch with a budget of 2 s, and the
 # answer of compare for the hop of the ring of two within GATE (default 3%): of three launches a side, and of the first alone.
+# A launch goes on for its 2 s unless it knows its figures to 0.3 %.
 # WORK gives the members a working set, so that a filter is worth a smaller share of a hop. LAUNCHES a side: default 3.
 #   alike PAIRS FILE                   the same twice: changed in at most 3 of 50, not changed in 40
 #   slower PAIRS FILE [INSTRUCTIONS]   the second with a filter before each system call (seccomp(2),
@@ -31,7 +32,7 @@ fi
 launches() {
     local side=$1
     shift
-    XDG_DATA_HOME="$work/$side" "$@" "$program" ring --members 2 ${WORK:+--work "$WORK"} --budget 2s --launches "$many" \
+    XDG_DATA_HOME="$work/$side" "$@" "$program" ring --members 2 ${WORK:+--work "$WORK"} --budget 2s --precision 0.3% --launches "$many" \
         --seed $RANDOM --quiet >/dev/null || [[ $? == 1 ]]
     runs=("$work/$side"/switchcost/runs/*.jsonl)
     runs=("${runs[@]: -$many}")

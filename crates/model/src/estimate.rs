@@ -5,8 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-use crate::at_clock::Brought;
-
+use stats::ratio::Open;
 use stats::{Center, Interval, bootstrap, median, normal_quantile, student_quantile};
 
 /// At which speed of the CPU a figure was measured.
@@ -160,12 +159,11 @@ impl Estimate {
         })
     }
 
-    /// The same at another clock of the core.
-    pub fn brought(&self, by: &Brought) -> Self {
-        let Brought { factor, error, slack } = *by;
-        let there = self.part(factor, factor * error);
+    /// The same where something else leaves it open, too: shares of the figure.
+    pub fn with_open(&self, open: Open) -> Self {
+        let there = self.part(1.0, open.error);
         let ends = there.interval().zip(there.standard_error);
-        let more = slack * there.value.abs();
+        let more = open.slack * there.value.abs();
         ends.map_or(there, |(ends, error)| there.known(error, ends.low - more, ends.high + more))
     }
 

@@ -415,7 +415,7 @@ fn medians(by_round: &BTreeMap<u32, Vec<f64>>) -> Figures {
 }
 
 /// How the hops of each case go with the clock. Where all cases on a CPU tell that, the clock that figures of it are told at
-/// is the one that it mostly had in earlier launches.
+/// is the one that it mostly had in earlier launches, if it was seen in this one.
 fn clocks(plan: &Plan, cases: &[BTreeMap<u32, Batch>], levels: &mut Levels) -> Vec<CaseClocks> {
     let of_case = |number: usize, case: &ring::Case, levels: &Levels| {
         let level = levels.get(&leader_cpus(case));
@@ -437,6 +437,10 @@ fn clocks(plan: &Plan, cases: &[BTreeMap<u32, Batch>], levels: &mut Levels) -> V
         tell_all &= tells || cases[number].is_empty();
     }
     if !tell_all {
+        return found;
+    }
+    // What was not seen is not told: the power is that of the clocks that were.
+    if !levels.values().all(|level| level.has_seen(usual_ns)) {
         return found;
     }
     levels.values_mut().for_each(|level| level.clock_ns = usual_ns);

@@ -60,6 +60,9 @@ impl Spread {
     }
 }
 
+/// A launch reads its clock no better than so, as a share of it: quanta come in steps of up to 10 ns.
+const CLOCK_ERROR: f64 = 0.001;
+
 /// A cost of a switch = cycles / clock + time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TwoParts {
@@ -163,9 +166,11 @@ impl CaseSummary {
         let is_full = |of: &Option<Estimate>| of.is_some_and(|of| of.speed == Speed::Full);
         self.clock_ghz = clock_ghz
             .filter(|_| is_full(&self.ns_per_hop) || is_full(&self.ns_per_switch_above_solo));
+        self.elasticity =
+            self.elasticity.filter(|_| self.headline().is_some_and(|of| of.speed == Speed::Full));
         let cost = self.ns_per_switch_above_solo.filter(|of| of.speed == Speed::Full);
         let (Some(cost), Some(clock_ghz)) = (cost, self.clock_ghz) else { return };
-        self.cycles_per_switch = cost.scaled(clock_ghz);
+        self.cycles_per_switch = Some(cost.part(clock_ghz, clock_ghz * CLOCK_ERROR));
         self.two_parts = self.elasticity.filter(|_| !self.is_told_by_hop()).map(|of| TwoParts {
             core_cycles: cost.part(clock_ghz * of.value, clock_ghz * of.standard_error),
             memory_ns: cost.part(1.0 - of.value, of.standard_error),

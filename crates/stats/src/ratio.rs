@@ -60,8 +60,23 @@ pub struct Apart {
     pub new: Cost,
     /// tau.
     pub between: f64,
-    /// How far d is uncertain beyond chance: added to both ends.
+    /// What else leaves d open.
+    pub open: Open,
+}
+
+/// What leaves ln(new / base) open beside the scatter of both sides.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Open {
+    /// A standard error that does not shrink with groups or rounds.
+    pub error: f64,
+    /// Beyond chance: added to both ends.
     pub slack: f64,
+}
+
+impl Open {
+    fn widened(&self, half: f64, confidence: f64) -> Option<f64> {
+        Some(half.hypot(normal_quantile(confidence)? * self.error) + self.slack)
+    }
 }
 
 /// The mean of groups of repetitions, or an exact figure.
@@ -89,8 +104,8 @@ pub struct Within {
     rounds: u32,
     /// Rounds that an interval takes.
     fewest: u32,
-    /// How far the difference is uncertain beyond chance.
-    slack: f64,
+    /// What else leaves it open.
+    open: Open,
     /// Whose cost is at or below zero most often, where more rounds have one than the midmean cuts off
     /// on a side: what stands for those would move it.
     unfit: Option<Side>,
@@ -146,11 +161,11 @@ impl Costs {
         if base > 0.0 && is_new { Side::New } else { Side::Base }
     }
 
-    /// The same where the ratio is uncertain by that share beyond chance.
-    pub fn with_slack(self, slack: f64) -> Self {
+    /// The same where something else leaves it open, too.
+    pub fn with_open(self, open: Open) -> Self {
         match self {
-            Self::Apart(apart) => Self::Apart(Apart { slack, ..apart }),
-            Self::Within(within) => Self::Within(Within { slack, ..within }),
+            Self::Apart(apart) => Self::Apart(Apart { open, ..apart }),
+            Self::Within(within) => Self::Within(Within { open, ..within }),
         }
     }
 
@@ -216,7 +231,7 @@ impl Apart {
         let z = normal_quantile(confidence)?;
         let variance =
             self.base.log_variance(self.between, z)? + self.new.log_variance(self.between, z)?;
-        let half = z * variance.sqrt() + self.slack;
+        let half = self.open.widened(z * variance.sqrt(), confidence)?;
         let d = (self.new.value / self.base.value).ln();
         Some(((d - half).exp(), (d + half).exp()))
     }
@@ -238,7 +253,7 @@ impl Within {
             variance: variance(&relative, seed),
             rounds: u32::try_from(pairs.len()).ok()?,
             fewest,
-            slack: 0.0,
+            open: Open::default(),
             unfit: unfit(pairs),
         })
     }
@@ -247,7 +262,7 @@ impl Within {
         // One less than the rounds that the middle is the mean of (Yuen 1974, after Tukey and McLaughlin 1963).
         let left = self.rounds as usize - 2 * midmean_cut(self.rounds as usize);
         let half = student_quantile(confidence, left as f64 - 1.0)? * self.variance?.sqrt();
-        let half = half + self.slack;
+        let half = self.open.widened(half, confidence)?;
         let fit = self.unfit.is_none() && self.base > 0.0;
         let is_ratio = fit && self.difference.abs() + half < MOST_DIFFERENCE;
         is_ratio.then(|| (as_ratio(self.difference - half), as_ratio(self.difference + half)))

@@ -3,7 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::at_clock::pooled;
+use stats::ratio::Open;
+
+use super::answer::Change;
+use crate::at_clock::{Brought, power_of};
 use crate::subject::{Subject, Values};
 
 /// Clocks that differ by more than this share are told: turbo, throttling, a governor.
@@ -22,26 +25,28 @@ pub struct Clocks {
 
 impl Clocks {
     /// Absent where one is not known, or they are alike.
-    pub(super) fn of(base: &Subject, new: &Subject) -> Option<Self> {
+    pub(super) fn of(base: &Subject, new: &Subject, changes: &[Change]) -> Option<Self> {
         let (base_ghz, new_ghz) = base.clock_ghz.zip(new.clock_ghz)?;
         let percent = 100.0 * (new_ghz / base_ghz - 1.0);
         let way = if percent < 0.0 { "lower" } else { "higher" };
+        let are_brought = changes.iter().any(|change| change.at_one_clock);
+        let how = if are_brought { "times are at one clock" } else { "that is in the ratios" };
         let in_words = format!(
-            "the core's clock was {:.1} % {way} in new ({new_ghz:.2} GHz, {base_ghz:.2} in base): times are at one clock",
+            "the core's clock was {:.1} % {way} in new ({new_ghz:.2} GHz, {base_ghz:.2} in base): {how}",
             percent.abs()
         );
         (percent.abs() > 100.0 * DIFFERS).then_some(Self { base_ghz, new_ghz, in_words })
     }
 }
 
-/// Both at the clock of the base, and how far the ratio is uncertain where nobody knows how they go with it. As they are where
-/// a clock is not known.
-pub(super) fn at_one_clock(base: &Values, new: &Values) -> (Values, Values, f64) {
+/// Both at the clock of the base, and what that leaves open of their ratio: they were brought by one power. As they are where a
+/// clock is not known.
+pub(super) fn at_one_clock(base: &Values, new: &Values) -> (Values, Values, Open) {
     let (Some(to_ns), Some(_)) = (base.quantum_ns(), new.quantum_ns()) else {
-        return (base.clone(), new.clone(), 0.0);
+        return (base.clone(), new.clone(), Open::default());
     };
-    let power = pooled(base.elasticities().chain(new.elasticities()));
-    let (base, base_slack) = base.at(to_ns, power);
-    let (new, new_slack) = new.at(to_ns, power);
-    (base, new, base_slack + new_slack)
+    let power = power_of(&[base.clocks(), new.clocks()].concat());
+    let (base, base_apart) = base.at(to_ns, power);
+    let (new, new_apart) = new.at(to_ns, power);
+    (base, new, Brought { apart: new_apart - base_apart, power }.open())
 }

@@ -81,7 +81,7 @@ impl Comparison {
             terms,
             paired,
             conditions: Conditions::of(base, new, terms.across, paired),
-            clocks: Clocks::of(base, new),
+            clocks: Clocks::of(base, new, &changes),
             confidence_each,
             in_words: answer::summary(&changes, terms.limit),
             changes,

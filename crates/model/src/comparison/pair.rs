@@ -121,7 +121,7 @@ pub(super) fn pairs<'a>(
         let seed =
             base.seed.wrapping_add(new.seed).wrapping_add((3 << 32) + 2 * case.number as u64);
         let costs = |base: &Values, new: &Values| {
-            let (base, new, slack) = at_one_clock(base, new);
+            let (base, new, open) = at_one_clock(base, new);
             let costs = match (&base, &new) {
                 (Values::Measured(base), Values::Measured(new)) if halves => {
                     let halves = base.first().zip(new.first());
@@ -132,7 +132,7 @@ pub(super) fn pairs<'a>(
                     .ok_or("one of its figures is not a number"),
             };
             let at_one_clock = base.quantum_ns().is_some() && new.quantum_ns().is_some();
-            costs.map(|costs| Costs { of: costs.of.with_slack(slack), at_one_clock, ..costs })
+            costs.map(|costs| Costs { of: costs.of.with_open(open), at_one_clock, ..costs })
         };
         match pair(partner, case, terms.wanted, costs) {
             Ok(pair) => pairs.push(pair),
@@ -191,7 +191,12 @@ impl Costs {
     /// Of two that were measured apart. Absent without a figure on each side.
     pub(super) fn apart(base: &Values, new: &Values, launch_scatter: f64) -> Option<Self> {
         let (base, new) = (side(base, launch_scatter)?, side(new, launch_scatter)?);
-        let costs = Apart { base: base.cost, new: new.cost, between: launch_scatter, slack: 0.0 };
+        let costs = Apart {
+            base: base.cost,
+            new: new.cost,
+            between: launch_scatter,
+            open: ratio::Open::default(),
+        };
         Some(Self {
             of: ratio::Costs::Apart(costs),
             rounds: (base.rounds, new.rounds),

@@ -236,13 +236,13 @@ fn another_clock_is_told() {
 /// The cost of one launch at the clock of a quantum of `quantum_ns`.
 fn at_clock(value: f64, quantum_ns: f64, power: Option<f64>) -> Values {
     let elasticity = power.map(|value| Elasticity { value, standard_error: 0.02 });
-    let clock = Some(AtClock { quantum_ns, elasticity });
+    let clock = Some(AtClock { quantum_ns, elasticity, known: None });
     Values::Measured(vec![Measured { clock, ..launch(value, 1.0) }])
 }
 
 fn ratio_at_one_clock(base: &Values, new: &Values) -> stats::ratio::Ratio {
-    let (base, new, slack) = super::clock::at_one_clock(base, new);
-    Costs::apart(&base, &new, 0.001).unwrap().of.with_slack(slack).ratio(0.95)
+    let (base, new, open) = super::clock::at_one_clock(base, new);
+    Costs::apart(&base, &new, 0.001).unwrap().of.with_open(open).ratio(0.95)
 }
 
 #[test]

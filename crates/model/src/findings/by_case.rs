@@ -39,6 +39,8 @@ pub struct ByRound {
     brought: Option<Brought>,
     /// tau of the case that it is of, of several the largest; absent where no launches say it.
     launch_scatter: Option<f64>,
+    /// The latency quantum, in nanoseconds, of the clock that the clean figures are at; absent where nobody looked.
+    clock_ns: Option<f64>,
 }
 
 /// What figures of clean slices would be, of slices at several clocks.
@@ -103,6 +105,8 @@ impl ByRound {
             judged: parts.iter().all(|part| part.judged),
             clean: within_rounds(clean, &of),
             brought: Brought::together(parts, &of),
+            // Of one sample's CPU, all have the same.
+            clock_ns: parts.first().and_then(|part| part.clock_ns),
             launch_scatter: parts
                 .into_iter()
                 .filter_map(|part| part.launch_scatter)
@@ -115,6 +119,11 @@ impl ByRound {
         let clean = self.clean.as_ref()?;
         let same = of.iter().filter(|(round, _)| clean.contains_key(round));
         median(&same.map(|(_, figure)| *figure).collect::<Vec<f64>>())
+    }
+
+    /// The clock that its clean figures are at: the latency quantum, in nanoseconds.
+    pub(crate) fn clock_ns(&self) -> Option<f64> {
+        self.clock_ns
     }
 
     /// By which power it goes with the period of the core's clock; absent where the run does not tell.
@@ -300,9 +309,11 @@ fn at_clocks(sample: &Sample, level: &Level) -> Vec<(f64, Sample)> {
             .map(|(at, (quantum_ns, _))| (at, quantum_ns))
             .collect();
         for group in same_level(laps.iter().map(|(_, quantum_ns)| *quantum_ns)) {
+            // Ascending, as they were made.
             let slices: Vec<usize> = group.iter().map(|at| laps[*at].0).collect();
             let quanta: Vec<f64> = group.iter().map(|at| laps[*at].1).collect();
-            let tally = |name: &String| sliced.tally_of(name, |index| slices.contains(&index));
+            let tally =
+                |name: &String| sliced.tally_of(name, |index| slices.binary_search(&index).is_ok());
             let names = sliced.tallies.keys();
             let tallies = names.filter_map(|name| Some((name.clone(), tally(name)?))).collect();
             all.extend(median(&quanta).map(|of| (of, Sample { tallies, ..bare.clone() })));
@@ -398,7 +409,10 @@ impl<'a> ByCase<'a> {
         of: impl Fn(&Sample) -> Option<f64>,
     ) -> ByRound {
         let launch_scatter = self.plan.reference.known_of(case).launch_scatter;
-        ByRound { launch_scatter, ..self.figures_by_round(case, tally, of) }
+        let cpu = self.plan.trial(case).map(|case| case.cpu);
+        let level = cpu.and_then(|cpu| self.levels.get([cpu].as_slice()));
+        let clock_ns = level.map(|level| level.clock_ns);
+        ByRound { launch_scatter, clock_ns, ..self.figures_by_round(case, tally, of) }
     }
 
     fn figures_by_round(

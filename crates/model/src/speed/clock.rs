@@ -8,6 +8,9 @@ use stats::{AtLevel, Elasticity, elasticity, elasticity_of as power_of, median, 
 /// that of one that memory bounds.
 const WORST_ERROR: f64 = 0.1;
 
+/// Nothing goes with the clock by a higher power: a difference of two costs that are nearly the same may seem to.
+const MOST: f64 = 5.0;
+
 /// A time and the latency quantum of its clock, in nanoseconds: `(quantum, time)`.
 pub(crate) type Timed = (f64, f64);
 
@@ -48,8 +51,9 @@ impl Clock {
     }
 }
 
-fn is_known(of: &Elasticity) -> bool {
-    of.standard_error <= WORST_ERROR
+/// Whether a power is known well enough to bring figures to another clock by it.
+pub(crate) fn is_known(of: &Elasticity) -> bool {
+    of.standard_error <= WORST_ERROR && of.value.abs() <= MOST
 }
 
 /// The power of figures at latency quanta by rounds, where it is known well enough to bring them to another clock.
@@ -69,5 +73,5 @@ pub(crate) fn elasticity_of(parts: &[(Clock, f64)]) -> Option<Elasticity> {
     };
     let variance: f64 = parts.iter().map(|part| error(part).powi(2)).sum();
     let found = Elasticity { value: moving / all, standard_error: variance.sqrt() };
-    (found.value.is_finite() && found.standard_error.is_finite()).then_some(found)
+    Some(found).filter(is_known)
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::levels;
 use crate::case::Sample;
 use crate::machine::Machine;
-use crate::plan::{Plan, Reference};
+use crate::plan::{CLOCK_NS, Plan, Reference};
 use crate::reading::Reading;
 use crate::ring::{
     ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, QUANTA_AROUND, Slices,
@@ -265,6 +265,14 @@ impl Level {
         clock_ghz(self.clock_ns, target)
     }
 
+    /// Whether the clock of a latency quantum was among those that were seen.
+    pub(crate) fn has_seen(&self, quantum_ns: f64) -> bool {
+        self.latency_range_ns.is_some_and(|(shortest_ns, longest_ns)| {
+            let around = 1.0 + TOLERANCE;
+            (shortest_ns / around..=longest_ns * around).contains(&quantum_ns)
+        })
+    }
+
     /// How the clocks that were seen differ from the one that figures are at, as shares of it: the slowest and the fastest.
     /// Absent where it stayed what it was, within 2 %: single quanta are disturbed by as much.
     pub fn clock_range(&self) -> Option<(f64, f64)> {
@@ -450,7 +458,7 @@ impl SpeedFile {
 
     /// The clock that most launches had.
     fn usual_clock_ns(&self, cpu: &str) -> Option<f64> {
-        let is_sound = |of: &&SeenClock| of.clock_ns.is_finite() && of.clock_ns > 0.0;
+        let is_sound = |of: &&SeenClock| CLOCK_NS.contains(&of.clock_ns);
         let seen = self.clocks.get(cpu)?.iter().filter(is_sound);
         seen.rev().max_by_key(|of| of.launches).map(|of| of.clock_ns)
     }
@@ -460,7 +468,8 @@ impl SpeedFile {
         let is_same = |of: &&mut SeenClock| (of.clock_ns / clock_ns - 1.0).abs() <= SAME_CLOCK;
         match clocks.iter_mut().find(is_same) {
             Some(of) => of.launches = of.launches.saturating_add(1),
-            None => clocks.push(SeenClock { clock_ns, launches: 1 }),
+            // Before those that as few have seen: these are older.
+            None => clocks.insert(0, SeenClock { clock_ns, launches: 1 }),
         }
         clocks.sort_by_key(|of| std::cmp::Reverse(of.launches));
         clocks.truncate(MOST_CLOCKS);

@@ -28,7 +28,7 @@ pub use crate::ring::{
     ADD_TURNS, ADDS_PER_TURN, LONGEST_SLICE_NS, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, Places,
     Slices, Triple, Triples, Wait,
 };
-pub(crate) use clock::{Clock, Timed, elasticity_of, known_power};
+pub(crate) use clock::{Clock, Timed, elasticity_of, is_known, known_power};
 pub(crate) use level::Clocks;
 pub use level::{Level, Quanta, SpeedFile, TOLERANCE, clock_ghz, cpu_key};
 #[cfg(test)]

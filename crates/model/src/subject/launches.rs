@@ -1,11 +1,14 @@
 //! What earlier launches of a plan say of its cases.
 
-use stats::{Elasticity, Group, normal_quantile, scatter_between, student_quantile};
+use stats::{
+    Elasticity, Group, mad_sigma, median, normal_quantile, scatter_between, student_quantile,
+};
 
 use super::{Quantity, Subject, Values};
 use crate::at_clock::pooled;
 use crate::estimate::Speed;
 use crate::plan::Known;
+use crate::speed::is_known;
 
 /// No figure is known better than this, as a share of it: one that is the same in each round would have no error.
 const LEAST_ERROR: f64 = 1e-5;
@@ -24,7 +27,10 @@ pub fn known_of_case(launches: &[Subject], case: usize) -> Known {
         let all = cases().filter_map(|case| case.figures.get(&of)).flat_map(Values::launches);
         Values::Measured(all.cloned().collect())
     };
-    let power = |of: Quantity| pooled(together(of).elasticities());
+    let power = |of: Quantity| {
+        let own = together(of).clocks().into_iter().filter_map(|clock| clock.elasticity);
+        pooled(own).filter(is_known)
+    };
     let elasticity = first.and_then(power);
     Known {
         launch_scatter: first.and_then(|of| scatter(&together(of), elasticity)),
@@ -43,9 +49,29 @@ fn scatter(launches: &Values, elasticity: Option<Elasticity>) -> Option<f64> {
         let standard_error = f64::max(estimate.standard_error?, LEAST_ERROR * estimate.value);
         Some(Group { value: estimate.value, standard_error })
     };
-    let groups: Vec<Group> = there.launches().iter().filter_map(group).collect();
+    let groups = without_far_ones(there.launches().iter().filter_map(group).collect());
     let few = student_quantile(CONFIDENCE, groups.len() as f64 - 1.0)?;
-    Some(scatter_between(&groups)? * few / normal_quantile(CONFIDENCE)?)
+    // More than the figure itself is nothing that an interval could have.
+    Some((scatter_between(&groups)? * few / normal_quantile(CONFIDENCE)?).min(1.0))
+}
+
+/// Launches that lie farther from the middle than so many robust deviations of theirs count as being there: one wild launch among
+/// twenty is one in twenty, and no measure of the others.
+const FAR: f64 = 3.0;
+/// Launches from which it is seen which of them are wild.
+const FEWEST_TO_TELL: usize = 8;
+
+fn without_far_ones(groups: Vec<Group>) -> Vec<Group> {
+    let values: Vec<f64> = groups.iter().map(|group| group.value).collect();
+    let (Some(middle), Some(deviation)) = (median(&values), mad_sigma(&values)) else {
+        return groups;
+    };
+    if groups.len() < FEWEST_TO_TELL || deviation <= 0.0 {
+        return groups;
+    }
+    let (least, most) = (middle - FAR * deviation, middle + FAR * deviation);
+    let near = |group: Group| Group { value: group.value.clamp(least, most), ..group };
+    groups.into_iter().map(near).collect()
 }
 
 #[cfg(test)]
@@ -63,7 +89,7 @@ mod tests {
             by_round: BTreeMap::new(),
             estimate: Estimate::at_full_speed(value, error, 20, 0.01, 0.95),
             is_whole: true,
-            clock: Some(AtClock { quantum_ns, elasticity: None }),
+            clock: Some(AtClock { quantum_ns, elasticity: None, known: None }),
         }
     }
 
@@ -91,6 +117,14 @@ mod tests {
         let found = of(&launches, None).unwrap();
         assert!((found / tau - 1.0).abs() < 0.01, "{found} is not {tau}");
         assert_eq!(of(&launches[..4], None), None);
+        // One wild launch among many does not widen the intervals of the others.
+        let many: Vec<_> = (0..19).map(|at| (1000.0 + f64::from(at % 5), 1.0, 5000.0)).collect();
+        let calm = of(&many, None).unwrap();
+        let wild = of(&[&many[..], &[(1120.0, 1.0, 5000.0)]].concat(), None).unwrap();
+        assert!(wild < 2.0 * calm, "{wild} after {calm}");
+        // Nothing is learnt that a plan would not take back from its file.
+        let absurd = [350.0, 2.0, 900.0, 5.0, 4000.0, 1.0].map(|value| (value, 1.0, 5000.0));
+        assert!(of(&absurd, None).unwrap() <= 1.0);
         // What is the same in all launches and rounds scatters by nothing.
         assert_eq!(of(&[(36.0, 0.0, 5000.0); 6], None), Some(0.0));
     }

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 pub use history::{PREFIX, Published, PublishedCase, Range, published};
 pub use launches::known_of_case;
-pub use runs::{cases_of, labels_of};
+pub use runs::cases_of;
 
-use crate::at_clock::{AtClock, Brought, pooled};
+use crate::at_clock::{AtClock, Brought, power_of};
 use crate::case;
 use crate::estimate::Estimate;
 use crate::findings::ByCase;
@@ -74,11 +74,11 @@ impl Measured {
     /// The same at the clock of a quantum of `to_ns`, and by what it was brought there; as it is where its clock is not known.
     fn at(&self, to_ns: f64, power: Option<Elasticity>) -> (Self, Option<Brought>) {
         let Some(clock) = self.clock else { return (self.clone(), None) };
-        let by = clock.to(to_ns, power.or(clock.elasticity));
-        let figures = self.by_round.iter().map(|(round, figure)| (*round, figure * by.factor));
+        let by = clock.to(to_ns, power);
+        let figures = self.by_round.iter().map(|(round, figure)| (*round, figure * by.factor()));
         let there = Self {
             by_round: figures.collect(),
-            estimate: self.estimate.map(|of| of.brought(&by)),
+            estimate: self.estimate.map(|of| of.part(by.factor(), 0.0)),
             clock: Some(AtClock { quantum_ns: to_ns, ..clock }),
             is_whole: self.is_whole,
         };
@@ -135,18 +135,27 @@ impl Values {
         median(&quanta.collect::<Vec<f64>>())
     }
 
-    /// By which power it goes with the period of the clock, as its launches say together.
-    pub fn elasticities(&self) -> impl Iterator<Item = Elasticity> {
-        self.launches().iter().filter_map(|launch| launch.clock?.elasticity)
+    /// The clocks of its launches, as far as they are known.
+    pub fn clocks(&self) -> Vec<AtClock> {
+        self.launches().iter().filter_map(|launch| launch.clock).collect()
     }
 
-    /// The same with all launches at one clock, and the largest slack that this leaves: of those whose power nobody knows.
+    /// The same with all launches at one clock, and how far they were brought on average, as ln of the quanta. What that leaves
+    /// open is the same in all of them, and not in their intervals.
     pub fn at(&self, to_ns: f64, power: Option<Elasticity>) -> (Self, f64) {
         let Self::Measured(launches) = self else { return (self.clone(), 0.0) };
         let (launches, by): (Vec<Measured>, Vec<Option<Brought>>) =
             launches.iter().map(|launch| launch.at(to_ns, power)).unzip();
-        let slack = by.into_iter().flatten().map(|by| by.slack).fold(0.0, f64::max);
-        (Self::Measured(launches), slack)
+        let apart: Vec<f64> = by.into_iter().flatten().map(|by| by.apart).collect();
+        (Self::Measured(launches), mean(&apart).unwrap_or(0.0))
+    }
+
+    /// What all launches say together at the middle one's clock.
+    pub fn together_at_one_clock(&self, launch_scatter: f64) -> Option<Estimate> {
+        let Some(to_ns) = self.quantum_ns() else { return self.together(launch_scatter) };
+        let power = power_of(&self.clocks());
+        let (there, apart) = self.at(to_ns, power);
+        Some(there.together(launch_scatter)?.with_open(Brought { apart, power }.open()))
     }
 
     /// The launches; none of a published figure.
@@ -291,7 +300,7 @@ impl Subject {
     }
 
     /// Several launches of one plan as one subject: each case of the first with the figures of all that have
-    /// it, at one clock. Absent without a launch.
+    /// it, each at its own clock. Absent without a launch.
     pub fn of_launches(launches: Vec<Self>) -> Option<Self> {
         let clocks: Vec<f64> = launches.iter().filter_map(|launch| launch.clock_ghz).collect();
         let mut launches = launches.into_iter();
@@ -315,12 +324,6 @@ impl Subject {
             }
         }
         all.clock_ghz = mean(&clocks);
-        for values in all.cases.iter_mut().flat_map(|case| case.figures.values_mut()) {
-            if let Some(to_ns) = values.quantum_ns().filter(|_| values.launches().len() > 1) {
-                let power = pooled(values.elasticities());
-                *values = values.at(to_ns, power).0;
-            }
-        }
         Some(all)
     }
 

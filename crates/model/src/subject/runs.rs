@@ -13,7 +13,7 @@ use crate::pairing::Grouped;
 use crate::plan::Plan;
 use crate::ring::{Case, Sample};
 use crate::run::Run;
-use crate::speed::{leader_cpus, levels};
+use crate::speed::leader_cpus;
 use crate::summary::{CaseSummary, failure_of, summaries};
 use crate::trial::{self, Trial};
 use crate::words;
@@ -61,7 +61,7 @@ pub(super) fn trials(run: &Run) -> Vec<Subcase> {
                 figures.figures().collect(),
                 estimate,
                 is_whole,
-                clock_of_trial(run, number, case, figures),
+                clock_of_trial(plan, number, case, figures),
             )
             .into_iter()
             .collect(),
@@ -87,15 +87,19 @@ fn measured(
     estimate.map(|_| (of, Values::Measured(vec![Measured { by_round, estimate, is_whole, clock }])))
 }
 
-/// The clock of a ring's figures, with the power of one.
-fn clock_of_ring(grouped: &Grouped, number: usize, of: Option<Elasticity>) -> Option<AtClock> {
+/// The clock of a ring's figures, with the power of one: its own, and that by earlier launches.
+fn clock_of_ring(
+    grouped: &Grouped,
+    number: usize,
+    [elasticity, known]: [Option<Elasticity>; 2],
+) -> Option<AtClock> {
     let level = grouped.levels().get(&leader_cpus(grouped.plan.ring(number)?))?;
-    Some(AtClock { quantum_ns: level.clock_ns, elasticity: of })
+    Some(AtClock { quantum_ns: level.clock_ns, elasticity, known })
 }
 
 /// The clock of a trial that the core bounds; none of what waits for others or for devices.
 fn clock_of_trial(
-    run: &Run,
+    plan: &Plan,
     number: usize,
     case: &trial::Case,
     figures: &ByRound,
@@ -104,10 +108,9 @@ fn clock_of_trial(
         case.trial,
         Trial::Wakeup(_) | Trial::Gaps { .. } | Trial::Sampling { .. } | Trial::Execution(_)
     );
-    let plan = &run.header.plan;
-    let level = *levels(plan, &run.samples).get([case.cpu].as_slice()).filter(|_| !waits)?;
-    let elasticity = figures.elasticity().or(plan.reference.known_of(number).elasticity);
-    Some(AtClock { quantum_ns: level.clock_ns, elasticity })
+    let quantum_ns = figures.clock_ns().filter(|_| !waits)?;
+    let known = plan.reference.known_of(number).elasticity;
+    Some(AtClock { quantum_ns, elasticity: figures.elasticity(), known })
 }
 
 /// Of a ring that switches the cost of a switch and of a hop, else of a hop: what its record says.
@@ -126,8 +129,8 @@ fn figures(
     let hop = grouped.hop_by_round(number);
     let known = grouped.plan.reference.known_of(number);
     let hop_known = if of.is_told_by_hop() { known.elasticity } else { known.hop_elasticity };
-    let of_switch = grouped.elasticity(number).or(known.elasticity);
-    let of_hop = grouped.hop_elasticity(number).or(hop_known);
+    let of_switch = [grouped.elasticity(number), known.elasticity];
+    let of_hop = [grouped.hop_elasticity(number), hop_known];
     let clock = |of| clock_of_ring(grouped, number, of);
     let all = [
         (Quantity::NsPerSwitchAboveSolo, switch, of.ns_per_switch_above_solo, clock(of_switch)),
@@ -137,15 +140,6 @@ fn figures(
     ];
     let known = |(of, by_round, estimate, clock)| measured(of, by_round, estimate, is_whole, clock);
     all.into_iter().filter_map(known).collect()
-}
-
-/// By which each case of a plan is told from others, whichever CPU it is on.
-pub fn labels_of(plan: &Plan) -> Vec<Labels> {
-    let of = |case: &crate::case::Case| match case {
-        crate::case::Case::Ring(case) => labels(case),
-        crate::case::Case::Trial(case) => trial_labels(case),
-    };
-    plan.cases.iter().map(of).collect()
 }
 
 /// By these rings are paired. Of a pair that a sweep chose the relation: on another machine other CPUs have it.

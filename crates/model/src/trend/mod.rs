@@ -237,7 +237,8 @@ pub struct Trend {
     pub scatter: f64,
     /// How far neighbours depend on each other: from 0 to 0.8, taken into account.
     pub dependence: f64,
-    /// The smallest change, as a share, that the newest three runs would show. Absent below six runs.
+    /// The smallest change, as a share, that the newest three runs would show, whatever is not known of how the cost goes with
+    /// the clock. Absent below six runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detectable: Option<f64>,
     /// Runs that do not count, by reason.
@@ -270,7 +271,7 @@ impl Trend {
             clock_changes,
             scatter: steps.scatter,
             dependence: steps.dependence,
-            detectable: steps.detectable(),
+            detectable: steps.detectable().map(|share| share + series.open()),
             left_out: series.left_out,
             in_words: String::new(),
             gate: None,

@@ -7,7 +7,7 @@ use stats::{Elasticity, mean, median, normal_quantile};
 
 use super::steps::Steps;
 use super::{By, Case, LeftOut, Level, Point, Terms, steps_of};
-use crate::at_clock::{AtClock, Brought, pooled};
+use crate::at_clock::{AtClock, Brought, power_of};
 use crate::estimate::{Estimate, Speed};
 use crate::quote::NotQuotable;
 use crate::run::Build;
@@ -50,7 +50,6 @@ struct Found<'a> {
     subject: &'a Subject,
     started: &'a str,
     build: &'a Build,
-    measured: &'a Measured,
     estimate: Estimate,
     clock: Option<AtClock>,
 }
@@ -92,8 +91,7 @@ impl<'a> Series<'a> {
     fn at_one_clock(found: &[Found<'a>], of: Option<Quantity>, by: By) -> Self {
         let quanta: Vec<f64> = found.iter().filter_map(|one| Some(one.clock?.quantum_ns)).collect();
         let to_ns = median(&quanta);
-        let powers = found.iter().filter_map(|one| one.clock?.elasticity);
-        let power = pooled(powers.filter(|of| of.value.is_finite() && of.standard_error >= 0.0));
+        let power = power_of(&found.iter().filter_map(|one| one.clock).collect::<Vec<_>>());
         let mut names: Vec<String> = Vec::new();
         let mut figures: Vec<Figure> = Vec::new();
         for one in found {
@@ -126,10 +124,16 @@ impl<'a> Series<'a> {
     /// knows that, any from 0 to 1.
     pub(super) fn half_width(&self, by_chance: f64, apart: f64) -> f64 {
         let z = normal_quantile(0.95).unwrap_or(2.0);
-        match self.power {
-            Some(power) => by_chance.hypot(z * apart * power.standard_error),
-            None => by_chance + apart.abs() / 2.0,
-        }
+        let open = Brought { apart, power: self.power }.open();
+        by_chance.hypot(z * open.error) + open.slack
+    }
+
+    /// How far what nobody knows of the clock leaves the newest runs open against the others, as a share: a change that is no larger
+    /// could be hidden.
+    pub(super) fn open(&self) -> f64 {
+        let all: Vec<f64> = self.figures.iter().map(|figure| figure.apart).collect();
+        let span = all.iter().copied().reduce(f64::max).zip(all.iter().copied().reduce(f64::min));
+        span.map_or(0.0, |(most, least)| self.half_width(0.0, most - least))
     }
 
     pub(super) fn cycles(&self, ns: f64) -> Option<f64> {
@@ -195,24 +199,22 @@ fn sound(value: f64) -> f64 {
 impl<'a> Found<'a> {
     fn figure(&self, point: usize, to_ns: Option<f64>, power: Option<Elasticity>) -> Figure<'a> {
         let clock = self.clock.zip(to_ns);
-        let unmoved = Brought { factor: 1.0, error: 0.0, slack: 0.0 };
-        let by = clock.map_or(unmoved, |(clock, to_ns)| {
-            AtClock { elasticity: None, ..clock }.to(to_ns, power)
-        });
+        let unmoved = Brought { apart: 0.0, power };
+        let by = clock.map_or(unmoved, |(clock, to_ns)| clock.to(to_ns, power));
         Figure {
             subject: self.subject,
             started: self.started,
             build: self.build,
             point,
-            ns: self.estimate.value * by.factor,
-            error_ns: self.estimate.standard_error.unwrap_or(0.0) * by.factor,
-            apart: clock.map_or(0.0, |(clock, to_ns)| (to_ns / clock.quantum_ns).ln()),
+            ns: self.estimate.value * by.factor(),
+            error_ns: self.estimate.standard_error.unwrap_or(0.0) * by.factor(),
+            apart: by.apart,
             ghz: self.ghz(),
         }
     }
 
     fn ghz(&self) -> Option<f64> {
-        let own = self.measured.clock.and_then(|of| clock_ghz(of.quantum_ns, &self.build.target));
+        let own = self.clock.and_then(|of| clock_ghz(of.quantum_ns, &self.build.target));
         own.filter(|ghz| ghz.is_finite() && *ghz > 0.0)
     }
 }
@@ -248,7 +250,7 @@ fn holds<'a>(case: &Case, subject: &'a Subject, of: Option<Quantity>) -> Result<
         && estimate.standard_error.is_some_and(|error| error.is_finite() && error >= 0.0);
     let clock = measured.clock.filter(|clock| (1e-3..1e12).contains(&clock.quantum_ns));
     match is_sound {
-        true => Ok(Found { subject, started, build, measured, estimate, clock }),
+        true => Ok(Found { subject, started, build, estimate, clock }),
         false => Err("its figure is not a number".to_string()),
     }
 }

@@ -115,7 +115,7 @@ fn subject(day: usize, ns: f64, clock: Option<AtClock>) -> Subject {
 
 fn core(quantum_ns: f64) -> Option<AtClock> {
     let elasticity = Some(Elasticity { value: 1.0, standard_error: 0.02 });
-    Some(AtClock { quantum_ns, elasticity })
+    Some(AtClock { quantum_ns, elasticity, known: None })
 }
 
 fn ring_of_two() -> Case {
@@ -349,7 +349,7 @@ proptest! {
     ) {
         let run = |(day, (ns, quantum_ns, power, text)): (usize, &(f64, f64, f64, String))| {
             let elasticity = Some(Elasticity { value: *power, standard_error: power.abs() / 10.0 });
-            let mut one = subject(day, *ns, Some(AtClock { quantum_ns: *quantum_ns, elasticity }));
+            let mut one = subject(day, *ns, Some(AtClock { quantum_ns: *quantum_ns, elasticity, known: None }));
             one.machine.kernel.release = Reading::Known(text.clone());
             if let Origin::Run { started, build, .. } = &mut one.side.origin {
                 started.clone_from(text);

@@ -126,8 +126,7 @@ fn headline(found: &Comparison) -> String {
         [change] => format!("{}: {}", name(change, &found.changes), change.in_words),
         _ => found.in_words.clone(),
     };
-    let at_clocks = found.changes.iter().any(|change| change.at_one_clock);
-    let clocks = found.clocks.as_ref().filter(|_| at_clocks);
+    let clocks = found.clocks.as_ref().filter(|_| !found.changes.is_empty());
     clocks.map_or(answer.clone(), |clocks| format!("{answer}; {}", clocks.in_words))
 }
 

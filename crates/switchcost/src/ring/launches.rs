@@ -64,18 +64,23 @@ fn text(runs: &[(Run, Option<PathBuf>)]) -> String {
     let confidence = first.header.plan.stopping.confidence;
     let columns =
         ["case", "cost of", "ns", "interval", "scatter between launches", "at full speed"];
-    let rows = all.cases.iter().map(|case| row(case, all.launch_scatter));
+    let rows = all.cases.iter().map(|case| row(case, all.launch_scatter_of(case.number)));
     let table = terminal::table(columns, rows);
     let places: String =
         runs.iter().map(|(_, path)| terminal::place(path.as_deref()) + "\n").collect();
     let unfinished = runs.iter().find_map(|(run, _)| run.unfinished());
     let heading = sentence(unfinished, &terminal::heading(&first.header));
     let many = runs.len();
-    let [confidence, scatter] = [confidence, all.launch_scatter].map(|part| 100.0 * part);
+    let confidence = 100.0 * confidence;
+    let scatters = all.cases.iter().map(|case| 100.0 * all.launch_scatter_of(case.number));
+    let (least, most) =
+        scatters.fold((f64::INFINITY, 0.0_f64), |(least, most), of| (least.min(of), most.max(of)));
+    let scatter =
+        if least == most { format!("{most:.1}") } else { format!("{least:.1} to {most:.1}") };
     format!(
         "{heading}, {many} launches\n\n{table}\n\n\
-         ns: mean of the launches at full speed; interval: {confidence:.0} %, by the launches' own errors and their \
-         scatter (taken to be {scatter:.1} %)\n{places}"
+         ns: mean of the launches at full speed and at one clock; interval: {confidence:.0} %, by the launches' own errors and their \
+         scatter (taken to be {scatter} %)\n{places}"
     )
 }
 
@@ -86,7 +91,7 @@ fn row(case: &Subcase, launch_scatter: f64) -> [String; 6] {
     let counting = first.map(|(_, values)| values.counting().0).unwrap_or_default();
     let full = counting.iter().filter(|of| of.quote_cost().is_ok() && of.speed == Speed::Full);
     let values: Vec<f64> = full.map(|estimate| estimate.value).collect();
-    let together = first.and_then(|(_, values)| values.together(launch_scatter));
+    let together = first.and_then(|(_, values)| values.together_at_one_clock(launch_scatter));
     let scatter = Summary::of(&values).map(|s| format!("{:.1} %", 100.0 * s.deviation / s.mean));
     [
         case.title.clone(),

@@ -9,7 +9,7 @@ use model::plan::{Known, Plan};
 use model::run::Run;
 use model::speed::levels;
 use model::speed::{Reference, SpeedFile, cpu_key};
-use model::subject::{Subject, known_of_case, labels_of};
+use model::subject::{Subject, cases_of, known_of_case};
 use stats::median;
 
 use super::{Entry, Folder, header};
@@ -137,12 +137,12 @@ fn stored_launches(plan: &Plan, machine: &Machine) -> Vec<Known> {
     let Ok(entries) = entries else { return Vec::new() };
     let recent =
         entries.into_iter().rev().filter(|entry| entry.name.contains(plan.experiment.name()));
-    let labels = labels_of(plan);
+    let cases = cases_of(plan);
     let subject = |entry: Entry| {
         let small = entry.path.metadata().is_ok_and(|file| file.len() <= MOST_BYTES);
         let header = small.then(|| header(&entry.path).ok()).flatten()?;
         // Which of its CPUs a run took is no other plan.
-        let same = labels_of(&header.plan) == labels
+        let same = cases_of(&header.plan) == cases
             && header.plan.batching == plan.batching
             && header.machine.kernel == machine.kernel
             && header.machine.cpu.models == machine.cpu.models;
@@ -153,10 +153,9 @@ fn stored_launches(plan: &Plan, machine: &Machine) -> Vec<Known> {
     };
     let subjects: Vec<Subject> =
         recent.take(MOST_FILES).filter_map(subject).take(MOST_LAUNCHES).collect();
-    if subjects.is_empty() {
-        return Vec::new();
-    }
-    (0..plan.cases.len()).map(|case| known_of_case(&subjects, case)).collect()
+    let known = (0..plan.cases.len()).map(|case| known_of_case(&subjects, case));
+    let known: Vec<Known> = known.collect();
+    if known.iter().all(|of| *of == Known::default()) { Vec::new() } else { known }
 }
 
 /// Takes up the level that a run has found. Nothing depends on it but later runs: a failure is told and no more.

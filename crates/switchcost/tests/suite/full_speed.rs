@@ -157,7 +157,10 @@ fn what_a_run_finds_the_next_one_knows() {
     assert_eq!(state["cpus"][&cpu], json!([{"ratio": level["unshared_ratio"], "launches": 1}]));
     assert_eq!(state["table"], json!({}), "what it was given stays");
     let next = home.run(&[&SMALL[..], &["--quiet", "--json", "-"]].concat()).json();
-    assert_eq!(reference(&next), json!({"unshared_ratio": level["unshared_ratio"]}));
+    let clock_ns = &level["clock_ns"];
+    assert_eq!(state["clocks"][&cpu], json!([{"clock_ns": clock_ns, "launches": 1}]));
+    let known = json!({"unshared_ratio": level["unshared_ratio"], "clock_ns": clock_ns});
+    assert_eq!(reference(&next), known);
 }
 
 /// Whatever the state file says, it is measured, and what is stored can be read.
@@ -169,6 +172,11 @@ fn a_state_that_cannot_be_meant_is_passed_over() {
             "{{\"cpus\":{{\"{cpu}\":[{{\"ratio\":{ratio},\"launches\":{launches}}}]}},\"table\":{{}}}}"
         )
     };
+    let clock = |ns: &str| {
+        format!(
+            "{{\"clocks\":{{\"{cpu}\":[{{\"clock_ns\":{ns},\"launches\":9}}]}},\"table\":{{}}}}"
+        )
+    };
     let table = |ratio: &str| format!("{{\"table\":{{\"{cpu}\":{ratio}}}}}");
     for text in [
         seen("0.001", "9"),
@@ -178,6 +186,9 @@ fn a_state_that_cannot_be_meant_is_passed_over() {
         table("0.001"),
         table("1e300"),
         table("-1"),
+        clock("1e300"),
+        clock("-1"),
+        clock("99"),
     ] {
         let home = Home::new();
         home.state(&text);

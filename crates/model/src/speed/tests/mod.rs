@@ -490,7 +490,7 @@ fn the_usual_clock_is_the_one_that_most_launches_had() {
     let mut file = learnt(&[1.01]);
     let mut level = Level::of(&noisy_quanta(100, 0.0, 13), &Reference::default()).unwrap();
     for (clock_ns, usual_ns) in
-        [(6000.0, 5860.0), (6010.0, 6000.0), (5861.0, 6000.0), (5862.0, 5860.0)]
+        [(6000.0, 6000.0), (6010.0, 6000.0), (5861.0, 6000.0), (5862.0, 5860.0)]
     {
         level.clock_ns = clock_ns;
         assert!(file.learn("a CPU", &level));

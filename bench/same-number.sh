@@ -80,7 +80,7 @@ clock)
         rows cost --walk chase --array 32K,256K --budget "${BUDGET:-10s}" --precision 0.3% --seed "$run"
         head -1 "$work/rows.csv" | cat - "$work/all.csv" | python3 -c '
 import csv, json, sys
-rows = [{k: row[k] for k in ("experiment", "title", "quantity", "estimate", "low", "high", "cycles", "clock_ghz", "elasticity")}
+rows = [{k: row[k] for k in ("experiment", "title", "policy", "quantity", "estimate", "low", "high", "cycles", "clock_ghz", "elasticity")}
         for row in csv.DictReader(sys.stdin)]
 print(json.dumps({"kind": "clock", "rows": rows}))' | tee -a "$3" | cut -c1-120
     done
@@ -109,7 +109,7 @@ def by_clock(launches):
     cases = collections.defaultdict(list)
     for launch in launches[5:]:
         for row in launch["rows"]:
-            cases[row["experiment"], row["title"], row["quantity"]].append(row)
+            cases[row["experiment"], f"{row['title']}, {row['policy']}", row["quantity"]].append(row)
     print(f"{len(launches)} launches, of which the first 5 teach the scatter")
     missed = False
     for (experiment, title, quantity), rows in cases.items():

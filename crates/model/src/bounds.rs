@@ -11,6 +11,8 @@ pub const MOST_COUNTS: u32 = 1 << 30;
 pub(crate) const MOST_LAPS: u64 = 1 << 40;
 /// Nothing is watched or sampled for longer than a day.
 pub(crate) const LONGEST_NS: u64 = 86_400_000_000_000;
+/// Digits of a number that a message tells.
+const LONGEST_NUMBER: usize = 24;
 /// The highest real-time priority (sched(7)).
 pub(crate) const MOST_PRIORITY: u32 = 99;
 
@@ -24,7 +26,13 @@ pub(crate) fn within<T: PartialOrd + Display>(
         true => Ok(()),
         false => {
             let (least, most) = accepted.into_inner();
-            Err(format!("{name} is {value} (accepted: {least} to {most})"))
+            // A number of 300 digits says no more than its first.
+            let text = value.to_string();
+            let told = match text.get(..LONGEST_NUMBER) {
+                Some(start) if text.len() > LONGEST_NUMBER => format!("{start}..."),
+                _ => text,
+            };
+            Err(format!("{name} is {told} (accepted: {least} to {most})"))
         }
     }
 }

@@ -6,12 +6,11 @@ use std::iter::empty;
 
 use crate::bounds::sum;
 use crate::estimate::Estimate;
-use crate::experiment::Takes;
 use crate::plan::{MINIMUM_ROUNDS, Plan};
 use crate::ring::{self, Sample, Triples};
 use crate::speed::{
-    CaseClocks, CaseSlices, Clock, Level, Levels, clean_above, clean_hops, elasticity_of,
-    leader_cpus, levels_of,
+    CaseClocks, CaseSlices, Clock, Level, Levels, case_clocks, clean_above, clean_hops,
+    elasticity_of_sum, leader_cpus, levels_of,
 };
 use stats::{Elasticity, Pooled, mean, median};
 
@@ -79,7 +78,7 @@ impl<'a> Grouped<'a> {
         };
         let solos = (0..plan.cases.len()).map(solo).collect();
         let mut slices = vec![CaseSlices::default(); cases.len()];
-        let clocks = clocks(plan, &cases, &mut levels);
+        let clocks = case_clocks(plan, &cases, &mut levels);
         for (number, case) in plan.rings() {
             let level = levels.get(&leader_cpus(case));
             for batch in cases[number].values() {
@@ -133,7 +132,7 @@ impl<'a> Grouped<'a> {
 
     /// By which power a hop of a case goes with the period of the core's clock; absent where the run does not tell.
     pub fn hop_elasticity(&self, case: usize) -> Option<Elasticity> {
-        elasticity_of(&self.clocks(Figure::Hop(case))?)
+        elasticity_of_sum(&self.clocks(Figure::Hop(case))?)
     }
 
     /// The same of the cost of a switch.
@@ -143,7 +142,7 @@ impl<'a> Grouped<'a> {
             Some(clocks.map(|(clock, times)| (clock, times * factor)).collect::<Vec<_>>())
         };
         let parts: Option<Vec<_>> = self.switch(case)?.into_iter().map(times).collect();
-        elasticity_of(&parts?.concat())
+        elasticity_of_sum(&parts?.concat())
     }
 
     /// The slices of a case. None of a case that the plan does not have.
@@ -412,39 +411,6 @@ impl<'a> Grouped<'a> {
 
 fn medians(by_round: &BTreeMap<u32, Vec<f64>>) -> Figures {
     by_round.iter().filter_map(|(round, all)| Some((*round, median(all)?))).collect()
-}
-
-/// How the hops of each case go with the clock. Where all cases on a CPU tell that, the clock that figures of it are told at
-/// is the one that it mostly had in earlier launches, if it was seen in this one.
-fn clocks(plan: &Plan, cases: &[BTreeMap<u32, Batch>], levels: &mut Levels) -> Vec<CaseClocks> {
-    let of_case = |number: usize, case: &ring::Case, levels: &Levels| {
-        let level = levels.get(&leader_cpus(case));
-        level.map_or(CaseClocks::default(), |level| CaseClocks::of(case, &cases[number], level))
-    };
-    let all = |levels: &Levels| {
-        let mut clocks = vec![CaseClocks::default(); cases.len()];
-        plan.rings().for_each(|(number, case)| clocks[number] = of_case(number, case, levels));
-        clocks
-    };
-    let found = all(levels);
-    // Trials beside the rings tell their own.
-    let usual_ns = plan.reference.clock_ns.filter(|_| plan.experiment.takes() == Takes::Rings);
-    let Some(usual_ns) = usual_ns else { return found };
-    let mut tell_all = true;
-    for (number, case) in plan.rings() {
-        let in_triples = plan.batching.ring.triples.is_some() && case.members > 1;
-        let tells = found[number].hop.is_some() && (!in_triples || found[number].above().is_some());
-        tell_all &= tells || cases[number].is_empty();
-    }
-    if !tell_all {
-        return found;
-    }
-    // What was not seen is not told: the power is that of the clocks that were.
-    if !levels.values().all(|level| level.has_seen(usual_ns)) {
-        return found;
-    }
-    levels.values_mut().for_each(|level| level.clock_ns = usual_ns);
-    all(levels)
 }
 
 /// One less the other, of the rounds that have both.

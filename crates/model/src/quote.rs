@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::estimate::{Estimate, Speed};
-use crate::words::{four_digits, three_digits, time, time_unit};
+use crate::words::{four_digits, three_digits, time, time_unit, whole};
 
 /// A figure that holds: it has an interval that excludes zero, and was measured at full speed with nobody else on the
 /// CPU, or where nobody can look at the speed. There is no other way to one than [`Estimate::quote`].
@@ -126,13 +126,22 @@ impl Estimate {
 }
 
 impl Quoted {
+    fn is_fine(&self) -> bool {
+        let width = self.high - self.low;
+        width > 0.0 && width < FINE * self.value.abs()
+    }
+
+    /// A count without its interval: `5,470`, with a fourth digit where it is known that well.
+    pub fn whole(&self) -> String {
+        let digits = if self.is_fine() { four_digits } else { three_digits };
+        whole(digits(self.value).parse().unwrap_or(self.value))
+    }
+
     /// A time in nanoseconds with its interval, all in one unit: `1.54 us (1.52 to 1.57)`. With four digits where it is known
     /// that well: `1.483 us (1.478 to 1.488)`.
     pub fn time(&self) -> String {
         let (scale, unit) = time_unit(self.value);
-        let width = self.high - self.low;
-        let is_fine = width > 0.0 && width < FINE * self.value.abs();
-        let digits = if is_fine { four_digits } else { three_digits };
+        let digits = if self.is_fine() { four_digits } else { three_digits };
         let [value, low, high] = [self.value, self.low, self.high].map(|ns| digits(ns / scale));
         format!("{value} {unit} ({low} to {high})")
     }
@@ -201,6 +210,8 @@ mod tests {
         assert_eq!(measured(1483.1, 0.1).quote().unwrap().time(), "1.48 us (1.45 to 1.51)");
         let fine = Estimate::at_full_speed(1483.1, 1.5, 20, 0.001, 0.95).unwrap();
         assert_eq!(fine.quote().unwrap().time(), "1.483 us (1.479 to 1.487)");
+        let cycles = |of: Estimate| of.scaled(3.69).unwrap().quote().unwrap().whole();
+        assert_eq!((cycles(measured(1483.1, 0.1)), cycles(fine)), ("5,470".into(), "5,473".into()));
         assert!(quoted.low() < 1000.0 && quoted.high() > 1000.0, "{quoted:?}");
         assert_eq!(measured(1000.0, 10.0).quote_cost(), Ok(quoted));
     }

@@ -12,7 +12,6 @@ use crate::plan::Plan;
 use crate::ring::{Case, Sample};
 use crate::run::Failure;
 use crate::scaling;
-use crate::words;
 
 /// Switches per hop further than this from one are flagged.
 pub const COUNT_TOLERANCE: f64 = 0.05;
@@ -157,8 +156,8 @@ impl CaseSummary {
     /// What a switch costs in cycles: `2,632 cycles at 4.08 GHz`; absent where the time may not be quoted.
     pub fn cycles_in_words(&self) -> Option<String> {
         let (cycles, clock_ghz) = self.cycles_per_switch.zip(self.clock_ghz)?;
-        let cycles = cycles.quote_cost().ok()?.value();
-        Some(format!("{} cycles at {clock_ghz:.2} GHz", words::whole(cycles)))
+        let cycles = cycles.quote_cost().ok()?.whole();
+        Some(format!("{cycles} cycles at {clock_ghz:.2} GHz"))
     }
 
     /// At which clock its figures are, and what its cost is in cycles of it.

@@ -35,45 +35,15 @@ pub struct ByRound {
     judged: bool,
     /// Of clean slices only. None where something that it is made of has too few of them.
     clean: Option<Rounds>,
-    /// Where these were brought to one clock: the same by another power, and at another clock.
-    brought: Option<Brought>,
+    /// Where these were brought to one clock: what they were, were the power of each part greater by its standard error.
+    by_error: Option<Rounds>,
+    /// By which power it goes with the period of the core's clock; absent where the run does not tell, and of what is made of
+    /// several.
+    elasticity: Option<Elasticity>,
     /// tau of the case that it is of, of several the largest; absent where no launches say it.
     launch_scatter: Option<f64>,
     /// The latency quantum, in nanoseconds, of the clock that the clean figures are at; absent where nobody looked.
     clock_ns: Option<f64>,
-}
-
-/// What figures of clean slices would be, of slices at several clocks.
-#[derive(Clone, Debug, PartialEq)]
-struct Brought {
-    /// Were the power by which each part goes with the clock greater by its standard error.
-    by_error: Rounds,
-    /// At a clock whose period is longer by [`LONGER`].
-    longer: Rounds,
-    /// Both.
-    longer_by_error: Rounds,
-}
-
-/// A period that is 1 % longer, as a factor.
-const LONGER: f64 = 1.01;
-
-impl Brought {
-    /// Each of the four of the parts, put together.
-    fn together<const N: usize>(
-        parts: [&ByRound; N],
-        of: impl Fn([f64; N]) -> f64,
-    ) -> Option<Self> {
-        parts.iter().any(|part| part.brought.is_some()).then_some(())?;
-        let each = |pick: fn(&Self) -> &Rounds| {
-            let clean = parts.map(|part| part.brought.as_ref().map(pick).or(part.clean.as_ref()));
-            within_rounds(clean, &of)
-        };
-        Some(Self {
-            by_error: each(|of| &of.by_error)?,
-            longer: each(|of| &of.longer)?,
-            longer_by_error: each(|of| &of.longer_by_error)?,
-        })
-    }
 }
 
 /// Of whatever speed: nobody looked.
@@ -104,7 +74,8 @@ impl ByRound {
             all: within_rounds(parts.map(|part| Some(&part.all)), &of).unwrap_or_default(),
             judged: parts.iter().all(|part| part.judged),
             clean: within_rounds(clean, &of),
-            brought: Brought::together(parts, &of),
+            by_error: Self::by_error_together(parts, &of),
+            elasticity: None,
             // Of one sample's CPU, all have the same.
             clock_ns: parts.first().and_then(|part| part.clock_ns),
             launch_scatter: parts
@@ -126,23 +97,25 @@ impl ByRound {
         self.clock_ns
     }
 
-    /// By which power it goes with the period of the core's clock; absent where the run does not tell.
-    pub fn elasticity(&self) -> Option<Elasticity> {
-        let Brought { by_error, longer, longer_by_error } = self.brought.as_ref()?;
-        let power = |longer: &Rounds, of: &Rounds| {
-            Some((self.middle(longer)? / self.middle(of)?).ln() / LONGER.ln())
-        };
-        let value = power(longer, self.clean.as_ref()?)?;
-        let standard_error = (power(longer_by_error, by_error)? - value).abs();
-        (value.is_finite() && standard_error.is_finite())
-            .then_some(Elasticity { value, standard_error })
+    /// By which power it goes with the period of the core's clock.
+    pub(crate) fn elasticity(&self) -> Option<Elasticity> {
+        self.elasticity
+    }
+
+    /// What is made of several, were the powers of all that were brought greater by their errors.
+    fn by_error_together<const N: usize>(
+        parts: [&Self; N],
+        of: impl Fn([f64; N]) -> f64,
+    ) -> Option<Rounds> {
+        parts.iter().any(|part| part.by_error.is_some()).then_some(())?;
+        within_rounds(parts.map(|part| part.by_error.as_ref().or(part.clean.as_ref())), &of)
     }
 
     /// How far the middle is uncertain as the power is by which its parts were brought to one clock.
     fn error_of_clock(&self) -> f64 {
         let error = || {
             let clean = self.middle(self.clean.as_ref()?)?;
-            Some((self.middle(&self.brought.as_ref()?.by_error)? - clean).abs())
+            Some((self.middle(self.by_error.as_ref()?)? - clean).abs())
         };
         error().unwrap_or(0.0)
     }
@@ -455,16 +428,11 @@ impl<'a> ByCase<'a> {
             rounds.values_mut().for_each(|all| all.retain(|of| level.is_its_clock(of.level)));
             return Some(ByRound::judged([], Some(brought(&rounds, 0.0, level.clock_ns))));
         };
-        let Elasticity { value, standard_error } = power;
-        let (more, longer_ns) = (value + standard_error, level.clock_ns * LONGER);
-        let to = |power, to_ns| brought(&rounds, power, to_ns);
+        let to = |power| brought(&rounds, power, level.clock_ns);
         Some(ByRound {
-            brought: Some(Brought {
-                by_error: to(more, level.clock_ns),
-                longer: to(value, longer_ns),
-                longer_by_error: to(more, longer_ns),
-            }),
-            ..ByRound::judged([], Some(to(value, level.clock_ns)))
+            by_error: Some(to(power.value + power.standard_error)),
+            elasticity: Some(power),
+            ..ByRound::judged([], Some(to(power.value)))
         })
     }
 

@@ -2,7 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use stats::{AtLevel, Elasticity, elasticity, elasticity_of as power_of, median, tells_power};
+use super::level::{Clocks, Level};
+use super::triples::Parts;
+use super::{Levels, leader_cpus, sound_triples, timed_hops};
+use crate::experiment::Takes;
+use crate::plan::Plan;
+use crate::ring;
+use stats::{AtLevel, Elasticity, elasticity, elasticity_of, median, tells_power};
 
 /// A power that is known worse than this brings nothing to another clock: it may be that of a program that the core bounds, and
 /// that of one that memory bounds.
@@ -51,6 +57,90 @@ impl Clock {
     }
 }
 
+/// How the times of a case go with the clock; absent where its slices do not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct CaseClocks {
+    /// Those of a hop.
+    pub(crate) hop: Option<Clock>,
+    /// Those of a hop of the rings of triples.
+    pub(crate) ring: Option<Clock>,
+    /// Those of a hop of their solos.
+    pub(crate) solo: Option<Clock>,
+}
+
+impl CaseClocks {
+    /// Of all samples of a case by rounds, brought to the clock that the level has times told at.
+    pub(crate) fn of(
+        case: &ring::Case,
+        rounds: &BTreeMap<u32, Vec<&ring::Sample>>,
+        level: &Level,
+    ) -> Self {
+        let clock = |timed: &dyn Fn(&[&ring::Sample]) -> Vec<Timed>| {
+            let by_round = rounds.iter().map(|(round, samples)| (*round, timed(samples)));
+            Clock::of(&by_round.filter(|(_, timed)| !timed.is_empty()).collect(), level.clock_ns)
+        };
+        let of_triples = |of: fn(Parts) -> Vec<Timed>| {
+            clock(&|samples: &[&ring::Sample]| {
+                let whole = sound_triples(case, samples).filter(|(_, t)| t.pieces.is_none());
+                whole.flat_map(|(_, t)| of(t.clean_parts(level, Clocks::Any))).collect()
+            })
+        };
+        Self {
+            hop: clock(&|samples| {
+                let all = timed_hops(case, samples, level, Clocks::Any).into_iter();
+                all.flat_map(|(_, hops)| hops).collect()
+            }),
+            ring: of_triples(|parts| parts.rings),
+            solo: of_triples(|parts| parts.solos.concat()),
+        }
+    }
+
+    /// What brings the rings of triples and their solos to one clock.
+    pub(crate) fn above(&self) -> Option<(Clock, Clock)> {
+        self.ring.zip(self.solo)
+    }
+}
+
+/// How the hops of each ring of a plan go with the clock, from its samples by case and round. Where all of them tell that, the
+/// clock that the levels have figures told at becomes the one that the CPU mostly had in earlier launches, if it was seen in this
+/// one.
+pub(crate) fn case_clocks(
+    plan: &Plan,
+    cases: &[BTreeMap<u32, Vec<&ring::Sample>>],
+    levels: &mut Levels,
+) -> Vec<CaseClocks> {
+    let found = all_clocks(plan, cases, levels);
+    let in_triples = |case: &ring::Case| plan.batching.ring.triples.is_some() && case.members > 1;
+    let tells = |(number, case): (usize, &ring::Case)| {
+        let of = &found[number];
+        let all = of.hop.is_some() && (!in_triples(case) || of.above().is_some());
+        all || cases[number].is_empty()
+    };
+    // Trials beside the rings tell their own. What was not seen is not told: the power is that of the clocks that were.
+    let usual_ns = plan.reference.clock_ns.filter(|usual_ns| {
+        plan.experiment.takes() == Takes::Rings
+            && plan.rings().all(tells)
+            && levels.values().all(|level| level.has_seen(*usual_ns))
+    });
+    let Some(usual_ns) = usual_ns else { return found };
+    levels.values_mut().for_each(|level| level.clock_ns = usual_ns);
+    all_clocks(plan, cases, levels)
+}
+
+fn all_clocks(
+    plan: &Plan,
+    cases: &[BTreeMap<u32, Vec<&ring::Sample>>],
+    levels: &Levels,
+) -> Vec<CaseClocks> {
+    let mut clocks = vec![CaseClocks::default(); cases.len()];
+    for (number, case) in plan.rings() {
+        if let Some(level) = levels.get(&leader_cpus(case)) {
+            clocks[number] = CaseClocks::of(case, &cases[number], level);
+        }
+    }
+    clocks
+}
+
 /// Whether a power is known well enough to bring figures to another clock by it.
 pub(crate) fn is_known(of: &Elasticity) -> bool {
     of.standard_error <= WORST_ERROR && of.value.abs() <= MOST
@@ -60,11 +150,11 @@ pub(crate) fn is_known(of: &Elasticity) -> bool {
 pub(crate) fn known_power(rounds: &BTreeMap<u32, Vec<AtLevel>>) -> Option<Elasticity> {
     let levels: Vec<f64> = rounds.values().flatten().map(|of| of.level).collect();
     let rounds: Vec<Vec<AtLevel>> = rounds.values().cloned().collect();
-    tells_power(&levels).then(|| power_of(&rounds)).flatten().filter(is_known)
+    tells_power(&levels).then(|| elasticity_of(&rounds)).flatten().filter(is_known)
 }
 
 /// The power of a sum of figures, each with its factor; absent without figures, and of a sum that is nothing.
-pub(crate) fn elasticity_of(parts: &[(Clock, f64)]) -> Option<Elasticity> {
+pub(crate) fn elasticity_of_sum(parts: &[(Clock, f64)]) -> Option<Elasticity> {
     let sum = |of: fn(&Clock) -> f64| parts.iter().map(|(clock, times)| times * of(clock)).sum();
     let all: f64 = sum(|clock| clock.middle_ns);
     let moving: f64 = sum(|clock| clock.middle_ns * clock.elasticity.value);

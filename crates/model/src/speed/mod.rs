@@ -28,12 +28,13 @@ pub use crate::ring::{
     ADD_TURNS, ADDS_PER_TURN, LONGEST_SLICE_NS, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, Places,
     Slices, Triple, Triples, Wait,
 };
-pub(crate) use clock::{Clock, Timed, elasticity_of, is_known, known_power};
+pub(crate) use clock::{
+    CaseClocks, Clock, Timed, case_clocks, elasticity_of_sum, is_known, known_power,
+};
 pub(crate) use level::Clocks;
 pub use level::{Level, Quanta, SpeedFile, TOLERANCE, clock_ghz, cpu_key};
 #[cfg(test)]
 pub(crate) use tests::{around, cut};
-use triples::Parts;
 
 /// Clean slices behind a figure at full speed.
 pub const FEWEST_CLEAN: u32 = 30;
@@ -256,50 +257,6 @@ fn not_alone(case: &ring::Case, sample: &ring::Sample, slices: &Slices) -> u32 {
         return slices.elapsed_ns.len() as u32;
     }
     slices.beside_others().into_iter().filter(|beside| *beside).count() as u32
-}
-
-/// How the times of a case go with the clock; absent where its slices do not tell.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct CaseClocks {
-    /// Those of a hop.
-    pub(crate) hop: Option<Clock>,
-    /// Those of a hop of the rings of triples.
-    pub(crate) ring: Option<Clock>,
-    /// Those of a hop of their solos.
-    pub(crate) solo: Option<Clock>,
-}
-
-impl CaseClocks {
-    /// Of all samples of a case by rounds, brought to the clock that the level has times told at.
-    pub(crate) fn of(
-        case: &ring::Case,
-        rounds: &BTreeMap<u32, Vec<&ring::Sample>>,
-        level: &Level,
-    ) -> Self {
-        let clock = |timed: &dyn Fn(&[&ring::Sample]) -> Vec<Timed>| {
-            let by_round = rounds.iter().map(|(round, samples)| (*round, timed(samples)));
-            Clock::of(&by_round.filter(|(_, timed)| !timed.is_empty()).collect(), level.clock_ns)
-        };
-        let of_triples = |of: fn(Parts) -> Vec<Timed>| {
-            clock(&|samples: &[&ring::Sample]| {
-                let whole = sound_triples(case, samples).filter(|(_, t)| t.pieces.is_none());
-                whole.flat_map(|(_, t)| of(t.clean_parts(level, Clocks::Any))).collect()
-            })
-        };
-        Self {
-            hop: clock(&|samples| {
-                let all = timed_hops(case, samples, level, Clocks::Any).into_iter();
-                all.flat_map(|(_, hops)| hops).collect()
-            }),
-            ring: of_triples(|parts| parts.rings),
-            solo: of_triples(|parts| parts.solos.concat()),
-        }
-    }
-
-    /// What brings the rings of triples and their solos to one clock.
-    pub(crate) fn above(&self) -> Option<(Clock, Clock)> {
-        self.ring.zip(self.solo)
-    }
 }
 
 /// Times of a hop in the slices of a sample.

@@ -215,7 +215,7 @@ fn two_parts_words(case: &CaseSummary) -> String {
         .two_parts
         .and_then(|of| Some((of.core_cycles.quote_cost().ok()?, of.memory_ns.quote_cost().ok()?)));
     both.map_or(String::new(), |(cycles, memory)| {
-        let cycles = words::whole(cycles.value());
+        let cycles = cycles.whole();
         format!(", {cycles} cycles and {} of memory", words::time(memory.value()))
     })
 }

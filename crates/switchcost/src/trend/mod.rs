@@ -100,9 +100,13 @@ fn found(args: &TrendArgs) -> Result<Trend> {
         }
     }
     let (files, plans): (Vec<&PathBuf>, Vec<Planned>) = planned.into_iter().unzip();
-    // What is wrong with the one file that was named is more than that there is no case.
-    if let ([], [(_, why)]) = (&plans[..], &unread[..]) {
-        bail!("{why}");
+    // What is wrong with the files is more than that there is no case.
+    if let ([], [(_, why), others @ ..]) = (&plans[..], &unread[..]) {
+        let more = match others.len() {
+            0 => String::new(),
+            more => format!(" (and {more} more cannot be read)"),
+        };
+        bail!("{why}{more}");
     }
     let case = choose(&plans, &words).map_err(usage)?;
     let having = files.into_iter().zip(&plans).filter(|(_, plan)| plan.has(&case));

@@ -177,3 +177,18 @@ fn what_does_not_count_is_told() {
     let one = files[3].display().to_string();
     assert_eq!(trend(&home, &[&one]).code, Some(2));
 }
+
+/// Where nothing can be read, that is what is wrong, and not that there is no case.
+#[test]
+fn files_that_cannot_be_read_are_told_first() {
+    let home = Home::new();
+    fs::create_dir_all(home.runs_folder()).expect("a folder");
+    for name in ["20261101T120000-ring", "20261102T120000-ring"] {
+        fs::write(home.runs_folder().join(format!("{name}.jsonl")), "{}\n").expect("a file");
+    }
+    let said = trend(&home, &[]);
+    assert_eq!((said.code, &*said.out), (Some(2), ""));
+    let error = said.error();
+    assert!(error.contains("20261101T120000-ring.jsonl"), "{error}");
+    assert!(error.ends_with(" (and 1 more cannot be read)"), "{error}");
+}

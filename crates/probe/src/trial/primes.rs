@@ -8,6 +8,8 @@ use model::trial::primes::{
 use threadclock::ThreadClock;
 
 use super::harness::{self, Outcome, TrialError, room};
+use super::timing::{Cut, warm_up};
+use crate::ring::OwnTime;
 use crate::sys::{Usage, Whose, usage};
 
 /// Fills `found` with the first primes, by trial division by those found before.
@@ -32,7 +34,7 @@ type Figures = [Vec<i64>; 4];
 /// One trial by the way of that number.
 fn time(way: u32, clock: &ThreadClock, figures: &mut Figures, mut act: impl FnMut()) {
     match way {
-        0 => {
+        THREADCLOCK => {
             let start = clock.now_ordered();
             act();
             let end = clock.now_ordered();
@@ -59,31 +61,50 @@ fn by_usage(whose: Whose, mut act: impl FnMut()) -> (Usage, Usage) {
 
 /// Ways of timing that take trials of their own.
 const WAYS: u32 = 3;
+/// The first of them.
+const THREADCLOCK: u32 = 0;
 
 pub(super) fn run(count: u32, trials: u32, round: u32) -> Result<Outcome, TrialError> {
     let count = count as usize;
     let clock = harness::clock();
     let mut found = Vec::with_capacity(count);
-    primes(&mut found, count);
+    let lap_ns = warm_up(1, |_| {
+        primes(&mut found, count);
+        Ok(())
+    })?;
     let figures = || -> Figures { NAMES.map(|_| room(trials, 0)) };
     let (mut timed, mut nothing) = (figures(), figures());
+    let mut cut = Cut::new(trials, lap_ns);
+    let mut work = || primes(black_box(&mut found), black_box(count));
+    let none = || {
+        black_box(());
+    };
     // Each way has all its trials in a row: what one way asks the kernel brings the kernel's figures
     // up to date for the next, and what threadclock owes after stolen time it must pay itself. Each
-    // comes first in a third of the rounds.
+    // comes first in a third of the rounds. Slices ask the kernel, too: only threadclock's are taken so.
     for way in (0..WAYS).map(|way| (round + way) % WAYS) {
-        for _ in 0..trials {
-            time(way, &clock, &mut timed, || primes(black_box(&mut found), black_box(count)));
+        if way == THREADCLOCK {
+            cut.run(&OwnTime::Own, |trials| {
+                for _ in 0..trials {
+                    time(way, &clock, &mut timed, &mut work);
+                    time(way, &clock, &mut nothing, none);
+                }
+                Ok(())
+            })?;
+            continue;
         }
-        for _ in 0..trials {
-            time(way, &clock, &mut nothing, || {
-                black_box(&mut found);
-            });
-        }
+        (0..trials).for_each(|_| time(way, &clock, &mut timed, &mut work));
+        (0..trials).for_each(|_| time(way, &clock, &mut nothing, none));
     }
     let mut outcome = Outcome::default();
-    for ((name, timed), nothing) in NAMES.into_iter().zip(timed).zip(nothing) {
-        outcome.tally(name, timed);
-        outcome.tally(&empty(name), nothing);
+    let empties = NAMES.map(empty);
+    let mut all = NAMES.iter().zip(&empties).zip(timed.iter().zip(&nothing));
+    if let Some(((name, empty), (timed, nothing))) = all.next() {
+        cut.add_to(&mut outcome, &[(name, timed), (empty, nothing)]);
+    }
+    for ((name, empty), (timed, nothing)) in all {
+        outcome.tally(name, timed.iter().copied());
+        outcome.tally(empty, nothing.iter().copied());
     }
     Ok(outcome)
 }

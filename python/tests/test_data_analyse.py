@@ -38,8 +38,13 @@ def fill(
     scatter: float = 0.004,
     names: str = "n{:03}",
     figure: dict[str, object] | None = None,
+    clock: Level | None = None,
+    elasticity: float = 1.0,
 ) -> Dataset:
-    """Hosts that are alike but for `level`, the natural logarithm of how slow host and day are."""
+    """Hosts that are alike but for `level`, the natural logarithm of how slow host and day are at one clock.
+
+    `clock` is that of their cores in GHz, and costs go with its period by the power `elasticity`.
+    """
     random = np.random.default_rng(5)
     own = random.normal(0, 0.004, hosts)
     for day in range(days):
@@ -50,6 +55,10 @@ def fill(
             alike = {"cpu_model": "EPYC", "cpus": 64, "kernel": "6.1", "noise": "quiet", "file_bytes": 1}
             machines.append({**key, **alike, **facts(i, day)})
             factor = exp(own[i] + level(i, day) + random.normal(0, scatter))
+            at_clock: dict[str, object] = {}
+            if clock:
+                factor *= (3 / clock(i, day)) ** elasticity
+                at_clock = {"clock_ghz": clock(i, day), "elasticity": elasticity, "elasticity_error": 0.02}
             for case, ns in enumerate((500.0, 1500.0, 2300.0)):
                 ring = {
                     "case": case,
@@ -59,9 +68,8 @@ def fill(
                     "speed": "full",
                 }
                 value = ns * factor * exp(random.normal(0, 0.002))
-                cases.append(
-                    {**key, **ring, "estimate": value, "low": value * 0.98, "high": value * 1.02, **(figure or {})}
-                )
+                found = {**ring, **at_clock, "estimate": value, "low": value * 0.98, "high": value * 1.02}
+                cases.append({**key, **found, **(figure or {})})
         for table, rows in (("machines", machines), ("cases", cases)):
             dataset.write(table, str(START + timedelta(day)), pa.Table.from_pylist(rows, schema=SCHEMAS[table]))
     return dataset

@@ -39,15 +39,33 @@ THREADS = 2 * (os.cpu_count() or 1)
 # A figure that can be compared: of a run that went to its end, found at full speed with nobody else on the CPU (or of a
 # kind where speed is not judged), with an interval of at most half of itself. Of placements only the relation counts:
 # the CPUs' numbers differ from host to host.
+# It is brought to the median clock of like figures by its own elasticity, else by theirs, else by the middle between
+# 0 and 1. `open` is what that leaves open, as the half-width of 95 %, with the sign of the clock's deviation.
 FIGURES = """
 CREATE VIEW figures AS
-SELECT host, run, date, experiment, estimate, low, high,
-       experiment || ': ' || concat_ws(', ', title, nullif(kind, 'process'), nullif(quantity, 'switch'),
-                                       nullif(policy, 'other'), nullif(split_part(placement, ':', 1), 'same')) AS label
-FROM cases
-ANTI JOIN (SELECT host, run FROM machines WHERE ended IN ('interrupted', 'failed', 'killed')) USING (host, run)
-WHERE estimate > 0 AND coalesce(speed, '') NOT IN ('contended', 'not_alone')
-  AND coalesce(high - low <= estimate / 2, true)
+WITH measured AS (
+    SELECT host, run, cases.date, cases.experiment, cpu_model, estimate, low, high,
+           cases.experiment || ': ' || concat_ws(', ', title, nullif(kind, 'process'), nullif(quantity, 'switch'),
+                                 nullif(policy, 'other'), nullif(split_part(placement, ':', 1), 'same')) AS label,
+           CASE WHEN clock_ghz BETWEEN 0.01 AND 100 THEN clock_ghz END AS clock_ghz,
+           CASE WHEN elasticity_error BETWEEN 0 AND 0.1 AND abs(elasticity) <= 5 THEN elasticity END AS own,
+           elasticity_error
+    FROM cases JOIN machines USING (host, run)
+    WHERE coalesce(ended, '') NOT IN ('interrupted', 'failed', 'killed')
+      AND estimate > 0 AND coalesce(speed, '') NOT IN ('contended', 'not_alone')
+      AND coalesce(high - low <= estimate / 2, true)
+), clocks AS (
+    SELECT *, ln(clock_ghz / median(clock_ghz) OVER alike) AS apart, median(own) OVER alike AS usual
+    FROM measured WINDOW alike AS (PARTITION BY label, cpu_model)
+), brought AS (
+    SELECT *, coalesce(exp(apart * coalesce(own, usual, 0.5)), 1) AS factor,
+           coalesce(apart * CASE WHEN own IS NOT NULL THEN 1.96 * elasticity_error
+                                 WHEN usual IS NOT NULL THEN 1.96 * 0.1 ELSE 0.5 END, 0) AS open
+    FROM clocks
+)
+SELECT host, run, date, experiment, label, estimate * factor AS estimate, low * factor * exp(-abs(open)) AS low,
+       high * factor * exp(abs(open)) AS high, estimate AS as_measured, clock_ghz, open
+FROM brought
 """
 
 
@@ -197,17 +215,18 @@ class Dataset:
     def connect(self) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection in memory with the views `samples`, `cases` and `machines`, with `date` in each.
 
-        A fourth, `figures`, has those cases that can be compared between hosts, by `label`.
+        A fourth, `figures`, has those cases that can be compared between hosts, by `label` and at one clock.
         """
         connection = _duckdb()
         for table, schema in SCHEMAS.items():
             files = sorted(str(f) for f in (self.parquet / table).glob("date=*/*.parquet"))
+            # Old files have fewer columns.
+            connection.register(f"no_{table}", schema.append(pa.field("date", pa.date32())).empty_table())
+            rows = f"SELECT * FROM no_{table}"
             if files:
                 of = f"read_parquet([{', '.join(map(quoted, files))}], hive_partitioning = true, union_by_name = true)"
-                connection.execute(f"CREATE VIEW {table} AS SELECT * FROM {of}")
-            else:
-                connection.register(f"no_{table}", schema.append(pa.field("date", pa.date32())).empty_table())
-                connection.execute(f"CREATE VIEW {table} AS SELECT * FROM no_{table}")
+                rows += f" UNION ALL BY NAME SELECT * FROM {of}"
+            connection.execute(f"CREATE VIEW {table} AS {rows}")
         connection.execute(FIGURES)
         return connection
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -17,7 +18,10 @@ ANSWERED_BY_NAME = 3
 
 @dataclass
 class Host:
-    """A host's place in its group. Ratios are to the group's median: 1.38 is 38 % slower."""
+    """A host's place in its group. Ratios are to the group's median: 1.38 is 38 % slower, at one clock of the core.
+
+    `clock` is that clock to the group's: 0.93 is 7 % lower. `by_clock`: the verdict is of the clock.
+    """
 
     name: str
     group: int
@@ -30,11 +34,29 @@ class Host:
     change: float | None = None
     noise: str | None = None
     experiment: str | None = None
+    clock: float | None = None
+    clock_change: float | None = None
+    by_clock: bool = False
+
+    def slowness(self) -> float:
+        """The ratio that the verdict is of."""
+        drifts = self.verdict == "becomes slower"
+        if self.by_clock:
+            return 1 / ((self.clock_change if drifts else self.clock) or 1)
+        return (self.change if drifts else self.ratio) or 0
+
+    def __str__(self) -> str:
+        """By how much, and what goes with it."""
+        how_much = [] if self.by_clock else [percent(self.slowness())]
+        return f"{self.name}: {', '.join([*how_much, *filter(None, [self.reason])])}"
 
 
 @dataclass
 class Effect:
-    """A value of a fact that goes with being slow (or, of a drift, with becoming slower)."""
+    """A value of a fact that goes with being slow (or, of a drift, with becoming slower).
+
+    `ratio` is of costs at one clock or, if `clock`, of the clock's period.
+    """
 
     group: int
     fact: str
@@ -45,9 +67,15 @@ class Effect:
     chance: float
     together_with: list[str] = field(default_factory=list)
     members: list[str] = field(default_factory=list, repr=False)
+    clock: bool = False
+    per_cycle_as_others: bool = False
 
     def __str__(self) -> str:
-        return f"{words(self.fact, self.value)} ({number(self.hosts, 'host')}): {percent(self.ratio)}"
+        return f"{words(self.fact, self.value)} ({number(self.hosts, 'host')}): {self.by()}"
+
+    def by(self) -> str:
+        per_cycle = ", per cycle as the others" if self.per_cycle_as_others else ""
+        return f"clock {apart(1 / self.ratio)}{per_cycle}" if self.clock else percent(self.ratio)
 
 
 @dataclass
@@ -72,22 +100,17 @@ class Analysis:
 
     def answer(self) -> str:
         """The first line."""
-        named = [f"{h.name}: {percent(h.ratio)}" + (f", {h.reason}" if h.reason else "") for h in self.slow]
-        parts = [f"{number(len(self.slow), 'is', 'are')} slow" + brackets(named)]
+        parts = [f"{number(len(self.slow), 'is', 'are')} slow" + brackets(self.slow)]
         if self.suspects:
-            names = [f"{h.name}: {percent(h.ratio)}" for h in self.suspects]
-            parts.append(
-                f"{number(len(self.suspects), 'looks', 'look')} slow on fewer than {FEWEST_DAYS} days{brackets(names)}"
-            )
+            looks = number(len(self.suspects), "looks", "look")
+            parts.append(f"{looks} slow on fewer than {FEWEST_DAYS} days{brackets(self.suspects)}")
         for title, effects in (("slow as a whole", merged(self.effects)), ("becoming slower", merged(self.drifts))):
             if effects:
                 parts.append(f"{title}: {'; '.join(map(str, effects[:ANSWERED_BY_NAME]))}{more(effects)}")
         if self.drifting:
-            names = [f"{h.name}: {percent(h.change)}" for h in self.drifting]
-            parts.append(f"{number(len(self.drifting), 'becomes', 'become')} slower{brackets(names)}")
+            parts.append(f"{number(len(self.drifting), 'becomes', 'become')} slower{brackets(self.drifting)}")
         if self.faster:
-            names = [f"{h.name}: {percent(h.ratio)}" + (f", {h.reason}" if h.reason else "") for h in self.faster]
-            parts.append(f"{number(len(self.faster), 'is', 'are')} faster than the others{brackets(names)}")
+            parts.append(f"{number(len(self.faster), 'is', 'are')} faster than the others{brackets(self.faster)}")
         parts.append(f"{len(self.never_answered)} never answered" + brackets(self.never_answered))
         parts.append(f"{len(self.noisy)} too noisy to say")
         small = sum(g["hosts"] for g in self.groups if not g["judged"])
@@ -106,11 +129,7 @@ class Analysis:
             ("faster", self.faster),
         ):
             for h in hosts[:rows]:
-                ratio = h.change if title == "becomes slower" else h.ratio
-                reason = f", {h.reason}" if h.reason else ""
-                lines.append(
-                    f"{title}: {h.name} {percent(ratio)} ({number(h.days, 'day')}, group {h.group + 1}{reason})"
-                )
+                lines.append(f"{title}: {h} ({number(h.days, 'day')}, group {h.group + 1})")
             if len(hosts) > rows:
                 lines.append(f"{title}: {len(hosts) - rows} more (--json has all)")
         for title, effects in (("slow as a whole", self.effects), ("becoming slower", self.drifts)):
@@ -127,7 +146,11 @@ class Analysis:
         share = (
             f"In at most {self.false_alarms:.0%} of fleets without a fault one host or more is called slow or faster"
         )
-        return f"{share}; below {self.limit:.0%} none is."
+        told = sum(h.clock is not None for h in self.hosts)
+        clocks = (
+            f" Costs are compared at one clock; {number(told, 'host tells its', 'hosts tell theirs')}." if told else ""
+        )
+        return f"{share}; below {self.limit:.0%} none is.{clocks}"
 
     def value(self) -> dict[str, Any]:
         """For JSON; `chance` is the probability of a sound host to look as bad, before the fleet's size is counted."""
@@ -136,7 +159,7 @@ class Analysis:
             effect["members"] = effect["members"][:1000]
         terms = {"limit": self.limit, "false_alarms": self.false_alarms, "days": self.days}
         return {
-            "schema": 1,
+            "schema": 2,
             "in_words": self.answer(),
             **terms,
             "groups": self.groups,
@@ -147,9 +170,9 @@ class Analysis:
 
 def merged(effects: list[Effect]) -> list[Effect]:
     """The same value in several groups as one, the slowest first: its ratio is that of the group with most hosts."""
-    of: dict[tuple[str, str], Effect] = {}
+    of: dict[tuple[str, str, bool], Effect] = {}
     for effect in sorted(effects, key=lambda e: -e.hosts):
-        first = of.setdefault((effect.fact, effect.value), replace(effect, hosts=0))
+        first = of.setdefault((effect.fact, effect.value, effect.clock), replace(effect, hosts=0))
         first.hosts += effect.hosts
     return sorted(of.values(), key=lambda e: -e.ratio)
 
@@ -165,14 +188,18 @@ def percent(ratio: float | None) -> str:
     return "?" if ratio is None else f"{100 * (ratio - 1):+.{0 if abs(ratio - 1) >= 0.1 else 1}f} %"
 
 
+def apart(clock: float | None) -> str:
+    """How far a clock is from the others'."""
+    return "?" if clock is None else f"{percent(clock).lstrip('+-')} {'lower' if clock < 1 else 'higher'}"
+
+
 def number(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
-def brackets(names: list[str]) -> str:
-    return (
-        f" ({'; '.join(names[:ANSWERED_BY_NAME])}{'; ...' if len(names) > ANSWERED_BY_NAME else ''})" if names else ""
-    )
+def brackets(items: Sequence[object]) -> str:
+    named = "; ".join(map(str, items[:ANSWERED_BY_NAME]))
+    return f" ({named}{'; ...' if len(items) > ANSWERED_BY_NAME else ''})" if items else ""
 
 
 def more(items: list[Any]) -> str:

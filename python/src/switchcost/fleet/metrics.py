@@ -25,7 +25,8 @@ def text(analysis: Analysis, last: dict[str, float]) -> str:
     groups = {ALL: "all", **{i: g["in_words"] for i, g in enumerate(analysis.groups)}}
     of = [({HOST: h.name, "group": groups[h.group]}, h) for h in analysis.hosts]
     for name, meaning, values in (
-        ("host_ratio", "Cost of a switch to that of the host's group", [(k, h.ratio) for k, h in of]),
+        ("host_ratio", "Cost of a switch, at one clock, to that of the host's group", [(k, h.ratio) for k, h in of]),
+        ("host_clock_ratio", "Clock of its core to that of the host's group", [(k, h.clock) for k, h in of]),
         ("host_change_ratio", "Change of it over all days, by its trend", [(k, h.change) for k, h in of]),
         ("host_slow", "1 where the host is called slow", [(k, float(h.verdict == "slow")) for k, h in of]),
         ("host_drifts", "1 where it becomes slower", [(k, float(h.verdict.startswith("becomes"))) for k, h in of]),
@@ -33,8 +34,14 @@ def text(analysis: Analysis, last: dict[str, float]) -> str:
     ):
         lines += gauge(f"switchcost_fleet_{name}", meaning, values)
     for name, effects in (("slow_part_ratio", analysis.effects), ("drifting_part_ratio", analysis.drifts)):
-        meaning = "Hosts with this in common, to the others of their group"
-        labels = [({"fact": e.fact, "value": e.value[:100], "group": groups[e.group]}, e.ratio) for e in effects]
+        meaning = "Hosts with this in common, to the others of their group: costs at one clock, or the clock's period"
+        labels = [
+            (
+                {"fact": e.fact, "value": e.value[:100], "group": groups[e.group], "of": ["cost", "clock"][e.clock]},
+                e.ratio,
+            )
+            for e in effects
+        ]
         lines += gauge(f"switchcost_fleet_{name}", meaning, labels)
     return "\n".join([*lines, "# EOF"]) + "\n"
 

@@ -35,6 +35,7 @@ figure { margin: 1em 0 }
 table { border-collapse: collapse; width: 100%; font-size: 14px }
 td, th { text-align: left; padding: 3px 10px 3px 0; border-bottom: 1px solid var(--line); vertical-align: top }
 td { overflow-wrap: anywhere }
+td:first-child { min-width: 5em }
 td.n, th.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
 svg { width: 100%; height: auto }
 svg text { font: 11px system-ui, sans-serif; fill: var(--faint) }
@@ -79,22 +80,29 @@ def table(columns: list[str], rows: list[list[str]], numeric: set[int], total: i
 
 
 def ranked(analysis: Analysis) -> str:
-    verdicts: list[tuple[Host, float | None]] = [(h, h.ratio) for h in [*analysis.slow, *analysis.suspects]]
-    verdicts += [(h, h.change) for h in analysis.drifting]
-    verdicts += [(h, h.ratio) for h in analysis.faster]
-    if not verdicts:
+    odd = [*analysis.slow, *analysis.suspects, *analysis.drifting, *analysis.faster]
+    if not odd:
         return ""
     rows = [
-        [h.name, percent(ratio), h.verdict, h.reason, str(h.group + 1), str(h.days), h.noise or ""]
-        for h, ratio in verdicts
+        [
+            h.name,
+            percent(h.change if h.verdict == "becomes slower" else h.ratio),
+            percent(h.clock) if h.clock else "",
+            h.verdict,
+            h.reason,
+            str(h.group + 1),
+            str(h.days),
+            h.noise or "",
+        ]
+        for h in odd
     ]
-    columns = ["host", "by", "verdict", "what goes with it", "group", "days", "noise"]
-    return "<h2>Odd hosts</h2>" + table(columns, rows, {1, 4, 5}, len(rows))
+    columns = ["host", "by", "clock", "verdict", "what goes with it", "group", "days", "noise"]
+    return "<h2>Odd hosts</h2>" + table(columns, rows, {1, 2, 5, 6}, len(rows))
 
 
 def whole(analysis: Analysis) -> str:
     rows = [
-        [words(e.fact, e.value), verdict, percent(e.ratio), f"{e.hosts:,}", "; ".join(e.together_with)]
+        [words(e.fact, e.value), verdict, e.by(), f"{e.hosts:,}", "; ".join(e.together_with)]
         for verdict, effects in (("slow", analysis.effects), ("becoming slower", analysis.drifts))
         for e in merged(effects)
     ]
@@ -143,7 +151,7 @@ def _histogram(counts: Any, edges: Floats, hosts: list[Host]) -> str:
         for i, c in enumerate(counts)
         if c
     )
-    slow = [h for h in hosts if h.verdict in ("slow", "looks slow") and h.ratio]
+    slow = [h for h in hosts if h.verdict in ("slow", "looks slow") and h.ratio and not h.by_clock]
     marks = "".join(
         f'<circle cx="{across(log(h.ratio or 1)):.1f}" cy="{height - 5}" r="4" fill="var(--mark)">'
         f"<title>{escape(h.name)}: {percent(h.ratio)}</title></circle>"
@@ -248,12 +256,18 @@ def facts(analysis: Analysis) -> str:
     if not analysis.varied:
         return ""
     rows = [
-        [str(v["group"] + 1), words(v["fact"], str(v["value"] or "unknown")), f"{v['hosts']:,}", percent(v["ratio"])]
+        [
+            str(v["group"] + 1),
+            words(v["fact"], str(v["value"] or "unknown")),
+            f"{v['hosts']:,}",
+            percent(v["ratio"]),
+            percent(v["clock"]) if v["clock"] else "",
+        ]
         for v in analysis.varied
     ]
-    said = "The ratio is that of the median host, all other differences included."
+    said = "Ratio and clock are those of the median host, all other differences included."
     head = f"<h2>What differs within a group</h2><p>{said}</p>"
-    return head + table(["group", "value", "hosts", "ratio"], rows, {0, 2, 3}, len(rows))
+    return head + table(["group", "value", "hosts", "ratio", "clock"], rows, {0, 2, 3, 4}, len(rows))
 
 
 def names(title: str, of: list[str]) -> str:

@@ -17,12 +17,14 @@ from .submission import FleetError
 
 CONFIDENCE = 0.95
 LIMIT = 0.03
+# A clock that differs by less is not told of.
+TOLD = 0.01
 EXIT = {"PASS": 0, "FAIL": 1, "UNDECIDED": 3}
 
 
 @dataclass
 class Change:
-    """A case: the median over hosts of after / before, with an interval; all intervals hold together."""
+    """A case at one clock: the median over hosts of after / before, with an interval; all intervals hold together."""
 
     label: str
     hosts: int
@@ -41,6 +43,8 @@ class Rollout:
     odd: list[tuple[str, float]]
     verdict: str
     limit: float
+    clock: Change | None
+    odd_clocks: list[tuple[str, float]]
 
     def answer(self) -> str:
         worst = max(self.changes, key=lambda c: c.ratio)
@@ -48,12 +52,17 @@ class Rollout:
         slower, undecided = ([c for c in self.changes if c.answer == a] for a in ("slower", "inconclusive"))
         said += f": {len(slower)} slower by more than {self.limit:.0%}, {len(undecided)} inconclusive"
         said += f"; at most {worst.ratio - 1:+.1%} ({worst.low - 1:+.1%} to {worst.high - 1:+.1%}) in {worst.label}"
+        if (c := self.clock) and abs(c.ratio - 1) >= TOLD and not c.low <= 1 <= c.high:
+            said += f"; the clock was {_apart(c.ratio)} after ({c.low - 1:+.1%} to {c.high - 1:+.1%})"
+            said += ": cases are compared at one clock"
+        if self.odd_clocks:
+            low = [f"{name}: {_apart(1 / ratio)}" for name, ratio in self.odd_clocks]
+            said += f"; {len(low)} with a clock that fell against the others' ({_first(low)})"
         if self.odd:
             slow = [f"{name}: {ratio - 1:+.0%}" for name, ratio in self.odd]
-            said += f"; {len(slow)} perhaps slower than the others ({', '.join(slow[:3])}{', ...' * (len(slow) > 3)})"
+            said += f"; {len(slow)} perhaps slower than the others ({_first(slow)})"
         if self.only_before:
-            gone = self.only_before
-            said += f"; {len(gone)} not measured after ({', '.join(gone[:3])}{', ...' * (len(gone) > 3)})"
+            said += f"; {len(self.only_before)} not measured after ({_first(self.only_before)})"
         return said + "."
 
     def text(self) -> str:
@@ -63,6 +72,14 @@ class Rollout:
             lines.append(f"{c.ratio - 1:+7.1%}  {interval:20}  {c.answer:12}  {c.label}, {c.hosts} hosts")
         lines += [f"not measured after: {label}" for label in self.lost_cases]
         return "\n".join(lines) + "\n"
+
+
+def _first(names: list[str]) -> str:
+    return ", ".join(names[:3]) + ", ..." * (len(names) > 3)
+
+
+def _apart(clock: float) -> str:
+    return f"{abs(clock - 1):.1%} {'lower' if clock < 1 else 'higher'}"
 
 
 def selection(text: str) -> tuple[str, list[Any]]:
@@ -92,57 +109,90 @@ def compare(dataset: Dataset, before: str, after: str, limit: float = LIMIT) -> 
                 raise FleetError(f"{text}: no such column of `machines` (docs/fleet.md has them)", 2) from error
         for name in ("before", "after"):
             connection.execute(
-                f"""CREATE TEMP TABLE {name} AS SELECT host, label, date, avg(ln(estimate)) AS y
-                FROM figures JOIN {name}_runs USING (host, run) GROUP BY ALL"""
+                f"""CREATE TEMP TABLE {name} AS SELECT host, label, date, avg(ln(estimate)) AS y, avg(open) AS open,
+                avg(-ln(clock_ghz)) AS period FROM figures JOIN {name}_runs USING (host, run) GROUP BY ALL"""
             )
-        side = "SELECT host, label, median(y) AS y FROM {} GROUP BY ALL"
+        columns = "median(y) AS y, median(open) AS open, median(period) AS period"
+        side = f"SELECT host, label, {columns} FROM {{}} GROUP BY ALL"
         rows = connection.execute(
-            f"""SELECT host, label, a.y - b.y AS change, b.y IS NULL AS is_new, a.y IS NULL AS is_gone
+            f"""SELECT host, label, b.y IS NULL AS is_new, a.y IS NULL AS is_gone,
+            a.y - b.y, a.open - b.open, a.period - b.period
             FROM ({side.format("before")}) b FULL JOIN ({side.format("after")}) a USING (host, label)
             ORDER BY label, host"""
         ).fetchall()
-        errors = [_errors(connection, name) for name in ("before", "after")]
-    both: dict[str, list[float]] = {}
-    by_host: dict[str, list[float]] = {}
-    old_hosts = {host for host, _, _, is_new, _ in rows if not is_new}
-    old_cases = {label for _, label, _, is_new, _ in rows if not is_new}
-    for host, label, change, is_new, is_gone in rows:
+        errors, clock_errors = (
+            [_errors(connection, name, of) for name in ("before", "after")] for of in ("y", "period")
+        )
+    both: dict[str, list[tuple[float, float]]] = {}
+    by_host: dict[str, list[tuple[float, float]]] = {}
+    clocks: dict[str, list[tuple[float, float]]] = {}
+    old_hosts = {host for host, _, is_new, *_ in rows if not is_new}
+    old_cases = {label for _, label, is_new, *_ in rows if not is_new}
+    for host, label, is_new, is_gone, change, left, period in rows:
         if not is_new and not is_gone:
-            both.setdefault(label, []).append(change)
-            by_host.setdefault(host, []).append(change)
+            both.setdefault(label, []).append((change, left))
+            by_host.setdefault(host, []).append((change, left))
+            if period is not None:
+                clocks.setdefault(host, []).append((period, 0.0))
     if not both:
         raise FleetError(f"no host was measured in both {before} and {after} with a figure at full speed", 2)
     changes = [_change(label, np.array(values), len(both), limit) for label, values in both.items()]
-    odd = _odd(by_host, errors, limit)
     answers = {c.answer for c in changes}
-    verdict = "FAIL" if "slower" in answers else "UNDECIDED" if "inconclusive" in answers else "PASS"
-    gone = sorted(old_hosts - by_host.keys())
-    return Rollout(changes, len(by_host), gone, sorted(old_cases - both.keys()), odd, verdict, limit)
+    clock = _clock(clocks)
+    usual = log(clock.ratio) if clock else 0.0
+    against_others = {host: [(period + usual, left) for period, left in of] for host, of in clocks.items()}
+    return Rollout(
+        changes,
+        hosts=len(by_host),
+        only_before=sorted(old_hosts - by_host.keys()),
+        lost_cases=sorted(old_cases - both.keys()),
+        odd=_odd(by_host, errors, limit),
+        verdict="FAIL" if "slower" in answers else "UNDECIDED" if "inconclusive" in answers else "PASS",
+        limit=limit,
+        clock=clock,
+        odd_clocks=_odd(against_others, clock_errors, limit),
+    )
 
 
 def _change(label: str, values: Floats, cases: int, limit: float) -> Change:
-    low, high = median_interval(values, 1 - (1 - CONFIDENCE) / cases)
+    """Of each host the change, and what bringing both sides to one clock leaves open."""
+    ratios, left = values[:, 0], abs(float(np.median(values[:, 1])))
+    low, high = median_interval(ratios, 1 - (1 - CONFIDENCE) / cases)
+    low, high = low - left, high + left
     answer = "slower" if low > log(1 + limit) else "not slower" if high <= log(1 + limit) else "inconclusive"
-    return Change(label, len(values), exp(float(np.median(values))), exp(low), exp(high), answer)
+    return Change(label, len(values), exp(float(np.median(ratios))), exp(low), exp(high), answer)
 
 
-def _errors(connection: duckdb.DuckDBPyConnection, side: str) -> dict[str, float]:
+def _clock(clocks: dict[str, list[tuple[float, float]]]) -> Change | None:
+    """The clock after to that before; None where no host tells it."""
+    if not clocks:
+        return None
+    hosts = -np.array([np.median(np.array(v)[:, 0]) for v in clocks.values()])
+    return _change("clock", np.column_stack([hosts, np.zeros(len(hosts))]), 1, TOLD)
+
+
+def _errors(connection: duckdb.DuckDBPyConnection, side: str, of: str) -> dict[str, float]:
     """Each host's standard error by its scatter from day to day."""
     rows = connection.execute(
-        f"""WITH levels AS (SELECT host, label, median(y) AS level FROM {side} GROUP BY ALL),
-        days AS (SELECT host, date, median(y - level) AS day FROM {side} JOIN levels USING (host, label) GROUP BY ALL)
-        SELECT host, {MAD_TO_SD} * mad(day), count(*) FROM days GROUP BY host"""
+        f"""WITH levels AS (SELECT host, label, median({of}) AS level FROM {side} GROUP BY ALL),
+        days AS (
+            SELECT host, date, median({of} - level) AS day FROM {side} JOIN levels USING (host, label) GROUP BY ALL
+        )
+        SELECT host, {MAD_TO_SD} * mad(day), count(*) FROM days WHERE day IS NOT NULL GROUP BY host"""
     ).fetchall()
     spreads, counts = (np.array([row[i] for row in rows], dtype=np.float64) for i in (1, 2))
     return dict(zip([row[0] for row in rows], median_errors(spreads, counts, np.zeros(len(rows)))))
 
 
-def _odd(by_host: dict[str, list[float]], errors: list[dict[str, float]], limit: float) -> list[tuple[str, float]]:
+def _odd(
+    by_host: dict[str, list[tuple[float, float]]], errors: list[dict[str, float]], limit: float
+) -> list[tuple[str, float]]:
     """Hosts that became slower than the others did, which a median over all hides. They decide nothing."""
     if len(by_host) < FEWEST_HOSTS:
         return []
-    names, values = list(by_host), np.array([float(np.median(v)) for v in by_host.values()])
-    seen = excess(values, np.hypot(*(np.array([side[name] for name in names]) for side in errors)))
+    names, (values, left) = list(by_host), np.array([np.median(v, axis=0) for v in by_host.values()]).T
+    before, after = (np.array([side[name] for name in names]) for side in errors)
+    seen = excess(values, np.sqrt(before**2 + after**2 + ((left - np.median(left)) / 1.96) ** 2))
     assert seen is not None
     found = (seen.probability * len(values) <= 1 - CONFIDENCE) & (values >= log(1 + limit))
     return sorted(((names[i], exp(values[i])) for i in np.flatnonzero(found)), key=lambda h: -h[1])

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use stats::Elasticity;
 use stats::ratio::Open;
 
-/// Clocks within this share of each other are one: a launch reads its own no better, as quanta come in steps of up to 10 ns.
-const SAME_CLOCK: f64 = 0.002;
+/// Clocks within this share of each other are one (by ln of their ratio): a launch reads its own no better, as quanta come in steps of up to 10 ns.
+pub const SAME_CLOCK: f64 = 0.002;
 
 /// The clock of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -21,7 +21,8 @@ mod sys;
 
 pub use random::unforeseen;
 pub use sys::{
-    default_child, ignore_file_limit, in_own_session, set_own_name, set_parent_death_signal,
+    busy_quantum_ns, default_child, ignore_file_limit, in_own_session, set_own_name,
+    set_parent_death_signal,
 };
 
 /// What the programs of Sloan (1992), VenturCom (1984) and Hines et al. (2000) ask of the kernel, without

@@ -110,6 +110,21 @@ pub(super) fn quantum(start_ns: u64) -> (u64, u64, u64) {
     (between_ns.wrapping_sub(start_ns), end_ns.wrapping_sub(between_ns), end_ns)
 }
 
+/// The latency-bound loop at the clock that this core has once it is busy, in nanoseconds: some milliseconds of quanta, of
+/// whose second half what the quickest quarter took. Absent on architectures without the loops.
+pub fn busy_quantum_ns() -> Option<u64> {
+    const QUANTA: usize = 400;
+    let mut now = monotonic_raw_ns();
+    let mut latencies = [0; QUANTA];
+    for latency_ns in &mut latencies {
+        let (this_ns, _, end_ns) = quantum(now);
+        (*latency_ns, now) = (this_ns, end_ns);
+    }
+    let warm = &mut latencies[QUANTA / 2..];
+    warm.sort_unstable();
+    HAS_QUANTA.then(|| warm[QUANTA / 8])
+}
+
 /// Runs quanta until two in a row have the ratio of an unshared core, or `most_ns` have passed: what
 /// comes next then has a better chance to have the core for itself. Whether it had is judged by the quanta
 /// around it. `slice` is what is waited for.

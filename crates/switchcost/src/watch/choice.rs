@@ -11,12 +11,14 @@ use model::plan::Plan;
 use model::record::Record;
 use model::ring::{Case, Kind, Policy, Walk};
 use model::run::{Header, Run};
+use model::speed::clock_ghz;
 
 use super::candidate::{Candidate, Worth, choose, unfinished};
 use super::profile::{
     CostProfile, ProfilePoint, QUICK, WorkingSet, cost_at, cost_of, direct, is_clean, is_of_two,
     is_walk, points_of, short,
 };
+use crate::execute::build_info;
 use crate::failure::usage;
 use crate::price::Range;
 use crate::store::{Entry, Folder, find, header, read};
@@ -75,14 +77,14 @@ pub(crate) fn named(name: &str) -> Result<Chosen> {
     if let Some(why) = unfit(&run.header.plan) {
         return Err(refuse(&why));
     }
-    let points = points_of(&Record::of(&run));
-    if points.is_empty() {
+    let costs = Costs::of(&run, clock_now());
+    if costs.points.is_empty() {
         return Err(refuse("none of its rings of two processes was measured often enough"));
     }
     let differs = differences(&run.header.machine, &this_machine(), &entry.name);
     let unfinished = unfinished(run.end.map(|end| end.reason));
     let unfinished = unfinished.map(|why| format!("the cost profile ({}): {why}", entry.name));
-    let profile = profile_of(&run.header, entry.name, points);
+    let profile = costs.profile_of(&run.header, entry.name);
     let why = "asked for with --profile".to_string();
     let notices = differs.into_iter().chain(unfinished).collect();
     Ok(Chosen { profile, path: entry.path, why, notices })
@@ -149,7 +151,7 @@ impl Stored {
                 entry.name
             )
         }));
-        let profile = profile_of(&header, entry.name, costs.points);
+        let profile = costs.profile_of(&header, entry.name);
         Chosen { profile, path: entry.path, why, notices }
     }
 }
@@ -159,20 +161,36 @@ impl Stored {
 struct Costs {
     points: Vec<ProfilePoint>,
     is_clean: bool,
+    /// The clocks of [`CostProfile`].
+    measured_ghz: Option<f64>,
+    clock_ghz: Option<f64>,
 }
 
 impl Costs {
-    fn of(run: &Run) -> Self {
+    fn of(run: &Run, clock_ghz: Option<f64>) -> Self {
         let record = Record::of(run);
-        Self { points: points_of(&record), is_clean: is_clean(&record) }
+        let measured_ghz = record.cases.iter().find_map(|case| case.clock_ghz);
+        Self {
+            points: points_of(&record, clock_ghz),
+            is_clean: is_clean(&record),
+            measured_ghz,
+            clock_ghz: clock_ghz.filter(|_| measured_ghz.is_some()),
+        }
+    }
+
+    fn profile_of(self, header: &Header, run: String) -> CostProfile {
+        let began = humantime::parse_rfc3339(&header.started).ok();
+        let age = began.and_then(|began| SystemTime::now().duration_since(began).ok());
+        let (name, age_s) = (header.name.clone(), age.map(|age| age.as_secs()));
+        let Self { points, measured_ghz, clock_ghz, .. } = self;
+        CostProfile { run, name, age_s, measured_ghz, clock_ghz, points }
     }
 }
 
-fn profile_of(header: &Header, run: String, points: Vec<ProfilePoint>) -> CostProfile {
-    let began = humantime::parse_rfc3339(&header.started).ok();
-    let age = began.and_then(|began| SystemTime::now().duration_since(began).ok());
-    let (name, age_s) = (header.name.clone(), age.map(|age| age.as_secs()));
-    CostProfile { run, name, age_s, points }
+/// The clock of the core that this runs on, in GHz, where it can be told.
+fn clock_now() -> Option<f64> {
+    let quantum_ns = probe::busy_quantum_ns()?;
+    clock_ghz(quantum_ns as f64, &build_info().target)
 }
 
 /// Parts of a plan's setting that are not the program's: the normal policy, a pipe, as many members as it has working sets
@@ -212,9 +230,12 @@ pub(super) fn best(
         Some(set) => cost_at(set, between_ns, points).is_ok(),
         None => true,
     };
+    let clock_ghz = clock_now();
     let mut found: HashMap<usize, Costs> = HashMap::new();
     let number = choose(&candidates, |number| {
-        let costs = read(&stored[number].entry.path).map(|run| Costs::of(&run)).unwrap_or_default();
+        let costs = read(&stored[number].entry.path)
+            .map(|run| Costs::of(&run, clock_ghz))
+            .unwrap_or_default();
         if direct(&costs.points).is_none() {
             return Worth::None("no cost of it holds");
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use launcher::KeptActions;
+use model::at_clock::SAME_CLOCK;
 use model::estimate::Estimate;
 use model::experiment::Experiment;
 use model::machine::Machine;
@@ -16,6 +17,7 @@ use model::summary::CaseSummary;
 use model::words::bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::Elasticity;
 
 use super::candidate::NO_PROFILE;
 use super::choice::{self, Accepts, Chosen};
@@ -66,16 +68,25 @@ pub(crate) struct CostProfile {
     /// Seconds from its start to now; absent where that cannot be told.
     #[serde(default)]
     pub(crate) age_s: Option<u64>,
+    /// Clock of the core in GHz that its run had; absent where that is not known.
+    #[serde(default)]
+    pub(crate) measured_ghz: Option<f64>,
+    /// Clock of the core in GHz that its costs have been brought to: the one found now. Absent where either is not known.
+    #[serde(default)]
+    pub(crate) clock_ghz: Option<f64>,
     /// Its costs by array.
     pub(crate) points: Vec<ProfilePoint>,
 }
 
 impl CostProfile {
-    /// `profile 20261125T022900, 3 hours old`: what may be typed after `--profile`.
+    /// `profile 20261125T022900, 3 hours old`: what may be typed after `--profile`. Where the clock is another one now, both.
     pub(crate) fn called(&self) -> String {
         let name = self.name.clone().unwrap_or_else(|| short(&self.run));
         let age = self.age_s.map_or(String::new(), |age| format!(", {}", old(age)));
-        format!("profile {name}{age}")
+        let clocks = self.measured_ghz.zip(self.clock_ghz);
+        let clocks = clocks.filter(|(then, now)| (now / then).ln().abs() >= SAME_CLOCK);
+        let clocks = clocks.map(|(then, now)| format!(", brought from {then:.2} to {now:.2} GHz"));
+        format!("profile {name}{age}{}", clocks.unwrap_or_default())
     }
 }
 
@@ -113,6 +124,19 @@ pub(crate) struct Cost {
 impl Cost {
     fn is_sound(&self) -> bool {
         self.low_ns.is_finite() && self.high_ns.is_finite() && self.low_ns <= self.high_ns
+    }
+
+    /// At a clock whose period is longer by exp(`apart`): by the power that the case itself shows, with its error; where
+    /// that is not known by any from 0 to 1.
+    pub(super) fn at_clock(self, apart: f64, power: Option<Elasticity>) -> Cost {
+        let [least, most] = power.map_or([0.0, 1.0], |of| {
+            [of.value - 1.96 * of.standard_error, of.value + 1.96 * of.standard_error]
+        });
+        let by = |power: f64| {
+            let factor = (apart * power).exp();
+            Cost { low_ns: self.low_ns * factor, high_ns: self.high_ns * factor }
+        };
+        by(least).around(by(most))
     }
 
     pub(super) fn around(self, other: Cost) -> Cost {
@@ -202,12 +226,21 @@ pub(super) fn is_clean(record: &Record) -> bool {
 
 /// The costs that a run of rings has measured: of each ring of two processes with work on one CPU, the total
 /// cost, and the direct one where the same ring without work was measured beside it. Rings without any are left out.
-pub(super) fn points_of(record: &Record) -> Vec<ProfilePoint> {
+///
+/// They are brought from the clock of each to `clock_ghz`, where both are known and differ.
+pub(super) fn points_of(record: &Record, clock_ghz: Option<f64>) -> Vec<ProfilePoint> {
+    let cost_of = |summary: &CaseSummary| {
+        let clocks = summary.clock_ghz.zip(clock_ghz);
+        let apart = clocks.map(|(then, now)| (then / now).ln());
+        let apart = apart.filter(|apart| apart.abs() >= SAME_CLOCK);
+        let cost = cost_of(summary)?;
+        Some(apart.map_or(cost, |apart| cost.at_clock(apart, summary.elasticity)))
+    };
     let rings = record.cases.iter().filter(|summary| is_of_one_cpu(&summary.case));
     let point = |summary: &CaseSummary| {
         let work = summary.case.work.filter(is_walk)?;
         let bare = Case { work: None, ..summary.case.clone() };
-        let direct = record.cases.iter().find(|other| other.case == bare).and_then(cost_of);
+        let direct = record.cases.iter().find(|other| other.case == bare).and_then(&cost_of);
         Some(ProfilePoint {
             array_bytes: work.bytes,
             total: cost_of(summary)?,

@@ -377,7 +377,7 @@ fn a_run_of_rings_is_a_profile() {
 
     let mut run = Run::parse(include_str!("../../../model/tests/fixtures/run-v1.jsonl")).unwrap();
     // Its rings of two are bare: no array, no point.
-    assert_eq!(points_of(&Record::of(&run)), []);
+    assert_eq!(points_of(&Record::of(&run), None), []);
     // The same solo and ring again, with work that costs each switch 1,000 ns more.
     let work = Work::new(4096, 8, Op::Rmw).unwrap();
     let cases = run.header.plan.cases.len();
@@ -396,7 +396,7 @@ fn a_run_of_rings_is_a_profile() {
         run.samples.extend(copies);
     }
     let record = Record::of(&run);
-    let points = points_of(&record);
+    let points = points_of(&record, None);
     let [point] = points[..] else { panic!("{points:?}") };
     let of = |case: usize| record.cases[case].ns_per_switch_above_solo.unwrap().interval().unwrap();
     let (total, direct) = (of(cases + 1), of(1));
@@ -405,6 +405,19 @@ fn a_run_of_rings_is_a_profile() {
     assert_eq!(point.total, Cost { low_ns: total.low, high_ns: total.high });
     assert_eq!(point.direct, Some(Cost { low_ns: direct.low, high_ns: direct.high }));
     assert!((total.low - direct.low - 1000.0).abs() < 100.0, "{total:?} {direct:?}");
+    // The core's clock is lower by a tenth now; nobody knows how the costs go with it.
+    let mut clocked = record.clone();
+    clocked.cases.iter_mut().for_each(|case| case.clock_ghz = Some(4.0));
+    let [slower] = points_of(&clocked, Some(3.6))[..] else { panic!("one ring") };
+    assert_eq!(slower.total.low_ns, total.low);
+    assert!((slower.total.high_ns - total.high / 0.9).abs() < 1e-6, "{slower:?}");
+    // They are known to go with it.
+    let elasticity = Some(stats::Elasticity { value: 1.0, standard_error: 0.0 });
+    clocked.cases.iter_mut().for_each(|case| case.elasticity = elasticity);
+    let [slower] = points_of(&clocked, Some(3.6))[..] else { panic!("one ring") };
+    assert!((slower.total.low_ns - total.low / 0.9).abs() < 1e-6, "{slower:?}");
+    // Clocks are not read so well that these differ.
+    assert_eq!(points_of(&clocked, Some(4.004)), points);
     // Lines at random are walked by programs, too; one line a page is not.
     for (walk, points) in [(Walk::Chase, 1), (Walk::Sparse, 0)] {
         let mut other = run.clone();
@@ -412,7 +425,7 @@ fn a_run_of_rings_is_a_profile() {
         walked.work = Some(Work { walk, ..work });
         other.header.plan.cases[cases] = walked.solo().into();
         other.header.plan.cases[cases + 1] = walked.into();
-        let found = points_of(&Record::of(&other));
+        let found = points_of(&Record::of(&other), None);
         assert_eq!(found.len(), points);
         assert!(found.iter().all(|point| point.walk == walk));
     }
@@ -420,7 +433,7 @@ fn a_run_of_rings_is_a_profile() {
     let mut apart = run.header.plan.ring(cases + 1).unwrap().clone();
     apart.placement = Placement::Pinned { cpus: vec![0, 1], relation: None };
     run.header.plan.cases[cases + 1] = apart.into();
-    assert_eq!(points_of(&Record::of(&run)), []);
+    assert_eq!(points_of(&Record::of(&run), None), []);
 }
 
 const PAGE: u64 = 4096;

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use stats::Elasticity;
 use stats::ratio::Open;
 
+use crate::speed::clock_ghz;
+
 /// Clocks within this share of each other are one (by ln of their ratio): a launch reads its own no better, as quanta come in steps of up to 10 ns.
 pub const SAME_CLOCK: f64 = 0.002;
 
@@ -47,6 +49,11 @@ impl Brought {
 }
 
 impl AtClock {
+    /// The clock in GHz, of a program that was built for `target`; absent where that is not known.
+    pub fn ghz(&self, target: &str) -> Option<f64> {
+        clock_ghz(self.quantum_ns, target)
+    }
+
     /// What brings the figure to the clock of a quantum of `to_ns`: by `power` where that is known.
     pub fn to(&self, to_ns: f64, power: Option<Elasticity>) -> Brought {
         let apart = (to_ns / self.quantum_ns).ln();

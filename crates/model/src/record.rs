@@ -13,8 +13,8 @@ use crate::pairing::Grouped;
 use crate::ring::Case;
 use crate::run::{End, Header, Run};
 use crate::scaling;
-use crate::speed::{Level, leader_cpus};
-use crate::summary::{CaseSummary, summaries};
+use crate::speed::Level;
+use crate::summary::{CaseSummary, summaries_at_clocks};
 
 /// How the cost grows with the ring, for the cases that differ in nothing but their size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -68,11 +68,8 @@ impl Record {
     pub fn of(run: &Run) -> Self {
         let plan = &run.header.plan;
         let grouped = Grouped::new(plan, rings(&run.samples));
-        let mut cases = summaries(plan, &grouped, &run.failures);
-        for of in &mut cases {
-            let level = grouped.levels().get(&leader_cpus(&of.case));
-            of.add_clock(level.and_then(|level| level.clock_ghz(&run.header.build.target)));
-        }
+        let target = &run.header.build.target;
+        let cases = summaries_at_clocks(plan, &grouped, &run.failures, target);
         let cost = (plan.experiment == Experiment::Cost)
             .then(|| Cost::of(plan, &grouped, &cases, &run.header.machine));
         // The law of a ring against its size is of hops without work.
@@ -82,7 +79,7 @@ impl Record {
             header: run.header.clone(),
             end: run.end.clone(),
             noise: noise::judge(&grouped),
-            speed: speeds(&grouped, &run.header.build.target),
+            speed: speeds(&grouped, target),
             cases,
             scaling,
             cost,

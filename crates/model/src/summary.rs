@@ -12,6 +12,7 @@ use crate::plan::Plan;
 use crate::ring::{Case, Sample};
 use crate::run::Failure;
 use crate::scaling;
+use crate::speed::leader_cpus;
 
 /// Switches per hop further than this from one are flagged.
 pub const COUNT_TOLERANCE: f64 = 0.05;
@@ -58,9 +59,6 @@ impl Spread {
         Some(Self { median: at(0.5)?, lower_quartile: at(0.25)?, upper_quartile: at(0.75)? })
     }
 }
-
-/// A launch reads its clock no better than so, as a share of it: quanta come in steps of up to 10 ns.
-const CLOCK_ERROR: f64 = 0.001;
 
 /// A cost of a switch = cycles / clock + time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -160,8 +158,13 @@ impl CaseSummary {
         Some(format!("{cycles} cycles at {clock_ghz:.2} GHz"))
     }
 
+    /// The time of a hop in cycles of that clock, as far as it was taken at full speed.
+    pub fn cycles_per_hop(&self) -> Option<Estimate> {
+        self.ns_per_hop?.cycles(self.clock_ghz?)
+    }
+
     /// At which clock its figures are, and what its cost is in cycles of it.
-    pub(crate) fn add_clock(&mut self, clock_ghz: Option<f64>) {
+    fn add_clock(&mut self, clock_ghz: Option<f64>) {
         let is_full = |of: &Option<Estimate>| of.is_some_and(|of| of.speed == Speed::Full);
         self.clock_ghz = clock_ghz
             .filter(|_| is_full(&self.ns_per_hop) || is_full(&self.ns_per_switch_above_solo));
@@ -169,7 +172,7 @@ impl CaseSummary {
             self.elasticity.filter(|_| self.headline().is_some_and(|of| of.speed == Speed::Full));
         let cost = self.ns_per_switch_above_solo.filter(|of| of.speed == Speed::Full);
         let (Some(cost), Some(clock_ghz)) = (cost, self.clock_ghz) else { return };
-        self.cycles_per_switch = Some(cost.part(clock_ghz, clock_ghz * CLOCK_ERROR));
+        self.cycles_per_switch = cost.cycles(clock_ghz);
         self.two_parts = self.elasticity.filter(|_| !self.is_told_by_hop()).map(|of| TwoParts {
             core_cycles: cost.part(clock_ghz * of.value, clock_ghz * of.standard_error),
             memory_ns: cost.part(1.0 - of.value, of.standard_error),
@@ -194,6 +197,21 @@ pub fn summaries(plan: &Plan, grouped: &Grouped, failures: &[Failure]) -> Vec<Ca
         all[index].projected_cpu_ns_per_lap = two
             .and_then(|two| two.totals)
             .map(|of| scaling::projected(of.cpu_ns as f64 / of.laps as f64, members));
+    }
+    all
+}
+
+/// The same with the clock that each is at; `target` is what the program was built for.
+pub(crate) fn summaries_at_clocks(
+    plan: &Plan,
+    grouped: &Grouped,
+    failures: &[Failure],
+    target: &str,
+) -> Vec<CaseSummary> {
+    let mut all = summaries(plan, grouped, failures);
+    for of in &mut all {
+        let level = grouped.levels().get(&leader_cpus(&of.case));
+        of.add_clock(level.and_then(|level| level.clock_ghz(target)));
     }
     all
 }

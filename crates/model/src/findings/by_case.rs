@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::iter::empty;
 
 use super::{gaps, malloc, overhead, primes, sampling};
+use crate::at_clock::AtClock;
 use crate::case::trials;
 use crate::estimate::{Estimate, Speed};
 use crate::plan::{FEWEST_ROUNDS, MINIMUM_ROUNDS, Plan};
@@ -98,16 +99,6 @@ impl ByRound {
         let clean = self.clean.as_ref()?;
         let same = of.iter().filter(|(round, _)| clean.contains_key(round));
         median(&same.map(|(_, figure)| *figure).collect::<Vec<f64>>())
-    }
-
-    /// The clock that its clean figures are at: the latency quantum, in nanoseconds.
-    pub(crate) fn clock_ns(&self) -> Option<f64> {
-        self.clock_ns
-    }
-
-    /// By which power it goes with the period of the core's clock.
-    pub(crate) fn elasticity(&self) -> Option<Elasticity> {
-        self.elasticity
     }
 
     /// What is made of several, were the powers of all that were brought greater by their errors.
@@ -514,7 +505,7 @@ pub fn headlines_ns(run: &Run) -> Vec<ByRound> {
     (0..plan.cases.len()).map(|case| headline_ns(&by_case, case)).collect()
 }
 
-fn headline_ns(by_case: &ByCase, case: usize) -> ByRound {
+pub(super) fn headline_ns(by_case: &ByCase, case: usize) -> ByRound {
     let Some(Case { trial, .. }) = by_case.plan.trial(case) else { return ByRound::default() };
     let Headline { tally, figure, in_ticks } = headline(trial);
     let unit = |sample: &Sample| match trial {
@@ -523,6 +514,19 @@ fn headline_ns(by_case: &ByCase, case: usize) -> ByRound {
         _ => Some(1.0),
     };
     by_case.by_round(case, tally, |sample| Some(figure(sample)? * unit(sample)?))
+}
+
+/// At which clock the figure of a trial is; none at no full speed, and of what waits for others or for
+/// devices, which no clock of the core bounds.
+pub(crate) fn clock_of(plan: &Plan, case: usize, figures: &ByRound) -> Option<AtClock> {
+    let waits = matches!(
+        plan.trial(case)?.trial,
+        Trial::Wakeup(_) | Trial::Gaps { .. } | Trial::Sampling { .. } | Trial::Execution(_)
+    );
+    let is_told = !waits && figures.speed() == Speed::Full;
+    let quantum_ns = figures.clock_ns.filter(|_| is_told)?;
+    let known = plan.reference.known_of(case).elasticity;
+    Some(AtClock { quantum_ns, elasticity: figures.elasticity, known })
 }
 
 /// What a trial is about, in nanoseconds; absent as long as it was not measured, and of one that is about a share.

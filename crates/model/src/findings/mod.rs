@@ -19,16 +19,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::{self, trials};
 use crate::competing::CompetingTasks;
-use crate::estimate::widest;
+use crate::estimate::{Estimate, widest};
 use crate::experiment::Experiment;
 use crate::noise::{self, NoiseVerdict};
 use crate::run::{End, Header, Run};
 use crate::speed::CleanCounts;
 use crate::summary::failure_of;
 use crate::trial::{Case, Environment, Quantity, Tally, Trial};
-use stats::median;
+use stats::{Elasticity, median};
 
-pub(crate) use by_case::{ByCase, figure_ns, lacks_clean, widths};
+pub(crate) use by_case::{ByCase, clock_of, figure_ns, lacks_clean, widths};
 pub use by_case::{ByRound, headlines_ns};
 
 /// One case and what came of it.
@@ -42,6 +42,18 @@ pub struct Summary {
     pub quantities: BTreeMap<String, Quantity>,
     /// Every count, summed over all rounds.
     pub counts: BTreeMap<String, i64>,
+    /// The core's clock that the figure which stands for it is at, in GHz: of a call in a row, of a loop.
+    /// Absent where that was not seen at full speed, of what waits, and where a multiplication's cycles are
+    /// not known (on x86-64 they are).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_ghz: Option<f64>,
+    /// That figure in cycles of that clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycles: Option<Estimate>,
+    /// By which power it goes with the period of the core's clock: 1 where the core bounds it, 0 where
+    /// memory or a device does. Absent where the run did not see several clocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elasticity: Option<Elasticity>,
     /// Why the case was not measured (any further).
     pub failure: Option<String>,
 }
@@ -130,12 +142,18 @@ pub(crate) fn summaries(run: &Run, by_case: &ByCase) -> Vec<Summary> {
                 *sum = sum.saturating_add(*count);
             }
         }
+        let figures = by_case::headline_ns(by_case, number);
+        let clock = clock_of(by_case.plan, number, &figures);
+        let clock_ghz = clock.and_then(|of| of.ghz(&run.header.build.target));
         let quantity = |(name, tally): (String, Tally)| Some((name, Quantity::of(&tally)?));
         Summary {
             case: case.clone(),
             rounds: by_case.of(number).len() as u32,
             quantities: tallies.into_iter().filter_map(quantity).collect(),
             counts,
+            clock_ghz,
+            cycles: clock_ghz.and_then(|ghz| figures.estimate(by_case.plan)?.cycles(ghz)),
+            elasticity: clock.and_then(|of| of.elasticity),
             failure: failure_of(&run.failures, number),
         }
     };

@@ -21,7 +21,7 @@ use crate::pairing::Grouped;
 use crate::ring::Case as Ring;
 use crate::run::{End, Header, Run};
 use crate::speed::with_shared_level;
-use crate::summary::{CaseSummary, summaries, widths};
+use crate::summary::{CaseSummary, summaries_at_clocks, widths};
 use crate::trial::loops::{ENTERED_CALLS, KERNEL_ENTRIES};
 use crate::trial::overhead::BATCH_TICKS;
 use crate::trial::{Sample, Trial};
@@ -121,7 +121,8 @@ impl Record {
         let plan = &*with_shared_level(&run.header.plan, &run.samples);
         let grouped = &Grouped::new(plan, rings(&run.samples));
         let by_case = &ByCase::new(plan, trials(&run.samples));
-        let of_rings = summaries(plan, grouped, &run.failures);
+        let target = &run.header.build.target;
+        let of_rings = summaries_at_clocks(plan, grouped, &run.failures, target);
         let widths = widths(&of_rings).chain(findings::widths(by_case, &run.failures));
         let worst_precision = widest(widths);
         let links = links(grouped, &of_rings);
@@ -155,6 +156,11 @@ impl Record {
     /// The summary of a ring by its number in the plan.
     pub fn ring(&self, case: usize) -> Option<&CaseSummary> {
         self.cases.get(case)?.ring()
+    }
+
+    /// The summary of a trial by its number in the plan.
+    pub fn trial(&self, case: usize) -> Option<&findings::Summary> {
+        self.cases.get(case)?.trial()
     }
 }
 

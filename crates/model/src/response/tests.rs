@@ -338,6 +338,34 @@ fn the_formulas_are_of_clean_slices_where_all_their_parts_are() {
     assert_eq!(record.worst_precision, None);
 }
 
+/// Rings and trials of one run have the cycles of one clock: 21,600 a quantum of 5,860 ns.
+#[test]
+fn both_halves_have_cycles_where_they_were_at_full_speed() {
+    let record_of = |rings_clean: u64, trials_clean: u64| {
+        let mut run = in_slices(rings_clean, trials_clean);
+        run.header.build.target = "x86_64-unknown-linux-gnu".to_string();
+        Record::of(&run)
+    };
+    let record = record_of(4, 5);
+    let ring = record.ring(2).expect("a ring of two");
+    let clock_ghz = ring.clock_ghz.expect("a clock");
+    assert!((clock_ghz - 21_600.0 / 5860.0).abs() < 1e-9, "{clock_ghz} GHz");
+    let same = |cycles: Option<Estimate>, ns: Option<Estimate>| {
+        let (cycles, ns) = (cycles.expect("cycles").value, ns.expect("a time").value);
+        assert!((cycles / (ns * clock_ghz) - 1.0).abs() < 1e-9, "{cycles} cycles of {ns} ns");
+    };
+    same(ring.cycles_per_switch, ring.ns_per_switch_above_solo);
+    same(ring.cycles_per_hop(), ring.ns_per_hop);
+    let call = record.trial(0).expect("a call");
+    assert_eq!(call.clock_ghz, Some(clock_ghz));
+    same(call.cycles, record.loops[0].ns);
+    // 20 clean slices of each trial are too few.
+    let few = record_of(5, 2);
+    assert!(few.ring(2).is_some_and(|ring| ring.cycles_per_switch.is_some()));
+    let call = few.trial(0).expect("a call");
+    assert_eq!((call.clock_ghz, call.cycles), (None, None));
+}
+
 /// Trials that never had the core to themselves must not be called clean: the rings know better.
 #[test]
 fn both_halves_are_judged_by_the_level_that_their_quanta_share() {

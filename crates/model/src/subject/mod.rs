@@ -71,6 +71,16 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// Its clock in GHz, of a program that was built for `target`; absent where that is not known.
+    pub fn clock_ghz(&self, target: &str) -> Option<f64> {
+        self.clock?.ghz(target)
+    }
+
+    /// What the run says of it in cycles of its clock; absent as that is.
+    pub fn cycles(&self, target: &str) -> Option<Estimate> {
+        self.estimate?.cycles(self.clock_ghz(target)?)
+    }
+
     /// The same at the clock of a quantum of `to_ns`, and by what it was brought there; as it is where its clock is not known.
     fn at(&self, to_ns: f64, power: Option<Elasticity>) -> (Self, Option<Brought>) {
         let Some(clock) = self.clock else { return (self.clone(), None) };

@@ -8,7 +8,7 @@ use super::{Labels, Measured, Quantity, Subcase, Values};
 use crate::at_clock::AtClock;
 use crate::case;
 use crate::estimate::{Estimate, Speed};
-use crate::findings::{ByRound, headlines_ns};
+use crate::findings::{clock_of, headlines_ns};
 use crate::pairing::Grouped;
 use crate::plan::Plan;
 use crate::ring::{Case, Sample};
@@ -61,7 +61,7 @@ pub(super) fn trials(run: &Run) -> Vec<Subcase> {
                 figures.figures().collect(),
                 estimate,
                 is_whole,
-                clock_of_trial(plan, number, case, figures),
+                clock_of(plan, number, figures),
             )
             .into_iter()
             .collect(),
@@ -95,22 +95,6 @@ fn clock_of_ring(
 ) -> Option<AtClock> {
     let level = grouped.levels().get(&leader_cpus(grouped.plan.ring(number)?))?;
     Some(AtClock { quantum_ns: level.clock_ns, elasticity, known })
-}
-
-/// The clock of a trial that the core bounds; none of what waits for others or for devices.
-fn clock_of_trial(
-    plan: &Plan,
-    number: usize,
-    case: &trial::Case,
-    figures: &ByRound,
-) -> Option<AtClock> {
-    let waits = matches!(
-        case.trial,
-        Trial::Wakeup(_) | Trial::Gaps { .. } | Trial::Sampling { .. } | Trial::Execution(_)
-    );
-    let quantum_ns = figures.clock_ns().filter(|_| !waits)?;
-    let known = plan.reference.known_of(number).elasticity;
-    Some(AtClock { quantum_ns, elasticity: figures.elasticity(), known })
 }
 
 /// Of a ring that switches the cost of a switch and of a hop, else of a hop: what its record says.

@@ -214,7 +214,7 @@ impl<'a> Found<'a> {
     }
 
     fn ghz(&self) -> Option<f64> {
-        let own = self.clock.and_then(|of| clock_ghz(of.quantum_ns, &self.build.target));
+        let own = self.clock.and_then(|of| of.ghz(&self.build.target));
         own.filter(|ghz| ghz.is_finite() && *ghz > 0.0)
     }
 }

@@ -4,7 +4,6 @@ use anyhow::Result;
 use charts::clean;
 use model::estimate::Estimate;
 use model::run::Run;
-use model::speed::clock_ghz;
 use model::subject::{Quantity, Subcase, Subject};
 use model::words;
 
@@ -56,12 +55,14 @@ fn figure(case: &Subcase) -> Option<(Quantity, Estimate)> {
 fn at_clock(case: &Subcase, target: &str) -> [Option<f64>; 4] {
     let values = case.figures.first_key_value().map(|(_, values)| values);
     let launch = values.and_then(|values| values.launches().first());
-    let clock = launch.and_then(|launch| launch.clock);
-    let ghz = clock.and_then(|clock| clock_ghz(clock.quantum_ns, target));
-    let ns = launch.and_then(|launch| launch.estimate?.quote_cost().ok()).map(|of| of.value());
-    let power = clock.and_then(|clock| clock.elasticity);
-    let cycles = ns.zip(ghz).map(|(ns, ghz)| ns * ghz);
-    [cycles, ghz, power.map(|of| of.value), power.map(|of| of.standard_error)]
+    let cycles = launch.and_then(|launch| launch.cycles(target)?.quote_cost().ok());
+    let power = launch.and_then(|launch| launch.clock?.elasticity);
+    [
+        cycles.map(|of| of.value()),
+        launch.and_then(|launch| launch.clock_ghz(target)),
+        power.map(|of| of.value),
+        power.map(|of| of.standard_error),
+    ]
 }
 
 /// One row a case.

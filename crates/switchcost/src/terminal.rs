@@ -104,6 +104,18 @@ pub(crate) fn estimate_words(estimate: Option<Estimate>) -> String {
     told_words(cost(estimate))
 }
 
+/// Heading of what `at_clock` gives, behind what the cycles are of.
+pub(crate) const GHZ: &str = "GHz";
+
+/// What `at_clock` gives.
+pub(crate) const CLOCK_LEGEND: &str =
+    "cycles, GHz: the figure in cycles of the core's own clock, and that clock; -: not known\n";
+
+/// A cost in cycles of the core's clock, and that clock in GHz: columns of `--wide`.
+pub(crate) fn at_clock(cycles: Option<Estimate>, clock_ghz: Option<f64>) -> [String; 2] {
+    [value(cycles), clock_ghz.map_or("-".to_string(), |ghz| format!("{ghz:.2}"))]
+}
+
 fn cost(estimate: Option<Estimate>) -> Told {
     estimate.map(|of| of.quote_cost())
 }
@@ -146,7 +158,8 @@ pub(crate) struct View {
     #[arg(long, short)]
     pub(crate) verbose: bool,
 
-    /// Print the columns of Sloan's table, too: seconds for a million laps, and the share of clean slices
+    /// Print cycles and the core's clock, too; of `ring` also Sloan's columns: seconds for a million laps,
+    /// and the share of clean slices
     #[arg(long)]
     pub(crate) wide: bool,
 

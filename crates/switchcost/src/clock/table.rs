@@ -15,8 +15,8 @@ use model::quote::NotQuotable;
 
 use super::answer;
 use crate::terminal::{
-    Text, Told, View, count, difference, estimate_words, figure, interval, table, told_value,
-    told_words, value,
+    CLOCK_LEGEND, GHZ, Text, Told, View, at_clock, count, difference, estimate_words, figure,
+    interval, table, told_value, told_words, value,
 };
 
 /// Ticks of the time-stamp counter in nanoseconds.
@@ -36,23 +36,26 @@ mean to p99: ns of all single calls, less the time stamps, interruptions include
 pub(crate) fn overhead(record: &Record, found: &overhead::Found, view: View) -> Text {
     let row = |call: &overhead::CallCost| {
         let in_a_row = ns(record, call.back_to_back_ticks);
-        [
-            call.call.clone(),
-            value(in_a_row),
-            interval(in_a_row),
-            value(ns(record, call.median_ticks)),
-        ]
+        let mut cells = vec![call.call.clone(), value(in_a_row), interval(in_a_row)];
+        let case = &record.cases[call.case];
+        let clock = view.wide.then(|| at_clock(case.cycles, case.clock_ghz));
+        cells.extend(clock.into_iter().flatten());
+        cells.push(value(ns(record, call.median_ticks)));
+        cells
     };
-    let columns = ["call", "ns in a row", "interval", "ns alone"];
+    let mut columns = vec!["call", "ns in a row", "interval"];
+    columns.extend(view.wide.then_some(["cycles", GHZ]).into_iter().flatten());
+    columns.push("ns alone");
     let table = table(columns, found.calls.iter().map(row));
     let step = found.step_ticks.map_or(String::new(), |step| {
         format!("the counter goes on in steps of about {step:.0} ticks: a single short call is told no better\n")
     });
+    let clock = if view.wide { CLOCK_LEGEND } else { "" };
     let then = view.history.then(|| format!("\n{}", beside_the_paper(&found.calls)));
     Text {
         headline: answer::overhead(record, found),
         table: format!("{table}\n{}", then.unwrap_or_default()),
-        details: format!("{}\n\n{OVERHEAD_LEGEND}{step}", single_calls(record, found)),
+        details: format!("{}\n\n{OVERHEAD_LEGEND}{clock}{step}", single_calls(record, found)),
         ..Text::default()
     }
 }

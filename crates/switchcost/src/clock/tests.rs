@@ -2,6 +2,7 @@
 
 use charts::{Figure, Role, Scale};
 use model::experiment::Experiment;
+use model::findings::{self, Findings};
 use model::plan::{Batching, Plan, Stopping};
 use model::run::{Header, Run};
 use model::trial::{Case, Phase, Repeats, Sample, Trial, malloc, overhead, primes, sampling};
@@ -118,6 +119,28 @@ fn the_answer_is_what_reading_a_threads_time_costs() {
         answer(&of_calls(&[("times", 600), ("monotonic", 50)])),
         "The cheapest call is monotonic with 25.0 ns (25.0 to 25.0), the dearest times with 300 ns."
     );
+}
+
+/// 304 ns at 2 GHz; a time that may not be quoted has no cycles, and by default none has.
+#[test]
+fn a_wide_table_has_cycles_of_what_may_be_quoted() {
+    let run = of_calls(&[("times", 608), ("monotonic", 50)]);
+    let mut record = findings::Record::of(&run);
+    let Findings::Overhead(found) = record.findings.clone() else { panic!("calls") };
+    for (of, call) in record.cases.iter_mut().zip(&found.calls) {
+        let [cycles, open] = in_cycles(call.back_to_back_ticks.and_then(|of| of.scaled(0.5)));
+        of.clock_ghz = Some(2.0);
+        of.cycles = if call.call == "times" { cycles } else { open };
+    }
+    let table = |view| super::table::overhead(&record, &found, view).table;
+    let wide = table(View { wide: true, ..View::default() });
+    assert_eq!(
+        cells(&wide, "call"),
+        "ns in a row interval cycles GHz ns alone".split(' ').collect::<Vec<_>>()
+    );
+    assert_eq!(cells(&wide, "times"), ["304", "304", "to", "304", "608", "2.00", "304"]);
+    assert_eq!(cells(&wide, "monotonic")[4..6], ["-", "2.00"]);
+    assert!(!table(View::default()).contains("GHz"));
 }
 
 #[test]

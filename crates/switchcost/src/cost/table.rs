@@ -11,7 +11,7 @@ use model::words;
 use super::answer::headline;
 use super::figures::map;
 use super::tables::{self, title};
-use crate::terminal::{self, Text, View, cpu_list, estimate_words, figure};
+use crate::terminal::{self, CLOCK_LEGEND, Text, View, cpu_list, estimate_words, figure};
 
 const LEGEND: &str = "c1, c2: ns of a switch without and with work: (hop of the ring - mean of its members' solos on the same memory) /\n  counted switches, at the CPU's full speed, 95 % interval with the scatter between launches; indirect = c2 - c1\n";
 
@@ -21,12 +21,13 @@ pub(crate) fn text(record: &Record, cost: &Cost, view: View) -> Text {
         format!("c1 of {members} members: {c1} ns a switch\n")
     });
     let mut details = direct.collect::<String>() + "\n" + LEGEND;
+    details.extend(view.wide.then_some(CLOCK_LEGEND));
     details.extend(beside(cost).into_iter().map(|line| line + "\n"));
     details.push_str(&terminal::drawn(map(cost)));
     Text {
         headline: headline(record, cost),
         heading: heading(record),
-        table: tables::all(cost, view.verbose),
+        table: tables::all(record, cost, view),
         details,
         findings: findings(cost, view),
     }

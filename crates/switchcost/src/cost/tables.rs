@@ -6,35 +6,62 @@ use model::case::Work;
 use model::cost::{Cost, CostPoint, Curve};
 use model::estimate::Estimate;
 use model::quote::NotQuotable;
-use model::summary::COUNT_TOLERANCE;
+use model::record::Record;
+use model::summary::{COUNT_TOLERANCE, CaseSummary};
 use model::words;
 
 use super::table::walk_words;
-use crate::terminal::{self, figure};
+use crate::terminal::{self, GHZ, View, at_clock, figure};
 use crate::values::each_once;
 
 /// Rings beside each other in 80 columns.
 const MOST_COLUMNS: usize = 7;
 
-/// All of them, ending with a newline; with `counts` also what was counted.
-pub(super) fn all(cost: &Cost, counts: bool) -> String {
+/// What rows have beside costs: with `wide` cycles, with `verbose` what was counted.
+#[derive(Clone, Copy)]
+struct More<'a> {
+    /// By their number.
+    cases: &'a [CaseSummary],
+    view: View,
+}
+
+impl More<'_> {
+    fn clock_of(self, point: &CostPoint) -> Option<[String; 2]> {
+        let of = &self.cases[point.case];
+        let clock_ghz = of.cycles_per_switch.and(of.clock_ghz);
+        self.view.wide.then(|| at_clock(of.cycles_per_switch, clock_ghz))
+    }
+
+    fn counts_of(self, point: &CostPoint) -> Option<[String; 3]> {
+        self.view.verbose.then(|| counted(point))
+    }
+
+    /// Whether what has no row for each cost is followed by tables that have.
+    fn is_asked_for(self) -> bool {
+        self.view.wide || self.view.verbose
+    }
+}
+
+/// All of them, ending with a newline.
+pub(super) fn all(record: &Record, cost: &Cost, view: View) -> String {
+    let more = More { cases: &record.cases, view };
     let single = cost.curves.iter().all(|curve| curve.points.len() == 1);
     let same = |of: &&Curve| (of.members, of.points[0].array_bytes);
     if single
         && cost.curves.len() > 1
         && each_once(cost.curves.iter().map(|of| same(&of))).len() == 1
     {
-        return by_access(cost, counts);
+        return by_access(cost, more);
     }
     let works = each_once(cost.curves.iter().map(access));
     let tables = works.iter().map(|work| {
         let rings: Vec<&Curve> = cost.curves.iter().filter(|of| access(of) == *work).collect();
         match &rings[..] {
-            [curve] => by_array(curve, counts),
+            [curve] => by_array(curve, more),
             rings if rings.iter().all(|of| of.points.len() == 1) && is_one_array(rings) => {
-                by_members(rings, counts)
+                by_members(rings, more)
             }
-            rings => by_both(rings, counts),
+            rings => by_both(rings, more),
         }
     });
     tables.collect::<Vec<String>>().join("\n")
@@ -54,23 +81,23 @@ pub(super) fn title(curve: &Curve) -> String {
     format!("{}, {} members", walk_words(&curve.work), curve.members)
 }
 
-fn by_array(curve: &Curve, counts: bool) -> String {
+fn by_array(curve: &Curve, more: More) -> String {
     let rows = curve.points.iter().map(|point| (size(curve, point.array_bytes), point));
-    format!("{}\n{}\n", title(curve), rows_of("array", rows, counts))
+    format!("{}\n{}\n", title(curve), rows_of("array", rows, more))
 }
 
-fn by_members(rings: &[&Curve], counts: bool) -> String {
+fn by_members(rings: &[&Curve], more: More) -> String {
     let first = rings[0];
     let size = size(first, first.points[0].array_bytes);
     let rows = rings.iter().map(|curve| (curve.members.to_string(), &curve.points[0]));
-    format!("{}, {size}\n{}\n", walk_words(&first.work), rows_of("members", rows, counts))
+    format!("{}, {size}\n{}\n", walk_words(&first.work), rows_of("members", rows, more))
 }
 
-fn by_access(cost: &Cost, counts: bool) -> String {
+fn by_access(cost: &Cost, more: More) -> String {
     let first = &cost.curves[0];
     let size = words::bytes(first.points[0].array_bytes);
     let rows = cost.curves.iter().map(|curve| (walk_words(&curve.work), &curve.points[0]));
-    format!("{size}, {} members\n{}\n", first.members, rows_of("access", rows, counts))
+    format!("{size}, {} members\n{}\n", first.members, rows_of("access", rows, more))
 }
 
 fn size(curve: &Curve, array_bytes: u64) -> String {
@@ -79,17 +106,22 @@ fn size(curve: &Curve, array_bytes: u64) -> String {
 
 /// A row for each point.
 fn rows_of<'a>(
-    what: &str,
+    what: &'static str,
     rows: impl Iterator<Item = (String, &'a CostPoint)>,
-    counts: bool,
+    more: More,
 ) -> Table {
-    let mut columns = vec![what, "ns/switch", "indirect ns"];
-    columns.extend(counts.then_some(["switches/hop", "", "rounds"]).into_iter().flatten());
+    let mut columns = vec![what, "ns/switch"];
+    columns.extend(more.view.wide.then_some(["cycles/switch", GHZ]).into_iter().flatten());
+    columns.push("indirect ns");
+    let counts = ["switches/hop", "", "rounds"];
+    columns.extend(more.view.verbose.then_some(counts).into_iter().flatten());
     terminal::table(
         columns,
         rows.map(|(name, point)| {
-            let mut cells = vec![name, whole(point.total_ns), part(point)];
-            cells.extend(counts.then(|| counted(point)).into_iter().flatten());
+            let mut cells = vec![name, whole(point.total_ns)];
+            cells.extend(more.clock_of(point).into_iter().flatten());
+            cells.push(part(point));
+            cells.extend(more.counts_of(point).into_iter().flatten());
             cells
         }),
     )
@@ -124,8 +156,9 @@ fn counted(point: &CostPoint) -> [String; 3] {
     ]
 }
 
-/// Costs by array and members, without intervals: with `counts` a table of each ring follows that has them.
-fn by_both(rings: &[&Curve], counts: bool) -> String {
+/// Costs by array and members, without intervals: where more is asked for a table of each ring follows that
+/// has them.
+fn by_both(rings: &[&Curve], more: More) -> String {
     let points = || rings.iter().flat_map(|of| &of.points);
     let mut arrays = each_once(points().map(|point| point.array_bytes));
     arrays.sort_unstable();
@@ -146,7 +179,8 @@ fn by_both(rings: &[&Curve], counts: bool) -> String {
     let marks =
         each_once(points().filter_map(|point| Some(mark(point.total_ns?.quote_cost().err()?))));
     let marks: String = marks.iter().map(|(mark, why)| format!("{mark}: {why}\n")).collect();
-    let full = rings.iter().filter(|_| counts).map(|of| format!("\n{}", by_array(of, counts)));
+    let full =
+        rings.iter().filter(|_| more.is_asked_for()).map(|of| format!("\n{}", by_array(of, more)));
     format!("{title}\n{tables}\n{marks}{}", full.collect::<String>())
 }
 

@@ -211,6 +211,28 @@ fn tables_fit_eighty_columns_and_the_paper_is_history() {
     assert!(history.table.lines().nth(1).unwrap().contains("switches/hop"));
 }
 
+/// 3 us at 2 GHz; a cost that may not be quoted has no cycles, and by default none has.
+#[test]
+fn wide_tables_have_cycles_of_what_may_be_quoted() {
+    let cases = with_and_without([64, 1024].map(|kib| whole(kib, 128)));
+    let mut record = Record::of(&run(Experiment::Cost, cases, l2));
+    for of in &mut record.cases {
+        let [cycles, open] = in_cycles(of.ns_per_switch_above_solo);
+        let is_open = of.case.work.is_some_and(|work| work.bytes > 1 << 16);
+        of.clock_ghz = Some(2.0);
+        of.cycles_per_switch = if is_open { open } else { cycles };
+    }
+    let table = |view| super::table::text(&record, record.cost.as_ref().unwrap(), view).table;
+    let wide = table(View { wide: true, ..View::default() });
+    let columns = ["ns/switch", "cycles/switch", "GHz", "indirect", "ns"];
+    assert_eq!(cells(&wide, "array"), columns);
+    let row = cells(&wide, "64 KiB");
+    let (ns, cycles) = (row[0].parse::<f64>().unwrap(), row[4].parse::<f64>().unwrap());
+    assert!(near(ns, 3000.0) && (cycles - 2.0 * ns).abs() <= 1.0 && row[5] == "2.00", "{row:?}");
+    assert_eq!(cells(&wide, "1 MiB")[4..6], ["-", "2.00"]);
+    assert_eq!(cells(&table(View::default()), "array"), ["ns/switch", "indirect", "ns"]);
+}
+
 #[test]
 fn the_indirect_cost_is_a_figure_of_its_own_and_signed() {
     let figures = drawn(&[128]);

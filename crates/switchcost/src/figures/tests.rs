@@ -1,6 +1,7 @@
 //! Known answers: runs whose costs are chosen, and the figures that they must become. Experiments use them too.
 
 use charts::{Figure, Point, Role, Scale, Series, together};
+use model::estimate::Estimate;
 use model::experiment::Experiment;
 use model::machine::{Cache, CacheKind};
 use model::plan::Plan;
@@ -84,6 +85,20 @@ pub(crate) fn run(experiment: Experiment, cases: Vec<Case>, cost: impl Fn(&Case)
     run.header.plan = plan;
     run.header.machine.cpu.caches = Reading::Known(vec![cache(1, 32), cache(2, 512)]);
     run
+}
+
+/// At 2 GHz, as if the core had been looked at: what a time is in cycles, and the same so wide that it may
+/// not be quoted.
+pub(crate) fn in_cycles(ns: Option<Estimate>) -> [Option<Estimate>; 2] {
+    let cycles = ns.and_then(|ns| ns.scaled(2.0));
+    let open = cycles.map(|of| Estimate { low: Some(-1.0), resolved: false, ..of });
+    [cycles, open]
+}
+
+/// The cells of the row that begins with these words.
+pub(crate) fn cells<'a>(table: &'a str, first: &str) -> Vec<&'a str> {
+    let row = table.lines().find_map(|line| line.trim_start().strip_prefix(first));
+    row.unwrap_or_else(|| panic!("no {first:?} in {table}")).split_whitespace().collect()
 }
 
 fn cache(level: u32, kib: u64) -> Cache {

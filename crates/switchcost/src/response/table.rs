@@ -2,32 +2,37 @@
 
 use comfy_table::Table;
 use model::estimate::Estimate;
+use model::findings::Summary;
 use model::findings::gaps::{Class, ClassFound};
 use model::findings::wakeup::Found;
-use model::response::{LinkCost, LoopCost, Record};
+use model::response::{LinkCost, LoopCost, Record, Signals};
 use model::run::unfinished;
 use model::summary::CaseSummary;
+use model::trial::Trial;
 use model::trial::loops::{SIGACTION, SIGNAL_SELF};
 
 use super::answer::{findings, headline, sleeper, sleeper_words};
 use super::details::details;
 use crate::ring::table::{by_hop, switches_words};
 use crate::terminal::{
-    Text, View, count, cpu_list, figure, interval, table, told_interval, told_value, value,
+    CLOCK_LEGEND, GHZ, Text, View, at_clock, count, cpu_list, figure, interval, table,
+    told_interval, told_value, value,
 };
 
 pub(crate) fn text(record: &Record, view: View) -> Text {
+    let has_clock = !record.loops.is_empty() || !record.links.is_empty();
+    let legend = if view.wide && has_clock { CLOCK_LEGEND } else { "" };
     Text {
         headline: headline(record),
         heading: format!(", on CPU {}", cpu_list(&record.header.plan.cpus())),
-        table: format!("{}\n", shown(record)),
-        details: details(record, view.history),
+        table: format!("{}\n", shown(record, view.wide)),
+        details: format!("{legend}\n{}", details(record, view.history)),
         findings: findings(record),
     }
 }
 
 /// The table of a part that was measured alone; of several the figure that stands for each case.
-fn shown(record: &Record) -> Table {
+fn shown(record: &Record, is_wide: bool) -> Table {
     let has = [
         !record.loops.is_empty() || record.signals.is_some(),
         !record.links.is_empty(),
@@ -35,10 +40,10 @@ fn shown(record: &Record) -> Table {
         !record.wakeups.is_empty(),
     ];
     match has {
-        [false, true, false, false] => links(record),
+        [false, true, false, false] => links(record, is_wide),
         [false, false, true, false] => gaps(record),
         [false, false, false, true] => wakeups(record),
-        _ => all(record),
+        _ => all(record, is_wide),
     }
 }
 
@@ -51,35 +56,70 @@ fn us_of(ns: Option<i64>) -> String {
     figure(ns.map(|ns| ns as f64 / 1e3))
 }
 
-/// A line of the table of several parts: what, in which unit, its median with the interval, and the 99th percentile.
-type Line = [String; 5];
-
-fn line(what: String, unit: &str, median: Option<Estimate>, p99: String) -> Line {
-    [what, unit.to_string(), value(median), interval(median), p99]
+/// A line of the table of several parts.
+struct Line {
+    what: String,
+    unit: &'static str,
+    median: String,
+    interval: String,
+    /// In cycles, and the clock.
+    clock: [String; 2],
+    /// The 99th percentile.
+    p99: String,
 }
 
-fn all(record: &Record) -> Table {
-    let mut lines: Vec<Line> = record.loops.iter().map(of_loop).collect();
-    lines.extend(record.signals.as_ref().map(|of| {
-        let what = "signal there and back".to_string();
-        line(what, "ns", of.two_process_loop_ns, String::new())
-    }));
+impl Line {
+    fn cells(self, is_wide: bool, has_tails: bool) -> Vec<String> {
+        let mut cells = vec![self.what, self.unit.to_string(), self.median, self.interval];
+        cells.extend(is_wide.then_some(self.clock).into_iter().flatten());
+        cells.extend(has_tails.then_some(self.p99));
+        cells
+    }
+}
+
+/// One without a clock and a 99th percentile.
+fn line(what: impl Into<String>, unit: &'static str, median: Option<Estimate>) -> Line {
+    Line {
+        what: what.into(),
+        unit,
+        median: value(median),
+        interval: interval(median),
+        clock: at_clock(None, None),
+        p99: String::new(),
+    }
+}
+
+fn all(record: &Record, is_wide: bool) -> Table {
+    let mut lines: Vec<Line> = record.loops.iter().map(|of| of_loop(record, of)).collect();
+    lines.extend(record.signals.as_ref().map(|of| of_signals(record, of)));
     lines.extend(of_links(record));
     lines.extend(record.gaps.iter().flat_map(|of| &of.classes).filter_map(of_interrupts));
     lines.extend(record.wakeups.iter().map(|of| of_wakeup(record, of)));
-    let columns = ["", "unit", "median", "interval", "99 %"];
-    let has_tails = lines.iter().any(|[.., p99]| !p99.is_empty());
-    let width = if has_tails { columns.len() } else { columns.len() - 1 };
-    table(columns[..width].to_vec(), lines.into_iter().map(|of| of[..width].to_vec()))
+    let has_tails = lines.iter().any(|of| !of.p99.is_empty());
+    let mut columns = vec!["", "unit", "median", "interval"];
+    columns.extend(is_wide.then_some(["cycles", GHZ]).into_iter().flatten());
+    columns.extend(has_tails.then_some("99 %"));
+    table(columns, lines.into_iter().map(|of| of.cells(is_wide, has_tails)))
 }
 
-fn of_loop(cost: &LoopCost) -> Line {
+fn of_loop(record: &Record, cost: &LoopCost) -> Line {
     let what = match &*cost.call {
         SIGACTION => "installing a handler",
         SIGNAL_SELF => "signal to oneself",
         call => call,
     };
-    line(what.to_string(), "ns", cost.ns, String::new())
+    Line { clock: clock_of(record.trial(cost.case)), ..line(what, "ns", cost.ns) }
+}
+
+fn of_signals(record: &Record, of: &Signals) -> Line {
+    let mut trials = record.cases.iter().filter_map(|of| of.trial());
+    let clock = clock_of(trials.find(|of| of.case.trial == Trial::TwoProcesses));
+    Line { clock, ..line("signal there and back", "ns", of.two_process_loop_ns) }
+}
+
+/// What stands for a trial in cycles, and the clock; dashes without one.
+fn clock_of(trial: Option<&Summary>) -> [String; 2] {
+    trial.map_or(at_clock(None, None), |of| at_clock(of.cycles, of.clock_ghz))
 }
 
 /// A switch by pipe, and of a run that ended the link with the cheapest hop.
@@ -90,11 +130,15 @@ fn of_links(record: &Record) -> Vec<Line> {
         rings().filter(|(_, of)| is_quoted(of) && unfinished(record.end.as_ref()).is_none());
     let cheapest = ranked.min_by(|(_, one), (_, other)| by_hop(one, other));
     let pipe = rings().find(|(link, _)| link.link == "pipe");
-    let switch = pipe.map(|(_, of)| {
-        line("switch by pipe".to_string(), "ns", of.ns_per_switch_above_solo, String::new())
+    let clock =
+        |of: &CaseSummary, cycles: Option<Estimate>| at_clock(cycles, cycles.and(of.clock_ghz));
+    let switch = pipe.map(|(_, of)| Line {
+        clock: clock(of, of.cycles_per_switch),
+        ..line("switch by pipe", "ns", of.ns_per_switch_above_solo)
     });
-    let hop = cheapest.map(|(link, of)| {
-        line(format!("cheapest hop: {}", link.link), "ns", of.ns_per_hop, String::new())
+    let hop = cheapest.map(|(link, of)| Line {
+        clock: clock(of, of.cycles_per_hop()),
+        ..line(format!("cheapest hop: {}", link.link), "ns", of.ns_per_hop)
     });
     switch.into_iter().chain(hop).collect()
 }
@@ -103,18 +147,19 @@ fn of_links(record: &Record) -> Vec<Line> {
 fn of_interrupts(class: &ClassFound) -> Option<Line> {
     let length = class.length_ns.filter(|_| class.class == Class::Interrupt)?;
     let [median, p99] = [length.p50, length.p99].map(|ns| us_of(Some(ns)));
-    Some(["gap by an interrupt".to_string(), "us".to_string(), median, String::new(), p99])
+    let line = line("gap by an interrupt", "us", None);
+    Some(Line { median, interval: String::new(), p99, ..line })
 }
 
 fn of_wakeup(record: &Record, found: &Found) -> Line {
     // Of the policy that everything else has nothing is said.
     let what = sleeper_words(record, found.case).replace(" CPU", "").replace(", other", "");
     let p99 = us_of(found.p99_ns.map(|tail| tail.value_ns));
-    line(format!("wake-up, {what}"), "us", us(found.median_ns), p99)
+    Line { p99, ..line(format!("wake-up, {what}"), "us", us(found.median_ns)) }
 }
 
 /// By the whole hop, the cheapest first: send, wake, switch and receive.
-fn links(record: &Record) -> Table {
+fn links(record: &Record, is_wide: bool) -> Table {
     let known = |link: &LinkCost| Some((link.link.clone(), record.ring(link.case)?));
     let mut rings: Vec<(String, &CaseSummary)> = record.links.iter().filter_map(known).collect();
     if unfinished(record.end.as_ref()).is_none() {
@@ -122,11 +167,15 @@ fn links(record: &Record) -> Table {
     }
     let row = |(link, of): (String, &CaseSummary)| {
         let switch = of.ns_per_switch_above_solo.filter(|_| !of.does_not_switch);
-        let cells = [value(of.ns_per_hop), interval(of.ns_per_hop), value(switch)];
-        let [hop, range, switch] = cells;
-        [link, hop, range, switch, switches_words(of)]
+        let mut cells = vec![link, value(of.ns_per_hop), interval(of.ns_per_hop), value(switch)];
+        let clock = is_wide.then(|| at_clock(of.cycles_per_switch, of.clock_ghz));
+        cells.extend(clock.into_iter().flatten());
+        cells.push(switches_words(of));
+        cells
     };
-    let columns = ["link", "ns/hop", "interval", "ns/switch", "switches/hop"];
+    let mut columns = vec!["link", "ns/hop", "interval", "ns/switch"];
+    columns.extend(is_wide.then_some(["cycles/switch", GHZ]).into_iter().flatten());
+    columns.push("switches/hop");
     table(columns, rings.into_iter().map(row))
 }
 

@@ -13,7 +13,9 @@ use model::words;
 
 use super::answer::headline;
 use super::comparison::{Comparison, listed, not_switching, placements, states};
-use crate::terminal::{self, Text, View, estimate_words, figure, interval, value};
+use crate::terminal::{
+    self, CLOCK_LEGEND, GHZ, Text, View, at_clock, estimate_words, figure, interval, value,
+};
 
 /// Laps that Sloan's columns are scaled to: his own, so that his table can be laid beside ours.
 const SLOAN_LAPS: f64 = 1e6;
@@ -30,6 +32,7 @@ pub(crate) fn text(record: &Record, view: View) -> Text {
     legend.extend(view.wide.then_some(WIDE_LEGEND));
     let disagrees = record.cases.iter().any(|case| case.counts_disagree);
     let mut details = legend.join("\n") + "\n";
+    details.extend(view.wide.then_some(CLOCK_LEGEND));
     details.extend(placements(record).map(|line| format!("{line}\n")));
     details.extend(states(record, comparison).map(|states| format!("\n{states}\n")));
     details.extend(further(record, comparison).into_iter().map(|line| line + "\n"));
@@ -76,7 +79,7 @@ fn by_size(record: &Record, comparison: &Comparison, view: View) -> Table {
     let disagrees = record.cases.iter().any(|case| case.counts_disagree);
     columns.extend(["ns/switch", "interval"].map(String::from));
     if view.wide {
-        columns.extend(["cycles/switch", "GHz"].map(String::from));
+        columns.extend(["cycles/switch", GHZ].map(String::from));
     }
     columns.extend(["ns/hop", "switches/hop"].map(String::from));
     columns.extend(disagrees.then(String::new));
@@ -90,8 +93,7 @@ fn by_size(record: &Record, comparison: &Comparison, view: View) -> Table {
         }
         cells.extend(cost_words(case));
         if view.wide {
-            let clock = case.clock_ghz.map(|ghz| format!("{ghz:.2}"));
-            cells.extend([value(case.cycles_per_switch), clock.unwrap_or("-".to_string())]);
+            cells.extend(at_clock(case.cycles_per_switch, case.clock_ghz));
         }
         cells.extend([value(case.ns_per_hop), switches_words(case)]);
         cells.extend(disagrees.then(|| mark(case)));

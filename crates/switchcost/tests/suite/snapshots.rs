@@ -10,8 +10,17 @@ use flate2::read::GzDecoder;
 use crate::common::{Home, PROGRAM, Said};
 
 /// Runs of ring, cost, response and clock, each with what it is called in `tests/captured`.
-const RUNS: [&str; 8] =
-    ["ring", "ring-again", "links", "cost", "response", "wakeup", "clock", "clock-not-seen"];
+const RUNS: [&str; 9] = [
+    "ring",
+    "ring-again",
+    "links",
+    "cost",
+    "response",
+    "calls",
+    "wakeup",
+    "clock",
+    "clock-not-seen",
+];
 
 fn captured(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captured").join(name)
@@ -55,6 +64,16 @@ fn runs_are_shown_as_captured_in_eighty_columns() {
         let widest = said.out.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{name}: {widest:?} columns");
         assert_as_captured(name, &said.out);
+    }
+}
+
+/// In cycles, too, what may be quoted; with dashes what may not.
+#[test]
+fn wide_tables_are_as_captured() {
+    let home = Home::new();
+    for name in ["ring", "cost", "response", "calls", "clock", "clock-not-seen"] {
+        let said = said(&home, &["runs", "show", &unpacked(&home, name), "--wide"]);
+        assert_as_captured(&format!("{name}-wide"), &said.out);
     }
 }
 

@@ -1,8 +1,7 @@
 //! Formats of other programs: Go's benchmark format, and OpenMetrics.
 
 use charts::{clean, is_obeyed, printable};
-use model::estimate::Estimate;
-use model::subject::{Origin, Quantity, Subcase, Subject, Values};
+use model::subject::{Measured, Origin, Quantity, Subcase, Subject, Values};
 
 /// Go's benchmark format (golang.org/design/14313-benchmark-format): configuration lines, then a line
 /// for each case and round. Samples of one round share a worker and are no repetitions of each other, so
@@ -14,25 +13,28 @@ pub(crate) fn go_bench(subject: &Subject) -> Vec<u8> {
     if let Some(release) = subject.machine.kernel.release.known() {
         text += &format!("# kernel: {}\n", clean(release));
     }
+    if let Some(ghz) = subject.clock_ghz {
+        text += &format!("# clock: {ghz:.2} GHz\n");
+    }
     // What `go test` prints too.
     text += "goos: linux\n";
-    if let Origin::Run { build, .. } = &subject.side.origin {
-        text += &format!("goarch: {}\n", go_architecture(&build.target));
+    let target = target(subject);
+    if let Some(target) = target {
+        text += &format!("goarch: {}\n", go_architecture(target));
     }
     text += "pkg: switchcost\n";
     if let Some(cpu) = subject.machine.cpu_name() {
         text += &format!("cpu: {}\n", clean(cpu));
     }
-    text += "Unit ns/switch better=lower\nUnit cpu-ns/op better=lower\n\n";
+    text += "Unit ns/switch better=lower\nUnit cpu-ns/op better=lower\n";
+    text += "Unit cycles/switch better=lower\nUnit cycles/op better=lower\n\n";
     let cpus = subject.machine.cpu.online.known().map_or(1, |list| list.as_slice().len()).max(1);
     for case in &subject.cases {
         let name = benchmark(subject, case);
         for (round, iterations) in &case.iterations {
-            let figure = |(of, values): (&Quantity, &Values)| {
-                let of_round = values.by_round()?.get(round)?;
-                Some(format!("{} {}", decimal(*of_round), go_unit(*of)?))
-            };
-            let mut figures: Vec<String> = case.figures.iter().filter_map(figure).collect();
+            let figures = case.figures.iter();
+            let figures = figures.filter_map(|(of, values)| in_round(*of, values, *round, target));
+            let mut figures: Vec<String> = figures.flatten().collect();
             // benchstat takes the first for the figure of the line, as in what `go test` prints; without any there
             // is none.
             figures.sort_by_key(|figure| !figure.ends_with(" ns/op"));
@@ -44,13 +46,44 @@ pub(crate) fn go_bench(subject: &Subject) -> Vec<u8> {
     text.into_bytes()
 }
 
-fn go_unit(quantity: Quantity) -> Option<&'static str> {
+/// A round's figure, in nanoseconds and, as far as it may be quoted in them, in cycles.
+fn in_round(
+    of: Quantity,
+    values: &Values,
+    round: u32,
+    target: Option<&str>,
+) -> Option<impl Iterator<Item = String>> {
+    let ns = *values.by_round()?.get(&round)?;
+    let (unit, unit_of_cycles) = go_units(of)?;
+    let clock_ghz = target.and_then(|target| clock_ghz(values, target));
+    let cycles = clock_ghz.zip(unit_of_cycles).map(|(ghz, unit)| (ns * ghz, unit));
+    let all = [Some((ns, unit)), cycles].into_iter().flatten();
+    Some(all.map(|(value, unit)| format!("{} {unit}", decimal(value))))
+}
+
+/// In nanoseconds, and in cycles where it has a clock.
+fn go_units(quantity: Quantity) -> Option<(&'static str, Option<&'static str>)> {
     match quantity {
-        Quantity::NsPerHop | Quantity::TrialNs => Some("ns/op"),
-        Quantity::NsPerSwitchAboveSolo => Some("ns/switch"),
-        Quantity::CpuNsPerHop => Some("cpu-ns/op"),
+        Quantity::NsPerHop | Quantity::TrialNs => Some(("ns/op", Some("cycles/op"))),
+        Quantity::NsPerSwitchAboveSolo => Some(("ns/switch", Some("cycles/switch"))),
+        Quantity::CpuNsPerHop => Some(("cpu-ns/op", None)),
         Quantity::CpuNsPerSwitchAboveSolo => None,
     }
+}
+
+/// What a run's program was built for.
+fn target(subject: &Subject) -> Option<&str> {
+    match &subject.side.origin {
+        Origin::Run { build, .. } => Some(&build.target),
+        Origin::Publication { .. } => None,
+    }
+}
+
+/// The clock that a figure is at, if it may be quoted in cycles of it.
+fn clock_ghz(values: &Values, target: &str) -> Option<f64> {
+    let launch = values.launches().first()?;
+    launch.cycles(target)?.quote_cost().ok()?;
+    launch.clock_ghz(target)
 }
 
 /// Go's name of the architecture of a target triple; its own where Go has none.
@@ -87,25 +120,22 @@ fn decimal(value: f64) -> String {
     format!("{value:.3}").trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
-/// What a case has, in seconds, the base unit: a name, what it is, and the figure.
+/// What a case has, in seconds, the base unit, and in cycles: a name without the unit, what it is, and the
+/// figure.
 const FAMILIES: [(&str, &str, Quantity); 5] = [
     (
-        "switchcost_switch_seconds",
-        "Cost of a counted context switch above the solo ring, median over rounds.",
+        "switchcost_switch",
+        "Cost of a counted context switch above the solo ring, median over rounds",
         Quantity::NsPerSwitchAboveSolo,
     ),
-    ("switchcost_hop_seconds", "Time of a hop, median over rounds.", Quantity::NsPerHop),
+    ("switchcost_hop", "Time of a hop, median over rounds", Quantity::NsPerHop),
     (
-        "switchcost_switch_cpu_seconds",
-        "CPU time of a counted context switch above the solo ring, median over rounds.",
+        "switchcost_switch_cpu",
+        "CPU time of a counted context switch above the solo ring, median over rounds",
         Quantity::CpuNsPerSwitchAboveSolo,
     ),
-    ("switchcost_hop_cpu_seconds", "CPU time of a hop, median over rounds.", Quantity::CpuNsPerHop),
-    (
-        "switchcost_trial_seconds",
-        "What a trial is judged by, median over rounds.",
-        Quantity::TrialNs,
-    ),
+    ("switchcost_hop_cpu", "CPU time of a hop, median over rounds", Quantity::CpuNsPerHop),
+    ("switchcost_trial", "What a trial is judged by, median over rounds", Quantity::TrialNs),
 ];
 
 type Labels = Vec<(String, String)>;
@@ -131,26 +161,32 @@ pub(crate) fn openmetrics(subject: &Subject) -> Vec<u8> {
         }
     };
     for (name, help, of) in FAMILIES {
-        let value = |case: &Subcase| {
-            let value = estimate(case, of)?.quote_cost().ok()?.value() / 1e9;
-            value.is_finite().then(|| (case.labels.clone(), value))
-        };
-        family(name, "seconds", help, subject.cases.iter().filter_map(value).collect());
+        let seconds = told(subject, |case| {
+            Some(launch(case, of)?.estimate?.quote_cost().ok()?.value() / 1e9)
+        });
+        family(&format!("{name}_seconds"), "seconds", &format!("{help}."), seconds);
+        let cycles = told(subject, |case| {
+            Some(launch(case, of)?.cycles(target(subject)?)?.quote_cost().ok()?.value())
+        });
+        let help = format!("{help}, in cycles of the core's clock.");
+        family(&format!("{name}_cycles"), "cycles", &help, cycles);
     }
+    let clock = told(subject, |case| {
+        let target = target(subject)?;
+        Some(case.figures.values().find_map(|values| clock_ghz(values, target))? * 1e9)
+    });
+    let help = "The core's clock that the figures of a case are at.";
+    family("switchcost_clock_hertz", "hertz", help, clock);
     let why = |case: &Subcase| {
         let (of, _) = case.figures.first_key_value()?;
-        let why = estimate(case, *of)?.quote_cost().err()?.to_string();
+        let why = launch(case, *of)?.estimate?.quote_cost().err()?.to_string();
         let words = why.split(':').next().unwrap_or_default().to_string();
         Some(([&case.labels[..], &[("why".to_string(), words)]].concat(), 1.0))
     };
     let not_quotable = subject.cases.iter().filter_map(why).collect();
     let help = "Cases that were measured and have no figure, and why.";
     family("switchcost_not_quotable", "", help, not_quotable);
-    let rounds = |case: &Subcase| {
-        let rounds = case.figures.values().next()?.by_round()?.len();
-        Some((case.labels.clone(), rounds as f64))
-    };
-    let rounds = subject.cases.iter().filter_map(rounds).collect();
+    let rounds = told(subject, |case| Some(case.figures.values().next()?.by_round()?.len() as f64));
     family("switchcost_rounds", "", "Rounds behind a case.", rounds);
     let spread = subject.noise.as_ref().and_then(|noise| noise.round_spread);
     let help = "Scatter of the figures from round to round.";
@@ -163,8 +199,17 @@ pub(crate) fn openmetrics(subject: &Subject) -> Vec<u8> {
 }
 
 /// What a run says of a figure of a case.
-fn estimate(case: &Subcase, of: Quantity) -> Option<Estimate> {
-    case.figures.get(&of)?.launches().first()?.estimate
+fn launch(case: &Subcase, of: Quantity) -> Option<&Measured> {
+    case.figures.get(&of)?.launches().first()
+}
+
+/// The cases that have a figure, with it.
+fn told(subject: &Subject, of: impl Fn(&Subcase) -> Option<f64>) -> Vec<(Labels, f64)> {
+    let told = |case: &Subcase| {
+        let value = of(case).filter(|value| value.is_finite())?;
+        Some((case.labels.clone(), value))
+    };
+    subject.cases.iter().filter_map(told).collect()
 }
 
 fn described(subject: &Subject) -> Labels {
@@ -192,7 +237,76 @@ fn labels(all: &[(String, String)]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use model::at_clock::AtClock;
+    use model::estimate::Speed;
+
     use super::*;
+    use crate::figures::tests::fixture;
+
+    /// The stored run of rings as if it had been at full speed and 2 GHz, a quantum of 21,600 cycles; the
+    /// hop of the ring of four may not be quoted.
+    fn at_two_ghz() -> Subject {
+        let mut subject = Subject::of_run(&fixture());
+        let clock = Some(AtClock { quantum_ns: 10_800.0, elasticity: None, known: None });
+        for case in &mut subject.cases {
+            let is_open = case.label("members") == Some("4");
+            for of in [Quantity::NsPerSwitchAboveSolo, Quantity::NsPerHop] {
+                let Some(Values::Measured(launches)) = case.figures.get_mut(&of) else { continue };
+                let estimate = launches[0].estimate.as_mut().unwrap();
+                estimate.speed = Speed::Full;
+                if is_open && of == Quantity::NsPerHop {
+                    (estimate.low, estimate.high) =
+                        (Some(-estimate.value), Some(3.0 * estimate.value));
+                    estimate.resolved = false;
+                }
+                launches[0].clock = clock;
+            }
+        }
+        subject
+    }
+
+    /// The words behind a line's name and iterations, of the lines that have such a label.
+    fn lines<'a>(text: &'a str, label: &str) -> Vec<Vec<&'a str>> {
+        let lines = text.lines().filter(|line| line.contains(label));
+        lines.map(|line| line.split_whitespace().skip(2).collect()).collect()
+    }
+
+    #[test]
+    fn go_gets_the_cycles_of_what_may_be_quoted() {
+        let text = String::from_utf8(go_bench(&at_two_ghz())).unwrap();
+        let units = |label: &str| {
+            let first = lines(&text, label).swap_remove(0);
+            first.iter().skip(1).step_by(2).map(|unit| unit.to_string()).collect::<Vec<_>>()
+        };
+        let with = ["ns/op", "ns/switch", "cycles/switch", "cycles/op", "cpu-ns/op"];
+        assert_eq!(units("members=2/"), with);
+        let without = ["ns/op", "ns/switch", "cycles/switch", "cpu-ns/op"];
+        assert_eq!(units("members=4/"), without);
+        for line in lines(&text, "members=2/") {
+            let at = |place: usize| line[place].parse::<f64>().unwrap();
+            assert!((at(6) - 2.0 * at(0)).abs() < 0.01 && (at(4) - 2.0 * at(2)).abs() < 0.01);
+        }
+    }
+
+    #[test]
+    fn a_collector_gets_cycles_and_the_clock_of_what_may_be_quoted() {
+        let text = String::from_utf8(openmetrics(&at_two_ghz())).unwrap();
+        let value = |name: &str, members: &str| {
+            let mut lines = text.lines().filter(|line| line.starts_with(&format!("{name}{{")));
+            let line = lines.find(|line| line.contains(&format!("members=\"{members}\"")))?;
+            line.rsplit(' ').next()?.parse::<f64>().ok()
+        };
+        for (what, members) in [("hop", "1"), ("hop", "2"), ("switch", "2"), ("switch", "4")] {
+            let seconds = value(&format!("switchcost_{what}_seconds"), members).unwrap();
+            let cycles = value(&format!("switchcost_{what}_cycles"), members).unwrap();
+            assert!((cycles / (seconds * 2e9) - 1.0).abs() < 1e-9, "{what} {members}");
+        }
+        assert_eq!(value("switchcost_hop_cycles", "4"), None);
+        assert_eq!(value("switchcost_clock_hertz", "2"), Some(2e9));
+        assert!(!text.contains("cpu_cycles"), "{text}");
+        let plain = String::from_utf8(openmetrics(&Subject::of_run(&fixture()))).unwrap();
+        assert!(!plain.contains("_cycles") && !plain.contains("_hertz"), "{plain}");
+    }
 
     #[test]
     fn labels_are_escaped() {

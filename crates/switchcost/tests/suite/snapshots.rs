@@ -80,13 +80,17 @@ fn wide_tables_are_as_captured() {
 #[test]
 fn comparisons_and_tables_are_as_captured() {
     let home = Home::new();
-    let [one, two, links] = ["ring", "ring-again", "links"].map(|name| unpacked(&home, name));
+    let [one, two, links, calls] =
+        ["ring", "ring-again", "links", "calls"].map(|name| unpacked(&home, name));
     for (name, args) in [
         ("compare", &["compare", &*one, &*two][..]),
         ("compare-several", &["compare", &*one, &*two, &*links]),
         ("compare-markdown", &["compare", &*one, &*two, "--markdown"]),
         ("summary-csv", &["runs", "export", &*one, "--format", "summary-csv"]),
         ("markdown", &["runs", "export", &*one, "--format", "markdown"]),
+        ("go-bench", &["runs", "export", &*one, "--format", "go-bench"]),
+        ("openmetrics", &["runs", "export", &*one, "--format", "openmetrics"]),
+        ("calls-openmetrics", &["runs", "export", &*calls, "--format", "openmetrics"]),
     ] {
         assert_as_captured(name, &said(&home, args).out);
     }

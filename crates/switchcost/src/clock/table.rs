@@ -30,6 +30,12 @@ fn ns_of(record: &Record, ticks: Option<f64>) -> String {
     figure(record.ns_per_tick.zip(ticks).map(|(ns, ticks)| ns * ticks))
 }
 
+/// Cycles and GHz of a case, where they are asked for.
+fn clock_of(record: &Record, case: usize, view: View) -> impl Iterator<Item = String> {
+    let case = &record.cases[case];
+    view.wide.then(|| at_clock(case.cycles, case.clock_ghz)).into_iter().flatten()
+}
+
 const OVERHEAD_LEGEND: &str = "in a row: ns per call of a hundred calls one after the other, median of rounds and 95 % interval; alone: ns of one call\n  less what the two time stamps around it cost, median of rounds\n\
 mean to p99: ns of all single calls, less the time stamps, interruptions included; -: less than these\n";
 
@@ -37,9 +43,7 @@ pub(crate) fn overhead(record: &Record, found: &overhead::Found, view: View) -> 
     let row = |call: &overhead::CallCost| {
         let in_a_row = ns(record, call.back_to_back_ticks);
         let mut cells = vec![call.call.clone(), value(in_a_row), interval(in_a_row)];
-        let case = &record.cases[call.case];
-        let clock = view.wide.then(|| at_clock(case.cycles, case.clock_ghz));
-        cells.extend(clock.into_iter().flatten());
+        cells.extend(clock_of(record, call.case, view));
         cells.push(value(ns(record, call.median_ticks)));
         cells
     };
@@ -117,17 +121,9 @@ const PRIMES_LEGEND: &str = "mean, SD: CPU time per trial by threadclock; self, 
 gain: how much larger that SD is than threadclock's, in percent\n";
 
 pub(crate) fn primes(record: &Record, found: &primes::Found, view: View) -> Text {
-    let columns = [
-        "primes",
-        "mean us",
-        "SD us",
-        "self us",
-        "SD us",
-        "gain %",
-        "thread us",
-        "SD us",
-        "gain %",
-    ];
+    let mut columns = vec!["primes", "mean us", "SD us"];
+    columns.extend(["self us", "SD us", "gain %", "thread us", "SD us", "gain %"]);
+    columns.extend(view.wide.then_some(["mean cycles", GHZ]).into_iter().flatten());
     let verdicts = WAYS.iter().filter_map(|(name, words)| {
         Some(format!("{words}: {}", verdict(found.overall.get(*name)?)))
     });
@@ -137,17 +133,17 @@ pub(crate) fn primes(record: &Record, found: &primes::Found, view: View) -> Text
             hines2000::PRECISION_GAIN_PERCENT
         )
     });
-    let table = table(columns, found.points.iter().map(primes_row));
+    let table = table(columns, found.points.iter().map(|point| primes_row(record, point, view)));
     Text {
         headline: answer::primes(record, found),
         table: format!("{table}\n{}", then.unwrap_or_default()),
-        details: PRIMES_LEGEND.to_string(),
+        details: format!("{PRIMES_LEGEND}{}", if view.wide { CLOCK_LEGEND } else { "" }),
         findings: verdicts.collect(),
         ..Text::default()
     }
 }
 
-fn primes_row(point: &primes::Point) -> Vec<String> {
+fn primes_row(record: &Record, point: &primes::Point, view: View) -> Vec<String> {
     let us = |way: &str, of: fn(&Timed) -> Estimate| {
         told_value(count(point.timed.get(way).and_then(|timed| of(timed).scaled(1e-3))))
     };
@@ -159,6 +155,7 @@ fn primes_row(point: &primes::Point) -> Vec<String> {
             point.against.get(way).map(|against| told_value(difference(against.gain_percent))),
         );
     }
+    cells.extend(clock_of(record, point.case, view));
     cells
 }
 
@@ -189,6 +186,7 @@ pub(crate) fn malloc(record: &Record, found: &malloc::Found, view: View) -> Text
     columns.extend(several.then_some("by"));
     columns.extend(["malloc ns", "mean ns", "p99 ns", "free ns", "mean ns", "p99 ns"]);
     columns.extend((!several).then_some("faults"));
+    columns.extend(view.wide.then_some(["malloc cycles", GHZ]).into_iter().flatten());
     let row = |point: &malloc::Point| {
         let mut cells = vec![point.bytes.to_string()];
         cells.extend(several.then(|| library(point.preload.as_ref()).to_string()));
@@ -200,6 +198,7 @@ pub(crate) fn malloc(record: &Record, found: &malloc::Found, view: View) -> Text
         }
         let faults = point.per_sample.get(MINOR_FAULTS).copied();
         cells.extend((!several).then(|| figure(faults)));
+        cells.extend(clock_of(record, point.case, view));
         cells
     };
     let cycles = hines2000::MALLOC_CYCLES;

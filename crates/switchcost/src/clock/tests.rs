@@ -180,6 +180,17 @@ fn the_answer_of_malloc_is_over_all_sizes() {
         answer(&run),
         "malloc takes 75.0 ns (75.0 to 75.0), free 10.0 ns: means over sizes of 100 to 200 bytes."
     );
+    // Beside the other columns the cycles of each size, as far as they may be quoted.
+    let mut record = findings::Record::of(&run);
+    let Findings::Malloc(found) = record.findings.clone() else { panic!("malloc") };
+    let median = found.points[0].malloc.as_ref().and_then(|of| of.median_ticks);
+    record.cases[0].clock_ghz = Some(2.0);
+    record.cases[0].cycles = median;
+    let table = |view| super::table::malloc(&record, &found, view).table;
+    let wide = table(View { wide: true, ..View::default() });
+    assert_eq!(cells(&wide, "100").split_off(7), ["100", "2.00"], "{wide}");
+    assert_eq!(cells(&wide, "200").split_off(7), ["-", "-"], "{wide}");
+    assert!(!table(View::default()).contains("GHz"));
 }
 
 #[test]
